@@ -74,7 +74,7 @@ def episodes(
         with outputs.bar("looking for episodes"):
             found = find_episodes(folder or "", (user, client_id), span, known)
     # unknown is not false
-    missed = None if found["not_covered"] else False
+    missed = None if found["not_covered"] or found.get("measured_together") else False
     found = {"throttled": True if found["episodes"] else missed, **found}
     if json:
         outputs.put_json(found)
@@ -83,7 +83,7 @@ def episodes(
 
     if found["episodes"]:
         console = Console()
-        console.print(_table(found["episodes"], zone, console.width))
+        console.print(_table(found["episodes"], zone, console.width, sums=exporter is not None))
     for line in _sentences(found, zone, "seen" if exporter else "logged"):
         typer.echo(line)
 
@@ -91,7 +91,11 @@ def episodes(
 async def _of_exporter(
     target: HttpTarget, user: str | None, client_id: str | None, begin: float | None, end: float | None
 ) -> dict[str, Any]:
-    """The episodes of an exporter in the form of those of a history (`find_episodes`)."""
+    """
+    The episodes of an exporter in the form of those of a history (`find_episodes`).
+
+    ``measured_together`` counts those that may be of this user, but are of a client-id of all users, or the other way round.
+    """
     from quotascope.exporter.api.client import read_episodes
     from quotascope.exporter.page.query import EpisodeQuery
 
@@ -102,9 +106,17 @@ async def _of_exporter(
     gaps = [(begin, since), *answer["gaps"], (now, end)]
     inside = [(max(begin, first), min(end, last)) for first, last in gaps]
     rows = sorted(answer["episodes"], key=lambda each: each["began_at"])
+    together = 0
+    if (user is None) != (client_id is None):
+        everyone = await read_episodes(target, EpisodeQuery(since=query.since))
+        summed, named = ("user", "client_id") if client_id is None else ("client_id", "user")
+        together = sum(
+            each["began_at"] <= end and not each[summed] and bool(each[named] or user) for each in everyone["episodes"]
+        )
     return {
         "begin": begin,
         "end": end,
+        "measured_together": together,
         "not_covered": [{"broker": None, "begin": first, "end": last} for first, last in inside if first < last],
         "episodes": [
             {
@@ -130,8 +142,8 @@ def _rules(entity: dict[str, Any]) -> list[str] | None:
     return [entity["rule"]["name"]] if entity["rule"] else []
 
 
-def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int) -> Table:
-    """A row for each episode, its rules below its entity; a narrow terminal has no room for requests and their total."""
+def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int, *, sums: bool) -> Table:
+    """A row for each episode, its rules below its entity; an empty name is of a client unless there are ``sums``, as of brokers. A narrow terminal has no room for requests and their total."""
     from rich.table import Table
     from rich.text import Text
 
@@ -150,10 +162,11 @@ def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int) -> Table:
         count, rules = each["throttled_requests"], each["rules"]
         by = "\n or ".join(shown(rule, 100) for rule in rules or ()) or ("unknown rule" if rules is None else "no rule")
         lengths = (each[name] for name in ("throttle_seconds", "longest_throttle_seconds"))
+        user, client_id = (each[name] or None if sums else each[name] for name in ("user", "client_id"))
         cells = (
             moment(1_000 * each["began_at"], zone)[: len("2026-11-21 16:55:06")],
             seconds(each["ended_at"] - each["began_at"]) + (",\nongoing" if each["ongoing"] else ""),
-            f"{spelled(each['user'] or None, each['client_id'] or None)}\n {by}",
+            f"{spelled(user, client_id)}\n {by}",
             shown(each["broker"]),
             each["quota_type"].replace("_", " "),
             "?" if count is None else f"{count:,}",
@@ -187,3 +200,5 @@ def _sentences(found: dict[str, Any], zone: tzinfo, how: str) -> Iterator[str]:
         yield f"nothing was {how}{of} {span(each)}"
     if len(gaps) > _MOST_GAPS:
         yield f"nor in {len(gaps) - _MOST_GAPS:,} other times: --json has all"
+    if together := found.get("measured_together"):
+        yield f"{together:,} more may be of this client, which brokers measure together with others: give --user and --client-id"

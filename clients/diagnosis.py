@@ -53,7 +53,7 @@ def diagnose(connection: Connection, complaint: str, exchange: Callable[[Sasl, s
     if connection.sasl is None:
         if connection.protocol.uses_tls and (reason := refusal(connection)) is not None:
             return TlsFailed(connection.bootstrap_servers, reason)
-        hint = f"the server does not talk {connection.protocol} on this port, or went away ({complaint})"
+        hint = f"the server does not talk {connection.protocol} on this port, limits new connections, or went away ({complaint})"
         return AdminUnreachable(connection.bootstrap_servers, hint)
     try:
         reported = _asked_again(connection, connection.sasl, exchange)

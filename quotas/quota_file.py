@@ -26,6 +26,7 @@ from .errors import InvalidQuotas
 from .quota_set import (
     CLIENT_ID,
     IP,
+    STORES_INFINITY,
     USER,
     Entity,
     IpEntity,
@@ -115,7 +116,7 @@ def _rule(rule: Located, problems: list[str]) -> tuple[Entity, Mapping[str, floa
     elif not values:
         wrong = [f"{entity} has no quota"]
     else:
-        found = problems_of(to_admin(entity), values)
+        found = problems_of(to_admin(entity), values, STORES_INFINITY)
         wrong = [f"{entity}: {problem}" for problem in found]
     problems += [f"line {rule.line}: {text}" for text in wrong]
     return None if entity is None or wrong else (entity, values)

@@ -10,12 +10,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, count
+from math import inf, isnan
 from typing import Final, TypeAlias
 
 from quotascope.clients.quota_admin import ConfiguredQuota
 from quotascope.metrics import (
     DEFAULT,
+    NEWEST_RELEASE,
     DefaultType,
+    KafkaRelease,
     QuotaEntity,
     QuotaRules,
     QuotaType,
@@ -104,15 +107,22 @@ def _rank(name: Name | None) -> tuple[int, str]:
 _NUMBER: Final = re.compile(r"[+-]?(?:0|[1-9](?:_?[0-9])*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _EXACT = 2.0**53
 """A double holds all whole numbers below it."""
+_INFINITY: Final = "Infinity"
+STORES_INFINITY: Final = KafkaRelease(4, 3)
+"""The last release that does: a file with the quotas of its cluster has to be read back."""
 
 
 def number_text(value: float) -> str:
     """
     The shortest text that is read back as the same number, without an exponent where it is whole and not huge.
 
-    >>> number_text(1048576.0), number_text(0.5), number_text(9.223372036854776e18)
-    ('1048576', '0.5', '9.223372036854776e+18')
+    Infinity is spelled as by Kafka's tools.
+
+    >>> number_text(1048576.0), number_text(0.5), number_text(9.223372036854776e18), number_text(inf)
+    ('1048576', '0.5', '9.223372036854776e+18', 'Infinity')
     """
+    if value == inf:
+        return _INFINITY
     if abs(value) < _EXACT and value == int(value):
         return str(int(value))
     return repr(value)
@@ -120,13 +130,15 @@ def number_text(value: float) -> str:
 
 def number(text: str) -> float | None:
     """
-    The number that a text is, None when it is none: plain decimals, no NaN, no infinity.
+    The number that a text is, None when it is none: plain decimals and `Infinity`, no NaN.
 
     Not read by YAML, because YAML 1.1 takes 0100 for 64, 1:30 for 90 and 1e6 for a text.
 
     >>> number("1_000_000"), number("1e6"), number("0100"), number("nan")
     (1000000.0, 1000000.0, None, None)
     """
+    if text == _INFINITY:
+        return inf
     return float(text.replace("_", "")) if _NUMBER.fullmatch(text) else None
 
 
@@ -136,13 +148,15 @@ _HOST: Final = re.compile(
 )
 
 
-def problems_of(entity: Mapping[str, str | None], values: Mapping[str, float | None]) -> list[str]:
+def problems_of(
+    entity: Mapping[str, str | None], values: Mapping[str, float | None], release: KafkaRelease = NEWEST_RELEASE
+) -> list[str]:
     """
     All that is wrong with quotas for an entity, as the Admin API has it; None among the values is a removal.
 
-    Stricter than a controller in one thing: NaN, which it stores, and with which nothing is ever limited.
+    Controllers up to 4.3 store infinity, too.
     """
-    problems = validate_alteration(entity, values.items(), is_host=may_be_host)
+    problems = validate_alteration(entity, values.items(), is_host=may_be_host, release=release)
     return [problem.message for problem in problems]
 
 
@@ -215,12 +229,14 @@ def storable(quotas: QuotaSet) -> tuple[QuotaSet, list[str]]:
     """
     The quotas that a file can have and a controller stores, and a sentence for each other one.
 
-    A cluster may have others from an earlier release: infinity and NaN (Kafka up to 4.3), or 0 (ZooKeeper).
+    A cluster may have others from an earlier release: NaN (Kafka up to 4.3), or 0 (ZooKeeper).
     """
     kept: dict[Entity, dict[str, float]] = {}
     refused = []
     for entity, key, value in quotas.items_by_key():
-        problems = problems_of(to_admin(entity), {key: value})
+        # no file has NaN, which newer controllers refuse
+        release = NEWEST_RELEASE if isnan(value) else STORES_INFINITY
+        problems = problems_of(to_admin(entity), {key: value}, release)
         if problems:
             refused.append(f"{entity}: {', '.join(problems)}; no controller would store it again")
         else:

@@ -249,7 +249,7 @@ def _alter(
         affected = None if changes else Affected((), ())
         if snapshot is not None:
             clients = impacts(old, new, snapshot.measured)
-            affected = Affected(clients, ip_impacts(old, new, snapshot.nodes))
+            affected = Affected(clients, ip_impacts(old, new, snapshot.nodes), snapshot.incomplete)
         plan = as_json(changes, affected, most) if json else None
         if not changes:
             _end(plan, "nothing to change: the cluster has these quotas already")

@@ -18,6 +18,7 @@ from quotascope.exporter.diagnosis.units import (
     UNLIMITED,
     amount,
     entity_name,
+    measured,
     percent,
     rule_name,
     type_name,
@@ -37,10 +38,13 @@ class Affected:
 
     clients: Sequence[Impact]
     addresses: Sequence[IpImpact]
+    incomplete: bool = False
+    """Whether there may be more: not all brokers could be read."""
 
 
 _UNKNOWN = "the affected clients are unknown: give --source, --discover or --exporter"
-_NONE_AFFECTED = "no client that is measured now is affected"
+_NONE_AFFECTED = "no client that brokers measure separately now is affected"
+_NONE_READ = "the affected clients are unknown: not all brokers could be read"
 
 
 def view(changes: Sequence[RuleChange], affected: Affected | None, most: int) -> RenderableType:
@@ -76,7 +80,7 @@ def as_json(changes: Sequence[RuleChange], affected: Affected | None, most: int)
     ``affected`` is null when it is unknown; a limit is a number only if its state is ``limited``.
     """
     rows = None
-    if affected is not None:
+    if affected is not None and (affected.clients or affected.addresses or not affected.incomplete):
         rows = [
             *map(_client_json, affected.clients),
             *(
@@ -134,7 +138,7 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
         *map(_address, affected.addresses),
     ]
     if not rows:
-        yield Text(_NONE_AFFECTED, style="dim")
+        yield Text(_NONE_READ if affected.incomplete else _NONE_AFFECTED, style="dim")
     elif most:
         table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
         table.add_column("affected now", no_wrap=True, overflow="ellipsis", ratio=3)
@@ -146,6 +150,8 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
             table.add_row(*row)
         yield Constrain(table, WIDEST)
         yield Text(LEVELS_LEGEND, style="dim")
+    if rows and affected.incomplete:
+        yield Text("and maybe more: not all brokers could be read", style="dim")
     if len(rows) > most:
         yield Text(f"and {len(rows) - most} more: --top shows more", style="dim")
     if any(impact.window_restarts for impact in affected.clients[:most]):
@@ -154,17 +160,16 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
 
 def _client(impact: Impact) -> Iterator[Text]:
     kind, usage = impact.quota_type, impact.usage
-    unlimited = impact.after is not None and impact.after.bound is None
-    scale = 100 if kind is QuotaType.REQUEST else 1
+    unlimited = impact.after is not None and impact.after.bound in (None, inf)
     name = entity_name(impact.user, impact.client_id)
     yield Text(f"{name} *" if impact.window_restarts else name)
     yield Text(type_name(kind))
-    yield Text("?" if usage is None else amount(kind, usage * scale))
+    yield Text("?" if usage is None else measured(kind, usage))
     yield Text(_bound(kind, impact.before))
     yield Text(_bound(kind, impact.after))
     yield _then(impact.utilization_after, limited=not unlimited)
-    known = impact.after is not None
-    yield Text(rule_name(impact.after) if known else "that of each user or pair")
+    parts = "client-id" if impact.user else "user"
+    yield Text(f"that of each {parts} or pair" if impact.after is None else rule_name(impact.after))
 
 
 def _bound(kind: QuotaType, resolution: Resolution | None) -> str:
@@ -174,10 +179,7 @@ def _bound(kind: QuotaType, resolution: Resolution | None) -> str:
 
 
 def _address(impact: IpImpact) -> Iterator[Text]:
-    limits = (
-        UNKNOWN_NUMBER if limit is None else amount(None, limit) if isfinite(limit) else UNLIMITED
-        for limit in (impact.before, impact.after)
-    )
+    limits = (UNKNOWN_NUMBER if limit is None else amount(None, limit) for limit in (impact.before, impact.after))
     yield Text(str(IpEntity(impact.ip)))
     yield Text("connect")
     yield Text("?" if impact.usage is None else amount(None, impact.usage))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
@@ -75,7 +76,7 @@ def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
 def _use(rule: RuleUsage) -> Iterator[RenderableType]:
     """Bar, percentage and names; what is unknown differs from what is zero or not limited."""
     if rule.fullest is None:
-        style, used = "dim", NOT_APPLICABLE if rule.hits == () else UNKNOWN_NUMBER
+        style, used = "dim", NOT_APPLICABLE if rule.hits == () or rule.value == inf else UNKNOWN_NUMBER
     else:
         near = "yellow" if rule.fullest >= NEAR else "green"
         style = "red" if rule.fullest >= 1 or rule.throttled else near

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from quotascope.metrics import NO_RULE, QuotaType, Resolution, RuleTable
+from quotascope.metrics import DEFAULT, NO_RULE, QuotaType, Resolution, RuleTable
 from quotascope.quotas import IpEntity, QuotaSet, RuleChange, number_text
 
 from ..join.limiting import IpLimits
@@ -44,8 +44,8 @@ class Impact:
 
     @property
     def utilization_after(self) -> float | None:
-        """Today's usage divided by the new limit, as `part_used`; None without either."""
-        bound = None if self.after is None else self.after.bound
+        """Today's usage divided by the new limit, as `part_used`; None without either, and for an infinite limit."""
+        bound = None if self.after is None or self.after.bound == inf else self.after.bound
         return part_used(self.usage, None if bound is None else in_base_unit(self.quota_type, bound))
 
 
@@ -71,7 +71,8 @@ def impacts(old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]) -> li
     """
     All entities that get another rule, or another value of the same rule; the highest utilization after the change first.
 
-    Only entities that are measured under some quota are known: a client that no quota measures is not among them.
+    Only entities that are measured under some quota are known, and pairs with a changed rule that are measured as a part of one: a
+    client that no quota measures is not among them.
     """
     before, after = old.tables(), new.tables()
     known = {(usage.entity.user, usage.entity.client_id) for usage in measured}
@@ -84,12 +85,21 @@ def impacts(old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]) -> li
     for kind in QuotaType:
         if dict(before[kind]) == dict(after[kind]):
             continue
-        decided = {tags: (*_decided(before[kind], tags), *_decided(after[kind], tags)) for tags in sorted(known)}
+        pairs = {
+            (rule.user, rule.client_id)
+            for rule in {*before[kind], *after[kind]}
+            if isinstance(rule.user, str) and isinstance(rule.client_id, str)
+        }
+        parts = {pair for pair in pairs if before[kind].enabled and before[kind].metric_tags(*pair) in known}
+        decided = {
+            tags: (*_decided(before[kind], tags), *_decided(after[kind], tags)) for tags in sorted(known | parts)
+        }
         pairs_become = {each[2] for tags, each in decided.items() if all(tags)}
+        named = {rule.user for rule in after[kind]}, {rule.client_id for rule in after[kind]}
         for tags, (old_tags, old_rule, new_tags, new_rule) in decided.items():
             if (old_tags, old_rule) == (new_tags, new_rule):
                 continue
-            if old_rule == new_rule == NO_RULE:
+            if old_rule == NO_RULE and (new_rule == NO_RULE or (new_rule is None and not _reached(tags, named))):
                 continue
             if old_tags == new_tags != tags and old_tags in known:
                 continue  # a part of another entity, which is listed
@@ -150,6 +160,11 @@ def connection_rules(quotas: QuotaSet) -> Mapping[str, float]:
         for entity, key, value in quotas.items_by_key()
         if isinstance(entity, IpEntity) and key == CONNECTION_KEY
     }
+
+
+def _reached(tags: _Tags, named: Sequence[Collection[object]]) -> bool:
+    """Whether some rule may be for a part of what is measured under these tags, by the users and the client-ids that rules are for."""
+    return all(not tag or not {tag, DEFAULT, None}.isdisjoint(names) for tag, names in zip(tags, named, strict=True))
 
 
 def _decided(rules: RuleTable, known: _Tags) -> tuple[_Tags | None, Resolution | None]:

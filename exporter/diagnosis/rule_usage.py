@@ -54,7 +54,8 @@ class RuleUsage:
     """
     What is measured under it, by broker; the highest utilization first.
 
-    None when that is unknown: nothing was measured, a custom quota callback decides, or the rule is for the name of a host.
+    None when that is unknown: nothing was measured, nothing is known of it while a source cannot be read, a custom quota callback
+    decides, or the rule is for the name of a host.
     """
     overruled_by: QuotaEntity | None = None
     """The rule that applies in its place to every client that sends a client-id; None when it applies to some."""
@@ -82,7 +83,7 @@ class RuleUsage:
 
 def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
     """Every rule, by quota type; without a snapshot, hits are unknown."""
-    nodes = None if snapshot is None else snapshot.nodes
+    incomplete = snapshot is None or snapshot.incomplete
     hits = None
     if snapshot is not None and not any(n.quota_callback for n in snapshot.nodes):
         hits = _client_hits(snapshot.measured)
@@ -95,12 +96,15 @@ def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
                 entity=entity,
                 key=kind.quota_key,
                 value=bound,
-                hits=None if hits is None else hits.get((kind, entity), ()),
+                hits=None
+                if hits is None
+                else hits.get((kind, entity), None if incomplete and entity not in overruling else ()),
                 overruled_by=overruling.get(entity),
             )
             for entity, bound in table.items()
         ]
-    return rules + _connection_rules(limits.connection_limits, nodes)
+    nodes = () if snapshot is None else snapshot.nodes
+    return rules + _connection_rules(limits.connection_limits, nodes, incomplete=incomplete)
 
 
 def _client_hits(usages: Usages) -> Mapping[tuple[QuotaType, QuotaEntity], Usages]:
@@ -119,11 +123,11 @@ def _client_hits(usages: Usages) -> Mapping[tuple[QuotaType, QuotaEntity], Usage
     return hits
 
 
-def _connection_rules(rules: Mapping[str, float], nodes: Sequence[NodeUsage] | None) -> list[RuleUsage]:
-    """Rules for addresses. A broker looks up a rule for the name of a host itself, so its hits are unknown."""
+def _connection_rules(rules: Mapping[str, float], nodes: Sequence[NodeUsage], *, incomplete: bool) -> list[RuleUsage]:
+    """Rules for addresses; of nodes that are ``incomplete``, none is no proof. A broker looks up a rule for the name of a host itself, so its hits are unknown."""
     owners = {host_address(name): name for name in rules if is_address(name)}
     hits: dict[str, list[IpUsage]] = defaultdict(list)
-    for node in nodes or ():
+    for node in nodes:
         for ip, usage in node.connections.ips.items():
             name = owners.get(ip, DEFAULT_IP)
             if name in rules:
@@ -134,7 +138,7 @@ def _connection_rules(rules: Mapping[str, float], nodes: Sequence[NodeUsage] | N
             key=CONNECTION_KEY,
             value=rate,
             hits=None
-            if nodes is None or not (name == DEFAULT_IP or is_address(name))
+            if (incomplete and not hits[name]) or not (name == DEFAULT_IP or is_address(name))
             else tuple(sorted(hits[name], key=lambda hit: -(hit.used or 0.0))),
         )
         for name, rate in rules.items()

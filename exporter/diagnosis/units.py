@@ -7,6 +7,7 @@ zero (``0 s``), and what does not apply (``-``), such as the used part of no lim
 
 from __future__ import annotations
 
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -95,19 +96,26 @@ def used_name(entity: Entity, used: float | None) -> str:
 
 def amount(quota_type: QuotaType | None, value: float) -> str:
     """
-    A configured value in a readable unit.
+    A configured value in a readable unit, with three digits however small it is.
 
-    >>> amount(QuotaType.FETCH, 250_000.0), amount(QuotaType.REQUEST, 20.0), amount(None, 5.0)
-    ('250 kB/s', '0.20 thr', '5.00 conn/s')
+    >>> amount(QuotaType.FETCH, 250_000.0), amount(QuotaType.REQUEST, 20.0), amount(None, 5.0), amount(QuotaType.REQUEST, inf)
+    ('250 kB/s', '0.20 thr', '5.00 conn/s', 'unlimited')
+    >>> amount(QuotaType.REQUEST, 0.5), amount(QuotaType.REQUEST, 12.5)
+    ('0.005 thr', '0.125 thr')
 
     Args:
         quota_type: says what `value` is: bytes/s, percent of a thread, mutations/s; connections/s when None.
         value: in Kafka's unit.
 
     """
+    if value == inf:
+        return UNLIMITED
     if quota_type is None:
         return f"{digits(value)} conn/s"
-    return measured(quota_type, value / 100 if quota_type is QuotaType.REQUEST else value)
+    base = value / 100 if quota_type is QuotaType.REQUEST else value
+    if base < 1 and round(base, 2) != base:
+        return f"{base:.3g} {_UNITS[quota_type]}"
+    return measured(quota_type, base)
 
 
 def measured(quota_type: QuotaType, value: float) -> str:

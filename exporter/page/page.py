@@ -113,7 +113,9 @@ def _numbers(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
     unused = UNKNOWN
     if snapshot.limits is not None:
         rules = rule_usage(snapshot.limits, snapshot)
-        unused = f"{sum(each.hits == () for each in rules)} of {len(rules)}"
+        unknown = sum(each.hits is None for each in rules)
+        rest = f" ({unknown} unknown)" if unknown else ""
+        unused = f"{sum(each.hits == () for each in rules)} of {len(rules)}{rest}"
     yield "rules without an entity", unused, "rules?show=unused"
 
 

@@ -221,7 +221,9 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
     with np.errstate(all="ignore"):
         ratios = usages / limits
         times = np.floor((usages - limits) / limits * grouping.windows + 0.5)
-        throttle_ms = np.minimum(np.fmax(times, 0.0), grouping.longest)  # NaN, of no usage of a limit of 0, is 0
+        throttle_ms = np.minimum(
+            np.fmax(times, 0.0), grouping.longest
+        )  # NaN, of an infinite limit or no usage of one of 0, is 0
         strict = rows[grouping.stricter]
         delays = columns.throttle_time[strict]
         at_limit = columns.usage[strict] >= columns.layout.limits[strict]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from math import inf
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -172,13 +173,14 @@ class Grouping:
         for number in np.flatnonzero(np.isin(self.pool_of, list(rest))).tolist():
             self.unclear[number] = self._may_have_more(self.entities[number], rest[self.pool_of[number]])
 
-    def _constants_of(self, entity: Entity) -> tuple[float | None, float, float, bool]:
-        """The limit of an entity, its windows, its longest throttle, and whether it is hidden."""
+    def _constants_of(self, entity: Entity) -> tuple[float, float, float, bool]:
+        """The limit of an entity, its windows, its longest throttle, and whether it is hidden. Each has a rule: without a limit, an infinite one."""
         samples, window_ms = self._windows.samples, float(self._windows.window_ms)
         if (settings := self._shadow_limits.nodes.get(entity.broker)) is not None:
             samples, window_ms = settings.quota_samples, settings.quota_window_seconds * 1000
         longest_ms = window_ms if entity.quota_type is QuotaType.REQUEST else INT_MAX
-        return entity.limit, samples * window_ms, longest_ms, not self._shows(entity.user, entity.client_id)
+        limit = inf if entity.limit is None else entity.limit
+        return limit, samples * window_ms, longest_ms, not self._shows(entity.user, entity.client_id)
 
     def _number(self, entity: Entity) -> int:
         """The number of the entity that a row belongs to, or what else it is."""

@@ -306,6 +306,11 @@ class Snapshot(OwnHealth):
         return (self.joined or self.shown).usages
 
     @property
+    def incomplete(self) -> bool:
+        """Whether a source in use could not be read, so that there may be more entities than are measured here."""
+        return any(not source.up and source.stand_by_of is None for source in self.sources)
+
+    @property
     def in_shadows(self) -> Mapping[Place, EntityUsage]:
         """By quota type, broker, user and client-id: an entity as the shadow makes it that would throttle it longest, or else has the highest utilization."""
         usages = [usage for shadow in self.shadows for usage in shadow.entities]

@@ -112,9 +112,11 @@ class Advice:
         return now.get(made.entity, {}).get(made.key)
 
     def state(self, value: float | None) -> str:
-        """Whether a configured quota is "set", has "no rule", or is "unknown" because the configured quotas are."""
+        """Whether a configured quota is "set", infinite and so "unlimited", has "no rule", or is "unknown" because the configured quotas are."""
         if self.now is None:
             return "unknown"
+        if value == math.inf:
+            return "unlimited"
         return "no rule" if value is None else "set"
 
     @property

@@ -201,7 +201,7 @@ def manifests(advice: Advice, cluster: str) -> Manifests:
     """
     whole = {
         entity: {
-            key: float(math.ceil(value)) if key == QuotaType.REQUEST.quota_key else value
+            key: float(math.ceil(value)) if key == QuotaType.REQUEST.quota_key and math.isfinite(value) else value
             for key, value in values.items()
         }
         for entity, values in advice.target.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import Final
 from xml.etree.ElementTree import Element
 
@@ -139,7 +140,7 @@ def notes(advice: Advice) -> Sequence[str]:
 def configured(advice: Advice, made: Recommendation) -> str:
     """The quota of the same entity and key as configured, or why there is no number."""
     now = advice.now_of(made)
-    return advice.state(now) if now is None else rate(made.kind, now)
+    return advice.state(now) if now is None or now == inf else rate(made.kind, now)
 
 
 def limit(advice: Advice, made: Recommendation) -> str:

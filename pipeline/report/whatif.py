@@ -39,6 +39,10 @@ _MEANINGS: Final = {
     Mode.OPEN_LOOP: "Open loop: requests arrive as logged, whatever the throttles. Real clients slow down, so these figures are upper bounds.",
     Mode.CLOSED_LOOP: "Closed loop: a throttled connection sends its next request later, as a muted channel makes it. A delayed request counts when it arrives.",
 }
+_UNLOGGED: Final = (
+    "Figures may be too low for request time, of which the log lacks a part, and for Fetches that were throttled until their connection "
+    "ended: the log does not have their size, and they count as 0 bytes."
+)
 _SAVED: Final = {
     Mode.OPEN_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle. Usually an upper bound: requests above a limit never come.",
     Mode.CLOSED_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle, with the others' requests later.",
@@ -288,7 +292,7 @@ class ReplaySummary:
     def notes(self) -> Sequence[str]:
         """What a reader must know about these figures, one sentence or two each."""
         saved = (_SAVED[self.mode], *self.benefit.notes) if self.benefit else ()
-        return (_MEANINGS[self.mode], self.kafka.note, *saved, *PAGE_NOTES)
+        return (_MEANINGS[self.mode], _UNLOGGED, self.kafka.note, *saved, *PAGE_NOTES)
 
 
 def summary_of(  # noqa: PLR0913 - the last by name

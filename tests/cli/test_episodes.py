@@ -191,6 +191,13 @@ def test_hostile_names_stay_in_their_cells(folder: Path, run: Run) -> None:
         assert asked(run, folder, option, "\udcff")["episodes"] == [], "an argument that is no UTF-8"
 
 
+def test_a_client_without_a_client_id_is_not_its_user(tmp_path: Path, run: Run) -> None:
+    """A log has each client's own episodes; a broker's empty client-id stands for all of a user's clients."""
+    written(tmp_path, (0, {"client_id": "", "throttle_ms": 7}))
+    _, out, _ = run("episodes", tmp_path)
+    assert 'alice / ""' in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -253,6 +260,25 @@ def test_an_ongoing_episode_fits_a_terminal(run: Run, monkeypatch: pytest.Monkey
     assert " ongoing " in second
 
 
+@pytest.fixture
+def of_all_users() -> Iterator[str]:
+    """One that has seen a client-id throttled, which brokers measure for all users together."""
+    with answering((0, [usage(user="", client_id="app", throttle_time_seconds=0.5)])) as url:
+        yield url
+
+
+def test_an_episode_of_a_client_id_may_be_of_any_user(of_all_users: str, run: Run) -> None:
+    """Whether one of them was throttled is unknown, not false."""
+    at = ("--exporter", of_all_users, "--end", "2026-11-21T09:03:00")
+    found = asked(run, *at, "--user", "alice")
+    assert (found["throttled"], found["episodes"], found["measured_together"]) == (None, [], 1)
+    assert "1 more may be of this client" in run("episodes", *at, "--user", "alice")[1]
+    (episode,) = asked(run, *at, "--user", "alice", "--client-id", "app")["episodes"]
+    assert (episode["user"], episode["client_id"]) == ("", "app")
+    assert asked(run, *at, "--client-id", "app")["throttled"]
+    assert asked(run, *at, "--user", "alice", "--client-id", "web")["throttled"] is False
+
+
 def test_a_running_exporter(exporter: str, run: Run) -> None:
     """All parts of its answer; what it cannot know is null, and its gaps are said."""
     found = asked(run, "--exporter", exporter)
@@ -278,6 +304,10 @@ def test_a_running_exporter(exporter: str, run: Run) -> None:
     carol = ("--exporter", exporter, "--user", "carol")
     _, out, _ = run("episodes", *carol, "--begin", "2026-11-21T09:04:10", "--end", "2026-11-21T09:05")
     assert out == "no throttle was seen from 2026-11-21 09:04:10 UTC to 2026-11-21 09:05:00 UTC\n"
+    (*_, last) = run("episodes", "--exporter", exporter, "--client-id", "app")[1].splitlines()
+    assert (
+        last == "2 more may be of this client, which brokers measure together with others: give --user and --client-id"
+    )
     before = asked(run, *carol, "--begin", "2026-11-21T09:00", "--end", "2026-11-21T09:03:20")
     assert before["throttled"] is None
     assert before["not_covered"] == [{"broker": None, "begin": NOW - 180, "end": NOW}]

@@ -102,9 +102,36 @@ def test_limits_of_the_affected_for_programs() -> None:
     assert (cut["affected_total"], cut["affected"]) == (4, rows[:1])
 
 
+def test_of_brokers_that_cannot_be_read_nothing_is_known() -> None:
+    """None affected is no answer then, and a list may lack some."""
+    nothing, some = Affected([], [], incomplete=True), Affected([], [address(1, usage=12.0)], incomplete=True)
+    assert "clients are unknown: not all brokers could be read" in rendered(view(CHANGES, nothing, 9), 90)
+    assert "and maybe more: not all brokers could be read" in rendered(view(CHANGES, some, 9), 90)
+    documents = [change_view.as_json(CHANGES, affected, 9) for affected in (nothing, some)]
+    assert [document["affected_total"] for document in documents] == [None, 1]
+
+
+def test_parts_of_a_sum_have_rules_of_their_own() -> None:
+    """What was measured together for a user falls into client-ids, and the other way round; an infinite limit is none."""
+    endless = Resolution(level=QuotaEntity("a").level, entity=QuotaEntity("a"), bound=inf)
+    sums = [
+        Impact(quota_type=QuotaType.REQUEST, user=u, client_id=c, usage=0.5, before=r, after=None, window_restarts=True)
+        for u, c, r in (("a", "", endless), ("", "c", NO_RULE))
+    ]
+    one = replace(sums[0], after=endless, window_restarts=False)
+    lines = [
+        " ".join(line.split()) for line in rendered(view(CHANGES, Affected([*sums, one], []), 9), 110).splitlines()
+    ]
+    assert "user a * request 0.50 thr unlimited ? ? that of each client-id or pair" in lines
+    assert "client-id c * request 0.50 thr unlimited ? ? that of each user or pair" in lines
+    assert "user a request 0.50 thr unlimited unlimited - 3 user a" in lines
+
+
 def test_no_one_and_too_many_are_reported() -> None:
     """A table that is cut says so."""
-    assert "no client that is measured now is affected" in rendered(view(CHANGES, Affected([], []), 9), 90)
+    assert "no client that brokers measure separately now is affected" in rendered(
+        view(CHANGES, Affected([], []), 9), 90
+    )
     cut = rendered(view(CHANGES, Affected([], [address(1, usage=12.0, after=10.0)] * 2), 0), 90)
     assert "and 2 more: --top shows more" in cut
     assert "10.0.0.1" not in cut
@@ -138,6 +165,8 @@ def of_client(**known: Any) -> RuleUsage:
 def test_unknown_none_and_zero(rule: RuleUsage, used: float | None, hits: int | None, row: str) -> None:
     """The clients under a rule, and its utilization: text and JSON distinguish unknown from none."""
     assert listed(rule) == f"7 client-id app produce 1.00 kB/s {row}"
+    endless = replace(rule, value=inf)
+    assert listed(endless) == f"7 client-id app produce unlimited {row.replace('?', '-')}"
     (found,) = as_json([rule])
     assert found["used"] == used
     of_rule = found["hits"]

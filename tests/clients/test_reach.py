@@ -189,9 +189,9 @@ def test_what_is_no_refusal_is_unreachable(mechanism: SaslMechanism, answers: li
 
 
 def test_another_protocol_is_suspected_without_sasl() -> None:
-    """A listener that hangs up on a plain client probably wants TLS or SASL."""
+    """A listener that hangs up on a plain client probably wants TLS or SASL; or a quota of connections makes it hang up."""
     error = diagnose(unsecured("broker-1:9092"), COMPLAINT, lambda _, __: Plain())
-    assert "does not talk PLAINTEXT on this port" in str(error)
+    assert "does not talk PLAINTEXT on this port, limits new connections" in str(error)
 
 
 def test_the_librarys_log_is_kept_quiet_and_remembered(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,5 +1,7 @@
 """Random quotas with untrusted names."""
 
+from math import inf
+
 from hypothesis import strategies as st
 from tests.strategies import HOSTILE
 
@@ -23,7 +25,7 @@ _addresses = st.ip_addresses().map(str) | st.just("broker-7.example.com")
 ips = st.builds(IpEntity, _addresses | st.just(DEFAULT))
 
 _whole = st.integers(1, 2**53).map(float)
-_any = st.floats(1e-9, 1e15)
+_any = st.floats(1e-9, 1e15) | st.just(inf)
 _client_values = st.dictionaries(
     st.sampled_from(sorted(CLIENT_QUOTA_KEYS)), _whole, min_size=1
 ) | st.fixed_dictionaries({"request_percentage": _any, "controller_mutation_rate": _any})
@@ -34,4 +36,4 @@ quota_sets = st.builds(
     st.dictionaries(_users | _clients | _pairs, _client_values, max_size=5),
     st.dictionaries(ips, _ip_values, max_size=2),
 )
-"""Quotas that a controller would store."""
+"""Quotas that a controller would store, up to 4.3 also infinite ones."""

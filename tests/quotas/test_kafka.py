@@ -122,7 +122,7 @@ BY_CLIENT, NO_NAME = "has no quotas by client-id", "no KafkaUser can have this n
         (QuotaEntity("CN=" + "a" * 65), PERCENT, NO_NAME),
         (QuotaEntity("a"), {"request_percentage": 1.5}, f"requestPercentage {NOT_WHOLE} 1.5"),
         (QuotaEntity("a"), {"producer_byte_rate": 3e9}, f"producerByteRate {NOT_WHOLE} 3000000000"),
-        (QuotaEntity("a"), {"request_percentage": inf}, "requestPercentage must be above 0 and finite, not inf"),
+        (QuotaEntity("a"), {"request_percentage": inf}, "requestPercentage must be above 0 and finite, not Infinity"),
         (QuotaEntity("a"), {"controller_mutation_rate": nan}, "must be above 0 and finite, not nan"),
         (QuotaEntity("a"), {"producer_byte_rate": 0.0}, "must be above 0 and finite, not 0"),
         (QuotaEntity("a"), {"of_the_future": 1.0}, "a KafkaUser has no of_the_future"),

@@ -238,6 +238,7 @@ NOT_PLAIN = "'producer_byte_rate' must be a plain number"
         ("{user: a, producer_byte_rate: 0100}", NOT_PLAIN),
         ("{user: a, producer_byte_rate: .nan}", NOT_PLAIN),
         ("{user: a, producer_byte_rate: [1]}", NOT_PLAIN),
+        ("{user: a, producer_byte_rate: Infinity}", "too large for LONG"),
         ("{user: a, producer_byte_rate: 0}", "producer_byte_rate must be greater than 0"),
         ("{user: a, producer_byte_rate: 1.5}", "producer_byte_rate must be a whole number"),
         ("{user: a, producer_byte_rate: 1e30}", "too large for LONG"),

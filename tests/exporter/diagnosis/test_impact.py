@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.examples import limits, snapshot, usage
+from tests.exporter.examples import health, limits, snapshot, usage
 
 from quotascope.exporter.diagnosis import units
 from quotascope.exporter.diagnosis.impact import Impact, IpImpact, connection_rules, impacts, ip_impacts, reaching
@@ -61,6 +62,26 @@ FOR_ALL, FOR_CLIENTS = QuotaEntity(DEFAULT), QuotaEntity(None, DEFAULT)
             [usage(usage=900.0), ALICE_APP],
             [("alice", "app", 1000.0, 300.0, True)],
         ),
+        # also a pair that brokers measure only as a part of its user, but no pair of a user that they do not measure
+        (
+            {ALICE: 1000.0},
+            {ALICE: 1000.0, QuotaEntity("alice", "app"): 300.0, QuotaEntity("zoe", "app"): 300.0},
+            [usage(usage=900.0)],
+            [("alice", "app", 1000.0, 300.0, True)],
+        ),
+        # a user without a limit who is measured by pair from now on is still without, unless there is a rule for a part of it
+        (
+            {ALICE: 1000.0},
+            {ALICE: 1000.0, QuotaEntity("alice", "web"): 300.0},
+            [usage(user="bob", usage=1.0)],
+            [],
+        ),
+        (
+            {ALICE: 1000.0},
+            {ALICE: 1000.0, QuotaEntity(DEFAULT, "web"): 300.0},
+            [usage(user="bob", usage=1.0)],
+            [("bob", "", None, None, True)],
+        ),
         # a sum is listed once as the user, not again as each of the user's clients; other users are listed as well
         (
             {ALICE: 1000.0, QuotaEntity("bob"): 1000.0},
@@ -101,6 +122,8 @@ def test_usage_is_held_against_the_new_limit() -> None:
     new = QuotaSet({ALICE: {PRODUCE: 400.0, REQUEST: 200.0}})
     measured = [usage(QuotaType.REQUEST, usage=1.0), usage(usage=100.0), usage(usage=800.0, broker="2")]
     assert [each.utilization_after for each in impacts(old, new, measured)] == [2.0, 0.5]
+    (endless,) = impacts(QuotaSet({ALICE: {REQUEST: 100.0}}), QuotaSet({ALICE: {REQUEST: inf}}), measured[:1])
+    assert endless.utilization_after is None
     (removed,) = impacts(produce({ALICE: 1000.0}), QuotaSet(), [usage(usage=1.0)])
     assert (removed.after, removed.utilization_after) == (NO_RULE, None)
     pair = produce({ALICE: 1000.0, QuotaEntity("alice", "app"): 300.0})
@@ -294,6 +317,21 @@ def test_whom_a_rule_hits_may_be_unknown() -> None:
     callback = snapshot(usage(), nodes=(NodeUsage(broker="1", quota_callback=True),))
     of_clients = rule_usage(LIMITS, callback)[:3]
     assert {rule.hits for rule in of_clients} == {None}
+
+
+def test_no_rule_is_unused_while_a_source_is_down() -> None:
+    """Its brokers may measure clients under any rule but one that is overruled; what the other sources measure is known."""
+    defaults = QuotaEntity(DEFAULT, DEFAULT)
+    rules = {QuotaType.PRODUCE: QuotaRules({ALICE: 1.0, QuotaEntity("bob"): 2.0, FOR_ALL: 3.0, defaults: 4.0})}
+    known = limits(rules=rules, connection_limits={"10.0.0.1": 5.0, "10.0.0.2": 5.0})
+    nodes = (NodeUsage(broker="1", connections=ConnectionUsage(ips={"10.0.0.1": LimitedRate(rate=1.0)})),)
+    sources = (health(), health("broker-2", up=False))
+    for down, unused in ((sources, None), (sources[:1], ()), ((replace(sources[1], stand_by_of="1"),), ())):
+        found = rule_usage(known, snapshot(usage(of=known), nodes=nodes, sources=down))
+        hits = {str(rule.entity): rule.hits for rule in found}
+        assert [len(hits[name] or ()) for name in ("user alice", "ip 10.0.0.1")] == [1, 1]
+        assert [hits[name] for name in ("user bob", "<default> / <default>", "ip 10.0.0.2")] == [unused] * 3
+        assert hits["user <default>"] == ()
 
 
 def test_what_overrules_a_rule_is_named() -> None:

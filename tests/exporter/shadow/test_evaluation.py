@@ -325,3 +325,13 @@ def test_a_bucket_in_debt_under_a_limit_of_zero_is_never_even(tokens: float, sec
     bucket = usage(MUTATION, "alice", limit=0.0, burst_tokens=0.0, usage=0.0, tokens=tokens)
     (found,) = Shadows([candidate_of(MUTATION, rules)]).of(world(bucket, rules={MUTATION: rules}), set())
     assert [each.throttle_time_seconds for each in found.entities] == [seconds]
+
+
+def test_an_infinite_limit_throttles_no_client() -> None:
+    """Kafka up to 4.3 stores it: its throttle time is 0, which is known."""
+    rules = QuotaRules({QuotaEntity(DEFAULT, DEFAULT): inf})
+    (found,) = Shadows([candidate_of(REQUEST, rules)]).of(
+        world(usage(REQUEST, "bob", "a", usage=20.0), rules={REQUEST: PAIRS}), set()
+    )
+    assert [each.throttle_time_seconds for each in found.entities] == [0.0]
+    assert set(found.throttled.values()) == {0}

@@ -29,6 +29,9 @@ CONFIGURED = QuotaSet(
     {ALICE: {"producer_byte_rate": 20_000.0, "request_percentage": 50.0}, BOB: {"producer_byte_rate": 119_000.0}}
 )
 
+ENDLESS = QuotaSet({ALICE: {"producer_byte_rate": inf, "request_percentage": inf}})
+"""Kafka up to 4.3 stores infinity, which is no number of JSON."""
+
 
 def documents(made: Advice) -> tuple[str, dict[str, Any], list[dict[str, str]]]:
     """The text of the page, the JSON, and the rows of the CSV."""
@@ -108,6 +111,7 @@ def test_what_is_unknown_is_not_zero() -> None:
     limits, struck = [recommendation("alice"), recommendation("carol")], table(throttled(9_000, candidate=RECOMMENDED))
     for now, state, muted_ms, said in (
         (CONFIGURED, [(20_000.0, "set"), (None, "no rule")], 0, (False, True)),
+        (ENDLESS, [(inf, "unlimited"), (None, "no rule")], 0, (False, True)),
         (None, [(None, "unknown")] * 2, None, (True, False)),
     ):
         text, read, rows = documents(advice(limits, now, hits(struck, now_known=now is not None)))
@@ -246,6 +250,8 @@ def test_manifest_of_a_user_whose_twin_is_configured() -> None:
     found = manifests(advice([recommendation("alice")], now), "main")
     (reported,) = found.left_out
     assert "the KafkaUser alice can have the quotas of this user or of" in reported
+    (reported,) = manifests(advice([recommendation("alice")], ENDLESS), "main").left_out
+    assert "requestPercentage must be above 0 and finite" in reported
     assert "spec:" not in found.text
 
 
@@ -272,16 +278,6 @@ def test_csv_and_json_hold_all() -> None:
     assert read["hits"][0]["kind"] == "produce"
     assert len(read["commands"]) == 5
     assert read["policy"]["share"] == 0.01
-
-
-def test_an_infinite_quota_of_the_cluster() -> None:
-    """Kafka up to 4.3 stores it; None is no rule."""
-    key = recommendation("alice").key
-    infinite = QuotaSet({QuotaEntity("alice"): {key: inf}})
-    _, read, rows = documents(advice([recommendation("alice"), recommendation("bob")], infinite, []))
-    assert [each["now"] for each in read["recommended"]] == [inf, None]
-    assert [each["old"] for each in read["changes"]] == [inf, None]
-    assert [row["now"] for row in rows] == ["inf", ""]
 
 
 def test_page_reports_all() -> None:

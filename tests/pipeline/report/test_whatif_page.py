@@ -168,8 +168,9 @@ def test_any_name(name: str) -> None:
 
 @pytest.mark.parametrize("mode", Mode)
 def test_page_says_what_its_mode_means(mode: Mode) -> None:
-    """Figures of the two modes mean different things, and only the closed loop knows of delays."""
+    """Figures of the two modes mean different things, and only the closed loop knows of delays; in both, the log lacks something."""
     text = Reader(whatif_page(replayed(throttled(5), mode=mode), {})).text
+    assert "count as 0 bytes" in text
     assert ("upper bounds" in text) == (mode is Mode.OPEN_LOOP)
     assert ("later by" in text) == (mode is Mode.CLOSED_LOOP)
 
