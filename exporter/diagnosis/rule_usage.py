@@ -53,7 +53,7 @@ class RuleUsage:
     """
     What is measured under it, by broker; the highest utilization first.
 
-    None when that is unknown: nothing was measured, a custom quota callback decides, or the rule is for the name of a host.
+    None when that is unknown: no node was read, a custom quota callback decides, or the rule is for the name of a host.
     """
     overruled_by: QuotaEntity | None = None
     """The rule that applies in its place to every client that sends a client-id; None when it applies to some."""
@@ -80,10 +80,10 @@ class RuleUsage:
 
 
 def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
-    """Every rule, by quota type; without a snapshot, hits are unknown."""
-    nodes = None if snapshot is None else snapshot.nodes
+    """Every rule, by quota type; without a snapshot of a node, hits are unknown."""
+    nodes = () if snapshot is None else snapshot.nodes
     hits = None
-    if snapshot is not None and not any(n.quota_callback for n in snapshot.nodes):
+    if snapshot is not None and nodes and not any(n.quota_callback for n in nodes):
         hits = _client_hits(snapshot.measured)
     rules = []
     for kind in QuotaType:
@@ -118,11 +118,11 @@ def _client_hits(usages: Usages) -> Mapping[tuple[QuotaType, QuotaEntity], Usage
     return hits
 
 
-def _connection_rules(rules: Mapping[str, float], nodes: Sequence[NodeUsage] | None) -> list[RuleUsage]:
+def _connection_rules(rules: Mapping[str, float], nodes: Sequence[NodeUsage]) -> list[RuleUsage]:
     """Rules for addresses. A broker looks up a rule for the name of a host itself, so its hits are unknown."""
     owners = {host_address(name): name for name in rules if is_address(name)}
     hits: dict[str, list[IpUsage]] = defaultdict(list)
-    for node in nodes or ():
+    for node in nodes:
         for ip, usage in node.connections.ips.items():
             name = owners.get(ip, DEFAULT_IP)
             if name in rules:
@@ -133,7 +133,7 @@ def _connection_rules(rules: Mapping[str, float], nodes: Sequence[NodeUsage] | N
             key=CONNECTION_KEY,
             value=rate,
             hits=None
-            if nodes is None or not (name == DEFAULT_IP or is_address(name))
+            if not nodes or not (name == DEFAULT_IP or is_address(name))
             else tuple(sorted(hits[name], key=lambda hit: -(hit.used or 0.0))),
         )
         for name, rate in rules.items()
