@@ -43,10 +43,13 @@ _SAVED: Final = {
     Mode.OPEN_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle. Usually an upper bound: requests above a limit never come.",
     Mode.CLOSED_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle, with the others' requests later.",
 }
+CHART_NOTES: Final = (
+    "The area is the highest mean over 11 s, which is about what a broker compares with its limit; a controller mutation quota lets a burst above it pass. The line is the mean.",
+    "Where a chart is empty, no request was logged: the client was idle, or the log has a gap.",
+)
 PAGE_NOTES: Final = (
     "Each broker enforces limits separately; a chart shows the broker with the highest peak.",
-    "The area is the highest mean over 11 s, which is about what a broker compares with its limit; the line is the mean.",
-    "Where a chart is empty, no request was logged: the client was idle, or the log has a gap.",
+    *CHART_NOTES,
     "A client's share is the time in which it was throttled, as a part of the time in which it was active or throttled.",
 )
 """Of charts and shares; the last of the notes, which the terminal leaves out."""
@@ -602,16 +605,21 @@ def group_section(
     Args:
         summary: the group and its limits by candidate.
         drawn: its usage.
-        colors: number of the color of each candidate.
+        colors: number of the color of each candidate, in the order of the legend.
         zone: time zone of the labels below the time axis.
 
     """
     group = summary.group
     unit = partial(rate, group.kind)
-    limits = [LimitLine(name=name, value=value, color=colors[name]) for name, value in summary.limits.items()]
+    limits = [
+        LimitLine(name=name, value=summary.limits[name], color=color)
+        for name, color in colors.items()
+        if name in summary.limits
+    ]
     chart, left_out = line_chart(drawn.usage, limits, unit, zone)
     yield element("h3", f"{spelled(group.user, group.client_id)}: {spaced(group.kind.label)}")
-    yield element("p", f"on broker {shown(drawn.broker)}", class_="where")
+    node = "controller" if group.kind is QuotaType.CONTROLLER_MUTATION else "broker"
+    yield element("p", f"on {node} {shown(drawn.broker)}", class_="where")
     yield element("p", *_legend(drawn, limits, unit), class_="legend")
     yield chart
     for limit in left_out:
