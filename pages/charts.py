@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Final
+from unicodedata import east_asian_width
 from xml.etree.ElementTree import Element
 
 from .markup import element
@@ -116,6 +117,22 @@ def _chart(width: float, height: float, title: str, kind: str = "chart") -> Elem
     svg = element("svg", class_=kind, viewBox=f"0 0 {width} {height}", role="img")
     svg.append(element("title", title))
     return svg
+
+
+_NARROW, _BROADEST = frozenset("fijlrt .,:;|!'\"()[]/-"), frozenset("mwMW@%…")
+
+
+def _label(text: str, x: float, y: float, size: int, kind: str = "end") -> Element:
+    """A text of that font size that ends at `x`; it is squeezed where it would begin left of the drawing, as broad letters do."""
+    broad = sum(each in _BROADEST or east_asian_width(each) in "WF" for each in text)
+    narrow = sum(each in _NARROW for each in text)
+    upper = sum(each.isupper() for each in text)
+    # widths of letters in DejaVu Sans, broader than most fonts, as parts of the font size
+    width = size * (0.63 * len(text) + 0.37 * broad - 0.25 * narrow + 0.07 * upper)
+    squeezed = {"textLength": f"{x:g}", "lengthAdjust": "spacingAndGlyphs"} if width > x else {}
+    made = element("text", text, class_=kind, x=x, y=y)
+    made.attrib.update(squeezed)
+    return made
 
 
 # Lines
@@ -251,7 +268,7 @@ def bar_chart(bars: Sequence[ChartBar], title: str) -> Element:
             element(
                 "g",
                 element("title", f"{shown(bar.name, 200)}: {bar.text}"),
-                element("text", shown(bar.name, 50), class_="end", x=_BAR_LEFT - 10, y=top + 16),
+                _label(shown(bar.name, 50), _BAR_LEFT - 10, top + 16, 12),
                 element("rect", class_=f"f{bar.color % SERIES}", x=_BAR_LEFT, y=top + 4, width=width, height=_BAR_ROW - 8, rx=2),
                 element("text", bar.text, x=_BAR_LEFT + width + 8, y=top + 16)
             )
@@ -314,7 +331,7 @@ def grid_map(  # noqa: PLR0913 - most by name
     most = max((value for value in values if math.isfinite(value)), default=0.0) or 1.0
     for row, name in enumerate(rows):
         y = _CELL_TOP + row * _CELL_HEIGHT
-        svg.append(element("text", shown(name, left // 7), class_="tick end", x=left - 8, y=y + 15))
+        svg.append(_label(shown(name, left // 7), left - 8, y + 15, 11, "tick end"))
         for column, head in enumerate(columns):
             value = values[row * len(columns) + column]
             cell = element("rect", x=left + column * _CELL_WIDTH, y=y, width=_CELL_WIDTH, height=_CELL_HEIGHT)
@@ -394,7 +411,7 @@ def timeline_chart(
         svg.append(element("text", label, class_="tick middle", x=x, y=_AXIS - 8))
     top = _AXIS + _GAP
     for lane in lanes:
-        svg.append(element("text", lane.label, class_="end", x=_LANE_LEFT - 10, y=top + _ROW - 3))
+        svg.append(_label(lane.label, _LANE_LEFT - 10, top + _ROW - 3, 12))
         for row, spans in enumerate(lane.rows):
             svg.extend(_span(span, times, top + row * _ROW, mark) for span in spans)
         top += lane.height

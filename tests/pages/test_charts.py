@@ -241,6 +241,17 @@ def test_an_axis_of_times_has_whole_minutes() -> None:
     assert _ticks(svg)[0] == pytest.approx(250 + 870 * 30 / 300)
 
 
+@pytest.mark.parametrize(
+    ("label", "squeezed"),
+    [("stage 12: foreachPar…on at job.py:75", False), ("W" * 36, True), ("東京" * 18, True), ("l" * 36, False)],
+)
+def test_a_broad_label_is_not_cut(label: str, *, squeezed: bool) -> None:
+    """Its letters are drawn closer, and all of it is in the drawing."""
+    texts = timeline_chart([Lane(label=label, rows=[[]])], 60).iter("text")
+    (drawn,) = (each for each in texts if each.get("class") == "end")
+    assert (drawn.text, drawn.get("textLength")) == (label, "240" if squeezed else None)
+
+
 def test_spans_begin_and_end_at_their_times(timeline: Element) -> None:
     """By the ticks, each at its second; a mark begins with its span, and has the color of marks."""
     zero, *_, minute = _ticks(timeline)
