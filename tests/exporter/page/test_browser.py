@@ -30,7 +30,10 @@ pytestmark = pytest.mark.real
 DAY, NIGHT = (255, 255, 255), (22, 28, 34)
 HOSTILE = "</title><script>document.title='hit'</script><img src=x onerror=document.title='hit'>\"'\n\u202e"
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-BROKEN = "[...document.querySelectorAll('td > span')].filter(e => e.innerText === 'unknown' && e.getBoundingClientRect().height > 30).length"
+BROKEN = """
+[...document.querySelectorAll("td > span")].filter(e => {
+  const range = document.createRange(); range.selectNodeContents(e); return e.innerText === "unknown" && range.getClientRects().length > 1; }).length
+"""
 """Cells with a word on two lines."""
 DRAWN = "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 5).length"
 NAMES = "[...document.querySelectorAll('#entities tbody th')].map(e => e.textContent)"
