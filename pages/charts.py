@@ -220,6 +220,11 @@ def line_chart(
     return svg, [limit for limit in limits if limit not in drawn]
 
 
+def peak_kind(curve: Curve) -> str:
+    """The class of the areas of peaks, which are darker where no line of means is to be seen above them."""
+    return "peak" if curve.mean else "peak alone"
+
+
 def _usage(curve: Curve, times: LinearScale, heights: LinearScale) -> Iterator[Element]:
     """The peaks as areas with flat tops, and the means as a line that breaks where a piece is missing."""
     floor = heights(0.0)
@@ -229,7 +234,7 @@ def _usage(curve: Curve, times: LinearScale, heights: LinearScale) -> Iterator[E
         for (left, right), value in zip(spans, curve.peak, strict=True)
         if value > 0
     )
-    yield element("path", class_="peak", d="".join(areas))
+    yield element("path", class_=peak_kind(curve), d="".join(areas))
     if not curve.mean:
         return
     steps, end = [], -1.0

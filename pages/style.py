@@ -46,6 +46,7 @@ svg text.tick {{ fill: var(--faint); font-size: 11px; }}
 line.grid {{ stroke: var(--line); }}
 .mean {{ fill: none; stroke: var(--used); stroke-width: 1.4; }}
 .peak {{ fill: var(--used); fill-opacity: .35; }}
+.alone {{ fill-opacity: .75; }}
 .limit {{ stroke-width: 1.8; fill: none; }}
 .cell {{ fill: var(--c0); stroke: var(--paper); }}
 .blank {{ fill: var(--line); fill-opacity: .4; stroke: var(--paper); }}

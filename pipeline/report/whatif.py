@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 import pyarrow as pa
 
 from quotascope.metrics import DEFAULT, LEVELS_LEGEND, QuotaEntity, QuotaType, spelled
-from quotascope.pages.charts import ChartBar, Format, LimitLine, bar_chart, heat_map, key, line_chart
+from quotascope.pages.charts import ChartBar, Format, LimitLine, bar_chart, heat_map, key, line_chart, peak_kind
 from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.words import amount, counted, percent, period, seconds, shown, spaced
 
@@ -633,7 +633,7 @@ def group_section(
 def _legend(drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format) -> Iterator[Child]:
     if drawn.usage.mean:
         yield key("used, mean", element("path", class_="mean", d="M0 5H22"))
-    yield key("peak", element("rect", class_="peak", width=22, height=10))
+    yield key("peak", element("rect", class_=peak_kind(drawn.usage), width=22, height=10))
     by_value: dict[float, list[LimitLine]] = {}
     for limit in limits:
         by_value.setdefault(limit.value, []).append(limit)
