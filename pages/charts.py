@@ -60,10 +60,22 @@ def round_values(high: float, most: int = 6) -> Sequence[float]:
     return [step * n for n in range(int(high / step) + 1)]
 
 
-def round_times(begin_ms: int, end_ms: int, most: int = 8) -> Sequence[int]:
-    """Round UTC times in ms from `begin_ms` to `end_ms`, at least a second and at most `most` steps apart."""
+def round_times(begin_ms: int, end_ms: int, most: int = 8, zone: tzinfo = UTC) -> Sequence[int]:
+    """Times in ms from `begin_ms` to `end_ms`, at least a second and at most `most` steps apart, that are round by the clocks of a zone."""
     step = 1_000 * max(1, round(_step(max(1, end_ms - begin_ms) / 1_000, most)))
-    return range(-(-begin_ms // step) * step, end_ms + 1, step)
+    ahead = _ahead_ms(begin_ms, zone)
+    local = range(-(-(begin_ms + ahead) // step) * step, end_ms + ahead + step, step)
+    times = (time - _ahead_ms(time - ahead, zone) for time in local)
+    return [time for time in times if begin_ms <= time <= end_ms]
+
+
+def _ahead_ms(time_ms: int, zone: tzinfo) -> int:
+    """By how much the clocks of a zone are ahead of UTC; 0 beyond the years of the calendar."""
+    try:
+        ahead = datetime.fromtimestamp(time_ms / 1_000, zone).utcoffset()
+    except (ValueError, OverflowError, OSError):
+        return 0
+    return round(ahead.total_seconds() * 1_000) if ahead else 0
 
 
 def round_seconds(length: float, most: int = 8) -> Sequence[float]:
@@ -137,7 +149,7 @@ def _label(text: str, x: float, y: float, size: int, kind: str = "end") -> Eleme
 
 # Lines
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 86, 1130, 12, 250
+_LEFT, _RIGHT, _TOP, _BOTTOM = 86, 1115, 12, 250
 _LINE_HEIGHT: Final = 276
 _ABOVE_PEAK: Final = 1.08
 _TOUCHING: Final = 0.01
@@ -207,7 +219,7 @@ def line_chart(
         y = heights(value)
         svg.append(element("line", class_="grid", x1=_LEFT, x2=_RIGHT, y1=y, y2=y))
         svg.append(element("text", unit(value), class_="tick end", x=_LEFT - 8, y=y + 4))
-    for time in round_times(begin, end):
+    for time in round_times(begin, end, zone=zone):
         x, label = times(time), clock(time, end - begin, zone)
         svg.append(element("line", class_="grid", x1=x, x2=x, y1=_BOTTOM, y2=_BOTTOM + 5))
         svg.append(element("text", label, class_="tick middle", x=x, y=_BOTTOM + 20))
@@ -408,12 +420,13 @@ def timeline_chart(
         labels = [(time, f"+{seconds(time)}" if time else "0") for time in round_seconds(length)]
     else:
         length_ms = round(length * 1_000)
-        at = round_times(begin_ms, begin_ms + length_ms)
+        at = round_times(begin_ms, begin_ms + length_ms, zone=zone)
         labels = [((each - begin_ms) / 1_000, clock(each, length_ms, zone)) for each in at]
     for time, label in labels:
         x = times(time)
         svg.append(element("line", class_="grid", x1=x, x2=x, y1=_AXIS, y2=height))
-        svg.append(element("text", label, class_="tick middle", x=x, y=_AXIS - 8))
+        # a date at the end of the axis is broader than the edge
+        svg.append(element("text", label, class_="tick middle", x=min(x, _WIDTH - 34), y=_AXIS - 8))
     top = _AXIS + _GAP
     for lane in lanes:
         svg.append(_label(lane.label, _LANE_LEFT - 10, top + _ROW - 3, 12))
