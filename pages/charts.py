@@ -425,8 +425,8 @@ def timeline_chart(
     for time, label in labels:
         x = times(time)
         svg.append(element("line", class_="grid", x1=x, x2=x, y1=_AXIS, y2=height))
-        # a date at the end of the axis is broader than the edge
-        svg.append(element("text", label, class_="tick middle", x=min(x, _WIDTH - 34), y=_AXIS - 8))
+        middle = x if begin_ms is None else min(x, _WIDTH - 34)  # a date is broader than the edge
+        svg.append(element("text", label, class_="tick middle", x=middle, y=_AXIS - 8))
     top = _AXIS + _GAP
     for lane in lanes:
         svg.append(_label(lane.label, _LANE_LEFT - 10, top + _ROW - 3, 12))
