@@ -116,6 +116,7 @@ def _table(found: Blame, pool: int, by: str) -> Table:
             cells = (sum(row), *row[: len(named)], sum(row[len(named) :]))
             caused, *waits = (waited(ns) if ns else "-" for ns in cells)
             table.add_row(Text(name), caused, percent(sum(row) / total), *waits)
-    table.caption = "\n".join(f"#{number} {name}" for number, name in enumerate(named, start=1))
+    # untrusted names: a caption that is a str would be markup
+    table.caption = Text("\n".join(f"#{number} {name}" for number, name in enumerate(named, start=1)))
     table.caption_justify = "left"
     return table

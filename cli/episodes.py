@@ -152,9 +152,10 @@ def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int, *, sums: bo
 
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("from", no_wrap=True)
-    table.add_column("length")
-    table.add_column("entity, by rule", overflow="fold", min_width=20)
-    table.add_column("node", overflow="fold", max_width=12)
+    # where the terminal is narrow these are folded, so that no number at the right is cut
+    table.add_column("length", max_width=9)
+    table.add_column("entity, by rule", overflow="fold", min_width=12)
+    table.add_column("node", overflow="fold", max_width=10)
     table.add_column("quota", max_width=10)
     for header in ("requests", "total", "longest")[-1 if width < _WIDE else 0 :]:
         table.add_column(header, justify="right", no_wrap=True)

@@ -30,6 +30,7 @@ from quotascope.exporter.limits import QUOTA_KEYS
 from quotascope.exporter.snapshot import EntityUsage, Snapshot, SourceHealth, place_of
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import LEVELS_LEGEND
+from quotascope.pages.words import counted
 
 from .usage_table import QUOTA, WIDEST
 
@@ -90,7 +91,9 @@ def _sources(sources: Sequence[SourceHealth]) -> Table:
 
 
 def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
-    total = f"{len(snapshot.measured)} quota entities"
+    if not snapshot.nodes:
+        return "quota entities: unknown"
+    total = counted(len(snapshot.measured), "quota entity")
     if rest := left_out(snapshot):
         total += f" ({rest}: not one by one in the metrics)"
     if not snapshot.measured:

@@ -69,8 +69,8 @@ def _is_threshold(step: object) -> bool:
 NO_STEPS: Final = steps()
 """Grafana needs one, and it says nothing."""
 NEUTRAL = steps(lowest=BLUE)
-USED = steps(yellow=PREDICTION, red=NEAR_LIMIT, dark_red=1.0)
-"""Dark from the limit on."""
+USED = steps(yellow=PREDICTION, red=NEAR_LIMIT, semi_dark_red=1.0)
+"""Darker from the limit on; dark-red cannot be read on Grafana's dark tables."""
 PREDICTED = steps(yellow=PREDICTION, orange=NEAR_LIMIT, red=1.0)
 """The alert is about a trend that reaches the limit."""
 DELAY = steps(orange=THROTTLED, red=CLIENT_TIMEOUT)

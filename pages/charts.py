@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Final
+from unicodedata import east_asian_width
 from xml.etree.ElementTree import Element
 
 from .markup import element
@@ -59,10 +60,22 @@ def round_values(high: float, most: int = 6) -> Sequence[float]:
     return [step * n for n in range(int(high / step) + 1)]
 
 
-def round_times(begin_ms: int, end_ms: int, most: int = 8) -> Sequence[int]:
-    """Round UTC times in ms from `begin_ms` to `end_ms`, at least a second and at most `most` steps apart."""
+def round_times(begin_ms: int, end_ms: int, most: int = 8, zone: tzinfo = UTC) -> Sequence[int]:
+    """Times in ms from `begin_ms` to `end_ms`, at least a second and at most `most` steps apart, that are round by the clocks of a zone."""
     step = 1_000 * max(1, round(_step(max(1, end_ms - begin_ms) / 1_000, most)))
-    return range(-(-begin_ms // step) * step, end_ms + 1, step)
+    ahead = _ahead_ms(begin_ms, zone)
+    local = range(-(-(begin_ms + ahead) // step) * step, end_ms + ahead + step, step)
+    times = (time - _ahead_ms(time - ahead, zone) for time in local)
+    return [time for time in times if begin_ms <= time <= end_ms]
+
+
+def _ahead_ms(time_ms: int, zone: tzinfo) -> int:
+    """By how much the clocks of a zone are ahead of UTC; 0 beyond the years of the calendar."""
+    try:
+        ahead = datetime.fromtimestamp(time_ms / 1_000, zone).utcoffset()
+    except (ValueError, OverflowError, OSError):
+        return 0
+    return round(ahead.total_seconds() * 1_000) if ahead else 0
 
 
 def round_seconds(length: float, most: int = 8) -> Sequence[float]:
@@ -118,9 +131,25 @@ def _chart(width: float, height: float, title: str, kind: str = "chart") -> Elem
     return svg
 
 
+_NARROW, _BROADEST = frozenset("fijlrt .,:;|!'\"()[]/-"), frozenset("mwMW@%…")
+
+
+def _label(text: str, x: float, y: float, size: int, kind: str = "end") -> Element:
+    """A text of that font size that ends at `x`; it is squeezed where it would begin left of the drawing, as broad letters do."""
+    broad = sum(each in _BROADEST or east_asian_width(each) in "WF" for each in text)
+    narrow = sum(each in _NARROW for each in text)
+    upper = sum(each.isupper() for each in text)
+    # widths of letters in DejaVu Sans, broader than most fonts, as parts of the font size
+    width = size * (0.63 * len(text) + 0.37 * broad - 0.25 * narrow + 0.07 * upper)
+    squeezed = {"textLength": f"{x:g}", "lengthAdjust": "spacingAndGlyphs"} if width > x else {}
+    made = element("text", text, class_=kind, x=x, y=y)
+    made.attrib.update(squeezed)
+    return made
+
+
 # Lines
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 86, 1130, 12, 250
+_LEFT, _RIGHT, _TOP, _BOTTOM = 86, 1115, 12, 250
 _LINE_HEIGHT: Final = 276
 _ABOVE_PEAK: Final = 1.08
 _TOUCHING: Final = 0.01
@@ -190,7 +219,7 @@ def line_chart(
         y = heights(value)
         svg.append(element("line", class_="grid", x1=_LEFT, x2=_RIGHT, y1=y, y2=y))
         svg.append(element("text", unit(value), class_="tick end", x=_LEFT - 8, y=y + 4))
-    for time in round_times(begin, end):
+    for time in round_times(begin, end, zone=zone):
         x, label = times(time), clock(time, end - begin, zone)
         svg.append(element("line", class_="grid", x1=x, x2=x, y1=_BOTTOM, y2=_BOTTOM + 5))
         svg.append(element("text", label, class_="tick middle", x=x, y=_BOTTOM + 20))
@@ -203,6 +232,11 @@ def line_chart(
     return svg, [limit for limit in limits if limit not in drawn]
 
 
+def peak_kind(curve: Curve) -> str:
+    """The class of the areas of peaks, which are darker where no line of means is to be seen above them."""
+    return "peak" if curve.mean else "peak alone"
+
+
 def _usage(curve: Curve, times: LinearScale, heights: LinearScale) -> Iterator[Element]:
     """The peaks as areas with flat tops, and the means as a line that breaks where a piece is missing."""
     floor = heights(0.0)
@@ -212,7 +246,7 @@ def _usage(curve: Curve, times: LinearScale, heights: LinearScale) -> Iterator[E
         for (left, right), value in zip(spans, curve.peak, strict=True)
         if value > 0
     )
-    yield element("path", class_="peak", d="".join(areas))
+    yield element("path", class_=peak_kind(curve), d="".join(areas))
     if not curve.mean:
         return
     steps, end = [], -1.0
@@ -251,7 +285,7 @@ def bar_chart(bars: Sequence[ChartBar], title: str) -> Element:
             element(
                 "g",
                 element("title", f"{shown(bar.name, 200)}: {bar.text}"),
-                element("text", shown(bar.name, 50), class_="end", x=_BAR_LEFT - 10, y=top + 16),
+                _label(shown(bar.name, 50), _BAR_LEFT - 10, top + 16, 12),
                 element("rect", class_=f"f{bar.color % SERIES}", x=_BAR_LEFT, y=top + 4, width=width, height=_BAR_ROW - 8, rx=2),
                 element("text", bar.text, x=_BAR_LEFT + width + 8, y=top + 16)
             )
@@ -314,7 +348,7 @@ def grid_map(  # noqa: PLR0913 - most by name
     most = max((value for value in values if math.isfinite(value)), default=0.0) or 1.0
     for row, name in enumerate(rows):
         y = _CELL_TOP + row * _CELL_HEIGHT
-        svg.append(element("text", shown(name, left // 7), class_="tick end", x=left - 8, y=y + 15))
+        svg.append(_label(shown(name, left // 7), left - 8, y + 15, 11, "tick end"))
         for column, head in enumerate(columns):
             value = values[row * len(columns) + column]
             cell = element("rect", x=left + column * _CELL_WIDTH, y=y, width=_CELL_WIDTH, height=_CELL_HEIGHT)
@@ -386,15 +420,16 @@ def timeline_chart(
         labels = [(time, f"+{seconds(time)}" if time else "0") for time in round_seconds(length)]
     else:
         length_ms = round(length * 1_000)
-        at = round_times(begin_ms, begin_ms + length_ms)
+        at = round_times(begin_ms, begin_ms + length_ms, zone=zone)
         labels = [((each - begin_ms) / 1_000, clock(each, length_ms, zone)) for each in at]
     for time, label in labels:
         x = times(time)
         svg.append(element("line", class_="grid", x1=x, x2=x, y1=_AXIS, y2=height))
-        svg.append(element("text", label, class_="tick middle", x=x, y=_AXIS - 8))
+        middle = x if begin_ms is None else min(x, _WIDTH - 34)  # a date is broader than the edge
+        svg.append(element("text", label, class_="tick middle", x=middle, y=_AXIS - 8))
     top = _AXIS + _GAP
     for lane in lanes:
-        svg.append(element("text", lane.label, class_="end", x=_LANE_LEFT - 10, y=top + _ROW - 3))
+        svg.append(_label(lane.label, _LANE_LEFT - 10, top + _ROW - 3, 12))
         for row, spans in enumerate(lane.rows):
             svg.extend(_span(span, times, top + row * _ROW, mark) for span in spans)
         top += lane.height

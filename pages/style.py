@@ -46,6 +46,7 @@ svg text.tick {{ fill: var(--faint); font-size: 11px; }}
 line.grid {{ stroke: var(--line); }}
 .mean {{ fill: none; stroke: var(--used); stroke-width: 1.4; }}
 .peak {{ fill: var(--used); fill-opacity: .35; }}
+.alone {{ fill-opacity: .75; }}
 .limit {{ stroke-width: 1.8; fill: none; }}
 .cell {{ fill: var(--c0); stroke: var(--paper); }}
 .blank {{ fill: var(--line); fill-opacity: .4; stroke: var(--paper); }}
@@ -66,7 +67,7 @@ p { margin: 4px 0; }
 .where, ul { color: var(--faint); }
 .above { margin-top: 14px; }
 .headline { margin-top: 12px; font-size: 17px; }
-pre { overflow-x: auto; padding: 12px; border: 1px solid var(--line); border-radius: 4px; font-size: 13px; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: 12px; border: 1px solid var(--line); border-radius: 4px; font-size: 13px; }
 .up { color: var(--c3); } .down { color: var(--c1); }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; }
@@ -75,16 +76,16 @@ th, td { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line); text-ali
 th { color: var(--faint); font-weight: 600; }
 td.name { overflow-wrap: anywhere; min-width: 11em; }
 .worse { color: var(--c1); } .better { color: var(--c3); }
-tr.again td { border-bottom-style: dotted; }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
 td.number { white-space: nowrap; }
 th { vertical-align: bottom; }
 .many table { font-size: 13px; } .many th, .many td { padding-right: 10px; }
+.wide tr > :last-child { padding-right: 0; }
 @media (max-width: 1100px) { .wide table { font-size: 13px; } .wide th, .wide td { padding-right: 10px; } .wide td.name { min-width: 9em; } }
-@media (max-width: 1200px) { .many th, .many td { padding-right: 6px; } .many td.name { min-width: 7em; } }
+@media (max-width: 1200px) { .many th, .many td { padding-right: 6px; } .many td.name { min-width: 6em; } }
 svg { display: block; width: 100%; height: auto; max-width: 1150px; }
 svg.key { display: inline-block; width: 22px; height: 10px; }
-svg.share { width: 140px; height: 10px; }
+svg.share { width: 140px; height: 10px; margin-top: 6px; }
 svg.heat { max-width: var(--width); }
 /* A drawing scrolls, as its text would shrink with it; a shadow shows where it goes on. On paper nothing scrolls. */
 @media screen and (max-width: 1198px) {
@@ -100,5 +101,5 @@ svg.heat { max-width: var(--width); }
 .legend span { display: inline-block; margin-right: 18px; overflow-wrap: anywhere; }
 """
     + _blocks(".wide", 820)
-    + _blocks(".many", 1000)
+    + _blocks(".many", 1024)
 )

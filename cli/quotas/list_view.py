@@ -24,6 +24,7 @@ from quotascope.exporter.diagnosis.units import (
 from quotascope.exporter.snapshot.entity import part_used
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import LEVELS_LEGEND, QuotaEntity, QuotaType
+from quotascope.pages.words import counted
 from quotascope.quotas import to_admin
 from quotascope.quotas.quota_set import in_order as rank
 
@@ -64,7 +65,7 @@ def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
             amount(kind, rule.value),
             *(_use(rule) if known else ()),
         )
-    last = f"{len(rules)} quotas; limits are for each broker"
+    last = f"{counted(len(rules), 'quota')}; limits are for each broker"
     if known:
         if unused := sum(rule.hits == () for rule in rules):
             last += f"; {unused} apply to no client now"

@@ -66,4 +66,4 @@ def top(
     if can_redraw(console) and not json:
         asyncio.run(watch(source, console, choices, seconds, running.target()))
     else:
-        asyncio.run(print_once(source, console, choices, as_json=json))
+        asyncio.run(print_once(source, console, choices, running.target(), as_json=json))

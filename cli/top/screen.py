@@ -67,10 +67,8 @@ def summary(snapshot: Snapshot, shown: Usages) -> str:
         rest = "; limits unknown"
     if untimed := throttles_unknown(shown):
         rest += f"; throttle times of {untimed} unknown"
-    return (
-        f"sources up {up}/{len(snapshot.sources)}; {limited} limited, {throttled} throttled lately;"
-        f" muted now {muted(snapshot)}{rest}"
-    )
+    counts = f"{limited} limited, {throttled} throttled lately" if snapshot.nodes else "entities unknown"
+    return f"sources up {up}/{len(snapshot.sources)}; {counts}; muted now {muted(snapshot)}{rest}"
 
 
 def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int, snapshot: Snapshot) -> Table:

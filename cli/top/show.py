@@ -47,11 +47,17 @@ async def reading(config: Config, exporter: HttpTarget | None) -> AsyncIterator[
 
 
 async def print_once(
-    reading: AbstractAsyncContextManager[Read], console: Console, choices: Choices, *, as_json: bool = False
+    reading: AbstractAsyncContextManager[Read],
+    console: Console,
+    choices: Choices,
+    exporter: HttpTarget | None = None,
+    *,
+    as_json: bool = False,
 ) -> None:
     """One plain table, or JSON. Raises ``ExporterError``, and ``typer.Exit`` with 1 when something could not be read."""
     async with reading as read:
         snapshot, findings = await read()
+    show = _Show((snapshot, findings), choices)
     rows = chosen(snapshot.measured, choices)
     if as_json:
         health = health_document(snapshot, findings)
@@ -60,7 +66,9 @@ async def print_once(
         typer.echo(encoded(answer, indent=2), nl=False)
     else:
         console.print(summary(snapshot, rows), soft_wrap=True)
-        console.print(entity_table(rows, Trails(), console.width, snapshot))
+        if exporter is not None:
+            show.recall(await read_recent(exporter))
+        console.print(entity_table(rows, show.trails, console.width, snapshot))
     if report_errors(findings):
         raise typer.Exit(1)
 

@@ -122,7 +122,7 @@ def sources(scope: Scope) -> Row:
         BoardColumn(title="Source", source="source"),
         state,
         BoardColumn(title="Dialect", source="dialect", width=130),
-        columns.number("Last read took", "B", "s", 140),
+        columns.number("Last read took", "B", "s", 155),
         columns.number("Numbers", "C", "short", 100),
         columns.cluster(scope.site),
         sort="Last read took",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import above, both, but_not, either, highest
+from quotascope.alerts.promql import above, both, but_not, call, either, highest
 from quotascope.alerts.thresholds import NEAR_LIMIT, THROTTLED
 from quotascope.metrics import catalog
 
@@ -56,8 +56,14 @@ def board(scope: Scope) -> dict[str, Any]:
             over_time(scope),
             configured_rules(scope),
         ),
-        marks=(episodes(scope, scope.by("count", throttled(scope), "quota_type"), "quota_type"),),
+        marks=(_episodes(scope),),
     )
+
+
+def _episodes(scope: Scope) -> dict[str, Any]:
+    """Of all clients of a cluster together: Grafana lays the red of each mark over that of others, and over the lines of graphs."""
+    clients = call("label_replace", scope.by("count", throttled(scope)), '"what"', '"clients"', '""', '""')
+    return episodes(scope, clients, "what")
 
 
 def right_now(scope: Scope) -> Row:

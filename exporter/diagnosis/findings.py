@@ -10,6 +10,7 @@ from typing import Final
 
 from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
+from quotascope.pages.words import counted
 
 from ..limits import QUOTA_KEYS, Limits
 from ..snapshot import Snapshot, SourceHealth, SourceRead
@@ -197,7 +198,7 @@ def _measured(snapshot: Snapshot) -> Iterator[Finding]:
     elif stale:
         yield Catalog.ONLY_STALE_BEANS.found(count=stale)
     else:
-        known = "" if rules is None else f" ({rules} rules are configured)"
+        known = "" if rules is None else f" (configured for clients: {counted(rules, 'rule')})"
         yield Catalog.NO_TRAFFIC.found(rules=known)
         for source in snapshot.sources:
             if source.up and source.hint is not None:

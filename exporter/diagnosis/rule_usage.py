@@ -54,7 +54,7 @@ class RuleUsage:
     """
     What is measured under it, by broker; the highest utilization first.
 
-    None when that is unknown: nothing was measured, nothing is known of it while a source cannot be read, a custom quota callback
+    None when that is unknown: no node was read, nothing is known of it while a source cannot be read, a custom quota callback
     decides, or the rule is for the name of a host.
     """
     overruled_by: QuotaEntity | None = None
@@ -82,10 +82,11 @@ class RuleUsage:
 
 
 def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
-    """Every rule, by quota type; without a snapshot, hits are unknown."""
-    incomplete = snapshot is None or snapshot.incomplete
+    """Every rule, by quota type; without a snapshot of a node, hits are unknown."""
+    nodes = () if snapshot is None else snapshot.nodes
+    incomplete = snapshot is None or not nodes or snapshot.incomplete
     hits = None
-    if snapshot is not None and not any(n.quota_callback for n in snapshot.nodes):
+    if snapshot is not None and nodes and not any(n.quota_callback for n in nodes):
         hits = _client_hits(snapshot.measured)
     rules = []
     for kind in QuotaType:
@@ -103,7 +104,6 @@ def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
             )
             for entity, bound in table.items()
         ]
-    nodes = () if snapshot is None else snapshot.nodes
     return rules + _connection_rules(limits.connection_limits, nodes, incomplete=incomplete)
 
 

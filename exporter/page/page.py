@@ -98,24 +98,27 @@ def _numbers(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
     up = sum(source.up for source in snapshot.sources)
     yield "sources up", f"{up} of {len(snapshot.sources)}", "#sources"
     yield "nodes", str(len(snapshot.nodes)), ""
-    yield "quota entities", str(len(usages)), "?show=all"
-    throttled = len(matching(usages, Selection(show=Show.THROTTLED)))
-    unknown = throttles_unknown(usages)
-    rest = f" (throttle times of {unknown} unknown)" if unknown else ""
-    yield "throttled lately", f"{throttled}{rest}", "?show=throttled"
-    near = str(len(matching(usages, Selection(show=Show.NEAR))))
-    if unknown := limits_unknown(usages):
-        rest = f"{near} (limits of {unknown} unknown)"
-        near = UNKNOWN if unknown == len(usages) else rest
+    count = throttled = near = UNKNOWN
+    if snapshot.nodes:
+        count = str(len(usages))
+        throttled = str(len(matching(usages, Selection(show=Show.THROTTLED))))
+        if unknown := throttles_unknown(usages):
+            throttled += f" (throttle times of {unknown} unknown)"
+        unknown = limits_unknown(usages)
+        if not usages or unknown < len(usages):
+            near = str(len(matching(usages, Selection(show=Show.NEAR))))
+            near += f" (limits of {unknown} unknown)" if unknown else ""
+    yield "quota entities", count, "?show=all"
+    yield "throttled lately", throttled, "?show=throttled"
     yield "close to their limit or over", near, "?show=near"
     yield "connections muted now", muted(snapshot), ""
     yield "request handlers idle", handlers_idle(snapshot), ""
+    rules = [] if snapshot.limits is None else rule_usage(snapshot.limits, snapshot)
+    unknown = sum(each.hits is None for each in rules)
     unused = UNKNOWN
-    if snapshot.limits is not None:
-        rules = rule_usage(snapshot.limits, snapshot)
-        unknown = sum(each.hits is None for each in rules)
-        rest = f" ({unknown} unknown)" if unknown else ""
-        unused = f"{sum(each.hits == () for each in rules)} of {len(rules)}{rest}"
+    if snapshot.limits is not None and (not rules or unknown < len(rules)):
+        unused = f"{sum(each.hits == () for each in rules)} of {len(rules)}"
+        unused += f" ({unknown} unknown)" if unknown else ""
     yield "rules without an entity", unused, "rules?show=unused"
 
 
@@ -126,6 +129,8 @@ def _caption(result: QueryResult) -> str:
     owner = result.query.owner
     if owner and owner not in result.owners.names:
         return f"No entity matches: no owner is called {owner}."
+    if not result.snapshot.nodes:
+        return "No source is read: the entities are unknown."
     if not result.total:
         return f"No entity matches.{unknown}"
     return f"{shown_part(result.query.offset, len(result.rows), result.total)}{unknown}"

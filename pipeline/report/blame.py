@@ -71,6 +71,8 @@ class Matrix:
     victims: Sequence[str]
     waits: Sequence[Sequence[int]]
     """By culprit, by victim."""
+    own: Sequence[int]
+    """By culprit, the part that it waited for itself."""
 
 
 def label_of(by: str, group: Group) -> str:
@@ -106,10 +108,13 @@ def matrix_of(found: Blame, pool: int, by: str = "client", most: int = MOST) -> 
     of_rows[-1] = len(rows) + 1
     waits = np.zeros((len(rows) + 2, len(columns) + 1), np.int64)
     np.add.at(waits, (of_rows[culprits], of_columns[victims]), ns)
+    own = np.zeros(len(waits), np.int64)
+    np.add.at(own, of_rows[culprits], np.where(culprits == victims, ns, 0))
     return Matrix(
         culprits=[*labels[rows].tolist(), *_LISTED],
         victims=[*labels[columns].tolist(), _LISTED[0]],
         waits=waits.tolist(),
+        own=own.tolist(),
     )
 
 
@@ -195,7 +200,7 @@ def sentences(found: Blame, zone: tzinfo = UTC, times: Sequence[BusyTime] | None
     made = [sentence(found, each, zone) for each in times[:SENTENCES]]
     mean = pc.sum(found.sums.matrix["wait_ns"]).as_py() / max(1, pc.sum(found.sums.loads["requests"]).as_py())
     return made or [
-        f"No client made others wait: in each slot of time they waited less than 1 ms on average, or no client caused a quarter of it. Requests waited {waited(mean)} on average."
+        f"No client stands out: in each slot of time the others waited less than 1 ms on average, or no client caused a quarter of it. Requests waited {waited(mean)} on average."
     ]
 
 
@@ -309,11 +314,11 @@ def _tables(found: Blame, pool: int) -> Iterator[Element]:
         total = sum(map(sum, caused.waits)) or 1
         yield element("h3", f"Caused, by {'API' if by == 'api' else by}")
         rows = [
-            (name, waited(sum(row)), percent(sum(row) / total))
-            for name, row in zip(caused.culprits, caused.waits, strict=True)
+            (name, waited(sum(row)), percent(sum(row) / total), *([waited(sum(row) - own)] if by == "client" else ()))
+            for name, row, own in zip(caused.culprits, caused.waits, caused.own, strict=True)
             if sum(row)
         ]
-        yield table(("culprit", "#caused", "#share"), rows)
+        yield table(("culprit", "#caused", "#share", *(["#waited by others"] if by == "client" else ())), rows)
 
 
 def _waiting(found: Blame, pool: int, zone: tzinfo) -> Element:

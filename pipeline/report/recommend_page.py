@@ -14,7 +14,7 @@ from quotascope.pages.words import counted, moment, percent, period, seconds, sh
 from ..rates import HOURS, GroupUsage, LimitGroup, hour_name, rate
 from ..recommend.advice import NOW, RECOMMENDED, Advice, Hit, Recommendation
 from ..recommend.coverage import Logged
-from .whatif import GroupSummary, group_section
+from .whatif import CHART_NOTES, GroupSummary, group_section
 
 CHARTS: Final = 12
 _COLORS: Final = {RECOMMENDED: 0, NOW: 1}
@@ -73,7 +73,8 @@ def _sections(advice: Advice, usages: Mapping[LimitGroup, GroupUsage], commands:
     yield element("h2", "Commands")
     lines = commands or ("# nothing to change",)
     yield element("pre", "\n".join(shown(line, 100_000) for line in lines))
-    yield element("ul", *(element("li", note) for note in notes(advice)))
+    charts = CHART_NOTES if advice.recommended else ()
+    yield element("ul", *(element("li", note) for note in (*notes(advice), *charts)))
 
 
 def charted(advice: Advice) -> Sequence[GroupSummary]:
@@ -177,7 +178,7 @@ def _limit(made: Recommendation, advice: Advice) -> Sequence[Child]:
         configured(advice, made),
         recommended,
         rate(made.kind, made.lowest),
-        peak_hour(made),
+        peak_hour(made).replace(" ", "\N{NO-BREAK SPACE}"),
         shown(made.broker),
         f"{made.requests:,}",
         _share(advice.logged(made)),

@@ -174,7 +174,7 @@ def clients_of(found: Usage, kind: QuotaType) -> list[tuple[ClientUsage, float, 
     for each in own:
         cells = [f"{amount(each.amount)}B", percent(each.amount / total), rate(kind, each.amount * scale)]
         if kind not in OF_BYTES:
-            cells[0] = seconds(each.amount / _US) if kind is QuotaType.REQUEST else f"{each.amount:,}"
+            cells[0] = seconds(each.amount / _US) if kind is QuotaType.REQUEST else f"{each.amount:,} mut"
         if each.unsized:
             cells = [f"≥ {cells[0]}", "unknown", f"≥ {cells[2]}"] if each.requests else ["unknown"] * 3
         elif kind.label in found.unsized:
@@ -237,7 +237,8 @@ def _sections(found: Usage, zone: tzinfo) -> Iterator[Element]:
             continue
         yield element("h2", spaced(kind.label).capitalize())
         rows: list[Sequence[Child]] = [
-            (spelled(each.user, each.client_id), share_bar(share, "var(--c0)"), *cells) for each, share, cells in own
+            (spelled(each.user, each.client_id), "" if each.unsized else share_bar(share, "var(--c0)"), *cells)
+            for each, share, cells in own
         ]
         yield table(("entity", "=", *(f"#{head}" for head in HEADS)), rows)
         for each, _, _ in own[:MOST] if kind in OF_BYTES else ():

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 import pyarrow as pa
 
 from quotascope.metrics import DEFAULT, LEVELS_LEGEND, QuotaEntity, QuotaType, spelled
-from quotascope.pages.charts import ChartBar, Format, LimitLine, bar_chart, heat_map, key, line_chart
+from quotascope.pages.charts import ChartBar, Format, LimitLine, bar_chart, heat_map, key, line_chart, peak_kind
 from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.words import amount, counted, percent, period, seconds, shown, spaced
 
@@ -47,10 +47,13 @@ _SAVED: Final = {
     Mode.OPEN_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle. Usually an upper bound: requests above a limit never come.",
     Mode.CLOSED_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle, with the others' requests later.",
 }
+CHART_NOTES: Final = (
+    "The area is the highest mean over 11 s, which is about what a broker compares with its limit; a controller mutation quota lets a burst above it pass. The line is the mean.",
+    "Where a chart is empty, no request was logged: the client was idle, or the log has a gap.",
+)
 PAGE_NOTES: Final = (
     "Each broker enforces limits separately; a chart shows the broker with the highest peak.",
-    "The area is the highest mean over 11 s, which is about what a broker compares with its limit; the line is the mean.",
-    "Where a chart is empty, no request was logged: the client was idle, or the log has a gap.",
+    *CHART_NOTES,
     "A client's share is the time in which it was throttled, as a part of the time in which it was active or throttled.",
 )
 """Of charts and shares; the last of the notes, which the terminal leaves out."""
@@ -608,16 +611,21 @@ def group_section(
     Args:
         summary: the group and its limits by candidate.
         drawn: its usage.
-        colors: number of the color of each candidate.
+        colors: number of the color of each candidate, in the order of the legend.
         zone: time zone of the labels below the time axis.
 
     """
     group = summary.group
     unit = partial(rate, group.kind)
-    limits = [LimitLine(name=name, value=value, color=colors[name]) for name, value in summary.limits.items()]
+    limits = [
+        LimitLine(name=name, value=summary.limits[name], color=color)
+        for name, color in colors.items()
+        if name in summary.limits
+    ]
     chart, left_out = line_chart(drawn.usage, limits, unit, zone)
     yield element("h3", f"{spelled(group.user, group.client_id)}: {spaced(group.kind.label)}")
-    yield element("p", f"on broker {shown(drawn.broker)}", class_="where")
+    node = "controller" if group.kind is QuotaType.CONTROLLER_MUTATION else "broker"
+    yield element("p", f"on {node} {shown(drawn.broker)}", class_="where")
     yield element("p", *_legend(drawn, limits, unit), class_="legend")
     yield chart
     for limit in left_out:
@@ -631,7 +639,7 @@ def group_section(
 def _legend(drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format) -> Iterator[Child]:
     if drawn.usage.mean:
         yield key("used, mean", element("path", class_="mean", d="M0 5H22"))
-    yield key("peak", element("rect", class_="peak", width=22, height=10))
+    yield key("peak", element("rect", class_=peak_kind(drawn.usage), width=22, height=10))
     by_value: dict[float, list[LimitLine]] = {}
     for limit in limits:
         by_value.setdefault(limit.value, []).append(limit)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
 from typing import Final
 from xml.etree.ElementTree import Element, tostring
 
 from quotascope.pages.charts import Lane, Span, key, share_bar, swatch, timeline_chart
 from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.style import CHARTS
-from quotascope.pages.words import seconds, shown
+from quotascope.pages.words import counted, seconds, shown
 
 from ..events import FailureCause
 from .application import Application
@@ -24,6 +25,8 @@ _LABEL_END = 15
 _MOST_CHARACTERS = 1_000
 _MOST_ROWS_OF_LANE = 9
 _IMAGE_TOP, _IMAGE_KEY = 78, 200
+_IMAGE_LINE = 150
+"""Characters that a line of an image has room for."""
 
 THROTTLED: Final = "#f0b400"
 STAGE: Final = "#b8c4d0"
@@ -83,7 +86,9 @@ def image(application: Application) -> str:
     _, _, width, height = map(float, chart.get("viewBox", "").split())
     keys = list(_legend(application))
     per_row = int(width) // _IMAGE_KEY
-    legend = _IMAGE_TOP + height + 10
+    lines = wrap(headline(application), _IMAGE_LINE, break_on_hyphens=False)
+    top = _IMAGE_TOP + 18 * (len(lines) - 1)
+    legend = top + height + 10
     bottom = legend + 18 * (1 + (len(keys) - 1) // per_row)
     svg = element(
         "svg", xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width:g} {bottom:g}", width=width, height=bottom
@@ -91,8 +96,8 @@ def image(application: Application) -> str:
     svg.append(element("style", f"{CHARTS}:root {{ background: var(--paper); font-family: sans-serif; }}"))
     svg.append(element("text", shown(application.app) or "A Spark job", x=10, y=24))
     svg.append(element("text", period(application), class_="tick", x=10, y=44))
-    svg.append(element("text", headline(application), x=10, y=64))
-    for place, value in (("y", _IMAGE_TOP), ("width", width), ("height", height)):
+    svg.extend(element("text", line, x=10, y=64 + 18 * number) for number, line in enumerate(lines))
+    for place, value in (("y", top), ("width", width), ("height", height)):
         chart.set(place, f"{value:g}")
     svg.append(chart)
     for number, (name, color) in enumerate(keys):
@@ -140,7 +145,7 @@ def timeline(application: Application, most: int = _MOST_LANES) -> tuple[list[La
 
     for batch in application.batches:
         ended = batch.began + batch.seconds
-        title = f"batch {batch.number}: {batch.rows} rows, {seconds(batch.seconds)}"
+        title = f"batch {batch.number}: {counted(batch.rows, 'row')}, {seconds(batch.seconds)}"
         span = _span(application, batch.began, ended, STAGE, title)
         add(batch.query, 0, span, 0.0).rows[0].append(span)
     queries = {batch.query for batch in application.batches}
@@ -150,7 +155,8 @@ def timeline(application: Application, most: int = _MOST_LANES) -> tuple[list[La
         ended = application.ended if stage.ended is None else stage.ended
         took = max(0.0, ended - stage.began)
         outcome = ", failed" if stage.failed else ""
-        title = f"stage {stage.stage}, attempt {stage.attempt}: {stage.tasks} tasks, {seconds(took)}{outcome}"
+        tasks = counted(stage.tasks, "task")
+        title = f"stage {stage.stage}, attempt {stage.attempt}: {tasks}, {seconds(took)}{outcome}"
         color = FAILED_STAGE if stage.failed else STAGE
         span = _span(application, stage.began, ended, color, title)
         add(stage.query, stage.stage, span, took / 1e9, stage.name).rows[0].append(span)

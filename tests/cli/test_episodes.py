@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from shutil import rmtree
@@ -13,11 +14,13 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from tests.cli.conftest import Run
+from tests.cli.usages import rendered
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
 from tests.pipeline.history.requests import START_MS, requests
 from tests.pipeline.table.rows import append
 from tests.servers import Handler, served
 
+from quotascope.cli.episodes import _table as episode_table
 from quotascope.exporter.api.documents import encoded, episodes_document
 from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.page.query import EpisodeQuery
@@ -103,6 +106,19 @@ def test_when_was_alice_throttled(folder: Path, run: Run, monkeypatch: pytest.Mo
         "                               or request 6 user <default>",
     ]
     assert "requests and total are shown from 100 columns on, and by --json" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_number_is_cut(width: int) -> None:
+    """Names are folded, however long the throttle and the id of its node are."""
+    episode = {
+        "user": "x" * 300, "client_id": "app", "broker": "2147483647", "quota_type": "controller_mutation", "began_at": 1_700_000_000.0, "ended_at": 1_700_086_399.0,
+        "ongoing": True, "throttled_requests": 1_234_567, "throttle_seconds": 86_399.0, "longest_throttle_seconds": 1_234.5, "rules": ["3 user alice"],
+    }  # fmt: skip
+    table = rendered(episode_table([episode], UTC, width), width)
+    assert "20 min 34 s" in table
+    assert all(each in table for each in ("2147483647", "3 user alice"))
+    assert ("1,234,567" in table) is (width == 100)
 
 
 def test_quotas_of_a_file_need_no_cluster(folder: Path, run: Run) -> None:

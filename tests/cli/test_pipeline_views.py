@@ -104,6 +104,13 @@ def test_waits_of_minutes_fit_a_terminal(tmp_path: Path, printed: Printed) -> No
     assert "57.5 min" in " ".join(lines)
 
 
+def test_names_in_brackets_are_no_markup(tmp_path: Path, printed: Printed) -> None:
+    """A client-id that closes a style which was not begun ends no report, and one that begins a style is shown whole."""
+    for name in ("[/red]dana", "[red]dana"):
+        out = printed("blame", stored(tmp_path / name[1:4].strip("/"), saturated(name)), "--io-threads", 1)
+        assert f"#1 {name} / notebook" in out
+
+
 def test_blame_of_a_period(tmp_path: Path, printed: Printed) -> None:
     """By clocks of a zone, which the output names."""
     folder = stored(tmp_path, saturated())

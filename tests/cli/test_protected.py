@@ -50,7 +50,7 @@ def access(certificates: Certificates) -> list[str | Path]:
     [
         (["top"], ["sources up 1/1", "alice"]),
         (["top", "--json"], ['"user": "alice"', '"severity": "ok"']),
-        (["status"], ["broker-1", "producer_byte_rate 2", "1 quota entities"]),
+        (["status"], ["broker-1", "producer_byte_rate 2", "1 quota entity"]),
         (["status", "--json"], ['"entities_total": 1', '"name": "broker-1"']),
         (["explain", "--user", "User:alice"], ["3 user alice applies, 1,000 B/s"]),
         (["explain", "--user", "alice", "--json"], ['"level": "user"']),

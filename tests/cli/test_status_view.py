@@ -51,8 +51,15 @@ def test_a_folded_entity_is_shown_all_the_same() -> None:
     waits = usage_of("bob", "app", throttle_time_seconds=1.0)
     shown = snapshot(left_out=(waits,), folds=Folds(overflow=1))
     text = rendered(view(shown, [], 10), 160)
-    assert "1 quota entities (1 folded: not one by one in the metrics)" in text
+    assert "1 quota entity (1 folded: not one by one in the metrics)" in text
     assert "bob / app" in text
+
+
+def test_entities_are_unknown_where_no_source_is_read() -> None:
+    """No agent reports any, which does not mean that there is none."""
+    unread = snapshot(nodes=(), sources=(health(up=False, error="refused"),))
+    assert "quota entities: unknown" in rendered(view(unread, [], 10), 160)
+    assert "0 quota entities" in rendered(view(snapshot(), [], 10), 160)
 
 
 def test_unknown_throttle_times_are_not_none() -> None:

@@ -197,6 +197,8 @@ def test_page(run: Run, folder: Path) -> None:
         "<script>alert('hit')</script>\\n\\x1b[2J\\u202e&amp;",
     ):
         assert text in found.text
+    assert run("usage", folder, "--html", page, "--user", "dave")[0] == 0
+    assert page.read_text().count('class="share"') == 1  # of its request time
 
 
 def test_a_real_log(run: Run, tmp_path: Path) -> None:
@@ -206,6 +208,8 @@ def test_a_real_log(run: Run, tmp_path: Path) -> None:
     moved = [each for each in found.values() if "topics" in each]
     assert {(name, each["unknown_topics"]) for each in moved for name in each["topics"]} == {("t1", 0)}
     assert found["carol", "fetch"]["requests_of_unknown_size"] == 13
+    _, out, _ = run("usage", tmp_path / "usage", "--user", "bob")
+    assert " 110 mut " in out
 
 
 @pytest.mark.parametrize("command", ["usage", "blame"])

@@ -56,10 +56,10 @@ NOT_IN_THE_DEMO: Final[Mapping[str, set[str]]] = {
 
 MARKS: Final = {"paris request_percentage", "rome request_percentage"}
 EPISODES: Final[Mapping[str, set[str]]] = {
-    "quotascope-overview": {f"{cluster} {kind}" for cluster in ("paris", "rome") for kind in ("produce", "request", "controller_mutation")},
+    "quotascope-overview": {"paris clients", "rome clients"},
     ENTITY: {"paris produce alice app", "rome produce alice app"},
-}  # fmt: skip
-"""By dashboard: of two clusters, one for each quota type of a client or of all together, however many clients are throttled."""
+}
+"""By dashboard: of two clusters, one for each quota type of a client, or for all clients together, however many are throttled."""
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import math
 import re
+from datetime import UTC, datetime
 from itertools import pairwise
 from xml.etree.ElementTree import Element
 from zoneinfo import ZoneInfo
@@ -15,6 +16,7 @@ from quotascope.pages.charts import (
     LimitLine,
     Span,
     bar_chart,
+    clock,
     heat_map,
     line_chart,
     round_seconds,
@@ -139,7 +141,7 @@ def test_usage_is_drawn_by_its_pieces() -> None:
     """A line that ends where a piece is missing; an area with a flat top for each, however low, but for none."""
     svg, _ = line_chart(USAGE, [], str)
     peak, mean = svg.iter("path")
-    second = (1130 - 86) / 10
+    second = (1115 - 86) / 10
     assert [(move, numbers[0]) for move, numbers in _moves(mean)] == [
         ("M", 86), ("H", pytest.approx(86 + second, abs=0.06)),
         ("L", pytest.approx(86 + second, abs=0.06)), ("H", pytest.approx(86 + 2 * second, abs=0.06)),
@@ -179,6 +181,25 @@ def test_moments_are_those_of_clocks() -> None:
     for length, step in steps.items():
         assert [*round_times(0, length)] == [step * n for n in range(length // step + 1)]
         assert next(iter(round_times(1, length))) == step
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Kolkata", "UTC"])
+def test_days_begin_at_midnight_of_the_zone(zone: str) -> None:
+    """Also where clocks go back an hour in the period (2026-10-25 in Berlin); and a time beyond the calendar has labels as well."""
+    begin, end = (round(datetime(2026, 10, day, 7, tzinfo=UTC).timestamp() * 1_000) for day in (22, 28))
+    found = round_times(begin, end, zone=ZoneInfo(zone))
+    assert [clock(each, end - begin, ZoneInfo(zone))[-5:] for each in found] == ["00:00"] * 6
+    assert round_times(1 << 60, (1 << 60) + 8_000, zone=ZoneInfo(zone))
+
+
+def test_a_label_at_the_end_of_an_axis_is_not_cut() -> None:
+    """A date and a time have about 67 pixels; the drawing has 1,150."""
+    day = 24 * 3_600_000
+    curve = Curve(begin_ms=0, end_ms=7 * day, piece_ms=day, times_ms=[0], mean=[1.0], peak=[1.0])
+    for svg in (line_chart(curve, [], str)[0], timeline_chart([], 7 * 86_400, begin_ms=0)):
+        last = [each for each in svg.iter("text") if each.get("class") == "tick middle"][-1]
+        assert last.text == "01-08 00:00"
+        assert float(last.attrib["x"]) + 34 <= 1_150
 
 
 def test_durations_are_round_and_few() -> None:
@@ -239,6 +260,17 @@ def test_an_axis_of_times_has_whole_minutes() -> None:
     assert [each.text for each in labels] == ["01:01:00", "01:02:00", "01:03:00", "01:04:00", "01:05:00"]
     assert [float(each.attrib["x"]) for each in labels] == _ticks(svg)
     assert _ticks(svg)[0] == pytest.approx(250 + 870 * 30 / 300)
+
+
+@pytest.mark.parametrize(
+    ("label", "squeezed"),
+    [("stage 12: foreachPar…on at job.py:75", False), ("W" * 36, True), ("東京" * 18, True), ("l" * 36, False)],
+)
+def test_a_broad_label_is_not_cut(label: str, *, squeezed: bool) -> None:
+    """Its letters are drawn closer, and all of it is in the drawing."""
+    texts = timeline_chart([Lane(label=label, rows=[[]])], 60).iter("text")
+    (drawn,) = (each for each in texts if each.get("class") == "end")
+    assert (drawn.text, drawn.get("textLength")) == (label, "240" if squeezed else None)
 
 
 def test_spans_begin_and_end_at_their_times(timeline: Element) -> None:

@@ -1311,7 +1311,7 @@ local duration(number) =
               "uid": "${datasource}",
             },
             "enable": true,
-            "expr": "label_join(\n  count by (" + label + ", quota_type) (\n    (\n      (\n        max by (" + label + ", quota_type, user, client_id) (\n          kafka_quota_throttle_time_seconds{" + label + "=~\"$cluster\"} > 0\n        )\n      )\n      unless on (" + label + ", user, client_id)\n      (entity:kafka_quota_owner:info{" + label + "=~\"$cluster\",owner!~`${owner:regex}`})\n    )\n  ),\n  \"change\",\n  \" \",\n  \"" + label + "\",\n  \"quota_type\"\n)",
+            "expr": "label_join(\n  label_replace(\n    count by (" + label + ") (\n      (\n        (\n          max by (" + label + ", quota_type, user, client_id) (\n            kafka_quota_throttle_time_seconds{" + label + "=~\"$cluster\"} > 0\n          )\n        )\n        unless on (" + label + ", user, client_id)\n        (entity:kafka_quota_owner:info{" + label + "=~\"$cluster\",owner!~`${owner:regex}`})\n      )\n    ),\n    \"what\",\n    \"clients\",\n    \"\",\n    \"\"\n  ),\n  \"change\",\n  \" \",\n  \"" + label + "\",\n  \"what\"\n)",
             "iconColor": "red",
             "name": "Throttled",
             "step": "30s",
@@ -2236,7 +2236,7 @@ local duration(number) =
                           "value": c.thresholds.NEAR_LIMIT,
                         },
                         {
-                          "color": "dark-red",
+                          "color": "semi-dark-red",
                           "value": 1.0,
                         },
                       ], value),
@@ -2618,7 +2618,7 @@ local duration(number) =
                           "value": c.thresholds.NEAR_LIMIT,
                         },
                         {
-                          "color": "dark-red",
+                          "color": "semi-dark-red",
                           "value": 1.0,
                         },
                       ], value),
@@ -3525,7 +3525,7 @@ local duration(number) =
                     "value": c.thresholds.NEAR_LIMIT,
                   },
                   {
-                    "color": "dark-red",
+                    "color": "semi-dark-red",
                     "value": 1.0,
                   },
                 ], value),
@@ -4638,7 +4638,7 @@ local duration(number) =
                           "value": c.thresholds.NEAR_LIMIT,
                         },
                         {
-                          "color": "dark-red",
+                          "color": "semi-dark-red",
                           "value": 1.0,
                         },
                       ], value),
@@ -4905,7 +4905,7 @@ local duration(number) =
                     "value": c.thresholds.NEAR_LIMIT,
                   },
                   {
-                    "color": "dark-red",
+                    "color": "semi-dark-red",
                     "value": 1.0,
                   },
                 ], value),
@@ -6352,7 +6352,7 @@ local duration(number) =
                           "value": c.thresholds.NEAR_LIMIT,
                         },
                         {
-                          "color": "dark-red",
+                          "color": "semi-dark-red",
                           "value": 1.0,
                         },
                       ], value),
@@ -6602,7 +6602,7 @@ local duration(number) =
                           "value": c.thresholds.NEAR_LIMIT,
                         },
                         {
-                          "color": "dark-red",
+                          "color": "semi-dark-red",
                           "value": 1.0,
                         },
                       ], value),
@@ -11388,7 +11388,7 @@ local duration(number) =
                           "value": c.thresholds.NEAR_LIMIT,
                         },
                         {
-                          "color": "dark-red",
+                          "color": "semi-dark-red",
                           "value": 1.0,
                         },
                       ], value),
@@ -12404,7 +12404,7 @@ local duration(number) =
                           "value": c.thresholds.NEAR_LIMIT,
                         },
                         {
-                          "color": "dark-red",
+                          "color": "semi-dark-red",
                           "value": 1.0,
                         },
                       ], value),
@@ -12842,7 +12842,7 @@ local duration(number) =
                     "value": c.thresholds.NEAR_LIMIT,
                   },
                   {
-                    "color": "dark-red",
+                    "color": "semi-dark-red",
                     "value": 1.0,
                   },
                 ], value),
@@ -15234,7 +15234,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 140,
+                    "value": 155,
                   },
                 ],
               },

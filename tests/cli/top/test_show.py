@@ -68,7 +68,7 @@ def test_a_defect_ends_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("known", [True, False])
 async def test_the_screen_begins_with_what_the_exporter_remembers(*, known: bool) -> None:
-    """The minutes before the command began; an answer that is none of ours is no history, and no failure."""
+    """The minutes before the command began, and so does the one table without a terminal; an answer that is none of ours is no history, and no failure."""
     full = usage(limit=100.0, usage=50.0)
     now = snapshot(full)
     trails = Trails()
@@ -79,7 +79,11 @@ async def test_the_screen_begins_with_what_the_exporter_remembers(*, known: bool
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     async with serving(answering(head, body)) as url:
         recent = await read_recent(exporter_target(url))
+        console = Console(width=140)
+        with console.capture() as capture:
+            await show.print_once(_reading(now), console, Choices(), exporter_target(url))
     screen = show._Show((now, ()), Choices())
     screen.recall(recent)
     seen = 11 if known else 1
     assert screen.trails.of(full) == [None] * (RECENT_STEPS - seen) + [0.5] * seen
+    assert f" {'▄' * seen} " in capture.get()

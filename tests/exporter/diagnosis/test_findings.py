@@ -134,7 +134,7 @@ def test_problems_of_a_snapshot_with_an_entity(changes: dict[str, Any], expected
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, "no_traffic under a quota (3 rules are configured)."),
+        ({}, "no_traffic under a quota (configured for clients: 3 rules)."),
         ({"limits": NO_RULES}, "no_quota until there is one."),
         (kafka(error="cannot reach a:1"), "limits_unreachable be reached: cannot reach a:1\nno_traffic under a quota."),
         ({"nodes": node(stale_entities={QuotaType.PRODUCE: 3})}, "only_stale_beans All 3 quota beans"),

@@ -30,6 +30,11 @@ pytestmark = pytest.mark.real
 DAY, NIGHT = (255, 255, 255), (22, 28, 34)
 HOSTILE = "</title><script>document.title='hit'</script><img src=x onerror=document.title='hit'>\"'\n\u202e"
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+BROKEN = """
+[...document.querySelectorAll("td > span")].filter(e => {
+  const range = document.createRange(); range.selectNodeContents(e); return e.innerText === "unknown" && range.getClientRects().length > 1; }).length
+"""
+"""Cells with a word on two lines."""
 DRAWN = "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 5).length"
 NAMES = "[...document.querySelectorAll('#entities tbody th')].map(e => e.textContent)"
 SORTED = "[...document.querySelectorAll('th[aria-sort]')].map(e => e.textContent + e.getAttribute('aria-sort'))"
@@ -277,6 +282,7 @@ def test_nothing_is_cut_in_any_window(path: str, chromium: Browser, server: Serv
         chromium.open(server.url + path, width=width)
         assert chromium.evaluate(WIDER) is False
         assert chromium.evaluate(CUT) == []
+        assert chromium.evaluate(BROKEN) == 0
         assert chromium.complaints == []
         assert "hit" not in chromium.evaluate("document.title").split()
 

@@ -123,6 +123,7 @@ def test_the_last_minutes_and_the_episodes() -> None:
     assert words == "highest usage in 15 s: from 2.00 MB/s to 2.00 MB/s, latest 2.00 MB/s; not throttled"
     nothing = page(snapshot(), user="alice").text
     assert "It is not measured now." in nothing
+    assert "unknown: no source is read." in page(snapshot(nodes=()), user="carol").text
     assert "None since the exporter started." in nothing
 
 

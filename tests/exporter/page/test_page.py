@@ -23,7 +23,7 @@ from quotascope.exporter.snapshot import (
 )
 from quotascope.metrics import QuotaType
 
-ALONE = {"meta", "link", "input"}
+ALONE = {"meta", "link", "input", "br"}
 """Elements that have no end."""
 HOSTILE = "<script>alert(1)</script>\"'&<b onclick=x>\n\x1b\ud800"
 
@@ -358,3 +358,12 @@ def test_unknown_throttle_times_are_counted() -> None:
     shown = page(snapshot(mutations, blind, usage(usage=1.0)), show="all").text
     assert "throttled lately0 (throttle times of 1 unknown)close" in shown
     assert shown.count("unknown") > shown.count("throttle times of 1 unknown")
+
+
+def test_nothing_is_counted_where_no_source_is_read() -> None:
+    """Entities, throttles and the entities of rules are unknown then, and not zero."""
+    shown = page(snapshot(nodes=(), sources=(health(up=False, error="refused"),))).text
+    assert "quota entitiesunknownthrottled latelyunknownclose to their limit or overunknown" in shown
+    assert "rules without an entityunknown" in shown
+    assert "No source is read: the entities are unknown." in shown
+    assert "No entity matches." in page(snapshot()).text

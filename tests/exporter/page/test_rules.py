@@ -39,6 +39,7 @@ def test_whom_a_rule_applies_to() -> None:
     assert "connections5.00 conn/sunknownunknownunknown-" in shown.text
     assert "connections7.00 conn/s1unknown100%10.0.0.1 on node 2-" in shown.text
     assert "The configured quotas are unknown." in page(snapshot(limits=None)).text
+    assert "6 user <default>produce500 B/sunknownunknownunknown--" in page(snapshot(nodes=())).text
 
 
 @pytest.mark.parametrize(

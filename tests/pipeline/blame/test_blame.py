@@ -43,6 +43,18 @@ def test_the_sentence_that_matters(tmp_path: Path) -> None:
     assert matrix_of(found, 0, "api").culprits[0] == "Produce"
 
 
+def test_a_client_that_waits_for_itself(tmp_path: Path) -> None:
+    """Most of the wait that the notebook causes is its own: what others waited is a number of its own, and so it is of clients without a row."""
+    found = blame(stored(tmp_path, saturated()), threads=1)
+    matrix = matrix_of(found, 0)
+    itself = matrix.waits[0][matrix.victims.index("dana / notebook")]
+    assert matrix.own[0] == itself > sum(matrix.waits[0]) - itself > 0
+    assert matrix.own[-1] == 0
+    few = matrix_of(found, 0, most=1)
+    assert sum(few.own) == sum(matrix.own)
+    assert "waited by others" in blame_page(found)
+
+
 def test_names_are_kept(tmp_path: Path) -> None:
     """The case of a broker's name, and each of two topics that begin alike, as names of topics may have 249 characters."""
     long = ["x" * 200 + each for each in "ab"]

@@ -292,7 +292,7 @@ def test_page_reports_all() -> None:
         "2 limits, chosen to throttle an entity for at most 1 % of its time, plus 20 % of headroom; the replay throttles 1 client.",
         "▲ 119 kB/s",
         "▼ 5 %",
-        "Sun 19h",
+        "Sun\N{NO-BREAK SPACE}19h",
         "119 kB/s: recommended",
         "20 kB/s: as configured",
         "kafka-configs.sh --alter",

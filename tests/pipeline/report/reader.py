@@ -55,6 +55,6 @@ PLAIN = {
 """Elements that run nothing and load nothing."""
 HARMLESS = {
     *("lang", "charset", "http-equiv", "content", "name", "class", "viewbox", "role", "x", "y", "x1", "x2", "y1", "y2"),
-    *("d", "width", "height", "rx", "fill-opacity", "stroke-dasharray", "data-head"),
+    *("d", "width", "height", "rx", "fill-opacity", "stroke-dasharray", "data-head", "textlength", "lengthadjust"),
 }
 """Attributes of the same kind."""

@@ -114,6 +114,13 @@ def test_page_reports_all() -> None:
         assert words in text, words
 
 
+def test_a_legend_has_the_candidates_in_their_order() -> None:
+    """However long each throttles the group, so that equal limits have the color of the same candidate in each chart."""
+    rows = [throttled(90_000, candidate="tight"), throttled(1_000, candidate="now")]
+    drawn = usages(seconds((n, 1_000) for n in range(600)), [ALICE])
+    assert "1 kB/s: now, tight" in Reader(whatif_page(replayed(*rows), drawn)).text
+
+
 def test_quota_types_are_words() -> None:
     """Above a chart as in the tables."""
     row = throttled(1_000, candidate="tight", quota_type="controller_mutation")
@@ -121,7 +128,7 @@ def test_quota_types_are_words() -> None:
     rows = seconds([(0, 1)], quota_type="controller_mutation")
     drawn = usages(rows, [each.group for each in summary.groups])
     text = Reader(whatif_page(summary, drawn)).text
-    assert "alice / app1: controller mutation" in text
+    assert "alice / app1: controller mutation|on controller 1" in text
     assert "controller_mutation" not in text
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.spark_listener.recordings import log_of
 from tests.spark_listener.report.throttled import HOSTILE, log, stage
 from tests.strategies import examples
 
@@ -23,7 +24,7 @@ KNOWN = {
 }  # fmt: skip
 HARMLESS = {
     "lang", "charset", "http-equiv", "content", "name", "class", "viewBox", "viewbox", "xmlns", "role", "x", "y", "x1", "x2", "y1", "y2",
-    "width", "height", "fill", "rx", "preserveaspectratio", "data-head",
+    "width", "height", "fill", "rx", "preserveaspectratio", "data-head", "textlength", "lengthadjust",
 }  # fmt: skip
 
 
@@ -158,6 +159,20 @@ def test_what_is_not_listed_is_counted(tmp_path: Path, monkeypatch: pytest.Monke
     application = read_application(path)
     assert f"2 stages, attempts or batches {said}" in page(application)
     assert application.throttled_ms == 5_500
+
+
+def test_a_long_headline_of_an_image_has_more_lines() -> None:
+    """None is longer than the image is wide, and the timeline begins below the last."""
+    application = read_application(log_of("4.0.5", "plain"))
+    drawn = ET.fromstring(image(application))  # noqa: S314 - of ours
+    svg = "{http://www.w3.org/2000/svg}"
+    texts = drawn.findall(f"{svg}text")
+    lines = [each for each in texts[2:] if each.attrib["x"] == "10"]
+    assert len(lines) > 1
+    assert all(len(each.text or "") <= 150 for each in lines)
+    assert "lost executors" in (lines[-1].text or "")
+    (chart,) = drawn.findall(f"{svg}svg")
+    assert float(chart.attrib["y"]) == float(lines[-1].attrib["y"]) + 14
 
 
 @pytest.mark.parametrize("name", ["", HOSTILE, "x" * 10_000])
