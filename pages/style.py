@@ -100,6 +100,6 @@ svg.heat { max-width: var(--width); }
 }
 .legend span { display: inline-block; margin-right: 18px; overflow-wrap: anywhere; }
 """
-    + _blocks(".wide", 820)
+    + _blocks(".wide", 880)
     + _blocks(".many", 1024)
 )

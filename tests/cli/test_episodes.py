@@ -115,7 +115,7 @@ def test_no_number_is_cut(width: int) -> None:
         "user": "x" * 300, "client_id": "app", "broker": "2147483647", "quota_type": "controller_mutation", "began_at": 1_700_000_000.0, "ended_at": 1_700_086_399.0,
         "ongoing": True, "throttled_requests": 1_234_567, "throttle_seconds": 86_399.0, "longest_throttle_seconds": 1_234.5, "rules": ["3 user alice"],
     }  # fmt: skip
-    table = rendered(episode_table([episode], UTC, width), width)
+    table = rendered(episode_table([episode], UTC, width, sums=True), width)
     assert "20 min 34 s" in table
     assert all(each in table for each in ("2147483647", "3 user alice"))
     assert ("1,234,567" in table) is (width == 100)

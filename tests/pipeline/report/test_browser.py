@@ -122,7 +122,7 @@ def test_page_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], chro
 
 @pytest.mark.parametrize("page", [whatif, recommended, blamed, used])
 @pytest.mark.parametrize("hostile", [False, True])
-@pytest.mark.parametrize("width", [420, 821, 1_025, 1_101, 1_400])
+@pytest.mark.parametrize("width", [420, 881, 1_025, 1_101, 1_400])
 def test_narrow_windows(
     page: Callable[..., str], width: int, *, hostile: bool, chromium: Browser, tmp_path: Path
 ) -> None:
