@@ -201,7 +201,7 @@ class GroupSummary:
 
     def weight(self) -> tuple[int, float]:
         """Throttled time, and usage as a part of the lowest limit: which groups are shown first."""
-        lowest = min(self.limits.values(), default=0.0)
+        lowest = min(self.limits.values())
         return self.muted_ms, self.amount / lowest if lowest > 0 else 0.0
 
 
