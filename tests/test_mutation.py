@@ -58,12 +58,16 @@ def test_a_seed_chooses_the_same_mutants() -> None:
 
 
 def test_a_line_is_tried_by_the_tests_that_run_it() -> None:
-    """A line that runs at import is tried by all tests of its file, one that no test runs by none."""
+    """A line that runs at import is tried by all tests of its file, one beside kernels by its folder's too, one that no test runs by none."""
     near, far = "tests/quotas/test_a.py::test_a", "tests/cli/test_b.py::test_b"
-    reached = mutation._Reached({"quotas/a.py": {1: {""}, 2: {far, near}, 3: {far, ""}}, "quotas/b.py": {1: {""}}})
+    kernel = "pipeline/replay/a.py"
+    reached = mutation._Reached(
+        {"quotas/a.py": {1: {""}, 2: {far, near}, 3: {far, ""}}, "quotas/b.py": {1: {""}}, kernel: {1: {far}}}
+    )
     assert reached.tests("quotas/a.py", 2, 2) == [near, far]
     assert reached.tests("quotas/a.py", 3, 3) == [far]
     assert reached.tests("quotas/a.py", 1, 1) == [near, far, mutation.FACTS]
     assert reached.tests("quotas/a.py", 9, 9) == []
     assert reached.tests("quotas/b.py", 1, 1) == ["tests/quotas", mutation.FACTS]
     assert reached.tests("alerts/a.py", 9, 9) == ["tests/alerts"]
+    assert reached.tests(kernel, 1, 1) == ["tests/pipeline/replay", far]

@@ -53,6 +53,8 @@ COMPARISONS = (
 """Tests that compare with what was written down from the product itself."""
 ASKED_WHOLE = ("alerts", "dashboards")
 """Rooms of which all tests run, those with a real Prometheus or Grafana's code, too: what they look at is made once for all of them."""
+COMPILED = ("pipeline/blame", "pipeline/replay")
+"""Folders of which all tests run beside those that reach a line: coverage sees no line of a kernel that numba has compiled."""
 FACTS = "tests/facts"
 """Tests of tables, which read sources and values that were made at import."""
 FEWEST = 12
@@ -208,6 +210,8 @@ class _Reached:
             found = set().union(*lines.values()) - {""} or {f"tests/{room}"}
             found.add(FACTS)
         near = f"tests/{Path(path).parent}"
+        if str(Path(path).parent) in COMPILED:
+            found.add(near)
         return sorted(found, key=lambda test: (not test.startswith(near), test))
 
 

@@ -208,7 +208,7 @@ class GroupSummary:
 
     def weight(self) -> tuple[int, float]:
         """Throttled time, and usage as a part of the lowest limit: which groups are shown first."""
-        lowest = min(self.limits.values(), default=math.inf)
+        lowest = min(self.limits.values())
         if lowest == 0.0:  # any usage is above it
             return self.muted_ms, math.inf if self.amount else 0.0
         return self.muted_ms, self.amount / lowest

@@ -63,7 +63,7 @@ def test_an_unknown_name_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    with pytest.raises(AdminUnreachable, match="broker-1:9092: the host name is not known"):
+    with pytest.raises(AdminUnreachable, match="at broker-1:9092: the host name is not known"):
         check_reachable(unsecured("broker-1:9092"))
 
 

@@ -28,9 +28,11 @@ def test_the_library_still_has_what_is_overridden(name: str) -> None:
         "self._manager.run(self._send_request_to_controller, request, response_errors, raise_errors)"
         in inspect.getsource(library)
     )
-    theirs = list(inspect.signature(library).parameters)
-    ours = list(inspect.signature(getattr(ThrottleAwareAdmin, name)).parameters)
-    assert ours == [*theirs, "retry_on_quota_violation"]
+    theirs, ours = (
+        [(each.name, each.default) for each in inspect.signature(method).parameters.values()]
+        for method in (library, getattr(ThrottleAwareAdmin, name))
+    )
+    assert ours == [*theirs, ("retry_on_quota_violation", True)]
 
 
 class Scripted(ThrottleAwareAdmin):

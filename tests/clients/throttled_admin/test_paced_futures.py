@@ -20,13 +20,15 @@ class Library:
 
     def __init__(self, *answers: Codes, throttle_ms: int = 1) -> None:
         self.asked: list[tuple[str, ...]] = []
+        self.left: list[float] = []
         self.account = ThrottleAccount()
         self._answers = list(answers)
         self._throttle_ms = throttle_ms
 
-    def ask(self, topics: Sequence[str], _: float) -> Futures:
+    def ask(self, topics: Sequence[str], seconds: float) -> Futures:
         """Futures that are settled."""
         self.asked.append(tuple(topics))
+        self.left.append(seconds)
         codes = self._answers.pop(0)
         return {topic: settled(codes[topic]) for topic in topics}
 
@@ -49,15 +51,16 @@ def settled(code: int) -> Future[object]:
 
 
 def test_only_what_was_refused_is_asked_for_again() -> None:
-    """The futures of the others have their results, errors as the library gave them."""
+    """The futures of the others have their results, errors as the library gave them; all requests share the call's time."""
     exists = KafkaError.TOPIC_ALREADY_EXISTS
     library = Library({"a": 0, "b": REFUSED, "c": exists}, {"b": 0})
-    futures = library.start("a", "b", "c", options=RetryOptions())
+    futures = library.start("a", "b", "c", options=RetryOptions(timeout_ms=30_000))
     assert [futures[topic].result(20) for topic in "ab"] == [None, None]
     with pytest.raises(KafkaException) as caught:
         futures["c"].result(20)
     assert caught.value.args[0].code() == exists
     assert library.asked == [("a", "b", "c"), ("b",)]
+    assert library.left[0] == 30.0 > library.left[1] > 0.0
     assert library.account.totals()[0].quota_retries == 1
 
 

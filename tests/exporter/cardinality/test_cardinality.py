@@ -97,6 +97,13 @@ def test_numbers_that_cannot_be_added_up(amounts: tuple[float, ...], total: floa
     assert fold(cardinality(max_entities=1).apply(taken(others))).usage == total
 
 
+def test_first_entity_leaves() -> None:
+    """The cap holds also when the layout begins with the second entity that was ever seen."""
+    bounded = cardinality(max_entities=1)
+    assert shown(bounded, 0, a=1.0, b=2.0, c=3.0) == "c"
+    assert shown(bounded, 15, b=2.0, c=3.0) == "c"
+
+
 def test_counters_are_of_those_that_are_shown() -> None:
     """A sum of counters falls when a member leaves, as if the node had been started again: a fold has none."""
     others = [usage(user=name, usage=float(ord(name)), throttled_requests_total=9.0) for name in "abc"]

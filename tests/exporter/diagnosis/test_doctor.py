@@ -246,11 +246,11 @@ def test_reads_are_compared_with_the_window(sampled: float | None, scraped: floa
 
 
 def test_the_shortest_window_counts() -> None:
-    """Brokers that differ are worth a look of their own."""
+    """Brokers that differ are worth a look of their own; a window has at least one sample."""
     answers = ask(ScriptedAdmin())
     one, other = answers.settings.values()
     assert not isinstance(other, Exception)
-    short = replace(other, quota_samples=3, quota_window_seconds=2)
+    short = replace(other, quota_samples=1, quota_window_seconds=4)
     differing = replace(answers, settings={1: one, 2: short})
     look, compared = windows(differing, CollectionConfig(), 5.0)
     assert look.code == "windows_differ"

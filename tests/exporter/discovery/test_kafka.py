@@ -14,12 +14,15 @@ from quotascope.exporter.errors import DiscoveryError
 LISTED = "100@listed:9093"
 
 
-def finder(admin: ScriptedAdmin, *listed: str, clock: list[float] | None = None) -> KafkaFinder:
+def finder(
+    admin: ScriptedAdmin,
+    *listed: str,
+    clock: list[float] | None = None,
+    controller_url: str = "http://{host}:2/{node_id}",
+) -> KafkaFinder:
     """Asks a scripted cluster; ``clock`` holds the time."""
     times = clock or [0.0]
-    config = KafkaDiscoveryConfig(
-        url="http://{host}:1/{node_id}", controller_url="http://{host}:2/{node_id}", controllers=listed
-    )
+    config = KafkaDiscoveryConfig(url="http://{host}:1/{node_id}", controller_url=controller_url, controllers=listed)
     return KafkaFinder(config, admin, lambda: times[0])
 
 
@@ -86,6 +89,15 @@ async def test_host_that_is_none_is_left_out() -> None:
     found, problem = await urls(finder(admin))
     assert found == [*BROKERS, "http://[::1]:2/101"]
     assert problem == "node 100: the host 'a/../b' cannot be part of a URL"
+
+
+async def test_rack_is_part_of_the_url() -> None:
+    """A node without a rack is left out where the URL needs one."""
+    admin = ScriptedAdmin()
+    admin.voters = Node(node_id=100, host="a", port=1, rack="west"), Node(node_id=101, host="b", port=1)
+    found, problem = await urls(finder(admin, controller_url="http://{host}/{rack}"))
+    assert found == [*BROKERS, "http://a/west"]
+    assert problem == "node 101: there is no rack to put into {rack}"
 
 
 async def test_cluster_that_cannot_be_asked() -> None:

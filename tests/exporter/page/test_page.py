@@ -90,13 +90,15 @@ def page(
 
 
 def test_all_about_an_entity() -> None:
-    """Usage, limit, part, throttle, level and rule; and what the last minutes were in words."""
+    """Usage, limit, part, throttle, level and rule; and what the last minutes were in words, and drawn with the limit at 80 % of 16 pixels; a bar ends at the limit."""
     rules = limits()
     slow = usage(of=rules, limit=1000.0, usage=1420.0, throttle_time_seconds=2.71)
     shown = page(snapshot(slow))
     assert "user aliceproduce1142%1.42 kB/s1.00 kB/s2.71 s-3 user alice" in shown.text
     assert "1 to 1 of 1." in shown.text
     assert "last 5 minutes: from 142% to 142%, latest 142%" in shown.values("svg", "aria-label")
+    assert shown.values("line", "y1") == ["3.2"]
+    assert "100.0" in shown.values("rect", "width")
 
 
 NOTHING = limits(rules={})

@@ -116,7 +116,7 @@ def test_what_is_missing_is_nothing_special(item: dict[str, Any], request_: Read
     [
         (items(FORBIDDEN), f"{re.escape(FIRST.pattern)}.*forbidden.*jolokia-access\\.xml"),
         # an agent that refuses this host answers with one object
-        (b'{"status": 403, "error": "Origin not allowed"}', "Origin not allowed"),
+        (b'{"status": 403, "error": "Origin not allowed"}', r"\(403: Origin not allowed\)"),
     ],
 )
 def test_a_refusal_names_the_pattern_and_the_policy(text: bytes, reason: str) -> None:

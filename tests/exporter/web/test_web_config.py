@@ -137,9 +137,9 @@ def test_an_authority_that_is_none(folder: Path) -> None:
     kind = "  client_auth_type: VerifyClientCertIfGiven\n"
     (folder / "ca.pem").unlink()
     (folder / "ca.pem").write_text("hunter2")
-    for given in ("client_ca_file: ca.pem", "client_ca: hunter2"):
+    for given, named in (("client_ca_file: ca.pem", "ca.pem"), ("client_ca: hunter2", "client_ca")):
         (found,) = problems(folder, f"tls_server_config:\n{FILES}{kind}  {given}\n")
-        assert "cannot be used" in found
+        assert f"{named} cannot be used" in found
         assert "hunter2" not in found
 
 

@@ -313,6 +313,7 @@ def test_mixed_versions() -> None:
     )
     documented = ["3.8 (documented)", *["2.8 (documented)"] * 2]
     assert found.requests["layout"].to_pylist() == ["4.x", *documented, "4.x"]
+    assert not any(values(found.requests, "forwarded"))
 
 
 def test_identity_is_of_the_line() -> None:

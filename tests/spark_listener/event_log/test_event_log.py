@@ -86,6 +86,7 @@ def test_log_that_grows(tmp_path: Path, open_log: Open) -> None:
     """Each line is read once, and one that is not complete waits for its rest; the name changes at the end."""
     path = add(tmp_path / "app-1.inprogress", written([START]) + failures(2))
     followed = Followed(open_log(tmp_path / "app-1"))
+    assert not followed.finished()
     assert followed.read() == (2, 3)
     assert followed.read() == (2, 0)
     line = failures(1, first=2)
