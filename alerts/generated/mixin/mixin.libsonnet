@@ -10992,7 +10992,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 170,
+                    "value": 185,
                   },
                 ],
               },
@@ -11416,7 +11416,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 120,
+                    "value": 135,
                   },
                   {
                     "id": "custom.cellOptions",
