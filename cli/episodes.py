@@ -107,7 +107,7 @@ async def _of_exporter(
     inside = [(max(begin, first), min(end, last)) for first, last in gaps]
     rows = sorted(answer["episodes"], key=lambda each: each["began_at"])
     together = 0
-    if (user is None) != (client_id is None):
+    if (user is None) != (client_id is None) and (user or client_id):  # an empty name is of such sums alone
         everyone = await read_episodes(target, EpisodeQuery(since=query.since))
         summed, named = ("user", "client_id") if client_id is None else ("client_id", "user")
         together = sum(

@@ -64,9 +64,11 @@ def round_times(begin_ms: int, end_ms: int, most: int = 8, zone: tzinfo = UTC) -
     """Times in ms from `begin_ms` to `end_ms`, at least a second and at most `most` steps apart, that are round by the clocks of a zone."""
     step = 1_000 * max(1, round(_step(max(1, end_ms - begin_ms) / 1_000, most)))
     ahead = _ahead_ms(begin_ms, zone)
-    local = range(-(-(begin_ms + ahead) // step) * step, end_ms + ahead + step, step)
-    times = (time - _ahead_ms(time - ahead, zone) for time in local)
-    return [time for time in times if begin_ms <= time <= end_ms]
+    last = end_ms + max(ahead, _ahead_ms(end_ms, zone))
+    local = range(-(-(begin_ms + ahead) // step) * step, last + 1, step)
+    times = {each: each - _ahead_ms(each - ahead, zone) for each in local}
+    # clocks that go forward leave times out
+    return [time for each, time in times.items() if begin_ms <= time <= end_ms and time + _ahead_ms(time, zone) == each]
 
 
 def _ahead_ms(time_ms: int, zone: tzinfo) -> int:

@@ -17,7 +17,7 @@ _DOCTYPE: Final = "<!doctype html>\n"
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _MOST_ROWS: Final = 100
 _FEW: Final = 9
-"""Columns that a window of 900 pixels has room for."""
+"""Columns that a window of 881 pixels has room for."""
 _JOINTS: Final = re.compile(r"(?<=[=_/.:])(?=\w)")
 _KINDS: Final = {"#": "number", "=": "word"}
 

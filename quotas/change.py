@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import isnan
 from typing import Final
 
 from quotascope.clients.errors import AdminRequestFailed
@@ -42,8 +43,9 @@ class RuleChange:
         return f"{self.entity}: {self.key} {old} -> {new}"
 
     def as_json(self) -> dict[str, object]:
-        """For programs: the entity as the Admin API has it, null for the default."""
-        return {"entity": to_admin(self.entity), "key": self.key, "old": self.old, "new": self.new}
+        """For programs: the entity as the Admin API has it, null for the default. An old value that is no number, which Kafka up to 4.3 stores, is `"NaN"`."""
+        old = "NaN" if self.old is not None and isnan(self.old) else self.old
+        return {"entity": to_admin(self.entity), "key": self.key, "old": old, "new": self.new}
 
     @property
     def for_admin(self) -> QuotaChange:

@@ -31,7 +31,7 @@ spark = SparkSession.builder.master("local[1]").config(map=quick).getOrCreate()
 listener = attach(spark)
 spark.range(10).collect()
 listener.close()
-print(listener.snapshot().events > 5)
+print(listener.snapshot().events > 3)
 spark.stop()
 """
 

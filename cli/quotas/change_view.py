@@ -25,6 +25,7 @@ from quotascope.exporter.diagnosis.units import (
 )
 from quotascope.exporter.mapping import in_base_unit
 from quotascope.exporter.snapshot import LimitState
+from quotascope.exporter.snapshot.entity import finite
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import LEVELS_LEGEND, QuotaType, Resolution
 from quotascope.quotas import IpEntity, RuleChange, number_text
@@ -77,7 +78,7 @@ def as_json(changes: Sequence[RuleChange], affected: Affected | None, most: int)
     """
     The same for programs: changes as `quotas diff` prints them, limits and usage in the units of the metrics.
 
-    ``affected`` is null when it is unknown; a limit is a number only if its state is ``limited``.
+    ``affected`` is null when it is unknown, and may lack some where ``affected_complete`` is false; a limit is a number only if its state is ``limited``.
     """
     rows = None
     if affected is not None and (affected.clients or affected.addresses or not affected.incomplete):
@@ -89,7 +90,7 @@ def as_json(changes: Sequence[RuleChange], affected: Affected | None, most: int)
                     "usage": impact.usage,
                     **_limit_json("limit", impact.before),
                     **_limit_json("new_limit", impact.after),
-                    "new_utilization": impact.utilization_after,
+                    "new_utilization": finite(impact.utilization_after),
                 }
                 for impact in affected.addresses
             ),
@@ -97,6 +98,7 @@ def as_json(changes: Sequence[RuleChange], affected: Affected | None, most: int)
     return {
         "changes": [change.as_json() for change in changes],
         "affected_total": None if rows is None else len(rows),
+        "affected_complete": affected is not None and not affected.incomplete,
         "affected": None if rows is None else rows[:most],
     }
 
@@ -115,7 +117,7 @@ def _client_json(impact: Impact) -> dict[str, object]:
         "usage": impact.usage,
         **_limit_json("limit", before),
         **_limit_json("new_limit", after),
-        "new_utilization": impact.utilization_after,
+        "new_utilization": finite(impact.utilization_after),
         "new_rule": rule and rule.rule,
         "window_restarts": impact.window_restarts,
     }

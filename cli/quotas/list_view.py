@@ -21,7 +21,7 @@ from quotascope.exporter.diagnosis.units import (
     percent,
     type_name,
 )
-from quotascope.exporter.snapshot.entity import part_used
+from quotascope.exporter.snapshot.entity import finite
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import LEVELS_LEGEND, QuotaEntity, QuotaType
 from quotascope.pages.words import counted
@@ -103,7 +103,7 @@ def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:
     """
     The same for programs; ``value`` is in Kafka's unit, usage in that of the metrics.
 
-    ``hits`` is null where unknown, and empty where there are none. ``used`` is null without a hit, and where no usage is known.
+    ``hits`` is null where unknown, and empty where there are none. ``used`` is null without a hit, where no usage is known, and where a limit of 0 is used.
     """
     return [
         {
@@ -112,7 +112,7 @@ def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:
             "level": rule.entity.level.value if isinstance(rule.entity, QuotaEntity) else None,
             "key": rule.key,
             "value": rule.value,
-            "used": rule.fullest,
+            "used": finite(rule.fullest),
             "hits": None if rule.hits is None else [_hit(hit) for hit in rule.hits],
             "overruled_by": rule.overruled_by and to_admin(rule.overruled_by),
         }
@@ -123,13 +123,13 @@ def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:
 def _hit(hit: Hit) -> dict[str, object]:
     if isinstance(hit, IpUsage):
         who: dict[str, object] = {"broker": hit.broker, "ip": hit.ip, "usage": hit.rate}
-        return {**who, "utilization": hit.used}
+        return {**who, "utilization": finite(hit.used)}
     entity = hit.entity
     return {
         "broker": entity.broker,
         "user": entity.user,
         "client_id": entity.client_id,
         "usage": hit.usage,
-        "utilization": part_used(hit.usage, entity.limit),
+        "utilization": hit.utilization,
         "throttle_time_seconds": hit.throttle_time_seconds,
     }

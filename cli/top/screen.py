@@ -108,12 +108,12 @@ def sparkline(parts: Sequence[float | None], *, ascii_only: bool = False) -> str
     """
     Ratios as a line of small bars: a full one from 1 on, a blank where the ratio is unknown.
 
-    >>> sparkline([None, 0.0, 0.5, 0.99, 1.0, 7.0])
+    >>> sparkline([None, 0.0, 0.5, 0.99, 1.0, float('inf')])
     ' ▁▅██'
     """
     bars = _ASCII_BARS if ascii_only else _BARS
     most = len(bars) - 1
-    return "".join(" " if part is None else bars[min(most, max(0, int(part * most)))] for part in parts)
+    return "".join(" " if part is None else bars[int(most * min(1.0, max(0.0, part)))] for part in parts)
 
 
 def _last_line(choices: Choices, problem: str) -> Text:

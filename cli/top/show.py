@@ -57,7 +57,6 @@ async def print_once(
     """One plain table, or JSON. Raises ``ExporterError``, and ``typer.Exit`` with 1 when something could not be read."""
     async with reading as read:
         snapshot, findings = await read()
-    show = _Show((snapshot, findings), choices)
     rows = chosen(snapshot.measured, choices)
     if as_json:
         health = health_document(snapshot, findings)
@@ -66,6 +65,7 @@ async def print_once(
         typer.echo(encoded(answer, indent=2), nl=False)
     else:
         console.print(summary(snapshot, rows), soft_wrap=True)
+        show = _Show((snapshot, findings), choices)
         if exporter is not None:
             show.recall(await read_recent(exporter))
         console.print(entity_table(rows, show.trails, console.width, snapshot))

@@ -35,6 +35,7 @@ from ..page.entity import EntityResult
 from ..page.query import EntityQuery, EpisodeQuery, PartQuery, QueryResult
 from ..page.rules import RulesResult
 from ..snapshot import EntityUsage, Floats, Shadow, Snapshot, SourceHealth, place_of
+from ..snapshot.entity import finite
 
 MOST_CHARACTERS: Final = 32 << 20
 """Of one list in an answer: about 80,000 entities with ordinary names."""
@@ -325,9 +326,9 @@ def health_document(snapshot: Snapshot, findings: Sequence[Finding] | None = Non
             NodeDocument(
                 broker=node.broker,
                 quota_callback=node.quota_callback,
-                callback_limits={kind.label: _number(bound) for kind, bound in node.static_limits.items()},
-                delay_queue_size={kind.label: _number(size) for kind, size in node.delay_queue_size.items()},
-                request_handler_idle=_number(node.load.idle),
+                callback_limits={kind.label: finite(bound) for kind, bound in node.static_limits.items()},
+                delay_queue_size={kind.label: finite(size) for kind, size in node.delay_queue_size.items()},
+                request_handler_idle=finite(node.load.idle),
             )
             for node in snapshot.nodes
         ],
@@ -353,7 +354,7 @@ def snapshot_document(snapshot: Snapshot) -> SnapshotDocument:
         rules_total=len(rules),
         rules=list(_bounded(map(_rule_document, rules))),
         connections={
-            node.broker: {ip: _number(of.rate) for ip, of in ips}
+            node.broker: {ip: finite(of.rate) for ip, of in ips}
             for node in snapshot.nodes
             if (ips := list(node.connections.ips.items())[:most])
         },
@@ -388,7 +389,7 @@ def entities_document(result: QueryResult) -> EntitiesDocument:
             ListedEntity(
                 **_fields(entity),
                 owner=result.owners.of(usage.entity),
-                recent=list(map(_number, result.trails.of(usage))),
+                recent=list(map(finite, result.trails.of(usage))),
             )
             for entity, usage in zip(entities, result.rows, strict=False)
         ],
@@ -498,14 +499,14 @@ def entity_document(usage: EntityUsage) -> EntityDocument:
         user=entity.user,
         client_id=entity.client_id,
         unit=UNITS[entity.quota_type],
-        usage=_number(usage.usage),
-        limit=_number(entity.limit),
+        usage=finite(usage.usage),
+        limit=finite(entity.limit),
         limit_state=entity.limit_state.value,
-        utilization=_number(usage.utilization),
-        tokens=_number(usage.tokens),
-        burst_tokens=_number(entity.burst_tokens),
-        burst_used=_number(usage.burst_used),
-        throttle_time_seconds=_number(usage.throttle_time_seconds),
+        utilization=finite(usage.utilization),
+        tokens=finite(usage.tokens),
+        burst_tokens=finite(entity.burst_tokens),
+        burst_used=finite(usage.burst_used),
+        throttle_time_seconds=finite(usage.throttle_time_seconds),
         cause=None if usage.cause is None else usage.cause.value,
         rule=rule,
     )
@@ -531,11 +532,11 @@ def _rule_document(rule: RuleUsage) -> RuleDocument:
         user=user,
         client_id=client_id,
         ip=ip,
-        value=_number(rule.value),
-        limit=_number(rule.value if kind is None else in_base_unit(kind, rule.value)),
+        value=finite(rule.value),
+        limit=finite(rule.value if kind is None else in_base_unit(kind, rule.value)),
         unit="connections_per_second" if kind is None else UNITS[kind],
         entities=None if rule.hits is None else len(rule.hits),
-        utilization=_number(rule.fullest),
+        utilization=finite(rule.fullest),
         throttled=rule.throttled,
     )
 
@@ -571,8 +572,3 @@ def _bounded(rows: Iterable[_Row]) -> Iterator[_Row]:
         left -= _ROW_CHARACTERS + len(row.user) + len(row.client_id)
         if left <= 0:
             return
-
-
-def _number(value: float | None) -> float | None:
-    """JSON has neither infinity nor NaN."""
-    return value if value is not None and isfinite(value) else None

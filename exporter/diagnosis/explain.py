@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from typing import Final
 
 from quotascope.metrics import Level, QuotaEntity, QuotaRules, QuotaType, Resolution, spelled
@@ -14,6 +14,7 @@ from ..exposition.rows import rule_labels
 from ..limits import Limits
 from ..mapping import in_base_unit
 from ..snapshot import LimitState, NodeUsage
+from ..snapshot.entity import finite
 from .units import type_name
 
 PRINCIPAL_TYPE: Final = "User:"
@@ -261,7 +262,7 @@ def _amount(quota_type: QuotaType, bound: float | None) -> str:
 
 
 def _state(resolution: Resolution) -> LimitState:
-    return LimitState.UNLIMITED if resolution.bound is None else LimitState.LIMITED
+    return LimitState.UNLIMITED if resolution.bound is None or resolution.bound == inf else LimitState.LIMITED
 
 
 def _json_resolution(quota_type: QuotaType, resolution: Resolution | None) -> dict[str, object] | None:
@@ -277,6 +278,6 @@ def _json_rule(quota_type: QuotaType, entity: QuotaEntity, bound: float | None) 
         "level": level,
         "rule_user": rule_user,
         "rule_client_id": rule_client_id,
-        "limit": None if bound is None else in_base_unit(quota_type, bound),
+        "limit": None if bound is None else finite(in_base_unit(quota_type, bound)),
         "configured": bound,
     }

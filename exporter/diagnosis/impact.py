@@ -44,8 +44,8 @@ class Impact:
 
     @property
     def utilization_after(self) -> float | None:
-        """Today's usage divided by the new limit, as `part_used`; None without either, and for an infinite limit."""
-        bound = None if self.after is None or self.after.bound == inf else self.after.bound
+        """Today's usage divided by the new limit, as `part_used`."""
+        bound = None if self.after is None else self.after.bound
         return part_used(self.usage, None if bound is None else in_base_unit(self.quota_type, bound))
 
 
@@ -63,8 +63,8 @@ class IpImpact:
 
     @property
     def utilization_after(self) -> float | None:
-        """Today's usage divided by the new limit, as `part_used`; None without either."""
-        return part_used(self.usage, None if self.after == inf else self.after)
+        """Today's usage divided by the new limit, as `part_used`."""
+        return part_used(self.usage, self.after)
 
 
 def impacts(old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]) -> list[Impact]:

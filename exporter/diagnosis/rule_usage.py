@@ -34,7 +34,7 @@ class IpUsage:
 
     @property
     def used(self) -> float | None:
-        """Usage divided by limit, as `part_used`; None without usage."""
+        """Usage divided by limit, as `part_used`."""
         return part_used(self.rate, self.limit)
 
 
@@ -84,7 +84,7 @@ class RuleUsage:
 def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
     """Every rule, by quota type; without a snapshot of a node, hits are unknown."""
     nodes = () if snapshot is None else snapshot.nodes
-    incomplete = snapshot is None or not nodes or snapshot.incomplete
+    incomplete = snapshot is None or snapshot.incomplete
     hits = None
     if snapshot is not None and nodes and not any(n.quota_callback for n in nodes):
         hits = _client_hits(snapshot.measured)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType, RuleTable
+from quotascope.metrics.numbers import LONG_MAX
 from quotascope.quotas import InvalidQuotas, QuotaSet, named
 from quotascope.quotas.candidates import Candidate, read_candidates
 
@@ -221,9 +222,8 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
     with np.errstate(all="ignore"):
         ratios = usages / limits
         times = np.floor((usages - limits) / limits * grouping.windows + 0.5)
-        throttle_ms = np.minimum(
-            np.fmax(times, 0.0), grouping.longest
-        )  # NaN, of an infinite limit or no usage of one of 0, is 0
+        # NaN, of an infinite limit or of no usage of one of 0, is 0
+        throttle_ms = np.minimum(np.fmax(times, 0.0), grouping.longest)
         strict = rows[grouping.stricter]
         delays = columns.throttle_time[strict]
         at_limit = columns.usage[strict] >= columns.layout.limits[strict]
@@ -239,7 +239,7 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
         tokens[of_row] = columns.tokens[rows]
         with np.errstate(all="ignore"):
             times = np.floor(-tokens[mutations] / limits[mutations] * 1000 + 0.5)
-        throttle_ms[mutations] = np.fmax(times, 0.0)
+        throttle_ms[mutations] = np.clip(np.fmax(times, 0.0), 0.0, LONG_MAX)
         codes[mutations & np.isnan(tokens)] = _CODES[UnevaluatedReason.ABSENT]
         codes[mutations & ~grouping.kept] = _CODES[UnevaluatedReason.MUTATION]
     codes[grouping.unclear] = _CODES[UnevaluatedReason.FINER]

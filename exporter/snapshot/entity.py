@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import count
-from math import inf
+from math import inf, isfinite
 
 from quotascope.metrics import QuotaType, Resolution
 
@@ -129,9 +129,18 @@ class EntityUsage:
 
 
 def part_used(usage: float | None, limit: float | None) -> float | None:
-    """Usage divided by limit; infinite for any usage of a limit of 0, which violates it. None without either, and for no usage of a limit of 0."""
-    if usage is None or limit is None:
+    """
+    Usage divided by limit; infinite for any usage of a limit of 0, which violates it.
+
+    None without either, for an infinite limit, and for no usage of a limit of 0.
+    """
+    if usage is None or limit is None or limit == inf:
         return None
     if limit == 0:
         return inf if usage > 0 else None
     return usage / limit
+
+
+def finite(value: float | None) -> float | None:
+    """A number of JSON, which has neither infinity nor NaN: None for these."""
+    return value if value is not None and isfinite(value) else None

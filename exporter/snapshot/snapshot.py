@@ -307,8 +307,8 @@ class Snapshot(OwnHealth):
 
     @property
     def incomplete(self) -> bool:
-        """Whether a source in use could not be read, so that there may be more entities than are measured here."""
-        return any(not source.up and source.stand_by_of is None for source in self.sources)
+        """Whether no node or not all sources in use could be read, so that there may be more entities than are measured here."""
+        return not self.nodes or any(not source.up and source.stand_by_of is None for source in self.sources)
 
     @property
     def in_shadows(self) -> Mapping[Place, EntityUsage]:

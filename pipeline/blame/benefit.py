@@ -87,7 +87,7 @@ class BrokerQueue:
             return f"{self.unknown:,} requests of broker {shown(self.broker)} have no queue time"
         if abs(self.error) > MOST_ERROR:
             why = (
-                "as with fewer threads than the broker has, or in open loop near saturation"
+                "as if the broker had more threads than were given, or in open loop near saturation"
                 if self.error > 0
                 else "as where requests wait for a CPU or garbage collection as well, which no log has"
             )

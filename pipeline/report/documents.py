@@ -153,7 +153,7 @@ def recommend_json(advice: Advice, commands: Commands) -> dict[str, Any]:
             {
                 "entity": str(change.entity),
                 "key": change.key,
-                "old": change.old,
+                "old": None if change.old == math.inf else change.old,
                 "old_state": advice.state(change.old),
                 "new": change.new,
             }
@@ -172,7 +172,7 @@ def _limit(made: Recommendation, advice: Advice) -> dict[str, Any]:
         "client_id": made.entity.client_id,
         "quota_type": made.kind.label,
         "key": made.key,
-        "now": now,
+        "now": None if now == math.inf else now,
         "now_state": advice.state(now),
         "limit": made.limit,
         "lowest": made.lowest,

@@ -83,7 +83,7 @@ def charted(advice: Advice) -> Sequence[GroupSummary]:
     most = sorted(advice.recommended, key=lambda each: each.requests, reverse=True)
     for made in most[:CHARTS]:
         now = advice.now_of(made)
-        limits = {RECOMMENDED: made.limit} | ({} if now is None else {NOW: now})
+        limits = {RECOMMENDED: made.limit} | ({} if now is None or now == inf else {NOW: now})
         found.append(GroupSummary(group=LimitGroup(made.kind, *made.names), limits=limits))
     return found
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final, Self
 import orjson
 
 from ..errors import NoEventLog
-from ..events import LOGGED
+from ..events import LOGGED, may_end_attempt
 from ..job import EventSink
 from .files import LogFile, decoder, files, is_running, locate
 
@@ -88,7 +88,7 @@ class EventLog:
                 if not is_wanted(line, successes=self._successes):
                     passed += 1
                 elif (event := event_of(line)) is None:
-                    job.lost(1)
+                    job.lost(1, ends=may_end_attempt(line))
                 else:
                     job.handle(event)
         finally:

@@ -2,7 +2,7 @@
 
 from ..errors import UnreadableEvent
 from .failure import Failure, FailureCause, classify
-from .parsing import LOGGED, WANTED, parse
+from .parsing import LOGGED, WANTED, may_end_attempt, parse
 from .records import (
     ApplicationEnded,
     ApplicationStarted,
@@ -49,5 +49,6 @@ __all__ = [
     "TaskStarted",
     "UnreadableEvent",
     "classify",
+    "may_end_attempt",
     "parse",
 ]

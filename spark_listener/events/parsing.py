@@ -247,6 +247,7 @@ _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
 
 LOGGED: Final = frozenset(_BY_KIND)
 """The simple class names of the events that `parse` makes records of."""
+_NO_END: Final = re.compile(rb'\{"Event":"(?!SparkListenerTaskEnd")')
 WANTED: Final = LOGGED - {"SparkListenerEnvironmentUpdate", "SparkListenerJobStart", "SparkListenerJobEnd"}
 """
 Those to be asked of a running driver.
@@ -254,3 +255,8 @@ Those to be asked of a running driver.
 It redacts its properties only in the event log. Jobs have nothing that is counted, but the start of one describes all RDDs of its stages, which may be
 megabytes.
 """
+
+
+def may_end_attempt(line: bytes) -> bool:
+    """Whether the JSON of an event that cannot be read, or its beginning, may be of the end of an attempt, which may have a note."""
+    return not _NO_END.match(line)

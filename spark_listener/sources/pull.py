@@ -8,13 +8,13 @@ is busy, or dies, costs the JVM nothing.
 from __future__ import annotations
 
 import operator
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from ..errors import SourceUnusable, brief
+from ..events import may_end_attempt
 from ..foreign import Java, Spark
 from ..job import EventSink
 from ..jvm import JAR
@@ -23,8 +23,6 @@ from .source import event_of, lateness
 
 _QUEUE = "io.quotascope.spark.EventQueue"
 _BATCH = 200
-_NO_END = re.compile(r'\{"Event":"(?!SparkListenerTaskEnd")')
-"""Begins the JSON of each event but the ends of attempts."""
 
 
 class PullSource:
@@ -79,7 +77,7 @@ class PullSource:
                 for text in events:  # parsed one by one: no more than one is held twice
                     event = event_of(text)
                     if event is None:
-                        self._job.lost(1, ends=not _NO_END.match(text))
+                        self._job.lost(1, ends=may_end_attempt(text.encode()))
                         continue
                     latest = max(latest, lateness(event, now))
                     self.ended = self.ended or event.get("Event") == END

@@ -293,6 +293,7 @@ def test_an_episode_of_a_client_id_may_be_of_any_user(of_all_users: str, run: Ru
     assert (episode["user"], episode["client_id"]) == ("", "app")
     assert asked(run, *at, "--client-id", "app")["throttled"]
     assert asked(run, *at, "--user", "alice", "--client-id", "web")["throttled"] is False
+    assert asked(run, *at, "--user", "")["measured_together"] == 0
 
 
 def test_a_running_exporter(exporter: str, run: Run) -> None:

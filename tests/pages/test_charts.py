@@ -192,6 +192,17 @@ def test_days_begin_at_midnight_of_the_zone(zone: str) -> None:
     assert round_times(1 << 60, (1 << 60) + 8_000, zone=ZoneInfo(zone))
 
 
+@pytest.mark.parametrize("hours", [3, 4, 6, 30])
+def test_times_that_the_clocks_leave_out_have_no_label(hours: int) -> None:
+    """In Berlin 02:00 to 03:00 on 2026-03-29."""
+    begin = round(datetime(2026, 3, 28, 22, 30, tzinfo=UTC).timestamp() * 1_000)
+    found = [*round_times(begin, begin + hours * 3_600_000, zone=ZoneInfo("Europe/Berlin"))]
+    assert found == sorted(set(found))
+    labels = [clock(each, 3_600_000, ZoneInfo("Europe/Berlin"))[:2] for each in found]
+    assert "02" not in labels
+    assert len(found) > hours / 6
+
+
 def test_a_label_at_the_end_of_an_axis_is_not_cut() -> None:
     """A date and a time have about 67 pixels; the drawing has 1,150."""
     day = 24 * 3_600_000

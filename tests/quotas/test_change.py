@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import nan
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from quotascope.quotas import (
     InvalidQuotas,
     NotApplied,
     QuotaSet,
+    RuleChange,
     altered,
     apply_changes,
     difference,
@@ -60,6 +62,7 @@ def test_changes_are_reported_in_words_and_for_programs() -> None:
         "old": None,
         "new": 4.0,
     }
+    assert RuleChange(entity=ALICE, key=PRODUCE, old=nan, new=None).as_json().items() >= {"old": "NaN", "new": None}.items()
 
 
 def test_quotas_of_one_entity_are_set_and_removed() -> None:

@@ -27,6 +27,7 @@ from quotascope.exporter.snapshot import (
     ThrottleCause,
 )
 from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType, RuleTable
+from quotascope.metrics.numbers import LONG_MAX
 from quotascope.metrics.throttle_time import rate_formula_ms
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
@@ -318,9 +319,9 @@ def test_a_limit_of_zero_throttles_any_usage_and_no_idle_entity(kind: QuotaType,
     assert found.throttled == {(kind, "1"): 1}
 
 
-@pytest.mark.parametrize(("tokens", "seconds"), [(0.0, 0.0), (-1.0, inf)])
+@pytest.mark.parametrize(("tokens", "seconds"), [(0.0, 0.0), (-1.0, LONG_MAX / 1_000)])
 def test_a_bucket_in_debt_under_a_limit_of_zero_is_never_even(tokens: float, seconds: float) -> None:
-    """Nothing refills it."""
+    """Nothing refills it: the longest time that Kafka has."""
     rules = QuotaRules({QuotaEntity("alice"): 0.0})
     bucket = usage(MUTATION, "alice", limit=0.0, burst_tokens=0.0, usage=0.0, tokens=tokens)
     (found,) = Shadows([candidate_of(MUTATION, rules)]).of(world(bucket, rules={MUTATION: rules}), set())

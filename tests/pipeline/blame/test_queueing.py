@@ -230,7 +230,9 @@ def test_clients_that_wait_for_answers_are_explained_at_full_load(tmp_path: Path
     assert (abs(queue.error) < 0.1, queue.refusal, closed.saved["0"]) == (True, None, 0.0)
     assert closed.predicted(0, 0.5) == pytest.approx([percentile_us(queue.logged_waits[0], 0.5)], rel=0.1)
     assert opened.brokers[0].error > 100
-    assert opened.notes[-1].endswith(" %, as with fewer threads than the broker has, or in open loop near saturation.")
+    assert opened.notes[-1].endswith(
+        " %, as if the broker had more threads than were given, or in open loop near saturation."
+    )
     assert set(opened.saved.values()) == {None}
 
 

@@ -111,7 +111,7 @@ def test_what_is_unknown_is_not_zero() -> None:
     limits, struck = [recommendation("alice"), recommendation("carol")], table(throttled(9_000, candidate=RECOMMENDED))
     for now, state, muted_ms, said in (
         (CONFIGURED, [(20_000.0, "set"), (None, "no rule")], 0, (False, True)),
-        (ENDLESS, [(inf, "unlimited"), (None, "no rule")], 0, (False, True)),
+        (ENDLESS, [(None, "unlimited"), (None, "no rule")], 0, (False, True)),
         (None, [(None, "unknown")] * 2, None, (True, False)),
     ):
         text, read, rows = documents(advice(limits, now, hits(struck, now_known=now is not None)))
@@ -315,3 +315,9 @@ def test_page_holds_nothing_that_runs() -> None:
     assert "\x1b" not in page
     assert "\u202e" not in page
     assert "every limit counts as new" in found.text
+
+
+def test_an_infinite_quota_has_no_line() -> None:
+    """The table says that it is unlimited."""
+    (group,) = charted(advice([recommendation("alice")], ENDLESS))
+    assert [*group.limits] == [RECOMMENDED]

@@ -286,6 +286,7 @@ def test_event_of_an_extension_may_come_first(tmp_path: Path, open_log: Open) ->
     "endless",
     [
         pytest.param((b"{", 1), id="of any kind"),
+        pytest.param((b'{"Event":"SparkListenerStageSubmitted","Stage Info":', 1), id="a stage"),
         pytest.param((b'{"Event":"SparkListenerTaskEnd","Stage ID":0,', 1), id="a failure"),
         pytest.param((b'{"Event":"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart",', 0), id="a plan"),
     ],

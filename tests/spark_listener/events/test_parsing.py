@@ -32,7 +32,7 @@ from quotascope.spark_listener.events import (
     UnreadableEvent,
     parse,
 )
-from quotascope.spark_listener.events.parsing import _phases
+from quotascope.spark_listener.events.parsing import _phases, may_end_attempt
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -251,3 +251,17 @@ def test_phases_are_seconds_by_name() -> None:
     assert _phases({"durationMs": reported}) == {"x" * 100: 1.5, "addBatch": 0.25}
     many = {str(number): 1_000 for number in range(60)}
     assert [*_phases({"durationMs": many})] == [str(number) for number in range(50)]
+
+
+@pytest.mark.parametrize(
+    ("line", "may"),
+    [
+        (b'{"Event":"SparkListenerTaskEnd","Stage', True),
+        (b'{"Event":"SparkListenerStageSubmitted"', False),
+        (b"", True),
+        (b"{", True),
+    ],
+)
+def test_what_cannot_be_read_may_be_the_end_of_an_attempt(line: bytes, *, may: bool) -> None:
+    """Unless its beginning names another kind."""
+    assert may_end_attempt(line) is may
