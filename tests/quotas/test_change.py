@@ -62,7 +62,10 @@ def test_changes_are_reported_in_words_and_for_programs() -> None:
         "old": None,
         "new": 4.0,
     }
-    assert RuleChange(entity=ALICE, key=PRODUCE, old=nan, new=None).as_json().items() >= {"old": "NaN", "new": None}.items()
+    assert (
+        RuleChange(entity=ALICE, key=PRODUCE, old=nan, new=None).as_json().items()
+        >= {"old": "NaN", "new": None}.items()
+    )
 
 
 def test_quotas_of_one_entity_are_set_and_removed() -> None:
