@@ -163,9 +163,7 @@ def as_json(
                 "decision": _json_resolution(kind, each.decision),
                 "fallback": _json_resolution(kind, fallback),
                 "fallback_limit_state": then,
-                "shared": {
-                    node: in_base_unit(kind, bound) if isfinite(bound) else None for node, bound in each.shared.items()
-                },
+                "shared": {node: finite(in_base_unit(kind, bound)) for node, bound in each.shared.items()},
                 "measured_as": measured_as and dict(zip(("user", "client_id"), measured_as, strict=True)),
                 "levels": levels,
             }
@@ -262,7 +260,7 @@ def _amount(quota_type: QuotaType, bound: float | None) -> str:
 
 
 def _state(resolution: Resolution) -> LimitState:
-    return LimitState.UNLIMITED if resolution.bound is None or resolution.bound == inf else LimitState.LIMITED
+    return LimitState.UNLIMITED if resolution.bound in {None, inf} else LimitState.LIMITED
 
 
 def _json_resolution(quota_type: QuotaType, resolution: Resolution | None) -> dict[str, object] | None:

@@ -84,7 +84,8 @@ class RuleUsage:
 def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
     """Every rule, by quota type; without a snapshot of a node, hits are unknown."""
     nodes = () if snapshot is None else snapshot.nodes
-    incomplete = snapshot is None or snapshot.incomplete
+    # while something could not be read, none is no proof
+    none = None if snapshot is None or snapshot.incomplete else ()
     hits = None
     if snapshot is not None and nodes and not any(n.quota_callback for n in nodes):
         hits = _client_hits(snapshot.measured)
@@ -97,14 +98,12 @@ def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
                 entity=entity,
                 key=kind.quota_key,
                 value=bound,
-                hits=None
-                if hits is None
-                else hits.get((kind, entity), None if incomplete and entity not in overruling else ()),
+                hits=None if hits is None else hits.get((kind, entity), () if entity in overruling else none),
                 overruled_by=overruling.get(entity),
             )
             for entity, bound in table.items()
         ]
-    return rules + _connection_rules(limits.connection_limits, nodes, incomplete=incomplete)
+    return rules + _connection_rules(limits.connection_limits, nodes, none)
 
 
 def _client_hits(usages: Usages) -> Mapping[tuple[QuotaType, QuotaEntity], Usages]:
@@ -123,8 +122,10 @@ def _client_hits(usages: Usages) -> Mapping[tuple[QuotaType, QuotaEntity], Usage
     return hits
 
 
-def _connection_rules(rules: Mapping[str, float], nodes: Sequence[NodeUsage], *, incomplete: bool) -> list[RuleUsage]:
-    """Rules for addresses; of nodes that are ``incomplete``, none is no proof. A broker looks up a rule for the name of a host itself, so its hits are unknown."""
+def _connection_rules(
+    rules: Mapping[str, float], nodes: Sequence[NodeUsage], none: tuple[()] | None
+) -> list[RuleUsage]:
+    """Rules for addresses, with `none` where nothing is measured. A broker looks up a rule for the name of a host itself, so its hits are unknown."""
     owners = {host_address(name): name for name in rules if is_address(name)}
     hits: dict[str, list[IpUsage]] = defaultdict(list)
     for node in nodes:
@@ -137,9 +138,9 @@ def _connection_rules(rules: Mapping[str, float], nodes: Sequence[NodeUsage], *,
             entity=IpEntity(DEFAULT if name == DEFAULT_IP else name),
             key=CONNECTION_KEY,
             value=rate,
-            hits=None
-            if (incomplete and not hits[name]) or not (name == DEFAULT_IP or is_address(name))
-            else tuple(sorted(hits[name], key=lambda hit: -(hit.used or 0.0))),
+            hits=(tuple(sorted(hits[name], key=lambda hit: -(hit.used or 0.0))) or none)
+            if name == DEFAULT_IP or is_address(name)
+            else None,
         )
         for name, rate in rules.items()
     ]
