@@ -125,7 +125,8 @@ class RequestVerdict(NamedTuple):
     """Bytes that were charged."""
     place: int
     """The window that was charged, negative for none."""
-    refused: bool
+    refusal_ms: int
+    """After how long a refused mutation would be granted, negative if it is not refused."""
 
 
 @kernel
@@ -182,9 +183,9 @@ def _judge(loop: ClosedLoop, row: int, now_ms: int) -> RequestVerdict:
     size = requests.sizes[row]
     if requests.kinds[row] == FETCH:
         size = min(loop.pending.left[row], loop.limits.parts[requests.pairs[row]])
-    own_ms, place, refused = 0, -1, False
+    own_ms, place, refusal_ms = 0, -1, -1
     if requests.kinds[row] == MUTATION:
-        own_ms, refused = _charge_mutation(loop, row, now_ms)
+        own_ms, refusal_ms = _charge_mutation(loop, row, now_ms)
     elif requests.kinds[row] != NO_KIND:
         kind = requests.kinds[row]
         own_ms, place = _charge(loop, row, kind, float(size), now_ms, loop.sizes.longest_ms)
@@ -194,7 +195,7 @@ def _judge(loop: ClosedLoop, row: int, now_ms: int) -> RequestVerdict:
         throttle_ms=max(0, own_ms, request_ms),
         size=size,
         place=place,
-        refused=refused,
+        refusal_ms=refusal_ms,
     )
 
 
@@ -228,12 +229,13 @@ def _charge_time(loop: ClosedLoop, row: int, size: int, now_ms: int) -> int:
 
 
 @kernel
-def _charge_mutation(loop: ClosedLoop, row: int, now_ms: int) -> tuple[int, bool]:
+def _charge_mutation(loop: ClosedLoop, row: int, now_ms: int) -> tuple[int, int]:
+    """Charge a bucket; return the throttle in ms, and after how many a refused mutation would be granted, negative if it is not refused."""
     requests = loop.requests
     pair = requests.pairs[row]
     bucket = loop.limits.sensors[MUTATION * loop.sizes.pairs + pair]
     if bucket < 0:
-        return 0, False
+        return 0, -1
     permits = float(requests.sizes[row])
     if loop.limits.policy == BURST_SPREADING:
         throttle_ms, refused = spread(loop.spreads, bucket, permits, now_ms, STRICT)
@@ -242,7 +244,7 @@ def _charge_mutation(loop: ClosedLoop, row: int, now_ms: int) -> tuple[int, bool
         throttle_ms, refused = take(loop.buckets, bucket, permits, now_ms, treatment)
     if refused:
         book_refusal(loop.ledger, pair, requests.sizes[row])
-    return low_bits(throttle_ms), refused
+    return low_bits(throttle_ms), throttle_ms if refused else -1
 
 
 @kernel
@@ -259,12 +261,16 @@ def _note_delay(loop: ClosedLoop, row: int, kind: int) -> None:
 def _continue(loop: ClosedLoop, row: int, now_ms: int, verdict: RequestVerdict) -> None:
     """Schedule what the connection does next."""
     heap, left = loop.pending.heap, loop.pending.left
-    throttled = verdict.throttled_by != NO_KIND
+    refused, throttled = verdict.refusal_ms >= 0, verdict.throttled_by != NO_KIND
+    if verdict.refusal_ms > loop.connections.ends[loop.requests.connections[row]] - now_ms:
+        # Under a limit of 0 the broker answers with no throttle: a retry per millisecond would be refused until the end.
+        _give_up(loop, row)
+        return
     fetches = loop.requests.kinds[row] == FETCH
     mute_ms = verdict.throttle_ms
-    if throttled or verdict.refused:
+    if throttled or refused:
         mute_ms += loop.connections.reactions[loop.requests.connections[row]]
-    if verdict.refused or (fetches and throttled):
+    if refused or (fetches and throttled):
         push(heap, now_ms + mute_ms, row)
         return
     if fetches and left[row] > verdict.size:

@@ -172,7 +172,9 @@ class Simulation:
         if refused or decision.throttled_by is not None:
             wait_ms += self._reactions.get(_connection(row), 1)
         self._repeated.discard(number)
-        if refused or decision.unrecord_fetch:
+        if refused and self._bound(row, QuotaType.CONTROLLER_MUTATION) == 0.0:
+            self._give_up(number)
+        elif refused or decision.unrecord_fetch:
             self._repeated.add(number)
             heapq.heappush(self._queue, (now_ms + wait_ms, 0, number))
         elif row["api_key"] == FETCH and self._left[number] > part:
@@ -190,8 +192,11 @@ class Simulation:
             heapq.heappush(self._queue, (now_ms + max(0, think_ms, wait_ms), 0, following))
 
     def _most(self, row: Row) -> int:
-        bound = self.candidate.tables()[QuotaType.FETCH].decide(row["user"], row["client_id"]).bound
+        bound = self._bound(row, QuotaType.FETCH)
         return 1 << 62 if bound is None else max(1, int(bound * 10))
+
+    def _bound(self, row: Row, kind: QuotaType) -> float | None:
+        return self.candidate.tables()[kind].decide(row["user"], row["client_id"]).bound
 
     def _give_up(self, number: int) -> None:
         row = self._rows[number]

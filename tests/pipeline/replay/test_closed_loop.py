@@ -133,6 +133,15 @@ def test_replay_ends() -> None:
     assert 9_900_000 < row["unsent_bytes"] < 10_000_000
 
 
+def test_a_refusal_for_ever_is_no_reason_to_ask_again() -> None:
+    """Under a limit of 0 a refusal has no throttle: the mutation is refused once, and with what follows it not sent."""
+    create = Request(after_ms=1_000, api_key=CREATE_TOPICS, cost=10, request_us=1_000)
+    found = closed([create] * 4, {ALICE: {"controller_mutation_rate": 0.0, "request_percentage": 100.0}})
+    row = found["controller_mutation"]  # the first one is granted: a bucket without tokens has no debt
+    assert (row["refused_requests"], row["throttled_ms"], row["unsent_requests"]) == (1, 0, 3)
+    assert found["request"]["unsent_requests"] == 3
+
+
 def test_requests_that_the_log_shows_twice_are_sent_once() -> None:
     """What the log shows as answered empty or refused is left out: its retry is in the log, too."""
     fetch = Request(after_ms=10, api_key=FETCH, cost=1_000)
