@@ -41,6 +41,8 @@ _COLUMN_OF: Final = {
     ApiKey.CREATE_PARTITIONS: "partitions_added",
 }
 _COUNTED: Final = (ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+_MOST_PARTITIONS: Final = (1 << 31) - 1
+"""Of a request, as an int32 holds: each of its topics may ask for as many."""
 _AT_THE_QUOTA: Final = (None, *_COUNTED, ErrorCode.REQUEST_TIMED_OUT)
 """Errors of requests that may have come to the quota: None without a response; after a timeout the controller may have done it nevertheless."""
 
@@ -208,8 +210,9 @@ class MutationLedger:
         known = bool(row["topics"]) and all(error in _COUNTED and count is not None for error, count in asked)
         values = {"mutations_known": known, "mutation_timestamp": row["mutation_timestamp"]}
         if known:
-            values[_COLUMN_OF[row["api_key"]]] = sum(count for _, count in asked)
-            values["mutations_charged"] = sum(count for error, count in asked if error == ErrorCode.NONE)
+            values[_COLUMN_OF[row["api_key"]]] = min(_MOST_PARTITIONS, sum(count for _, count in asked))
+            charged = sum(count for error, count in asked if error == ErrorCode.NONE)
+            values["mutations_charged"] = min(_MOST_PARTITIONS, charged)
         return values
 
 

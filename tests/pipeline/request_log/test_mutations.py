@@ -137,6 +137,16 @@ def test_refused_and_failed() -> None:
     assert table["refused"].to_pylist() == [True]
 
 
+def test_a_request_for_more_partitions_than_a_column_holds() -> None:
+    """Any client may ask for 2^31-1 partitions of each of two topics: the sum stops there, and the log is read on."""
+    most = (1 << 31) - 1
+    topics = [topic("orders", most), topic("payments", most)]
+    answers = [{"name": "orders", "errorCode": REFUSED}, {"name": "payments", "errorCode": REFUSED}]
+    deleted = mutation("delete", [{"name": "large"}], time=at(3))
+    found = resolved(mutation("create", topics, answers=answers), deleted, snapshot={"large": 1 << 40})
+    assert found == [(most, 0, True), (most, most, True)]
+
+
 def test_no_answer() -> None:
     """Without an answer it is unknown what was done; without the request neither."""
     create = {"requestApiKey": 19, "requestApiVersion": 7}
