@@ -234,6 +234,8 @@ def _cuts(carried: Carried, whole: Frame, now_ms: int, hold_ms: int) -> Ints:
     if hold_ms == 0 or silent.all():
         common, hold_ms = last + 1, 0
     wanted = np.where(near | silent, common, newest) - hold_ms
+    # What a silent broker sends next is logged by its own clock: another one that is ahead does not make it late.
+    wanted[silent] = np.minimum(wanted, np.maximum(newest + 1, now_ms - hold_ms))[silent]
     cuts: Ints = np.maximum(until, wanted)[at]
     if hold_ms:
         cuts = _between_mutations(whole, cuts, until[at], hold_ms)

@@ -19,6 +19,7 @@ from tests.pipeline.replay.histories import (
     quota_sets,
     requests,
 )
+from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import DEFAULT, QuotaEntity, WindowConfig
 from quotascope.pipeline.replay import RESULTS, ReplaySettings, replay
@@ -134,6 +135,21 @@ def test_a_silent_broker_waits_no_longer() -> None:
     ):
         part = proceed(carried, rows, rules, SETTINGS, now_ms=now_ms, hold_ms=10_000)
         assert (part.decided, part.late) == (decided, 0)
+
+
+def test_a_clock_that_is_ahead_makes_no_other_broker_late() -> None:
+    """A broker that was silent while another one logged times of an hour later goes on by its own clock."""
+    limits = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1_000.0}})
+    rules, carried, parts = CandidateRules([limits]), Carried(), list[Part]()
+    for minute in range(5):
+        own = Request(api_key=PRODUCE, cost=1_000, after_ms=60_000 * minute)
+        ahead = replace(own, broker="2", after_ms=HOUR_MS)
+        rows = history([own, ahead] if minute in (0, 4) else [replace(ahead, after_ms=HOUR_MS + own.after_ms)])
+        now_ms = EPOCH_MS + own.after_ms
+        parts.append(proceed(carried, rows, rules, SETTINGS, now_ms=now_ms, hold_ms=10_000))
+    parts.append(proceed(carried, rows.slice(0, 0), rules, SETTINGS, now_ms=now_ms + 10_000, hold_ms=10_000))
+    assert sum(part.late for part in parts) == 0
+    assert sum(part.decided for part in parts) == 7
 
 
 @pytest.mark.parametrize(
