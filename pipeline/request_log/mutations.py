@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -96,6 +97,7 @@ class OneSide:
 
     most: int = MOST
     _rows: dict[_Key, dict[bytes, Row]] = field(default_factory=lambda: defaultdict(dict))
+    """By `_key`: programs that begin again and again ask for the same with the same number."""
     _keys: dict[bytes, _Key] = field(default_factory=dict)
     """By identity, in the order in which they came."""
 
@@ -124,7 +126,7 @@ class OneSide:
             paired = other.get(_PAIR) == row["identity"]
             return not paired, abs(other["completed"] - row["completed"])
 
-        rows = self._rows.get(_key(row), {}).values()
+        rows = chain.from_iterable(self._rows.get(_key(row, apart), {}).values() for apart in (0, -1, 1))
         free = [other for other in rows if other.get(_PAIR) in (None, row["identity"])]
         found = min(free, key=distance, default=None)
         if found is None or abs(found["completed"] - row["completed"]) > NEAR_MS:
@@ -133,13 +135,15 @@ class OneSide:
         return found
 
 
-def _key(row: Row) -> _Key:
+def _key(row: Row, apart: int = 0) -> _Key:
+    """What the lines of a request have in common; their times are of one period of `NEAR_MS`, or of two next to each other."""
     topics = sorted(topic["name"] or topic["id"] or "" for topic in row["topics"])
     return (
         row["api_key"],
         row["correlation_id"],
         row["client_id"],
         row["user"],
+        row["completed"] // NEAR_MS + apart,
         *topics,
     )
 
