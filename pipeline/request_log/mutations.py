@@ -214,8 +214,9 @@ class MutationLedger:
         known = bool(row["topics"]) and all(error in _COUNTED and count is not None for error, count in asked)
         values = {"mutations_known": known, "mutation_timestamp": row["mutation_timestamp"]}
         if known:
-            values[_COLUMN_OF[row["api_key"]]] = min(_MOST_PARTITIONS, sum(count for _, count in asked))
-            charged = sum(count for error, count in asked if error == ErrorCode.NONE)
+            counts = [(count or 0, error) for error, count in asked]
+            charged = sum(count for count, error in counts if error == ErrorCode.NONE)
+            values[_COLUMN_OF[row["api_key"]]] = min(_MOST_PARTITIONS, sum(count for count, _ in counts))
             values["mutations_charged"] = min(_MOST_PARTITIONS, charged)
         return values
 
