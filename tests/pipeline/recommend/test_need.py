@@ -59,7 +59,7 @@ def test_a_replay_confirms_the_share(windows: WindowConfig) -> None:
     (found,) = needs(rows, Policy(share=0.1, by_hour=False), ClusterWindows(client=windows))
     limits = [QuotaSet({found.entity: {found.kind.quota_key: float(found.steps - less)}}) for less in (0, 1)]
     tried = [Candidate(name=f"{less}", quotas=quotas, windows=windows) for less, quotas in enumerate(limits)]
-    enough, less = replay(rows, tried)["throttled_share"].to_pylist()
+    enough, less = replay(rows, tried)["throttled_share"].to_numpy()
     assert enough <= 0.1 < less
 
 
