@@ -88,8 +88,10 @@ def drop(
 
     if (before is None) == (keep_days is None):
         raise typer.BadParameter("give one of --before and --keep-days")
-    oldest = timedelta(days=(keep_days or 1) - 1)
-    first = before.date() if before else datetime.now(UTC).date() - oldest
+    today = datetime.now(UTC).date()
+    first = before.date() if before else today - timedelta(days=(keep_days or 1) - 1)
+    if first > today:
+        raise typer.BadParameter("a day to come: no log would be read until then", param_hint="--before")
     names = table or store.DETAIL
     unknown = [name for name in names if name not in store.NAMES]
     if unknown:

@@ -45,6 +45,10 @@ class LinearScale:
         return self.begin + part * (self.end - self.begin)
 
 
+_LEAST: Final = 1e-300
+"""A value below has no round ones: powers of ten end there, as doubles do."""
+
+
 def round_values(high: float, most: int = 6) -> Sequence[float]:
     """
     Round values from 0 to `high`, a few of them.
@@ -52,7 +56,7 @@ def round_values(high: float, most: int = 6) -> Sequence[float]:
     >>> round_values(23.0)
     [0.0, 5.0, 10.0, 15.0, 20.0]
     """
-    if not (math.isfinite(high) and high > 0):
+    if not _LEAST < high < math.inf:
         return [0.0]
     rough = high / most
     power = 10.0 ** math.floor(math.log10(rough))

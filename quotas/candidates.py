@@ -184,7 +184,7 @@ class _Problems:
         return None
 
     def number(self, content: _Content, key: str, line: int) -> float | None:
-        """The finite number under a key, None with a problem noted if there is none."""
+        """The number under a key, None with a problem noted if there is none."""
         item = content.get(key)
         value = None if item is None else item.value
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -331,8 +331,10 @@ def _steps(content: _Content, item: Located, *, whole: bool, problems: _Problems
         return []
     if scale not in ("log", "linear"):
         problems.add(item.line, "`scale` must be log or linear")
-    elif steps != int(steps) or not 2 <= steps <= _MOST_STEPS:  # noqa: PLR2004 - both ends
+    elif not steps.is_integer() or not 2 <= steps <= _MOST_STEPS:  # noqa: PLR2004 - both ends
         problems.add(item.line, f"`steps` must be a whole number from 2 to {_MOST_STEPS}")
+    elif last == math.inf:
+        problems.add(item.line, "`to` must be finite")
     elif not 0 < first < last:
         problems.add(item.line, "`from` must be above 0 and below `to`")
     else:

@@ -82,6 +82,8 @@ def serve(queue: Queue, made: Served) -> None:
             break
         first = 0
         for thread in range(1, threads):
+            if made.free[first] <= now:  # of idle threads any will do, and there may be thousands
+                break
             if made.free[thread] < made.free[first]:
                 first = thread
         begin = max(now, made.free[first])

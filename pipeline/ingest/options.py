@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from functools import cached_property
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Annotated, Final, NamedTuple, Self, TypeAlias
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -20,6 +20,7 @@ from ..table.layout import BUCKETS
 
 REQUESTS_LAYOUT: Final = TableLayout(bucket_of="user", buckets=BUCKETS, day_of="timestamp")
 """As usage history lies, so that history needs no shuffle."""
+_Partitions: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ class IngestOptions:
             return {}
         try:
             content = Path(self.snapshot).read_bytes()
-            return msgspec.json.decode(content, type=dict[str, int])
+            return msgspec.json.decode(content, type=dict[str, _Partitions])
         except OSError as error:
             raise BadSnapshot(self.snapshot, error.strerror or str(error)) from error
         except msgspec.MsgspecError as error:

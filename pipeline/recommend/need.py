@@ -15,6 +15,7 @@ from quotascope.metrics import QuotaEntity, QuotaType
 from ..rates import HOURS, hours_of_week
 from ..replay.compiled import Floats, Ints
 from ..replay.frame import in_order
+from ..replay.ledger import ACTIVITY_MS
 from .policy import ClusterWindows, Policy, limit_of, steps_of
 from .sensors import QuotaSensor, mutations_of, prepare, sensors_of
 
@@ -49,20 +50,18 @@ class Seasons:
     """Number of the season of each."""
     count: int
     """How many seasons there are."""
-    window_ms: int
-    """How long a request counts as activity: one window of the quota."""
 
     def shares(self, throttles_ms: Ints) -> Floats:
         """
         Return for each season the throttled time as a part of the time in which there was activity or a throttle.
 
-        Throttles that overlap count once, up to one window after the last request, as in the results of a replay. Time belongs to the
-        season of the request with which it begins.
+        A request is activity for `ACTIVITY_MS`, and throttles that overlap count once, up to so long after the last request, as in the results of
+        a replay. Time belongs to the season of the request with which it begins.
         """
-        left = self.times_ms[-1:] + self.window_ms - self.times_ms
+        left = self.times_ms[-1:] + ACTIVITY_MS - self.times_ms
         muted = np.clip(throttles_ms, 0, left)
         throttled = self._covered_ms(muted)
-        whole = self._covered_ms(np.maximum(muted, self.window_ms))
+        whole = self._covered_ms(np.maximum(muted, ACTIVITY_MS))
         return np.divide(throttled, whole, out=np.zeros(self.count), where=whole > 0)
 
     def _covered_ms(self, lengths_ms: Ints) -> Floats:
@@ -121,8 +120,7 @@ def _need(broker: str, rows: pa.Table, sensor: QuotaSensor, policy: Policy) -> N
     seasons = Seasons(
         times_ms=times,
         seasons=hours_of_week(times, policy.zone) if policy.by_hour else np.zeros(times.size, np.int64),
-        count=HOURS if policy.by_hour else 1,
-        window_ms=sensor.window_ms
+        count=HOURS if policy.by_hour else 1
     )  # fmt: skip
 
     def shares(tried: Sequence[int]) -> list[Floats]:

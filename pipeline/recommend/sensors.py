@@ -33,8 +33,6 @@ class QuotaSensor:
     kind: QuotaType
     times_ms: Ints
     """When they are checked: ms since 1970, in order."""
-    window_ms: int
-    """One window of the quota."""
     enough: float
     """A limit under which no request is throttled."""
     throttles_ms: Callable[[Floats], Ints]
@@ -74,7 +72,6 @@ def _rate_sensor(number: int, frame: Frame, windows: ClusterWindows) -> QuotaSen
     return QuotaSensor(
         kind=TYPES[number],
         times_ms=events.times[checked],
-        window_ms=config.window_ms,
         enough=max(0.0, float(measured.rates.max())),
         throttles_ms=lambda limits: throttle_times(measured, limits, most_ms),
     )
@@ -137,7 +134,6 @@ def debt_sensor(times_ms: Ints, values: Floats, permissive: NDArray[np.bool_], c
     return QuotaSensor(
         kind=QuotaType.CONTROLLER_MUTATION,
         times_ms=times_ms,
-        window_ms=config.window_ms,
         enough=float(values.sum()) / burst_s,
         throttles_ms=lambda limits: np.stack(list(map(throttle_ms, limits.tolist()))),
     )

@@ -262,12 +262,9 @@ def _continue(loop: ClosedLoop, row: int, now_ms: int, verdict: RequestVerdict) 
     """Schedule what the connection does next."""
     heap, left = loop.pending.heap, loop.pending.left
     refused, throttled = verdict.refusal_ms >= 0, verdict.throttled_by != NO_KIND
-    if verdict.refusal_ms > loop.connections.ends[loop.requests.connections[row]] - now_ms:
-        # Under a limit of 0 the broker answers with no throttle: a retry per millisecond would be refused until the end.
-        _give_up(loop, row)
-        return
     fetches = loop.requests.kinds[row] == FETCH
-    mute_ms = verdict.throttle_ms
+    # Above 24.8 days a throttle time wraps around, maybe to none: a retry per millisecond would be refused for all of it.
+    mute_ms = max(verdict.throttle_ms, min(verdict.refusal_ms, loop.connections.ends[loop.requests.connections[row]]))
     if throttled or refused:
         mute_ms += loop.connections.reactions[loop.requests.connections[row]]
     if refused or (fetches and throttled):
@@ -344,11 +341,20 @@ def replay_closed(plan: ReplayPlan, late: Ints | None = None) -> Booked:
             ledger=new_ledger(sizes),
             sizes=sizes,
         )
-        run(replay_candidate, loop, work=plan.steps)
+        run(replay_candidate, loop, work=plan.steps + _parts(loop))
         if late is not None:
             late[candidate] = loop.pending.late
         booked.append(booked_of(loop.ledger, sizes, np.zeros(1, np.int32)))
     return joined(booked, plan.frame.pairs)
+
+
+def _parts(loop: ClosedLoop) -> int:
+    """About how many parts Fetches come in: a small limit lets through one in a window, as long as their connections send."""
+    requests, limits = loop.requests, loop.limits
+    rows = np.flatnonzero(requests.kinds == FETCH)
+    left_ms = loop.connections.ends[requests.connections[rows]] - requests.times[rows]
+    parts = requests.sizes[rows] // limits.parts[requests.pairs[rows]]
+    return int(np.minimum(parts, left_ms // limits.window_ms).sum())
 
 
 def _limits(plan: ReplayPlan, candidate: int, buckets: Codes) -> LoopLimits:

@@ -24,7 +24,7 @@ from quotascope.quotas.candidates import Candidate
 
 from ..history.schema import HISTORY
 from .algorithms import IDLE_MS, Measurements, SensorWindows, empty_windows
-from .compiled import Ints
+from .compiled import LONG_MAX, Ints
 from .frame import MUTATION, NEEDED, NO_KIND, Frame, array, entities_of, frame_of, in_order, ints, needed
 from .ledger import ACTIVE_END, ACTIVE_MS, FIELDS, LATEST_MUTE, MUTE_END, MUTED_MS, RESULT_FIELDS, booked_of, new_ledger
 from .open_loop import MutationOutcomes, decide, enter, limits_of, measured_by
@@ -33,6 +33,8 @@ from .results import RESULTS, results_of
 
 HOLD_MS: Final = 10_000
 """How long the newest requests of a broker wait for earlier ones."""
+_MOST_AHEAD_MS: Final = 24 * 3_600_000
+"""By how much a request may be logged ahead of the time: brokers' clocks differ, and a time zone may be wrong."""
 _UNCLEAR_MS: Final = 24 * IDLE_MS
 """After how long without a request an entity is forgotten that was throttled at last."""
 _Key: TypeAlias = tuple[Any, ...]
@@ -138,7 +140,7 @@ class Part:
     waiting: int = 0
     """Requests that are decided later, when earlier ones cannot come any more."""
     late: int = 0
-    """Requests that came after that: they were decided at the time that their broker had reached."""
+    """Requests that came after that, or were logged as of a day to come: they were decided at the time that their broker had reached, or then."""
     until_ms: int = 0
     """When the last one was decided, epoch ms; 0 for none."""
 
@@ -197,7 +199,7 @@ def proceed(
 
 
 def _in_time(carried: Carried, rows: pa.Table, now_ms: int) -> tuple[pa.Table, int]:
-    """The rows, none before what its broker has reached; and how many were."""
+    """The rows, none before what its broker has reached, nor of a day to come; and how many were."""
     held = carried.rows["brokers"]
     held.columns.setdefault("times", np.zeros((0, 3), np.int64))
     if not len(rows):
@@ -206,13 +208,17 @@ def _in_time(carried: Carried, rows: pa.Table, now_ms: int) -> tuple[pa.Table, i
     places = held.at((name,) for name in names.dictionary.to_pylist())
     places = places[names.indices.to_numpy()]
     newest, came, until = held.columns["times"].T
-    late = int((rows["timestamp"].to_numpy() < until[places]).sum())
+    times = rows["timestamp"].to_numpy()
+    # One line of a clock that was wrong for a moment would else end its broker's time: all that follow would come late.
+    ahead = times > now_ms + _MOST_AHEAD_MS
+    late = int((ahead | (times < until[places])).sum())
     if late:
-        least = array(until[places])
+        least, most = array(until[places]), array(np.where(ahead, now_ms, LONG_MAX))
         for name in ("timestamp", "completed", "mutation_timestamp"):
-            later = pc.max_element_wise(rows[name], least, skip_nulls=False)
+            sooner = pc.min_element_wise(rows[name], most, skip_nulls=False)
+            moved = pc.max_element_wise(sooner, least, skip_nulls=False)
             place = rows.column_names.index(name)
-            rows = rows.set_column(place, _WAITING.field(name), later)
+            rows = rows.set_column(place, _WAITING.field(name), moved)
     np.maximum.at(newest, places, rows["timestamp"].to_numpy())
     came[places] = now_ms
     return rows, late
@@ -234,6 +240,8 @@ def _cuts(carried: Carried, whole: Frame, now_ms: int, hold_ms: int) -> Ints:
     if hold_ms == 0 or silent.all():
         common, hold_ms = last + 1, 0
     wanted = np.where(near | silent, common, newest) - hold_ms
+    # What a silent broker sends next is logged by its own clock: another one that is ahead does not make it late.
+    wanted[silent] = np.minimum(wanted, np.maximum(newest + 1, now_ms - hold_ms))[silent]
     cuts: Ints = np.maximum(until, wanted)[at]
     if hold_ms:
         cuts = _between_mutations(whole, cuts, until[at], hold_ms)

@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -41,6 +42,8 @@ _COLUMN_OF: Final = {
     ApiKey.CREATE_PARTITIONS: "partitions_added",
 }
 _COUNTED: Final = (ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+_MOST_PARTITIONS: Final = (1 << 31) - 1
+"""Of a request, as an int32 holds: each of its topics may ask for as many."""
 _AT_THE_QUOTA: Final = (None, *_COUNTED, ErrorCode.REQUEST_TIMED_OUT)
 """Errors of requests that may have come to the quota: None without a response; after a timeout the controller may have done it nevertheless."""
 
@@ -94,6 +97,7 @@ class OneSide:
 
     most: int = MOST
     _rows: dict[_Key, dict[bytes, Row]] = field(default_factory=lambda: defaultdict(dict))
+    """By `_key`: programs that begin again and again ask for the same with the same number."""
     _keys: dict[bytes, _Key] = field(default_factory=dict)
     """By identity, in the order in which they came."""
 
@@ -122,7 +126,7 @@ class OneSide:
             paired = other.get(_PAIR) == row["identity"]
             return not paired, abs(other["completed"] - row["completed"])
 
-        rows = self._rows.get(_key(row), {}).values()
+        rows = chain.from_iterable(self._rows.get(_key(row, apart), {}).values() for apart in (0, -1, 1))
         free = [other for other in rows if other.get(_PAIR) in (None, row["identity"])]
         found = min(free, key=distance, default=None)
         if found is None or abs(found["completed"] - row["completed"]) > NEAR_MS:
@@ -131,13 +135,15 @@ class OneSide:
         return found
 
 
-def _key(row: Row) -> _Key:
+def _key(row: Row, apart: int = 0) -> _Key:
+    """What the lines of a request have in common; their times are of one period of `NEAR_MS`, or of two next to each other."""
     topics = sorted(topic["name"] or topic["id"] or "" for topic in row["topics"])
     return (
         row["api_key"],
         row["correlation_id"],
         row["client_id"],
         row["user"],
+        row["completed"] // NEAR_MS + apart,
         *topics,
     )
 
@@ -208,8 +214,10 @@ class MutationLedger:
         known = bool(row["topics"]) and all(error in _COUNTED and count is not None for error, count in asked)
         values = {"mutations_known": known, "mutation_timestamp": row["mutation_timestamp"]}
         if known:
-            values[_COLUMN_OF[row["api_key"]]] = sum(count for _, count in asked)
-            values["mutations_charged"] = sum(count for error, count in asked if error == ErrorCode.NONE)
+            counts = [(count or 0, error) for error, count in asked]
+            charged = sum(count for count, error in counts if error == ErrorCode.NONE)
+            values[_COLUMN_OF[row["api_key"]]] = min(_MOST_PARTITIONS, sum(count for count, _ in counts))
+            values["mutations_charged"] = min(_MOST_PARTITIONS, charged)
         return values
 
 

@@ -111,7 +111,8 @@ def _gaps(seconds: Table, times: tuple[int, int, int, int]) -> Iterator[tuple[st
         for each in pairs.group_by(["broker", "quarter"]).aggregate([]).to_pylist():
             seen[each["broker"]].add(each["quarter"])
     for broker in [*sorted(filter(None, seen))] or (None,):
-        known = seen[broker].intersection(quarters)
+        # not the other way round: a log may span centuries
+        known = {quarter for quarter in seen[broker] if quarter in quarters}
         edges = sorted({quarters.start - 1, quarters.stop, *known})
         for one, other in pairwise(edges if quarters else ()):
             if other > one + 1:

@@ -9,6 +9,7 @@ from datetime import UTC
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from shutil import rmtree
+from time import process_time
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -29,6 +30,7 @@ from quotascope.metrics import QuotaType
 from quotascope.pipeline.history import History, history_of
 from quotascope.pipeline.history.charges import COLUMNS
 from quotascope.pipeline.ingest import IngestTables
+from quotascope.pipeline.runs.episodes import find_episodes
 from quotascope.pipeline.table import Follower, follow
 
 START = START_MS / 1_000
@@ -172,6 +174,16 @@ def test_a_broker_without_a_line_of_the_day_is_not_covered(tmp_path: Path, run: 
     found = asked(run, tmp_path, "--begin", "2023-11-14T22:13:20Z", "--end", "2023-11-14T22:14:20Z")
     assert found["throttled"] is None
     assert [(each["broker"], each["begin"], each["end"]) for each in found["not_covered"]] == [("2", START, START + 60)]
+
+
+def test_a_gap_of_a_century_costs_no_time(tmp_path: Path) -> None:
+    """Broken clocks make one: what is not covered takes as long as there are requests, not quarters of an hour."""
+    century = 36_525 * 86_400
+    written(tmp_path, *((century * (at % 2), {"broker": f"{at // 2}"}) for at in range(100)))
+    began = process_time()
+    found = find_episodes(str(tmp_path), (None, None))
+    assert len(found["not_covered"]) == 50
+    assert process_time() - began < 3.0
 
 
 def test_what_an_interrupted_run_left_is_not_covered(folder: Path, run: Run) -> None:

@@ -33,6 +33,15 @@ def svg() -> Element:
     return heat_map([*map(float, range(167)), math.nan], lambda n: f"{n:.0f} B", "A")
 
 
+@pytest.mark.parametrize(("peak", "limit"), [(0.0, 5e-324), (1e-323, 1e-323), (1e308, 1.7e308)])
+def test_any_limit_can_be_drawn(peak: float, limit: float) -> None:
+    """Also one that only the least doubles express, of a client that used nothing."""
+    curve = Curve(begin_ms=0, end_ms=1_000, piece_ms=1_000, times_ms=[0], mean=[], peak=[peak])
+    drawn, left_out = line_chart(curve, [LimitLine(name="a", value=limit, color=0)], "{:g}".format)
+    assert left_out == []
+    assert all(math.isfinite(float(line.attrib["y1"])) for line in drawn.iter("line"))
+
+
 def _box(rect: Element) -> tuple[float, float, float, float]:
     """Left, top, right, bottom."""
     x, y, width, height = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))

@@ -155,6 +155,8 @@ grid:
         ("grid: [{user: a, key: producer_byte_rate, values: []}]", "line 1: `values` must be a list of numbers"),
         ("grid: [{user: a, key: k, from: 1, to: 2, steps: 1}]", "line 1: `steps` must be a whole number from 2 to 1000"),
         ("grid: [{user: a, key: k, from: 1, to: 2, steps: 3, scale: x}]", "line 1: `scale` must be log or linear"),
+        ("grid: [{user: a, key: k, from: 1, to: 2, steps: .inf}]", "line 1: `steps` must be a whole number from 2 to 1000"),
+        ("grid: [{user: a, key: producer_byte_rate, from: 1, to: .inf, steps: 3}]", "line 1: `to` must be finite"),
         ("candidates: [", "line 1: not valid YAML: expected the node content, but found '<stream end>'"),
     ]
 )  # fmt: skip

@@ -280,8 +280,9 @@ def test_nothing_to_divide(tmp_path: Path) -> None:
     [
         ([row(at * 10.0, 9.0, 9.5, "alone") for at in range(50)], "9 ms"),
         ([row(at // 2 * 50.0, 0.08, 0.5, "ab"[at % 2]) for at in range(50)], "0.08 ms"),
+        ([row(at * 50.0, 0.0, 0.0, "ab"[at % 2]) for at in range(50)], "0 s"),
     ],
-    ids=["waits for itself", "an idle broker"],
+    ids=["waits for itself", "an idle broker", "no wait at all"],
 )
 def test_no_client_to_blame(tmp_path: Path, rows: list[dict[str, Any]], waited: str) -> None:
     """A client that waits for itself, or for what the log does not hold, is not blamed; nor where waits are below the log's resolution."""

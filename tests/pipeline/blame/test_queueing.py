@@ -1,6 +1,7 @@
 """The queue of handler threads against a simulation, event by event, what it says about logs, and what candidates save others."""
 
 import heapq
+import time
 from collections import deque
 from datetime import date
 from pathlib import Path
@@ -103,6 +104,15 @@ def test_what_threads_do_between_requests_is_measured_from_the_log(threads: int)
     assert 100 <= found.handover <= 200
     assert found.waits().mean() == pytest.approx(waits.mean(), rel=0.2)
     assert (waits_of(arrivals, holds, threads) + 60).mean() < 0.85 * waits.mean()
+
+
+def test_threads_that_are_idle_cost_no_time() -> None:
+    """Ten thousand threads are no more work than one, also where no kernel is compiled."""
+    arrivals, holds = np.arange(20_000) * 100, np.full(20_000, 250)
+    began = time.process_time()
+    with kernels("plain"):
+        assert not waits_of(arrivals, holds, 10_000).any()
+    assert time.process_time() - began < 2.0
 
 
 def test_what_no_queue_explains_stays() -> None:

@@ -202,7 +202,7 @@ def test_snapshot_and_earlier_runs(tmp_path: Path) -> None:
     assert reported == {0: (7, True), 1: (5, True), 2: (None, False)}
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"a": "3"}', '{"a": 1.5}', "a: 3", None])
+@pytest.mark.parametrize("text", ["", "[]", '{"a": "3"}', '{"a": 1.5}', '{"a": -1}', '{"a": 2147483648}', "a: 3", None])
 def test_not_a_snapshot(tmp_path: Path, text: str | None) -> None:
     """Anything but an object of topics and numbers is refused with the file's name and an example, and so is a file that is not there."""
     path = tmp_path / "topics.json"

@@ -15,6 +15,9 @@ from quotascope.metrics import ClientQuotaManager, Principal, QuotaEntity, Quota
 from quotascope.pipeline.recommend.need import Need, Seasons, lowest, needs
 from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape, limit_of, rounded_up, steps_of
 from quotascope.pipeline.recommend.sensors import debt_sensor
+from quotascope.pipeline.replay import replay
+from quotascope.quotas import QuotaSet
+from quotascope.quotas.candidates import Candidate
 
 
 def needed(rows: pa.Table, **policy: object) -> dict[QuotaType, Need]:
@@ -47,6 +50,17 @@ def test_limit_is_the_lowest_by_the_engine_itself(sent: list[tuple[int, int]], s
     assert share_by_the_engine(sent, found.steps) <= share
     if found.steps > 1:
         assert share_by_the_engine(sent, found.steps - 1) > share
+
+
+@pytest.mark.parametrize("windows", [WindowConfig(), WindowConfig(samples=2, window_seconds=60)])
+def test_a_replay_confirms_the_share(windows: WindowConfig) -> None:
+    """However long windows are, a limit keeps the share of the time that a replay takes for active, and one byte/s less does not."""
+    rows = history(produced(at, 60_000 + at % 7_000) for at in range(0, 600_000, 3_500))
+    (found,) = needs(rows, Policy(share=0.1, by_hour=False), ClusterWindows(client=windows))
+    limits = [QuotaSet({found.entity: {found.kind.quota_key: float(found.steps - less)}}) for less in (0, 1)]
+    tried = [Candidate(name=f"{less}", quotas=quotas, windows=windows) for less, quotas in enumerate(limits)]
+    enough, less = replay(rows, tried)["throttled_share"].to_numpy()
+    assert enough <= 0.1 < less
 
 
 def test_each_broker_counts_by_itself() -> None:
@@ -175,7 +189,7 @@ def test_steps_and_limits_are_two_sides(kind: QuotaType) -> None:
 def seasons(*times: int, numbered: list[int] | None = None) -> Seasons:
     """Requests at such times, of one season unless given."""
     numbers = np.array(numbered or [0] * len(times))
-    return Seasons(times_ms=np.array(times), seasons=numbers, count=int(numbers.max()) + 1, window_ms=1_000)
+    return Seasons(times_ms=np.array(times), seasons=numbers, count=int(numbers.max()) + 1)
 
 
 @pytest.mark.parametrize(

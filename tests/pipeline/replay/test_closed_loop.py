@@ -142,6 +142,17 @@ def test_a_refusal_for_ever_is_no_reason_to_ask_again() -> None:
     assert found["request"]["unsent_requests"] == 3
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_refusal_whose_time_wraps_around_is_waited_for(way: str) -> None:
+    """A throttle of 34 days is negative in 32 bits, as none: the mutation is asked for again after the 34 days, not each millisecond."""
+    create = Request(api_key=CREATE_TOPICS, cost=30)
+    year = replace(create, after_ms=365 * 86_400_000, connection=2)
+    with kernels(way):
+        row = closed([create, create, year], {ALICE: {"controller_mutation_rate": 1e-5}})["controller_mutation"]
+    assert (row["refused_requests"], row["throttled_ms"], row["unsent_requests"]) == (1, 0, 0)
+    assert row["late_ms"] == pytest.approx(30 / 1e-5 * 1_000, rel=1e-4)
+
+
 def test_requests_that_the_log_shows_twice_are_sent_once() -> None:
     """What the log shows as answered empty or refused is left out: its retry is in the log, too."""
     fetch = Request(after_ms=10, api_key=FETCH, cost=1_000)

@@ -19,6 +19,7 @@ from tests.pipeline.replay.histories import (
     quota_sets,
     requests,
 )
+from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import DEFAULT, QuotaEntity, WindowConfig
 from quotascope.pipeline.replay import RESULTS, ReplaySettings, replay
@@ -31,6 +32,8 @@ SUMS = ["requests", "amount", "throttled_requests", "throttled_ms", "muted_ms", 
 SUMS += ["delayed_requests", "delayed_bytes", "refused_requests", "refused_mutations"]
 SETTINGS = ReplaySettings(per_broker=True)
 HOUR_MS = 3_600_000
+AFTER_MS = EPOCH_MS + 10_000 * HOUR_MS
+"""After all requests."""
 
 
 def summed(parts: list[pa.Table]) -> dict[tuple[Any, ...], list[Any]]:
@@ -53,9 +56,9 @@ def in_parts(rows: pa.Table, cuts: list[int], candidates: list[Candidate], hold_
     edges = sorted({0, *(cut % (len(rows) + 1) for cut in cuts), len(rows)})
     for begin, end in pairwise(edges):
         part = rows.slice(begin, end - begin)
-        parts.append(proceed(carried, part, rules, SETTINGS, now_ms=0, hold_ms=hold_ms))
+        parts.append(proceed(carried, part, rules, SETTINGS, now_ms=AFTER_MS, hold_ms=hold_ms))
         carried = Carried.loaded(carried.saved())
-    last = proceed(carried, rows.slice(0, 0), rules, SETTINGS, now_ms=0, hold_ms=0)
+    last = proceed(carried, rows.slice(0, 0), rules, SETTINGS, now_ms=AFTER_MS, hold_ms=0)
     assert last.waiting == len(carried.requests) == 0
     return [*parts, last]
 
@@ -132,8 +135,36 @@ def test_a_silent_broker_waits_no_longer() -> None:
         (made.slice(2), 11_000, 1),
         (made.slice(0, 0), 30_000, 2),
     ):
-        part = proceed(carried, rows, rules, SETTINGS, now_ms=now_ms, hold_ms=10_000)
+        part = proceed(carried, rows, rules, SETTINGS, now_ms=EPOCH_MS + now_ms, hold_ms=10_000)
         assert (part.decided, part.late) == (decided, 0)
+
+
+def test_a_clock_that_is_wrong_for_a_moment() -> None:
+    """A line of another century is decided when it comes, counts as late, and does not end the time of its broker."""
+    limits = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1_000.0}})
+    rules, carried, parts = CandidateRules([limits]), Carried(), list[Part]()
+    request = Request(api_key=PRODUCE, cost=1_000)
+    for minute, after_ms in enumerate((0, 60_000, 876_000 * HOUR_MS, 180_000, 240_000)):
+        rows = history([replace(request, after_ms=after_ms)])
+        parts.append(proceed(carried, rows, rules, SETTINGS, now_ms=EPOCH_MS + 60_000 * minute, hold_ms=10_000))
+    assert [part.late for part in parts] == [0, 0, 1, 0, 0]
+    assert [part.decided for part in parts] == [0, 1, 1, 1, 1]
+    assert not any(row["throttled_requests"] for part in parts for row in part.results.to_pylist())
+
+
+def test_a_clock_that_is_ahead_makes_no_other_broker_late() -> None:
+    """A broker that was silent while another one logged times of an hour later goes on by its own clock."""
+    limits = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1_000.0}})
+    rules, carried, parts = CandidateRules([limits]), Carried(), list[Part]()
+    for minute in range(5):
+        own = Request(api_key=PRODUCE, cost=1_000, after_ms=60_000 * minute)
+        ahead = replace(own, broker="2", after_ms=HOUR_MS)
+        rows = history([own, ahead] if minute in (0, 4) else [replace(ahead, after_ms=HOUR_MS + own.after_ms)])
+        now_ms = EPOCH_MS + own.after_ms
+        parts.append(proceed(carried, rows, rules, SETTINGS, now_ms=now_ms, hold_ms=10_000))
+    parts.append(proceed(carried, rows.slice(0, 0), rules, SETTINGS, now_ms=now_ms + 10_000, hold_ms=10_000))
+    assert sum(part.late for part in parts) == 0
+    assert sum(part.decided for part in parts) == 7
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """How many partitions requests mutate, from all lines together; forwarded requests count once."""
 
+from time import process_time
 from typing import Any
 
 import pyarrow as pa
@@ -137,6 +138,16 @@ def test_refused_and_failed() -> None:
     assert table["refused"].to_pylist() == [True]
 
 
+def test_a_request_for_more_partitions_than_a_column_holds() -> None:
+    """Any client may ask for 2^31-1 partitions of each of two topics: the sum stops there, and the log is read on."""
+    most = (1 << 31) - 1
+    topics = [topic("orders", most), topic("payments", most)]
+    answers = [{"name": "orders", "errorCode": REFUSED}, {"name": "payments", "errorCode": REFUSED}]
+    deleted = mutation("delete", [{"name": "large"}], time=at(3))
+    found = resolved(mutation("create", topics, answers=answers), deleted, snapshot={"large": 1 << 40})
+    assert found == [(most, 0, True), (most, most, True)]
+
+
 def test_no_answer() -> None:
     """Without an answer it is unknown what was done; without the request neither."""
     create = {"requestApiKey": 19, "requestApiVersion": 7}
@@ -172,12 +183,27 @@ CHANGE = {"requestApiKey": 44, "requestApiVersion": 1}
             [CLIENT, CONTROLLER.replace(b"09:00:01,000", b"10:00:01,000")],
             [("CLIENTS", 3, AT_MS - 7), ("CONTROLLER", 3, AT_MS + 3_599_988)],
         ),
+        # as far apart as clocks may be
+        ([CLIENT.replace(b"01,005", b"06,000"), CONTROLLER], [("CLIENTS", 3, AT_MS - 12)]),
+        (
+            [CLIENT.replace(b"01,005", b"06,001"), CONTROLLER],
+            [("CLIENTS", 3, AT_MS + 4_989), ("CONTROLLER", 3, AT_MS - 12)],
+        ),
         # of a forwarded change of configuration the client's line has all
         ([line(time=at(1), header=CHANGE), line(header=CHANGE, isForwarded=True)], [("CLIENTS", None, None)]),
         ([line()], [("CLIENTS", None, None)]),
         ([], []),
     ],
-    ids=["client first", "controller first", "an hour later", "no mutation", "not forwarded", "nothing"],
+    ids=[
+        "client first",
+        "controller first",
+        "an hour later",
+        "near",
+        "too far",
+        "no mutation",
+        "not forwarded",
+        "nothing",
+    ],
 )
 def test_twins_at_once(lines: list[bytes], left: list[Any]) -> None:
     """Of the two lines of a forwarded request one is left out."""
@@ -198,6 +224,20 @@ def test_a_second_line_comes_again() -> None:
         assert (found.forwarded, len(found.requests)) == (1, 0)
     later = controller.replace(b"09:00:01,000", b"09:00:02,000")
     assert ledger.resolve(requests(later)).forwarded == 1
+
+
+def test_a_program_that_asks_for_the_same_each_minute() -> None:
+    """With the same number each time, as it begins again: each pair of lines takes as long as the first one."""
+    clocks = [f"2026-11-{at // 1440:02d} {at // 60 % 24:02d}:{at % 60:02d}" for at in range(1440, 5 * 1440)]
+    lines = [
+        mutation("create", [topic("t", 3)], time=f"{clock}:00,0{forwarded:02d}", isForwarded=bool(forwarded))
+        for clock in clocks
+        for forwarded in (0, 5)
+    ]
+    parsed = requests(*lines)
+    began = process_time()
+    assert MutationLedger().resolve(parsed).forwarded == len(clocks)
+    assert process_time() - began < 1.5
 
 
 def test_a_batch_that_is_tried_again() -> None:
