@@ -18,14 +18,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..columns import bounded, by_number, gathered
 from ..errors import SparkFailed, UnreadableLog
 from ..ingest import IngestOptions, IngestReport, IngestTables
 from ..ingest.committing import Batch, Ingest, Staged
 from ..ingest.files import LINK_OUT, log_files, path_here
 from ..request_log.parsing import Parsed, parse_lines
 from ..request_log.schema import PARSED_QUARANTINE, PARSED_REQUESTS
-from ..table.layout import BUCKETS, buckets_of, by_number
-from ..table.storage import bounded, gathered
+from ..table.layout import BUCKETS, buckets_of
 from .arrow import ANSWER, answer_of, answers_in, collected, ddl, errors_marked, errors_restored, map_in_arrow
 
 if TYPE_CHECKING:

@@ -25,8 +25,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from ..columns import Column, gathered
 from ..errors import DamagedFile, MissingFile, NotWritten, TableError, UnreachableTable
-from .layout import Column, File, TableLayout
+from .layout import File, TableLayout
 
 FORMERLY: Final = "formerly"
 """Key of a column's metadata: the name that it has in tables of earlier releases."""
@@ -224,32 +225,6 @@ class Storage:
         except (OSError, pa.ArrowException) as damage:
             return DamagedFile(self.uri, path, plain(damage))
         return unreachable(self, f"its file {path}", error)
-
-
-def bounded(batch: pa.RecordBatch, rows: int, most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """Cut a batch into slices within a number of rows and bytes, or of one row; in order."""
-    for start in range(0, batch.num_rows, rows):
-        part = batch.slice(start, rows)
-        if part.nbytes <= most_bytes or part.num_rows == 1:
-            yield part
-        else:
-            yield from bounded(part, -(-part.num_rows // 2), most_bytes)
-
-
-def gathered(batches: Iterable[pa.RecordBatch], rows: int, most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
-    """Batches, cut by ``bounded``, in groups that end with the one that reaches the number of rows or bytes; in order."""
-    held: list[pa.RecordBatch] = []
-    count = weight = 0
-    for batch in batches:
-        for piece in bounded(batch, rows, most_bytes):
-            held.append(piece)
-            count += piece.num_rows
-            weight += piece.nbytes
-            if count >= rows or weight >= most_bytes:
-                yield held
-                held, count, weight = [], 0, 0
-    if held:
-        yield held
 
 
 def is_elsewhere(path: str) -> bool:

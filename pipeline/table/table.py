@@ -12,10 +12,11 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from ..columns import by_number, gathered
 from ..errors import ChangedRows, LostCommit, NotWritten, OtherSchema, OtherSource, TableError, UnreadableTable
 from . import log
-from .layout import DAYS, EPOCH, File, TableLayout, bucket_of, buckets_of, by_number, partitions_of
-from .storage import Storage, gathered, names_of, unreachable
+from .layout import DAYS, EPOCH, File, TableLayout, bucket_of, buckets_of, partitions_of
+from .storage import Storage, names_of, unreachable
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")

@@ -14,10 +14,10 @@ from deltalake import DeltaTable, write_deltalake
 from tests.pipeline.table.rows import DAY_MS, LAYOUT, SCHEMA, amounts, append, batch, rows
 from tests.strategies import HOSTILE
 
+from quotascope.pipeline.columns import gathered
 from quotascope.pipeline.errors import NoTable, NotWritten, OtherSchema, UnreadableTable
 from quotascope.pipeline.table import Table, TableLayout
 from quotascope.pipeline.table import log as log_module
-from quotascope.pipeline.table.storage import gathered
 
 
 @pytest.fixture
