@@ -5,19 +5,15 @@ A line of any length takes no more memory than the longest that is read.
 """
 
 import gzip
-import os
-import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-
-from quotascope.pages.words import counted
 
 from ..errors import UnreadableLog
 from ..request_log.parsing import LONGEST, Parsed, parse_lines
@@ -36,8 +32,6 @@ COMPRESSED_BLOCK: Final = 64 << 10
 """As above, of compressed files: their content may be a thousand times as large."""
 _PIECE: Final = 4096
 """Bytes that are decompressed at once: a break loses a few lines at most."""
-_BEGINNING: Final = 4096
-"""Bytes by which `seen_in` knows a file."""
 
 
 def ingest(
@@ -138,41 +132,6 @@ def lines_of(file: str) -> Iterator[tuple[list[bytes], int]]:
         raise UnreadableLog(file, why) from error
     if rest:
         yield [rest], at
-
-
-_CONTENTS: Final = (
-    (re.compile(rb"Completed request"), "request lines that cannot be read, for the reasons above"),
-    (re.compile(rb"\0|\A[^\n]*\x1b[^\[]"), "binary data"),
-    (re.compile(rb"\A\s*[\[{]\s*[\"{\[\]}]"), "JSON, as log shippers write it (the message of each alone is a line of the log)"),
-    (re.compile(rb"\A# (?:HELP|TYPE) "), "metrics for Prometheus"),
-    (re.compile(rb"\A\s*<"), "HTML or XML"),
-    (re.compile(rb"\A\[?\d{4}-\d\d-\d\d.*(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) "), "the log of another logger, such as server.log"),
-)  # fmt: skip
-"""By what a file begins with, what it seems to be, the first that fits."""
-
-
-def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = False) -> str:
-    """
-    What the first file of these that is not empty seems to hold instead of a request log, or that they are empty, in words.
-
-    Empty where that cannot be seen: standard input and pipes were read already, a URI is not read again, and files that cannot be read are
-    left out.
-    """
-    here = [path for path in paths if path != STANDARD_INPUT and "://" not in path]
-    empty: list[str] = []
-    files, _ = log_files(here, names, follow_links=follow_links)
-    for file in filter(os.path.isfile, files):
-        try:
-            first = next((line for lines, _ in lines_of(file) for line in lines if line), None)
-        except UnreadableLog:
-            continue
-        if first is not None:
-            kinds = (what for begin, what in _CONTENTS if begin.search(first[:_BEGINNING]))
-            return f"{file} seems to hold {next(kinds, 'text of another kind')}"
-        empty.append(file)
-    if len(empty) > 1:
-        return f"{empty[0]} and {counted(len(empty) - 1, 'other file')} are empty"
-    return f"{empty[0]} is empty" if empty else ""
 
 
 def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
