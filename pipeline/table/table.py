@@ -15,7 +15,7 @@ from deltalake.exceptions import DeltaError
 from ..columns import by_number, gathered
 from ..errors import ChangedRows, LostCommit, NotWritten, OtherSchema, OtherSource, TableError, UnreadableTable
 from . import log
-from .layout import DAYS, EPOCH, File, TableLayout, bucket_of, buckets_of, partitions_of
+from .layout import DAYS, EPOCH, File, TableLayout, bucket_of, partitions_of
 from .storage import Storage, names_of, unreachable
 
 Item = TypeVar("Item")
@@ -71,11 +71,8 @@ CHUNK_BYTES: Final = 64 << 20
 """Of these rows; what is done with them takes several times as much."""
 PORTION: Final = 4_000_000
 """About as many rows of a bucket are one piece of work for what follows."""
-SHARE: Final = 1 << 23
-"""Rows of a bucket that a worker holds at once, if no user has more."""
 _DROPPED: Final = "quotascope.dropped"
 """What the log counts as this is the first day that was kept when days were last dropped."""
-_ENCODED: Final = pa.dictionary(pa.int32(), pa.string())
 
 
 @dataclass(eq=False)
@@ -229,38 +226,6 @@ class Table:
         """Return all rows, or those of some files, in memory and in no particular order."""
         chosen = self.files() if files is None else files
         return pa.Table.from_batches(self.batches(chosen, columns), self._of(columns))
-
-    def whole_users(
-        self, files: Sequence[File], columns: Sequence[str], *, together: bool = False
-    ) -> Iterator[pa.Table]:
-        """
-        Yield the rows of files of whole buckets in tables that hold all rows of some users each, in no particular order.
-
-        Names are dictionaries of 32 bits, so that a row has about 100 bytes however long they are. A table has about `SHARE` rows at most,
-        or those of one user; of more rows the files are read once for each table.
-
-        Args:
-            files: of whole buckets.
-            columns: in their order.
-            together: one table of all rows.
-
-        """
-        wanted = pa.schema(
-            [each.with_type(_ENCODED) if each.type == pa.string() else each for each in self._of(columns)]
-        )
-        key, buckets = self.layout.bucket_of, self.layout.buckets
-        whole = together or key is None
-        shares = 1 if whole else max(1, -(-sum(file.rows for file in files) // SHARE))
-        for share in range(shares):
-            parts = [wanted.empty_table()]  # other programs may leave files without rows
-            for file in files:
-                for batch in self.storage.batches(file, wanted):
-                    rows = pa.Table.from_batches([batch])
-                    if shares > 1 and key is not None:
-                        numbers = buckets_of(rows.column(key), buckets * shares)
-                        rows = rows.filter(pa.array(numbers // buckets == share))
-                    parts.append(rows)
-            yield pa.concat_tables(parts)
 
     def stage(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[File]:
         """
