@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ..columns import gathered
 from ..errors import UnreadableLog
 from ..request_log.parsing import LONGEST, Parsed, parse_lines
 from ..table import Progress
@@ -23,7 +24,7 @@ from .files import STANDARD_INPUT, log_files, size_of
 from .options import IngestOptions, IngestReport, IngestTables
 
 CHUNK: Final = 250_000
-"""Lines of which the rows are held in memory and committed at once, if they have no more than `CHUNK_BYTES`."""
+"""Rows that are held in memory and committed at once, if they have no more than `CHUNK_BYTES`."""
 CHUNK_BYTES: Final = 96 << 20
 """Of these rows; what is done with them takes several times as much. A row of a usual log has some 300 bytes, one with long names 100 kB."""
 BLOCK: Final = 4 << 20
@@ -59,47 +60,31 @@ def ingest(
     topics = options.topics()
     report = IngestReport(left_out=left_out)
     adding: Ingest | None = None
-    for chunk in _chunks(files, options, progress, report.broken):
+    for held in gathered(_parsed(files, options, progress, report.broken), CHUNK, CHUNK_BYTES):
         adding = adding or Ingest(IngestTables.create(into), topics)
-        report.add(adding.add(partial(adding.stage, [chunk])))
+        report.add(adding.add(partial(adding.stage, [Parsed.of(held)])))
     return report
 
 
-def _chunks(
+def _parsed(
     files: Sequence[str], options: IngestOptions, progress: Progress, broken: dict[str, str]
-) -> Iterator[Parsed]:
-    """Parse the lines of files, a chunk at a time; of a file that breaks off the lines before that, and why in `broken`."""
+) -> Iterator[pa.RecordBatch]:
+    """Parse the lines of files; of a file that breaks off the lines before that, and why in `broken`."""
     sizes = [size_of(file) for file in files]
     done, total = 0, sum(sizes)
-    held: list[Parsed] = []
-    count = weight = 0
     for file, size in zip(files, sizes, strict=True):
         progress(done, total)
         source, number = options.source(file), 1
         try:
             for lines, at in lines_of(file):
                 parsed = parse_lines(lines, range(number, number + len(lines)), source)
-                held.append(parsed)
                 number += len(lines)
-                count += len(lines)
-                weight += parsed.requests.nbytes + parsed.quarantine.nbytes
-                if count >= CHUNK or weight >= CHUNK_BYTES:
-                    yield _joined(held)
-                    held, count, weight = [], 0, 0
+                yield from (*parsed.requests.to_batches(), *parsed.quarantine.to_batches())
                 progress(done + min(at, size), total)  # the file may grow meanwhile
         except UnreadableLog as error:
             broken[file] = error.why
         done += size
-    if held:
-        yield _joined(held)
     progress(total, total)
-
-
-def _joined(held: Sequence[Parsed]) -> Parsed:
-    return Parsed(
-        requests=pa.concat_tables([each.requests for each in held]),
-        quarantine=pa.concat_tables([each.quarantine for each in held]),
-    )
 
 
 def lines_of(file: str) -> Iterator[tuple[list[bytes], int]]:

@@ -251,15 +251,7 @@ def staged(tables: IngestTables, batches: Iterable[pa.RecordBatch]) -> Staged:
     The rows of a part have to come together. Raises `TableError`.
     """
     held = gathered(unpacked(batches), PIECE, PIECE_BYTES)
-    return Ingest(tables).stage(map(_joined, held), of_many=True)
-
-
-def _joined(held: Sequence[pa.RecordBatch]) -> Parsed:
-    requests, quarantine = (
-        pa.Table.from_batches([batch for batch in held if batch.schema == schema], schema).combine_chunks()
-        for schema in (PARSED_REQUESTS, PARSED_QUARANTINE)
-    )
-    return Parsed(requests, quarantine)
+    return Ingest(tables).stage((Parsed.of(each).combined() for each in held), of_many=True)
 
 
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
