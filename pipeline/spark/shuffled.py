@@ -32,8 +32,9 @@ from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.compiled import compiled_at_once
 from ..replay.frame import NEEDED, Entities
 from ..replay.plan import CandidateRules, groups_of
-from ..table import File, Progress, Table
+from ..table import File, Table
 from ..table.storage import names_of
+from ..work import Progress
 from .arrow import ANSWER, answer_of, answers_in, apply_in_arrow, collected, ddl, errors_restored, map_in_arrow
 from .run import SparkRun, by_tasks, shown
 
