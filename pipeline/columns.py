@@ -1,8 +1,8 @@
-"""Columns and batches of Arrow as all of the pipeline works on them: numbered, added up, looked through, cut and gathered."""
+"""Columns and batches of Arrow as all of the pipeline works on them: described, numbered, added up, looked through, cut and gathered."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,22 @@ import pyarrow.compute as pc
 Column: TypeAlias = Any
 """A column of Arrow; its stubs are of another release."""
 Numbers: TypeAlias = npt.NDArray[np.int64]
+FORMERLY: Final = "formerly"
+"""Key of a column's metadata: the name that it has in tables of earlier releases."""
+
+
+def column(
+    name: str, kind: pa.DataType, description: str, *, null: bool = False, formerly: str | None = None
+) -> "pa.Field[Any]":
+    """Return a column of a table; `formerly` is its name in tables of earlier releases."""
+    metadata = {"description": description} | ({FORMERLY: formerly} if formerly else {})
+    return pa.field(name, kind, nullable=null, metadata=metadata)
+
+
+def names_of(column: "pa.Field[Any]") -> list[str]:
+    """Return the names that a column has in files of this release and of earlier ones."""
+    former = (column.metadata or {}).get(FORMERLY.encode())
+    return [column.name] if former is None else [column.name, former.decode()]
 
 
 def array(values: object) -> Column:

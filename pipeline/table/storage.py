@@ -25,12 +25,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from ..columns import Column, gathered
+from ..columns import Column, gathered, names_of
 from ..errors import DamagedFile, MissingFile, NotWritten, TableError, UnreachableTable
 from .layout import File, TableLayout
 
-FORMERLY: Final = "formerly"
-"""Key of a column's metadata: the name that it has in tables of earlier releases."""
 BATCH: Final = 65_536
 """Rows that are read at once, and of a row group that is written."""
 GROUP_BYTES: Final = 32 << 20
@@ -267,20 +265,6 @@ def _code(error: Exception) -> int | None:
         return error.errno
     found = re.search(r"\(os error (\d+)\)", str(error))
     return int(found.group(1)) if found else None
-
-
-def column(
-    name: str, kind: pa.DataType, description: str, *, null: bool = False, formerly: str | None = None
-) -> "pa.Field[Any]":
-    """Return a column of a table; `formerly` is its name in tables of earlier releases."""
-    metadata = {"description": description} | ({FORMERLY: formerly} if formerly else {})
-    return pa.field(name, kind, nullable=null, metadata=metadata)
-
-
-def names_of(column: "pa.Field[Any]") -> list[str]:
-    """Return the names that a column has in files of this release and of earlier ones."""
-    former = (column.metadata or {}).get(FORMERLY.encode())
-    return [column.name] if former is None else [column.name, former.decode()]
 
 
 def _rows(source: Any, schema: pa.Schema, *, ahead: bool) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - a file of Arrow

@@ -12,12 +12,12 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from ..columns import by_number, gathered
+from ..columns import by_number, gathered, names_of
 from ..errors import ChangedRows, LostCommit, NotWritten, OtherSchema, OtherSource, TableError, UnreadableTable
 from ..work import Run, run_here
 from . import log
 from .layout import DAYS, EPOCH, File, TableLayout, bucket_of, partitions_of
-from .storage import Storage, names_of, unreachable
+from .storage import Storage, unreachable
 
 Result = TypeVar("Result")
 ATTEMPTS: Final = 20
