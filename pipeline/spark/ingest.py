@@ -7,7 +7,7 @@ brings those of one part together, because only they can be the same line. The d
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain, pairwise
@@ -85,12 +85,17 @@ def ingest(
     options = options or IngestOptions()
     _check_links(spark, paths, options)
     topics = options.topics()
-    with _files_that_break_off(paths):
-        lines = lines_of_files(spark, list(paths), options.names)
-        if lines.isEmpty():
-            return IngestReport()
-        adding = Ingest(IngestTables.create(into), topics)
-        return adding.add(partial(staged_lines, lines, adding.tables, options))
+    try:
+        with errors_restored():  # such as a scheme that has no file system, or credentials that are missing
+            lines = lines_of_files(spark, list(paths), options.names)
+            if lines.isEmpty():
+                return IngestReport()
+            adding = Ingest(IngestTables.create(into), topics)
+            return adding.add(partial(staged_lines, lines, adding.tables, options))
+    except SparkFailed as error:
+        if why := _unreadable(error.__cause__):
+            raise UnreadableLog(", ".join(paths), why) from error
+        raise
 
 
 def stream(
@@ -276,17 +281,11 @@ def _check_links(spark: "SparkSession", paths: Sequence[str], options: IngestOpt
                 raise UnreadableLog(path, why)
 
 
-@contextmanager
-def _files_that_break_off(paths: Sequence[str]) -> Iterator[None]:
+def _unreadable(error: BaseException | None) -> str | None:
+    """What Spark says of files that are not there, or that it cannot read to their end; None of anything else."""
     from pyspark.errors import AnalysisException  # noqa: PLC0415 - as late as can be
 
-    try:
-        with errors_restored():  # such as a scheme that has no file system, or credentials that are missing
-            yield
-    except SparkFailed as error:
-        lines = [line.strip(" :") for line in str(error.__cause__).splitlines()]
-        if not isinstance(error.__cause__, AnalysisException):
-            lines = [f"Spark cannot read it to its end: {line}" for word in _DAMAGED for line in lines if word in line]
-        if not lines:
-            raise
-        raise UnreadableLog(", ".join(paths), lines[0]) from error
+    lines = [line.strip(" :") for line in str(error).splitlines()]
+    if not isinstance(error, AnalysisException):
+        lines = [f"Spark cannot read it to its end: {line}" for word in _DAMAGED for line in lines if word in line]
+    return lines[0] if lines else None
