@@ -425,7 +425,7 @@ def _pairs(source: Table, followers: Sequence[Follower]) -> Iterator[tuple[Table
 
 def _staged(source: Table, followers: Sequence[Follower], files: Sequence[File], run: Run) -> list[list[File]]:
     """The files of each follower, staged by the run."""
-    with _staging(followers) as staged:
+    with staging(each.table for each in followers) as staged:
         for portion in run(partial(_made, source, followers), _portions(files)):
             for made, more in zip(staged, portion, strict=True):
                 made.extend(more)
@@ -435,7 +435,7 @@ def _staged(source: Table, followers: Sequence[Follower], files: Sequence[File],
 def _made(source: Table, followers: Sequence[Follower], files: Sequence[File]) -> list[list[File]]:
     """Write what is made of files of the source, for those only who may read these: another run may have left them."""
     columns = list(dict.fromkeys(chain.from_iterable(follower.columns for follower in followers)))
-    with _staging(followers) as staged:
+    with staging(each.table for each in followers) as staged:
         for held in gathered(source.batches(files, columns), CHUNK, CHUNK_BYTES):
             rows = pa.Table.from_batches(held)
             for follower, made in zip(followers, staged, strict=True):
@@ -447,12 +447,13 @@ def _made(source: Table, followers: Sequence[Follower], files: Sequence[File]) -
 
 
 @contextmanager
-def _staging(followers: Sequence[Follower]) -> Iterator[list[list[File]]]:
-    """Yield a list for each follower; the files in it are removed when not all can be staged."""
-    staged: list[list[File]] = [[] for _ in followers]
+def staging(tables: Iterable[Table]) -> Iterator[list[list[File]]]:
+    """Yield a list of files for each table, which are removed when not all can be staged."""
     with ExitStack() as unless_staged:
-        for follower, files in zip(followers, staged, strict=True):
-            unless_staged.enter_context(follower.table.discarded_unless_committed(files))
+        staged: list[list[File]] = []
+        for table in tables:
+            staged.append([])
+            unless_staged.enter_context(table.discarded_unless_committed(staged[-1]))
         yield staged
 
 
