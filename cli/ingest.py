@@ -38,12 +38,12 @@ _NO_LOG = "no line is a request{seems}: give the log of kafka.request.logger at 
 _BEGINNING: Final = 4096
 """Bytes by which `seen_in` knows a file."""
 _CONTENTS: Final = (
-    (re.compile(rb"Completed request"), "request lines that cannot be read, for the reasons above"),
-    (re.compile(rb"\0|\A[^\n]*\x1b[^\[]"), "binary data"),
-    (re.compile(rb"\A\s*[\[{]\s*[\"{\[\]}]"), "JSON, as log shippers write it (the message of each alone is a line of the log)"),
-    (re.compile(rb"\A# (?:HELP|TYPE) "), "metrics for Prometheus"),
-    (re.compile(rb"\A\s*<"), "HTML or XML"),
-    (re.compile(rb"\A\[?\d{4}-\d\d-\d\d.*(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) "), "the log of another logger, such as server.log"),
+    (rb"Completed request", "request lines that cannot be read, for the reasons above"),
+    (rb"\0|\A[^\n]*\x1b[^\[]", "binary data"),
+    (rb"\A\s*[\[{]\s*[\"{\[\]}]", "JSON, as log shippers write it (the message of each alone is a line of the log)"),
+    (rb"\A# (?:HELP|TYPE) ", "metrics for Prometheus"),
+    (rb"\A\s*<", "HTML or XML"),
+    (rb"\A\[?\d{4}-\d\d-\d\d.*(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ", "the log of another logger, such as server.log"),
 )  # fmt: skip
 """By what a file begins with, what it seems to be, the first that fits."""
 
@@ -281,7 +281,7 @@ def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = Fals
         except UnreadableLog:
             continue
         if first is not None:
-            kinds = (what for begin, what in _CONTENTS if begin.search(first[:_BEGINNING]))
+            kinds = (what for begin, what in _CONTENTS if re.search(begin, first[:_BEGINNING]))
             return f"{file} seems to hold {next(kinds, 'text of another kind')}"
         empty.append(file)
     if len(empty) > 1:
