@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +11,7 @@ from . import outputs
 from .options import EngineName, Folder, Json, check_extra
 
 if TYPE_CHECKING:
-    from quotascope.pipeline.history.store import TableState
+    from quotascope.pipeline.table import Table
 
 history = typer.Typer(
     name="history",
@@ -46,15 +46,18 @@ Names = Annotated[
 @history.command(epilog=EXAMPLES)
 def status(folder: Folder, *, json: Json = False) -> None:
     """Show rows, size, files and days of each table, from the tables' logs alone."""
-    states = _states(folder)
+    check_extra()
+    from quotascope.pipeline.history import store
+
+    states = [state_of(name, table) for name, table in store.tables_of(folder).items()]
     if json:
-        outputs.put_json([state._asdict() for state in states])
+        outputs.put_json(states)
         return
     typer.echo(f"{'table':12}{'rows':>15}{'MB':>10}{'files':>8}{'merged':>8}  days")
     for state in states:
-        days = f"{state.first_day} to {state.last_day}" if state.first_day else "-"
-        counts = f"{state.rows:>15,}{state.bytes / 1e6:>10,.1f}{state.files:>8,}{state.files_after_compaction:>8,}"
-        typer.echo(f"{state.table:12}{counts}  {days}")
+        days = f"{state['first_day']} to {state['last_day']}" if state["first_day"] else "-"
+        counts = f"{state['rows']:>15,}{state['bytes'] / 1e6:>10,.1f}{state['files']:>8,}{state['files_after_compaction']:>8,}"
+        typer.echo(f"{state['table']:12}{counts}  {days}")
 
 
 @history.command(epilog=EXAMPLES)
@@ -64,9 +67,9 @@ def compact(folder: Folder, *, engine: EngineName = "auto") -> None:
     from quotascope.pipeline.history import store
     from quotascope.pipeline.runs.engine import MOST_LOCAL_ROWS, Engine, chosen, run_of
 
-    rows = sum(state.rows for state in _states(folder))
-    run = run_of(chosen(Engine(engine), rows, MOST_LOCAL_ROWS))
     tables = store.tables_of(folder)
+    rows = sum(file.rows for table in tables.values() for file in table.files())
+    run = run_of(chosen(Engine(engine), rows, MOST_LOCAL_ROWS))
     with outputs.bar("merging files"):
         merged = sum(table.compact(run=run) for table in tables.values())
     typer.echo(f"{merged:,} files merged")
@@ -126,9 +129,19 @@ def clean(
     typer.echo(f"{gone:,} files deleted")
 
 
-def _states(folder: str) -> list[TableState]:
-    check_extra()
-    from quotascope.pipeline.history import store
+def state_of(name: str, table: Table) -> dict[str, Any]:
+    """What a table holds as a document, from its log alone; the UTC days of its oldest and newest rows are None for a table without days or rows."""
+    from quotascope.pipeline.table.layout import EPOCH
 
-    tables = store.tables_of(folder)
-    return [store.state_of(name, table) for name, table in tables.items()]
+    files = table.files()
+    days = {file.day for file in files} if table.layout.day_of else set[int]()
+    first, last = [EPOCH + timedelta(days=day) for day in (min(days), max(days))] if days else (None, None)
+    return {
+        "table": name,
+        "rows": sum(file.rows for file in files),
+        "bytes": sum(file.size for file in files),
+        "files": len(files),
+        "files_after_compaction": len({(file.day, file.bucket) for file in files}),
+        "first_day": first,
+        "last_day": last,
+    }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -32,6 +35,17 @@ _topic_option = partial(typer.Option, rich_help_panel="When a topic is read")
 _KAFKA: Final = "kafka://"
 _MOST_LEFT_OUT = 10
 _NO_LOG = "no line is a request{seems}: give the log of kafka.request.logger at DEBUG, of Kafka 2.8 or later; docs/request-log.md says how to get one"
+_BEGINNING: Final = 4096
+"""Bytes by which `seen_in` knows a file."""
+_CONTENTS: Final = (
+    (rb"Completed request", "request lines that cannot be read, for the reasons above"),
+    (rb"\0|\A[^\n]*\x1b[^\[]", "binary data"),
+    (rb"\A\s*[\[{]\s*[\"{\[\]}]", "JSON, as log shippers write it (the message of each alone is a line of the log)"),
+    (rb"\A# (?:HELP|TYPE) ", "metrics for Prometheus"),
+    (rb"\A\s*<", "HTML or XML"),
+    (rb"\A\[?\d{4}-\d\d-\d\d.*(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ", "the log of another logger, such as server.log"),
+)  # fmt: skip
+"""By what a file begins with, what it seems to be, the first that fits."""
 
 Logs = Annotated[
     list[str],
@@ -140,7 +154,6 @@ def ingest(
     from quotascope.exporter.untrusted import one_line
     from quotascope.pipeline.ingest import IngestOptions
     from quotascope.pipeline.ingest.files import STANDARD_INPUT
-    from quotascope.pipeline.ingest.local import seen_in
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.ingest import ingest_logs, ingest_topic
 
@@ -245,3 +258,32 @@ def print_report(report: IngestReport, batch: int | None = None, *, json: bool =
     for file, why in report.broken.items():
         typer.echo(f"quotascope: {one_line(file)}: {one_line(why)}", err=True)
     sys.stdout.flush()
+
+
+def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = False) -> str:
+    """
+    What the first file of these that is not empty seems to hold instead of a request log, or that they are empty, in words.
+
+    Empty where that cannot be seen: standard input and pipes were read already, a URI is not read again, and files that cannot be read are
+    left out.
+    """
+    from quotascope.pages.words import counted
+    from quotascope.pipeline.errors import UnreadableLog
+    from quotascope.pipeline.ingest.files import STANDARD_INPUT, log_files
+    from quotascope.pipeline.ingest.local import lines_of
+
+    here = [path for path in paths if path != STANDARD_INPUT and "://" not in path]
+    empty: list[str] = []
+    files, _ = log_files(here, names, follow_links=follow_links)
+    for file in filter(os.path.isfile, files):
+        try:
+            first = next((line for lines, _ in lines_of(file) for line in lines if line), None)
+        except UnreadableLog:
+            continue
+        if first is not None:
+            kinds = (what for begin, what in _CONTENTS if re.search(begin, first[:_BEGINNING]))
+            return f"{file} seems to hold {next(kinds, 'text of another kind')}"
+        empty.append(file)
+    if len(empty) > 1:
+        return f"{empty[0]} and {counted(len(empty) - 1, 'other file')} are empty"
+    return f"{empty[0]} is empty" if empty else ""

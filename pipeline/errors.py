@@ -28,7 +28,34 @@ What can go wrong between a request log and a recommended quota.
 """
 
 import os
+import re
 from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+Why: TypeAlias = Exception | str
+"""What a library or the operating system says, which a message has as `plain` leaves it; or our own words."""
+_CLEANED: Final = (
+    (r"\x1b\[[0-9;]*m", ""),
+    ("\u21b3", ":"),
+    (r'\s*(?:Error: )?Os \{ code: \d+, kind: \w+, message: "([^"]*)" \}', r": \1"),
+    (r" ?\(os error \d+\)", ""),
+    (r"\[[Ee]rrno \d+\] ", ""),
+    (r"(\bhttps?://[^\s?]+)\?\S*", r"\1"),
+)
+"""
+What a message is cleaned of, and what stays.
+
+deltalake colors its messages, writes causes on lines of their own, and shows errors of the operating system as Rust and Python do. An address
+of an object store may end in a signature.
+"""
+
+
+def plain(why: Why) -> str:
+    """The message on one line, without what signs an address."""
+    text = str(why)
+    for found, meaning in _CLEANED:
+        text = re.sub(found, meaning, text)
+    return " ".join(text.split())
 
 
 class PipelineError(Exception):
@@ -110,15 +137,15 @@ class UnreachableTable(TableError):
 
     """
 
-    def __init__(self, table: str, what: str, why: str, advice: str) -> None:
-        super().__init__(table, f"{what} could not be read: {why}; {advice}")
+    def __init__(self, table: str, what: str, why: Why, advice: str) -> None:
+        super().__init__(table, f"{what} could not be read: {plain(why)}; {advice}")
 
 
 class UnreadableTable(TableError):
     """The log of a table is damaged, or of another program."""
 
-    def __init__(self, table: str, why: str) -> None:
-        super().__init__(table, f"its log (_delta_log) cannot be read: {why}")
+    def __init__(self, table: str, why: Why) -> None:
+        super().__init__(table, f"its log (_delta_log) cannot be read: {plain(why)}")
 
 
 class OtherSchema(TableError):
@@ -177,8 +204,8 @@ class MissingFile(TableError):
 class DamagedFile(TableError):
     """A file that a commit lists was truncated, or is no Parquet: its bytes could be read, and are not those that were committed."""
 
-    def __init__(self, table: str, file: str, why: str) -> None:
-        about = f"its file {file} is damaged: {why}; put it back from a copy, or drop the table's day and ingest its logs into a new table"
+    def __init__(self, table: str, file: str, why: Why) -> None:
+        about = f"its file {file} is damaged: {plain(why)}; put it back from a copy, or drop the table's day and ingest its logs into a new table"
         super().__init__(table, about)
         self.file: str = file
 
@@ -186,15 +213,15 @@ class DamagedFile(TableError):
 class NotWritten(TableError):
     """A table could not be written to: no space, no permission; readers see what was committed before, and nothing else."""
 
-    def __init__(self, table: str, why: str) -> None:
-        super().__init__(table, f"nothing was committed: {why}")
+    def __init__(self, table: str, why: Why) -> None:
+        super().__init__(table, f"nothing was committed: {plain(why)}")
 
 
 class LostCommit(TableError):
     """Another process committed something that excludes this change; readers see that, and nothing of this."""
 
-    def __init__(self, table: str, why: str) -> None:
-        super().__init__(table, f"another process changed it meanwhile; run this again ({why})")
+    def __init__(self, table: str, why: Why) -> None:
+        super().__init__(table, f"another process changed it meanwhile; run this again ({plain(why)})")
 
 
 class FileNotWritten(PipelineError):

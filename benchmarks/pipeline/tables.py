@@ -24,6 +24,7 @@ from tests.pipeline.table.rows import append
 from quotascope.pipeline.history import History, rollup
 from quotascope.pipeline.history.charges import ROLLUP_COLUMNS
 from quotascope.pipeline.replay.frame import NEEDED
+from quotascope.pipeline.runs.engine import whole_users
 from quotascope.pipeline.table import Follower, Table, follow
 
 APPENDS = 4
@@ -52,7 +53,7 @@ def main(rows: int) -> None:
 
 def _read(table: Table) -> int:
     buckets = table.buckets().values()
-    return sum(len(rows) for files in buckets for rows in table.whole_users(files, NEEDED))
+    return sum(len(rows) for files in buckets for rows in whole_users(table, files, NEEDED, across_users=False))
 
 
 def _timed(what: str, rows: int, work: Callable[[], int]) -> None:

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from quotascope.metrics.protocol import ApiKey
 
+from ..columns import Column
 from ..history.topics import ID
 from ..replay.compiled import Codes, Ints
 from ..replay.frame import dense
 from ..table import File, Table
-from ..table.layout import Column
 
 COLUMNS: Final = (
     "completed",

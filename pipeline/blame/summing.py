@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..replay.frame import array
+from ..columns import Column, added, array
 from ..table import File, Table
-from ..table.layout import Column, added
 from .intervals import ALWAYS, Intervals, SpanUs, read, together
 from .waits import NOT_LOGGED, divided, spread, summed
 

@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ..columns import added
 from ..replay.compiled import Ints, kernel, natural, run
-from ..table.layout import added
 from .intervals import RESOLUTION_US, Intervals
 
 NOT_LOGGED: Final = -1

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
-from ..table.layout import Column, added, numbers_of
+from ..columns import Column, added, numbers_of
 from .schema import CLIENT, HISTORY, PLACE, ROLLUP, UNKNOWN_MS
 
 EXEMPT_APIS: Final = (

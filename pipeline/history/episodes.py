@@ -16,8 +16,8 @@ from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 from quotascope.metrics.throttle_time import EPISODE_PAUSE_SECONDS
 
+from ..columns import Column, having
 from ..table import Table
-from ..table.layout import Column, having
 from .schema import CLIENT, EPISODES
 
 COLUMNS: Final = (*CLIENT, "timestamp", "api_key", "throttle_ms", "refused")

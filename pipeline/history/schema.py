@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from ..table.storage import column
+from ..columns import column
 
 UNKNOWN_MS: Final = -1
 """Of `throttle_ms` in history: the answer has no such field, or there was none."""

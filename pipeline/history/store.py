@@ -5,17 +5,17 @@ History on disk: committed tables in a folder, and their upkeep.
 follow the table of requests, the others follow `history`: what is appended there is taken over exactly once, late requests included.
 """
 
-import datetime as dt
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 import pyarrow as pa
 
 from ..errors import NoHistory, NoTable
-from ..table import Follower, Run, Table, TableLayout, follow, run_here
-from ..table.layout import BUCKETS, EPOCH
+from ..table import Follower, Table, TableLayout, follow
+from ..table.layout import BUCKETS
 from ..table.storage import Storage
+from ..work import Run, run_here
 from . import episodes, topics
 from .charges import COLUMNS, ROLLUP_COLUMNS, history_of, rollup
 from .schema import EPISODES, HISTORY, ROLLUP, TOPICS
@@ -102,22 +102,6 @@ class History:
         return new
 
 
-class TableState(NamedTuple):
-    """What a table holds."""
-
-    table: str
-    """Its name in the folder."""
-    rows: int
-    bytes: int
-    """Of its files."""
-    files: int
-    files_after_compaction: int
-    first_day: dt.date | None
-    """UTC day of its oldest rows; None for a table without days or rows."""
-    last_day: dt.date | None
-    """UTC day of its newest rows."""
-
-
 def table_of(folder: str, name: str, schema: pa.Schema) -> Table:
     """
     Open a table of a folder.
@@ -155,14 +139,3 @@ def tables_of(folder: str) -> dict[str, Table]:
     if not found:
         raise NoHistory(folder)
     return found
-
-
-def state_of(name: str, table: Table) -> TableState:
-    """Return what a table holds, from its log alone."""
-    files = table.files()
-    days = {file.day for file in files} if table.layout.day_of else set[int]()
-    span = (min(days), max(days)) if days else ()
-    first, last = [EPOCH + dt.timedelta(days=day) for day in span] or (None, None)
-    partitions = {(file.day, file.bucket) for file in files}
-    rows, size = sum(file.rows for file in files), sum(file.size for file in files)
-    return TableState(name, rows, size, len(files), len(partitions), first, last)

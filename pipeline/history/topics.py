@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
+from ..columns import Column, added
 from ..errors import NoTable
 from ..table import Table, following
-from ..table.layout import DAY_MS, Column, added
+from ..table.layout import DAY_MS
 from .schema import CLIENT, TOPICS, Kind
 
 _BYTES: Final = ("produce_bytes", "fetch_bytes")

@@ -18,7 +18,7 @@ from ..releases import keep, last_named, notes
 from ..request_log.mutations import LEDGER_COLUMNS, MutationLedger
 from ..request_log.parsing import Parsed
 from ..request_log.schema import REQUESTS
-from ..table import File, Table, retried
+from ..table import File, Table, retried, staging
 from ..table.layout import DAY_MS, partitions_of
 from .options import IngestReport, IngestTables
 
@@ -123,11 +123,8 @@ class Ingest:
 
         """
         staged = Staged()
-        report, (requests, quarantine) = staged.report, self.tables
-        with (
-            requests.discarded_unless_committed(staged.requests),
-            quarantine.discarded_unless_committed(staged.quarantine),
-        ):
+        report = staged.report
+        with staging(self.tables) as (staged.requests, staged.quarantine):
             for piece in pieces:
                 keep(staged.named, last_named(piece.requests["timestamp"], piece.requests["level"]))
                 unreadable: int = pc.sum(piece.quarantine["lines"]).as_py() or 0
@@ -143,7 +140,7 @@ class Ingest:
                 report.quarantined_before += unreadable - len(refused)
                 reasons: list[Any] = refused["reason"].to_pylist()
                 report.reasons.update(reasons)
-                staged.quarantine += quarantine.stage(refused)
+                staged.quarantine.extend(self.tables.quarantine.stage(refused))
         return staged
 
     def _stage_resolved(self, fresh: pa.Table, staged: Staged) -> None:

@@ -5,11 +5,9 @@ A line of any length takes no more memory than the longest that is read.
 """
 
 import gzip
-import os
-import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -17,17 +15,16 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from quotascope.pages.words import counted
-
+from ..columns import gathered
 from ..errors import UnreadableLog
 from ..request_log.parsing import LONGEST, Parsed, parse_lines
-from ..table import Progress
+from ..work import Progress
 from .committing import Ingest
 from .files import STANDARD_INPUT, log_files, size_of
 from .options import IngestOptions, IngestReport, IngestTables
 
 CHUNK: Final = 250_000
-"""Lines of which the rows are held in memory and committed at once, if they have no more than `CHUNK_BYTES`."""
+"""Rows that are held in memory and committed at once, if they have no more than `CHUNK_BYTES`."""
 CHUNK_BYTES: Final = 96 << 20
 """Of these rows; what is done with them takes several times as much. A row of a usual log has some 300 bytes, one with long names 100 kB."""
 BLOCK: Final = 4 << 20
@@ -36,8 +33,6 @@ COMPRESSED_BLOCK: Final = 64 << 10
 """As above, of compressed files: their content may be a thousand times as large."""
 _PIECE: Final = 4096
 """Bytes that are decompressed at once: a break loses a few lines at most."""
-_BEGINNING: Final = 4096
-"""Bytes by which `seen_in` knows a file."""
 
 
 def ingest(
@@ -65,47 +60,31 @@ def ingest(
     topics = options.topics()
     report = IngestReport(left_out=left_out)
     adding: Ingest | None = None
-    for chunk in _chunks(files, options, progress, report.broken):
+    for held in gathered(_parsed(files, options, progress, report.broken), CHUNK, CHUNK_BYTES):
         adding = adding or Ingest(IngestTables.create(into), topics)
-        report.add(adding.add(partial(adding.stage, [chunk])))
+        report.add(adding.add(partial(adding.stage, [Parsed.of(held)])))
     return report
 
 
-def _chunks(
+def _parsed(
     files: Sequence[str], options: IngestOptions, progress: Progress, broken: dict[str, str]
-) -> Iterator[Parsed]:
-    """Parse the lines of files, a chunk at a time; of a file that breaks off the lines before that, and why in `broken`."""
+) -> Iterator[pa.RecordBatch]:
+    """Parse the lines of files; of a file that breaks off the lines before that, and why in `broken`."""
     sizes = [size_of(file) for file in files]
     done, total = 0, sum(sizes)
-    held: list[Parsed] = []
-    count = weight = 0
     for file, size in zip(files, sizes, strict=True):
         progress(done, total)
         source, number = options.source(file), 1
         try:
             for lines, at in lines_of(file):
                 parsed = parse_lines(lines, range(number, number + len(lines)), source)
-                held.append(parsed)
                 number += len(lines)
-                count += len(lines)
-                weight += parsed.requests.nbytes + parsed.quarantine.nbytes
-                if count >= CHUNK or weight >= CHUNK_BYTES:
-                    yield _joined(held)
-                    held, count, weight = [], 0, 0
+                yield from (*parsed.requests.to_batches(), *parsed.quarantine.to_batches())
                 progress(done + min(at, size), total)  # the file may grow meanwhile
         except UnreadableLog as error:
             broken[file] = error.why
         done += size
-    if held:
-        yield _joined(held)
     progress(total, total)
-
-
-def _joined(held: Sequence[Parsed]) -> Parsed:
-    return Parsed(
-        requests=pa.concat_tables([each.requests for each in held]),
-        quarantine=pa.concat_tables([each.quarantine for each in held]),
-    )
 
 
 def lines_of(file: str) -> Iterator[tuple[list[bytes], int]]:
@@ -138,41 +117,6 @@ def lines_of(file: str) -> Iterator[tuple[list[bytes], int]]:
         raise UnreadableLog(file, why) from error
     if rest:
         yield [rest], at
-
-
-_CONTENTS: Final = (
-    (re.compile(rb"Completed request"), "request lines that cannot be read, for the reasons above"),
-    (re.compile(rb"\0|\A[^\n]*\x1b[^\[]"), "binary data"),
-    (re.compile(rb"\A\s*[\[{]\s*[\"{\[\]}]"), "JSON, as log shippers write it (the message of each alone is a line of the log)"),
-    (re.compile(rb"\A# (?:HELP|TYPE) "), "metrics for Prometheus"),
-    (re.compile(rb"\A\s*<"), "HTML or XML"),
-    (re.compile(rb"\A\[?\d{4}-\d\d-\d\d.*(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) "), "the log of another logger, such as server.log"),
-)  # fmt: skip
-"""By what a file begins with, what it seems to be, the first that fits."""
-
-
-def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = False) -> str:
-    """
-    What the first file of these that is not empty seems to hold instead of a request log, or that they are empty, in words.
-
-    Empty where that cannot be seen: standard input and pipes were read already, a URI is not read again, and files that cannot be read are
-    left out.
-    """
-    here = [path for path in paths if path != STANDARD_INPUT and "://" not in path]
-    empty: list[str] = []
-    files, _ = log_files(here, names, follow_links=follow_links)
-    for file in filter(os.path.isfile, files):
-        try:
-            first = next((line for lines, _ in lines_of(file) for line in lines if line), None)
-        except UnreadableLog:
-            continue
-        if first is not None:
-            kinds = (what for begin, what in _CONTENTS if begin.search(first[:_BEGINNING]))
-            return f"{file} seems to hold {next(kinds, 'text of another kind')}"
-        empty.append(file)
-    if len(empty) > 1:
-        return f"{empty[0]} and {counted(len(empty) - 1, 'other file')} are empty"
-    return f"{empty[0]} is empty" if empty else ""
 
 
 def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader

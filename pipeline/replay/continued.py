@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from quotascope.quotas.candidates import Candidate
 
+from ..columns import array
 from ..history.schema import HISTORY
 from .algorithms import IDLE_MS, Measurements, SensorWindows, empty_windows
 from .compiled import LONG_MAX, Ints
-from .frame import MUTATION, NEEDED, NO_KIND, Frame, array, entities_of, frame_of, in_order, ints, needed
+from .frame import MUTATION, NEEDED, NO_KIND, Frame, entities_of, frame_of, in_order, ints, needed
 from .ledger import ACTIVE_END, ACTIVE_MS, FIELDS, LATEST_MUTE, MUTE_END, MUTED_MS, RESULT_FIELDS, booked_of, new_ledger
 from .open_loop import MutationOutcomes, decide, enter, limits_of, measured_by
 from .plan import CandidateRules, ReplayPlan, ReplaySettings, ResolvedRules, buckets_of, plan_of

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from quotascope.metrics.protocol import ApiKey
 
+from ..columns import Column, array
 from ..errors import PipelineError
 from ..history.schema import HISTORY, PLACE
-from ..table.layout import Column
 from .compiled import Codes, Flags, Floats, Ints, kernel, natural
 
 PRODUCE: Final = 0
@@ -56,11 +56,6 @@ STRICT_SINCE = {
 _PERCENT_PER_NANO = 100.0 / 1e9
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SMALL = 1 << 16
-
-
-def array(values: object) -> Column:
-    """An Arrow array."""
-    return pa.array(values)  # type: ignore[call-overload]
 
 
 class RequestColumns(NamedTuple):

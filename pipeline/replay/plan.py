@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from quotascope.metrics import NEWEST_RELEASE, KafkaRelease, Level, QuotaEntity, QuotaType, RuleTable
 from quotascope.quotas.candidates import Candidate
 
+from ..columns import array
 from .algorithms import Buckets, Spreads, new_buckets, new_spreads
 from .compiled import Codes, Floats, Ints
 from .frame import (
@@ -30,7 +31,6 @@ from .frame import (
     Entities,
     Frame,
     TableSizes,
-    array,
     dense,
     entities_of,
     frame_of,

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from quotascope.quotas.candidates import Candidate
 
-from ..table import Progress
-from ..table.layout import Column
+from ..columns import Column, array
+from ..work import Progress
 from .closed_loop import NEVER, replay_closed
 from .compiled import Floats, Ints
-from .frame import FETCH, KINDS, PRODUCE, REQUEST, Frame, array
+from .frame import FETCH, KINDS, PRODUCE, REQUEST, Frame
 from .ledger import (
     DELAYED,
     DELAYED_BYTES,

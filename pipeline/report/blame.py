@@ -22,8 +22,8 @@ from quotascope.pages.words import brief, counted, percent, period, shown
 from ..blame.intervals import Group
 from ..blame.summing import ESTIMATED, Blame
 from ..blame.waits import NOT_LOGGED
+from ..columns import added
 from ..replay.compiled import Ints
-from ..table.layout import added
 
 SENTENCES: Final = 5
 MOST: Final = 12

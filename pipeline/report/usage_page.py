@@ -18,13 +18,13 @@ from quotascope.pages.charts import share_bar
 from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.words import amount, counted, percent, period, seconds, shown, spaced
 
+from ..columns import added, having
 from ..errors import NoTable
 from ..history import History
 from ..history.schema import TOPICS, Kind
 from ..history.topics import ID, MINUTE_MS, topic_names
 from ..rates import rate, span_ms, sums_of
 from ..table import Table
-from ..table.layout import added, having
 
 MOST: Final = 12
 """Clients of which topics are shown on the page, and topics of each."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from hashlib import blake2b
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -59,6 +59,19 @@ class Parsed:
     """In `PARSED_REQUESTS`, in the order of the lines; what mutations follow from other lines is still missing (`MutationLedger`)."""
     quarantine: pa.Table
     """In `PARSED_QUARANTINE`."""
+
+    @classmethod
+    def of(cls, batches: Sequence[pa.RecordBatch]) -> Self:
+        """What batches of both tables hold together, in their order."""
+        requests, quarantine = (
+            pa.Table.from_batches([batch for batch in batches if batch.schema == schema], schema)
+            for schema in (PARSED_REQUESTS, PARSED_QUARANTINE)
+        )
+        return cls(requests, quarantine)
+
+    def combined(self) -> Self:
+        """The same in a copy of one chunk; many small chunks take twice as long to be looked up and written."""
+        return type(self)(self.requests.combine_chunks(), self.quarantine.combine_chunks())
 
 
 def parse_lines(lines: Iterable[bytes | None], numbers: Iterable[int | None], source: LogSource) -> Parsed:

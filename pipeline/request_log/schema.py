@@ -12,7 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from ..table.storage import column
+from ..columns import column
 
 _column: Final = partial(column, null=True)
 

@@ -15,8 +15,7 @@ from ..history.store import table_of
 from ..history.topics import topic_names
 from ..rates import EmptyHistory
 from ..request_log.schema import REQUESTS
-from ..table import Progress
-from ..table.table import run_here
+from ..work import Progress, run_here
 from .engine import Engine, chosen, run_of
 
 if TYPE_CHECKING:

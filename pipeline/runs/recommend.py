@@ -24,9 +24,9 @@ from ..releases import followed_by
 from ..replay import Mode, ReplaySettings
 from ..replay.frame import NEEDED
 from ..report.recommend_page import charted, recommend_page
-from ..table import File, Progress, Table
-from ..table.table import Run, run_here
-from .engine import Engine, parts_of, run_for
+from ..table import File, Table
+from ..work import Progress, Run, run_here
+from .engine import Engine, parts_of, run_for, whole_users
 from .whatif import replayed
 
 if TYPE_CHECKING:
@@ -127,8 +127,8 @@ def _needs(
 
 def _needs_part(table: Table, policy: Policy, windows: ClusterWindows, files: Sequence[File]) -> list[Need]:
     """What the entities in some files need; the files hold whole groups."""
-    together = policy.shape is RuleShape.CLIENT  # any two users may share one
-    users = table.whole_users(files, NEEDED, together=together)
+    across_users = policy.shape is RuleShape.CLIENT  # any two users may share one
+    users = whole_users(table, files, NEEDED, across_users=across_users)
     return [need for rows in users for need in needs(rows, policy, windows)]
 
 

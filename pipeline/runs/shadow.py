@@ -32,8 +32,9 @@ from ..replay.compiled import compiled_at_once
 from ..replay.continued import HOLD_MS, Carried, Part, fingerprint, proceed
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
-from ..table import File, Run, Table
+from ..table import File, Table
 from ..table.storage import Storage
+from ..work import Run
 
 SHADOW: Final = pa.schema([
     *RESULTS,
@@ -181,7 +182,7 @@ class ShadowStream:
                 return Carried.loaded(pa.ipc.open_stream(source).read_all())
         except (OSError, pa.ArrowException, LookupError, ValueError) as error:
             remedy = "restore it, or remove the folder and the table `shadow` to begin again"
-            raise UnreachableTable(self._state.uri, f"its file {path}", str(error), remedy) from error
+            raise UnreachableTable(self._state.uri, f"its file {path}", error, remedy) from error
 
     def _save(self, number: int, epoch: int, saved: pa.Table) -> None:
         path = self._state_path(number, epoch)
@@ -193,7 +194,7 @@ class ShadowStream:
             ):
                 writer.write_table(saved)
         except OSError as error:
-            raise NotWritten(self._state.uri, str(error)) from error
+            raise NotWritten(self._state.uri, error) from error
 
     def counted(self) -> pa.Table:
         """`KEY`, the sums of `COUNTED` since these rules were first given, and the first `step` of each."""

@@ -20,9 +20,9 @@ from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
 from ..report.whatif import CHARTS, ReplaySummary, summary_of
-from ..table import File, Progress, Table
-from ..table.table import Run, run_here
-from .engine import Engine, parts_of, run_for
+from ..table import File, Table
+from ..work import Progress, Run, run_here
+from .engine import Engine, parts_of, run_for, whole_users
 
 if TYPE_CHECKING:
     from ..spark.run import SparkRun
@@ -114,6 +114,6 @@ def _replay_part(
     history: Table, candidates: Sequence[Candidate], mode: Mode, settings: ReplaySettings | None, files: Sequence[File]
 ) -> pa.Table:
     """The results of some files: all requests that may share a limit with one of theirs."""
-    together = CandidateRules(candidates).across_users
-    users = history.whole_users(files, NEEDED, together=together)
+    across_users = CandidateRules(candidates).across_users
+    users = whole_users(history, files, NEEDED, across_users=across_users)
     return pa.concat_tables([replay(rows, candidates, mode, settings) for rows in users])

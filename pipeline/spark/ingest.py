@@ -7,7 +7,7 @@ brings those of one part together, because only they can be the same line. The d
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain, pairwise
@@ -18,14 +18,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..columns import bounded, by_number, gathered
 from ..errors import SparkFailed, UnreadableLog
 from ..ingest import IngestOptions, IngestReport, IngestTables
 from ..ingest.committing import Batch, Ingest, Staged
 from ..ingest.files import LINK_OUT, log_files, path_here
 from ..request_log.parsing import Parsed, parse_lines
 from ..request_log.schema import PARSED_QUARANTINE, PARSED_REQUESTS
-from ..table.layout import BUCKETS, buckets_of, by_number
-from ..table.storage import bounded, gathered
+from ..table.layout import BUCKETS, buckets_of
 from .arrow import ANSWER, answer_of, answers_in, collected, ddl, errors_marked, errors_restored, map_in_arrow
 
 if TYPE_CHECKING:
@@ -85,12 +85,17 @@ def ingest(
     options = options or IngestOptions()
     _check_links(spark, paths, options)
     topics = options.topics()
-    with _files_that_break_off(paths):
-        lines = lines_of_files(spark, list(paths), options.names)
-        if lines.isEmpty():
-            return IngestReport()
-        adding = Ingest(IngestTables.create(into), topics)
-        return adding.add(partial(staged_lines, lines, adding.tables, options))
+    try:
+        with errors_restored():  # such as a scheme that has no file system, or credentials that are missing
+            lines = lines_of_files(spark, list(paths), options.names)
+            if lines.isEmpty():
+                return IngestReport()
+            adding = Ingest(IngestTables.create(into), topics)
+            return adding.add(partial(staged_lines, lines, adding.tables, options))
+    except SparkFailed as error:
+        if why := _unreadable(error.__cause__):
+            raise UnreadableLog(", ".join(paths), why) from error
+        raise
 
 
 def stream(
@@ -251,15 +256,7 @@ def staged(tables: IngestTables, batches: Iterable[pa.RecordBatch]) -> Staged:
     The rows of a part have to come together. Raises `TableError`.
     """
     held = gathered(unpacked(batches), PIECE, PIECE_BYTES)
-    return Ingest(tables).stage(map(_joined, held), of_many=True)
-
-
-def _joined(held: Sequence[pa.RecordBatch]) -> Parsed:
-    requests, quarantine = (
-        pa.Table.from_batches([batch for batch in held if batch.schema == schema], schema).combine_chunks()
-        for schema in (PARSED_REQUESTS, PARSED_QUARANTINE)
-    )
-    return Parsed(requests, quarantine)
+    return Ingest(tables).stage((Parsed.of(each).combined() for each in held), of_many=True)
 
 
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -284,17 +281,11 @@ def _check_links(spark: "SparkSession", paths: Sequence[str], options: IngestOpt
                 raise UnreadableLog(path, why)
 
 
-@contextmanager
-def _files_that_break_off(paths: Sequence[str]) -> Iterator[None]:
+def _unreadable(error: BaseException | None) -> str | None:
+    """What Spark says of files that are not there, or that it cannot read to their end; None of anything else."""
     from pyspark.errors import AnalysisException  # noqa: PLC0415 - as late as can be
 
-    try:
-        with errors_restored():  # such as a scheme that has no file system, or credentials that are missing
-            yield
-    except SparkFailed as error:
-        lines = [line.strip(" :") for line in str(error.__cause__).splitlines()]
-        if not isinstance(error.__cause__, AnalysisException):
-            lines = [f"Spark cannot read it to its end: {line}" for word in _DAMAGED for line in lines if word in line]
-        if not lines:
-            raise
-        raise UnreadableLog(", ".join(paths), lines[0]) from error
+    lines = [line.strip(" :") for line in str(error).splitlines()]
+    if not isinstance(error, AnalysisException):
+        lines = [f"Spark cannot read it to its end: {line}" for word in _DAMAGED for line in lines if word in line]
+    return lines[0] if lines else None

@@ -23,6 +23,7 @@ from quotascope.quotas.candidates import Candidate
 from ..blame.intervals import read
 from ..blame.summing import KEY, ROWS, Plan, Sums, sums_of
 from ..blame.waits import MARGIN_US, spread
+from ..columns import names_of
 from ..errors import PipelineError
 from ..history import HISTORY
 from ..history.schema import PLACE
@@ -32,8 +33,8 @@ from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.compiled import compiled_at_once
 from ..replay.frame import NEEDED, Entities
 from ..replay.plan import CandidateRules, groups_of
-from ..table import File, Progress, Table
-from ..table.storage import names_of
+from ..table import File, Table
+from ..work import Progress
 from .arrow import ANSWER, answer_of, answers_in, apply_in_arrow, collected, ddl, errors_restored, map_in_arrow
 from .run import SparkRun, by_tasks, shown
 

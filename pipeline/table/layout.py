@@ -1,16 +1,14 @@
 """Where the rows of a table lie: its layout and files, the bucket and the day of a row."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Final
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from ..columns import Column, Numbers, numbers_of
 
 BUCKETS: Final = 16
 """Into how many buckets users are spread by default: as many workers can replay a history at once."""
@@ -18,9 +16,6 @@ DAY_MS: Final = 86_400_000
 EPOCH: Final = date(1970, 1, 1)
 DAYS: Final = range((date.min - EPOCH).days, (date.max - EPOCH).days + 1)
 """Days since 1970 that are dates; a partition could hold others, an int32."""
-Column: TypeAlias = Any
-"""A column of Arrow; its stubs are of another release."""
-Numbers: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,31 +68,6 @@ def buckets_of(names: Column, buckets: int) -> Numbers:
     return numbers_of(names, lambda name: bucket_of(name, buckets))
 
 
-def numbers_of(names: Column, number: Callable[[str], int]) -> Numbers:
-    """Return the number of each name, which is computed once for a name; null is taken for the empty name."""
-    encoded = pc.fill_null(names, "").combine_chunks().dictionary_encode()
-    known = [number(name) for name in encoded.dictionary.to_pylist()]
-    places: Numbers = encoded.indices.to_numpy(zero_copy_only=False)
-    return np.asarray(known, np.int64)[places]
-
-
-def added(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Rows of equal keys as one row, in which all other columns are added up."""
-    values = [name for name in rows.column_names if name not in keys]
-    sums = rows.group_by([*keys], use_threads=False).aggregate([(name, "sum") for name in values])
-    return sums.select([*keys, *(f"{name}_sum" for name in values)]).rename_columns([*keys, *values])
-
-
-def having(rows: pa.Table, texts: Mapping[str, str | None]) -> Column:
-    """Whether each row has these texts in its columns, None for any; no row has one that is no UTF-8, as an argument may be."""
-    found: Column = pa.repeat(True, len(rows))  # noqa: FBT003 - Arrow's, not a flag
-    for name, text in texts.items():
-        if text is not None:
-            # Arrow compares bytes, but makes no text of what is no UTF-8
-            found = pc.and_(found, pc.equal(rows[name], pa.scalar(text.encode("utf-8", "surrogatepass"))))
-    return found
-
-
 def partitions_of(rows: pa.Table, layout: TableLayout) -> Numbers:
     """Return one number per row that is equal for rows of one file: `day * buckets + bucket`."""
     number = np.zeros(rows.num_rows, np.int64)
@@ -107,17 +77,3 @@ def partitions_of(rows: pa.Table, layout: TableLayout) -> Numbers:
     if layout.bucket_of is not None:
         number = number + buckets_of(rows.column(layout.bucket_of), layout.buckets)
     return number
-
-
-def by_number(rows: pa.Table, numbers: Numbers) -> Iterator[tuple[int, pa.Table]]:
-    """Yield each number of a row, and all rows of that number in their order."""
-    if len(rows) and np.all(numbers == numbers[0]):
-        # as nearly always where rows come from a table of the same layout: nothing is copied
-        yield int(numbers[0]), rows
-        return
-    order = np.argsort(numbers, kind="stable")
-    found, starts = np.unique(numbers[order], return_index=True)
-    chosen: Column = pa.array(order)
-    rows = rows.take(chosen)  # all at once: one for each number takes longer
-    for number, (start, end) in zip(found.tolist(), pairwise([*starts.tolist(), len(order)]), strict=True):
-        yield number, rows.slice(start, end - start)

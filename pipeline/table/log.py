@@ -21,7 +21,7 @@ from deltalake.transaction import AddAction, RemoveAction, Transaction
 
 from ..errors import ChangedRows, LostCommit, NoTable, NotWritten, TableError, UnreadableTable
 from .layout import File, TableLayout
-from .storage import ABSENT, Storage, is_elsewhere, is_unreachable, plain, unreachable
+from .storage import ABSENT, Storage, is_elsewhere, is_unreachable, unreachable
 
 _LAYOUT: Final = "quotascope.layout"
 _REMOVALS: Final = "quotascope.removals"
@@ -95,7 +95,7 @@ def made(storage: Storage, schema: pa.Schema, layout: TableLayout) -> DeltaTable
         try:
             return opened(storage)  # another process has made it
         except TableError:
-            raise NotWritten(storage.uri, plain(error)) from error
+            raise NotWritten(storage.uri, error) from error
     return opened(storage)
 
 
@@ -153,7 +153,7 @@ def brought_by(storage: Storage, layout: TableLayout, version: int) -> Iterator[
         with storage.filesystem.open_input_stream(path) as stream:
             actions = [json.loads(line) for line in stream.read().splitlines()]
     except FileNotFoundError as error:
-        why = f"commit {version} is needed, and no longer there ({plain(error)})"
+        why = f"commit {version} is needed, and no longer there ({error})"
         raise UnreadableTable(storage.uri, why) from error
     except OSError as error:
         raise unreachable(storage, f"commit {version}", error) from error
@@ -230,21 +230,20 @@ def _partition(file: File) -> dict[str, str | None]:
 
 def _not_committed(storage: Storage, error: Exception) -> TableError:
     """What the library means by an error, of which it has one for commits."""
-    why = plain(error)
-    if _UNSUPPORTED in why:
+    if _UNSUPPORTED in str(error):
         return NotWritten(
             storage.uri,
-            f"another program switched on what this one cannot write ({why}): in Spark, ALTER TABLE delta.`{storage.uri}` DROP FEATURE each of them",
+            f"another program switched on what this one cannot write ({error}): in Spark, ALTER TABLE delta.`{storage.uri}` DROP FEATURE each of them",
         )
     lost = isinstance(error, CommitFailedError)
-    return (LostCommit if lost else NotWritten)(storage.uri, why)
+    return (LostCommit if lost else NotWritten)(storage.uri, error)
 
 
 def _unread(storage: Storage, error: Exception) -> TableError:
     """What it means that a log cannot be read."""
     if is_unreachable(storage, error):
         return unreachable(storage, "its log (_delta_log)", error)
-    return UnreadableTable(storage.uri, plain(error))
+    return UnreadableTable(storage.uri, error)
 
 
 def _statistics(layout: TableLayout) -> dict[str, str]:

@@ -25,11 +25,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from ..errors import DamagedFile, MissingFile, NotWritten, TableError, UnreachableTable
-from .layout import Column, File, TableLayout
+from ..columns import Column, gathered, names_of
+from ..errors import DamagedFile, MissingFile, NotWritten, TableError, UnreachableTable, plain
+from .layout import File, TableLayout
 
-FORMERLY: Final = "formerly"
-"""Key of a column's metadata: the name that it has in tables of earlier releases."""
 BATCH: Final = 65_536
 """Rows that are read at once, and of a row group that is written."""
 GROUP_BYTES: Final = 32 << 20
@@ -38,20 +37,6 @@ RISING: Final = ("timestamp", "completed", "line", "position")
 """Columns that grow from row to row, as lines of a log do: their differences take a fifth of the room, and less time."""
 VARIED: Final = ("identity", "correlation_id", "produce_bytes", "fetch_bytes")
 """Columns of which few rows have the same value: with a dictionary they take more room, and more time."""
-_CLEANED: Final = (
-    (r"\x1b\[[0-9;]*m", ""),
-    ("\u21b3", ":"),
-    (r'\s*(?:Error: )?Os \{ code: \d+, kind: \w+, message: "([^"]*)" \}', r": \1"),
-    (r" ?\(os error \d+\)", ""),
-    (r"\[[Ee]rrno \d+\] ", ""),
-    (r"(\bhttps?://[^\s?]+)\?\S*", r"\1"),
-)
-"""
-What a message is cleaned of, and what stays.
-
-deltalake colors its messages, writes causes on lines of their own, and shows errors of the operating system as Rust and Python do. An address
-of an object store may end in a signature.
-"""
 _ADVICE: Final = {
     r"(?i)expired|credential|unauthenti|unauthori[sz]ed|\b401\b|invalid ?(access ?key|token)|signature ?does ?not ?match|security ?token": "renew the credentials in the environment, and run this again",
     r"(?i)permission denied|access ?denied|forbidden|\b403\b|privilege|not permitted": "let this user, or these credentials, read it, and run this again",
@@ -125,7 +110,7 @@ class Storage:
         except BaseException as error:
             self.remove(path)
             if isinstance(error, OSError):
-                raise NotWritten(self.uri, plain(error)) from error
+                raise NotWritten(self.uri, error) from error
             raise
         first, last = min(spans, default=None), max(spans, default=None)
         return File(path=path, day=day, bucket=bucket, rows=rows, size=size, first=first, last=last)
@@ -160,7 +145,7 @@ class Storage:
                     made.chmod(mode)
             except OSError as error:
                 self.remove(file.path)
-                raise NotWritten(self.uri, plain(error)) from error
+                raise NotWritten(self.uri, error) from error
 
     def batches(self, file: File, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         """
@@ -222,34 +207,8 @@ class Storage:
             for _ in _rows(pa.BufferReader(content), columns, ahead=False):
                 pass
         except (OSError, pa.ArrowException) as damage:
-            return DamagedFile(self.uri, path, plain(damage))
+            return DamagedFile(self.uri, path, damage)
         return unreachable(self, f"its file {path}", error)
-
-
-def bounded(batch: pa.RecordBatch, rows: int, most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """Cut a batch into slices within a number of rows and bytes, or of one row; in order."""
-    for start in range(0, batch.num_rows, rows):
-        part = batch.slice(start, rows)
-        if part.nbytes <= most_bytes or part.num_rows == 1:
-            yield part
-        else:
-            yield from bounded(part, -(-part.num_rows // 2), most_bytes)
-
-
-def gathered(batches: Iterable[pa.RecordBatch], rows: int, most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
-    """Batches, cut by ``bounded``, in groups that end with the one that reaches the number of rows or bytes; in order."""
-    held: list[pa.RecordBatch] = []
-    count = weight = 0
-    for batch in batches:
-        for piece in bounded(batch, rows, most_bytes):
-            held.append(piece)
-            count += piece.num_rows
-            weight += piece.nbytes
-            if count >= rows or weight >= most_bytes:
-                yield held
-                held, count, weight = [], 0, 0
-    if held:
-        yield held
 
 
 def is_elsewhere(path: str) -> bool:
@@ -257,17 +216,9 @@ def is_elsewhere(path: str) -> bool:
     return re.match(r"/|[A-Za-z][A-Za-z0-9+.-]*:/", path) is not None
 
 
-def plain(error: Exception) -> str:
-    """The message on one line, without what signs an address."""
-    text = str(error)
-    for found, meaning in _CLEANED:
-        text = re.sub(found, meaning, text)
-    return " ".join(text.split())
-
-
 def unreachable(storage: Storage, what: str, error: Exception) -> UnreachableTable:
     """Return an error for what could not be read though nothing says that it is damaged; `what` is a part of the table."""
-    return UnreachableTable(storage.uri, what, plain(error), _advice(storage, error) or _OTHERWISE)
+    return UnreachableTable(storage.uri, what, error, _advice(storage, error) or _OTHERWISE)
 
 
 def is_unreachable(storage: Storage, error: Exception) -> bool:
@@ -292,20 +243,6 @@ def _code(error: Exception) -> int | None:
         return error.errno
     found = re.search(r"\(os error (\d+)\)", str(error))
     return int(found.group(1)) if found else None
-
-
-def column(
-    name: str, kind: pa.DataType, description: str, *, null: bool = False, formerly: str | None = None
-) -> "pa.Field[Any]":
-    """Return a column of a table; `formerly` is its name in tables of earlier releases."""
-    metadata = {"description": description} | ({FORMERLY: formerly} if formerly else {})
-    return pa.field(name, kind, nullable=null, metadata=metadata)
-
-
-def names_of(column: "pa.Field[Any]") -> list[str]:
-    """Return the names that a column has in files of this release and of earlier ones."""
-    former = (column.metadata or {}).get(FORMERLY.encode())
-    return [column.name] if former is None else [column.name, former.decode()]
 
 
 def _rows(source: Any, schema: pa.Schema, *, ahead: bool) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - a file of Arrow

@@ -6,43 +6,20 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, groupby
-from typing import Final, Protocol, Self, TypeAlias, TypeVar
+from typing import Final, Self, TypeVar
 
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from ..columns import by_number, gathered, names_of
 from ..errors import ChangedRows, LostCommit, NotWritten, OtherSchema, OtherSource, TableError, UnreadableTable
+from ..work import Run, run_here
 from . import log
-from .layout import DAYS, EPOCH, File, TableLayout, bucket_of, buckets_of, by_number, partitions_of
-from .storage import Storage, gathered, names_of, unreachable
+from .layout import DAYS, EPOCH, File, TableLayout, bucket_of, partitions_of
+from .storage import Storage, unreachable
 
-Item = TypeVar("Item")
-Answer = TypeVar("Answer")
 Result = TypeVar("Result")
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with how much is done, and of how much (0 if that is unknown)."""
-
-
-class Run(Protocol):
-    """Does the same with each of some items; `quotascope.pipeline.spark.run` gives one that asks Spark's workers."""
-
-    def __call__(
-        self, work: Callable[[Item], Answer], items: Sequence[Item], progress: Progress | None = None
-    ) -> Iterable[Answer]:
-        """Return the answers in the order of the items; both are sent between processes. Progress is in items."""
-
-
-def run_here(
-    work: Callable[[Item], Answer], items: Sequence[Item], progress: Progress | None = None
-) -> Iterable[Answer]:
-    """Do it in this process, one after the other."""
-    for done, item in enumerate(items, start=1):
-        yield work(item)
-        if progress is not None:
-            progress(done, len(items))
-
-
 ATTEMPTS: Final = 20
 """As many writers at once can each commit before the slowest of them gives up."""
 
@@ -70,11 +47,8 @@ CHUNK_BYTES: Final = 64 << 20
 """Of these rows; what is done with them takes several times as much."""
 PORTION: Final = 4_000_000
 """About as many rows of a bucket are one piece of work for what follows."""
-SHARE: Final = 1 << 23
-"""Rows of a bucket that a worker holds at once, if no user has more."""
 _DROPPED: Final = "quotascope.dropped"
 """What the log counts as this is the first day that was kept when days were last dropped."""
-_ENCODED: Final = pa.dictionary(pa.int32(), pa.string())
 
 
 @dataclass(eq=False)
@@ -228,38 +202,6 @@ class Table:
         """Return all rows, or those of some files, in memory and in no particular order."""
         chosen = self.files() if files is None else files
         return pa.Table.from_batches(self.batches(chosen, columns), self._of(columns))
-
-    def whole_users(
-        self, files: Sequence[File], columns: Sequence[str], *, together: bool = False
-    ) -> Iterator[pa.Table]:
-        """
-        Yield the rows of files of whole buckets in tables that hold all rows of some users each, in no particular order.
-
-        Names are dictionaries of 32 bits, so that a row has about 100 bytes however long they are. A table has about `SHARE` rows at most,
-        or those of one user; of more rows the files are read once for each table.
-
-        Args:
-            files: of whole buckets.
-            columns: in their order.
-            together: one table of all rows.
-
-        """
-        wanted = pa.schema(
-            [each.with_type(_ENCODED) if each.type == pa.string() else each for each in self._of(columns)]
-        )
-        key, buckets = self.layout.bucket_of, self.layout.buckets
-        whole = together or key is None
-        shares = 1 if whole else max(1, -(-sum(file.rows for file in files) // SHARE))
-        for share in range(shares):
-            parts = [wanted.empty_table()]  # other programs may leave files without rows
-            for file in files:
-                for batch in self.storage.batches(file, wanted):
-                    rows = pa.Table.from_batches([batch])
-                    if shares > 1 and key is not None:
-                        numbers = buckets_of(rows.column(key), buckets * shares)
-                        rows = rows.filter(pa.array(numbers // buckets == share))
-                    parts.append(rows)
-            yield pa.concat_tables(parts)
 
     def stage(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[File]:
         """
@@ -483,7 +425,7 @@ def _pairs(source: Table, followers: Sequence[Follower]) -> Iterator[tuple[Table
 
 def _staged(source: Table, followers: Sequence[Follower], files: Sequence[File], run: Run) -> list[list[File]]:
     """The files of each follower, staged by the run."""
-    with _staging(followers) as staged:
+    with staging(each.table for each in followers) as staged:
         for portion in run(partial(_made, source, followers), _portions(files)):
             for made, more in zip(staged, portion, strict=True):
                 made.extend(more)
@@ -493,7 +435,7 @@ def _staged(source: Table, followers: Sequence[Follower], files: Sequence[File],
 def _made(source: Table, followers: Sequence[Follower], files: Sequence[File]) -> list[list[File]]:
     """Write what is made of files of the source, for those only who may read these: another run may have left them."""
     columns = list(dict.fromkeys(chain.from_iterable(follower.columns for follower in followers)))
-    with _staging(followers) as staged:
+    with staging(each.table for each in followers) as staged:
         for held in gathered(source.batches(files, columns), CHUNK, CHUNK_BYTES):
             rows = pa.Table.from_batches(held)
             for follower, made in zip(followers, staged, strict=True):
@@ -505,12 +447,13 @@ def _made(source: Table, followers: Sequence[Follower], files: Sequence[File]) -
 
 
 @contextmanager
-def _staging(followers: Sequence[Follower]) -> Iterator[list[list[File]]]:
-    """Yield a list for each follower; the files in it are removed when not all can be staged."""
-    staged: list[list[File]] = [[] for _ in followers]
+def staging(tables: Iterable[Table]) -> Iterator[list[list[File]]]:
+    """Yield a list of files for each table, which are removed when not all can be staged."""
     with ExitStack() as unless_staged:
-        for follower, files in zip(followers, staged, strict=True):
-            unless_staged.enter_context(follower.table.discarded_unless_committed(files))
+        staged: list[list[File]] = []
+        for table in tables:
+            staged.append([])
+            unless_staged.enter_context(table.discarded_unless_committed(staged[-1]))
         yield staged
 
 

@@ -1,14 +1,16 @@
 """`quotascope history`."""
 
+import json
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
-from tests.pipeline.history.requests import requests
+from tests.pipeline.history.requests import START_MS, requests
 from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestTables
+from quotascope.pipeline.table.layout import DAY_MS
 
 
 @pytest.fixture
@@ -36,6 +38,21 @@ def test_a_folder_is_looked_after(folder: str, run: Run) -> None:
         code, out, _ = run("history", *step)
         assert code == 0
         assert output in out
+
+
+def test_what_a_folder_holds_is_known_from_its_logs(folder: str, run: Run) -> None:
+    """Rows, files, days and what a compaction would leave, of each table that is there."""
+    tables, later = IngestTables.create(folder), START_MS + DAY_MS
+    append(tables.requests, "later", requests({"timestamp": later, "completed": later}))
+    History.open(folder).update(tables.requests)
+    _, out, _ = run("history", "status", folder, "--json")
+    states = {state["table"]: state for state in json.loads(out)}
+    assert list(states) == ["requests", "quarantine", "history", "seconds", "topics", "episodes"]
+    history = states["history"]
+    assert (history["rows"], history["files"], history["files_after_compaction"]) == (3, 3, 2)
+    assert (history["first_day"], history["last_day"]) == ("2023-11-14", "2023-11-15")
+    assert history["bytes"] > 0
+    assert states["quarantine"]["first_day"] is None
 
 
 def test_mistakes_are_reported(folder: str, run: Run) -> None:

@@ -13,10 +13,10 @@ from tests.pipeline.log_lines import CAPTURE
 from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
 from tests.pipeline.table.rows import append
 
+from quotascope.pipeline.columns import added
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestTables
 from quotascope.pipeline.report import usage_page
-from quotascope.pipeline.table.layout import added
 
 HOSTILE = "<script>alert('hit')</script>\n\x1b[2J\u202e&amp;" + "x" * 300
 HOUR = 3_600_000

@@ -17,6 +17,7 @@ from tests.pipeline.table.rows import append
 from quotascope.pipeline.blame.intervals import read, together
 from quotascope.pipeline.blame.summing import KEY, Blame, Sums, Survey, plan_of, sums_of
 from quotascope.pipeline.blame.waits import MARGIN_US, spread, summed
+from quotascope.pipeline.columns import added
 from quotascope.pipeline.errors import NoHistory, NoTable
 from quotascope.pipeline.history import History
 from quotascope.pipeline.history.store import table_of
@@ -25,7 +26,6 @@ from quotascope.pipeline.report.blame import blame_json, blame_page, episodes, m
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.runs.blame import NoQueueTimes, blame
 from quotascope.pipeline.table import Table
-from quotascope.pipeline.table.layout import added
 
 from .logs import BEGIN_MS, row, saturated, stored
 from .test_waits import between

@@ -14,10 +14,11 @@ from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.errors import NoHistory, OtherSource, UnreadableTable
 from quotascope.pipeline.history import History, history_of, rollup
-from quotascope.pipeline.history.store import DETAIL, state_of, tables_of
+from quotascope.pipeline.history.store import DETAIL, tables_of
 from quotascope.pipeline.ingest import IngestTables
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.table import Table, TableLayout
+from quotascope.pipeline.table.layout import EPOCH
 
 DAY_MS = 86_400_000
 FIRST = dt.date(2023, 11, 14)
@@ -107,31 +108,20 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_what_a_folder_holds_is_known_from_its_logs(folder: str) -> None:
-    """Rows, files, days and what a compaction would leave, of each table that is there."""
-    states = {name: state_of(name, table) for name, table in tables_of(folder).items()}
-    assert list(states) == ["requests", "quarantine", "history", "seconds", "topics", "episodes"]
-    history = states["history"]
-    assert (history.rows, history.files, history.files_after_compaction) == (6, 3, 2)
-    assert (history.first_day, history.last_day) == (FIRST, FIRST + dt.timedelta(days=1))
-    assert history.bytes > 0
-    assert states["quarantine"].first_day is None
-
-
 def test_files_are_merged_dropped_and_deleted(folder: str) -> None:
     """A compaction merges every table's files, retention drops a day of the named ones, and a cleaning deletes what is left of them."""
     tables = tables_of(folder)
     assert sum(each.compact() for each in tables.values()) == 3 * 2
     later = FIRST + dt.timedelta(days=1)
     assert sum(tables[name].drop_before(later) for name in DETAIL[:2]) == 2 + 2
-    assert state_of("history", tables["history"]).rows == 4
-    assert state_of("seconds", tables["seconds"]).first_day == FIRST
+    assert sum(file.rows for file in tables["history"].files()) == 4
+    assert min(file.day for file in tables["seconds"].files()) == (FIRST - EPOCH).days
     assert sum(tables[name].drop_before(later) for name in DETAIL) == 1
-    assert state_of("seconds", tables["seconds"]).first_day == later
+    assert min(file.day for file in tables["seconds"].files()) == (later - EPOCH).days
     assert History.open(folder).update(tables["requests"]) == 0
     assert sum(len(each.clean(24)) for each in tables.values()) == 0
     assert sum(len(each.clean(0)) for each in tables.values()) == 3 * 2 + 3
-    assert state_of("history", tables["history"]).files == 1
+    assert len(tables["history"].files()) == 1
 
 
 def test_a_folder_without_tables(tmp_path: Path) -> None:

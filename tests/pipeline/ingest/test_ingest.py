@@ -23,6 +23,8 @@ from tests.pipeline.log_lines import CAPTURE, line, mutation, topic, values
 from tests.pipeline.privileges import open_folder, without_privileges
 from tests.strategies import examples
 
+from quotascope.cli.ingest import seen_in
+from quotascope.pipeline.columns import Numbers, by_number
 from quotascope.pipeline.errors import BadOption, BadSnapshot, UnreadableLog
 from quotascope.pipeline.history import History, store
 from quotascope.pipeline.ingest import IngestOptions, IngestTables, committing, ingest, local
@@ -31,7 +33,6 @@ from quotascope.pipeline.request_log import parsing
 from quotascope.pipeline.request_log.line import LineReader
 from quotascope.pipeline.runs import ingest as runs
 from quotascope.pipeline.runs.ingest import ingest_logs
-from quotascope.pipeline.table.layout import Numbers, by_number
 
 
 def test_a_real_log_is_read_once(tmp_path: Path) -> None:
@@ -160,7 +161,7 @@ def test_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Thread(target=path.write_bytes, args=(b"\n".join(PLAIN[20:30]),)).start()
     report = read(tmp_path, str(path))
     assert (report.kept, report.broken) == (10, {})
-    assert local.seen_in([str(path)]) == ""
+    assert seen_in([str(path)]) == ""
 
 
 def test_dropped_days_stay_away(tmp_path: Path) -> None:

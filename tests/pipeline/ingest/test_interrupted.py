@@ -13,12 +13,12 @@ import pytest
 from tests.pipeline.ingest.ingesting import LINES, PLAIN, another_run, log, read, reported, tables
 from tests.pipeline.log_lines import line
 
+from quotascope.pipeline.columns import added
 from quotascope.pipeline.errors import LostCommit, NotWritten
 from quotascope.pipeline.history import ROLLUP, History
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables, ingest, local
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.table import Table
-from quotascope.pipeline.table.layout import added
 
 ROOT = Path(__file__).parents[3]
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotascope.pipeline.table import Run, Table, TableLayout
+from quotascope.pipeline.table import Table, TableLayout
+from quotascope.pipeline.work import Run
 
 _COLUMNS: list[Any] = [
     pa.field("user", pa.string(), nullable=False),

@@ -19,15 +19,17 @@ from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, append, batch
 
 from quotascope.pipeline.errors import (
     DamagedFile,
+    LostCommit,
     MissingFile,
     NotWritten,
     TableError,
     UnreachableTable,
     UnreadableTable,
+    plain,
 )
 from quotascope.pipeline.table import File, Table, log
 from quotascope.pipeline.table import storage as storage_module
-from quotascope.pipeline.table.storage import Storage, plain
+from quotascope.pipeline.table.storage import Storage
 
 ROOT = Path(__file__).parents[3]
 
@@ -267,9 +269,17 @@ def test_a_storage_that_failed_once_is_not_called_damaged(table: Table, monkeypa
 
 
 def test_a_message_holds_no_signature() -> None:
-    """Some stores are asked by addresses that are signed."""
+    """Some stores are asked by addresses that are signed; the errors of tables leave the signature out whatever raises them."""
     error = OSError("GET https://a.blob.core.windows.net/c/f?sv=1&sig=s3cret in 3ms\n\x1b[31m\u21b3\x1b[0m 403")
     assert plain(error) == "GET https://a.blob.core.windows.net/c/f in 3ms : 403"
+    raised = (
+        DamagedFile("t", "f", error),
+        LostCommit("t", error),
+        NotWritten("t", error),
+        UnreachableTable("t", "f", error, "try again"),
+        UnreadableTable("t", error),
+    )
+    assert all(plain(error) in str(each) for each in raised)
 
 
 def test_a_damaged_log_is_an_error(table: Table) -> None:

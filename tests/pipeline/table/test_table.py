@@ -14,10 +14,11 @@ from deltalake import DeltaTable, write_deltalake
 from tests.pipeline.table.rows import DAY_MS, LAYOUT, SCHEMA, amounts, append, batch, rows
 from tests.strategies import HOSTILE
 
+from quotascope.pipeline.columns import gathered
 from quotascope.pipeline.errors import NoTable, NotWritten, OtherSchema, UnreadableTable
+from quotascope.pipeline.runs.engine import whole_users
 from quotascope.pipeline.table import Table, TableLayout
 from quotascope.pipeline.table import log as log_module
-from quotascope.pipeline.table.storage import gathered
 
 
 @pytest.fixture
@@ -112,31 +113,8 @@ def test_many_small_files_become_one_row_group(table: Table) -> None:
         assert groups == (5 if file.day == 1 else 1)
         assert all(each.nbytes < 40 << 20 for each in table.batches([file]))
     [file] = [file for file in table.files() if file.day == 1]
-    [held] = table.whole_users([file], SCHEMA.names)
+    [held] = whole_users(table, [file], SCHEMA.names, across_users=False)
     assert held.nbytes < 1 << 20
-
-
-def test_a_bucket_is_read_in_shares(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of more rows than a worker should hold each user's come in one piece, each row once; of fewer all at once."""
-    monkeypatch.setattr("quotascope.pipeline.table.table.SHARE", 120)
-    for number in range(2):
-        append(table, f"{number}", rows(*((f"user {n % 40}", None, n * DAY_MS // 99, number) for n in range(400))))
-    for files in table.buckets().values():
-        shares = [set(part["user"].to_pylist()) for part in table.whole_users(files, SCHEMA.names)]
-        count = sum(part.num_rows for part in table.whole_users(files, ["user"]))
-        assert count == sum(file.rows for file in files)
-        assert len(shares) == -(-count // 120)
-        assert len(set.union(*shares)) == sum(map(len, shares))
-        assert len([each for each in shares if each]) > 1
-
-
-@pytest.mark.parametrize("together", [False, True])
-def test_a_bucket_of_files_without_rows_has_no_users(table: Table, *, together: bool) -> None:
-    """Other programs may commit such files."""
-    empty = table.storage.write(table.layout, (3, 1), table.schema, [])
-    assert table.advance("empty", [empty], after=None, epoch=0) == 0
-    (held,) = table.whole_users(table.files(), ["user", "amount"], together=together)
-    assert (len(held), held.column_names) == (0, ["user", "amount"])
 
 
 def test_hostile_names_are_values_only(table: Table) -> None:

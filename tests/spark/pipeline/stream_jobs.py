@@ -12,7 +12,7 @@ from tests.pipeline.ingest.accounts import balanced
 
 from quotascope.cli.main import app
 from quotascope.pipeline.history import History
-from quotascope.pipeline.history.store import state_of, tables_of
+from quotascope.pipeline.history.store import tables_of
 from quotascope.pipeline.ingest import IngestOptions, IngestReport
 from quotascope.pipeline.runs.engine import Engine, run_of
 from quotascope.pipeline.runs.ingest import ingest_topic
@@ -37,7 +37,7 @@ def run(_: SparkSession, servers: str, topic: str, folder: str, wait_before: str
         assert balanced(report)
         assert shadow.step(workers).late == 0
         tables = tables_of(f"{folder}/tables")
-        rows = {name: state_of(name, table).rows for name, table in tables.items()}
+        rows = {name: sum(file.rows for file in table.files()) for name, table in tables.items()}
         assert rows["history"] == rows["requests"] > 0, "what-if sees each batch"
         wait.at("the end")
         reports.append([number, report.read, report.kept, report.quarantined, report.duplicates])

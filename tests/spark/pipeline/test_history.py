@@ -8,11 +8,11 @@ import pytest
 from tests.pipeline.history.requests import ORDER, START_MS, requests
 from tests.pipeline.table.rows import append
 
+from quotascope.pipeline.columns import added
 from quotascope.pipeline.history import ROLLUP, History
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.spark.run import SparkRun
 from quotascope.pipeline.table import Table, TableLayout
-from quotascope.pipeline.table.layout import added
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
