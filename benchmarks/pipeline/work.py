@@ -16,8 +16,7 @@ from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, ingest
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.runs.whatif import replayed
-from quotascope.pipeline.table import Table
-from quotascope.pipeline.work import run_here
+from quotascope.pipeline.table import Table, run_here
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
 

@@ -22,7 +22,7 @@ from ..replay.compiled import Floats, Ints
 from ..replay.results import lateness
 from ..request_log.schema import REQUESTS
 from ..table import File, Table
-from ..work import Run
+from ..table.table import Run
 from . import intervals
 from .queueing import CLOCK_US, MOST_ERROR, LoggedQueue, scale_of
 from .summing import ESTIMATED, plan_of, surveys

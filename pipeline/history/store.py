@@ -12,10 +12,9 @@ from typing import Final, Self
 import pyarrow as pa
 
 from ..errors import NoHistory, NoTable
-from ..table import Follower, Table, TableLayout, follow
+from ..table import Follower, Run, Table, TableLayout, follow, run_here
 from ..table.layout import BUCKETS
 from ..table.storage import Storage
-from ..work import Run, run_here
 from . import episodes, topics
 from .charges import COLUMNS, ROLLUP_COLUMNS, history_of, rollup
 from .schema import EPISODES, HISTORY, ROLLUP, TOPICS

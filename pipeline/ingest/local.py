@@ -18,7 +18,7 @@ import pyarrow as pa
 from ..columns import gathered
 from ..errors import UnreadableLog
 from ..request_log.parsing import LONGEST, Parsed, parse_lines
-from ..work import Progress
+from ..table import Progress
 from .committing import Ingest
 from .files import STANDARD_INPUT, log_files, size_of
 from .options import IngestOptions, IngestReport, IngestTables

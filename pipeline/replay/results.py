@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from quotascope.quotas.candidates import Candidate
 
 from ..columns import Column, array
-from ..work import Progress
+from ..table import Progress
 from .closed_loop import NEVER, replay_closed
 from .compiled import Floats, Ints
 from .frame import FETCH, KINDS, PRODUCE, REQUEST, Frame

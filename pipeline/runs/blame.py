@@ -15,7 +15,8 @@ from ..history.store import table_of
 from ..history.topics import topic_names
 from ..rates import EmptyHistory
 from ..request_log.schema import REQUESTS
-from ..work import Progress, run_here
+from ..table import Progress
+from ..table.table import run_here
 from .engine import Engine, chosen, run_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..errors import PipelineError
 from ..table import File, Table
 from ..table.layout import buckets_of
-from ..work import Run, run_here
+from ..table.table import Run, run_here
 
 MOST_LOCAL_ROWS: Final = 50_000_000
 """Rows of history above which Spark is worth its start, where it is installed."""

@@ -24,8 +24,8 @@ from ..releases import followed_by
 from ..replay import Mode, ReplaySettings
 from ..replay.frame import NEEDED
 from ..report.recommend_page import charted, recommend_page
-from ..table import File, Table
-from ..work import Progress, Run, run_here
+from ..table import File, Progress, Table
+from ..table.table import Run, run_here
 from .engine import Engine, parts_of, run_for, whole_users
 from .whatif import replayed
 

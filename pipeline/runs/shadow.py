@@ -32,9 +32,8 @@ from ..replay.compiled import compiled_at_once
 from ..replay.continued import HOLD_MS, Carried, Part, fingerprint, proceed
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
-from ..table import File, Table
+from ..table import File, Run, Table
 from ..table.storage import Storage
-from ..work import Run
 
 SHADOW: Final = pa.schema([
     *RESULTS,

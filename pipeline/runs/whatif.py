@@ -20,8 +20,8 @@ from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
 from ..report.whatif import CHARTS, ReplaySummary, summary_of
-from ..table import File, Table
-from ..work import Progress, Run, run_here
+from ..table import File, Progress, Table
+from ..table.table import Run, run_here
 from .engine import Engine, parts_of, run_for, whole_users
 
 if TYPE_CHECKING:

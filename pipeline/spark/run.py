@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from ..work import Answer, Item, Progress
+from ..table.table import Answer, Item, Progress
 from .arrow import ANSWER, answer_of, answers_in, collected, map_in_arrow
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def session() -> "SparkSession":
 
 @dataclass(frozen=True)
 class SparkRun:
-    """Gives each item to a task of its own (`quotascope.pipeline.work.Run`)."""
+    """Gives each item to a task of its own (`quotascope.pipeline.table.Run`)."""
 
     spark: "SparkSession"
     doing: str = "parts of tables"

@@ -33,8 +33,7 @@ from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.compiled import compiled_at_once
 from ..replay.frame import NEEDED, Entities
 from ..replay.plan import CandidateRules, groups_of
-from ..table import File, Table
-from ..work import Progress
+from ..table import File, Progress, Table
 from .arrow import ANSWER, answer_of, answers_in, apply_in_arrow, collected, ddl, errors_restored, map_in_arrow
 from .run import SparkRun, by_tasks, shown
 

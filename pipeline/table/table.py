@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, groupby
-from typing import Final, Self, TypeVar
+from typing import Final, Protocol, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -14,12 +14,36 @@ from deltalake.exceptions import DeltaError
 
 from ..columns import by_number, gathered, names_of
 from ..errors import ChangedRows, LostCommit, NotWritten, OtherSchema, OtherSource, TableError, UnreadableTable
-from ..work import Run, run_here
 from . import log
 from .layout import DAYS, EPOCH, File, TableLayout, bucket_of, partitions_of
 from .storage import Storage, unreachable
 
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 Result = TypeVar("Result")
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with how much is done, and of how much (0 if that is unknown)."""
+
+
+class Run(Protocol):
+    """Does the same with each of some items; `quotascope.pipeline.spark.run` gives one that asks Spark's workers."""
+
+    def __call__(
+        self, work: Callable[[Item], Answer], items: Sequence[Item], progress: Progress | None = None
+    ) -> Iterable[Answer]:
+        """Return the answers in the order of the items; both are sent between processes. Progress is in items."""
+
+
+def run_here(
+    work: Callable[[Item], Answer], items: Sequence[Item], progress: Progress | None = None
+) -> Iterable[Answer]:
+    """Do it in this process, one after the other."""
+    for done, item in enumerate(items, start=1):
+        yield work(item)
+        if progress is not None:
+            progress(done, len(items))
+
+
 ATTEMPTS: Final = 20
 """As many writers at once can each commit before the slowest of them gives up."""
 

@@ -36,7 +36,7 @@ from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.shadow import ShadowStream
-from quotascope.pipeline.work import run_here
+from quotascope.pipeline.table import run_here
 from quotascope.quotas.candidates import read_candidates
 from quotascope.spark_listener.job import Job, write_summary
 

@@ -23,7 +23,7 @@ from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.runs.blame import blame
 from quotascope.pipeline.table import Table
-from quotascope.pipeline.work import run_here
+from quotascope.pipeline.table.table import run_here
 from quotascope.quotas import Entity, QuotaSet
 from quotascope.quotas.candidates import Candidate
 

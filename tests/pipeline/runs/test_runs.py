@@ -22,7 +22,7 @@ from quotascope.pipeline.runs.engine import Engine, NoSpark, chosen, run_of
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.recommend import advise, page
 from quotascope.pipeline.runs.whatif import what_if
-from quotascope.pipeline.work import Run
+from quotascope.pipeline.table import Run
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
 

@@ -19,8 +19,7 @@ from quotascope.pipeline.history import History
 from quotascope.pipeline.replay import RESULTS, ReplaySettings, replay
 from quotascope.pipeline.runs.shadow import ShadowStream, decided_by
 from quotascope.pipeline.runs.verify import NotVerified, times_of, verify_log, verify_prometheus
-from quotascope.pipeline.table import Table
-from quotascope.pipeline.work import run_here
+from quotascope.pipeline.table import Table, run_here
 from quotascope.quotas.candidates import Candidate
 
 USERS = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1_000.0}}, "users")

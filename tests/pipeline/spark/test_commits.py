@@ -17,9 +17,8 @@ from quotascope.pipeline.ingest.committing import Batch, Ingest, Staged
 from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
 from quotascope.pipeline.runs import ingest as runs
 from quotascope.pipeline.spark import arrow, ingest, run
-from quotascope.pipeline.table import Table
+from quotascope.pipeline.table import Table, run_here
 from quotascope.pipeline.table.table import ATTEMPTS
-from quotascope.pipeline.work import run_here
 
 FRAME: Any = SimpleNamespace(isEmpty=lambda: False)
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotascope.pipeline.table import Table, TableLayout
-from quotascope.pipeline.work import Run
+from quotascope.pipeline.table import Run, Table, TableLayout
 
 _COLUMNS: list[Any] = [
     pa.field("user", pa.string(), nullable=False),

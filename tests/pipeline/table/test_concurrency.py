@@ -14,8 +14,7 @@ from deltalake import DeltaTable
 from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, append, batch, watched
 
 from quotascope.pipeline.errors import LostCommit, NotWritten, OtherSource, UnreadableTable
-from quotascope.pipeline.table import Follower, Table, follow, log, retried
-from quotascope.pipeline.work import Run, run_here
+from quotascope.pipeline.table import Follower, Run, Table, follow, log, retried, run_here
 
 
 @pytest.fixture
