@@ -7,4 +7,16 @@ Committed tables: directories of Parquet files of which a reader sees only what 
 from .layout import File, TableLayout
 from .table import Follower, Progress, Run, Table, follow, following, retried, run_here, staging
 
-__all__ = ["File", "Follower", "Progress", "Run", "Table", "TableLayout", "follow", "following", "retried", "run_here", "staging"]
+__all__ = [
+    "File",
+    "Follower",
+    "Progress",
+    "Run",
+    "Table",
+    "TableLayout",
+    "follow",
+    "following",
+    "retried",
+    "run_here",
+    "staging",
+]
