@@ -131,7 +131,7 @@ def clean(
 
 def state_of(name: str, table: Table) -> dict[str, Any]:
     """What a table holds as a document, from its log alone; the UTC days of its oldest and newest rows are None for a table without days or rows."""
-    from quotascope.pipeline.table.layout import EPOCH
+    from quotascope.pipeline.table.storage import EPOCH
 
     files = table.files()
     days = {file.day for file in files} if table.layout.day_of else set[int]()

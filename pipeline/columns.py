@@ -14,6 +14,8 @@ Column: TypeAlias = Any
 Numbers: TypeAlias = npt.NDArray[np.int64]
 FORMERLY: Final = "formerly"
 """Key of a column's metadata: the name that it has in tables of earlier releases."""
+CLIENT: Final = ("user", "client_id", "broker")
+"""The client and the node of a request, in all tables of a history."""
 
 
 def column(
@@ -22,6 +24,9 @@ def column(
     """Return a column of a table; `formerly` is its name in tables of earlier releases."""
     metadata = {"description": description} | ({FORMERLY: formerly} if formerly else {})
     return pa.field(name, kind, nullable=null, metadata=metadata)
+
+
+CLIENT_COLUMNS: Final = [column(name, pa.string(), "As in history.") for name in CLIENT]
 
 
 def names_of(column: "pa.Field[Any]") -> list[str]:

@@ -23,7 +23,7 @@ from .history import History, rollup
 from .history.charges import SECOND_MS as _SECOND
 from .replay.compiled import Floats, Ints
 from .table import File, Table
-from .table.layout import DAY_MS
+from .table.storage import DAY_MS
 
 PIECES: Final = 360
 _COLUMNS: Final = ("user", "client_id", "broker", "quota_type", "start", "amount")

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from quotascope.metrics.protocol import ApiKey
 
 from ..columns import Column
-from ..history.topics import ID
 from ..replay.compiled import Codes, Ints
 from ..replay.frame import dense
 from ..table import File, Table
+from ..topics import ID
 
 COLUMNS: Final = (
     "completed",

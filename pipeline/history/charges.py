@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
-from ..columns import Column, added, numbers_of
-from .schema import CLIENT, HISTORY, PLACE, ROLLUP, UNKNOWN_MS
+from ..columns import CLIENT, Column, added, numbers_of
+from .schema import HISTORY, PLACE, ROLLUP, UNKNOWN_MS
 
 EXEMPT_APIS: Final = (
     ApiKey.LEADER_AND_ISR,

@@ -5,12 +5,11 @@ History has one row per request that a quota sees. Its files are hash buckets of
 clients are never part of a path.
 """
 
-from enum import StrEnum
 from typing import Final
 
 import pyarrow as pa
 
-from ..columns import column
+from ..columns import CLIENT_COLUMNS, column
 
 UNKNOWN_MS: Final = -1
 """Of `throttle_ms` in history: the answer has no such field, or there was none."""
@@ -40,12 +39,9 @@ HISTORY: Final = pa.schema([
 ])  # fmt: skip
 """One row per request that a quota sees."""
 
-CLIENT: Final = ("user", "client_id", "broker")
-"""The client and the node of a request, in all tables of a history."""
-_CLIENT_COLUMNS: Final = [column(name, pa.string(), "As in history.") for name in CLIENT]
 
 ROLLUP: Final = pa.schema([
-    *_CLIENT_COLUMNS,
+    *CLIENT_COLUMNS,
     column("quota_type", pa.string(), "produce, fetch, request or controller_mutation."),
     column("start", pa.int64(), "Begin of the second: ms since 1970, UTC."),
     column("requests", pa.int64(), "Requests that charged this quota, at the time of the decision."),
@@ -58,47 +54,4 @@ Sums over a second.
 
 All are integers, so that the order of addition does not matter. A table may hold several rows of one key (late requests):
 they add up.
-"""
-
-EPISODES: Final = pa.schema([
-    *_CLIENT_COLUMNS,
-    column("quota_type", pa.string(), "Beside the request quota, which of the two throttled not being in the log: produce, fetch or controller_mutation, by the API; request for other APIs."),
-    column("began", pa.int64(), "The first decision to throttle: ms since 1970, UTC."),
-    column("ended", pa.int64(), "The latest end of a throttle time: ms since 1970, UTC."),
-    column("throttled", pa.int64(), "Requests that were throttled or refused."),
-    column("throttle_ms", pa.int64(), "Their throttle time, ms."),
-    column("longest_ms", pa.int64(), "The longest throttle time, ms."),
-])  # fmt: skip
-"""Fragments of throttle episodes: those of one key that are no more than 60 s apart are one episode (`episodes.merged`)."""
-
-
-class Kind(StrEnum):
-    """What a row of `TOPICS` is about."""
-
-    RECORDS = "records"
-    """Bytes of records of a topic; a request counts under each of its topics."""
-    PROTOCOL = "protocol"
-    """What the quota charges of the same requests beside their records: headers, names, empty responses."""
-    UNKNOWN_TOPIC = "unknown topic"
-    """Bytes of requests of which the topics are unknown, as in logs that an earlier release read."""
-    UNKNOWN_SIZE = "unknown size"
-    """Requests of which the bytes are unknown, such as a throttled Fetch."""
-    NAME = "name"
-    """The name of a topic's id, once a day, of no client."""
-
-
-TOPICS: Final = pa.schema([
-    *_CLIENT_COLUMNS,
-    column("quota_type", pa.string(), "produce or fetch; empty for a name."),
-    column("start", pa.int64(), "Begin of the minute, of the day for a name: ms since 1970, UTC."),
-    column("kind", pa.string(), "records, protocol, unknown topic, unknown size or name."),
-    column("topic", pa.string(), "Name of the topic, where the request has it.", null=True),
-    column("topic_id", pa.string(), "Id of the topic, where the request has it.", null=True),
-    column("requests", pa.int64(), "Requests; those of protocol, unknown topic and unknown size are all, each once."),
-    column("bytes", pa.int64(), "Bytes; null when unknown, and for a name.", null=True),
-])  # fmt: skip
-"""
-Bytes by topic over a minute.
-
-A table may hold several rows of one key. Records, protocol and unknown topic add up to what ROLLUP has of a client, broker and quota type.
 """

@@ -11,13 +11,12 @@ from typing import Final, Self
 
 import pyarrow as pa
 
+from .. import episodes, topics
 from ..errors import NoHistory, NoTable
 from ..table import Follower, Run, Table, TableLayout, follow, run_here
-from ..table.layout import BUCKETS
-from ..table.storage import Storage
-from . import episodes, topics
+from ..table.storage import BUCKETS, Storage
 from .charges import COLUMNS, ROLLUP_COLUMNS, history_of, rollup
-from .schema import EPISODES, HISTORY, ROLLUP, TOPICS
+from .schema import HISTORY, ROLLUP
 
 NAMES: Final = ("requests", "quarantine", "history", "seconds", "topics", "episodes", "shadow")
 """The tables of a folder, in the order in which they are made of each other."""
@@ -56,8 +55,8 @@ class History:
         return cls(
             detail=Table.create(f"{folder}/history", HISTORY, detail),
             seconds=Table.create(f"{folder}/seconds", ROLLUP, sums),
-            topics=Table.create(f"{folder}/topics", TOPICS, sums),
-            episodes=Table.create(f"{folder}/episodes", EPISODES, layout(day_of="began")),
+            topics=Table.create(f"{folder}/topics", topics.TOPICS, sums),
+            episodes=Table.create(f"{folder}/episodes", episodes.EPISODES, layout(day_of="began")),
         )
 
     @classmethod
@@ -77,8 +76,8 @@ class History:
         return cls(
             detail=detail,
             seconds=seconds,
-            topics=Table(Storage(f"{folder}/topics"), TOPICS, seconds.layout),
-            episodes=Table(Storage(f"{folder}/episodes"), EPISODES, began),
+            topics=Table(Storage(f"{folder}/topics"), topics.TOPICS, seconds.layout),
+            episodes=Table(Storage(f"{folder}/episodes"), episodes.EPISODES, began),
         )
 
     def update(self, requests: Table, run: Run = run_here) -> int:

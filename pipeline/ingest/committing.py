@@ -19,7 +19,7 @@ from ..request_log.mutations import LEDGER_COLUMNS, MutationLedger
 from ..request_log.parsing import Parsed
 from ..request_log.schema import REQUESTS
 from ..table import File, Table, retried, staging
-from ..table.layout import DAY_MS, partitions_of
+from ..table.storage import DAY_MS, partitions_of
 from .options import IngestReport, IngestTables
 
 RUNS: Final = "quotascope.ingest"

@@ -16,7 +16,7 @@ from ..errors import BadOption, BadSnapshot
 from ..request_log.parsing import LogSource
 from ..request_log.schema import QUARANTINE, REQUESTS
 from ..table import Table, TableLayout
-from ..table.layout import BUCKETS
+from ..table.storage import BUCKETS
 
 REQUESTS_LAYOUT: Final = TableLayout(bucket_of="user", buckets=BUCKETS, day_of="timestamp")
 """As usage history lies, so that history needs no shuffle."""

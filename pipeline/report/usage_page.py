@@ -21,10 +21,9 @@ from quotascope.pages.words import amount, counted, percent, period, seconds, sh
 from ..columns import added, having
 from ..errors import NoTable
 from ..history import History
-from ..history.schema import TOPICS, Kind
-from ..history.topics import ID, MINUTE_MS, topic_names
 from ..rates import rate, span_ms, sums_of
 from ..table import Table
+from ..topics import ID, MINUTE_MS, TOPICS, Kind, topic_names
 
 MOST: Final = 12
 """Clients of which topics are shown on the page, and topics of each."""

@@ -12,11 +12,11 @@ from ..blame.intervals import ALWAYS, Intervals, read, together
 from ..blame.summing import Blame, Plan, Sums, Survey, plan_of, sums_of, surveys
 from ..errors import PipelineError
 from ..history.store import table_of
-from ..history.topics import topic_names
 from ..rates import EmptyHistory
 from ..request_log.schema import REQUESTS
 from ..table import Progress
 from ..table.table import run_here
+from ..topics import topic_names
 from .engine import Engine, chosen, run_of
 
 if TYPE_CHECKING:

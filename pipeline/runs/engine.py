@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ..errors import PipelineError
 from ..table import File, Table
-from ..table.layout import buckets_of
+from ..table.storage import buckets_of
 from ..table.table import Run, run_here
 
 MOST_LOCAL_ROWS: Final = 50_000_000

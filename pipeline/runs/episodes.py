@@ -14,12 +14,12 @@ from quotascope.metrics import QuotaType, RuleTable
 from quotascope.pages.words import shown
 from quotascope.quotas import QuotaSet
 
+from ..episodes import episodes_in
 from ..errors import NoTable
 from ..history import History
-from ..history.episodes import episodes_in
 from ..rates import QUARTER_MS, span_ms
 from ..table import Table, following
-from ..table.layout import DAY_MS
+from ..table.storage import DAY_MS
 
 _OF_EARLIER: Final = "the history is of a release that kept no throttle episodes: `quotascope ingest LOGS --into {}` makes them of all requests that it has, whether these logs are new or not"
 

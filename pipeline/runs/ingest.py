@@ -11,7 +11,7 @@ from ..ingest import IngestOptions, IngestReport, IngestTables, ingest
 from ..ingest.committing import Batch, Ingest
 from ..ingest.files import STANDARD_INPUT, as_private_as, log_files, path_here, size_of
 from ..table import Progress
-from ..table.layout import BUCKETS
+from ..table.storage import BUCKETS
 from ..table.table import run_here
 from .engine import MOST_LOCAL_BYTES, Engine, chosen, run_of
 

@@ -25,7 +25,7 @@ from ..ingest.committing import Batch, Ingest, Staged
 from ..ingest.files import LINK_OUT, log_files, path_here
 from ..request_log.parsing import Parsed, parse_lines
 from ..request_log.schema import PARSED_QUARANTINE, PARSED_REQUESTS
-from ..table.layout import BUCKETS, buckets_of
+from ..table.storage import BUCKETS, buckets_of
 from .arrow import ANSWER, answer_of, answers_in, collected, ddl, errors_marked, errors_restored, map_in_arrow
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ Committed tables: directories of Parquet files of which a reader sees only what 
 `Table` appends, reads, compacts and drops old days; `follow` makes tables of another one's new rows; `TableLayout` says how rows are spread over files.
 """
 
-from .layout import File, TableLayout
+from .storage import File, TableLayout
 from .table import Follower, Progress, Run, Table, follow, following, retried, run_here, staging
 
 __all__ = [

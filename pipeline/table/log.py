@@ -20,8 +20,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
 from ..errors import ChangedRows, LostCommit, NoTable, NotWritten, TableError, UnreadableTable
-from .layout import File, TableLayout
-from .storage import ABSENT, Storage, is_elsewhere, is_unreachable, unreachable
+from .storage import ABSENT, File, Storage, TableLayout, is_elsewhere, is_unreachable, unreachable
 
 _LAYOUT: Final = "quotascope.layout"
 _REMOVALS: Final = "quotascope.removals"

@@ -15,8 +15,7 @@ from deltalake.exceptions import DeltaError
 from ..columns import by_number, gathered, names_of
 from ..errors import ChangedRows, LostCommit, NotWritten, OtherSchema, OtherSource, TableError, UnreadableTable
 from . import log
-from .layout import DAYS, EPOCH, File, TableLayout, bucket_of, partitions_of
-from .storage import Storage, unreachable
+from .storage import DAYS, EPOCH, File, Storage, TableLayout, bucket_of, partitions_of, unreachable
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")

@@ -10,7 +10,7 @@ from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestTables
-from quotascope.pipeline.table.layout import DAY_MS
+from quotascope.pipeline.table.storage import DAY_MS
 
 
 @pytest.fixture

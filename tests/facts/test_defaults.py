@@ -72,7 +72,7 @@ pages/charts.py round_seconds(most) 8
 pages/charts.py round_times(most) 8
 pages/charts.py round_values(most) 6
 pages/words.py shown(most) 60
-pipeline/history/episodes.py episodes_in(end_ms) 4611686018427387904
+pipeline/episodes.py episodes_in(end_ms) 4611686018427387904
 pipeline/recommend/policy.py Policy.headroom 0.2
 pipeline/recommend/policy.py Policy.share 0.01
 pipeline/replay/compiled.py _Way.least_work 200000
@@ -82,7 +82,7 @@ pipeline/replay/plan.py ReplaySettings.rows_at_once 1048576
 pipeline/request_log/messages.py FetchRequest.replica_id -1
 pipeline/request_log/messages.py ProduceRequest.acks -1
 pipeline/request_log/messages.py ReplicaState.replica_id -1
-pipeline/table/layout.py TableLayout.buckets 1
+pipeline/table/storage.py TableLayout.buckets 1
 pipeline/table/table.py clean(older_than_hours) 24
 spark_listener/job/queries.py __init__(most) 1000
 spark_listener/listener.py __init__(interval_seconds) 1.0

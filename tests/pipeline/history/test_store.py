@@ -18,7 +18,7 @@ from quotascope.pipeline.history.store import DETAIL, tables_of
 from quotascope.pipeline.ingest import IngestTables
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.table import Table, TableLayout
-from quotascope.pipeline.table.layout import EPOCH
+from quotascope.pipeline.table.storage import EPOCH
 
 DAY_MS = 86_400_000
 FIRST = dt.date(2023, 11, 14)

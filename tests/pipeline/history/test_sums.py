@@ -13,8 +13,7 @@ from tests.pipeline.history.requests import START_MS, requests
 from tests.strategies import HOSTILE
 
 from quotascope.pipeline.history import HISTORY, ROLLUP, history_of, rollup
-from quotascope.pipeline.history.schema import TOPICS
-from quotascope.pipeline.history.topics import topics_of
+from quotascope.pipeline.topics import TOPICS, topics_of
 
 THREADS = {"thread_time_ms": 0.5, "network_time_ms": 0.25}
 UNCHARGED = dict.fromkeys((*THREADS, "produce_bytes", "fetch_bytes", "mutations", "mutations_charged"))

@@ -17,8 +17,7 @@ from quotascope.pipeline.ingest.committing import Batch, Ingest, Seen, Staged
 from quotascope.pipeline.request_log.schema import PARSED_QUARANTINE, PARSED_REQUESTS
 from quotascope.pipeline.spark.ingest import LINES, SLICE_MS, TOGETHER, TOGETHER_BYTES, packed, parsed, staged, unpacked
 from quotascope.pipeline.table import File
-from quotascope.pipeline.table.layout import BUCKETS, buckets_of
-from quotascope.pipeline.table.storage import Storage
+from quotascope.pipeline.table.storage import BUCKETS, Storage, buckets_of
 
 
 def batch(*rows: tuple[bytes | None, str, int | None, int | None]) -> pa.RecordBatch:

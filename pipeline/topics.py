@@ -6,6 +6,7 @@ What the quota charges of a request is the records of its topics, and the protoc
 the pair may be logged later, or by another broker, so that ids get their names on reading.
 """
 
+from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
@@ -15,12 +16,42 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
-from ..columns import Column, added
-from ..errors import NoTable
-from ..table import Table, following
-from ..table.layout import DAY_MS
-from .schema import CLIENT, TOPICS, Kind
+from .columns import CLIENT, CLIENT_COLUMNS, Column, added, column
+from .errors import NoTable
+from .table import Table, following
+from .table.storage import DAY_MS
 
+
+class Kind(StrEnum):
+    """What a row of `TOPICS` is about."""
+
+    RECORDS = "records"
+    """Bytes of records of a topic; a request counts under each of its topics."""
+    PROTOCOL = "protocol"
+    """What the quota charges of the same requests beside their records: headers, names, empty responses."""
+    UNKNOWN_TOPIC = "unknown topic"
+    """Bytes of requests of which the topics are unknown, as in logs that an earlier release read."""
+    UNKNOWN_SIZE = "unknown size"
+    """Requests of which the bytes are unknown, such as a throttled Fetch."""
+    NAME = "name"
+    """The name of a topic's id, once a day, of no client."""
+
+
+TOPICS: Final = pa.schema([
+    *CLIENT_COLUMNS,
+    column("quota_type", pa.string(), "produce or fetch; empty for a name."),
+    column("start", pa.int64(), "Begin of the minute, of the day for a name: ms since 1970, UTC."),
+    column("kind", pa.string(), "records, protocol, unknown topic, unknown size or name."),
+    column("topic", pa.string(), "Name of the topic, where the request has it.", null=True),
+    column("topic_id", pa.string(), "Id of the topic, where the request has it.", null=True),
+    column("requests", pa.int64(), "Requests; those of protocol, unknown topic and unknown size are all, each once."),
+    column("bytes", pa.int64(), "Bytes; null when unknown, and for a name.", null=True),
+])  # fmt: skip
+"""
+Bytes by topic over a minute.
+
+A table may hold several rows of one key. Records, protocol and unknown topic add up to what ROLLUP has of a client, broker and quota type.
+"""
 _BYTES: Final = ("produce_bytes", "fetch_bytes")
 COLUMNS: Final = (*CLIENT, "timestamp", "api_key", *_BYTES, "traffic", "topic_ids", "forwarded", "follower")
 """What is read of `quotascope.pipeline.request_log.schema.REQUESTS`."""

@@ -13,9 +13,9 @@ from tests.pipeline.history.requests import START_MS, requests
 from tests.pipeline.table.rows import append
 from tests.strategies import HOSTILE
 
+from quotascope.pipeline.episodes import KEY, episodes_in, fragments_of, merged
 from quotascope.pipeline.errors import NoTable
 from quotascope.pipeline.history import History, history_of
-from quotascope.pipeline.history.episodes import KEY, episodes_in, fragments_of, merged
 from quotascope.pipeline.ingest import IngestTables
 from quotascope.pipeline.table import Table
 

@@ -16,10 +16,19 @@ from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 from quotascope.metrics.throttle_time import EPISODE_PAUSE_SECONDS
 
-from ..columns import Column, having
-from ..table import Table
-from .schema import CLIENT, EPISODES
+from .columns import CLIENT, CLIENT_COLUMNS, Column, column, having
+from .table import Table
 
+EPISODES: Final = pa.schema([
+    *CLIENT_COLUMNS,
+    column("quota_type", pa.string(), "Beside the request quota, which of the two throttled not being in the log: produce, fetch or controller_mutation, by the API; request for other APIs."),
+    column("began", pa.int64(), "The first decision to throttle: ms since 1970, UTC."),
+    column("ended", pa.int64(), "The latest end of a throttle time: ms since 1970, UTC."),
+    column("throttled", pa.int64(), "Requests that were throttled or refused."),
+    column("throttle_ms", pa.int64(), "Their throttle time, ms."),
+    column("longest_ms", pa.int64(), "The longest throttle time, ms."),
+])  # fmt: skip
+"""Fragments of throttle episodes: those of one key that are no more than 60 s apart are one episode (`merged`)."""
 COLUMNS: Final = (*CLIENT, "timestamp", "api_key", "throttle_ms", "refused")
 """What is read of history."""
 KEY: Final = (*CLIENT, "quota_type")
