@@ -21,10 +21,12 @@ from tests.pipeline.table.rows import append
 from tests.servers import Handler, served
 
 from quotascope.cli.episodes import _table as episode_table
+from quotascope.exporter.api.client import read_episodes
 from quotascope.exporter.api.documents import encoded, episodes_document
 from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.page.query import EpisodeQuery
 from quotascope.exporter.snapshot import EntityUsage
+from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.metrics import QuotaType
 from quotascope.pipeline.history import History, history_of
 from quotascope.pipeline.history.charges import COLUMNS
@@ -294,6 +296,20 @@ def test_an_episode_of_a_client_id_may_be_of_any_user(of_all_users: str, run: Ru
     assert asked(run, *at, "--client-id", "app")["throttled"]
     assert asked(run, *at, "--user", "alice", "--client-id", "web")["throttled"] is False
     assert asked(run, *at, "--user", "")["measured_together"] == 0
+
+
+def test_an_exporter_is_asked_once(exporter: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For one name, too: its answer has all episodes, of which those of the name are chosen."""
+    queries = list[EpisodeQuery]()
+
+    async def counted(target: HttpTarget, query: EpisodeQuery) -> dict[str, Any]:
+        queries.append(query)
+        return await read_episodes(target, query)
+
+    monkeypatch.setattr("quotascope.exporter.api.client.read_episodes", counted)
+    (episode,) = asked(run, "--exporter", exporter, "--user", "bob")["episodes"]
+    assert episode["user"] == "bob"
+    assert len(queries) == 1
 
 
 def test_a_running_exporter(exporter: str, run: Run) -> None:
