@@ -123,6 +123,14 @@ def test_no_number_is_cut(width: int) -> None:
     assert ("1,234,567" in table) is (width == 100)
 
 
+def test_an_infinite_quota_throttles_no_request(folder: Path, run: Run) -> None:
+    """It takes precedence over others, and is not among the rules that may have throttled."""
+    quotas = folder / "infinite.yaml"
+    quotas.write_text(QUOTAS.replace("rate: 1000", "rate: 1000, request_percentage: Infinity"))
+    (episode,) = asked(run, folder, "--user", "alice", "--quotas", quotas)["episodes"]
+    assert episode["rules"] == ["produce 3 user alice"]
+
+
 def test_quotas_of_a_file_need_no_cluster(folder: Path, run: Run) -> None:
     """They are taken instead of its quotas, also where its brokers are known."""
     quotas = "--quotas", folder / "quotas.yaml", "--bootstrap-servers", "127.0.0.1:9"
