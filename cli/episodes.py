@@ -139,7 +139,7 @@ def _rules(entity: dict[str, Any]) -> list[str] | None:
         return ["a controller mutation quota"]
     if entity["limit_state"] == "unknown" or entity["cause"] == "unknown":
         return None
-    return [entity["rule"]["name"]] if entity["rule"] else []
+    return [entity["rule"]["name"]] if entity["rule"] and entity["limit_state"] != "unlimited" else []
 
 
 def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int, *, sums: bool) -> Table:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC
 from http.server import ThreadingHTTPServer
+from math import inf
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -27,7 +28,7 @@ from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.page.query import EpisodeQuery
 from quotascope.exporter.snapshot import EntityUsage
 from quotascope.exporter.sources.fetch import HttpTarget
-from quotascope.metrics import QuotaType
+from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 from quotascope.pipeline.history import History, history_of
 from quotascope.pipeline.history.charges import COLUMNS
 from quotascope.pipeline.ingest import IngestTables
@@ -304,6 +305,20 @@ def test_an_episode_of_a_client_id_may_be_of_any_user(of_all_users: str, run: Ru
     assert asked(run, *at, "--client-id", "app")["throttled"]
     assert asked(run, *at, "--user", "alice", "--client-id", "web")["throttled"] is False
     assert asked(run, *at, "--user", "")["measured_together"] == 0
+
+
+@pytest.fixture
+def infinite() -> Iterator[str]:
+    """An exporter that has seen alice throttled by a quota that was infinite when it was read."""
+    rules = limits(rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity("alice"): inf})})
+    with answering((0, [usage(of=rules, throttle_time_seconds=0.5)])) as url:
+        yield url
+
+
+def test_an_infinite_quota_of_an_exporter_throttles_no_request(infinite: str, run: Run) -> None:
+    """Brokers report a throttle for a minute, and its quota may be infinite by then."""
+    (episode,) = asked(run, "--exporter", infinite)["episodes"]
+    assert episode["rules"] == []
 
 
 def test_an_exporter_is_asked_once(exporter: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
