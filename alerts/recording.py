@@ -102,7 +102,7 @@ def _owned(site: Site, matchers: Sequence[str], team: str | None) -> str:
     return call("label_replace", each, '"owner"', quoted(literal(team)), '""', '""')
 
 
-_LASTING: Final = ((120, "1m"), (180, "2m"), (300, "4m"), (540, "8m"), (1020, "16m"))
+_LASTING: Final = ((1020, "16m"), (540, "8m"), (300, "4m"), (180, "2m"), (120, "1m"))
 """
 Throttle times in seconds, and for how long a longer one certainly lasts after its last sample: Kafka reports each for about a minute.
 
@@ -110,10 +110,10 @@ With these, at least half of any throttle of up to half an hour counts, and no t
 """
 
 
-def _lasting(throttle: Callable[..., str], least: float) -> str:
-    """The throttles above a time that last although Kafka does not report them any more; `throttle` selects within a `window`."""
+def _lasting(throttle: Callable[..., str]) -> str:
+    """The throttles that last although Kafka does not report them any more, each with its longest time; `throttle` selects within a `window`."""
     longest = ((call("max_over_time", throttle(window=window)), seconds) for seconds, window in _LASTING)
-    return "\nor\n".join(above(each, max(seconds, least)) for each, seconds in longest)
+    return "\nor\n".join(above(each, seconds) for each, seconds in longest)
 
 
 def objectives(site: Site) -> Iterator[Record]:
@@ -127,7 +127,7 @@ def objectives(site: Site) -> Iterator[Record]:
             )
             longest = aggregate("max", labels, of_clients())
             throttled = compare(longest, "> bool", objective.tolerated_seconds)
-            lasting = aggregate("group", labels, _lasting(of_clients, objective.tolerated_seconds))
+            lasting = aggregate("group", labels, above(grouped(_lasting(of_clients)), objective.tolerated_seconds))
             still = both(lasting, longest, labels)  # not of an entity that is gone
             now = f"{grouped(operation(grouped(still), 'or', throttled))} / {objective.budget:.15g}"
             name = quoted(literal(objective.name))
@@ -271,7 +271,7 @@ def clusters(site: Site) -> Iterator[Record]:
         meaning="Throttle time per second.",
     )
     throttle = partial(series, recorded.ENTITY_THROTTLE)
-    throttled = f"{above(throttle(), site.value(THROTTLED))}\nor\n{_lasting(throttle, site.value(THROTTLED))}"
+    throttled = above(grouped(f"{_lasting(throttle)}\nor\n{throttle()}"), site.value(THROTTLED))
     # an entity that is throttled by two quotas counts once
     entities = aggregate("group", site.keys(*ENTITY_LABELS), throttled)
     counted = aggregate("count", site.keys(), entities)

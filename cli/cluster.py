@@ -13,7 +13,7 @@ from quotascope.exporter.api.client import Observed, read_exporter
 from quotascope.exporter.config import Config
 from quotascope.exporter.diagnosis import Finding, FindingSeverity, diagnose
 from quotascope.exporter.diagnosis.explain import overruling
-from quotascope.exporter.errors import LimitsError
+from quotascope.exporter.errors import ConfigError, LimitsError
 from quotascope.exporter.limits import CONNECTION_KEY, DEFAULT_IP, Limits
 from quotascope.exporter.limits.admin import AdminLimits
 from quotascope.exporter.logs import configure_logs
@@ -88,14 +88,26 @@ def usage(config: Config, exporter: HttpTarget | None) -> Snapshot | None:
     return snapshot
 
 
+def refuse_other_cluster(cluster_id: str | None, exporter: HttpTarget, snapshot: Snapshot) -> None:
+    """Raise ``ConfigError`` where an exporter reads another cluster than the one with this id, as far as it is known of both."""
+    other = snapshot.limits_health.cluster_id
+    if cluster_id and other and other != cluster_id:
+        problem = (
+            f"{exporter.url} reads the Kafka cluster {one_line(other)}, and the bootstrap servers are of {one_line(cluster_id)}: "
+            "name an exporter and bootstrap servers of the same cluster"
+        )
+        raise ConfigError("--exporter", [problem])
+
+
 def limits_and_usage(config: Config, exporter: HttpTarget | None) -> tuple[Limits, Snapshot | None]:
-    """The rules and the entities under them. Without Kafka's Admin API, an exporter's page has both."""
+    """The rules and the entities under them. Without Kafka's Admin API, an exporter's page has both. Raises ``ConfigError`` for two clusters."""
     snapshot = None if exporter is not None and config.kafka is not None else usage(config, exporter)
     if snapshot is None:
         limits = asyncio.run(read_limits(config))
         warn_of_callbacks(limits)
         if exporter is not None:
             snapshot, _ = asyncio.run(read_exporter(exporter, limits))
+            refuse_other_cluster(limits.cluster_id, exporter, snapshot)
         return limits, snapshot
     if snapshot.limits is None:
         raise LimitsError(

@@ -99,20 +99,21 @@ async def _of_exporter(
     from quotascope.exporter.api.client import read_episodes
     from quotascope.exporter.page.query import EpisodeQuery
 
-    query = EpisodeQuery(user=user, client_id=client_id, since=max(0.0, begin or 0.0))
-    answer = await read_episodes(target, query)
+    # With one name all are asked for: those of others show what may be of this client, too.
+    named = (user is None) != (client_id is None)
+    query = EpisodeQuery(since=max(0.0, begin or 0.0))
+    answer = await read_episodes(target, query if named else query.with_values(user=user, client_id=client_id))
     since, now = answer["since"], answer["taken_at"]
     begin, end = since if begin is None else begin, now if end is None else end
     gaps = [(begin, since), *answer["gaps"], (now, end)]
     inside = [(max(begin, first), min(end, last)) for first, last in gaps]
-    rows = sorted(answer["episodes"], key=lambda each: each["began_at"])
+    rows = sorted((each for each in answer["episodes"] if each["began_at"] <= end), key=lambda each: each["began_at"])
     together = 0
-    if (user is None) != (client_id is None) and (user or client_id):  # an empty name is of such sums alone
-        everyone = await read_episodes(target, EpisodeQuery(since=query.since))
-        summed, named = ("user", "client_id") if client_id is None else ("client_id", "user")
-        together = sum(
-            each["began_at"] <= end and not each[summed] and bool(each[named] or user) for each in everyone["episodes"]
-        )
+    if named:
+        name, mine, other = (user, "user", "client_id") if client_id is None else (client_id, "client_id", "user")
+        if name:  # an empty name is of such sums alone
+            together = sum(not each[mine] and bool(each[other] or user) for each in rows)
+        rows = [each for each in rows if each[mine] == name]
     return {
         "begin": begin,
         "end": end,
@@ -129,7 +130,6 @@ async def _of_exporter(
                 "rules": _rules(each),
             }
             for each in rows
-            if each["began_at"] <= end
         ],
     }  # fmt: skip
 
@@ -139,7 +139,7 @@ def _rules(entity: dict[str, Any]) -> list[str] | None:
         return ["a controller mutation quota"]
     if entity["limit_state"] == "unknown" or entity["cause"] == "unknown":
         return None
-    return [entity["rule"]["name"]] if entity["rule"] else []
+    return [entity["rule"]["name"]] if entity["rule"] and entity["limit_state"] != "unlimited" else []
 
 
 def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int, *, sums: bool) -> Table:

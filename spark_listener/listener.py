@@ -190,6 +190,7 @@ class Listener:
             sources, self._sources = self._sources, []
             for source in sources:
                 self._close(source)
+            self.job.no_event_follows()
             self.job.lag(0.0)
 
     def _collect(self, source: EventSource) -> float:

@@ -238,7 +238,7 @@ def _alter(
     from quotascope.exporter.diagnosis.impact import impacts, ip_impacts, reaching
     from quotascope.quotas import InvalidQuotas, NotApplied, QuotaSet, apply_changes, difference
 
-    from ..cluster import admin, usage
+    from ..cluster import admin, refuse_other_cluster, usage
     from .change_view import Affected, as_json, view
 
     with admin(config) as opened:
@@ -246,6 +246,8 @@ def _alter(
         new = wanted(old)
         changes = difference(old, new)
         snapshot = usage(config, exporter) if changes else None
+        if snapshot is not None and exporter is not None:
+            refuse_other_cluster(opened.describe_cluster().cluster_id, exporter, snapshot)
         affected = None if changes else Affected((), ())
         if snapshot is not None:
             clients = impacts(old, new, snapshot.measured)

@@ -85,6 +85,7 @@ class AdminLimits:
         self._admin = admin
         self._clock = clock
         self._calls = BlockingCalls("quotascope-admin", LimitsError)
+        self._cluster_id: str | None = None
         self._nodes: dict[str, NodeSettings] = {}
         self._read_before = False
 
@@ -112,6 +113,7 @@ class AdminLimits:
         return Limits(
             rules=rules_of(quotas),
             connection_limits=connection_limits_of(quotas),
+            cluster_id=self._cluster_id,
             nodes=dict(self._nodes),
             active_controller=None if leader is None else str(leader),
             missing=missing,
@@ -120,7 +122,8 @@ class AdminLimits:
 
     def _read_settings(self) -> dict[str, str]:
         """Read them from the brokers; one that does not answer keeps those known before, if there are any. Returns what is missing, and why."""
-        node_ids = [node.node_id for node in self._admin.describe_cluster().nodes]
+        cluster = self._admin.describe_cluster()
+        self._cluster_id, node_ids = cluster.cluster_id, [node.node_id for node in cluster.nodes]
         for gone in self._nodes.keys() - set(map(str, node_ids)):
             del self._nodes[gone]
         # the first limits do not wait long for a broker that hangs; later there is time

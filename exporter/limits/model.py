@@ -53,6 +53,8 @@ class Limits:
     """New connections per second by IP address; the default rule reads ``<default>``."""
     nodes: Mapping[str, NodeSettings] = field(default_factory=dict)
     """Settings by node id."""
+    cluster_id: str | None = None
+    """Kafka's id of the cluster, or None when it could not be read."""
     active_controller: str | None = None
     """Node id of the leader of the KRaft quorum, or None when it could not be read."""
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -84,6 +86,8 @@ class LimitsHealth:
     """False when no place to read the limits from is configured."""
     read_at: float | None = None
     """Unix time of the last success in seconds."""
+    cluster_id: str | None = None
+    """Kafka's id of the cluster that they are of; None when it is unknown."""
     error: str | None = None
     """Why the last read failed; None when it succeeded."""
     denied: bool = False

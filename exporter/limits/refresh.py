@@ -65,7 +65,7 @@ class LimitsRefresh:
         self.health = replace(self.health, configured=source is not None)
         if source is None:
             self.limits = None
-            self.health = replace(self.health, read_at=None, error=None, denied=False)
+            self.health = replace(self.health, read_at=None, cluster_id=None, error=None, denied=False)
             self.settled.set()
 
     async def run(self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
@@ -118,6 +118,7 @@ class LimitsRefresh:
         self.health = replace(
             self.health,
             read_at=self._clock(),
+            cluster_id=limits.cluster_id,
             error=None,
             denied=False,
             changes_total=dict(self._changes),

@@ -29,7 +29,7 @@ from ..diagnosis.units import entity_name, rule_or_cause, seconds, type_name
 from ..snapshot import Entity, EntityUsage, Snapshot, Usages
 from ..untrusted import one_line
 from .columns import OF_ENTITY, TableRow, trail_drawing
-from .render import PageFrame, clock_time, entity_address, name, render
+from .render import PageFrame, as_of, clock_time, entity_address, name, render
 
 _MOST: Final = 100
 """Rows of each table, and drawings."""
@@ -114,7 +114,7 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
         past = [(usage, result.trails.trail(usage.entity)) for usage in rows]
         asked = f"{asked_user(user)}, {asked_client(client_id)}"
         shown = {
-            "taken": datetime.fromtimestamp(result.snapshot.taken_at, UTC),
+            **as_of(result.snapshot),
             "entity": heading,
             "asked": one_line(asked, 500),
             "sentences": [one_line(sentence(each, user, client_id), 1_000) for each in result.explanations or ()],

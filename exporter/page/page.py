@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
@@ -28,7 +27,7 @@ from ..diagnosis.units import (
 from ..snapshot import Snapshot
 from .columns import COLUMNS, OWNER, TableColumn, TableRow
 from .query import QueryResult, shown_part
-from .render import PageFrame, name, render
+from .render import PageFrame, as_of, name, render
 
 _MOST: Final = 200
 """Rows of each table but that of the entities."""
@@ -58,7 +57,7 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
         owners = dict.fromkeys(filter(None, (*result.owners.names, query.owner)))
         columns = [each for each in COLUMNS if each is not OWNER or result.owners.names]
         shown = {
-            "taken": datetime.fromtimestamp(snapshot.taken_at, UTC),
+            **as_of(snapshot),
             "numbers": _numbers(snapshot),
             "left_out": left_out(snapshot),
             "tagged": len(snapshot.shown.tagged),

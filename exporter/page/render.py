@@ -10,8 +10,10 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from quotascope.metrics import LEVELS_LEGEND
+from quotascope.pages import words
 
 from ..exposition import own_version
+from ..snapshot import Snapshot
 from ..untrusted import one_line
 
 POLICY: Final = (
@@ -68,6 +70,14 @@ def render(template: str, frame: PageFrame | None, **values: object) -> str:
         "root": "",
     }
     return _TEMPLATES.get_template(template).render({**common, **values})
+
+
+def as_of(snapshot: Snapshot) -> dict[str, object]:
+    """For a template: when a snapshot was taken, and how old its configured quotas were; empty where they are unknown."""
+    read_at, age = snapshot.limits_health.read_at, ""
+    if snapshot.limits is not None and read_at is not None:
+        age = words.seconds(round(max(0.0, snapshot.taken_at - read_at)))
+    return {"taken": datetime.fromtimestamp(snapshot.taken_at, UTC), "quotas_age": age}
 
 
 def name(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 from typing import Annotated, Final
@@ -20,7 +19,7 @@ from ..snapshot import Snapshot, Usages
 from .columns import TableCell, entity_cell, used_cell, worded
 from .page import TYPES
 from .query import Kind, PartQuery, Text, shown_part
-from .render import PageFrame, entity_address, name, render
+from .render import PageFrame, as_of, entity_address, name, render
 
 _NAMED: Final = 3
 """Entities that are named in the row of a rule."""
@@ -97,7 +96,7 @@ def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") 
         if result.snapshot.limits is not None:
             caption = shown_part(query.offset, len(result.rules), result.total) or "No rule matches."
         shown = {
-            "taken": datetime.fromtimestamp(result.snapshot.taken_at, UTC),
+            **as_of(result.snapshot),
             "given": query.parameters(),
             "types": TYPES,
             "show": query.show.value,

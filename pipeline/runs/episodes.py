@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from math import isfinite
 from typing import Any, Final
 
 import pyarrow as pa
@@ -89,10 +90,14 @@ def find_episodes(
 
 
 def _rules(row: dict[str, Any], tables: Mapping[QuotaType, RuleTable]) -> list[str]:
-    """What may have throttled, by Kafka's precedence: the quota of the API, or that of request time."""
+    """What may have throttled, by Kafka's precedence: the quota of the API, or that of request time, unless it is infinite."""
     kinds = [kind for kind in QuotaType if kind is QuotaType.REQUEST or kind.label == row["quota_type"]]
-    decided = [(kind.label, tables[kind].decide(row["user"], row["client_id"]).entity) for kind in kinds]
-    return [f"{label} {entity.rule}" for label, entity in decided if entity]
+    decided = [(kind.label, tables[kind].decide(row["user"], row["client_id"])) for kind in kinds]
+    return [
+        f"{label} {found.entity.rule}"
+        for label, found in decided
+        if found.entity is not None and found.bound is not None and isfinite(found.bound)
+    ]
 
 
 def _gaps(seconds: Table, times: tuple[int, int, int, int]) -> Iterator[tuple[str | None, int, int]]:

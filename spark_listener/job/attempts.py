@@ -125,22 +125,24 @@ class LostExecutors:
     def __init__(self) -> None:
         self._lost = 0
         self._ended = False
-        self._undecided: Recent[str, float] = Recent(_MOST_UNDECIDED)
+        self._undecided: Recent[str, tuple[float, float]] = Recent(_MOST_UNDECIDED)
+        """By executor when it was removed, by the driver's clock, and when that was reported, by ours."""
 
-    def removed(self, executor: ExecutorRemoved) -> None:
-        """Take in an executor that is gone."""
+    def removed(self, executor: ExecutorRemoved, now: float) -> None:
+        """Take in an executor that is gone, as is known since `now` (seconds since 1970)."""
         if not (executor.planned or self._ended):
-            self._undecided[executor.executor] = executor.time
+            self._undecided[executor.executor] = executor.time, now
 
     def ended(self, application: ApplicationEnded) -> None:
         """Leave out the executors that the end of the application took along."""
-        self.lost(application.time)
+        before = application.time - _STOPPING_SECONDS
+        self._lost += sum(removed <= before for removed, _ in self._undecided.values())
         self._ended = True
         self._undecided.clear()
 
     def lost(self, now: float) -> int:
-        """How many were lost until now (seconds since 1970)."""
-        decided = [executor for executor, time in self._undecided.items() if time <= now - _STOPPING_SECONDS]
+        """How many were lost until now; infinity if no event follows."""
+        decided = [each for each, (_, known) in self._undecided.items() if known <= now - _STOPPING_SECONDS]
         for executor in decided:
             del self._undecided[executor]
         self._lost += len(decided)

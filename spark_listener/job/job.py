@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
+from math import inf
 from typing import Any, Protocol
 
 from ..events import (
@@ -121,6 +122,11 @@ class Job:
             self._lost += events
             self._lost_ends += events if ends else 0
 
+    def no_event_follows(self) -> None:
+        """Count the lost executors that waited for the end of the application."""
+        with self._lock:
+            self._executors.lost(inf)
+
     def lag(self, seconds: float) -> None:
         """Set how far the source is behind."""
         with self._lock:
@@ -223,7 +229,7 @@ class Job:
             case StageCompleted():
                 self._attempts.stage_completed(record)
             case ExecutorRemoved():
-                self._executors.removed(record)
+                self._executors.removed(record, self._clock())
             case ApplicationEnded():
                 self._executors.ended(record)
             case QueryStarted():

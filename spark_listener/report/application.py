@@ -250,6 +250,7 @@ def read_application(path: Path, summary: Path | None = None, progress: Progress
             job = Job("", watcher=history)
             size = log.size()
             log.feed(job, progress and (lambda read: progress(read, size)))
+            job.no_event_follows()
             snapshot = job.snapshot()
     except OSError as error:
         where = error.filename or path

@@ -294,6 +294,7 @@ HOSTILE = "%(a)s %d \"' \\ \n } [[ |||"
     "config",
     [
         pytest.param({"thresholds": {"THROTTLED": 0.123456789}}, id="threshold"),
+        pytest.param({"thresholds": {"THROTTLED": 200, "CLIENT_TIMEOUT": 120}}, id="above long throttles"),
         pytest.param(
             {
                 "thresholds": {

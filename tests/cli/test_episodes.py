@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC
 from http.server import ThreadingHTTPServer
+from math import inf
 from pathlib import Path
 from shutil import rmtree
 from time import process_time
@@ -22,11 +23,13 @@ from tests.pipeline.table.rows import append
 from tests.servers import Handler, served
 
 from quotascope.cli.episodes import _table as episode_table
+from quotascope.exporter.api.client import read_episodes
 from quotascope.exporter.api.documents import encoded, episodes_document
 from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.page.query import EpisodeQuery
 from quotascope.exporter.snapshot import EntityUsage
-from quotascope.metrics import QuotaType
+from quotascope.exporter.sources.fetch import HttpTarget
+from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 from quotascope.pipeline.history import History, history_of
 from quotascope.pipeline.history.charges import COLUMNS
 from quotascope.pipeline.ingest import IngestTables
@@ -121,6 +124,14 @@ def test_no_number_is_cut(width: int) -> None:
     assert "20 min 34 s" in table
     assert all(each in table for each in ("2147483647", "3 user alice"))
     assert ("1,234,567" in table) is (width == 100)
+
+
+def test_an_infinite_quota_throttles_no_request(folder: Path, run: Run) -> None:
+    """It takes precedence over others, and is not among the rules that may have throttled."""
+    quotas = folder / "infinite.yaml"
+    quotas.write_text(QUOTAS.replace("rate: 1000", "rate: 1000, request_percentage: Infinity"))
+    (episode,) = asked(run, folder, "--user", "alice", "--quotas", quotas)["episodes"]
+    assert episode["rules"] == ["produce 3 user alice"]
 
 
 def test_quotas_of_a_file_need_no_cluster(folder: Path, run: Run) -> None:
@@ -306,6 +317,34 @@ def test_an_episode_of_a_client_id_may_be_of_any_user(of_all_users: str, run: Ru
     assert asked(run, *at, "--client-id", "app")["throttled"]
     assert asked(run, *at, "--user", "alice", "--client-id", "web")["throttled"] is False
     assert asked(run, *at, "--user", "")["measured_together"] == 0
+
+
+@pytest.fixture
+def infinite() -> Iterator[str]:
+    """An exporter that has seen alice throttled by a quota that was infinite when it was read."""
+    rules = limits(rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity("alice"): inf})})
+    with answering((0, [usage(of=rules, throttle_time_seconds=0.5)])) as url:
+        yield url
+
+
+def test_an_infinite_quota_of_an_exporter_throttles_no_request(infinite: str, run: Run) -> None:
+    """Brokers report a throttle for a minute, and its quota may be infinite by then."""
+    (episode,) = asked(run, "--exporter", infinite)["episodes"]
+    assert episode["rules"] == []
+
+
+def test_an_exporter_is_asked_once(exporter: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For one name, too: its answer has all episodes, of which those of the name are chosen."""
+    queries = list[EpisodeQuery]()
+
+    async def counted(target: HttpTarget, query: EpisodeQuery) -> dict[str, Any]:
+        queries.append(query)
+        return await read_episodes(target, query)
+
+    monkeypatch.setattr("quotascope.exporter.api.client.read_episodes", counted)
+    (episode,) = asked(run, "--exporter", exporter, "--user", "bob")["episodes"]
+    assert episode["user"] == "bob"
+    assert len(queries) == 1
 
 
 def test_a_running_exporter(exporter: str, run: Run) -> None:

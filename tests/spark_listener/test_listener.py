@@ -116,6 +116,18 @@ def test_last_numbers_are_shown_after_the_last_fetch() -> None:
     assert [each.part for each in listener.problems] == ["disk"]
 
 
+def test_last_numbers_have_all_lost_executors() -> None:
+    """No end of the application can come after the listener's own that would leave one out."""
+    listener = _listener(_Source())
+    listener.job.handle(
+        {"Event": "SparkListenerExecutorRemoved", "Executor ID": "1", "Removed Reason": "", "Timestamp": 1}
+    )
+    lost = [listener.snapshot().executors_lost]
+    listener.close()
+    lost.append(listener.snapshot().executors_lost)
+    assert lost == [0, 1]
+
+
 def test_failures_are_values(caplog: pytest.LogCaptureFixture) -> None:
     """Each is in the log once, counted each time, and none is raised; new words each time do not fill the memory."""
     source = _Source()

@@ -135,7 +135,7 @@ def source(admin: ScriptedAdmin) -> AdminLimits:
 
 
 async def test_everything_is_read(source: AdminLimits, admin: ScriptedAdmin) -> None:
-    """Quotas, settings of each broker, and who leads; a broker that left says nothing about the cluster any more."""
+    """Quotas, settings of each broker, the cluster's id, and who leads; a broker that left says nothing about the cluster any more."""
     limits = await source.read()
     assert dict(limits.rules[QuotaType.PRODUCE]) == {QuotaEntity("alice"): 1.0}
     settings = NodeSettings(
@@ -143,6 +143,7 @@ async def test_everything_is_read(source: AdminLimits, admin: ScriptedAdmin) -> 
     )
     assert limits.nodes == {"1": settings, "2": settings}
     assert (limits.active_controller, limits.missing, limits.read_at) == ("100", {}, NOW)
+    assert limits.cluster_id == admin.describe_cluster().cluster_id
     admin.brokers = [2]
     assert set((await source.read()).nodes) == {"2"}
 

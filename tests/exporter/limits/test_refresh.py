@@ -26,14 +26,17 @@ def refresh(source: ScriptedLimits) -> LimitsRefresh:
 
 
 async def test_failure_keeps_the_last_limits(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
-    """With the time when they were read: old limits with a growing age are better than none."""
+    """With the time when they were read, and the cluster: old limits with a growing age are better than none."""
+    source.value = replace(source.value, cluster_id="x")
     await refresh.refresh()
-    assert refresh.health == LimitsHealth(read_at=NOW)
+    assert refresh.health == LimitsHealth(read_at=NOW, cluster_id="x")
     source.error = LimitsError("cannot reach Kafka at a:1")
     await refresh.refresh()
     await refresh.refresh()
     assert refresh.limits == source.value
-    assert refresh.health == LimitsHealth(read_at=NOW, error="cannot reach Kafka at a:1", errors_total=2)
+    assert refresh.health == LimitsHealth(
+        read_at=NOW, cluster_id="x", error="cannot reach Kafka at a:1", errors_total=2
+    )
 
 
 async def test_missing_permission_is_distinguished(source: ScriptedLimits, refresh: LimitsRefresh) -> None:

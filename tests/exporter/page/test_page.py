@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
-from tests.exporter.examples import health, limits, snapshot, usage
+from tests.exporter.examples import NOW, health, limits, snapshot, usage
 
 from quotascope.exporter.config import OwnerConfig
 from quotascope.exporter.diagnosis.trails import Trails
@@ -295,6 +296,19 @@ def test_shadows() -> None:
     assert "darkunknownunknown5--" in shown.text
     assert "script" not in {tag for tag, names in shown.elements if not names}
     assert "Shadows" not in page(snapshot()).headings
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"limits_health": LimitsHealth(read_at=NOW - 25)}, "09:03:00 UTC; quotas were read 25 s before."),
+        ({"limits_health": LimitsHealth(read_at=NOW + 0.1)}, "09:03:00 UTC; quotas were read 0 s before."),
+        ({"limits": None, "limits_health": LimitsHealth()}, "09:03:00 UTC."),
+    ],
+)
+def test_the_age_of_the_quotas_is_shown(changes: dict[str, Any], text: str) -> None:
+    """A change of a quota is applied by brokers at once, and seen here when quotas are read again."""
+    assert text in page(snapshot(usage(usage=1.0), **changes)).text
 
 
 def test_what_is_not_shown_one_by_one() -> None:

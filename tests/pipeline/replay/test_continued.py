@@ -131,9 +131,9 @@ def test_a_silent_broker_waits_no_longer() -> None:
     made = history([first, replace(first, broker="2", after_ms=60_000), first])
     for rows, now_ms, decided in (
         (made.slice(0, 2), 0, 0),
-        (made.slice(0, 0), 9_000, 0),
+        (made.slice(0, 0), 9_999, 0),
         (made.slice(2), 11_000, 1),
-        (made.slice(0, 0), 30_000, 2),
+        (made.slice(0, 0), 21_000, 2),
     ):
         part = proceed(carried, rows, rules, SETTINGS, now_ms=EPOCH_MS + now_ms, hold_ms=10_000)
         assert (part.decided, part.late) == (decided, 0)
@@ -165,6 +165,15 @@ def test_a_clock_that_is_ahead_makes_no_other_broker_late() -> None:
     parts.append(proceed(carried, rows.slice(0, 0), rules, SETTINGS, now_ms=now_ms + 10_000, hold_ms=10_000))
     assert sum(part.late for part in parts) == 0
     assert sum(part.decided for part in parts) == 7
+
+
+@pytest.mark.parametrize(("behind_ms", "decided"), [(10_000, 0), (10_001, 1)])
+def test_a_broker_holds_others_up_while_it_is_near(behind_ms: int, decided: int) -> None:
+    """One that is behind by the hold at most keeps the others at its time; beyond that they go on."""
+    rules = CandidateRules([candidate({})])
+    made = history([Request(), Request(broker="2", after_ms=5_000), Request(after_ms=behind_ms)])
+    part = proceed(Carried(), made, rules, SETTINGS, now_ms=EPOCH_MS, hold_ms=10_000)
+    assert part.decided == decided
 
 
 @pytest.mark.parametrize(

@@ -292,26 +292,36 @@ def test_very_many_queries() -> None:
     assert job.snapshot().problems == (("queries", 501),)
 
 
-def test_lost_executors() -> None:
-    """They count, but for those that were not needed, and those that the end of the application took along."""
+@pytest.mark.parametrize("ahead", [0, 3_600, -3_600])
+def test_lost_executors(ahead: int) -> None:
+    """They count, but for those that were not needed, and those that the end of the application took along; however far the driver's clock is ahead of ours."""
     clock = Clock()
-    job = Job("app", clock)
+    job, driver = Job("app", clock), NOW + ahead
 
     def removed(executor: str, seconds: float, reason: str = "exit 137") -> None:
         event = {"Event": "SparkListenerExecutorRemoved", "Executor ID": executor, "Removed Reason": reason}
         job.handle({**event, "Timestamp": int(seconds * 1_000)})
 
-    removed("1", NOW)
-    removed("2", NOW, "Executor killed by driver.")
+    removed("1", driver)
+    removed("2", driver, "Executor killed by driver.")
     assert job.snapshot().executors_lost == 0
     clock.now += 6
     assert job.snapshot().executors_lost == 1
-    removed("3", NOW + 10)
-    removed("4", NOW + 19)
-    job.handle({"Event": "SparkListenerApplicationEnd", "Timestamp": int(NOW + 20) * 1_000})
-    removed("5", NOW + 21)
+    removed("3", driver + 10)
+    removed("4", driver + 19)
+    job.handle({"Event": "SparkListenerApplicationEnd", "Timestamp": int(driver + 20) * 1_000})
+    removed("5", driver + 21)
     clock.now += 1_000
     assert job.snapshot().executors_lost == 2
+
+
+def test_an_executor_lost_just_before_the_last_event() -> None:
+    """It counts where the end of the application is not reported, as of a driver that was killed."""
+    job = Job("app", Clock())
+    job.handle({"Event": "SparkListenerExecutorRemoved", "Executor ID": "1", "Removed Reason": "", "Timestamp": 1})
+    assert job.snapshot().executors_lost == 0
+    job.no_event_follows()
+    assert job.snapshot().executors_lost == 1
 
 
 def test_threads() -> None:

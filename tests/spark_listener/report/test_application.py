@@ -52,12 +52,16 @@ def test_application_that_has_not_ended(tmp_path: Path) -> None:
     """What cannot be known of it is said, and so is what could not be read."""
     path = log(tmp_path / "app-1.inprogress")
     lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:-1], "{"]) + "\n")
+    removed = (
+        '{"Event": "SparkListenerExecutorRemoved", "Executor ID": "1", "Removed Reason": "exit 137", "Timestamp": 1}'
+    )
+    path.write_text("\n".join([*lines[:-1], removed, "{"]) + "\n")
     application = read_application(path)
     reported = " ".join(notes(application))
     assert not application.finished
     assert "has not ended" in reported
     assert "1 line of the log could not be read" in reported
+    assert application.snapshot.executors_lost == 1
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
