@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -14,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from ..errors import SourceUnusable, brief
 from ..event_log import EventLog, EventLogError, NoEventLog
 from ..job import EventSink
-from .source import posted
+from .source import lateness
 
 _QUERY = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
@@ -105,11 +104,12 @@ class EventLogSource:
 
     def collect(self) -> float:
         """As `EventSource.collect`. Raises `EventLogError` and `OSError`."""
+        self._sink.latest = 0.0
         if self._log is None:
             self._open()
         if self._log is not None:
             self._log.feed(self._sink)
-        return self._sink.lateness()
+        return self._sink.latest
 
     def close(self) -> None:
         """As `EventSource.close`. Raises `EventLogError` and `OSError`."""
@@ -128,17 +128,13 @@ class EventLogSource:
 
 
 class _TimedSink:
-    """
-    Notes how late events are, and leaves out those of queries where another source has them.
-
-    The driver that writes the log may have another clock: the least time that an event of this log took to arrive is not counted.
-    """
+    """Notes how late events are, and leaves out those of queries where another source has them."""
 
     def __init__(self, job: EventSink, clock: Callable[[], float], *, queries: bool) -> None:
         self._job = job
         self._clock = clock
         self._queries = queries
-        self._least, self._longest = inf, -inf
+        self.latest = 0.0
         self.passed = job.passed
         self.lost = job.lost
 
@@ -146,16 +142,8 @@ class _TimedSink:
         """As `EventSink.handle`."""
         if not self._queries and str(event.get("Event")).startswith(_QUERY):
             return
-        at = posted(event)
-        if at is not None:
-            late = self._clock() - at
-            self._least, self._longest = min(self._least, late), max(self._longest, late)
+        self.latest = max(self.latest, lateness(event, self._clock()))
         self._job.handle(event)
-
-    def lateness(self) -> float:
-        """How late the latest event since the last call was, in seconds; 0 without one."""
-        longest, self._longest = self._longest, -inf
-        return max(0.0, longest - self._least)
 
 
 def _local(text: str) -> Path | None:

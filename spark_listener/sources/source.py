@@ -65,17 +65,17 @@ def event_of(text: str) -> dict[str, Any] | None:
 
 
 def lateness(event: Mapping[str, Any], now: float) -> float:
-    """How long ago the event was posted, in seconds, by the driver's own clock; 0 where that is not known. `now` is seconds since 1970."""
-    at = posted(event)
-    return 0.0 if at is None else max(0.0, now - at)
+    """
+    How long ago the event was posted, in seconds; 0 where it has no such time, as one about a task that ended long before (Resubmitted).
 
-
-def posted(event: Mapping[str, Any]) -> float | None:
-    """When the event was posted, in seconds since 1970; None where it has no such time, as one about a task that ended long before (Resubmitted)."""
+    `now` is seconds since 1970. The driver stamps its events itself, but a log may come from a machine with a clock that is ahead: never below 0.
+    """
     reason = event.get("Task End Reason")
     if isinstance(reason, Mapping) and reason.get("Reason") == "Resubmitted":
-        return None
+        return 0.0
     value: Any = event
     for key in _TIMES.get(str(event.get("Event")), ("",)):
         value = value.get(key) if isinstance(value, Mapping) else None
-    return value / 1000 if isinstance(value, int) and value > 0 else None
+    if not isinstance(value, int) or value <= 0:
+        return 0.0
+    return max(0.0, now - value / 1000)
