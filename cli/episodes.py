@@ -99,7 +99,7 @@ async def _of_exporter(
     from quotascope.exporter.api.client import read_episodes
     from quotascope.exporter.page.query import EpisodeQuery
 
-    # With one name all are asked for: those of others show what may be of this client, too.
+    # With one name, the episodes of all are read: those of all users or client-ids together may include this client.
     named = (user is None) != (client_id is None)
     query = EpisodeQuery(since=max(0.0, begin or 0.0))
     answer = await read_episodes(target, query if named else query.with_values(user=user, client_id=client_id))

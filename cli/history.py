@@ -49,7 +49,7 @@ def status(folder: Folder, *, json: Json = False) -> None:
     check_extra()
     from quotascope.pipeline.history import store
 
-    states = [state_of(name, table) for name, table in store.tables_of(folder).items()]
+    states = [_state_of(name, table) for name, table in store.tables_of(folder).items()]
     if json:
         outputs.put_json(states)
         return
@@ -94,7 +94,7 @@ def drop(
     today = datetime.now(UTC).date()
     first = before.date() if before else today - timedelta(days=(keep_days or 1) - 1)
     if first > today:
-        raise typer.BadParameter("a day to come: no log would be read until then", param_hint="--before")
+        raise typer.BadParameter("must not be in the future: logs would not be read until then", param_hint="--before")
     names = table or store.DETAIL
     unknown = [name for name in names if name not in store.NAMES]
     if unknown:
@@ -129,7 +129,7 @@ def clean(
     typer.echo(f"{gone:,} files deleted")
 
 
-def state_of(name: str, table: Table) -> dict[str, Any]:
+def _state_of(name: str, table: Table) -> dict[str, Any]:
     """What a table holds as a document, from its log alone; the UTC days of its oldest and newest rows are None for a table without days or rows."""
     from quotascope.pipeline.table.storage import EPOCH
 

@@ -33,7 +33,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 Why: TypeAlias = Exception | str
-"""What a library or the operating system says, which a message has as `plain` leaves it; or our own words."""
+"""An error of a library or of the operating system, which the message has as `plain` leaves it; or text of our own."""
 _CLEANED: Final = (
     (r"\x1b\[[0-9;]*m", ""),
     ("\u21b3", ":"),
@@ -51,7 +51,9 @@ of an object store may end in a signature.
 
 
 def plain(why: Why) -> str:
-    """The message on one line, without what signs an address."""
+    """The message of an error on one line, without what signs an address; text of our own as it is."""
+    if isinstance(why, str):
+        return why
     text = str(why)
     for found, meaning in _CLEANED:
         text = re.sub(found, meaning, text)

@@ -33,7 +33,7 @@ SHADOW_REFUSED_MUTATIONS = counter(
 
 SHADOW_LATE_REQUESTS = counter(
     "quotascope_shadow_late_requests_total",
-    "Requests whose line came later than --hold after newer ones of their broker: they are charged when they come.",
+    "Requests logged earlier than --hold before newer ones of their broker, or more than a day ahead: charged when they come.",
     (),
     "requests",
     "computed",

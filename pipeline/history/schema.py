@@ -39,7 +39,6 @@ HISTORY: Final = pa.schema([
 ])  # fmt: skip
 """One row per request that a quota sees."""
 
-
 ROLLUP: Final = pa.schema([
     *CLIENT_COLUMNS,
     column("quota_type", pa.string(), "produce, fetch, request or controller_mutation."),

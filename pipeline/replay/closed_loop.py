@@ -263,8 +263,9 @@ def _continue(loop: ClosedLoop, row: int, now_ms: int, verdict: RequestVerdict) 
     heap, left = loop.pending.heap, loop.pending.left
     refused, throttled = verdict.refusal_ms >= 0, verdict.throttled_by != NO_KIND
     fetches = loop.requests.kinds[row] == FETCH
-    # Above 24.8 days a throttle time wraps around, maybe to none: a retry per millisecond would be refused for all of it.
-    mute_ms = max(verdict.throttle_ms, min(verdict.refusal_ms, loop.connections.ends[loop.requests.connections[row]]))
+    # Above 24.8 days a throttle time overflows, maybe to 0 or less: the client would retry each millisecond, and be refused each time.
+    left_ms = loop.connections.ends[loop.requests.connections[row]] - now_ms
+    mute_ms = max(verdict.throttle_ms, min(verdict.refusal_ms, left_ms))
     if throttled or refused:
         mute_ms += loop.connections.reactions[loop.requests.connections[row]]
     if refused or (fetches and throttled):
@@ -349,7 +350,7 @@ def replay_closed(plan: ReplayPlan, late: Ints | None = None) -> Booked:
 
 
 def _parts(loop: ClosedLoop) -> int:
-    """About how many parts Fetches come in: a small limit lets through one in a window, as long as their connections send."""
+    """About how many parts the Fetches come in: under a small limit one per window, while their connection sends."""
     requests, limits = loop.requests, loop.limits
     rows = np.flatnonzero(requests.kinds == FETCH)
     left_ms = loop.connections.ends[requests.connections[rows]] - requests.times[rows]

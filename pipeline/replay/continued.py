@@ -141,7 +141,7 @@ class Part:
     waiting: int = 0
     """Requests that are decided later, when earlier ones cannot come any more."""
     late: int = 0
-    """Requests that came after that, or were logged as of a day to come: they were decided at the time that their broker had reached, or then."""
+    """Requests that came after that, or were logged more than a day ahead: decided at the time that their broker had reached, or as of when they came."""
     until_ms: int = 0
     """When the last one was decided, epoch ms; 0 for none."""
 
@@ -200,7 +200,7 @@ def proceed(
 
 
 def _in_time(carried: Carried, rows: pa.Table, now_ms: int) -> tuple[pa.Table, int]:
-    """The rows, none before what its broker has reached, nor of a day to come; and how many were."""
+    """The rows, none before what its broker has reached, nor more than a day ahead; and how many were."""
     held = carried.rows["brokers"]
     held.columns.setdefault("times", np.zeros((0, 3), np.int64))
     if not len(rows):
@@ -212,9 +212,12 @@ def _in_time(carried: Carried, rows: pa.Table, now_ms: int) -> tuple[pa.Table, i
     times = rows["timestamp"].to_numpy()
     # One line of a clock that was wrong for a moment would else end its broker's time: all that follow would come late.
     ahead = times > now_ms + _MOST_AHEAD_MS
+    own_ms = np.where(newest > 0, newest + now_ms - came, now_ms)[
+        places
+    ]  # not now: the log may be read later than it was written
     late = int((ahead | (times < until[places])).sum())
     if late:
-        least, most = array(until[places]), array(np.where(ahead, now_ms, LONG_MAX))
+        least, most = array(until[places]), array(np.where(ahead, own_ms, LONG_MAX))
         for name in ("timestamp", "completed", "mutation_timestamp"):
             sooner = pc.min_element_wise(rows[name], most, skip_nulls=False)
             moved = pc.max_element_wise(sooner, least, skip_nulls=False)
@@ -238,11 +241,12 @@ def _cuts(carried: Carried, whole: Frame, now_ms: int, hold_ms: int) -> Ints:
     last = newest.max(initial=0)
     silent, near = now_ms - came >= hold_ms, newest >= last - hold_ms
     common = newest[near & ~silent].min(initial=last)
+    # What a silent broker sends next is logged by its own clock: another one that is ahead does not make it late.
+    own_ms = np.maximum(newest + 1, now_ms - hold_ms)
     if hold_ms == 0 or silent.all():
         common, hold_ms = last + 1, 0
     wanted = np.where(near | silent, common, newest) - hold_ms
-    # What a silent broker sends next is logged by its own clock: another one that is ahead does not make it late.
-    wanted[silent] = np.minimum(wanted, np.maximum(newest + 1, now_ms - hold_ms))[silent]
+    wanted[silent] = np.minimum(wanted, own_ms)[silent]
     cuts: Ints = np.maximum(until, wanted)[at]
     if hold_ms:
         cuts = _between_mutations(whole, cuts, until[at], hold_ms)

@@ -97,7 +97,7 @@ class OneSide:
 
     most: int = MOST
     _rows: dict[_Key, dict[bytes, Row]] = field(default_factory=lambda: defaultdict(dict))
-    """By `_key`: programs that begin again and again ask for the same with the same number."""
+    """By `_key`, which includes the period: a program that is started again and again sends the same request with the same number."""
     _keys: dict[bytes, _Key] = field(default_factory=dict)
     """By identity, in the order in which they came."""
 
@@ -126,7 +126,10 @@ class OneSide:
             paired = other.get(_PAIR) == row["identity"]
             return not paired, abs(other["completed"] - row["completed"])
 
-        rows = chain.from_iterable(self._rows.get(_key(row, apart), {}).values() for apart in (0, -1, 1))
+        period, *asked = _key(row)
+        rows = chain.from_iterable(
+            self._rows.get((near, *asked), {}).values() for near in range(period - 1, period + 2)
+        )
         free = [other for other in rows if other.get(_PAIR) in (None, row["identity"])]
         found = min(free, key=distance, default=None)
         if found is None or abs(found["completed"] - row["completed"]) > NEAR_MS:
@@ -135,17 +138,11 @@ class OneSide:
         return found
 
 
-def _key(row: Row, apart: int = 0) -> _Key:
-    """What the lines of a request have in common; their times are of one period of `NEAR_MS`, or of two next to each other."""
+def _key(row: Row) -> _Key:
+    """The number of the row's period of `NEAR_MS`, which for the other line may be one before or after it, and what both have in common."""
     topics = sorted(topic["name"] or topic["id"] or "" for topic in row["topics"])
-    return (
-        row["api_key"],
-        row["correlation_id"],
-        row["client_id"],
-        row["user"],
-        row["completed"] // NEAR_MS + apart,
-        *topics,
-    )
+    asked = row["api_key"], row["correlation_id"], row["client_id"], row["user"]
+    return row["completed"] // NEAR_MS, *asked, *topics
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from deltalake import CommitProperties, DeltaTable, Field
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
-from ..errors import ChangedRows, LostCommit, NoTable, NotWritten, TableError, UnreadableTable
+from ..errors import ChangedRows, LostCommit, NoTable, NotWritten, TableError, UnreadableTable, plain
 from .storage import ABSENT, File, Storage, TableLayout, is_elsewhere, is_unreachable, unreachable
 
 _LAYOUT: Final = "quotascope.layout"
@@ -152,7 +152,7 @@ def brought_by(storage: Storage, layout: TableLayout, version: int) -> Iterator[
         with storage.filesystem.open_input_stream(path) as stream:
             actions = [json.loads(line) for line in stream.read().splitlines()]
     except FileNotFoundError as error:
-        why = f"commit {version} is needed, and no longer there ({error})"
+        why = f"commit {version} is needed, and no longer there ({plain(error)})"
         raise UnreadableTable(storage.uri, why) from error
     except OSError as error:
         raise unreachable(storage, f"commit {version}", error) from error
@@ -229,10 +229,10 @@ def _partition(file: File) -> dict[str, str | None]:
 
 def _not_committed(storage: Storage, error: Exception) -> TableError:
     """What the library means by an error, of which it has one for commits."""
-    if _UNSUPPORTED in str(error):
+    if _UNSUPPORTED in plain(error):
         return NotWritten(
             storage.uri,
-            f"another program switched on what this one cannot write ({error}): in Spark, ALTER TABLE delta.`{storage.uri}` DROP FEATURE each of them",
+            f"another program switched on what this one cannot write ({plain(error)}): in Spark, ALTER TABLE delta.`{storage.uri}` DROP FEATURE each of them",
         )
     lost = isinstance(error, CommitFailedError)
     return (LostCommit if lost else NotWritten)(storage.uri, error)

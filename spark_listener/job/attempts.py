@@ -141,7 +141,7 @@ class LostExecutors:
         self._undecided.clear()
 
     def lost(self, now: float) -> int:
-        """How many were lost until now; infinity if no event follows."""
+        """How many were lost until `now` (seconds since 1970; infinite if no event follows)."""
         decided = [each for each, (_, known) in self._undecided.items() if known <= now - _STOPPING_SECONDS]
         for executor in decided:
             del self._undecided[executor]

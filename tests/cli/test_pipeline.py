@@ -16,6 +16,7 @@ import pytest
 from tests.cli.conftest import Run
 
 from quotascope.cli import options
+from quotascope.cli.ingest import seen_in
 from quotascope.pipeline.errors import MissingExtra
 from quotascope.pipeline.ingest import IngestOptions
 from quotascope.pipeline.runs.ingest import ingest_logs
@@ -92,6 +93,12 @@ def test_broken_log_is_read_as_far_as_it_goes(tmp_path: Path, run: Run) -> None:
     assert "requests added" in out
     assert "cut.log.gz" in err
     assert "Traceback" not in err
+
+
+def test_a_pipe_is_not_read_again(tmp_path: Path) -> None:
+    """To say what it holds: nothing may write to it any more."""
+    os.mkfifo(tmp_path / "pipe")
+    assert seen_in([str(tmp_path / "pipe"), "-"]) == ""
 
 
 @pytest.mark.slow

@@ -23,8 +23,9 @@ from tests.pipeline.replay.ways import WAYS, kernels
 from tests.strategies import examples
 
 from quotascope.metrics import QuotaEntity
-from quotascope.pipeline.replay import Mode, ReplaySettings, replay
+from quotascope.pipeline.replay import Mode, ReplaySettings, closed_loop, replay
 from quotascope.pipeline.replay.closed_loop import NEVER
+from quotascope.pipeline.replay.compiled import run
 from quotascope.pipeline.replay.results import lateness
 
 ALICE = QuotaEntity("alice")
@@ -131,6 +132,20 @@ def test_replay_ends() -> None:
     row = closed([fetch, fetch], {ALICE: {"consumer_byte_rate": 1_000.0}}, settings=short)["fetch"]
     assert row["unsent_requests"] == 2
     assert 9_900_000 < row["unsent_bytes"] < 10_000_000
+
+
+def test_a_fetch_in_many_parts_is_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One request may be so many steps that they are worth being compiled."""
+    works: list[int] = []
+
+    def counted(*arguments: Any, work: int) -> Any:
+        works.append(work)
+        return run(*arguments, work=work)
+
+    monkeypatch.setattr(closed_loop, "run", counted)
+    short = ReplaySettings(drain_ms=3_600_000)
+    closed([Request(api_key=FETCH, cost=1_000_000)], {ALICE: {"consumer_byte_rate": 100.0}}, settings=short)
+    assert max(works) > 1_000
 
 
 def test_a_refusal_for_ever_is_no_reason_to_ask_again() -> None:

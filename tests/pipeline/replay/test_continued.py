@@ -167,6 +167,24 @@ def test_a_clock_that_is_ahead_makes_no_other_broker_late() -> None:
     assert sum(part.decided for part in parts) == 7
 
 
+def test_a_wrong_line_of_a_log_that_is_read_late() -> None:
+    """It gets the time that its broker has by the log, not the time of now, after which all that follow would come late."""
+    rules, carried, parts = CandidateRules([candidate({})]), Carried(), list[Part]()
+    for minute, after_ms in enumerate((0, 60_000, 876_000 * HOUR_MS, 180_000, 240_000)):
+        rows, now_ms = history([Request(after_ms=after_ms)]), EPOCH_MS + HOUR_MS + 1_000 * minute
+        parts.append(proceed(carried, rows, rules, SETTINGS, now_ms=now_ms, hold_ms=10_000))
+    assert [part.late for part in parts] == [0, 0, 1, 0, 0]
+
+
+def test_a_hold_lasts_where_no_broker_logs_anything() -> None:
+    """What comes after a pause of all brokers may be as old as `hold_ms`, also if one of them is ahead."""
+    rules, carried, parts = CandidateRules([candidate({})]), Carried(), list[Part]()
+    both = history([Request(), Request(broker="2", after_ms=HOUR_MS)])
+    for rows, now_ms in ((both, 0), (both.slice(0, 0), 20_000), (history([Request(after_ms=15_000)]), 21_000)):
+        parts.append(proceed(carried, rows, rules, SETTINGS, now_ms=EPOCH_MS + now_ms, hold_ms=10_000))
+    assert [part.late for part in parts] == [0, 0, 0]
+
+
 @pytest.mark.parametrize(("behind_ms", "decided"), [(10_000, 0), (10_001, 1)])
 def test_a_broker_holds_others_up_while_it_is_near(behind_ms: int, decided: int) -> None:
     """One that is behind by the hold at most keeps the others at its time; beyond that they go on."""

@@ -29,6 +29,14 @@ def test_a_bucket_is_read_in_shares(table: Table, monkeypatch: pytest.MonkeyPatc
         assert len([each for each in shares if each]) > 1
 
 
+def test_long_names_are_held_once(table: Table) -> None:
+    """A row has about 100 bytes in memory, however long its names are."""
+    long = "x" * 32_767
+    append(table, "long", rows(*((long, long, DAY_MS, number) for number in range(2_000))))
+    [held] = whole_users(table, table.files(), SCHEMA.names, across_users=False)
+    assert held.nbytes < 1 << 20
+
+
 @pytest.mark.parametrize("across_users", [False, True])
 def test_a_bucket_of_files_without_rows_has_no_users(table: Table, *, across_users: bool) -> None:
     """Other programs may commit such files."""

@@ -16,7 +16,6 @@ from tests.strategies import HOSTILE
 
 from quotascope.pipeline.columns import gathered
 from quotascope.pipeline.errors import NoTable, NotWritten, OtherSchema, UnreadableTable
-from quotascope.pipeline.runs.engine import whole_users
 from quotascope.pipeline.table import Table, TableLayout
 from quotascope.pipeline.table import log as log_module
 
@@ -112,9 +111,6 @@ def test_many_small_files_become_one_row_group(table: Table) -> None:
         groups = pq.ParquetFile(Path(table.storage.uri) / file.path).metadata.num_row_groups
         assert groups == (5 if file.day == 1 else 1)
         assert all(each.nbytes < 40 << 20 for each in table.batches([file]))
-    [file] = [file for file in table.files() if file.day == 1]
-    [held] = whole_users(table, [file], SCHEMA.names, across_users=False)
-    assert held.nbytes < 1 << 20
 
 
 def test_hostile_names_are_values_only(table: Table) -> None:
