@@ -170,9 +170,8 @@ def _incomplete(source: SourceHealth, remark: str) -> Finding:
 
 def _limits(snapshot: Snapshot) -> Iterator[Finding]:
     health, limits = snapshot.limits_health, snapshot.limits
-    age = ""
-    if limits is not None and health.read_at is not None:
-        seconds = max(0.0, snapshot.taken_at - health.read_at)
+    age, seconds = "", health.age_seconds(snapshot.taken_at)
+    if limits is not None and seconds is not None:
         age = f" (the limits shown are {seconds:.0f} s old)"
     if not health.configured:
         yield Catalog.NO_ADMIN_API.found()

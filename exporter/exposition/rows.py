@@ -196,8 +196,7 @@ def _of_exporter(shown: Snapshot, now: float) -> _Rows:
     """The exporter itself, and its push over OTLP."""
     yield catalog.BUILD_INFO, (own_version(),), 1
     yield catalog.SNAPSHOT_AGE_SECONDS, (), max(0.0, now - shown.taken_at)
-    if shown.limits_health.read_at is not None:
-        limits_age = max(0.0, now - shown.limits_health.read_at)
+    if (limits_age := shown.limits_health.age_seconds(now)) is not None:
         yield catalog.LIMITS_AGE_SECONDS, (), limits_age
     if (reload := shown.reload) is not None:
         yield catalog.CONFIG_LAST_RELOAD_SUCCESSFUL, (), reload.error is None

@@ -96,6 +96,10 @@ class LimitsHealth:
     changes_total: Mapping[str, int] = field(default_factory=dict)
     """Limits set, changed or removed, by quota key."""
 
+    def age_seconds(self, now: float) -> float | None:
+        """Time from the last success to `now` (Unix time in seconds); None without one."""
+        return None if self.read_at is None else max(0.0, now - self.read_at)
+
 
 class LimitsSource(Protocol):
     """Where the configured limits come from: the Admin API, or an engine in this process."""

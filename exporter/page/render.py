@@ -74,10 +74,9 @@ def render(template: str, frame: PageFrame | None, **values: object) -> str:
 
 def as_of(snapshot: Snapshot) -> dict[str, object]:
     """For a template: when a snapshot was taken, and how old its configured quotas were; empty where they are unknown."""
-    read_at, age = snapshot.limits_health.read_at, ""
-    if snapshot.limits is not None and read_at is not None:
-        age = words.seconds(round(max(0.0, snapshot.taken_at - read_at)))
-    return {"taken": datetime.fromtimestamp(snapshot.taken_at, UTC), "quotas_age": age}
+    age = None if snapshot.limits is None else snapshot.limits_health.age_seconds(snapshot.taken_at)
+    shown = "" if age is None else words.seconds(round(age))
+    return {"taken": datetime.fromtimestamp(snapshot.taken_at, UTC), "quotas_age": shown}
 
 
 def name(text: str) -> str:

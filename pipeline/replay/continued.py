@@ -212,11 +212,10 @@ def _in_time(carried: Carried, rows: pa.Table, now_ms: int) -> tuple[pa.Table, i
     times = rows["timestamp"].to_numpy()
     # One line of a clock that was wrong for a moment would else end its broker's time: all that follow would come late.
     ahead = times > now_ms + _MOST_AHEAD_MS
-    own_ms = np.where(newest > 0, newest + now_ms - came, now_ms)[
-        places
-    ]  # not now: the log may be read later than it was written
     late = int((ahead | (times < until[places])).sum())
     if late:
+        # not now: the log may be read later than it was written
+        own_ms = np.where(newest > 0, newest + now_ms - came, now_ms)[places]
         least, most = array(until[places]), array(np.where(ahead, own_ms, LONG_MAX))
         for name in ("timestamp", "completed", "mutation_timestamp"):
             sooner = pc.min_element_wise(rows[name], most, skip_nulls=False)

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quotascope.metrics.numbers import INT_MAX
 from quotascope.metrics.protocol import ApiKey, ErrorCode
 
 LEDGER_COLUMNS: Final = (
@@ -42,8 +43,6 @@ _COLUMN_OF: Final = {
     ApiKey.CREATE_PARTITIONS: "partitions_added",
 }
 _COUNTED: Final = (ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-_MOST_PARTITIONS: Final = (1 << 31) - 1
-"""Of a request, as an int32 holds: each of its topics may ask for as many."""
 _AT_THE_QUOTA: Final = (None, *_COUNTED, ErrorCode.REQUEST_TIMED_OUT)
 """Errors of requests that may have come to the quota: None without a response; after a timeout the controller may have done it nevertheless."""
 
@@ -211,10 +210,11 @@ class MutationLedger:
         known = bool(row["topics"]) and all(error in _COUNTED and count is not None for error, count in asked)
         values = {"mutations_known": known, "mutation_timestamp": row["mutation_timestamp"]}
         if known:
+            # each of its topics may ask for as many as an int32 holds
             counts = [(count or 0, error) for error, count in asked]
             charged = sum(count for count, error in counts if error == ErrorCode.NONE)
-            values[_COLUMN_OF[row["api_key"]]] = min(_MOST_PARTITIONS, sum(count for count, _ in counts))
-            values["mutations_charged"] = min(_MOST_PARTITIONS, charged)
+            values[_COLUMN_OF[row["api_key"]]] = min(INT_MAX, sum(count for count, _ in counts))
+            values["mutations_charged"] = min(INT_MAX, charged)
         return values
 
 

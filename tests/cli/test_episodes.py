@@ -10,7 +10,6 @@ from http.server import ThreadingHTTPServer
 from math import inf
 from pathlib import Path
 from shutil import rmtree
-from time import process_time
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -187,14 +186,12 @@ def test_a_broker_without_a_line_of_the_day_is_not_covered(tmp_path: Path, run: 
     assert [(each["broker"], each["begin"], each["end"]) for each in found["not_covered"]] == [("2", START, START + 60)]
 
 
-def test_a_gap_of_a_century_costs_no_time(tmp_path: Path) -> None:
-    """Broken clocks make one: what is not covered takes as long as there are requests, not quarters of an hour."""
-    century = 36_525 * 86_400
-    written(tmp_path, *((century * (at % 2), {"broker": f"{at // 2}"}) for at in range(100)))
-    began = process_time()
+def test_a_gap_of_centuries_costs_no_time(tmp_path: Path) -> None:
+    """Broken clocks make one: what is not covered takes as long as there are requests. By the quarters of an hour it would take longer than a test may."""
+    centuries = 79 * 36_525 * 86_400
+    written(tmp_path, *((centuries * (at % 2), {"broker": f"{at // 2}"}) for at in range(100)))
     found = find_episodes(str(tmp_path), (None, None))
     assert len(found["not_covered"]) == 50
-    assert process_time() - began < 3.0
 
 
 def test_what_an_interrupted_run_left_is_not_covered(folder: Path, run: Run) -> None:

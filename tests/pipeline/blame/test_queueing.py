@@ -1,9 +1,9 @@
 """The queue of handler threads against a simulation, event by event, what it says about logs, and what candidates save others."""
 
 import heapq
-import time
 from collections import deque
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.pipeline.blame.logs import AGGRESSOR, BEGIN_MS, CONSTANT, full_load, logged, written
 from tests.pipeline.replay.ways import WAYS, kernels
 from tests.pipeline.table.rows import append
+from tests.steps import steps
 
 from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.blame.benefit import Benefit, benefit_of, percentile_us
@@ -107,12 +108,12 @@ def test_what_threads_do_between_requests_is_measured_from_the_log(threads: int)
 
 
 def test_threads_that_are_idle_cost_no_time() -> None:
-    """Ten thousand threads are no more work than one, also where no kernel is compiled."""
-    arrivals, holds = np.arange(20_000) * 100, np.full(20_000, 250)
-    began = time.process_time()
+    """Ten thousand threads are no more work than ten, also where no kernel is compiled."""
+    arrivals, holds = np.arange(1_000) * 100, np.full(1_000, 250)
     with kernels("plain"):
         assert not waits_of(arrivals, holds, 10_000).any()
-    assert time.process_time() - began < 2.0
+        few, many = (steps(partial(waits_of, arrivals, holds, threads)) for threads in (10, 10_000))
+    assert many == few
 
 
 def test_what_no_queue_explains_stays() -> None:
