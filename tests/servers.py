@@ -16,7 +16,6 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing."""
 
     def body(self) -> bytes:
-        """The body of the request."""
         return self.rfile.read(int(self.headers["Content-Length"]))
 
     def answer(self, status: int, body: bytes = b"", **headers: str) -> None:

@@ -17,8 +17,6 @@ from quotascope.metrics.protocol import ApiKey
 
 
 class ClientThrottleRunner(Runner):
-    """Answers the requests of one connection and asks whether and when it may send another one."""
-
     def _begin(self, api: ApiKey, version: int) -> None:
         self._api, self._version, self._connection = api, version, ClientConnection()
 
@@ -33,8 +31,6 @@ class ClientThrottleRunner(Runner):
 
 
 class ClientThrottleMetricsRunner(Runner):
-    """Answers the requests of a client and reads its metrics."""
-
     def _begin(self, metric_prefix: str) -> None:
         """
         The first kind of client whose metrics begin so.
@@ -123,8 +119,6 @@ def _name(result: ClientError | None) -> str:
 
 
 class SanitizeRunner(Runner):
-    """Sanitizes users and names MBeans."""
-
     def _op_sanitize(self, value: str) -> str:
         return sanitize(value)
 
@@ -139,7 +133,5 @@ class SanitizeRunner(Runner):
 
 
 class TelemetryNameRunner(Runner):
-    """Makes names of pushed metrics."""
-
     def _op_telemetry_name(self, prefix: str, group: str, name: str) -> str:
         return telemetry_name(MetricName(name, group), prefix)

@@ -157,11 +157,9 @@ class Runner:
         self._origin_ms = self._now_ms = origin_ms
 
     def begin(self, config: dict[str, object]) -> None:
-        """Take what the kind needs of the config. Raises `Malformed`."""
         called(getattr(self, "_begin", _nothing), config)
 
     def run(self, step: dict[str, object]) -> None:
-        """Run one step. Raises `Failure`."""
         if "op" not in step:
             raise Malformed("the key 'op' is missing")
         operation = read(str, step["op"])

@@ -59,18 +59,14 @@ RATES = {
 
 
 class Callbacks(ThrottleCallback):
-    """Counts what is reported to channels."""
-
     def __init__(self) -> None:
         self.started = 0
         self.ended = 0
 
     def start_throttling(self) -> None:
-        """One more throttle."""
         self.started += 1
 
     def end_throttling(self) -> None:
-        """One throttle less."""
         self.ended += 1
 
 
@@ -86,8 +82,6 @@ User = Annotated[Principal, _principal]
 
 
 class QuotaManagerRunner(Runner):
-    """Sets quotas, records what clients use, throttles them and ends their throttles."""
-
     def _begin(self, type: str, samples: int = 11, window_s: int = 1) -> None:  # noqa: A002 - a key of a config
         if type not in [quota_type.value for quota_type in QuotaType]:
             raise Malformed(f"unknown quota type {type!r:.60}")
@@ -103,12 +97,10 @@ class QuotaManagerRunner(Runner):
                 self._manager = ClientQuotaManager(self._registry, quota_type, self._origin_ms, windows)
 
     def _op_update_quota(self, user: str | None, client_id: str | None, bound: float | None) -> None:
-        """Set the quota of an entity, or remove it."""
         name = user if user in (None, "<default>") else _principal(user).name
         self._manager.update_quota(QuotaEntity(_named(name), _named(client_id)), bound)
 
     def _op_record(self, user: User, client_id: str, value: float) -> Answers:
-        """Record, if any quota exists."""
         throttle_ms = self._manager.maybe_record_and_get_throttle_time(user, client_id, value, self._now_ms)
         return Answers(expect_throttle_ms=throttle_ms, expect_throttled=throttle_ms > 0)
 
@@ -137,20 +129,16 @@ class QuotaManagerRunner(Runner):
         return Answers(expect_queue_size=size, expect_callbacks=self._callbacks.ended)
 
     def _op_quota(self, user: User, client_id: str) -> float:
-        """The bound of a request."""
         return self._manager.quota(user, client_id).bound
 
     def _op_max_value_in_window(self, user: User, client_id: str) -> float:
-        """The most that one fetch may return."""
         return self._manager.max_value_in_quota_window(user, client_id, self._now_ms)
 
     def _op_tags(self, user: User, client_id: str) -> Mapping[str, str]:
-        """Under which tags a request is measured."""
         user_tag, client_tag = self._manager.rules().metric_tags(user.name, client_id)
         return {"user": user.sanitized if user_tag else "", "client-id": client_tag}
 
     def _op_rate(self, user: User, client_id: str) -> float:
-        """How much a client uses."""
         quota_type = self._manager.quota_type
         name = self._registry.metric_name(RATES[quota_type], quota_type.group, self._op_tags(user, client_id))
         metric = self._registry.metric(name)
@@ -190,7 +178,6 @@ class ControllerQuotaRunner(Runner):
         self._quota = quotas[mode]
 
     def _op_record(self, value: float) -> Answers:
-        """Charge."""
         try:
             self._quota.record(value, self._now_ms)
         except ThrottlingQuotaExceeded:
@@ -201,7 +188,6 @@ class ControllerQuotaRunner(Runner):
         return self._quota.is_exceeded
 
     def _op_throttle_time(self) -> int:
-        """The ms that are left."""
         return self._quota.throttle_time_ms(self._now_ms)
 
 
@@ -224,8 +210,6 @@ class ReaperRunner(Runner):
 
 
 class ThrottledChannelRunner(Runner):
-    """Asks throttled channels how long they have to wait, in the order they were made."""
-
     def _begin(self, throttle_ms: list[int]) -> None:
         now_ns = self._origin_ms * NANOS_PER_MS
         self._channels = [ThrottledChannel(each, Callbacks(), now_ns) for each in throttle_ms]
@@ -329,8 +313,6 @@ IP, LISTENER = "10.0.0.1", "CLIENT"
 
 
 class ConnectionIpQuotaRunner(Runner):
-    """Opens connections until one is refused."""
-
     def _begin(self, samples: int, window_s: int) -> None:
         windows = WindowConfig(samples=samples, window_seconds=window_s)
         self._registry = Registry()

@@ -49,7 +49,6 @@ class SampleCount(SampledStat):
         """Only the event counts."""
 
     def combine(self, samples: list[Sample]) -> float:
-        """Count."""
         return float(sum(sample.event_count > 0 for sample in samples))
 
 
@@ -110,7 +109,6 @@ _WITH_KEYS: dict[str, Callable[..., Stat]] = {
 
 
 def statistic(name: str, keys: dict[str, object]) -> Stat:
-    """The statistic of this name, as the keys describe it. Raises `Malformed`."""
     if name in _WITH_KEYS:
         return called(_WITH_KEYS[name], keys)
     refuse_unknown(keys)
@@ -118,7 +116,6 @@ def statistic(name: str, keys: dict[str, object]) -> Stat:
 
 
 def sampled(name: str) -> SampledStat:
-    """The statistic over windows of this name. Raises `Malformed`."""
     if name not in _SAMPLED:
         raise Malformed(f"unknown statistic {name!r:.60}")
     return _SAMPLED[name]()

@@ -29,8 +29,6 @@ from quotascope.metrics import (
 
 
 class StatRunner(Runner):
-    """Records into a statistic and reads it, each time with the config of the moment."""
-
     def _begin(self, stat: str, metric: Config = DEFAULTS, **keys: object) -> None:
         self._stat, self._config = statistic(stat, keys), metric
 
@@ -63,8 +61,6 @@ class StatRunner(Runner):
 
 
 class HistogramBinsRunner(Runner):
-    """Asks for the bin of a value and for the edge of a bin."""
-
     def _begin(self, scheme: str, bins: int, max: float, min: float | None = None) -> None:  # noqa: A002 - keys of a config
         """Constant bins have a minimum, linear ones begin at 0."""
         if (scheme, min is None) not in (("constant", False), ("linear", True)):
@@ -102,8 +98,6 @@ def _check(expected: tuple[object, ...] | None, action: Callable[[], object]) ->
 
 
 class SensorRunner(Runner):
-    """Records into a sensor, with and without checks."""
-
     def _begin(self, metrics: list[object], inactive_expiration_s: int | None = None) -> None:
         self._registry = Registry()
         self._sensor = self._registry.sensor("sensor", self._origin_ms, inactive_seconds=inactive_expiration_s)
@@ -138,8 +132,6 @@ class SensorRunner(Runner):
 
 
 class RecordingLevelRunner(Runner):
-    """Asks sensors of one level under registries of another."""
-
     def _begin(self, sensor_level: RecordingLevel) -> None:
         self._level = sensor_level
 
@@ -152,8 +144,6 @@ REFUSED = "IllegalArgumentException"
 
 
 class RegistryRunner(Runner):
-    """Creates, feeds and removes sensors."""
-
     def _begin(self) -> None:
         self._registry = Registry()
         self._sensors: dict[str, Sensor] = {}

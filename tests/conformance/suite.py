@@ -71,8 +71,6 @@ ENGINE_ERRORS = (MetricsError, ArithmeticError, TypeError, ValueError)
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """One element of a file, as it stands there."""
-
     value: object
 
     @property
@@ -82,7 +80,6 @@ class Vector:
 
     @property
     def name(self) -> str:
-        """Its name, for the reader."""
         return self._shown("name")
 
     def _shown(self, key: str) -> str:

@@ -44,8 +44,6 @@ REPLICAS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What stays the same: the windows, what is limited, how bad it gets."""
-
     samples: int
     window_s: int
     replication: ReplicationQuotaType
@@ -68,33 +66,27 @@ class ByteRateTwin(NodeTwin):
         self._waits = RLMQuotaMetrics(self._registry, shape.tiered)
 
     def _op_update(self, bound: float | None) -> None:
-        """Set the bound of replication, or remove it."""
         self._replication.update_quota(None if bound is None else Quota(bound))
 
     def _op_update_tiered(self, bound: float | None) -> None:
-        """Set the bound of tiered storage, or remove it."""
         self._tiered.update_quota(None if bound is None else Quota(bound))
 
     def _op_record(self, size: int) -> None:
         self._replication.record(size, self._now_ms)
 
     def _op_record_tiered(self, size: float) -> None:
-        """Record bytes to or from tiered storage."""
         self._tiered.record(size, self._now_ms)
 
     def _op_exceeded(self) -> str:
-        """Ask whether replication is past its bound."""
         return flag(self._replication.is_quota_exceeded(self._now_ms))
 
     def _op_wait(self) -> str:
-        """Ask how long a transfer waits, and measure that."""
         wait_ms = self._tiered.throttle_time_ms(self._now_ms)
         if wait_ms > 0:
             self._waits.record(wait_ms, self._now_ms)
         return str(wait_ms)
 
     def _op_mark(self, topic: str, partitions: tuple[int, ...] | None = None) -> None:
-        """Mark partitions of a topic, or all."""
         if partitions is None:
             self._replication.mark_throttled(topic)
         else:
@@ -107,11 +99,9 @@ class ByteRateTwin(NodeTwin):
         return flag(self._replication.is_throttled(topic, partition))
 
     def _op_bound(self) -> str:
-        """Ask for the bound in whole bytes."""
         return str(self._replication.upper_bound)
 
     def _op_parse(self, text: str, broker: int) -> str:
-        """Read a list of a topic's config."""
         try:
             partitions = parse_throttled_replicas(text, broker)
         except InvalidConfig:
@@ -120,7 +110,6 @@ class ByteRateTwin(NodeTwin):
 
 
 def shape(choice: Choice) -> Shape:
-    """Draw what stays the same."""
     samples, window_s = choice.of(((11, 1), (11, 1), (2, 1), (1, 1), (3, 30), (10, 2)))
     return Shape(
         samples=samples,
@@ -135,14 +124,12 @@ def shape(choice: Choice) -> Shape:
 
 
 def opening(shape: Shape) -> str:
-    """The line that creates Kafka's side."""
     names = KAFKAS_NAMES[shape.replication], shape.tiered.name
     windows = EPOCH_MS, shape.samples, shape.window_s
     return " ".join(map(str, ("new byterates", *windows, *names, shape.bound)))
 
 
 def operation(choice: Choice, shape: Shape) -> Operation:
-    """Draw what happens next."""
     step = step_ms(choice, shape.settings, shape.temper)
     happening = choice.integer(0, 99)
     if happening < 45:

@@ -37,8 +37,6 @@ DEFAULT_WORD = Word("*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What stays the same: the windows, who there is, how bad it gets."""
-
     samples: int
     window_s: int
     users: tuple[str, ...]
@@ -67,19 +65,15 @@ class Lengths(QuotaCallback):
         return {"group": _group(principal.name), "client-id": client_id}
 
     def quota_limit(self, quota_type: QuotaType, metric_tags: Mapping[str, str]) -> float | None:
-        """Look up the group."""
         return self.limits.get(f"{quota_type.name}/{metric_tags.get('group', '')}")
 
     def update_quota(self, quota_type: QuotaType, entity: QuotaEntity, bound: float) -> None:
-        """Limit the group that the entity would be in."""
         self.limits[_key(quota_type, entity)] = bound
 
     def remove_quota(self, quota_type: QuotaType, entity: QuotaEntity) -> None:
-        """Limit that group no longer."""
         self.limits.pop(_key(quota_type, entity), None)
 
     def quota_reset_required(self, quota_type: QuotaType) -> bool:
-        """Say so once."""
         required = quota_type.name in self.stale
         self.stale.discard(quota_type.name)
         return required
@@ -109,7 +103,6 @@ class CallbackTwin(NodeTwin):
         self._managers = dict(zip(TYPES, (produce, mutation), strict=True))
 
     def _op_reset(self, quota_type: Word) -> None:
-        """Let the callback ask for a reset at the next request."""
         self._callback.stale.add(quota_type)
 
     def _op_change(self, quota_type: Word, group: Word, bound: float) -> None:
@@ -117,7 +110,6 @@ class CallbackTwin(NodeTwin):
         self._callback.limits[f"{quota_type}/{group}"] = bound
 
     def _op_update(self, quota_type: Word, user: str | None, client_id: str | None, bound: float | None) -> str:
-        """Set or remove a quota; answer the level flags."""
         manager = self._managers[quota_type]
         manager.update_quota(QuotaEntity(_name(user), _name(client_id)), bound)
         return str(manager.rules().flags)
@@ -133,7 +125,6 @@ class CallbackTwin(NodeTwin):
         return bits(self._managers[quota_type].quota(Principal(user), client_id).bound)
 
     def _op_most(self, quota_type: Word, user: str, client_id: str) -> str:
-        """Ask for the most that one fetch may return."""
         manager = self._managers[quota_type]
         return bits(manager.max_value_in_quota_window(Principal(user), client_id, self._now_ms))
 
@@ -143,7 +134,6 @@ def _name(token: str | None) -> str | DefaultType | None:
 
 
 def shape(choice: Choice) -> Shape:
-    """Draw what stays the same."""
     samples, window_s = choice.of(((11, 1), (11, 1), (2, 1), (1, 1), (3, 30)))
     return Shape(
         samples=samples,
@@ -156,12 +146,10 @@ def shape(choice: Choice) -> Shape:
 
 
 def opening(shape: Shape) -> str:
-    """The line that creates Kafka's side."""
     return f"new callbacks {EPOCH_MS} {shape.samples} {shape.window_s}"
 
 
 def operation(choice: Choice, shape: Shape) -> Operation:
-    """Draw what happens next."""
     step = step_ms(choice, shape.settings, shape.temper)
     happening = choice.integer(0, 99)
     quota_type = choice.of(TYPES)

@@ -38,7 +38,6 @@ class ChannelTwin(Twin):
 
 
 def operation(choice: Choice, _shape: None) -> Operation:
-    """Draw what happens next."""
     match choice.integer(0, 6):
         case 0:
             return Operation("mute", 0)

@@ -54,19 +54,15 @@ class Shrinkable:
         self._draw = draw
 
     def of(self, options: Sequence[T]) -> T:
-        """Take one of the options."""
         return options[self._draw(_integers(0, len(options) - 1))]
 
     def integer(self, low: int, high: int) -> int:
-        """Take an integer."""
         return self._draw(_integers(low, high))
 
     def real(self) -> float:
-        """Take any finite double."""
         return self._draw(_REALS)
 
     def text(self) -> str:
-        """Take any text."""
         return self._draw(_TEXTS)
 
 
@@ -77,11 +73,9 @@ class Seeded:
         self._random = generator
 
     def of(self, options: Sequence[T]) -> T:
-        """Take one of the options."""
         return options[int(self._random.random() * len(options))]
 
     def integer(self, low: int, high: int) -> int:
-        """Take an integer."""
         return self._random.randint(low, high)
 
     def real(self) -> float:

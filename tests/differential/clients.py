@@ -35,7 +35,6 @@ class ClientTwin(Twin):
         self._unanswered: list[tuple[ApiKey, int]] = []
 
     def _op_send(self, api: int, version: int, timeout_ms: int) -> str:
-        """Send a request, if that is allowed."""
         if not self._connection.ready(self._now_ms):
             return self._state("throttled")
         self._connection.sent(timeout_ms, self._now_ms)
@@ -70,7 +69,6 @@ class ClientTwin(Twin):
 
 
 def operation(choice: Choice, _shape: None) -> Operation:
-    """Draw what happens next, mostly a little later."""
     step_ms = choice.of((0, 1, 10, 90, 100, 101, 1_000, 10_000, -50))
     match choice.integer(0, 4):
         case 0 | 1:

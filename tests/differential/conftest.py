@@ -12,7 +12,6 @@ _VERSIONS = pytest.StashKey[list[str]]()
 
 @pytest.fixture(scope="session")
 def budget(pytestconfig: pytest.Config) -> Budget:
-    """The operations of this run."""
     return pytestconfig.stash.setdefault(_BUDGET, Budget())
 
 

@@ -34,8 +34,6 @@ FEW = (2, 0, 1, 3, INT_MAX)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What stays the same: the windows, the first limits, how bad it gets."""
-
     samples: int
     window_s: int
     rate: int
@@ -69,15 +67,12 @@ class ConnectionTwin(NodeTwin):
         self._quotas.counts.max_per_ip = most
 
     def _op_ip_rate(self, ip: str | None, rate: int | None) -> None:
-        """Limit the rate of an address, or of all."""
         self._quotas.update_ip_rate(ip, rate)
 
     def _op_ip_limit(self, ip: str) -> str:
-        """Ask for the limit of an address."""
         return str(self._quotas.rate_for_ip(ip))
 
     def _op_count(self, ip: str) -> str:
-        """Ask for the connections of an address."""
         return str(self._quotas.counts.count(ip))
 
     def _op_add_listener(self, listener: str) -> None:
@@ -95,7 +90,6 @@ class ConnectionTwin(NodeTwin):
             self._quotas.counts.set_listener(listener, most)
 
     def _op_accept(self, listener: str) -> str:
-        """Record a connection and ask for the wait."""
         return str(self._quotas.accept(listener, self._now_ms))
 
     def _op_admit(self, listener: str, ip: str) -> str:
@@ -110,13 +104,11 @@ class ConnectionTwin(NodeTwin):
         return "null"
 
     def _op_slot(self, listener: str) -> str:
-        """Ask whether another connection may come, and whether one has to go."""
         counts = self._quotas.counts
         free = str(counts.has_slot(listener)).lower()
         return f"{free} {flag(counts.is_exceeded(listener))}"
 
     def _op_open(self, listener: str, ip: str) -> str:
-        """Open a connection if a slot is free."""
         if not self._quotas.counts.has_slot(listener):
             return "full"
         assert self._quotas.accept(listener, self._now_ms) == 0
@@ -137,7 +129,6 @@ class ConnectionTwin(NodeTwin):
 
 
 def shape(choice: Choice) -> Shape:
-    """Draw what stays the same."""
     samples, window_s = choice.of(((11, 1), (2, 1), (2, 1), (1, 1), (3, 30), (10, 2)))
     counting = choice.of((False, True))
     return Shape(
@@ -153,7 +144,6 @@ def shape(choice: Choice) -> Shape:
 
 
 def opening(shape: Shape) -> str:
-    """The line that creates Kafka's side."""
     windows = EPOCH_MS, shape.samples, shape.window_s
     limits = shape.rate, shape.max_connections, shape.max_per_ip
     return " ".join(map(str, ("new connections", *windows, *limits)))
@@ -165,7 +155,6 @@ def beginning(_choice: Choice, _shape: Shape) -> tuple[Operation, ...]:
 
 
 def operation(choice: Choice, shape: Shape) -> Operation:
-    """Draw what happens next."""
     step = step_ms(choice, shape.settings, shape.temper)
     happening = choice.integer(0, 99)
     if happening < 60:

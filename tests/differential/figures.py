@@ -10,7 +10,6 @@ from quotascope.metrics import KafkaMetric, MetricName, QuotaViolation, Registry
 
 
 def name(metric: MetricName) -> str:
-    """Write group, name and tags in their order."""
     tags = [f"{quote(key)}={quote(value)}" for key, value in metric.tags.items()]
     return "/".join((quote(metric.group), quote(metric.name), *tags))
 
@@ -27,7 +26,6 @@ def _bound(metric: KafkaMetric) -> str:
 
 
 def violation(error: QuotaViolation) -> str:
-    """Write what was violated, by how much."""
     return f"violation {name(error.metric_name)} {bits(error.value)} {bits(error.bound)}"
 
 

@@ -38,8 +38,6 @@ PERCENTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What stays the same: the statistic and its range, its first config, the clock."""
-
     kind: str
     bins: int
     low: float
@@ -112,13 +110,11 @@ def _centers(choice: Choice, bins: int, low: float, high: float) -> tuple[float,
 
 
 def opening(shape: Shape) -> str:
-    """The line that creates Kafka's side."""
     arguments = tokens(EPOCH_MS, Word(shape.kind), shape.bins, shape.low, shape.high, shape.settings, shape.of)
     return " ".join(("new histogram", *arguments))
 
 
 def operation(choice: Choice, shape: Shape) -> Operation:
-    """Draw what happens next."""
     step = step_ms(choice, shape.settings, shape.temper)
     happening = choice.integer(0, 99)
     if happening < 60:

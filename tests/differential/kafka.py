@@ -79,7 +79,6 @@ class Kafka:
         self._process.communicate(timeout=30)
 
     def send(self, lines: list[str]) -> None:
-        """Hand over a batch."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n".join([*lines, "", ""]))
         self._process.stdin.flush()

@@ -67,7 +67,6 @@ class NamesTwin(Twin):
 
 
 def operation(choice: Choice, _shape: None) -> Operation:
-    """Draw a name and what is done with it."""
     name = choice.of((choice.of(HOSTILE), choice.text()))
     match choice.of(("sanitize", "desanitize", "jmx", "unquote", "mbean", "parse")):
         case "unquote":

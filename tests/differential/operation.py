@@ -26,7 +26,6 @@ class Operation:
     arguments: tuple[Argument, ...] = ()
 
     def line(self) -> str:
-        """The call as a line for Kafka's side."""
         return " ".join((self.verb, str(self.step_ms), *tokens(*self.arguments)))
 
     def apply(self, twin: Twin) -> str:
@@ -50,7 +49,6 @@ class Replay:
     operations: tuple[Operation, ...]
 
     def lines(self) -> list[str]:
-        """All of it for Kafka's side."""
         return [self.opening, *(operation.line() for operation in self.operations)]
 
     def answers(self) -> list[str]:

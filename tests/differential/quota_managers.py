@@ -54,8 +54,6 @@ Entity = tuple[str | None, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What stays the same: the managers' windows, who there is, how bad it gets."""
-
     client: tuple[int, int]
     controller: tuple[int, int]
     types: tuple[Word, ...]
@@ -69,18 +67,14 @@ class Shape:
 
 
 class Channel(ThrottleCallback):
-    """A throttled channel that reports to the twin what happens to it."""
-
     def __init__(self, twin: "ManagerTwin", deadline_ms: int) -> None:
         self._twin = twin
         self._deadline_ms = deadline_ms
 
     def start_throttling(self) -> None:
-        """Count the start."""
         self._twin.started += 1
 
     def end_throttling(self) -> None:
-        """Note the deadline."""
         self._twin.ended.append(str(self._deadline_ms))
 
 
@@ -129,7 +123,6 @@ class ManagerTwin(Twin):
         self._managers.of(QuotaType(quota_type)).unrecord(Principal(user), client_id, value, self._now_ms)
 
     def _op_most(self, quota_type: str, user: str, client_id: str) -> str:
-        """Ask for the most that one fetch may return."""
         manager = self._managers.of(QuotaType(quota_type))
         return bits(manager.max_value_in_quota_window(Principal(user), client_id, self._now_ms))
 
@@ -141,7 +134,6 @@ class ManagerTwin(Twin):
         return bits(bound) if decided in (None, bound) else f"decided {decided}, quota {bound}"
 
     def _op_tags(self, quota_type: str, user: str, client_id: str) -> str:
-        """Ask under which tags a request is measured."""
         manager = self._managers.of(QuotaType(quota_type))
         user_tag, client_tag = manager.rules().metric_tags(user, client_id)
         return f"{quote(Principal(user_tag).sanitized)} {quote(client_tag)}"
@@ -185,7 +177,6 @@ class ManagerTwin(Twin):
         return answer
 
     def _op_mutation(self, number: str, mode: str, user: str, client_id: str) -> str:
-        """Make the quota of a controller request."""
         manager, principal = self._managers.controller_mutation, Principal(user)
         if mode == "strict":
             quota = manager.strict_quota_for(principal, client_id, self._now_ms)
@@ -208,7 +199,6 @@ class ManagerTwin(Twin):
         return "ok"
 
     def _op_left(self, number: str) -> str:
-        """Ask such a quota for the throttle time that is left."""
         if number not in self._quotas:
             return "never made"
         quota = self._quotas[number]
@@ -257,7 +247,6 @@ def _entity(choice: Choice, users: tuple[str, ...], clients: tuple[str, ...]) ->
 
 
 def opening(shape: Shape) -> str:
-    """The line that creates Kafka's side."""
     return " ".join(map(str, ("new managers", EPOCH_MS, *shape.client, *shape.controller)))
 
 
@@ -273,7 +262,6 @@ def beginning(choice: Choice, shape: Shape) -> tuple[Operation, ...]:
 
 
 def operation(choice: Choice, shape: Shape) -> Operation:
-    """Draw what happens next."""
     step = step_ms(choice, shape.settings, shape.temper)
     happening = choice.integer(0, 99)
     if happening < 45:

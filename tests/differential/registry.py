@@ -47,7 +47,6 @@ class Metric:
     tag: str
 
     def parts(self) -> tuple[Argument, ...]:
-        """The name as the protocol has it."""
         return self.name, self.tag
 
 
@@ -58,11 +57,9 @@ class Chosen:
     settings: Settings | None
 
     def parts(self) -> tuple[Argument, ...]:
-        """The config behind a 1, or a 0."""
         return (False,) if self.settings is None else (True, self.settings)
 
     def config(self) -> MetricConfig | None:
-        """Our config."""
         return None if self.settings is None else statistics.config(self.settings)
 
 
@@ -73,21 +70,17 @@ class Events(MetricsReporter):
         self._heard: list[str] = []
 
     def drain(self) -> str:
-        """What was heard, sorted."""
         text = f"[{','.join(sorted(self._heard))}]"
         self._heard.clear()
         return text
 
     def init(self, metrics: Sequence[KafkaMetric]) -> None:
-        """Hear of the metrics that exist."""
         self._heard.extend(f"init/{figures.name(metric.name)}" for metric in metrics)
 
     def metric_change(self, metric: KafkaMetric) -> None:
-        """Hear of a new metric."""
         self._heard.append(f"change/{figures.name(metric.name)}")
 
     def metric_removal(self, metric: KafkaMetric) -> None:
-        """Hear of a removed metric."""
         self._heard.append(f"removal/{figures.name(metric.name)}")
 
 
@@ -189,7 +182,6 @@ class RegistryTwin(Twin):
         self._registry.expire_sensors(self._now_ms)
 
     def _op_dump(self) -> str:
-        """Write all sensors, all metrics, and what the reporter heard."""
         sensors = ",".join(quote(name) for name in sorted(self._registry.sensors()))
         metrics = figures.everything(self._registry.metrics().values(), self._now_ms)
         return f"[{sensors}] {metrics} {self._events.drain()}"
@@ -201,8 +193,6 @@ class RegistryTwin(Twin):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What stays the same: the registry, and the config that most metrics have."""
-
     level: str
     tags: tuple[tuple[str, str], ...]
     settings: Settings
@@ -210,7 +200,6 @@ class Shape:
 
 
 def shape(choice: Choice) -> Shape:
-    """Draw what stays the same."""
     return Shape(
         level=choice.of(LEVELS),
         tags=choice.of(((), (("broker", "1"),), (("z", "1"), ("tag", "x"), ("a", "")))),
@@ -220,7 +209,6 @@ def shape(choice: Choice) -> Shape:
 
 
 def opening(shape: Shape) -> str:
-    """The line that creates Kafka's side."""
     return " ".join(("new registry", *tokens(EPOCH_MS, Word(shape.level), shape.tags)))
 
 
@@ -246,7 +234,6 @@ def _family(choice: Choice, shape: Shape, sensor: str, parents: tuple[str, ...])
 
 
 def operation(choice: Choice, shape: Shape) -> Operation:
-    """Draw what happens next."""
     step = step_ms(choice, shape.settings, shape.temper)
     happening = choice.integer(0, 99)
     if happening < 60:

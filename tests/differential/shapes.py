@@ -18,8 +18,6 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """A metric config."""
-
     samples: int
     window_ms: int
     event_window: int = LONG_MAX
@@ -27,7 +25,6 @@ class Settings:
     upper: bool = True
 
     def parts(self) -> tuple[Argument, ...]:
-        """The config as the protocol has it."""
         return (self.samples, self.window_ms, self.event_window, self.bound, self.upper)
 
     @property
@@ -65,7 +62,6 @@ class Temper:
 
 
 def temper(choice: Choice) -> Temper:
-    """Draw a temper."""
     return Temper(
         steady=choice.of((True, True, False)),
         tame=choice.of((True, True, True, False)),

@@ -21,8 +21,6 @@ from quotascope.metrics import Measurable, MetricName, Rate, Stat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What stays the same: the statistic, its first config, the clock."""
-
     origin_ms: int
     kind: Kind | MeterKind
     settings: Settings
@@ -49,7 +47,6 @@ def _made(kind: Kind | MeterKind) -> tuple[Stat, list[Measurable]]:
 
 
 def shape(choice: Choice) -> Shape:
-    """Draw what stays the same."""
     kinds: list[Kind | MeterKind] = [statistics.kind(choice)] * 7
     return Shape(
         origin_ms=choice.of((EPOCH_MS, EPOCH_MS, EPOCH_MS, 0, 1)),
@@ -60,14 +57,12 @@ def shape(choice: Choice) -> Shape:
 
 
 def opening(shape: Shape) -> str:
-    """The line that creates Kafka's side."""
     metered = isinstance(shape.kind, MeterKind)
     arguments = tokens(shape.origin_ms, metered, shape.kind, shape.settings)
     return " ".join(("new stat", *arguments))
 
 
 def operation(choice: Choice, shape: Shape) -> Operation:
-    """Draw what happens next."""
     step = step_ms(choice, shape.settings, shape.temper)
     happening = choice.integer(0, 99)
     if happening < 60:

@@ -43,11 +43,9 @@ class Kind:
     """A rate's own window in its unit, 0 for the config's."""
 
     def parts(self) -> tuple[Argument, ...]:
-        """The kind as the protocol has it."""
         return Word(self.name), Word(self.unit.name), Word(self.inner), self.own_window
 
     def make(self) -> Stat:
-        """Our statistic of this kind."""
         if self.name == "Rate":
             own_window_ms = self.own_window * _MS[self.unit] if self.own_window else 0
             return Rate(sampled(self.inner), self.unit, own_window_ms)
@@ -60,22 +58,17 @@ class Kind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeterKind:
-    """A meter."""
-
     unit: TimeUnit
     inner: str
 
     def parts(self) -> tuple[Argument, ...]:
-        """The kind as the protocol has it."""
         return Word(self.unit.name), Word(self.inner)
 
     def make(self, rate: MetricName, total: MetricName) -> Meter:
-        """Our meter of this kind."""
         return Meter(rate, total, sampled(self.inner), self.unit)
 
 
 def kind(choice: Choice) -> Kind:
-    """Draw a statistic."""
     unit = choice.of(UNITS)
     return Kind(
         name=choice.of(KINDS),
@@ -86,12 +79,10 @@ def kind(choice: Choice) -> Kind:
 
 
 def meter_kind(choice: Choice) -> MeterKind:
-    """Draw a meter."""
     return MeterKind(unit=choice.of(UNITS), inner=choice.of(METERED))
 
 
 def config(settings: Settings) -> MetricConfig:
-    """Our config."""
     quota = None if settings.bound is None else Quota(settings.bound, settings.upper)
     return MetricConfig(settings.samples, settings.window_ms, settings.event_window, quota)
 

@@ -28,7 +28,6 @@ class OtherSide:
     """A forgetful sum at the other end of a pipe."""
 
     def send(self, lines: list[str]) -> None:
-        """Work."""
         twin = Sum(forgetful=True)
         self._answers = ["ok"]
         for verb, _, *arguments in (line.split(" ") for line in lines[1:]):
@@ -36,7 +35,6 @@ class OtherSide:
             self._answers.append(answer or "ok")
 
     def receive(self) -> list[str]:
-        """Answer."""
         return self._answers
 
 

@@ -31,7 +31,6 @@ def steps_of(kafka: Kafka, kind: str) -> Iterator[tuple[Any, list[Any]]]:
 
 
 def answers(kafka: Kafka, opening: str, operations: list[Operation]) -> list[str]:
-    """What Kafka's classes answer."""
     kafka.send([opening, *(each.line() for each in operations)])
     return kafka.receive()[1:]
 

@@ -57,7 +57,6 @@ class ValidationTwin(Twin):
         return str(problems[0].error_code if problems else 0)
 
     def _op_telemetry(self, prefix: str, group: str, name: str, *tags: str) -> str:
-        """Name a pushed metric and its labels."""
         try:
             labels = telemetry_labels(dict(zip(tags[::2], tags[1::2], strict=True)))
         except MalformedName:
@@ -85,7 +84,6 @@ def _number(word: str | float | None) -> float | None:
 
 
 def operation(choice: Choice, _shape: None) -> Operation:
-    """Draw an alteration, a metric or an address."""
     match choice.of(("alter", "alter", "telemetry", "address")):
         case "alter":
             return Operation("alter", 0, (*_entity(choice), *_changes(choice)))

@@ -59,7 +59,6 @@ def tokens(*arguments: Argument) -> Iterator[str]:
 
 
 def flag(value: object) -> str:
-    """Write a truth value."""
     return "1" if value else "0"
 
 

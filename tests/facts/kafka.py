@@ -16,13 +16,11 @@ RELEASES = (KafkaRelease(4, 3), KafkaRelease(4, 4))
 
 
 def path_of(release: KafkaRelease) -> Path:
-    """The file of a release."""
     return FOLDER / f"kafka-{release}.json"
 
 
 @cache
 def facts(release: KafkaRelease) -> Any:
-    """What a release says."""
     return json.loads(path_of(release).read_text(encoding="utf-8"))
 
 

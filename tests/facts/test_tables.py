@@ -28,7 +28,6 @@ releases = pytest.mark.parametrize("release", RELEASES, ids=str)
 
 
 def keys_of(*names: str) -> set[int]:
-    """Numbers of APIs."""
     return {key_of(name) for name in names}
 
 

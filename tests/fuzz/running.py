@@ -56,7 +56,6 @@ class Run:
     program: str = "tests.fuzz.hunt"
 
     def outcome(self, progress: Callable[[Outcome], None]) -> Outcome:
-        """Run it to its end."""
         outcome = Outcome()
         with subprocess.Popen(
             self._command(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", cwd=ROOT

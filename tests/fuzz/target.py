@@ -28,7 +28,6 @@ class Target:
 
     @property
     def corpus(self) -> Path:
-        """Where inputs are kept that found something."""
         return CORPUS / self.name
 
     def feed(self, data: bytes) -> None:

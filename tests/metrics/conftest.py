@@ -7,5 +7,4 @@ from quotascope.metrics import Registry
 
 @pytest.fixture
 def registry() -> Registry:
-    """An empty registry."""
     return Registry()

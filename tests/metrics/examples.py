@@ -44,7 +44,6 @@ def make_percentiles() -> Percentiles:
 
 
 def make_frequencies() -> Frequencies:
-    """The shares of 1 to 4."""
     return Frequencies(4, 1.0, 4.0, [Frequency(MetricName(f"f{value}", "g"), value) for value in (1, 2, 3, 4)])
 
 
@@ -54,33 +53,25 @@ def metric_of(registry: Registry, name: str, group: str, tags: dict[str, str] | 
 
 
 def bound_of(metric: KafkaMetric) -> float:
-    """The bound of a metric's quota."""
     assert metric.config.quota is not None
     return metric.config.quota.bound
 
 
 class Engine:
-    """A Produce manager with its registry, and short ways to look into them."""
-
     def __init__(self, config: ManagerConfig | None = None) -> None:
         self.registry = Registry()
         self.manager = ClientQuotaManager(self.registry, QuotaType.PRODUCE, EPOCH_MS, config)
 
     def bound(self, user: str, client_id: str = "") -> float:
-        """The bound on the metric with these tags."""
         return bound_of(metric_of(self.registry, "byte-rate", "Produce", {"user": user, "client-id": client_id}))
 
     def value(self, name: str, now_ms: int, user: str = "", client_id: str = "c") -> float:
-        """The value of a Produce metric with these tags."""
         return metric_of(self.registry, name, "Produce", {"user": user, "client-id": client_id}).value(now_ms)
 
 
 class Signal(ThrottleCallback):
-    """Sets an event at the end of a throttle."""
-
     def __init__(self) -> None:
         self.ended = threading.Event()
 
     def end_throttling(self) -> None:
-        """Set the event."""
         self.ended.set()

@@ -46,7 +46,6 @@ records = st.lists(
 
 
 def columns(trace: list[Record]) -> tuple[list[int], list[float], list[int]]:
-    """Return entities, values and epoch ms."""
     now_ms, times_ms = EPOCH_MS, []
     for _, _, step_ms in trace:
         now_ms += step_ms
@@ -75,12 +74,10 @@ def bits(values: list[float]) -> bytes:
 
 
 def state(made: list[Sensor], now_ms: int) -> bytes:
-    """Return what all metrics read."""
     return bits([m.value(now_ms) for sensor in made for m in sensor.metrics()])
 
 
 def figures(registry: Registry, now_ms: int) -> dict[MetricName, bytes]:
-    """Return what all metrics of a registry read."""
     return {name: bits([metric.value(now_ms)]) for name, metric in registry.metrics().items()}
 
 

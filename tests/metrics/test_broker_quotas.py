@@ -52,7 +52,6 @@ class Broker:
         self.channel = Channel()
 
     def request(self, busy_ms: int = 0, *, forwarded: bool = False) -> ClientRequest:
-        """A request that was read from the connection and kept a thread busy."""
         self.channel.request_received()
         return ClientRequest(
             principal=ALICE,
@@ -63,7 +62,6 @@ class Broker:
         )
 
     def value(self, name: str, group: str, tags: dict[str, str] | None = None) -> float:
-        """The value of a metric, of alice by default."""
         return metric_of(self.registry, name, group, tags).value(EPOCH_MS)
 
 
@@ -181,7 +179,6 @@ times = st.integers(-INT_MAX - 1, INT_MAX)
 
 
 def mute(by: QuotaType, ms: int, *, unrecord: bool = False) -> Decision:
-    """A response that carries the time for which its channel is muted."""
     return Decision(throttled_by=by, throttle_time_ms=ms, response_ms=ms, unrecord_fetch=unrecord)
 
 
@@ -241,7 +238,6 @@ def test_no_manager_without_a_positive_time(*, own: int, request_ms: int, forwar
 
 
 def exempt_percent(registry: Registry) -> float:
-    """The value of exempt-request-time."""
     return metric_of(registry, "exempt-request-time", "Request", {}).value(EPOCH_MS)
 
 

@@ -33,12 +33,10 @@ def make(registry: Registry, max_rate: int = INT_MAX) -> ConnectionQuotas:
 
 
 def metric(registry: Registry, name: str, **tags: str) -> KafkaMetric:
-    """Return a metric of the group."""
     return metric_of(registry, name, "socket-server-metrics", tags)
 
 
 def rate(registry: Registry, name: str = "connection-accept-rate", **tags: str) -> float:
-    """Return a rate."""
     return metric(registry, name, **tags).value(EPOCH_MS)
 
 

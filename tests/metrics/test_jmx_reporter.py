@@ -64,13 +64,11 @@ COUNT = "kafka.server:type=kafka-metrics-count"
 
 @pytest.fixture
 def reporter() -> JmxReporter:
-    """A reporter with a broker's default filter."""
     return JmxReporter()
 
 
 @pytest.fixture
 def registry(reporter: JmxReporter) -> Registry:
-    """A broker's registry."""
     return Registry(reporters=[reporter], namespace="kafka.server")
 
 

@@ -57,7 +57,6 @@ CORE = (
 
 
 def public_classes(module: str) -> list[str]:
-    """Return the names of the classes that a module defines, without the private ones."""
     path = Path(inspect.getfile(metrics)).with_name(f"{module}.py")
     tree = ast.parse(path.read_text())
     return [node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
@@ -95,7 +94,6 @@ class Fullest(SampledStat):
         """Only the event counts."""
 
     def combine(self, samples: list[Sample]) -> float:
-        """Look for the fullest window."""
         return float(max((sample.event_count for sample in samples), default=0))
 
 

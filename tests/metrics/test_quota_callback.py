@@ -45,51 +45,42 @@ class Groups(QuotaCallback):
         quota_type: QuotaType,  # noqa: ARG002 - the same for all
         metric_tags: Mapping[str, str],
     ) -> float | None:
-        """Look up the group."""
         return self.limits.get(metric_tags.get("group", ""))
 
     def update_quota(self, quota_type: QuotaType, entity: QuotaEntity, bound: float) -> None:
-        """Note it."""
         self.reported.append((quota_type, entity, bound))
         self.limits["a"] = bound
 
     def remove_quota(self, quota_type: QuotaType, entity: QuotaEntity) -> None:
-        """Note it."""
         self.reported.append((quota_type, entity))
         self.limits.pop("a", None)
 
     def quota_reset_required(self, quota_type: QuotaType) -> bool:
-        """Say so once."""
         required = quota_type in self.stale
         self.stale.discard(quota_type)
         return required
 
     def update_cluster_metadata(self, cluster: object) -> bool:
-        """Let the cluster be the limit of group a."""
         assert isinstance(cluster, float)
         changed = self.limits.get("a") != cluster
         self.limits["a"] = cluster
         return changed
 
     def close(self) -> None:
-        """Note it."""
         self.reported.append("closed")
 
 
 @pytest.fixture
 def groups() -> Groups:
-    """A callback."""
     return Groups()
 
 
 @pytest.fixture
 def managers(groups: Groups, registry: Registry) -> QuotaManagers:
-    """The managers of a node with the callback."""
     return QuotaManagers(registry, EPOCH_MS, None, groups)
 
 
 def bounds(registry: Registry, tags: dict[str, str], *groups: str) -> list[float]:
-    """The bounds of byte rates."""
     return [bound_of(metric_of(registry, "byte-rate", group, tags)) for group in groups]
 
 

@@ -54,7 +54,6 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture
 def engine() -> Engine:
-    """An engine without rules."""
     return Engine()
 
 
@@ -231,8 +230,6 @@ def test_every_metric_has_the_bound_of_its_tags(steps: list[tuple[str, tuple[obj
 
 
 class Controller:
-    """A controller with one rule for alice."""
-
     def __init__(self, bound: float, config: ManagerConfig = TEN_WINDOWS) -> None:
         self.registry = Registry()
         self.manager = ControllerMutationQuotaManager(self.registry, EPOCH_MS, config)
@@ -247,7 +244,6 @@ class Controller:
         return self.manager.permissive_quota_for(ALICE, "c", EPOCH_MS)
 
     def value(self, name: str) -> float:
-        """The value of one of alice's metrics."""
         return metric_of(self.registry, name, "ControllerMutation").value(EPOCH_MS)
 
 

@@ -25,7 +25,6 @@ ADDRESS = {"ip": "1.2.3.4"}
 def messages(
     entity: Mapping[str, str | None], *changes: tuple[str, float | None], release: KafkaRelease = NEWEST_RELEASE
 ) -> list[str]:
-    """What is wrong with an alteration."""
     return [problem.message for problem in validate_alteration(entity, changes, release=release)]
 
 

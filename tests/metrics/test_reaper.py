@@ -85,7 +85,6 @@ MS = 1_000_000
 
 
 def channel(ms: int, now_ns: int = 0) -> ThrottledChannel:
-    """A throttle without a listener."""
     return ThrottledChannel(ms, ThrottleCallback(), now_ns)
 
 
@@ -151,28 +150,21 @@ def test_reapers_of_one_registry_share_the_metric() -> None:
 
 
 class Failing(ThrottleCallback):
-    """Raises at the end of a throttle."""
-
     def end_throttling(self) -> None:
-        """Raise."""
         raise OSError("the connection is gone")
 
 
 class ClosesItself(ThrottleCallback):
-    """Closes the thread that it is called from."""
-
     def __init__(self) -> None:
         self.thread: Future[ReaperThread] = Future()
         self.closed = threading.Event()
 
     def end_throttling(self) -> None:
-        """Close the thread."""
         self.thread.result(10).close()
         self.closed.set()
 
 
 def reaper() -> ThrottledChannelReaper:
-    """A reaper of its own registry."""
     return ThrottledChannelReaper(Registry(), QuotaType.FETCH, 0)
 
 

@@ -29,45 +29,33 @@ SEVEN = Measured(lambda _config, _now_ms: 7.0)
 
 
 class Recorder(MetricsReporter):
-    """Writes down what is reported to it."""
-
     def __init__(self) -> None:
         self.events: list[str] = []
 
     def context_change(self, context: Mapping[str, str]) -> None:
-        """Write down the context."""
         self.events.append(f"context {dict(context)}")
 
     def init(self, metrics: Sequence[KafkaMetric]) -> None:
-        """Write down the names."""
         self.events.append(f"init {[metric.name.name for metric in metrics]}")
 
     def metric_change(self, metric: KafkaMetric) -> None:
-        """Write down the name."""
         self.events.append(f"change {metric.name.name}")
 
     def metric_removal(self, metric: KafkaMetric) -> None:
-        """Write down the name."""
         self.events.append(f"removal {metric.name.name}")
 
     def close(self) -> None:
-        """Write it down."""
         self.events.append("close")
 
 
 class Broken(MetricsReporter):
-    """Fails at everything it may fail at."""
-
     def metric_change(self, metric: KafkaMetric) -> None:
-        """Fail."""
         raise OSError(metric.name.name)
 
     def metric_removal(self, metric: KafkaMetric) -> None:
-        """Fail."""
         raise OSError(metric.name.name)
 
     def close(self) -> None:
-        """Fail."""
         raise OSError("close")
 
 
@@ -185,10 +173,7 @@ class TestSensors:
         removed = threading.Event()
 
         class Waiting(MetricsReporter):
-            """Waits for the removal."""
-
             def metric_removal(self, metric: KafkaMetric) -> None:
-                """Report."""
                 assert metric.name == NAME
                 removed.set()
 
@@ -244,10 +229,7 @@ class TestReporters:
         """A reporter may read, and even register, while it is being notified."""
 
         class Nosy(MetricsReporter):
-            """Reads each metric and registers one of its own."""
-
             def metric_change(self, metric: KafkaMetric) -> None:
-                """Read and register."""
                 metric.value(EPOCH_MS)
                 registry.add_metric_if_absent(MetricName("own", "g"), SEVEN)
 
@@ -261,10 +243,7 @@ class TestReporters:
         registering = threading.Event()
 
         class Synchronized(MetricsReporter):
-            """Takes its lock for everything."""
-
             def metric_change(self, metric: KafkaMetric) -> None:
-                """Wait for the reader."""
                 registering.set()
                 with own:
                     assert metric.name == NAME

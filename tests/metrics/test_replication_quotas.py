@@ -27,7 +27,6 @@ from quotascope.metrics.replication_quotas import FOLLOWER_REPLICAS, LEADER_REPL
 
 
 def make_quota(registry: Registry, quota: Quota | None = None) -> ByteRateQuota:
-    """Return a quota over ten windows."""
     return ByteRateQuota(registry, "RLMCopy", "about", WindowConfig(samples=10), quota)
 
 
@@ -64,7 +63,6 @@ def test_the_wait_is_not_clamped() -> None:
 
 
 def waits(registry: Registry) -> dict[str, float]:
-    """Return the metrics of waits."""
     return {
         name.name: metric.value(EPOCH_MS)
         for name, metric in registry.metrics().items()
@@ -161,7 +159,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def make(quota_type: ReplicationQuotaType = ReplicationQuotaType.LEADER) -> ReplicationQuotaManager:
-    """Return a manager over ten windows."""
     return ReplicationQuotaManager(Registry(), quota_type, WindowConfig(samples=10))
 
 

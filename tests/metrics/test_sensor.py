@@ -26,12 +26,10 @@ FIVE = MetricConfig(quota=Quota(5.0))
 
 
 def named(name: str) -> MetricName:
-    """Return a name without group and tags."""
     return MetricName(name, "")
 
 
 def value_of(sensor: Sensor, name: str, now_ms: int = EPOCH_MS) -> float:
-    """Read one of the sensor's metrics."""
     found = {metric.name.name: metric for metric in sensor.metrics()}
     return found[name].value(now_ms)
 

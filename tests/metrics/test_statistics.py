@@ -54,14 +54,12 @@ each_sampled = pytest.mark.parametrize(("make", "expected"), SAMPLED.items())
 
 
 def fed(stat: Stat, config: MetricConfig, trace: list[Event]) -> Stat:
-    """Record a trace."""
     for event in trace:
         stat.record(config, event.value, event.at_ms)
     return stat
 
 
 def end_of(trace: list[Event]) -> int:
-    """When the last event was."""
     return trace[-1].at_ms if trace else EPOCH_MS
 
 

@@ -52,7 +52,6 @@ class Interrupting(float):
     during: Callable[[], object]
 
     def __new__(cls, value: float, during: Callable[[], object]) -> Self:
-        """Make a number with something to do."""
         number = super().__new__(cls, value)
         number.during = during
         return number
@@ -83,12 +82,10 @@ def together(pool: ThreadPoolExecutor, work: Callable[[int], object]) -> list[An
 
 
 def only_metric(sensor: Sensor) -> KafkaMetric:
-    """Return the sensor's metric."""
     return sensor.metrics()[0]
 
 
 def with_metric(registry: Registry, stat: Stat, config: MetricConfig | None = None) -> Sensor:
-    """A sensor with a metric."""
     sensor = registry.sensor("s", EPOCH_MS)
     sensor.add(NAME, stat, config)
     return sensor
@@ -188,7 +185,6 @@ class Total(Stat):
         self.total = 0.0
 
     def record(self, config: MetricConfig, value: float, now_ms: int) -> None:  # noqa: ARG002 - timeless
-        """Read the total, wait, and write it back."""
         before = self.total
         time.sleep(0)
         self.total = before + value

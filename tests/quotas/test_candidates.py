@@ -36,14 +36,12 @@ grid:
 
 
 def written(folder: Path, text: str) -> Path:
-    """A file with this text."""
     path = folder / "candidates.yaml"
     path.write_text(text)
     return path
 
 
 def problems_of(folder: Path, text: str) -> tuple[str, ...]:
-    """All that is wrong with this text."""
     with pytest.raises(InvalidQuotas) as caught:
         read_candidates(written(folder, text))
     assert caught.value.subject in str(caught.value)

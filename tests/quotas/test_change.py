@@ -108,7 +108,6 @@ class SlowAdmin(ScriptedAdmin):
         self.quotas = (ConfiguredQuota(entity=to_admin(ALICE), key=PERCENT, value=9.0),)
 
     def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
-        """What is in force."""
         self.reads_left -= 1
         if self.reads_left > 0 or not self.requests:
             return self.quotas
@@ -119,7 +118,6 @@ class SlowAdmin(ScriptedAdmin):
         )
 
     def alter_quotas(self, changes: Sequence[QuotaChange]) -> None:
-        """Remember the request."""
         self.requests.append(changes)
         if self.refusal is not None:
             raise self.refusal

@@ -63,12 +63,10 @@ def test_a_name_that_no_argument_can_hold_is_reported() -> None:
 
 
 def manifests(quotas: dict[Entity, dict[str, float]]) -> Manifests:
-    """For the Kafka resource `my-cluster`."""
     return kafka_users(QuotaSet(quotas), cluster="my-cluster")
 
 
 def documents(text: str) -> list[dict[str, Any]]:
-    """What Kubernetes would be given."""
     return [document for document in yaml.safe_load_all(text) if document]
 
 

@@ -37,7 +37,6 @@ def test_what_is_no_problem_of_the_file_passes() -> None:
 
 
 def loaded(text: str) -> object:
-    """What a document says."""
     return yaml.load(text, StrictLoader)  # noqa: S506 - a SafeLoader
 
 
@@ -93,7 +92,6 @@ def test_many_rules_may_share_one_text() -> None:
 
 
 def read(text: str) -> Located:
-    """A document called `x`."""
     return load(text, "x")
 
 
@@ -177,7 +175,6 @@ quotas:
 
 
 def problems(text: str) -> list[str]:
-    """What is wrong with a file."""
     with pytest.raises(InvalidQuotas) as caught:
         quotas_in(load(text, "q.yaml"), "q.yaml")
     return list(caught.value.problems)

@@ -177,7 +177,6 @@ some = st.sets(st.sampled_from(EVERY), min_size=1)
 
 
 def rules(*configured: QuotaEntity) -> QuotaRules:
-    """A limit for each."""
     return QuotaRules(dict.fromkeys(configured, 5.0))
 
 
