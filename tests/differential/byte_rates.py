@@ -11,9 +11,9 @@ of which Kafka refuses only those that matter to the broker.
 from dataclasses import dataclass
 
 from tests.differential.choice import HOSTILE, Choice
+from tests.differential.comparison import Operation
 from tests.differential.drive import Subject
 from tests.differential.figures import NodeTwin
-from tests.differential.operation import Operation
 from tests.differential.shapes import EPOCH_MS, LONG_MAX, TINY, Settings, Temper, amount, step_ms, temper
 from tests.differential.wire import Argument, flag
 

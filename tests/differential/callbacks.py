@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tests.differential.choice import HOSTILE, Choice
+from tests.differential.comparison import Operation
 from tests.differential.drive import Subject
 from tests.differential.figures import NodeTwin
-from tests.differential.operation import Operation
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, step_ms, temper
 from tests.differential.wire import Argument, Word, bits
 

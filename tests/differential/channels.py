@@ -5,8 +5,8 @@ Whatever happens to a channel, possible or not, it is in the same of the five st
 """
 
 from tests.differential.choice import Choice
+from tests.differential.comparison import Operation, Twin
 from tests.differential.drive import Subject, nothing
-from tests.differential.operation import Operation, Twin
 from tests.differential.wire import Word
 
 from quotascope.metrics import Channel, IllegalMuteTransition, MuteEvent

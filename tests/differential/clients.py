@@ -5,8 +5,8 @@ However requests, answers and time follow one another, a connection waits, is re
 """
 
 from tests.differential.choice import Choice
+from tests.differential.comparison import Operation, Twin
 from tests.differential.drive import Subject, nothing
-from tests.differential.operation import Operation, Twin
 from tests.differential.wire import flag
 from tests.strategies import EPOCH_MS
 

@@ -1,12 +1,61 @@
-"""Replays a session on both sides and says where they differ."""
+"""What is replayed, operations with plain arguments, sent to Kafka as a line and to our engine as a call; and where the answers differ."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import count
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from tests.differential.operation import Operation, Replay
-from tests.differential.wire import readable
+from tests.differential.wire import Argument, readable, tokens
+
+
+class Twin:
+    """Our engine behind the operations of a session: one method `_op_<verb>` per operation, answering in Kafka's words; and a clock."""
+
+    def __init__(self, now_ms: int = 0) -> None:
+        self._now_ms = now_ms
+
+    def step(self, ms: int) -> None:
+        """Move the clock, before the operation itself."""
+        self._now_ms += ms
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One call, made on both sides after the clock moved by `step_ms`, which may be negative."""
+
+    verb: str
+    step_ms: int
+    arguments: tuple[Argument, ...] = ()
+
+    def line(self) -> str:
+        return " ".join((self.verb, str(self.step_ms), *tokens(*self.arguments)))
+
+    def apply(self, twin: Twin) -> str:
+        """The call on our side; an unexpected error is an answer that Kafka never gives."""
+        twin.step(self.step_ms)
+        try:
+            answer: str | None = getattr(twin, f"_op_{self.verb}")(*self.arguments)
+        except Exception as error:  # noqa: BLE001 - reported as a difference, with the operations before it
+            return f"our engine failed: {error!r}"
+        return "ok" if answer is None else answer
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A session from its first line to its last operation."""
+
+    opening: str
+    """The line that creates Kafka's side."""
+    twin: Callable[[], Twin]
+    """Creates our side."""
+    operations: tuple[Operation, ...]
+
+    def lines(self) -> list[str]:
+        return [self.opening, *(operation.line() for operation in self.operations)]
+
+    def answers(self) -> list[str]:
+        """What our side answers, beginning with the creation."""
+        twin = self.twin()
+        return ["ok", *(operation.apply(twin) for operation in self.operations)]
 
 
 class Peer(Protocol):
@@ -38,48 +87,28 @@ class Difference(AssertionError):
 
 
 def compare(kafka: Peer, replay: Replay) -> int:
-    """The number of operations compared; raises `Difference` at the first that differs."""
-    kafka.send(replay.lines())
-    ours = replay.answers()
-    theirs = kafka.receive()
-    if theirs != ours:
-        index = next(i for i, pair in enumerate(zip(theirs, ours, strict=True)) if pair[0] != pair[1])
-        raise Difference(replay, index, theirs[index], ours[index])
-    return len(replay.operations)
-
-
-def compare_long(kafka: Peer, replay: Replay) -> int:
-    """As `compare`, for a session of a seeded generator: a difference is made short before it is raised."""
-    try:
-        return compare(kafka, replay)
-    except Difference as difference:
-        raise shortened(difference, lambda shorter: _difference(kafka, shorter)) from None
-
-
-def _difference(kafka: Peer, replay: Replay) -> Difference | None:
-    try:
-        compare(kafka, replay)
-    except Difference as difference:
-        return difference
-    return None
-
-
-def shortened(difference: Difference, retry: Callable[[Replay], Difference | None]) -> Difference:
-    """A difference with as few operations before it as leaving out some of them, one stretch at a time, can reach."""
+    """The number of operations compared; raises a `Difference` with as few operations as leaving out stretches can reach."""
+    difference = _difference(kafka, replay)
+    if difference is None:
+        return len(replay.operations)
     operations = difference.replay.operations[: difference.index]
     length = len(operations)
     while length:
-        for shorter in _without_a_stretch(operations, length):
-            if found := retry(replace(difference.replay, operations=shorter)):
+        for start in range(0, len(operations), length):
+            shorter = operations[:start] + operations[start + length :]
+            if found := _difference(kafka, replace(replay, operations=shorter)):
                 difference, operations = found, found.replay.operations[: found.index]
                 break
         else:
             length //= 2
-    return difference
+    raise difference
 
 
-def _without_a_stretch(operations: tuple[Operation, ...], length: int) -> Iterator[tuple[Operation, ...]]:
-    for start in count(0, length):
-        if start >= len(operations):
-            return
-        yield operations[:start] + operations[start + length :]
+def _difference(kafka: Peer, replay: Replay) -> Difference | None:
+    kafka.send(replay.lines())
+    ours = replay.answers()
+    theirs = kafka.receive()
+    if theirs == ours:
+        return None
+    index = next(i for i, pair in enumerate(zip(theirs, ours, strict=True)) if pair[0] != pair[1])
+    return Difference(replay, index, theirs[index], ours[index])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.differential.budget import Budget
+from tests.differential.drive import Budget
 from tests.differential.kafka import JARS, Kafka
 
 _BUDGET = pytest.StashKey[Budget]()

@@ -11,9 +11,9 @@ of refused sockets, which wants real ones.
 from dataclasses import dataclass
 
 from tests.differential.choice import Choice
+from tests.differential.comparison import Operation
 from tests.differential.drive import Subject
 from tests.differential.figures import NodeTwin
-from tests.differential.operation import Operation
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, step_ms, temper
 from tests.differential.wire import Argument, flag
 

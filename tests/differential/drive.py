@@ -1,28 +1,42 @@
-"""Makes sessions of one subject and has them compared until its share of the operations is used up."""
+"""Makes random sessions of one subject and has them compared until its share of the operations is used up."""
 
+import os
 import random
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis import strategies as st
-from tests.differential.budget import Budget
-from tests.differential.choice import Choice, Seeded, Shrinkable
-from tests.differential.comparison import compare, compare_long
-from tests.differential.kafka import Kafka
-from tests.differential.operation import Operation, Replay, Twin
+from tests.differential.choice import Choice
+from tests.differential.comparison import Operation, Replay, Twin, compare
+from tests.differential.kafka import JARS, Kafka
 
 from quotascope.metrics import KafkaRelease
 
-LENGTHS = (100, 200, 1_000)
-"""Operations of seeded sessions."""
-EXAMPLES = 50
-"""Sessions that Hypothesis makes at a time."""
+TOTAL = int(os.environ.get("QUOTASCOPE_DIFFERENTIAL_OPS", "60000"))
+"""Operations of a run, of all subjects and releases."""
+SEED_VARIABLE = "QUOTASCOPE_DIFFERENTIAL_SEED"
+LENGTHS = (20, 20, 20, 50, 50, 200, 1_000)
+"""Operations of a session: many are short, since each has one config and one clock only."""
 
 S = TypeVar("S")
+
+
+class Budget:
+    """Shares out the operations of a run among its subjects and counts what was really compared."""
+
+    def __init__(self) -> None:
+        self.total = TOTAL // len(JARS)
+        """For each release."""
+        self.seed = int(os.environ.get(SEED_VARIABLE, random.SystemRandom().randrange(2**32)))
+        self.compared: Counter[str] = Counter()
+
+    def report(self) -> str:
+        """One line for the end of the run."""
+        parts = ", ".join(f"{subject} {n:,}" for subject, n in sorted(self.compared.items()))
+        return f"{self.compared.total():,} operations compared ({parts}); {SEED_VARIABLE}={self.seed}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +49,7 @@ class Subject(Generic[S]):
     shape: Callable[[Choice], S]
     """Draws what stays the same during a session: configs, names, the kind of clock."""
     opening: Callable[[S], str]
+    """The line that creates Kafka's side."""
     twin: Callable[[S, KafkaRelease], Twin]
     operation: Callable[[Choice, S], Operation]
     beginning: Callable[[Choice, S], tuple[Operation, ...]] = lambda _choice, _shape: ()
@@ -45,8 +60,8 @@ class Subject(Generic[S]):
         twin = partial(self.twin, shape, release)
         return Replay(self.opening(shape), twin, operations)
 
-    def long(self, choice: Choice, length: int, release: KafkaRelease) -> Replay:
-        """A session of that length."""
+    def session(self, choice: Choice, length: int, release: KafkaRelease) -> Replay:
+        """A random session of about that length."""
         shape = self.shape(choice)
         beginning = self.beginning(choice, shape)
         rest = (self.operation(choice, shape) for _ in range(length - len(beginning)))
@@ -57,67 +72,17 @@ def nothing(_choice: Choice) -> None:
     """Draw nothing: of some subjects nothing stays the same during a session."""
 
 
-def drive_shrinkable(kafka: Kafka, budget: Budget, subject: Subject[S]) -> None:
-    """Compare a part of the subject's share in short sessions whose every decision Hypothesis can shrink."""
-    replays = _replays(subject, kafka.release)
-    operations = budget.shrinkable(subject.share)
-    done = 0
-
-    for chunk in range(1_000_000):
-        if done >= operations:
-            return
-
-        @seed(f"{budget.seed} {chunk} {kafka.version}")
-        @settings(
-            max_examples=EXAMPLES,
-            deadline=None,
-            database=None,
-            print_blob=False,
-            phases=[Phase.generate, Phase.shrink],
-            suppress_health_check=list(HealthCheck),
-        )
-        @given(replays)
-        def check(replay: Replay) -> None:
-            nonlocal done
-            done += _counted(budget, subject.name, compare(kafka, replay))
-
-        check()
-
-
-def _replays(subject: Subject[S], release: KafkaRelease) -> st.SearchStrategy[Replay]:
-    @st.composite
-    def replays(draw: st.DrawFn) -> Replay:
-        choice = Shrinkable(draw)
-        shape = subject.shape(choice)
-
-        @st.composite
-        def operations(draw: st.DrawFn) -> Operation:
-            return subject.operation(Shrinkable(draw), shape)
-
-        beginning = subject.beginning(choice, shape)
-        return subject.replay(shape, (*beginning, *draw(st.lists(operations(), max_size=80))), release)
-
-    return replays()
-
-
-def drive_seeded(kafka: Kafka, budget: Budget, subject: Subject[S]) -> None:
-    """Compare the rest of the subject's share in long sessions of seeded generators, showing progress."""
-    operations = budget.seeded(subject.share)
+def drive(kafka: Kafka, budget: Budget, subject: Subject[S]) -> None:
+    """Compare the subject's share, showing progress."""
+    operations = round(budget.total * subject.share)
     done = session = 0
     reported = time.monotonic()
     while done < operations:
-        source = f"{subject.name} {budget.seed} {session} {kafka.version}"
-        generator = random.Random(source)  # noqa: S311
-        length = min(LENGTHS[session % len(LENGTHS)], operations - done)
-        replay = subject.long(Seeded(generator), length, kafka.release)
-        done += _counted(budget, subject.name, compare_long(kafka, replay))
+        choice = Choice(f"{subject.name} {budget.seed} {session} {kafka.version}")
+        compared = compare(kafka, subject.session(choice, choice.of(LENGTHS), kafka.release))
+        budget.compared[subject.name] += compared
+        done += compared
         session += 1
         if time.monotonic() - reported >= 5 or done >= operations:
             reported = time.monotonic()
-            progress = f"  {subject.name}: {done:,} of {operations:,} operations"
-            print(progress, flush=True)  # noqa: T201 - `pytest -s` shows it
-
-
-def _counted(budget: Budget, name: str, operations: int) -> int:
-    budget.compared[name] += operations
-    return operations
+            print(f"  {subject.name}: {done:,} of {operations:,} operations", flush=True)  # noqa: T201 - `pytest -s` shows it

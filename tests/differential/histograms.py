@@ -9,8 +9,8 @@ Left out: NaN as a recorded value, and linear bins up to a negative or an extrem
 from dataclasses import dataclass
 
 from tests.differential.choice import Choice
+from tests.differential.comparison import Operation
 from tests.differential.drive import Subject
-from tests.differential.operation import Operation
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settings, step_ms, temper
 from tests.differential.statistics import StatTwin
 from tests.differential.wire import Word, bits, tokens

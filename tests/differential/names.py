@@ -10,8 +10,8 @@ patterns count as malformed: they name no bean.
 import re
 
 from tests.differential.choice import HOSTILE, Choice
+from tests.differential.comparison import Operation, Twin
 from tests.differential.drive import Subject, nothing
-from tests.differential.operation import Operation, Twin
 from tests.differential.wire import quote
 
 from quotascope.metrics import (

@@ -10,18 +10,18 @@ channels with the same deadline, whose order Java leaves open, only the deadline
 
 from dataclasses import dataclass
 
-from tests.differential import figures
 from tests.differential.choice import HOSTILE, Choice
+from tests.differential.comparison import Operation
 from tests.differential.drive import Subject
-from tests.differential.operation import Operation, Twin
+from tests.differential.figures import NodeTwin
 from tests.differential.shapes import EPOCH_MS, HUGE, LONG_MAX, TINY, Settings, Temper, amount, step_ms, temper
 from tests.differential.wire import Argument, Word, bits, flag, quote
 
 from quotascope.metrics import (
     DEFAULT,
+    INT_MAX,
     UNBOUNDED,
     DefaultType,
-    KafkaMetric,
     KafkaRelease,
     ManagerConfig,
     MutationApi,
@@ -31,13 +31,11 @@ from quotascope.metrics import (
     QuotaEntity,
     QuotaManagers,
     QuotaType,
-    Registry,
     StrictMutationQuota,
     ThrottleCallback,
     ThrottlingQuotaExceeded,
 )
 
-INT_MAX = 2**31 - 1
 TYPES = tuple(Word(quota_type.value) for quota_type in QuotaType)
 KEYS = tuple(Word(quota_type.quota_key) for quota_type in QuotaType)
 MUTATIONS = Word(QuotaType.CONTROLLER_MUTATION.quota_key)
@@ -45,9 +43,6 @@ DEFAULT_WORD = Word("*")
 BOUNDS = (10.0, 10.0, 1.0, 2.5, 100.0, 33.3, 0.1)
 EXTREME_BOUNDS = (0.0, TINY, 1e-12, HUGE, float(LONG_MAX), float(INT_MAX), 3e-5, -1.0)
 
-OURS = ("throttle-time-total", "throttle-count", "refusal-count")
-"""Metrics that Kafka lacks; that they are left out here and everything else is equal shows that they change nothing."""
-OUR_SENSOR = "ControllerMutationRefusal-"
 Entity = tuple[str | None, str | None]
 """User and client-id; the default is a word, so that it differs from every name."""
 
@@ -78,23 +73,17 @@ class Channel(ThrottleCallback):
         self._twin.ended.append(str(self._deadline_ms))
 
 
-class ManagerTwin(Twin):
+class ManagerTwin(NodeTwin):
     """The four managers of a node, with two clocks and the quotas of requests that are under way."""
 
-    def __init__(
-        self, origin_ms: int, client: tuple[int, int], controller: tuple[int, int], release: KafkaRelease
-    ) -> None:
-        super().__init__(origin_ms)
+    def __init__(self, shape: Shape, release: KafkaRelease) -> None:
+        super().__init__()
         self._monotonic_ms = 0
-        self._registry = Registry()
-        self._managers = QuotaManagers(
-            self._registry,
-            origin_ms,
-            QuotaConfig(
-                client=ManagerConfig(samples=client[0], window_seconds=client[1], release=release),
-                controller=ManagerConfig(samples=controller[0], window_seconds=controller[1], release=release),
-            ),
+        client, controller = (
+            ManagerConfig(samples=samples, window_seconds=window_s, release=release)
+            for samples, window_s in (shape.client, shape.controller)
         )
+        self._managers = QuotaManagers(self._registry, EPOCH_MS, QuotaConfig(client=client, controller=controller))
         self._quotas: dict[str, MutationQuota] = {}
         self.started = 0
         self.ended: list[str] = []
@@ -204,19 +193,6 @@ class ManagerTwin(Twin):
         quota = self._quotas[number]
         return f"{quota.throttle_time_ms(self._now_ms)} {flag(quota.is_exceeded)}"
 
-    def _op_expire(self) -> None:
-        self._registry.expire_sensors(self._now_ms)
-
-    def _op_dump(self) -> str:
-        """Write all sensors and all metrics that Kafka has too."""
-        sensors = sorted(name for name in self._registry.sensors() if not name.startswith(OUR_SENSOR))
-        metrics = [metric for metric in self._registry.metrics().values() if _is_kafkas(metric)]
-        return f"[{','.join(map(quote, sensors))}] {figures.everything(metrics, self._now_ms)}"
-
-
-def _is_kafkas(metric: KafkaMetric) -> bool:
-    return metric.name.name not in OURS and metric.name.group != "kafka-metrics-count"
-
 
 def _name(token: str | None) -> str | DefaultType | None:
     return DEFAULT if isinstance(token, Word) else token
@@ -280,18 +256,7 @@ def operation(choice: Choice, shape: Shape) -> Operation:
 def _traffic(choice: Choice, shape: Shape, step: int) -> Operation:
     who = _who(choice, shape)
     value = amount(choice, shape.settings, shape.temper)
-    match choice.of(
-        (
-            "record",
-            "record",
-            "record",
-            "record",
-            "unrecord",
-            "uncheck",
-            "request",
-            "exempt",
-        )
-    ):
+    match choice.of((*["record"] * 4, "unrecord", "uncheck", "request", "exempt")):
         case "request":
             return Operation("request", step, (*who, _nanos(choice), _nanos(choice)))
         case "exempt":
@@ -367,7 +332,7 @@ SUBJECT = Subject(
     share=0.3,
     shape=shape,
     opening=opening,
-    twin=lambda shape, release: ManagerTwin(EPOCH_MS, shape.client, shape.controller, release),
+    twin=ManagerTwin,
     operation=operation,
     beginning=beginning,
 )

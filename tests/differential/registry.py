@@ -13,8 +13,8 @@ from typing import Concatenate, ParamSpec
 
 from tests.differential import figures, statistics
 from tests.differential.choice import HOSTILE, Choice
+from tests.differential.comparison import Operation, Twin
 from tests.differential.drive import Subject
-from tests.differential.operation import Operation, Twin
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settings, step_ms, temper
 from tests.differential.statistics import Kind, MeterKind
 from tests.differential.wire import Argument, Word, bits, flag, quote, tokens

@@ -13,20 +13,18 @@ from tests.differential import (
     names,
     quota_managers,
     registry,
-    statistic_sessions,
+    statistics,
     validation,
 )
-from tests.differential.budget import Budget, marks
-from tests.differential.comparison import compare
-from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
+from tests.differential.comparison import Operation, compare
+from tests.differential.drive import TOTAL, Budget, Subject, drive
 from tests.differential.kafka import Kafka
-from tests.differential.operation import Operation
 from tests.differential.shapes import DAY_MS, EPOCH_MS, Settings, Temper
 from tests.differential.statistics import Kind
 
 from quotascope.metrics import TimeUnit
 
-pytestmark = marks()
+pytestmark = [pytest.mark.java, pytest.mark.timeout(300 + TOTAL // 1000)]
 SUBJECTS: tuple[Subject[Any], ...] = (
     byte_rates.SUBJECT,
     callbacks.SUBJECT,
@@ -37,22 +35,15 @@ SUBJECTS: tuple[Subject[Any], ...] = (
     names.SUBJECT,
     quota_managers.SUBJECT,
     registry.SUBJECT,
-    statistic_sessions.SUBJECT,
+    statistics.SUBJECT,
     validation.SUBJECT,
 )
-each = pytest.mark.parametrize("subject", SUBJECTS, ids=lambda each: each.name)
 
 
-@each
-def test_short_sessions(kafka: Kafka, budget: Budget, subject: Subject[Any]) -> None:
-    """Whatever happens, both sides answer the same, to the last bit; Hypothesis makes a difference short."""
-    drive_shrinkable(kafka, budget, subject)
-
-
-@each
-def test_long_sessions(kafka: Kafka, budget: Budget, subject: Subject[Any]) -> None:
-    """The same over up to a thousand operations of a seeded generator."""
-    drive_seeded(kafka, budget, subject)
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda each: each.name)
+def test_sessions(kafka: Kafka, budget: Budget, subject: Subject[Any]) -> None:
+    """Whatever happens, both sides answer the same, to the last bit."""
+    drive(kafka, budget, subject)
 
 
 def test_windows_beyond_32_bits(kafka: Kafka, budget: Budget) -> None:
@@ -60,7 +51,7 @@ def test_windows_beyond_32_bits(kafka: Kafka, budget: Budget) -> None:
     long = Settings(samples=2, window_ms=90 * DAY_MS)
     rate = Kind(name="Rate", unit=TimeUnit.SECONDS, inner="WindowedSum", own_window=0)
     calm = Temper(steady=True, tame=True, coarse=False)
-    shape = statistic_sessions.Shape(origin_ms=EPOCH_MS, kind=rate, settings=long, temper=calm)
+    shape = statistics.Shape(origin_ms=EPOCH_MS, kind=rate, settings=long, temper=calm)
     operations = (
         Operation("record", 0, (1.0,)),
         Operation("record", 30 * DAY_MS, (1.0,)),
@@ -68,5 +59,5 @@ def test_windows_beyond_32_bits(kafka: Kafka, budget: Budget) -> None:
         Operation("window", 0),
         Operation("measure", 0),
     )
-    compared = compare(kafka, statistic_sessions.SUBJECT.replay(shape, operations, kafka.release))
-    budget.compared[statistic_sessions.SUBJECT.name] += compared
+    compared = compare(kafka, statistics.SUBJECT.replay(shape, operations, kafka.release))
+    budget.compared[statistics.SUBJECT.name] += compared

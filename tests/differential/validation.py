@@ -11,8 +11,8 @@ out when it sends is left out on both sides.
 import math
 
 from tests.differential.choice import HOSTILE, Choice
+from tests.differential.comparison import Operation, Twin
 from tests.differential.drive import Subject, nothing
-from tests.differential.operation import Operation, Twin
 from tests.differential.wire import Argument, quote
 
 from quotascope.metrics import (

@@ -72,7 +72,6 @@ public final class Replay {
             case "names" -> new NamesSession();
             case "channel" -> new ChannelSession();
             case "client" -> new ClientSession(line);
-            case "responses" -> new ResponsesSession();
             case "facts" -> new FactsSession();
             case "histogram" -> new HistogramSession(line);
             case "byterates" -> new ByteRateSession(line);

@@ -1,17 +1,19 @@
-"""The conformance vectors whose answers differ between releases, beside the classes of either release."""
+"""What is recorded of Kafka's releases is what their classes say: facts, and conformance vectors whose answers differ between releases."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conformance.suite import load
-from tests.differential.kafka import Kafka
-from tests.differential.operation import Operation
+from tests.differential.bytecode import HANDLERS, exemption, strict_since
+from tests.differential.comparison import Operation
+from tests.differential.kafka import JARS, Kafka
 from tests.differential.wire import Word
+from tests.facts.kafka import path_of
 
 from quotascope.metrics import KAFKA_4_4
-from quotascope.metrics.protocol import ApiKey
 
 pytestmark = pytest.mark.java
 FILE = Path(__file__).parents[1] / "conformance" / "kafka-vectors.json"
@@ -36,7 +38,7 @@ def answers(kafka: Kafka, opening: str, operations: list[Operation]) -> list[str
 
 
 def test_differences_are_in_these_kinds_only() -> None:
-    """Only kinds that are looked at below expect anything of a single release."""
+    """Only kinds that are looked at below, or in tests/facts, expect anything of a single release."""
     found = {
         vector.kind for vector in load(FILE) if isinstance(vector.value, dict) and "since_4_4" in str(vector.value)
     }
@@ -71,20 +73,6 @@ def test_throttle_times(kafka: Kafka) -> None:
     assert compared == 3
 
 
-def test_first_versions_that_make_a_client_wait(kafka: Kafka) -> None:
-    """Each first version that the vector names is the first one of the release's own response class."""
-    ((_, steps),) = steps_of(kafka, "should_client_throttle")
-    for step in steps:
-        api = ApiKey[step["api"]]
-        asked = [Operation("versions", 0, (int(api),))]
-        low, high = map(int, answers(kafka, "new responses", asked)[0].split())
-        versions = range(low, high + 1)
-        reported = answers(kafka, "new responses", [Operation("response", 0, (int(api), each)) for each in versions])
-        waits = [answer.split()[1] == "1" for answer in reported]
-        first = step["expect"]
-        assert (api, waits) == (api, [first is not None and each >= first for each in versions])
-
-
 def test_stored_quotas(kafka: Kafka) -> None:
     """A controller of the release refuses just what the vector says."""
     ((_, steps),) = steps_of(kafka, "quota_validation")
@@ -94,3 +82,17 @@ def test_stored_quotas(kafka: Kafka) -> None:
         operations.append(Operation("alter", 0, (len(step["entity"]), *names, step["key"], float(step["value"]))))
     expected = ["0" if step["expect"] == "NONE" else "42" for step in steps]
     assert answers(kafka, "new validation", operations) == expected
+
+
+@pytest.mark.interpreted
+def test_facts(kafka: Kafka, pytestconfig: pytest.Config) -> None:
+    """APIs, errors, keys, levels, and what is exempt: all as in the jars of the release."""
+    found = json.loads(answers(kafka, "new facts", [Operation("facts", 0)])[0])
+    libs = JARS[str(kafka.release)]()
+    found["exempt"] = {role: exemption(libs, role) for role in HANDLERS}
+    found["strict_since"] = strict_since(libs)
+    path = path_of(kafka.release)
+    if pytestconfig.getoption("--update-golden"):
+        text = json.dumps(found, indent=1, sort_keys=True)
+        path.write_text(f"{text}\n", encoding="utf-8")
+    assert json.loads(path.read_text(encoding="utf-8")) == found
