@@ -3,6 +3,8 @@
 import math
 import threading
 
+from tests.strategies import EPOCH_MS
+
 from quotascope.metrics import (
     DEFAULT,
     BucketSizing,
@@ -23,7 +25,6 @@ from quotascope.metrics import (
     ThrottleCallback,
 )
 
-EPOCH_MS = 1_600_000_000_000
 TEN_SECONDS = MetricConfig(samples=10, time_window_ms=1_000, quota=Quota(5.0))
 ALICE, BOB = Principal("alice"), Principal("bob")
 RULE = QuotaEntity("alice")

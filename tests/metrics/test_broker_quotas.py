@@ -3,8 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.metrics.examples import ALICE, EPOCH_MS, OF_ALICE, RULE, metric_of
+from tests.metrics.examples import ALICE, OF_ALICE, RULE, metric_of
 from tests.metrics.examples import NANOS_PER_MS as MS
+from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import (
     INT_MAX,
@@ -143,12 +144,6 @@ class TestOther:
         decision = broker.quotas.other(broker.request(200, forwarded=True), NOW)
         assert muted(decision) == (None, 0, 1000)
         assert broker.channel.response_sent()
-
-    def test_exempt(self) -> None:
-        """Requests among brokers are measured apart."""
-        broker = Broker(request=1.0)
-        broker.quotas.exempt(broker.request(3_000), NOW)
-        assert broker.value("exempt-request-time", "Request", {}) == 10.0
 
     def test_direct(self) -> None:
         """A client connected to the controller is muted there for the mutation."""

@@ -147,19 +147,10 @@ def test_refuses_bad_quotes(text: str) -> None:
         unquote_tag_value(text)
 
 
-@pytest.mark.parametrize(
-    ("group", "tags", "name"),
-    [
-        ("Produce", {"user": "", "client-id": "clientA"}, "kafka.server:type=Produce,client-id=clientA"),
-        ("Produce", {"user": "alice", "client-id": ""}, "kafka.server:type=Produce,user=alice"),
-        ("Produce", {"user": "", "client-id": ""}, "kafka.server:type=Produce"),
-        ("Request", {}, "kafka.server:type=Request"),
-        ("Produce", {"": "x", "client-id": "a:b*"}, 'kafka.server:type=Produce,client-id="a:b\\*"'),
-    ]
-)  # fmt: skip
-def test_mbean_names(group: str, tags: dict[str, str], name: str) -> None:
-    """Tags keep their order, and empty ones are left out."""
-    assert mbean_name("kafka.server", group, tags) == name
+def test_a_tag_without_a_name_is_left_out() -> None:
+    """As one without a value is; tests/conformance has those."""
+    name = mbean_name("kafka.server", "Produce", {"": "x", "client-id": "a:b*"})
+    assert name == 'kafka.server:type=Produce,client-id="a:b\\*"'
 
 
 @given(tags=tag_maps, seed=st.randoms(use_true_random=False))
@@ -250,21 +241,10 @@ def test_all_but_the_description_counts() -> None:
         assert name != other
 
 
-@pytest.mark.parametrize(
-    ("group", "name", "expected"),
-    [
-        ("producer-metrics", "produce-throttle-time-max", "producer.produce.throttle.time.max"),
-        ("consumer-fetch-manager-metrics", "fetch-throttle-time-avg", "consumer.fetch.manager.fetch.throttle.time.avg"),
-        ("group-metrics-metrics", "name-metrics", "group.name.metrics"),
-        ("metrics", "metrics", "metrics.metrics"),
-        ("grouP_&", "Name-1.$", "group_&.name.1.$"),
-        ("", "", "."),
-    ]
-)  # fmt: skip
-def test_telemetry_names(group: str, name: str, expected: str) -> None:
-    """Lower case with dots, behind a prefix."""
-    assert telemetry_name(MetricName(name, group)) == f"org.apache.kafka.{expected}"
-    assert telemetry_name(MetricName(name, group), "p") == f"p.{expected}"
+def test_telemetry_names() -> None:
+    """A group that is nothing but its suffix keeps it, and any prefix may come first; tests/conformance has the others."""
+    assert telemetry_name(MetricName("metrics", "metrics")) == "org.apache.kafka.metrics.metrics"
+    assert telemetry_name(MetricName("", ""), "p") == "p.."
 
 
 def test_telemetry_labels() -> None:

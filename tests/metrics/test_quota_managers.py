@@ -10,7 +10,6 @@ from tests.metrics.examples import (
     ALICE,
     BOB,
     DEFAULT_CLIENT,
-    EPOCH_MS,
     NANOS_PER_MS,
     OF_ALICE,
     RULE,
@@ -19,6 +18,7 @@ from tests.metrics.examples import (
     bound_of,
     metric_of,
 )
+from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import (
     DEFAULT,
@@ -66,12 +66,6 @@ class TestRecording:
         engine.manager.record_no_throttle(ALICE, "c", 1e6, EPOCH_MS)
         assert engine.value("byte-rate", EPOCH_MS) == 1e5
         assert engine.manager.record_and_get_throttle_time(ALICE, "c", 0, EPOCH_MS) > 0
-
-    def test_max_value_with_a_single_window(self) -> None:
-        """With one window there is no whole one, and nothing may be returned."""
-        manager = Engine(ManagerConfig(samples=1)).manager
-        manager.update_quota(QuotaEntity("bob"), 10)
-        assert manager.max_value_in_quota_window(BOB, "c", EPOCH_MS) == 0.0
 
     @pytest.mark.parametrize("throttle_time_ms", [0, -1, -1_294_977_296])
     def test_not_at_all(self, engine: Engine, throttle_time_ms: int) -> None:
@@ -162,27 +156,18 @@ class TestChangingQuotas:
         found = [engine.value("byte-rate", EPOCH_MS, user, client) for user, client in (("", "c"), ("alice", ""))]
         assert found == [1.0, 2.0]
 
-    def test_one_metric_is_enough(self, engine: Engine) -> None:
-        """Under rules of one shape a rule for one name touches one metric only."""
-        manager = engine.manager
-        for user in ("alice", "bob"):
-            manager.update_quota(QuotaEntity(user), 10)
-        metrics = [manager.sensors_for(user, "c", 0).quota.metrics()[0] for user in (ALICE, BOB)]
-        configs = [metric.config for metric in metrics]
-        manager.update_quota(RULE, 20)
-        assert [metric.config is config for metric, config in zip(metrics, configs, strict=True)] == [False, True]
-        assert (engine.bound("alice"), engine.bound("bob")) == (20.0, 10.0)
-
-    def test_a_default_touches_all_that_change(self, engine: Engine) -> None:
-        """A default rule reaches every metric it decides for, and leaves the others alone."""
+    def test_metrics_under_other_rules_are_left_alone(self, engine: Engine) -> None:
+        """A rule for one name touches its metric only; a default reaches every metric that it decides for."""
         manager = engine.manager
         manager.update_quota(RULE, 10)
-        own = manager.sensors_for(ALICE, "c", 0).quota.metrics()[0].config
-        manager.sensors_for(BOB, "c", 0)
-        assert engine.bound("bob") == UNLIMITED
-        manager.update_quota(QuotaEntity(DEFAULT), 30)
-        assert (engine.bound("alice"), engine.bound("bob")) == (10.0, 30.0)
-        assert manager.sensors_for(ALICE, "c", 0).quota.metrics()[0].config is own
+        metrics = [manager.sensors_for(user, "c", 0).quota.metrics()[0] for user in (ALICE, BOB)]
+        found = []
+        for entity in (RULE, QuotaEntity(DEFAULT)):
+            configs = [metric.config for metric in metrics]
+            manager.update_quota(entity, 20)
+            found.append([metric.config is config for metric, config in zip(metrics, configs, strict=True)])
+        assert found == [[False, True], [True, False]]
+        assert (engine.bound("alice"), engine.bound("bob")) == (20.0, 20.0)
 
     def test_a_given_tag_is_used_as_it_is(self, engine: Engine) -> None:
         """A principal made from its tag keeps it in the metric and still meets its rule."""

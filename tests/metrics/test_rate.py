@@ -93,7 +93,7 @@ def test_an_own_window_beats_the_configs() -> None:
     rate = Rate(time_window_ms=10)
     rate.record(BROKER, 5.0, EPOCH_MS)
     assert rate.window_size(BROKER, EPOCH_MS) == 100
-    assert rate.measure(BROKER, EPOCH_MS + 110) == 0.0
+    assert [rate.measure(BROKER, EPOCH_MS + ms) for ms in (109, 110)] == [5.0 / 0.109, 0.0]
 
 
 @given(config=configs, trace=traces(), later=st.integers(0, 100_000))
@@ -171,12 +171,6 @@ def test_narrow_wraps_around(throttle_time_ms: int, longest_ms: int | None, narr
     Java's cut follows `Math.min`: far below zero a time wraps around all the same, as under a bound below zero.
     """
     assert narrow(throttle_time_ms, *([] if longest_ms is None else [longest_ms])) == narrowed
-
-
-@given(st.integers(0, LONG_MAX))
-def test_saturation(throttle_time_ms: int) -> None:
-    """What stops before it is cut stays long."""
-    assert narrow(throttle_time_ms, INT_MAX) == min(throttle_time_ms, INT_MAX)
 
 
 HUNDRED_SECONDS = WindowConfig(samples=100, window_seconds=1)

@@ -209,13 +209,6 @@ def test_levels() -> None:
     ]
 
 
-def test_hostile_names_stay_on_one_line() -> None:
-    """An entity's text quotes its names, so that a log line cannot be broken."""
-    assert str(QuotaEntity("a\nb", DEFAULT)) == '"a\\nb" / <default>'
-    assert str(QuotaEntity(None, 'x"')) == 'client-id "x\\""'
-    assert str(QuotaEntity(DEFAULT)) == "user <default>"
-
-
 def test_names_of_a_type() -> None:
     """Each type is known by a metric group, a label and a configuration key; the connection rate is no client quota."""
     assert [(each.group, each.label, each.quota_key) for each in QuotaType] == [

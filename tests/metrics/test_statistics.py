@@ -17,12 +17,10 @@ from quotascope.metrics import (
     CumulativeSum,
     Max,
     Measurable,
-    Measured,
     MetricConfig,
     Min,
     Quota,
     Rate,
-    Sample,
     SampledStat,
     SimpleRate,
     Stat,
@@ -32,7 +30,6 @@ from quotascope.metrics import (
     WindowedSum,
 )
 
-A_YEAR_MS = 365 * 86_400_000
 Make = Callable[[], Stat]
 EMPTY: dict[Make, float] = {
     **dict.fromkeys((WindowedSum, WindowedCount, CumulativeSum, CumulativeCount, Value, Rate, SimpleRate), 0.0),
@@ -89,17 +86,6 @@ def test_a_peek_is_what_measure_would_be_and_changes_nothing(
     assert same(peeked, fed(make(), config, trace).measure(config, now_ms))
 
 
-@each_statistic
-@given(config=configs, trace=traces(max_size=20))
-def test_replay_is_incremental(make: Make, config: MetricConfig, trace: list[Event]) -> None:
-    """At every moment the running value is what replaying all events up to then gives."""
-    running = make()
-    for count, event in enumerate(trace, start=1):
-        running.record(config, event.value, event.at_ms)
-        now_ms = event.at_ms + 700
-        assert same(running.peek(config, now_ms), fed(make(), config, trace[:count]).measure(config, now_ms))
-
-
 def live_values(config: MetricConfig, trace: list[Event], now_ms: int) -> list[float]:
     """Group a history into windows, in no clever way, and return the values that still count."""
     windows: list[list[Event]] = []
@@ -128,19 +114,6 @@ def test_agrees_with_a_plain_model(
     fed(stat, config, trace)
     assert len(stat.view(config, now_ms)) <= config.samples + 1
     assert same(stat.measure(config, now_ms), expected(live_values(config, trace, now_ms)))
-
-
-@each_sampled
-@pytest.mark.parametrize(("own_window_ms", "span_ms"), [(0, 10_000), (10, 100)])
-def test_counts_a_window_until_it_is_obsolete(
-    make: Callable[[], SampledStat], expected: Callable[[list[float]], float], own_window_ms: int, span_ms: int
-) -> None:
-    """A value counts for `samples` windows, the config's or the statistic's own, and not a millisecond longer."""
-    stat = make()
-    stat.set_time_window(own_window_ms)
-    stat.record(TEN_SECONDS, 7.0, EPOCH_MS)
-    assert same(stat.measure(TEN_SECONDS, EPOCH_MS + span_ms - 1), expected([7.0]))
-    assert same(stat.measure(TEN_SECONDS, EPOCH_MS + span_ms), expected([]))
 
 
 @each_sampled
@@ -174,14 +147,6 @@ def test_a_clock_set_back_keeps_the_window_open() -> None:
         stat.record(TEN_SECONDS, 1.0, EPOCH_MS - 3_600_000 + second * 1_000)
     assert stat.measure(TEN_SECONDS, EPOCH_MS - 3_540_000) == 61.0
     assert len(stat.view(TEN_SECONDS, EPOCH_MS)) == 1
-
-
-def test_a_sample_can_begin_again() -> None:
-    """A reset leaves nothing of the window before."""
-    sample = Sample(-1.0, 5)
-    sample.value, sample.event_count, sample.last_event_ms = 9.0, 3, 8
-    sample.reset(-1.0, 10)
-    assert (sample.value, sample.event_count, sample.start_ms, sample.last_event_ms) == (-1.0, 0, 10, 10)
 
 
 adding_up = st.one_of(
@@ -218,17 +183,6 @@ def test_extremes_are_javas(stat: Stat, values: tuple[float, ...], expected: flo
     assert same(stat.measure(TEN_SECONDS, EPOCH_MS), expected)
 
 
-@given(trace=traces())
-def test_time_takes_nothing_from_what_counts_for_good(trace: list[Event]) -> None:
-    """The sum of all values, the number of all events whatever their values, and the last value."""
-    values = [event.value for event in trace]
-    found = [
-        fed(stat, TEN_SECONDS, trace).measure(TEN_SECONDS, EPOCH_MS + A_YEAR_MS)
-        for stat in (CumulativeSum(), CumulativeCount(), Value())
-    ]
-    assert found == [sum(values), len(values), values[-1] if values else 0.0]
-
-
 def test_the_base_classes_do_nothing_by_themselves() -> None:
     """A subclass that forgets a method is refused."""
     for call in (
@@ -240,13 +194,6 @@ def test_the_base_classes_do_nothing_by_themselves() -> None:
     ):
         with pytest.raises(NotImplementedError):
             call()
-
-
-def test_a_quota_decides_unless_the_statistic_knows_better() -> None:
-    """Most statistics leave the decision to the bound."""
-    measured = Measured(lambda _config, _now_ms: 0.0)
-    assert measured.acceptable(Quota(5.0), 5.0)
-    assert not measured.acceptable(Quota(5.0), 5.1)
 
 
 KAFKAS = MetricConfig(samples=10, time_window_ms=2_000, quota=Quota(5.0))
@@ -273,15 +220,6 @@ def test_a_token_is_never_spent_twice(trace: list[Event]) -> None:
             bucket.record(KAFKAS, abs(event.value), event.at_ms)
             taken += abs(event.value)
     assert taken <= (100.0 + 5.0 * (end_of(trace) - EPOCH_MS) / 1000) * (1 + 1e-12)
-
-
-def test_a_bucket_recovers_at_the_pace_of_the_quota() -> None:
-    """KIP-599's example: 560 against 5/s and 100 x 1 s is paid back after 12 s."""
-    config = MetricConfig(100, 1_000, quota=Quota(5.0))
-    bucket = TokenBucket()
-    bucket.record(config, 560.0, EPOCH_MS)
-    assert bucket.measure(config, EPOCH_MS + 11_999) < 0.0
-    assert bucket.measure(config, EPOCH_MS + 12_000) == pytest.approx(0.0)
 
 
 def test_a_bucket_without_a_quota_has_no_limit() -> None:

