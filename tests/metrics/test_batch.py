@@ -1,13 +1,12 @@
 """Many records at once do what as many single ones do."""
 
-import math
-import struct
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.differential.wire import bits
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import (
@@ -67,18 +66,12 @@ def sensors(bound: float, *, related: bool = False) -> list[Sensor]:
     return made
 
 
-def bits(values: list[float]) -> bytes:
-    """Return what distinguishes two doubles; all NaNs are one."""
-    plain = [math.nan if math.isnan(value) else value for value in values]
-    return struct.pack(f"{len(plain)}d", *plain)
+def state(made: list[Sensor], now_ms: int) -> list[str]:
+    return [bits(metric.value(now_ms)) for sensor in made for metric in sensor.metrics()]
 
 
-def state(made: list[Sensor], now_ms: int) -> bytes:
-    return bits([m.value(now_ms) for sensor in made for m in sensor.metrics()])
-
-
-def figures(registry: Registry, now_ms: int) -> dict[MetricName, bytes]:
-    return {name: bits([metric.value(now_ms)]) for name, metric in registry.metrics().items()}
+def figures(registry: Registry, now_ms: int) -> dict[MetricName, str]:
+    return {name: bits(metric.value(now_ms)) for name, metric in registry.metrics().items()}
 
 
 @given(trace=records, bound=st.floats(0.5, 1e8), check=st.booleans(), related=st.booleans())
@@ -96,7 +89,7 @@ def test_records_as_one_by_one(trace: list[Record], bound: float, *, check: bool
         except QuotaViolation as violation:
             expected.append((number, violation.value, violation.bound))
     assert batch.records.tolist() == [number for number, _, _ in expected]
-    assert bits(batch.values.tolist()) == bits([value for _, value, _ in expected])
+    assert list(map(bits, batch.values)) == [bits(value) for _, value, _ in expected]
     assert batch.bounds.tolist() == [bound for _, _, bound in expected]
     end_ms = (times_ms or [EPOCH_MS])[-1]
     assert state(ours, end_ms) == state(twins, end_ms)

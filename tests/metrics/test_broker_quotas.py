@@ -173,32 +173,14 @@ class TestOther:
 times = st.integers(-INT_MAX - 1, INT_MAX)
 
 
-def mute(by: QuotaType, ms: int, *, unrecord: bool = False) -> Decision:
-    return Decision(throttled_by=by, throttle_time_ms=ms, response_ms=ms, unrecord_fetch=unrecord)
+def mute(by: QuotaType, ms: int) -> Decision:
+    return Decision(throttled_by=by, throttle_time_ms=ms, response_ms=ms)
 
 
-@pytest.mark.parametrize(
-    ("bandwidth", "request_ms", "acks", "expected"),
-    [(-1_294_977_296, 0, 1, Decision()), (-1_294_977_296, 7, 1, mute(REQUEST, 7))],
-)
-def test_produce(bandwidth: int, request_ms: int, acks: int, expected: Decision) -> None:
-    """A time that wrapped around is none; tests/conformance has the others."""
-    assert combine_produce(bandwidth, request_ms, acks=acks) == expected
-
-
-@pytest.mark.parametrize(
-    ("bandwidth", "request_ms", "expected"),
-    [
-        (0, 0, Decision()),
-        (10, 5, mute(FETCH, 10, unrecord=True)),
-        (5, 10, mute(REQUEST, 10, unrecord=True)),
-        (0, 10, mute(REQUEST, 10, unrecord=True)),
-        (10, 10, mute(REQUEST, 10, unrecord=True)),
-    ],
-)
-def test_fetch(bandwidth: int, request_ms: int, expected: Decision) -> None:
-    """Any throttle holds the data back and gives its bytes back."""
-    assert combine_fetch(bandwidth, request_ms) == expected
+def test_a_time_that_wrapped_around_is_none() -> None:
+    """Alone, and beside the other quota's; tests/conformance has other times."""
+    found = [combine_produce(-1_294_977_296, request_ms, acks=1) for request_ms in (0, 7)]
+    assert found == [Decision(), mute(REQUEST, 7)]
 
 
 @pytest.mark.parametrize(

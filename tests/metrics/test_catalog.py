@@ -1,7 +1,5 @@
 """The catalog keeps Prometheus's conventions and OpenTelemetry's."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -127,11 +127,12 @@ def test_fewer_samples_keep_the_ring(make: Callable[[], SampledStat], expected: 
 
 
 def test_a_read_lets_obsolete_windows_begin_again() -> None:
-    """Kafka's reads have an effect: the next value falls into a window that began with the read."""
+    """Kafka's reads have an effect: the next value falls into a window that began with the first read."""
     read, unread = WindowedSum(), WindowedSum()
     for stat in (read, unread):
         stat.record(TEN_SECONDS, 1.0, EPOCH_MS)
-    read.measure(TEN_SECONDS, EPOCH_MS + 20_000)
+    for after_ms in (20_000, 20_100):
+        read.measure(TEN_SECONDS, EPOCH_MS + after_ms)
     starts = []
     for stat in (read, unread):
         stat.record(TEN_SECONDS, 1.0, EPOCH_MS + 20_500)
