@@ -1,16 +1,14 @@
 """One run of atheris on a target, in a process of its own, with its progress."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Thread
-from typing import IO, Final
+from typing import Final
 
 from .target import Target
 
@@ -57,15 +55,20 @@ class Run:
 
     def outcome(self, progress: Callable[[Outcome], None]) -> Outcome:
         outcome = Outcome()
+        reported = time.monotonic()
         with subprocess.Popen(
             self._command(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", cwd=ROOT
         ) as process:
             assert process.stdout is not None
-            reader = Thread(target=_follow, args=(process.stdout, outcome))
-            reader.start()
-            while _runs(process):
-                progress(outcome)
-            reader.join()
+            for line in process.stdout:
+                counted = _COUNT.match(line)
+                if counted:
+                    outcome.executions = int(counted[1] or counted[2])
+                if not line.startswith("INFO:"):
+                    outcome.lines.append(line.rstrip("\n"))
+                if time.monotonic() - reported >= _EVERY_SECONDS:
+                    reported = time.monotonic()
+                    progress(outcome)
         outcome.found = process.returncode != 0
         return outcome
 
@@ -91,20 +94,3 @@ class Run:
         given = [f"-{name}={value}" for name, value in options.items()]
         program = [sys.executable, "-m", self.program, self.target.name]
         return [*_AS_A_GRANDCHILD, *program, *given, str(grown), str(seeds)]
-
-
-def _runs(process: subprocess.Popen[str]) -> bool:
-    try:
-        process.wait(_EVERY_SECONDS)
-    except subprocess.TimeoutExpired:
-        return True
-    return False
-
-
-def _follow(stream: IO[str], outcome: Outcome) -> None:
-    for line in stream:
-        counted = _COUNT.match(line)
-        if counted:
-            outcome.executions = int(counted[1] or counted[2])
-        if not line.startswith("INFO:"):
-            outcome.lines.append(line.rstrip("\n"))
