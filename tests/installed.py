@@ -1,7 +1,5 @@
 """What pip installs, and a process that has nothing else."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The generated pages in docs/ are what the code would write, and the site of docs/ has no dead link."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

@@ -1,7 +1,5 @@
 """The tool that puts mistakes into the code: which mistakes it makes, and which tests it asks."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The folders at the top of the repository are what the wheel ships."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

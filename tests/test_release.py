@@ -1,7 +1,5 @@
 """What a release publishes: built, checked as a package index does, and installed where nothing else is."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

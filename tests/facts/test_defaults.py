@@ -5,8 +5,6 @@ What counts begins at 0, so only other numbers are named. Those of Kafka are its
 1 s each, `metrics.num.samples` 2 of 30 s, `default.api.timeout.ms` 60,000. A default that changes is a change that is decided, and written down.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

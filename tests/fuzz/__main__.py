@@ -4,8 +4,6 @@ Fuzzes the readers of text from outside with atheris: `make fuzz`, or `python -m
 An input that finds something is kept in tests/fuzz/corpus, which the gate feeds to its reader from then on.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

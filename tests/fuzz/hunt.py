@@ -4,8 +4,6 @@ Fuzzes one target in this process, which ends with it: `python -m tests.fuzz.hun
 What the options mean is in libFuzzer's documentation; `python -m tests.fuzz` gives useful ones.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Final

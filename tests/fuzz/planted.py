@@ -1,7 +1,5 @@
 """As `hunt`, but the reader of the page's addresses raises the wrong error: to see that a mistake is found."""
 
-from __future__ import annotations
-
 import sys
 
 from tests.fuzz.hunt import hunt

@@ -1,7 +1,5 @@
 """What a fuzzer feeds, and what must come of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Each target of `make fuzz`: what once found something, what is read in practice, random changes of it, and a short run of the fuzzer."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

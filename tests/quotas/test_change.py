@@ -1,7 +1,5 @@
 """Changes of quotas, and sending them to a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import nan
 

@@ -1,7 +1,5 @@
 """YAML that people or programs wrote, and quotas in it."""
 
-from __future__ import annotations
-
 import io
 import tracemalloc
 from pathlib import Path

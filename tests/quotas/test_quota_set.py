@@ -1,7 +1,5 @@
 """Entities and numbers as text, sets of quotas, and rules without effect."""
 
-from __future__ import annotations
-
 import re
 from ast import literal_eval
 from itertools import product

@@ -1,7 +1,5 @@
 """The answer of an exporter, as `quotascope top --exporter` reads it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Names of MBeans."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The configuration file, up to the checked configuration."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Files of targets as Prometheus's file_sd_configs has them, up to the URLs that are asked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """Answers of a Jolokia agent."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The addresses of the page and of its JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from urllib.parse import parse_qsl
 

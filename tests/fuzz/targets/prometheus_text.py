@@ -1,7 +1,5 @@
 """Pages of Prometheus text, in all dialects."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

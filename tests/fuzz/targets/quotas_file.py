@@ -1,7 +1,5 @@
 """The file of quotas that a team keeps under version control."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tests.fuzz.target import Target

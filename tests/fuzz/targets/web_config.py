@@ -1,7 +1,5 @@
 """The web config file, up to its checked settings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
