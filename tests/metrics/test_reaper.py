@@ -168,17 +168,6 @@ def reaper() -> ThrottledChannelReaper:
     return ThrottledChannelReaper(Registry(), QuotaType.FETCH, 0)
 
 
-def test_throttles_end_by_themselves() -> None:
-    """A throttle ends without a call."""
-    channels, signal = reaper(), Signal()
-    thread = ReaperThread(channels, "FetchReaper")
-    now_ns = 0  # long ago on the machine's monotonic clock
-    channels.throttle(1, signal, now_ms=0, now_ns=now_ns)
-    assert signal.ended.wait(10)
-    thread.close()
-    assert len(channels.queue) == 0
-
-
 def test_close_ends_a_wait() -> None:
     """Closing does not wait for channels, which stay in the queue."""
     channels = reaper()
