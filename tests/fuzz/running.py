@@ -3,12 +3,12 @@
 import re
 import subprocess
 import sys
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from threading import Thread
+from typing import IO, Final
 
 from .target import Target
 
@@ -54,21 +54,17 @@ class Run:
     program: str = "tests.fuzz.hunt"
 
     def outcome(self, progress: Callable[[Outcome], None]) -> Outcome:
+        """Run it to its end."""
         outcome = Outcome()
-        reported = time.monotonic()
         with subprocess.Popen(
             self._command(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", cwd=ROOT
         ) as process:
             assert process.stdout is not None
-            for line in process.stdout:
-                counted = _COUNT.match(line)
-                if counted:
-                    outcome.executions = int(counted[1] or counted[2])
-                if not line.startswith("INFO:"):
-                    outcome.lines.append(line.rstrip("\n"))
-                if time.monotonic() - reported >= _EVERY_SECONDS:
-                    reported = time.monotonic()
-                    progress(outcome)
+            reader = Thread(target=_follow, args=(process.stdout, outcome))
+            reader.start()
+            while _runs(process):
+                progress(outcome)
+            reader.join()
         outcome.found = process.returncode != 0
         return outcome
 
@@ -94,3 +90,20 @@ class Run:
         given = [f"-{name}={value}" for name, value in options.items()]
         program = [sys.executable, "-m", self.program, self.target.name]
         return [*_AS_A_GRANDCHILD, *program, *given, str(grown), str(seeds)]
+
+
+def _runs(process: subprocess.Popen[str]) -> bool:
+    try:
+        process.wait(_EVERY_SECONDS)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+def _follow(stream: IO[str], outcome: Outcome) -> None:
+    for line in stream:
+        counted = _COUNT.match(line)
+        if counted:
+            outcome.executions = int(counted[1] or counted[2])
+        if not line.startswith("INFO:"):
+            outcome.lines.append(line.rstrip("\n"))
