@@ -44,13 +44,6 @@ def agents() -> Path:
     return existing(folder() / "agents", "agents", "make jars")
 
 
-def main() -> int:
-    """Fetch, print the folders, and return the exit code."""
-    return command(
-        lambda: fetched(folder(), _with_loader), lambda: fetched(newest_folder(), partial(maven, NEWEST_POM))
-    )
-
-
 def _with_loader(target: Path) -> None:
     maven(POM, target)
     with tempfile.TemporaryDirectory() as name:
@@ -63,4 +56,6 @@ def _with_loader(target: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        command(lambda: fetched(folder(), _with_loader), lambda: fetched(newest_folder(), partial(maven, NEWEST_POM)))
+    )

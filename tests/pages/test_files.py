@@ -22,7 +22,6 @@ QUOTASCOPE = Path(sys.executable).with_name("quotascope")
 
 
 def names(folder: Path) -> set[str]:
-    """All that lies in a folder, hidden files as well."""
     return {path.name for path in folder.iterdir()}
 
 
@@ -112,7 +111,6 @@ def test_read_only_files_are_left_alone(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def run(*arguments: str, limit: Callable[[], None] | None = None, stdout: int = -1) -> subprocess.CompletedProcess[str]:
-    """A command of ours."""
     return subprocess.run(
         [QUOTASCOPE, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, preexec_fn=limit
     )
