@@ -72,7 +72,6 @@ def described(cluster: Cluster) -> dict[str, dict[str, float]]:
 
 
 def ended(*arguments: str | Path) -> tuple[int, str, str]:
-    """Exit code, output and errors of a command."""
     done = run("quotas", *arguments)
     return done.returncode, done.stdout, done.stderr
 
