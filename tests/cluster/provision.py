@@ -44,6 +44,12 @@ def agents() -> Path:
     return existing(folder() / "agents", "agents", "make jars")
 
 
+def main() -> int:
+    return command(
+        lambda: fetched(folder(), _with_loader), lambda: fetched(newest_folder(), partial(maven, NEWEST_POM))
+    )
+
+
 def _with_loader(target: Path) -> None:
     maven(POM, target)
     with tempfile.TemporaryDirectory() as name:
@@ -56,6 +62,4 @@ def _with_loader(target: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(
-        command(lambda: fetched(folder(), _with_loader), lambda: fetched(newest_folder(), partial(maven, NEWEST_POM)))
-    )
+    sys.exit(main())

@@ -26,7 +26,8 @@ def settings(kafka: Cluster, **source: Any) -> dict[str, Any]:
 
 def trust(kafka: Cluster, *, verify: bool | None) -> dict[str, Any]:
     """Trust in the authority of the agent's certificate, or in any certificate; None trusts in neither."""
-    return {True: {"ca_file": str(kafka.certificates.ca)}, False: {"verify": False}, None: {}}[verify]
+    ca = {"ca_file": str(kafka.certificates.ca)}
+    return {} if verify is None else ca if verify else {"verify": False}
 
 
 def password(value: str = JOLOKIA1_PASSWORD) -> dict[str, Any]:
