@@ -1,4 +1,4 @@
-"""PromQL as the parser sees it: what the rules of pint look at."""
+"""PromQL as the parser sees it: what the rules of pint look at, and the labels that come out of an expression, by what its parts are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Any, Final
 
 import promql_parser as parser
 
+from quotascope.alerts import Site
+from quotascope.alerts.book import records
+from quotascope.alerts.settings import Clients, Objective, Owner
 from quotascope.metrics.catalog import Family, families, job_families
 
 FAMILIES: Final[dict[str, Family]] = {family.name: family for family in (*families(), *job_families())}
@@ -35,5 +38,83 @@ def selectors(expression: str) -> Iterator[parser.VectorSelector]:
 
 
 def matched_labels(selector: Any) -> set[str]:
-    """The labels that a selector asks for."""
     return {matcher.name for matcher in selector.matchers.matchers if matcher.name != "__name__"}
+
+
+ALICE: Final = Clients(user="alice")
+EVERYTHING: Final = Site(
+    owners=(Owner(team="payments", clients=ALICE),),
+    objectives=(Objective(name="billing", clients=ALICE, percent=99.0),),
+)
+"""A site whose rules have all groups."""
+RECORDED: Final = {record.name: record for record in records(EVERYTHING)}
+CLUSTER: Final = Site().cluster_label
+OF_ALERTS: Final = "ALERTS"
+"""The series in which Prometheus keeps what fires."""
+OF_TARGETS: Final = "up"
+"""Prometheus' own series of each target, which has no cluster."""
+_SETS: Final = ("and", "unless", "or")
+
+
+def labels_of(expression: str) -> set[str]:
+    """The labels of the series that an expression gives. Fails when it keeps or matches one that is not there."""
+    return _labels_of(parsed(expression))
+
+
+def _labels_of(node: Any) -> set[str]:
+    match node:
+        case parser.VectorSelector():
+            found = _of_selector(node)
+        case parser.MatrixSelector():
+            found = _labels_of(node.vector_selector)
+        case parser.ParenExpr() | parser.SubqueryExpr() | parser.UnaryExpr():
+            found = _labels_of(node.expr)
+        case parser.AggregateExpr():
+            found = _of_aggregation(node)
+        case parser.Call():
+            found = _of_call(node)
+        case parser.BinaryExpr():
+            found = _of_operation(node)
+        case _:
+            found = set()
+    return found
+
+
+def _of_selector(node: Any) -> set[str]:
+    if node.name == OF_ALERTS:
+        return {"alertname", "alertstate", "severity", "scope", CLUSTER}
+    if node.name in RECORDED:
+        expression = RECORDED[node.name].expr
+        # one that reads its own past is of a cluster only, which the other side of its `or` shows
+        return {CLUSTER} if f"{node.name}[" in expression else labels_of(expression)
+    if node.name == OF_TARGETS:
+        return {*OF_PROMETHEUS}
+    return {*FAMILIES[node.name].labels, *OF_PROMETHEUS, CLUSTER}
+
+
+def _of_aggregation(node: Any) -> set[str]:
+    if node.modifier is None:  # topk keeps all labels; rules may not use it
+        return _labels_of(node.expr) if str(node.op) == "topk" else set()
+    missing = set(node.modifier.labels) - _labels_of(node.expr)
+    assert missing == set(), f"aggregates by {missing}, which is not there"
+    return set(node.modifier.labels)
+
+
+def _of_call(node: Any) -> set[str]:
+    if node.func.name == "absent":
+        return {matcher.name for matcher in node.args[0].matchers.matchers}
+    labels = set[str]().union(*map(_labels_of, node.args))
+    if node.func.name == "label_replace":
+        labels.add(node.args[1].val)
+    return labels
+
+
+def _of_operation(node: Any) -> set[str]:
+    left, right = _labels_of(node.lhs), _labels_of(node.rhs)
+    matching = node.modifier.matching if node.modifier else None
+    if matching is None:
+        return left or right
+    missing = set(matching.labels) - (left & right)
+    assert missing == set(), f"matches on {missing}, which one side lacks"
+    many = str(node.modifier.card).endswith("ManyToOne")
+    return left if str(node.op) in _SETS or many else set(matching.labels)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from tests.alerts.labels import EVERYTHING
+from tests.alerts.expressions import EVERYTHING
 from tests.alerts.specification import SPECIFIED
 
 from quotascope.alerts import Site
@@ -45,22 +45,18 @@ class Case:
 
     @property
     def fires(self) -> list[dict[str, Any]]:
-        """When the alert fires, and with what."""
         fires = self.content.get("fires", [])
         return fires if isinstance(fires, list) else [fires]
 
     @property
     def silent(self) -> list[str]:
-        """When it does not."""
         return list(self.content.get("silent", []))
 
     @property
     def labels(self) -> list[Labels]:
-        """The labels of each series, as they are written."""
         return [dict(_LABEL.findall(series.partition("{")[2])) for series in self.content["series"]]
 
     def as_test(self) -> dict[str, Any]:
-        """The test group of promtool."""
         return {
             "name": str(self),
             "interval": self.content.get("every", "1m"),
@@ -107,7 +103,6 @@ class Case:
 
 @cache
 def cases() -> list[Case]:
-    """All of them, by file."""
     return [
         Case(subject=path.stem, content=content)
         for path in sorted(CASES.glob("*.yaml"))

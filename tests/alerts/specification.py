@@ -117,8 +117,6 @@ BROKER: Final = ("cluster", "broker")
 
 @dataclass(frozen=True, slots=True)
 class Specified:
-    """What is decided about an alert."""
-
     severity: str
     scope: str
     wait: str

@@ -1,24 +1,39 @@
-"""The rules that pint would look for, as checks of our own: it cannot be had from the registries."""
+"""The rules that pint would look for, as checks of our own, as it cannot be had from the registries; and what the builders give and refuse."""
 
 from __future__ import annotations
 
+import doctest
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from types import ModuleType
 from typing import Any
 
 import promql_parser as parser
 import pytest
-from tests.alerts.expressions import FAMILIES, OF_PROMETHEUS, matched_labels, nodes, parsed, selectors
-from tests.alerts.labels import CLUSTER, EVERYTHING, OF_ALERTS, OF_TARGETS, RECORDED, labels_of
+from tests.alerts.expressions import (
+    CLUSTER,
+    EVERYTHING,
+    FAMILIES,
+    OF_ALERTS,
+    OF_PROMETHEUS,
+    OF_TARGETS,
+    RECORDED,
+    labels_of,
+    matched_labels,
+    nodes,
+    parsed,
+    selectors,
+)
 
-from quotascope.alerts import Site, recorded, thresholds
+from quotascope.alerts import InvalidExpression, Site, links, promql, recorded, thresholds
 from quotascope.alerts.alerting.clients import LINGERING
 from quotascope.alerts.book import alerts, records
 from quotascope.alerts.files import decorate
+from quotascope.alerts.promql import increase, rate, select
 from quotascope.alerts.rule import Alert, Record
-from quotascope.metrics.catalog import FamilyType
+from quotascope.metrics.catalog import LIMIT_CHANGES, UTILIZATION, FamilyType
 
 SITE = Site(grafana_url="https://grafana", runbook_url="https://wiki/{alert}")
 ALERTS = list(alerts(SITE))
@@ -196,3 +211,30 @@ def _joins(expression: str) -> Iterator[Any]:
 
 def _bare(node: Any) -> Any:
     return _bare(node.expr) if isinstance(node, parser.ParenExpr) else node
+
+
+@pytest.mark.parametrize("module", [links, promql, recorded], ids=lambda module: module.__name__)
+def test_examples(module: ModuleType) -> None:
+    """Each builder shows its PromQL, and that is what comes out."""
+    failed, tried = doctest.testmod(module)
+    assert tried > 0
+    assert failed == 0
+
+
+def test_a_rate_of_a_gauge_is_refused() -> None:
+    """It would be a number that means nothing."""
+    with pytest.raises(InvalidExpression, match=r"rate\(\) of kafka_quota_utiliz"):
+        rate(UTILIZATION, "5m")
+    with pytest.raises(InvalidExpression, match="which is a gauge"):
+        increase(UTILIZATION, "5m")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [('broker="1"', "has no label broker"), ("broker", "is not a matcher"), ('"broker"="1"', "is not a matcher")],
+)
+def test_what_would_match_nothing_is_refused(text: str, message: str) -> None:
+    """The alert would never fire; the cluster's label may be asked for, though no family declares it."""
+    with pytest.raises(InvalidExpression, match=message):
+        select(LIMIT_CHANGES, text)
+    assert select(LIMIT_CHANGES, 'cluster!="a=b"', extra="cluster") == 'quotascope_limit_changes_total{cluster!="a=b"}'

@@ -48,7 +48,6 @@ def test_generated_files_are_current() -> None:
 
 
 def extras(folder: Path) -> Extras:
-    """All that can be asked for."""
     return Extras(
         alertmanager=folder / "alertmanager.yaml",
         prometheus_rule=folder / "kubernetes" / "rules.yaml",
@@ -103,7 +102,6 @@ def test_what_cannot_be_written_is_reported(tmp_path: Path) -> None:
 
 
 def written_alerts(site: Site) -> list[dict[str, Any]]:
-    """The alerts as Prometheus reads them."""
     groups = yaml.safe_load(rule_files(site)["quotascope-alerts.yaml"])["groups"]
     return [rule for group in groups for rule in group["rules"]]
 

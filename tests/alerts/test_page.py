@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.alerts.expressions import selectors
-from tests.alerts.labels import RECORDED
+from tests.alerts.expressions import RECORDED, selectors
 from tests.alerts.specification import SPECIFIED, WINDOWS_OF_RECORDS
 from tools.alerts_page import GAPS, Gap, alerts_page
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.integration.alerting.alertmanager import alerting
+from tests.integration.alerting.alertmanager import Message, Pager, alerting
 from tests.integration.alerting.hurry import hurried
-from tests.integration.alerting.pager import Message, Pager
 from tests.integration.eventually import eventually, some
 from tests.integration.prometheus import Prometheus, running
 from tests.servers import served

@@ -65,14 +65,10 @@ def test_commands(scene: Cluster, guarded_kafka: Cluster, tmp_path: Path, subtes
             program, *arguments = shlex.split(command)
             cluster = guarded_kafka if program == NEEDS_AN_AUTHORIZER else scene
             if program == "quotascope":
-                said = run(*_with(arguments, "/etc/quotascope.yaml", str(config)))
+                said = run(*(str(config) if each == "/etc/quotascope.yaml" else each for each in arguments))
                 assert said.returncode == 0, said.stdout + said.stderr
             else:
                 position = arguments.index("--bootstrap-server")
                 assert arguments[position + 1] == "broker-1:9092"
                 del arguments[position : position + 2]
                 run_tool(cluster, program, *arguments)
-
-
-def _with(arguments: list[str], old: str, new: str) -> list[str]:
-    return [new if argument == old else argument for argument in arguments]

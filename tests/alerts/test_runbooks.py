@@ -7,8 +7,7 @@ import shlex
 from itertools import pairwise
 
 import pytest
-from tests.alerts.expressions import FAMILIES, matched_labels, selectors
-from tests.alerts.labels import CLUSTER, RECORDED, labels_of
+from tests.alerts.expressions import CLUSTER, FAMILIES, RECORDED, labels_of, matched_labels, selectors
 from tests.alerts.runbook_parts import HEADINGS, blocks
 from tests.cluster.tools import CLASSES
 

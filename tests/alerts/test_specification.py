@@ -8,8 +8,7 @@ from typing import Any
 import promql_parser as parser
 import pytest
 import yaml
-from tests.alerts.expressions import nodes, parsed
-from tests.alerts.labels import EVERYTHING
+from tests.alerts.expressions import EVERYTHING, nodes, parsed
 from tests.alerts.specification import EACH_MINUTE, SLOW, SPECIFIED, WINDOWS, WINDOWS_OF_RECORDS, Specified
 
 from quotascope.alerts.files import rule_files
@@ -19,13 +18,11 @@ NUMBERS = ("==", "!=", ">", "<", ">=", "<=", "*")
 
 
 def groups() -> dict[str, list[dict[str, Any]]]:
-    """The groups by file, as they are written now."""
     return {name: yaml.safe_load(text)["groups"] for name, text in rule_files(EVERYTHING).items()}
 
 
 @pytest.fixture
 def written() -> Rules:
-    """The alerts by name, as Prometheus reads them."""
     made = groups()["quotascope-alerts.yaml"]
     return {rule["alert"]: rule for group in made for rule in group["rules"]}
 

@@ -59,7 +59,6 @@ class Browser:
             pass
 
     def resize(self, width: int, height: int) -> None:
-        """Give the page this size in pixels."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self._call("Emulation.setDeviceMetricsOverride", **size)
 
@@ -91,7 +90,6 @@ class Browser:
         return result["result"].get("value")
 
     def picture(self) -> Image.Image:
-        """What there is to be seen."""
         data = self._call("Page.captureScreenshot", format="png")["data"]
         return Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")
 

@@ -64,7 +64,6 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.fixture
 def agent() -> Iterator[Serve]:
-    """Starts agents, each with a capture."""
     agents: list[Agent] = []
 
     def serve(capture: str) -> Agent:

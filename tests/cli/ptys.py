@@ -50,7 +50,6 @@ class Terminal:
                 return plain
 
     def press(self, keys: str) -> None:
-        """Type."""
         os.write(self._ours, keys.encode())
 
     @property
@@ -59,7 +58,6 @@ class Terminal:
         return termios.tcgetattr(self._theirs) == self._before
 
     def close(self) -> None:
-        """End it."""
         self.program.kill()
         self.program.wait()
         os.close(self._theirs)
@@ -68,20 +66,8 @@ class Terminal:
 
 @contextmanager
 def terminal(*command: str | Path) -> Iterator[Terminal]:
-    """For the length of a `with` block."""
     opened = Terminal(*command)
     try:
         yield opened
     finally:
         opened.close()
-
-
-def shown_beside_output(*command: str | Path) -> tuple[bytes, str]:
-    """What a program prints, and what it shows on the terminal that its standard error is."""
-    ours, theirs = pty.openpty()
-    environ = {**ENVIRONMENT, "COLUMNS": "80"}
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True, env=environ)
-    os.close(theirs)
-    shown = os.read(ours, 100_000).decode()
-    os.close(ours)
-    return done.stdout, shown

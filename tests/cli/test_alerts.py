@@ -42,7 +42,6 @@ def groups(run: Run, tmp_path: Path) -> Groups:
 
 
 def rules_of(kinds: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """All rules of files or of a mixin."""
     return (rule for kind in kinds.values() for group in kind["groups"] for rule in group["rules"])
 
 
@@ -53,7 +52,6 @@ def write(groups: Groups) -> Write:
 
 
 def files(folder: Path) -> dict[str, str]:
-    """The texts of all files below a folder."""
     return {
         str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file()
     }

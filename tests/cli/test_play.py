@@ -1,31 +1,31 @@
-"""What the demo shows at a glance."""
+"""What the demo shows at a glance; the table of quota entities fits its terminal and stands still."""
 
 import re
 from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Group
+from rich.text import Text
 from tests.cli.usages import demo_after, rendered, usage_of
+from tests.exporter.examples import usage
+from tests.strategies import texts
 
-from quotascope.cli.play import farewell, intro, play, ranking, screen, summary, view
+from quotascope.cli.play import farewell, intro, play, ranking, screen, summary, table, view
+from quotascope.cli.usage_table import WIDEST, UsageBar
 from quotascope.exporter.config import Config
 from quotascope.exporter.exposition import Renderer
-from quotascope.exporter.snapshot import Snapshot
+from quotascope.exporter.snapshot import EntityUsage, Snapshot
+from quotascope.metrics import QuotaType
 
 URL = "http://127.0.0.1:9749"
 EMPTY = Snapshot(taken_at=0.0)
 
 
 def shown(snapshot: Snapshot, width: int, height: int) -> list[str]:
-    """The lines of the screen."""
     text = rendered(screen(snapshot, URL, width, height), width)
     return text.rstrip("\n").split("\n")
-
-
-async def test_a_client_is_shown_as_throttled_within_five_seconds() -> None:
-    """Who starts the demo soon sees a producer over its limit, and which rule throttles it."""
-    text = rendered(view(await demo_after(5), 100), 100)
-    row = next(line for line in text.split("\n") if "1 etl / spark-nightly" in line)
-    assert re.search(r"produce .* \d\.\d\d s +\d\.\d\d s$", row.rstrip())
 
 
 async def test_the_table_agrees_with_the_metrics() -> None:
@@ -113,3 +113,87 @@ async def test_ends_when_its_time_is_over(capsys: pytest.CaptureFixture[str], mo
     assert any(re.match(r"Page: http://127\.0\.0\.1:\d+/ ", line) for line in lines)
     assert len([line for line in lines if line.startswith("entity ")]) == 1
     assert lines[-1].startswith("The demo ended after 0 s.")
+
+
+WIDTHS = [20, 40, 56, 76, 80, 96, 100, 140, 200]
+
+
+def stripped(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_fits_the_terminal_and_stands_still(width: int) -> None:
+    """No line is wider than the terminal, and a row is one line; whatever rows hold, columns begin where they began before."""
+    text = rendered(table([usage_of(), usage_of("x" * 500)], width), width)
+    assert max(map(len, stripped(text))) <= min(width, WIDEST)
+    assert len(stripped(text)) == 4
+    small = usage_of("a", "b", usage=1.0, limit=10.0)
+    large = usage_of("a" * 99, "b" * 99, usage=1e15, limit=9e14, throttle_time_seconds=3)
+    heads = {stripped(rendered(table(rows, width), width))[0] for rows in ([], [small], [large], [small, large])}
+    assert len(heads) == 1
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [
+        (40, {"entity", "used", "waited"}),
+        (60, {"entity", "quota", "usage / limit", "used", "waited"}),
+        (80, {"entity", "quota", "usage / limit", "used", "rule", "waited"}),
+        (140, {"rule", "delay", "waited", "requests"}),
+    ],
+)
+def test_narrow_terminals_show_less(width: int, columns: set[str]) -> None:
+    """Who, how much and how long is always there; the rest comes with the room for it."""
+    head = stripped(rendered(table([], width), width))[0]
+    assert all(column in head for column in columns)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (
+            usage_of("etl", "spark", usage=1_200.0, throttle_time_seconds=0.25, throttled_seconds_total=12.0),
+            "etl / spark produce 1.20 / 1.00 kB/s ███ 120% 1 etl / spark 0.25 s 12.0 s",
+        ),
+        (usage_of(limit=None), "alice / app produce 500 B/s unlimited - no rule 0 s 0 s"),
+        (
+            usage_of(limit=None, known=False, throttled_seconds_total=None),
+            "alice / app produce 500 / ? B/s ? unknown 0 s ?",
+        ),
+        (usage_of(usage=0.0), "alice / app produce 0.00 / 1.00 kB/s ░░░ 0% 1 alice / app 0 s 0 s"),
+        (usage_of(usage=None), "alice / app produce ? / 1.00 kB/s ? 1 alice / app 0 s 0 s"),
+        (
+            usage(QuotaType.CONTROLLER_MUTATION, "erin", usage=0.5, limit=1.0, tokens=-1.0, burst_tokens=10.0),
+            "user erin controlle… 0.50 / 1.00 mut/s ███ 110% unknown 0 s ?",
+        ),
+    ],
+    ids=["throttled", "unlimited", "unknown", "zero", "no usage", "a bucket that is overdrawn at half the rate"],
+)
+def test_row_at_100_columns(row: EntityUsage, words: str) -> None:
+    """Entity, usage, limit, utilization, rule and throttle in one line; unlimited, unknown and zero are three things, and the fuller of rate and burst counts."""
+    text = stripped(rendered(table([row], 100), 100))[2]
+    assert text.split() == words.split()
+
+
+@given(user=texts, client_id=texts, width=st.sampled_from(WIDTHS))
+def test_hostile_names_stay_in_their_cell(user: str, client_id: str, width: int) -> None:
+    """A name can neither break a row, nor move the cursor, nor be taken for markup."""
+    text = rendered(table([usage_of(user, f"[red]{client_id}")], width), width)
+    assert len(text.split("\n")) == 4
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "bar"), [(None, ""), (-0.3, "░░░░"), (0.0, "░░░░"), (0.5, "██░░"), (1.0, "████"), (7.0, "████")]
+)
+def test_bar(ratio: float | None, bar: str) -> None:
+    """A bar is empty at nothing and full at the limit and beyond."""
+    assert rendered(UsageBar(ratio, "red"), 4).strip("\n") == bar
+
+
+def test_bar_in_ascii() -> None:
+    """Where the output takes only ASCII, so does the bar."""
+    text = rendered(Group(UsageBar(0.5, "red"), Text("x")), 4, encoding="ascii")
+    assert text.startswith("##..")
+    assert text.isascii()

@@ -38,7 +38,6 @@ THROTTLE_SECONDS = 5.5
 
 
 def bounded(limit: float) -> Limits:
-    """One limit for each user."""
     return limits(rules={QuotaType.PRODUCE: QuotaRules({USERS: limit})})
 
 
@@ -79,7 +78,6 @@ def scrapes() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a Prometheus that has scraped them."""
     folder = tmp_path_factory.mktemp("verify")
     fill(folder, scrapes())
     with started(folder) as prometheus:
@@ -87,7 +85,6 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def times() -> tuple[str, ...]:
-    """Options of the comparison: as long before as after."""
     since, until = (datetime.fromtimestamp(at, UTC).isoformat() for at in (SET_AT, SET_AT + SPAN_SECONDS))
     return "--since", since, "--until", until
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
-from tests.cli.ptys import shown_beside_output
-from tests.commands import COMMAND
 from tests.spark_listener.report.throttled import log
 
 
@@ -67,11 +65,12 @@ def test_script_is_where_it_says(run: Run, command: str) -> None:
     assert "def main" in Path(out.strip()).read_text()
 
 
-def test_progress_is_on_the_terminal_only(tmp_path: Path) -> None:
+def test_progress_is_on_the_terminal_only(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bar is drawn where a user sees it, and the output is JSON all the same."""
-    path = log(tmp_path / "app-1")
-    printed, shown = shown_beside_output(COMMAND, "spark", "report", path, "--json")
-    assert printed.startswith(b"{")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    _, out, shown = run("spark", "report", log(tmp_path / "app-1"), "--json")
+    assert out.startswith("{")
     assert "reading" in shown
 
 

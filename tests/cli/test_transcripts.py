@@ -67,7 +67,6 @@ def _key(entity: Mapping[str, str | None]) -> frozenset[tuple[str, str | None]]:
 
 @pytest.fixture
 def places(agent: Serve) -> Iterator[dict[str, str]]:
-    """What the names in braces stand for."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # taken, but no one listens
         yield {

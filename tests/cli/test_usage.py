@@ -1,4 +1,4 @@
-"""`quotascope usage`: who used what and for which topics, in numbers, words, JSON and on the page."""
+"""What a history holds and what it says of usage: who used what and for which topics, in numbers, words, JSON and on the page."""
 
 import json
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ from quotascope.pipeline.columns import added
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestTables
 from quotascope.pipeline.report import usage_page
+from quotascope.pipeline.table.storage import DAY_MS
 
 HOSTILE = "<script>alert('hit')</script>\n\x1b[2J\u202e&amp;" + "x" * 300
 HOUR = 3_600_000
@@ -60,7 +61,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def asked(run: Run, *arguments: object) -> dict[tuple[str, str], dict[str, Any]]:
-    """What is used, by user and quota type."""
     code, out, _ = run("usage", *arguments, "--json")
     assert code == 0
     return {(each["user"], each["quota_type"]): each for each in json.loads(out)["clients"]}
@@ -218,3 +218,61 @@ def test_a_page_and_json_are_not_mixed(command: str, run: Run, folder: Path) -> 
     code, out, err = run(command, folder, "--html", "-", "--json")
     assert (code, out) == (1, "")
     assert "two outputs cannot be one file" in err
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    """A folder with two requests in two pieces, and their history."""
+    tables = IngestTables.create(str(tmp_path))
+    history = History.create(str(tmp_path))
+    for number in range(2):
+        append(tables.requests, f"{number}", requests({}))
+        history.update(tables.requests)
+    return str(tmp_path)
+
+
+def test_a_folder_is_looked_after(small: str, run: Run) -> None:
+    """Its tables are shown, merged, shortened and cleaned, and each step says what it did."""
+    steps = {
+        ("status", small): "2023-11-14 to 2023-11-14",
+        ("status", small, "--json"): '"first_day": "2023-11-14"',
+        ("compact", small, "--engine", "local"): "6 files merged",
+        ("drop", small, "--before", "2024-01-01", "--table", "seconds"): "2 rows before 2024-01-01 dropped",
+        ("drop", small, "--keep-days", "30"): "4 rows before ",
+        ("clean", small, "--older-than", "0"): "9 files deleted",
+    }  # fmt: skip
+    for step, output in steps.items():
+        code, out, _ = run("history", *step)
+        assert code == 0
+        assert output in out
+
+
+def test_what_a_folder_holds_is_known_from_its_logs(small: str, run: Run) -> None:
+    """Rows, files, days and what a compaction would leave, of each table that is there."""
+    tables, later = IngestTables.create(small), START_MS + DAY_MS
+    append(tables.requests, "later", requests({"timestamp": later, "completed": later}))
+    History.open(small).update(tables.requests)
+    _, out, _ = run("history", "status", small, "--json")
+    states = {state["table"]: state for state in json.loads(out)}
+    assert list(states) == ["requests", "quarantine", "history", "seconds", "topics", "episodes"]
+    history = states["history"]
+    assert (history["rows"], history["files"], history["files_after_compaction"]) == (3, 3, 2)
+    assert (history["first_day"], history["last_day"]) == ("2023-11-14", "2023-11-15")
+    assert history["bytes"] > 0
+    assert states["quarantine"]["first_day"] is None
+
+
+def test_mistakes_are_reported(small: str, run: Run) -> None:
+    """An unknown table, two ways to name a day, and a folder without tables are one message each."""
+    steps = {
+        ("drop", small, "--keep-days", "3", "--table", "days"): "'days' is none of requests",
+        ("drop", small, "--keep-days", "999999999"): "--keep-days",
+        ("clean", small, "--older-than", "999999999999"): "--older-than",
+        ("drop", small, "--before", "2199-01-01"): "must not be in the future",
+        ("drop", small): "give one of --before and --keep-days",
+        ("status", f"{small}/nothing"): "/nothing: there is no such folder; `quotascope ingest LOGS --into FOLDER` makes",
+    }  # fmt: skip
+    for step, output in steps.items():
+        code, _, err = run("history", *step)
+        assert code in (1, 2)
+        assert output in err

@@ -1,4 +1,4 @@
-"""Forty wrong inputs: each is one message in the words of this product, with what to do, before any server is asked."""
+"""Wrong inputs: each is one message in the words of this product, with what to do, before any server is asked."""
 
 from __future__ import annotations
 
@@ -60,6 +60,27 @@ WRONG = (
     ("dashboards push --grafana-url http://{silent} --grafana-token-file pw --grafana-ca-file none", "cannot use none: No such file"),
     ("alerts write rules --alerts-config none", "none: cannot be read: No such file"),
 )  # fmt: skip
+MISUSED = (
+    ("set request_percentage=1", "name the entity of the quota"),
+    ("set --user a", "say what to set"),
+    ("set request_percentage --user a", "is not KEY=VALUE"),
+    ("set request_percentage=nan --user a", "is not KEY=VALUE"),
+    ("set a=1 a=2 --user a", "is there twice"),
+    ("set a=1 --user a --default-user", "exclude each other"),
+    ("set a=1 --user ''", "--user is empty"),
+    ("set a=1 --user a --ip ::1", "cannot be combined"),
+    ("set a=1 --file f", "--file takes neither"),
+    ("set --default-ip --file f", "--file takes neither"),
+    ("set --file f --measure-only", "--file takes neither"),
+    ("set a=1 --measure-only", "--measure-only chooses the values"),
+    ("set --measure-only --default-ip", "for users and client-ids"),
+    ("set a=1 --user User:alice", "principal alone: 'alice'"),
+    ("set --measure-only --user User:al", "principal alone: 'al'"),
+    ("remove --user a", "say which quotas"),
+    ("remove a --all --user a", "say which quotas"),
+    ("export --format kafka-user", "needs --strimzi-cluster"),
+)
+"""Of `quotascope quotas`: what cannot be meant is a wrong usage, with exit code 2."""
 SILENT = (
     "status --exporter http://{silent}",
     "status --config named.yaml",
@@ -89,13 +110,25 @@ def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize(("words", "message"), WRONG)
-def test_a_wrong_input_is_explained(run: Run, silent: str, words: str, message: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "message", "codes"),
+    [
+        *((*each, {1, 2}) for each in WRONG),
+        *((f"quotas {words} --bootstrap-servers {{silent}}", message, {2}) for words, message in MISUSED),
+    ],
+)
+def test_a_wrong_input_is_explained(run: Run, silent: str, words: str, message: str, codes: set[int]) -> None:
     """What is wrong, in words of its own; the cluster is not asked, which would take ten seconds and name it instead."""
     code, _, err = run(*shlex.split(words.format(silent=silent)))
-    assert code != 0
+    assert code in codes
     assert message in err
     assert not INTERNALS.search(err)
+
+
+@pytest.mark.parametrize(("words", "code"), [("--nix f", 1), ("", 1), ("f --json --kafka-configs", 1), ("--help", 0)])
+def test_a_misused_diff_does_not_end_as_if_there_were_differences(run: Run, words: str, code: int) -> None:
+    """Its exit code 2 means that they differ; a CI job has to distinguish the two."""
+    assert run("quotas", "diff", *words.split())[0] == code
 
 
 @pytest.mark.parametrize(

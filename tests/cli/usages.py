@@ -59,6 +59,4 @@ def rendered(renderable: RenderableType, width: int, encoding: str = "utf-8") ->
 
 
 class _Encoded(StringIO):
-    """A text stream that claims an encoding."""
-
     encoding = "utf-8"

@@ -36,7 +36,6 @@ class Configs:
 
     @contextmanager
     def with_broker(self, node_id: int | None, configs: Mapping[str, str]) -> Iterator[None]:
-        """The same for the length of a `with` block."""
         self.of_broker(node_id, configs)
         try:
             yield
@@ -44,5 +43,4 @@ class Configs:
             self.of_broker(node_id, dict.fromkeys(configs))
 
     def close(self) -> None:
-        """End the connection."""
         self._admin.close()

@@ -209,7 +209,6 @@ def settings(keys: Issuer, tickets: Realm) -> dict[str, str]:
 
 
 def jvm(keys: Issuer, tickets: Realm) -> tuple[str, ...]:
-    """What the JVM of such a broker is started with."""
     return (
         f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={keys.keys_url}",
         f"-Djava.security.krb5.conf={tickets.config}",

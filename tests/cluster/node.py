@@ -61,7 +61,6 @@ class Node:
 
     @property
     def running(self) -> bool:
-        """Whether the process lives."""
         return self._process is not None and self._process.poll() is None
 
     @property

@@ -27,19 +27,16 @@ class Plan:
     ports: dict[str, int] = field(default_factory=lambda: {listener: free_port() for listener in PROTOCOLS})
 
     def listeners(self) -> list[str]:
-        """The names of the listeners of these roles."""
         client = [name for name in PROTOCOLS if name != "CONTROLLER"]
         return client * self.broker + ["CONTROLLER"] * self.controller
 
     def address(self, listener: str) -> str:
-        """`host:port` of a listener."""
         return f"127.0.0.1:{self.ports[listener]}"
 
 
 def properties(
     plan: Plan, voters: Sequence[Plan], data: Path, certificates: Certificates, *, authorizer: bool
 ) -> dict[str, str]:
-    """The properties of a node."""
     quorum = ",".join(f"{voter.node_id}@{voter.address('CONTROLLER')}" for voter in voters)
     return {
         "node.id": str(plan.node_id),

@@ -45,7 +45,6 @@ def agents() -> Path:
 
 
 def main() -> int:
-    """Fetch, print the folders, and return the exit code."""
     return command(
         lambda: fetched(folder(), _with_loader), lambda: fetched(newest_folder(), partial(maven, NEWEST_POM))
     )

@@ -10,8 +10,6 @@ Rule: TypeAlias = tuple[Mapping[str, str | None], Mapping[str, float]]
 
 
 class Quotas:
-    """The configured quotas of one cluster."""
-
     def __init__(self, connection: Connection) -> None:
         self._admin = open_quota_admin(connection)
 
@@ -22,23 +20,19 @@ class Quotas:
         )
 
     def remove(self, *rules: Rule) -> None:
-        """Remove these quotas, whatever their values are."""
         self._admin.alter_quotas(
             [QuotaChange(entity=entity, key=key, value=None) for entity, keys in rules for key in keys]
         )
 
     def clear(self) -> None:
-        """Remove every quota of the cluster."""
         configured = self._admin.describe_quotas()
         self._admin.alter_quotas([QuotaChange(entity=quota.entity, key=quota.key, value=None) for quota in configured])
 
     def are(self, *rules: Rule) -> bool:
-        """Whether just these quotas are configured."""
         configured = [(quota.entity, {quota.key: quota.value}) for quota in self._admin.describe_quotas()]
         return _single(*configured) == _single(*rules)
 
     def close(self) -> None:
-        """End the connection."""
         self._admin.close()
 
 

@@ -1,12 +1,11 @@
-"""A node of a test cluster lives no longer than wanted."""
+"""Nodes of a test cluster live no longer than wanted, and each has ports of its own."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-pytestmark = pytest.mark.real
+from tests.cluster.ports import free_port
 
 STARTER = """
 import os, pathlib, sys
@@ -20,6 +19,7 @@ os.kill(os.getpid(), 9)
 """
 
 
+@pytest.mark.real
 def test_a_node_dies_with_the_run_that_started_it(tmp_path: Path) -> None:
     """A test run that is killed leaves no broker behind."""
     started = subprocess.run(
@@ -35,3 +35,9 @@ def test_a_node_dies_with_the_run_that_started_it(tmp_path: Path) -> None:
     wait = f"while [ -e {process} ]; do sleep 0.1; done; touch {ended}"
     subprocess.run(["timeout", "20", "sh", "-c", wait], check=True)
     assert ended.exists()
+
+
+def test_no_port_is_given_twice() -> None:
+    """A node that starts later finds its ports as free as when it was given them."""
+    ports = [free_port() for _ in range(1_000)]
+    assert len(set(ports)) == len(ports)

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -39,7 +39,6 @@ class Load:
 
     @property
     def throttled(self) -> bool:
-        """Whether it was throttled at all."""
         return any(self.throttles_ms)
 
 
@@ -173,10 +172,17 @@ class Traffic:
 
         A request that only validates is charged like any other.
         """
-        request = _creation(partitions, strict=strict, validate_only=validate_only)
+        asked = CreateTopicsRequest.CreatableTopic(
+            name=_name(), num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
+        )
+        newest = None if strict else _PERMISSIVE
+        request = CreateTopicsRequest(
+            topics=[asked], timeout_ms=10_000, validate_only=validate_only, max_version=newest
+        )
         with self._admin(user, client_id) as admin:
             answer = private_send(admin, request)
-        return _mutation(answer)
+        (topic,) = answer["topics"]
+        return Mutation(topic["error_code"], answer["throttle_time_ms"], topic["name"])
 
     def mutate_all(self, user: str, client_id: str, sizes: Sequence[int]) -> None:
         """Create a topic of each size on one connection, and repeat what is refused when its throttle is over."""
@@ -230,7 +236,6 @@ class Traffic:
             admin.close()
 
     def _library(self, user: str, client_id: str) -> dict[str, Any]:
-        """The settings of kafka-python."""
         return {
             "bootstrap_servers": self._cluster.sasl,
             "client_id": client_id,
@@ -243,20 +248,6 @@ class Traffic:
 
 def _name() -> str:
     return f"mutation-{uuid.uuid4().hex[:12]}"
-
-
-def _creation(partitions: int, *, strict: bool, validate_only: bool) -> CreateTopicsRequest:
-    topic = CreateTopicsRequest.CreatableTopic(
-        name=_name(), num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
-    )
-    return CreateTopicsRequest(
-        topics=[topic], timeout_ms=10_000, validate_only=validate_only, max_version=None if strict else _PERMISSIVE
-    )
-
-
-def _mutation(answer: Mapping[str, Any]) -> Mutation:
-    topic = answer["topics"][0]
-    return Mutation(topic["error_code"], answer["throttle_time_ms"], topic["name"])
 
 
 def together(*calls: Callable[[], Result]) -> list[Result]:

@@ -18,8 +18,6 @@ from tests.integration.eventually import eventually
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collector:
-    """A running Collector."""
-
     child: Child
     http: str
     """URL of the receiver over HTTP."""
@@ -38,7 +36,6 @@ class Collector:
         return [json.loads(line) for line in text.split("\n")[:-1]]
 
     def page(self) -> str:
-        """What Prometheus would scrape."""
         return web.ask(self.prometheus).text
 
 

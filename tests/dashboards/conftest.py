@@ -12,6 +12,7 @@ from tests.dashboards.drawn import Drawing, drawing
 from tests.dashboards.provision import installed, page
 from tests.dashboards.stored import DEMO_SECONDS, demo, recorded, samples, started
 from tests.integration.prometheus import Prometheus
+from tests.provisioning import existing
 from tools.demo_stack import fill
 
 from quotascope.alerts import Site
@@ -27,7 +28,6 @@ def dashboards() -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="session", params=["plain", "recorded", "another label"], ids=str)
 def variant(request: pytest.FixtureRequest) -> Scope:
-    """What a user can choose."""
     return {
         "plain": Scope(),
         "recorded": Scope(recorded=True),
@@ -45,10 +45,7 @@ def node() -> str:
 
 @pytest.fixture(scope="session")
 def grafana_code() -> Path:
-    """The folder with Grafana's packages."""
-    folder = installed()
-    assert folder.exists(), f"{folder} is missing: run tools/setup services"
-    return folder
+    return existing(installed(), "packages of Grafana", "make services")
 
 
 @pytest.fixture(scope="session")
@@ -67,8 +64,6 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
 
 @pytest.fixture(scope="session")
 def drawer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drawing]:
-    """A browser that draws dashboards."""
-    folder = page()
-    assert folder.exists(), f"{folder} is missing: run tools/setup services"
+    folder = existing(page(), "page of Grafana's components", "make services")
     with drawing(folder, tmp_path_factory.mktemp("drawn")) as drawer:
         yield drawer

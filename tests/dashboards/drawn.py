@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from PIL import Image
 from tests.chromium.browser import Browser, browser
+from tests.servers import served
 
 WIDTH: Final = 1600
 _HEIGHT: Final = 8000
@@ -25,8 +25,6 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a dashboard looks at."""
-
     prometheus: str
     """URL."""
     start: float
@@ -39,8 +37,6 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A dashboard as it is to be seen."""
-
     report: Json
     complaints: list[str]
     """Errors of scripts, and what the console shows."""
@@ -143,8 +139,5 @@ class _Quiet(SimpleHTTPRequestHandler):
 def drawing(page: Path, folder: Path) -> Iterator[Drawing]:
     """A browser that keeps its files in a folder, and a server of the page for the length of a `with` block."""
     handler = partial(_Quiet, directory=page)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        with browser(folder) as tab:
-            yield Drawing(tab, f"http://127.0.0.1:{server.server_port}")
-        server.shutdown()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as server, browser(folder) as tab:
+        yield Drawing(tab, f"http://127.0.0.1:{server.server_port}")

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pytest
+from tests.dashboards.boards import panels_of
 from tests.dashboards.stored import KNOWN, NOW, SCRAPE_SECONDS
-from tests.dashboards.typescript import panels_of
 from tests.integration.prometheus import Prometheus
 from tools.pictures.prometheus import Prometheus as Asked
 
@@ -151,7 +151,6 @@ def expected(name: str = "answers.txt") -> dict[tuple[str, str], list[str]]:
 
 
 def panels(scope: Scope) -> dict[tuple[str, str], Panel]:
-    """All panels by dashboard and by type and title."""
     return {
         (uid.removeprefix("quotascope-"), f"{panel['type']} {panel['title']}"): panel
         for uid, board in grafana_dashboards(scope).items()
@@ -237,15 +236,3 @@ def test_what_is_known_to_be_none_is_zero_and_what_is_unknown_is_no_number(
             with subtests.test(msg=f"{cluster} {board} {title}"):
                 number = numbers.get(board, {}).get(title.removeprefix("stat "))
                 assert Shown(asked).lines(panel)[1:] == ([] if number is None else [f"{cluster}: {number}"])
-
-
-@pytest.mark.real
-def test_changes_of_limits_are_marked(prometheus: Prometheus) -> None:
-    """Only the limit that changed, on every dashboard: half a change a second, in four minutes. The text names the cluster."""
-    asked = Asked(f"http://{prometheus.address}", NOW, 60, CHOSEN, SCRAPE_SECONDS)
-    for board in BOARDS.values():
-        mark, *_ = board["annotations"]["list"]
-        (series,) = asked.now(mark["expr"])
-        labels = {"cluster": "paris", "quota_key": "request_percentage", "change": "paris request_percentage"}
-        assert series["metric"] == labels
-        assert float(series["value"][1]) == pytest.approx(120)

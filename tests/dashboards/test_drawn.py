@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
+from tests.dashboards.boards import panels_of
 from tests.dashboards.drawn import Drawing, View
 from tests.dashboards.stored import DEMO_SCRAPE_SECONDS, DEMO_SECONDS, DEMO_START, NOTHING_AT, NOW, SCRAPE_SECONDS
 from tests.dashboards.test_answers import BOARDS
-from tests.dashboards.typescript import panels_of
 from tests.integration.prometheus import Prometheus
 
 pytestmark = pytest.mark.real
@@ -64,7 +64,6 @@ EPISODES: Final[Mapping[str, set[str]]] = {
 
 @pytest.fixture(scope="module")
 def views(prometheus: Prometheus) -> Mapping[str, View]:
-    """What the dashboards look at."""
     known = View(prometheus=f"http://{prometheus.address}", start=NOW - 3600, end=NOW, scrape_seconds=SCRAPE_SECONDS)
     demo = replace(known, start=DEMO_START, end=DEMO_START + DEMO_SECONDS, scrape_seconds=DEMO_SCRAPE_SECONDS)
     nothing = replace(known, start=NOTHING_AT - 3600, end=NOTHING_AT)

@@ -20,7 +20,6 @@ SECRET = "glsa_very_secret"
 
 @pytest.fixture
 def fake() -> Iterator[FakeGrafana]:
-    """A server that is empty."""
     grafana = FakeGrafana()
     with serving(grafana):
         yield grafana

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
+from tests.dashboards.boards import panels_of
 from tests.dashboards.stored import KNOWN
-from tests.dashboards.typescript import panels_of
 
 from quotascope.alerts import Site
 from quotascope.dashboards.files import grafana_dashboards
@@ -170,7 +170,6 @@ def dashboards() -> Dashboards:
 
 
 def _of(dashboards: Dashboards, kind: str) -> Iterator[tuple[str, Panel]]:
-    """Panels of a kind, with the name of their dashboard."""
     every = [(uid.removeprefix("quotascope-"), panel) for uid, one in dashboards.items() for panel in panels_of(one)]
     found = [(board, panel) for board, panel in every if panel["type"] == kind]
     assert found
@@ -178,7 +177,6 @@ def _of(dashboards: Dashboards, kind: str) -> Iterator[tuple[str, Panel]]:
 
 
 def _looks(panel: Panel) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The columns of a table, each with how it looks."""
     for override in panel["fieldConfig"]["overrides"]:
         yield override["matcher"]["options"], {one["id"]: one["value"] for one in override["properties"]}
 

@@ -22,44 +22,59 @@ class Setup:
         self.connection = DemoConnection("alice", "app")
 
     def ask(self, request: Produce | Fetch | CreateTopics | Call, thread_ms: float = 0.0) -> Response:
-        """The broker's answer at the start."""
         return self.broker.handle(self.connection, request, thread_ms, START_MS)
 
     def value(self, group: str, name: str) -> float:
-        """A metric of alice's at the start."""
         tags = {"user": "alice", "client-id": ""}
         metric = self.registry.metric(self.registry.metric_name(name, group, tags))
         assert metric is not None
         return metric.value(START_MS)
 
 
-def test_within_the_quota() -> None:
-    """Who stays within the quota is answered without a throttle and read again at once."""
-    setup = Setup(QuotaType.PRODUCE, 1_000.0)
-    assert setup.ask(Produce(size=10_000)) == Response()
-    assert setup.connection.is_read
-
-
 @pytest.mark.parametrize(
-    ("quota_type", "request_", "throttle_ms", "metric", "value"),
+    ("quota_type", "bound", "asked", "response", "metric", "value"),
     [
+        (QuotaType.PRODUCE, 1_000.0, Produce(size=10_000), Response(), "byte-rate", 1_000.0),
         # 1,200 B/s against 1,000: (1200 - 1000) / 1000 x 10 s of silence
-        (QuotaType.PRODUCE, Produce(size=12_000), 2_000, "throttle-time", 2_000.0),
+        (QuotaType.PRODUCE, 1_000.0, Produce(size=12_000), Response(throttle_ms=2_000), "throttle-time", 2_000.0),
         # cut to what the quota allows in ten windows, or it could never succeed
-        (QuotaType.FETCH, Fetch(size=1_000_000), 0, "byte-rate", 1_000.0),
+        (QuotaType.FETCH, 1_000.0, Fetch(size=1_000_000), Response(), "byte-rate", 1_000.0),
+        # never muted for longer than one window (KIP-124)
+        (QuotaType.REQUEST, 1.0, Call(), Response(throttle_ms=1_000), "throttle-time", 1_000.0),
+        # the topic that overdraws the bucket of 11 is made, the one after it refused with error 89
+        (
+            QuotaType.CONTROLLER_MUTATION,
+            1.0,
+            CreateTopics(partitions=(8, 5, 4)),
+            Response(throttle_ms=2_000, again=CreateTopics(partitions=(4,))),
+            "refusal-count",
+            4.0,
+        ),
         # before version 6 every topic is made and the client waits afterwards
-        (QuotaType.CONTROLLER_MUTATION, CreateTopics(partitions=(8, 5, 4), version=5), 6_000, "tokens", -6.0),
+        (
+            QuotaType.CONTROLLER_MUTATION,
+            1.0,
+            CreateTopics(partitions=(8, 5, 4), version=5),
+            Response(throttle_ms=6_000),
+            "tokens",
+            -6.0,
+        ),
     ],
-    ids=["produce", "fetch", "old client"],
+    ids=["within the quota", "produce", "fetch", "request time", "mutations", "mutations of an old client"],
 )
 def test_one_request(
-    quota_type: QuotaType, request_: Produce | Fetch | CreateTopics, throttle_ms: int, metric: str, value: float
+    quota_type: QuotaType,
+    bound: float,
+    asked: Produce | Fetch | CreateTopics | Call,
+    response: Response,
+    metric: str,
+    value: float,
 ) -> None:
-    """The throttle of its answer, and a metric afterwards."""
-    bound = 1.0 if quota_type is QuotaType.CONTROLLER_MUTATION else 1_000.0
+    """The throttle of its answer, what is to be asked again, and a metric afterwards; who is not throttled is read again at once."""
     setup = Setup(quota_type, bound)
-    assert setup.ask(request_) == Response(throttle_ms=throttle_ms)
+    assert setup.ask(asked, thread_ms=900.0) == response
     assert setup.value(quota_type.group, metric) == value
+    assert setup.connection.is_read is (response.throttle_ms == 0)
 
 
 def test_channel_is_read_again_when_the_throttle_is_over() -> None:
@@ -79,21 +94,6 @@ def test_fetch_over_the_quota_is_held_back() -> None:
     request = Fetch(size=4_000)
     assert setup.broker.handle(setup.connection, request, 0.0, START_MS) == Response(throttle_ms=2_000, again=request)
     assert setup.value("Fetch", "byte-rate") == 800.0
-
-
-def test_request_time_is_throttled_for_a_second_at_most() -> None:
-    """A request quota never mutes for longer than one window (KIP-124)."""
-    setup = Setup(QuotaType.REQUEST, 1.0)
-    assert setup.ask(Call(), thread_ms=900.0) == Response(throttle_ms=1_000)
-
-
-def test_topics_over_the_quota_are_refused() -> None:
-    """The topic that overdraws the bucket of 11 is made, the one after it refused with error 89."""
-    setup = Setup(QuotaType.CONTROLLER_MUTATION, 1.0)
-    assert setup.ask(CreateTopics(partitions=(8, 5, 4))) == Response(
-        throttle_ms=2_000, again=CreateTopics(partitions=(4,))
-    )
-    assert setup.value("ControllerMutation", "refusal-count") == 4.0
 
 
 def test_the_idle_ratio_of_handler_threads_is_one_of_the_last_minute() -> None:

@@ -85,7 +85,6 @@ BURSTS = Rhythm(every_ms=100, jitter=0.0, busy_ms=1_000, pause_ms=4_000, first_m
 
 
 def dice(seed: int) -> Random:
-    """A source of randomness that always throws the same."""
     return Random(seed)  # noqa: S311 - nothing secret
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -24,7 +23,6 @@ NIGHTLY_KEY = "Produce", NIGHTLY.user, NIGHTLY.client_id
 
 
 def played(seconds: int, tick_ms: int = TICK_MS) -> Simulation:
-    """The demo after so many seconds."""
     simulation = Simulation(START_MS)
     for now_ms in range(START_MS, START_MS + seconds * 1_000 + 1, tick_ms):
         simulation.advance(now_ms)
@@ -32,7 +30,6 @@ def played(seconds: int, tick_ms: int = TICK_MS) -> Simulation:
 
 
 def values(simulation: Simulation, name: str, now_ms: int) -> dict[Key, float]:
-    """One metric of all entities."""
     return {
         (key.group, key.tags["user"], key.tags["client-id"]): metric.value(now_ms)
         for key, metric in simulation.registry.metrics().items()
@@ -48,7 +45,6 @@ def bounced(simulation: Simulation, now_ms: int) -> set[str]:
 
 @pytest.fixture(scope="module")
 def minute() -> Simulation:
-    """The demo after a minute."""
     return played(60)
 
 
@@ -176,16 +172,6 @@ def test_asks_again_for_what_was_not_done() -> None:
     assert (one.due_ms, one.request) == (START_MS + 50, refused)
     one.answered(Response(), START_MS + 50)
     assert one.request == ROLE.request
-
-
-def test_same_name_same_randomness() -> None:
-    """Two runs of one client are alike."""
-    role = replace(ROLE, rhythm=Rhythm(every_ms=100, jitter=0.5))
-    first, second = DemoClient(role, START_MS), DemoClient(role, START_MS)
-    for one in (first, second):
-        for _ in range(5):
-            one.answered(Response(), one.due_ms)
-    assert first.due_ms == second.due_ms
 
 
 def test_pause() -> None:

@@ -17,8 +17,6 @@ COMMAND = Path(sys.executable).with_name("quotascope")
 
 
 class Service:
-    """The running process, and what it reported to its manager."""
-
     def __init__(self, folder: Path) -> None:
         port = free_port()
         settings = {
@@ -42,7 +40,6 @@ class Service:
         return self._manager.recv(100).decode()
 
     def close(self) -> None:
-        """End it."""
         self.child.end()
         self._manager.close()
 

@@ -18,7 +18,6 @@ Manifest = dict[str, Any]
 
 @cache
 def built(layer: str) -> tuple[Manifest, ...]:
-    """All manifests of a layer."""
     done = subprocess.run(
         [tools() / "kustomize", "build", KUBERNETES / layer], capture_output=True, text=True, check=True
     )
@@ -26,13 +25,11 @@ def built(layer: str) -> tuple[Manifest, ...]:
 
 
 def only(kind: str, layer: str = "base") -> Manifest:
-    """The one manifest of this kind."""
     (found,) = (each for each in built(layer) if each["kind"] == kind)
     return found
 
 
 def container() -> Manifest:
-    """The exporter's."""
     (found,) = only("Deployment")["spec"]["template"]["spec"]["containers"]
     return dict(found)
 

@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.collector.go_tool import BUILD, go, run
+from tests.collector.provision import BUILD, go, run
 from tests.provisioning import NotFetched, cached, command, existing, fetched
 
 HERE = Path(__file__).parent / "tools"
@@ -42,13 +42,9 @@ def tools() -> Path:
 
 def _make(folder: Path) -> None:
     folder.mkdir()
-    _build(folder)
+    run([go(), *BUILD, "-o", f"{folder}/", *PROGRAMS], HERE)
     for module, its_sum, files in FETCHED:
         _fetch(module, its_sum, files, folder)
-
-
-def _build(folder: Path) -> None:
-    run([go(), *BUILD, "-o", f"{folder}/", *PROGRAMS], HERE)
 
 
 def _fetch(module: str, its_sum: str, files: dict[str, str], folder: Path) -> None:

@@ -33,13 +33,11 @@ CHARTS_OWN = {
 
 
 def helm(*words: str) -> subprocess.CompletedProcess[str]:
-    """What Helm says."""
     return subprocess.run([tools() / "helm", *words], capture_output=True, text=True, check=False)
 
 
 @cache
 def rendered(*words: str, name: str = "quotascope") -> tuple[Manifest, ...]:
-    """All manifests of a release."""
     given = [word for each in ALL for word in ("--set", each)]
     done = helm("template", name, str(CHART), *given, *words)
     assert done.returncode == 0, done.stderr
@@ -47,7 +45,6 @@ def rendered(*words: str, name: str = "quotascope") -> tuple[Manifest, ...]:
 
 
 def one(kind: str, *words: str) -> Manifest:
-    """The one manifest of this kind that has the release's name."""
     (found,) = (each for each in rendered(*words) if each["kind"] == kind and each["metadata"]["name"] == "quotascope")
     return found
 

@@ -32,7 +32,6 @@ def values(key: str) -> list[str]:
 
 
 def analyzed(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """What systemd itself says."""
     return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, check=False)
 
 

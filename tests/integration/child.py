@@ -33,15 +33,12 @@ class Child:
 
     @property
     def running(self) -> bool:
-        """Whether it lives."""
         return self._process.poll() is None
 
     def output(self) -> str:
-        """All that it wrote so far."""
         return self.log.read_text(errors="replace")
 
     def lines(self) -> list[str]:
-        """The complete lines of it."""
         return self.output().split("\n")[:-1]
 
     def must_run(self) -> None:
@@ -50,7 +47,6 @@ class Child:
             raise RuntimeError(f"{self.name} ended with {self._process.returncode}:\n{self.output()}")
 
     def signal(self, number: int) -> None:
-        """Send it a signal."""
         self._process.send_signal(number)
 
     def end(self, seconds: float = 20) -> int:

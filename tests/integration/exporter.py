@@ -21,8 +21,6 @@ OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 
 
 class Exporter:
-    """A running `quotascope serve`."""
-
     def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
         folder.mkdir(parents=True)
         self.config = folder / "quotascope.yaml"
@@ -40,11 +38,9 @@ class Exporter:
         return str(line["url"])
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> web.Answer:
-        """The answer to a GET."""
         return web.ask(self.url + path, headers=headers)
 
     def page(self) -> Page:
-        """What a scrape gives now."""
         answer = self.get("/metrics")
         assert answer.status == 200
         return Page.of(answer.text)
@@ -85,5 +81,4 @@ def serving(folder: Path, settings: Mapping[str, Any]) -> Iterator[Exporter]:
 
 
 def write_config(path: Path, settings: Mapping[str, Any]) -> None:
-    """Write a configuration file."""
     path.write_text(yaml.safe_dump(dict(settings), allow_unicode=True))

@@ -36,11 +36,9 @@ class Page:
         return found[0]
 
     def value(self, name: str, **labels: str) -> float:
-        """The value of the one sample."""
         return self.sample(name, **labels).value
 
     def labels(self, name: str, **labels: str) -> Mapping[str, str]:
-        """All labels of the one sample."""
         return self.sample(name, **labels).labels
 
     def get(self, name: str, **labels: str) -> float | None:
@@ -48,5 +46,4 @@ class Page:
         return self.value(name, **labels) if any(self.series(name, **labels)) else None
 
     def names(self) -> set[str]:
-        """The names of all samples."""
         return {sample.name for sample in self.samples}

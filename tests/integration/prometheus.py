@@ -4,7 +4,7 @@ import json
 import shutil
 import urllib.parse
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,26 +17,12 @@ from .child import Child
 from .eventually import eventually
 
 
-class PrometheusMissing(Exception):
-    """Prometheus is not installed."""
-
-
 class Prometheus:
-    """
-    A Prometheus with a configuration.
-
-    Args:
-        folder: For its configuration, data and log; there may be data in `data`.
-        config: What `prometheus.yml` holds.
-        flags: Further ones of its command line.
-        port: Where it listens; a free one when None.
-
-    """
+    """A Prometheus that keeps its configuration, data and log in a folder; there may be data in `data`."""
 
     def __init__(self, folder: Path, config: Mapping[str, Any], *flags: str, port: int | None = None) -> None:
         program = shutil.which("prometheus")
-        if program is None:
-            raise PrometheusMissing("no `prometheus`: run `make services`")
+        assert program, "no `prometheus`: run `make services`"
         folder.mkdir(parents=True, exist_ok=True)
         self.address = f"127.0.0.1:{port or free_port()}"
         path = folder / "prometheus.yml"
@@ -51,17 +37,12 @@ class Prometheus:
         self.child = Child(command, folder / "prometheus.log")
 
     def query(self, promql: str) -> list[tuple[Mapping[str, str], float]]:
-        """
-        The vector that an instant query gives: labels and value of each series.
-
-        A label that is not there reads as empty, which is the same to Prometheus.
-        """
+        """Labels and value of each series; a label that is not there reads as empty, which is the same to Prometheus."""
         data = self.get("query", query=promql)
         assert data["resultType"] == "vector", data
         return [(defaultdict(str, series["metric"]), float(series["value"][1])) for series in data["result"]]
 
     def targets(self) -> dict[str, dict[str, Any]]:
-        """How scraping goes, by job."""
         active = self.get("targets")["activeTargets"]
         return {target["labels"]["job"]: target for target in active}
 
@@ -72,28 +53,6 @@ class Prometheus:
         answer = web.ask(f"http://{self.address}/api/v1/{path}?{query}")
         assert answer.status == 200, answer.text
         return json.loads(answer.body)["data"]
-
-
-@contextmanager
-def scraping(
-    folder: Path,
-    targets: Mapping[str, str],
-    *,
-    apart: Container[str],
-    access: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Iterator[Prometheus]:
-    """
-    A Prometheus that scrapes each target every two seconds, for the length of a `with` block.
-
-    Args:
-        folder: For its configuration, data and log.
-        targets: Address by job.
-        apart: Jobs whose metric names begin with their own name, so that queries do not meet them beside another.
-        access: What more a job's configuration says, such as its scheme and password.
-
-    """
-    with running(folder, _config(targets, apart, access or {})) as prometheus:
-        yield prometheus
 
 
 @contextmanager
@@ -112,24 +71,3 @@ def running(folder: Path, config: Mapping[str, Any]) -> Iterator[Prometheus]:
         yield prometheus
     finally:
         prometheus.child.end()
-
-
-def _config(
-    targets: Mapping[str, str], apart: Container[str], access: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
-    return {
-        "global": {"scrape_interval": "2s", "scrape_timeout": "2s"},
-        "scrape_configs": [
-            {
-                "job_name": job,
-                "static_configs": [{"targets": [address]}],
-                "metric_relabel_configs": [_prefix(job)] if job in apart else [],
-                **access.get(job, {}),
-            }
-            for job, address in targets.items()
-        ],
-    }
-
-
-def _prefix(text: str) -> dict[str, Any]:
-    return {"source_labels": ["__name__"], "target_label": "__name__", "replacement": f"{text}_$1"}

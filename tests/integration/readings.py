@@ -47,7 +47,6 @@ class Reading:
     """What becomes of it on the way."""
 
     def shown(self, page: Page) -> Value:
-        """What the page has."""
         return page.get(self.family, **self.labels)
 
 

@@ -24,28 +24,19 @@ def settings(kafka: Cluster, **source: Any) -> dict[str, Any]:
     }
 
 
-def trusting(kafka: Cluster) -> dict[str, Any]:
-    """Trust in the authority of the agent's certificate."""
-    return {"tls": {"ca_file": str(kafka.certificates.ca)}}
+def trust(kafka: Cluster, *, verify: bool | None) -> dict[str, Any]:
+    """Trust in the authority of the agent's certificate, or in any certificate; None trusts in neither."""
+    ca = {"ca_file": str(kafka.certificates.ca)}
+    return {} if verify is None else ca if verify else {"verify": False}
 
 
 def password(value: str = JOLOKIA1_PASSWORD) -> dict[str, Any]:
-    """Basic authentication."""
     return {"basic_auth": {"username": JOLOKIA1_USER, "password": value}}
-
-
-def status(folder: Path, configured: dict[str, Any]) -> tuple[int, str]:
-    """Exit code and output of `quotascope status`."""
-    config = folder / "quotascope.yaml"
-    write_config(config, configured)
-    shown = run("status", "--config", config)
-    assert JOLOKIA1_PASSWORD not in shown.stdout + shown.stderr
-    return shown.returncode, " ".join((shown.stdout + shown.stderr).split())
 
 
 def test_https_with_password(kafka: Cluster, tmp_path: Path) -> None:
     """The agent's numbers come through TLS and basic authentication."""
-    configured = settings(kafka, **trusting(kafka), **password())
+    configured = settings(kafka, tls=trust(kafka, verify=True), **password())
     with serving(tmp_path / "serve", configured) as exporter:
         page = exporter.page()
         assert page.value("quotascope_source_up", source="guarded") == 1
@@ -54,33 +45,28 @@ def test_https_with_password(kafka: Cluster, tmp_path: Path) -> None:
         assert JOLOKIA1_PASSWORD not in exporter.child.output()
 
 
-def test_header_as_configured(kafka: Cluster, tmp_path: Path) -> None:
-    """A custom header is sent: here one that makes up for the missing basic authentication."""
-    token = base64.b64encode(f"{JOLOKIA1_USER}:{JOLOKIA1_PASSWORD}".encode()).decode()
-    headers = {"headers": {"Authorization": f"Basic {token}"}}
-    code, shown = status(tmp_path, settings(kafka, **trusting(kafka), **headers))
-    assert (code, "guarded jolokia up" in shown) == (0, True), shown
+TOKEN = base64.b64encode(f"{JOLOKIA1_USER}:{JOLOKIA1_PASSWORD}".encode()).decode()
 
 
-@pytest.mark.parametrize("credentials", [{}, password("wrong")], ids=["none", "wrong"])
-def test_wrong_credentials_are_called_so(kafka: Cluster, tmp_path: Path, credentials: dict[str, Any]) -> None:
-    """Without the right password the source is down, and the message says that it was refused."""
-    code, shown = status(tmp_path, settings(kafka, **trusting(kafka), **credentials))
-    assert (code, "guarded jolokia down" in shown) == (1, True), shown
-    assert "401" in shown
-    assert "basic_auth" in shown
-
-
-def test_unknown_authority_is_called_so(kafka: Cluster, tmp_path: Path) -> None:
-    """A certificate of an authority that is not trusted ends the connection, and the message says which setting helps."""
-    code, shown = status(tmp_path, settings(kafka, **password()))
-    assert (code, "guarded jolokia down" in shown) == (1, True), shown
-    assert "certificate" in shown
-    assert "ca_file" in shown
-
-
-def test_certificate_need_not_be_verified(kafka: Cluster, tmp_path: Path) -> None:
-    """`verify: false` reads an agent whose certificate no one vouches for."""
-    unverified = {"tls": {"verify": False}}
-    code, shown = status(tmp_path, settings(kafka, **unverified, **password()))
-    assert (code, "guarded jolokia up" in shown) == (0, True), shown
+@pytest.mark.parametrize(
+    ("verify", "login", "code", "words"),
+    [
+        (True, {"headers": {"Authorization": f"Basic {TOKEN}"}}, 0, ["guarded jolokia up"]),
+        (False, password(), 0, ["guarded jolokia up"]),
+        (True, {}, 1, ["guarded jolokia down", "401", "basic_auth"]),
+        (True, password("wrong"), 1, ["guarded jolokia down", "401", "basic_auth"]),
+        (None, password(), 1, ["guarded jolokia down", "certificate", "ca_file"]),
+    ],
+    ids=["a header", "no verification", "no password", "a wrong password", "an unknown authority"],
+)
+def test_status_says_what_is_missing(
+    kafka: Cluster, tmp_path: Path, *, verify: bool | None, login: dict[str, Any], code: int, words: list[str]
+) -> None:
+    """A header takes the place of basic authentication, and a certificate need not be verified; else the message says what was refused, and which setting helps."""
+    config = tmp_path / "quotascope.yaml"
+    write_config(config, settings(kafka, tls=trust(kafka, verify=verify), **login))
+    done = run("status", "--config", config)
+    shown = " ".join((done.stdout + done.stderr).split())
+    assert JOLOKIA1_PASSWORD not in shown
+    assert done.returncode == code, shown
+    assert [word for word in words if word not in shown] == []

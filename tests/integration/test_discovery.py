@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import Node
 from tests.commands import run
+from tests.integration import web
 from tests.integration.eventually import eventually, some
 from tests.integration.exporter import Exporter, serving, settings_for, write_config
-from tests.integration.gate import Gate
-from tests.servers import served
+from tests.servers import Handler, served
 
 from quotascope.clients import open_quota_admin
 from quotascope.exporter.config import Config
@@ -22,6 +23,30 @@ from quotascope.exporter.discovery.discovery import build_roster
 from quotascope.exporter.limits.admin import connection_of
 
 pytestmark = pytest.mark.real
+
+
+@contextmanager
+def gate(nodes: Mapping[int, Node]) -> Iterator[str]:
+    """One address for the agents of all nodes, as an ingress gives one: `/NODE_ID/…` is passed on; 502 when the node does not answer."""
+
+    class Passing(Handler):
+        def do_POST(self) -> None:  # noqa: N802 - the library's name
+            _, node_id, path = self.path.split("/", 2)
+            agent = nodes[int(node_id)].agents.jolokia
+            try:
+                answer = web.ask(f"{agent}{path.removeprefix('jolokia/')}", self.body())
+            except AssertionError:
+                self.send_error(502)
+                return
+            self.answer(answer.status, answer.body)
+
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Passing)) as server:
+        yield f"127.0.0.1:{server.server_port}"
+
+
+def template(at: str) -> str:
+    """The URL of every node's agent behind a gate, to be filled in with its id."""
+    return f"http://{at}/{{node_id}}/jolokia"
 
 
 def found_by(cluster: Cluster, template: str) -> dict[str, Any]:
@@ -37,28 +62,28 @@ def sources(exporter: Exporter) -> Mapping[str, float]:
 
 
 @pytest.fixture(scope="module")
-def split_gate(split_kafka: Cluster) -> Iterator[Gate]:
+def split_gate(split_kafka: Cluster) -> Iterator[str]:
     """One address for a broker and a controller."""
-    with served(Gate(split_kafka.nodes)) as opened:
+    with gate(split_kafka.nodes) as opened:
         yield opened
 
 
-def test_broker_and_controller_are_found(split_kafka: Cluster, split_gate: Gate, tmp_path: Path) -> None:
+def test_broker_and_controller_are_found(split_kafka: Cluster, split_gate: str, tmp_path: Path) -> None:
     """
     DescribeCluster names the broker, DescribeQuorum the controller; both are read, and the controller says that it leads.
 
     One look works without any source named, by flag and by file; the file's check connects to no one.
     """
-    settings = found_by(split_kafka, split_gate.template)
+    settings = found_by(split_kafka, template(split_gate))
     with serving(tmp_path / "serve", settings) as exporter:
-        assert sources(exporter) == {split_gate.source(1): 1.0, split_gate.source(100): 1.0}
+        assert sources(exporter) == {f"{split_gate}/1/jolokia": 1.0, f"{split_gate}/100/jolokia": 1.0}
         page = exporter.page()
         assert page.value("quotascope_discovered_sources", discovery="kafka") == 2
         assert page.value("quotascope_discovery_errors_total", discovery="kafka") == 0
         assert page.labels("kafka_quota_controller_events_total")["broker"] == "100"
-    done = run("status", "--bootstrap-servers", split_kafka.admin, "--discover", split_gate.template)
+    done = run("status", "--bootstrap-servers", split_kafka.admin, "--discover", template(split_gate))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert split_gate.source(100) in done.stdout
+    assert f"{split_gate}/100/jolokia" in done.stdout
     config = tmp_path / "quotascope.yaml"
     write_config(config, settings)
     assert "0 sources, and those that are found" in run("config", "check", config).stdout
@@ -68,18 +93,20 @@ def test_broker_and_controller_are_found(split_kafka: Cluster, split_gate: Gate,
 def test_broker_that_stops_stays_and_comes_back(pair_kafka: Cluster, tmp_path: Path) -> None:
     """A broker that is down is still registered: it is shown as down, not forgotten, and its source lives on."""
     second = pair_kafka.nodes[2]
-    with served(Gate(pair_kafka.nodes)) as opened:
-        settings = found_by(pair_kafka, opened.template)
+    with gate(pair_kafka.nodes) as opened:
+        settings = found_by(pair_kafka, template(opened))
         with serving(tmp_path / "serve", settings) as exporter:
-            assert sources(exporter) == {opened.source(1): 1, opened.source(2): 1}
+            assert sources(exporter) == {f"{opened}/1/jolokia": 1, f"{opened}/2/jolokia": 1}
             second.stop()
             try:
                 eventually(lambda: _fenced(pair_kafka, second))
-                eventually(lambda: _equal(sources(exporter), {opened.source(1): 1, opened.source(2): 0}))
+                eventually(lambda: _equal(sources(exporter), {f"{opened}/1/jolokia": 1, f"{opened}/2/jolokia": 0}))
             finally:
                 second.start()
                 second.wait_until_ready()
-            eventually(lambda: _equal(sources(exporter), {opened.source(1): 1, opened.source(2): 1}), seconds=60)
+            eventually(
+                lambda: _equal(sources(exporter), {f"{opened}/1/jolokia": 1, f"{opened}/2/jolokia": 1}), seconds=60
+            )
             assert not exporter.log("source is gone")
             assert len(exporter.log("source found")) == 2
 
@@ -145,17 +172,17 @@ async def test_ports_that_agents_usually_have_are_tried(split_kafka: Cluster, mo
     assert found.problem is None
 
 
-def test_configured_and_found_twice_is_read_once(split_kafka: Cluster, split_gate: Gate, tmp_path: Path) -> None:
+def test_configured_and_found_twice_is_read_once(split_kafka: Cluster, split_gate: str, tmp_path: Path) -> None:
     """A node that is listed, in the cluster and in a file, each under another address, counts once; the others stand by and nothing is down."""
     broker = split_kafka.nodes[1]
-    settings = found_by(split_kafka, split_gate.template)
+    settings = found_by(split_kafka, template(split_gate))
     settings["sources"] = [{"name": "listed", "dialect": "jolokia", "url": broker.agents.jolokia}]
     targets = tmp_path / "targets.yml"
     targets.write_text(f"- targets: ['localhost:{broker.agents.jolokia2_port}']\n")
     settings["discovery"]["file_sd"] = {"files": str(targets)}
     with serving(tmp_path / "serve", settings) as exporter:
-        others = {split_gate.source(1), f"localhost:{broker.agents.jolokia2_port}"}
-        every = {"listed", split_gate.source(100), *others}
+        others = {f"{split_gate}/1/jolokia", f"localhost:{broker.agents.jolokia2_port}"}
+        every = {"listed", f"{split_gate}/100/jolokia", *others}
         for _ in range(2):
             assert sources(exporter) == dict.fromkeys(every, 1.0)
             page = exporter.page()

@@ -12,21 +12,9 @@ from tests.integration.scene import EXPECTED, Expected
 
 pytestmark = pytest.mark.real
 
-LEVELS = {
-    *("user_client", "user_default_client", "user"),
-    *("default_user_client", "default_user_default_client", "default_user"),
-    *("client", "default_client"),
-}
-
 
 def who(expected: Expected) -> dict[str, str]:
-    """The labels that name the entity."""
     return {"user": expected.user, "client_id": expected.client_id}
-
-
-def test_scene_has_every_level() -> None:
-    """Each of the eight levels decides for an entity of the scene."""
-    assert {expected.level for expected in EXPECTED} == LEVELS
 
 
 @pytest.mark.parametrize("expected", EXPECTED, ids=str)

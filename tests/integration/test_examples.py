@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.cli.test_flags import COMMANDS
+from tests.cli.test_main import COMMANDS
 from tests.cluster.certificates import make_certificates
 from tests.cluster.cluster import Cluster
 from tests.cluster.ports import free_port

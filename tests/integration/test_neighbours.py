@@ -1,20 +1,55 @@
 """The quotas beside the client quotas, on two real brokers: new connections and replication."""
 
+import os
 import socket
 import threading
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 
+import confluent_kafka
+import kafka as kafka_python
 import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.configs import Configs
 from tests.cluster.quotas import Quotas
-from tests.cluster.replicas import Replicas
 from tests.integration import agent
 from tests.integration.eventually import eventually
 from tests.integration.exporter import Exporter, serving, settings_for
 from tests.integration.readings import between
+
+
+class Replicas:
+    """Topics of one partition, and where their replicas are; every replica is under the replication throttle, if there is one."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._admin = kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)
+
+    def topic(self, brokers: Sequence[int], records: int) -> str:
+        """Create a topic with its replicas on these brokers, filled with records of 1000 bytes that do not compress."""
+        name = f"replicas-{uuid.uuid4().hex[:12]}"
+        throttled = {f"{side}.replication.throttled.replicas": "*" for side in ("leader", "follower")}
+        shape = {"assignments": {0: list(brokers)}, "configs": throttled}
+        self._admin.create_topics({name: shape}, wait_for_metadata=True)
+        producer = confluent_kafka.Producer({"bootstrap.servers": self._cluster.admin, "log_level": 0})
+        for _ in range(records):
+            producer.produce(name, os.urandom(1000))
+        assert producer.flush(20) == 0
+        return name
+
+    def move(self, topic: str, brokers: Sequence[int]) -> None:
+        partition = kafka_python.TopicPartition(topic, 0)
+        answer = self._admin.alter_partition_reassignments({partition: list(brokers)})
+        assert answer == {partition: None}
+
+    def moving(self) -> bool:
+        return bool(self._admin.list_partition_reassignments())
+
+    def close(self) -> None:
+        self._admin.close()
+
 
 pytestmark = pytest.mark.real
 
@@ -25,7 +60,6 @@ REPLICATION_LIMIT = "kafka_quota_replication_limit_bytes_per_second"
 
 @pytest.fixture(scope="module")
 def pair_exporter(pair_kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
-    """The exporter of both brokers."""
     folder = tmp_path_factory.mktemp("pair-exporter") / "serve"
     settings = settings_for(pair_kafka.brokers, pair_kafka.admin)
     with serving(folder, settings) as exporter:
@@ -34,7 +68,6 @@ def pair_exporter(pair_kafka: Cluster, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def configs(pair_kafka: Cluster) -> Iterator[Configs]:
-    """The dynamic configs of both brokers."""
     with closing(Configs(pair_kafka)) as configs:
         yield configs
 
@@ -154,7 +187,6 @@ def test_a_throttled_move_shows_on_both_brokers(pair_kafka: Cluster, pair_export
 
 
 def byte_rate(url: str, direction: str) -> float | None:
-    """What a broker says itself."""
     bean = f"kafka.server:type={direction.capitalize()}Replication,*"
     (item,) = agent.ask(url, [{"type": "read", "mbean": bean}])
     rates = [attributes["byte-rate"] for attributes in item.get("value", {}).values()]

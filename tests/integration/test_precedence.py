@@ -32,7 +32,6 @@ class Rung:
 
     @property
     def names(self) -> tuple[str, str]:
-        """The labels rule_user and rule_client_id."""
         user, client_id = (
             DEFAULT if self.entity.get(kind, "") is None else self.entity.get(kind) or ""
             for kind in ("user", "client-id")
@@ -76,7 +75,6 @@ TAGS = {
 
 @pytest.fixture
 def ladder(quotas: Quotas) -> Quotas:
-    """All eight rules are set."""
     quotas.set(*((rung.entity, rung.limits) for rung in LADDER))
     return quotas
 

@@ -1,22 +1,63 @@
-"""What a real Prometheus makes of it, and what an operator asks it."""
+"""What a real Prometheus and a real Collector make of it, and what an operator asks."""
+
+from __future__ import annotations
 
 import gzip
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from email.message import Message
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.cli.conftest import Agent
 from tests.cluster.cluster import Cluster
+from tests.collector.collector import Collector, collecting
+from tests.commands import run
+from tests.exporter.otlp.collected import series
+from tests.exporter.otlp.messages import Key
 from tests.exporter.web.serving import HASH, PASSWORD, tls_section, web_file
+from tests.integration import web
 from tests.integration.eventually import eventually
-from tests.integration.exporter import OPENMETRICS, Exporter, settings_for
+from tests.integration.exporter import OPENMETRICS, Exporter, serving, settings_for
 from tests.integration.page import Page
-from tests.integration.prometheus import Prometheus, scraping
-from tests.integration.relay import Relay
+from tests.integration.prometheus import Prometheus, running
 from tests.integration.scene import HOSTILE, TEAM
-from tests.servers import served
+from tests.servers import Handler, served
 
 pytestmark = pytest.mark.real
+
+_PASSED = ("Content-Type", "Content-Encoding")
+
+
+class Relay(ThreadingHTTPServer):
+    """Passes each request on with `Accept: text/plain`; Prometheus 2.42 cannot be made to prefer it."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.asked = Message()
+        """The headers of the last request."""
+        self.answered = Message()
+        """The headers of the last answer."""
+        super().__init__(("127.0.0.1", 0), _Relaying)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.server_port}"
+
+
+class _Relaying(Handler):
+    server: Relay
+
+    def do_GET(self) -> None:  # noqa: N802 - the library's name
+        headers = {name: self.headers[name] for name in ("Accept-Encoding",)}
+        answer = web.ask(self.server.target + self.path, headers={**headers, "Accept": "text/plain;version=0.0.4"})
+        self.server.asked, self.server.answered = self.headers, answer.headers
+        passed = {name: answer.headers[name] for name in _PASSED if name in answer.headers}
+        self.answer(answer.status, answer.body, **passed)
+
 
 README = Path(__file__).parents[2] / "README.md"
 LIMIT_OF_THROTTLED = """
@@ -65,12 +106,11 @@ def guarded(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def prometheus(
     exporter: Exporter, relay: Relay, guarded: Exporter, kafka: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prometheus]:
-    """A Prometheus that scrapes the exporter itself, once more through the relay, and one that is protected."""
-    targets = {
-        "quotascope": exporter.url.removeprefix("http://"),
-        "text": relay.address,
-        "guarded": guarded.url.removeprefix("https://"),
-    }
+    """
+    A Prometheus that scrapes the exporter itself, once more through the relay, and one that is protected.
+
+    The names of the other two begin with those of their jobs, so that queries do not meet them beside the first.
+    """
     made = kafka.certificates
     files = {"ca_file": made.ca, "cert_file": made.client, "key_file": made.client_key}
     login = {
@@ -78,8 +118,16 @@ def prometheus(
         "tls_config": {name: str(file) for name, file in files.items()},
         "basic_auth": {"username": "prometheus", "password": PASSWORD},
     }
-    folder = tmp_path_factory.mktemp("prometheus") / "prometheus"
-    with scraping(folder, targets, apart={"text", "guarded"}, access={"guarded": login}) as prometheus:
+    jobs: list[dict[str, Any]] = [
+        {"job_name": "quotascope", "static_configs": [{"targets": [exporter.url.removeprefix("http://")]}]},
+        {"job_name": "text", "static_configs": [{"targets": [relay.address]}]},
+        {"job_name": "guarded", "static_configs": [{"targets": [guarded.url.removeprefix("https://")]}], **login},
+    ]
+    for job in jobs[1:]:
+        prefixed = {"source_labels": ["__name__"], "target_label": "__name__", "replacement": f"{job['job_name']}_$1"}
+        job["metric_relabel_configs"] = [prefixed]
+    config = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s"}, "scrape_configs": jobs}
+    with running(tmp_path_factory.mktemp("prometheus") / "prometheus", config) as prometheus:
         yield prometheus
 
 
@@ -166,3 +214,77 @@ def test_formats_say_the_same(scene: Exporter) -> None:
 
 def _rule(labels: Mapping[str, str]) -> tuple[str, str, str]:
     return labels["level"], labels["rule_user"], labels["rule_client_id"]
+
+
+CLUSTERS = ("east", "west")
+
+
+def test_rules_and_alerts_keep_clusters_apart(tmp_path: Path) -> None:
+    """Each cluster has the series, the recorded ones and the alerts that it would have alone; west alone is throttled."""
+    captures = ("split/throttled.1.jolokia2.json", "combined/noquota.jolokia2.json")
+    run("alerts", "write", tmp_path / "rules").check_returncode()
+    with ExitStack() as running:
+        targets = []
+        for cluster, capture in zip(CLUSTERS, captures, strict=True):
+            agent = Agent(capture)
+            running.callback(agent.close)
+            source = {"name": "broker", "dialect": "jolokia", "url": agent.url}
+            settings = {"cluster": cluster, "sources": [source], "log": {"format": "json"}}
+            exporter = running.enter_context(serving(tmp_path / cluster, settings))
+            targets.append(exporter.url.removeprefix("http://"))
+        prometheus = Prometheus(
+            tmp_path / "prometheus",
+            {
+                "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+                "rule_files": [f"{tmp_path}/rules/*.yaml"],
+                "scrape_configs": [{"job_name": "quotascope", "static_configs": [{"targets": targets}]}],
+            },
+        )
+        running.callback(prometheus.child.end)
+
+        def by_cluster(promql: str) -> dict[str, float]:
+            return {labels.get("cluster", ""): value for labels, value in prometheus.query(promql)}
+
+        def apart() -> None:
+            assert by_cluster("count by (cluster) (quotascope_source_up)") == {"east": 1, "west": 1}
+            throttled = "count by (cluster) (kafka_quota_throttle_time_seconds > 0)"
+            assert by_cluster(throttled).keys() == {"east"}
+            recorded = by_cluster('count by (cluster) ({__name__=~".+:.+"})')
+            assert recorded.keys() == {*CLUSTERS}
+            alerts = by_cluster('count by (cluster) (ALERTS{alertname="KafkaQuotaProduceThrottled"})')
+            assert alerts.keys() == {"east"}
+
+        eventually(apart)
+
+
+VOLATILE = ("quotascope_snapshot_age", "quotascope_limits_age", "quotascope_source_age", "quotascope_otlp")
+"""Ages go on, and a push counts itself only afterwards."""
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[Collector]:
+    with collecting(tmp_path / "collector") as collector:
+        yield collector
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+@pytest.mark.usefixtures("scene")
+def test_a_push_holds_what_a_scrape_shows(kafka: Cluster, collector: Collector, tmp_path: Path, protocol: str) -> None:
+    """Of the same snapshot of a broker under load, the Collector has every series that /metrics has."""
+    endpoint = collector.grpc if protocol == "grpc" else collector.http
+    settings = {
+        **settings_for(kafka.brokers, kafka.admin),
+        "collection": {"max_age_seconds": 3600},  # both look at one snapshot
+        "cluster": "prod",
+        "otlp": {"endpoint": endpoint, "protocol": protocol},
+    }
+    with serving(tmp_path / "serve", settings) as exporter:
+        pushed = eventually(lambda: series(collector))
+        page = exporter.page()
+    scraped = {(s.name, tuple(sorted((k, v) for k, v in s.labels.items() if v))): s.value for s in page.samples}
+    assert stable(pushed) == stable(scraped)
+    assert len(stable(pushed)) > 100
+
+
+def stable(found: dict[Key, float]) -> dict[Key, float]:
+    return {key: value for key, value in found.items() if not key[0].startswith(VOLATILE)}

@@ -24,35 +24,19 @@ pytestmark = pytest.mark.real
 
 HOSTILE = 'it\'s "q" $(id)\n\x1b[2J*?,=é'
 """A client id that could break a shell, a terminal, a file and a list of options."""
-SHAPES: tuple[tuple[tuple[str, ...], str, str], ...] = (
-    (("--user", "alice"), "producer_byte_rate=1048576", "user-principal 'alice'"),
-    (
-        ("--user", "-x", "--client-id", "app 1"),
-        "consumer_byte_rate=9007199254740993",
-        "user-principal '-x', client-id 'app 1'",
-    ),
-    (
-        ("--user", "alice", "--default-client-id"),
-        "request_percentage=0.5",
-        "user-principal 'alice', the default client-id",
-    ),
-    (
-        ("--default-user", "--client-id", "<default>"),
-        "controller_mutation_rate=2.5",
-        "the default user-principal, client-id '<default>'",
-    ),
-    (
-        ("--default-user", "--default-client-id"),
-        "request_percentage=200",
-        "the default user-principal, the default client-id",
-    ),
-    (("--default-user",), "producer_byte_rate=5e6", "the default user-principal"),
-    (("--client-id", "app 1"), "request_percentage=30", "client-id 'app 1'"),
-    (("--default-client-id",), "request_percentage=31", "the default client-id"),
-    (("--ip", "10.0.0.1"), "connection_creation_rate=7", "ip '10.0.0.1'"),
-    (("--ip", "localhost"), "connection_creation_rate=8", "ip 'localhost'"),
-    (("--default-ip",), "connection_creation_rate=9", "the default ip"),
-)
+SHAPES = (
+    ("--user alice", "producer_byte_rate=1048576", "user-principal 'alice'"),
+    ("--user -x --client-id 'app 1'", "consumer_byte_rate=9007199254740993", "user-principal '-x', client-id 'app 1'"),
+    ("--user alice --default-client-id", "request_percentage=0.5", "user-principal 'alice', the default client-id"),
+    ("--default-user --client-id '<default>'", "controller_mutation_rate=2.5", "the default user-principal, client-id '<default>'"),
+    ("--default-user --default-client-id", "request_percentage=200", "the default user-principal, the default client-id"),
+    ("--default-user", "producer_byte_rate=5e6", "the default user-principal"),
+    ("--client-id 'app 1'", "request_percentage=30", "client-id 'app 1'"),
+    ("--default-client-id", "request_percentage=31", "the default client-id"),
+    ("--ip 10.0.0.1", "connection_creation_rate=7", "ip '10.0.0.1'"),
+    ("--ip localhost", "connection_creation_rate=8", "ip 'localhost'"),
+    ("--default-ip", "connection_creation_rate=9", "the default ip"),
+)  # fmt: skip
 """Options that name an entity, a quota, and how `kafka-configs.sh` calls the entity."""
 DESCRIBED = (("users",), ("clients",), ("users", "clients"), ("ips",))
 """What `kafka-configs.sh --describe` can be asked for: it lists only entities of just this shape."""
@@ -72,7 +56,6 @@ def described(cluster: Cluster) -> dict[str, dict[str, float]]:
 
 
 def ended(*arguments: str | Path) -> tuple[int, str, str]:
-    """Exit code, output and errors of a command."""
     done = run("quotas", *arguments)
     return done.returncode, done.stdout, done.stderr
 
@@ -93,14 +76,14 @@ def test_kafka_configs_reads_back_every_shape(kafka: Cluster) -> None:
     """
     expected = {}
     for entity, quota, who in SHAPES:
-        reported = quotascope("set", quota, *entity, "--apply", "--bootstrap-servers", kafka.admin)
+        reported = quotascope("set", quota, *shlex.split(entity), "--apply", "--bootstrap-servers", kafka.admin)
         assert "applied and read back: 1 quota\n" in reported
         key, _, value = quota.partition("=")
         expected[who] = {key: float(value)}
     assert described(kafka) == expected
     for entity, quota, who in SHAPES[:3]:
         key = quota.partition("=")[0]
-        quotascope("remove", key, *entity, "--apply", "--bootstrap-servers", kafka.admin)
+        quotascope("remove", key, *shlex.split(entity), "--apply", "--bootstrap-servers", kafka.admin)
         del expected[who]
     remaining = json.loads(quotascope("list", "--json", "--bootstrap-servers", kafka.admin))
     assert len(remaining) == len(expected)
@@ -181,17 +164,8 @@ def test_who_a_rule_hits_comes_from_the_brokers_or_from_an_exporter(
         for usage in (jolokia, ("--exporter", exporter.url)):
             eventually(lambda usage=usage: _hits_alice(_listed(kafka, *usage)))  # type: ignore[misc]
         eventually(lambda: _hits_alice(_listed(None, "--exporter", exporter.url)))
-        reported = quotascope(
-            "set",
-            "producer_byte_rate=25000",
-            "--user",
-            "alice",
-            "--client-id",
-            "list-app",
-            "--bootstrap-servers",
-            kafka.admin,
-            *jolokia,
-        )
+        change = "set producer_byte_rate=25000 --user alice --client-id list-app --bootstrap-servers"
+        reported = quotascope(*change.split(), kafka.admin, *jolokia)
     assert re.search(r"alice / list-app +produce +.* 50\.0 kB/s +25\.0 kB/s", reported)
 
 
@@ -217,16 +191,8 @@ def test_the_permission_to_change_is_named(guarded_kafka: Cluster, tmp_path: Pat
     """Reading needs DescribeConfigs, changing AlterConfigs, which includes it; the message gives the command for each."""
     password = tmp_path / "pw"
     password.write_text(USERS["mallory"])
-    at = (
-        "--bootstrap-servers",
-        guarded_kafka.sasl,
-        "--security-protocol",
-        "SASL_PLAINTEXT",
-        "--sasl-username",
-        "mallory",
-        "--sasl-password-file",
-        str(password),
-    )
+    login = "--security-protocol SASL_PLAINTEXT --sasl-username mallory --sasl-password-file"
+    at = ("--bootstrap-servers", guarded_kafka.sasl, *login.split(), str(password))
     change = ("set", "request_percentage=77", "--user", "zoe", "--apply", *at)
     for operation in ("DescribeConfigs", "AlterConfigs"):
         code, out, err = ended(*change)

@@ -34,7 +34,6 @@ def ended(cluster: Cluster, user: str, topic: str, *options: str) -> tuple[int, 
 
 
 def new_topic() -> str:
-    """A name that no topic has."""
     return f"request-log-{uuid.uuid4().hex[:12]}"
 
 

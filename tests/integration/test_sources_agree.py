@@ -41,7 +41,6 @@ DIALECTS = {"jmx_exporter": "kafka_2_0_0", OWN_RULES: "quotascope_rules"}
 
 @pytest.fixture(scope="module", params=DIALECTS)
 def rules(request: pytest.FixtureRequest) -> str:
-    """Which rules the agent has."""
     return str(request.param)
 
 

@@ -22,7 +22,6 @@ QUOTASCOPE = Path(sys.executable).with_name("quotascope")
 
 
 def names(folder: Path) -> set[str]:
-    """All that lies in a folder, hidden files as well."""
     return {path.name for path in folder.iterdir()}
 
 
@@ -33,14 +32,14 @@ def test_permissions_and_links_stay(tmp_path: Path) -> None:
     file.chmod(0o640)
     link = tmp_path / "link"
     link.symlink_to(file)
-    old = os.umask(0o027)
+    old = os.umask(0o077)
     try:
         put_all({link: "after", new: b"\x00"})
     finally:
         os.umask(old)
     assert link.is_symlink()
     assert (file.read_text(), file.stat().st_mode & 0o777) == ("after", 0o640)
-    assert (new.read_bytes(), new.stat().st_mode & 0o777) == (b"\x00", 0o640)
+    assert (new.read_bytes(), new.stat().st_mode & 0o777) == (b"\x00", 0o600)
     assert names(tmp_path) == {"file", "new", "link"}
 
 
@@ -112,7 +111,6 @@ def test_read_only_files_are_left_alone(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def run(*arguments: str, limit: Callable[[], None] | None = None, stdout: int = -1) -> subprocess.CompletedProcess[str]:
-    """A command of ours."""
     return subprocess.run(
         [QUOTASCOPE, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, preexec_fn=limit
     )

@@ -1,4 +1,4 @@
-// Asks Grafana's own code: which units, reducers and transformers it has, and what a table becomes.
+// Asks Grafana's own code: which reducers and transformers it has, and what a table becomes.
 // Standard input: {"tables": [{"transformations": […], "frames": […]}]}; standard output: JSON.
 const { JSDOM } = require('jsdom');
 const { window } = new JSDOM('<html><body></body></html>', { url: 'http://localhost/', pretendToBeVisual: true });
@@ -31,7 +31,6 @@ async function shown({ transformations, frames }) {
 (async () => {
   const asked = JSON.parse(require('fs').readFileSync(0, 'utf8'));
   const answer = {
-    units: data.getValueFormats().flatMap((category) => category.submenu.map((unit) => unit.value)),
     reducers: data.fieldReducers.list().map((reducer) => reducer.id),
     transformers: data.standardTransformersRegistry.list().map((transformer) => transformer.id),
     matchers: data.fieldMatchers.list().map((matcher) => matcher.id),

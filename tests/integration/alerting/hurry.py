@@ -7,7 +7,11 @@ offsets in expressions, and the waits of Alertmanager. Thresholds and everything
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
+
+import yaml
+from tests.commands import run
 
 FACTOR: Final = 60
 _MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
@@ -31,6 +35,16 @@ def expression(promql: str) -> str:
     """The expression, looking back less far."""
     shortened = _LOOKS_BACK.sub(lambda found: _shortened(found[0]), promql)
     return _MINUTES.sub(lambda found: f"{found[1]} * {60 // FACTOR}", shortened)
+
+
+def hurried_rules(folder: Path, *options: str | Path) -> list[Path]:
+    """The files of rules that `quotascope alerts write` writes into a folder with these options, hurried in their place."""
+    done = run("alerts", "write", folder, *options)
+    assert done.returncode == 0, done.stderr
+    paths = [folder / f"quotascope-{name}.yaml" for name in ("recording", "alerts")]
+    for path in paths:
+        path.write_text(yaml.safe_dump(hurried(yaml.safe_load(path.read_text()))))
+    return paths
 
 
 def _by_key(key: str) -> Callable[[Any], Any]:

@@ -1,14 +1,41 @@
-"""All that our dashboards ask of a Prometheus."""
+"""All that our dashboards ask of a Prometheus, and where the links of an alert lead."""
 
+import json
 import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
-from tests.dashboards.typescript import panels_of
+from tests.dashboards.boards import panels_of
+from tests.integration import web
 from tests.integration.alerting.hurry import expression
 from tools.pictures.prometheus import Prometheus
+
+GENERATED: Final = Path(__file__).parents[3] / "dashboards" / "generated"
+
+
+def linked_runbook(url: str) -> str:
+    """The runbook that a link gives: a page of the exporter about that alert."""
+    answer = web.ask(url)
+    assert answer.status == 200
+    assert f"<h1>{url.rpartition('/')[2]}</h1>" in answer.text
+    return answer.text
+
+
+def linked_dashboard(url: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The committed dashboard that a link opens, and the variables that it sets; all of them are the dashboard's."""
+    parts = urllib.parse.urlsplit(url)
+    uid = parts.path.rpartition("/d/")[2]
+    model: dict[str, Any] = json.loads((GENERATED / f"{uid}.json").read_text())
+    assert model["uid"] == uid
+    pairs = urllib.parse.parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True)
+    variables = {name.removeprefix("var-"): value for name, value in pairs}
+    assert all(name.startswith("var-") for name, _ in pairs)
+    assert variables.keys() <= {variable["name"] for variable in model["templating"]["list"]}
+    return model, variables
+
 
 _LABEL_VALUES = re.compile(r"label_values\((.+), (\w+)\)")
 
@@ -43,7 +70,6 @@ class Question:
 
 
 def questions(model: Mapping[str, Any]) -> Iterator[Question]:
-    """All of a dashboard."""
     uid = model["uid"]
     for variable in model["templating"]["list"]:
         if variable["type"] == "query":

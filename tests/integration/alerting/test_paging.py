@@ -1,20 +1,30 @@
 """From a throttled broker to a pager and back: every program on the way is the real one."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import Final
 
 import pytest
 from tests.cluster.cluster import Cluster
-from tests.cluster.quotas import Quotas
-from tests.integration.alerting import links
-from tests.integration.alerting.pager import Message
-from tests.integration.alerting.storm import CLIENTS, HIGH, USER, storm
+from tests.cluster.quotas import Quotas, Rule
+from tests.cluster.traffic import Load, Traffic, in_background
+from tests.integration.alerting.alertmanager import Message
+from tests.integration.alerting.questions import linked_dashboard, linked_runbook
 from tests.integration.alerting.watch import CLUSTER, Watch, watching
 from tests.integration.eventually import eventually, some
 from tests.integration.exporter import Exporter
 from tools.demo_stack import fill
 
 pytestmark = pytest.mark.real
+
+USER: Final = "mallory"
+CLIENTS: Final = 48
+"""As many as have alerts of their own: more than 50 would have one together."""
+LOW: Final[Rule] = ({"user": USER, "client-id": None}, {"producer_byte_rate": 5_000.0})
+"""Each of them wants four times as much: about 2 s of delay for each record."""
+HIGH: Final[Rule] = ({"user": USER, "client-id": None}, {"producer_byte_rate": 1e9})
+
 
 PAGE = "KafkaQuotaThrottleSpike"
 TICKET = "KafkaQuotaProduceThrottled"
@@ -37,24 +47,22 @@ def watch(exporter: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def test_on_call_is_paged_until_the_quota_is_raised(kafka: Cluster, quotas: Quotas, watch: Watch) -> None:
     """One page for the cluster instead of a ticket for each client, with links that help; it ends with the cause."""
-    with storm(kafka, quotas):
-        page = eventually(lambda: _page(watch), seconds=60)
+    topic = Traffic(kafka).topic()
+    quotas.set(LOW)
+
+    def load(number: int) -> Callable[[Traffic], Load]:
+        return lambda t: t.produce(USER, f"storm-{number}", topic, inf, 8_000 + 100 * number, pause=0.5)
+
+    with in_background(*map(load, range(CLIENTS)), of=kafka):
+        (page,) = eventually(lambda: some(watch.pager.reported("firing", alertname=PAGE)), seconds=60)[:1]
         _leads_somewhere(page)
         eventually(lambda: _tickets_are_silenced(watch), seconds=60)
         eventually(lambda: _is_throttled(watch))
         assert watch.pager.reported("resolved", alertname=PAGE) == []
         quotas.set(HIGH)
-        ended = eventually(lambda: _end_of_page(watch), seconds=60)
+        (ended,) = eventually(lambda: some(watch.pager.reported("resolved", alertname=PAGE)), seconds=60)[:1]
         assert _throttled_seconds(watch) < THRESHOLD
     assert ended.labels == page.labels
-
-
-def _page(watch: Watch) -> Message:
-    return some(watch.pager.reported("firing", alertname=PAGE))[0]
-
-
-def _end_of_page(watch: Watch) -> Message:
-    return some(watch.pager.reported("resolved", alertname=PAGE))[0]
 
 
 def _is_throttled(watch: Watch) -> None:
@@ -72,8 +80,8 @@ def _leads_somewhere(page: Message) -> None:
     assert page.labels == {"alertname": PAGE, "severity": "critical", "scope": "cluster", "cluster": CLUSTER}
     assert page.annotations["summary"]
     assert page.annotations["description"].startswith(f"[{CLUSTER}] ")
-    assert "<h2>Mitigation</h2>" in links.runbook(page.annotations["runbook_url"])
-    dashboard, variables = links.dashboard(page.annotations["dashboard_url"])
+    assert "<h2>Mitigation</h2>" in linked_runbook(page.annotations["runbook_url"])
+    dashboard, variables = linked_dashboard(page.annotations["dashboard_url"])
     assert dashboard["uid"] == "quotascope-overview"
     assert variables == {"cluster": CLUSTER}
 
@@ -92,7 +100,7 @@ def _tickets_are_silenced(watch: Watch) -> None:
     }
     for ticket in tickets:
         assert pages >= {*ticket["status"]["inhibitedBy"]}
-        model, variables = links.dashboard(ticket["annotations"]["dashboard_url"])
+        model, variables = linked_dashboard(ticket["annotations"]["dashboard_url"])
         assert model["uid"] == "quotascope-entity"
         assert variables["client_id"] == ticket["labels"]["client_id"]
     assert watch.pager.reported("firing", alertname=TICKET, user=USER) == []

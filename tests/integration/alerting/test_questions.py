@@ -11,9 +11,8 @@ from tests.alerts.runbook_parts import blocks
 from tests.cluster.cluster import Cluster
 from tests.cluster.configs import Configs
 from tests.cluster.quotas import Quotas, Rule
-from tests.dashboards.promql import names_and_labels
-from tests.integration.alerting import links
-from tests.integration.alerting.questions import Question, questions
+from tests.dashboards.boards import names_and_labels
+from tests.integration.alerting.questions import GENERATED, Question, questions
 from tests.integration.alerting.watch import CLUSTER, Watch, watching
 from tests.integration.eventually import eventually
 from tests.integration.exporter import Exporter, serving, settings_for
@@ -102,7 +101,7 @@ def watch(kafka: Cluster, sampling: Exporter, tmp_path_factory: pytest.TempPathF
 
 def models() -> Iterator[dict[str, Any]]:
     """Every dashboard: the committed JSON, and what reads recorded series instead."""
-    for path in sorted(links.GENERATED.glob("*.json")):
+    for path in sorted(GENERATED.glob("*.json")):
         yield json.loads(path.read_text())
     for model in grafana_dashboards(Scope(recorded=True)).values():
         yield {**model, "uid": f"{model['uid']}, recorded"}

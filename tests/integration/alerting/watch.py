@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from tests.commands import run
-from tests.integration.alerting.alertmanager import Alertmanager, alerting
-from tests.integration.alerting.hurry import hurried
-from tests.integration.alerting.pager import Pager
+from tests.integration.alerting.alertmanager import Alertmanager, Pager, alerting
+from tests.integration.alerting.hurry import hurried, hurried_rules
 from tests.integration.exporter import Exporter
 from tests.integration.prometheus import Prometheus, running
 from tests.servers import served
@@ -18,13 +16,10 @@ from tests.servers import served
 CLUSTER: Final = "paris"
 """What the scrape configuration calls the cluster."""
 EXAMPLE: Final = "alertmanager.yaml"
-RULES: Final = ("quotascope-recording.yaml", "quotascope-alerts.yaml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """All that watches an exporter."""
-
     prometheus: Prometheus
     alertmanager: Alertmanager
     pager: Pager
@@ -36,21 +31,19 @@ def watching(folder: Path, exporter: Exporter, config: Mapping[str, Any] | None 
     written = folder / "written"
     with ExitStack() as stack:
         pager = stack.enter_context(served(Pager(written)))
-        _write(written, pager, exporter, config or {})
+        rules = _write(written, pager, exporter, config or {})
         alertmanager = stack.enter_context(alerting(folder / "alertmanager", _to_pager(written, pager)))
-        _hurry(written)
-        scraped = _config(exporter, alertmanager, written)
+        scraped = _config(exporter, alertmanager, rules)
         prometheus = stack.enter_context(running(folder / "prometheus", scraped))
         yield Watch(prometheus=prometheus, alertmanager=alertmanager, pager=pager)
 
 
-def _write(folder: Path, pager: Pager, exporter: Exporter, config: Mapping[str, Any]) -> None:
+def _write(folder: Path, pager: Pager, exporter: Exporter, config: Mapping[str, Any]) -> list[Path]:
     folder.mkdir(exist_ok=True)
     (folder / "alerts.yaml").write_text(yaml.safe_dump(dict(config)))
     links = ("--exporter-url", exporter.url, "--grafana-url", f"{pager.url}/grafana")
     others = ("--alerts-config", folder / "alerts.yaml", "--alertmanager", folder / EXAMPLE)
-    done = run("alerts", "write", folder / "rules", *links, *others)
-    assert done.returncode == 0, done.stderr
+    return hurried_rules(folder / "rules", *links, *others)
 
 
 def _to_pager(folder: Path, pager: Pager) -> Mapping[str, Any]:
@@ -63,16 +56,10 @@ def _to_pager(folder: Path, pager: Pager) -> Mapping[str, Any]:
     return shortened
 
 
-def _hurry(folder: Path) -> None:
-    for name in RULES:
-        rules = yaml.safe_load((folder / "rules" / name).read_text())
-        (folder / f"hurried-{name}").write_text(yaml.safe_dump(hurried(rules)))
-
-
-def _config(exporter: Exporter, alertmanager: Alertmanager, folder: Path) -> Mapping[str, Any]:
+def _config(exporter: Exporter, alertmanager: Alertmanager, rules: list[Path]) -> Mapping[str, Any]:
     return {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
-        "rule_files": [str(folder / f"hurried-{name}") for name in RULES],
+        "rule_files": [str(path) for path in rules],
         "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alertmanager.address]}]}]},
         "scrape_configs": [
             {

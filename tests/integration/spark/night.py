@@ -12,8 +12,7 @@ import yaml
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas, Rule
 from tests.cluster.traffic import Traffic
-from tests.commands import run
-from tests.integration.alerting.hurry import hurried
+from tests.integration.alerting.hurry import hurried_rules
 from tests.integration.exporter import Exporter
 from tests.integration.prometheus import Prometheus, running
 from tests.integration.spark import work
@@ -48,8 +47,6 @@ _RECORDS = 30_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
-    """All of it, at work."""
-
     prometheus: Prometheus
     driver: SparkProcess
     entries: Path
@@ -108,18 +105,14 @@ def _driver(folder: Path) -> Iterator[SparkProcess]:
 
 
 def _rules(folder: Path) -> list[str]:
-    done = run("alerts", "write", folder, "--grafana-url", "https://grafana.example")
-    assert done.returncode == 0, done.stderr
-    paths = []
-    for name in ("quotascope-recording.yaml", "quotascope-alerts.yaml"):
-        rules = hurried(yaml.safe_load((folder / name).read_text()))
+    paths = hurried_rules(folder, "--grafana-url", "https://grafana.example")
+    for path in paths:
+        rules = yaml.safe_load(path.read_text())
         for rule in (rule for group in rules["groups"] for rule in group["rules"]):
             if rule.get("alert") in THRESHOLDS:
-                changed, times = re.subn(*THRESHOLDS[rule["alert"]], rule["expr"])
+                rule["expr"], times = re.subn(*THRESHOLDS[rule["alert"]], rule["expr"])
                 assert times
-                rule["expr"] = changed
-        paths.append(folder / f"hurried-{name}")
-        paths[-1].write_text(yaml.safe_dump(rules))
+        path.write_text(yaml.safe_dump(rules))
     return [str(path) for path in paths]
 
 

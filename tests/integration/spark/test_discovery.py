@@ -29,7 +29,6 @@ time.sleep(600)
 
 @pytest.fixture
 def prometheus(tmp_path: Path) -> Iterator[Prometheus]:
-    """One that looks for drivers in a folder."""
     (tmp_path / "entries").mkdir()
     files = {"files": [str(tmp_path / "entries/*.json")]}
     config = {
@@ -85,6 +84,5 @@ def test_drivers_come_and_go(prometheus: Prometheus, tmp_path: Path) -> None:
 
 
 def _healthy(prometheus: Prometheus, health: Mapping[str, str]) -> None:
-    """The targets by application."""
     found = prometheus.get("targets")["activeTargets"]
     assert {target["labels"]["app_id"]: target["health"] for target in found} == health

@@ -8,10 +8,8 @@ from typing import Any, Final
 import pytest
 from tests.alerts.runbook_parts import blocks
 from tests.cluster.cluster import Cluster
-from tests.dashboards.promql import names_and_labels
-from tests.dashboards.typescript import panels_of
-from tests.integration.alerting import links
-from tests.integration.alerting.questions import Question, questions
+from tests.dashboards.boards import names_and_labels, panels_of
+from tests.integration.alerting.questions import GENERATED, Question, linked_dashboard, questions
 from tests.integration.eventually import eventually
 from tests.integration.exporter import Exporter
 from tests.integration.spark.night import APP, CLUSTER, Night, night
@@ -33,14 +31,13 @@ QUIET: Final[Mapping[str, str]] = {catalog.SPARK_LISTENER_PROBLEMS.name: "nothin
 
 @pytest.fixture(scope="module")
 def at_night(kafka: Cluster, exporter: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Night]:
-    """The job at work."""
     with night(kafka, exporter, tmp_path_factory.mktemp("night")) as at_night:
         yield at_night
 
 
 def models() -> Iterator[dict[str, Any]]:
     """The dashboard of jobs: the committed JSON, and what reads recorded series instead."""
-    yield json.loads((links.GENERATED / f"{JOBS}.json").read_text())
+    yield json.loads((GENERATED / f"{JOBS}.json").read_text())
     model = grafana_dashboards(Scope(recorded=True))[JOBS]
     yield {**model, "uid": f"{JOBS}, recorded"}
 
@@ -88,7 +85,7 @@ def test_every_family_of_the_job_is_in_prometheus(family: catalog.Family, at_nig
 
 def rows(at_night: Night, uid: str, title: str, **choices: str) -> dict[str, list[Any]]:
     """What each query of a table has, by its letter."""
-    model = json.loads((links.GENERATED / f"{uid}.json").read_text())
+    model = json.loads((GENERATED / f"{uid}.json").read_text())
     (panel,) = [each for each in panels_of(model) if each["title"] == title]
     asked = grafana(at_night, **choices)
     found = {
@@ -179,7 +176,7 @@ def test_alerts_on_jobs_fire(at_night: Night, alert: str, labels: dict[str, str]
         assert [each for each in firing if labels.items() <= each["labels"].items()]
         for each in firing:
             assert APP in each["annotations"]["description"]
-            model, chosen = links.dashboard(each["annotations"]["dashboard_url"])
+            model, chosen = linked_dashboard(each["annotations"]["dashboard_url"])
             assert (model["uid"], chosen["app"]) == (JOBS, APP)
 
     eventually(fired, seconds=240, pause=1)

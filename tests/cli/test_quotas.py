@@ -1,18 +1,28 @@
-"""Rules and addresses in the tables of `quotascope quotas`, as no recorded story has them."""
+"""`quotascope quotas`: its tables, as no recorded story has them, its documents for programs, and an exporter of another cluster."""
+
+from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
+from http.server import ThreadingHTTPServer
 from math import inf
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Run
 from tests.cli.usages import rendered, usage_of
+from tests.exporter.examples import NOW, snapshot, usage
+from tests.exporter.limits.test_admin import ScriptedAdmin
+from tests.servers import Handler, served
 
 from quotascope.cli.quotas import change_view
 from quotascope.cli.quotas.change_view import Affected, view
 from quotascope.cli.quotas.list_view import as_json, as_table
+from quotascope.exporter.api.documents import encoded, snapshot_document
 from quotascope.exporter.diagnosis.impact import Impact, IpImpact
 from quotascope.exporter.diagnosis.rule_usage import IpUsage, RuleUsage
+from quotascope.exporter.snapshot import LimitsHealth
 from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaType, Resolution
 from quotascope.quotas import IpEntity, QuotaSet, difference
 
@@ -52,7 +62,6 @@ CHANGES = difference(QuotaSet(), QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}}))
 
 
 def address(last: int, **known: Any) -> IpImpact:
-    """An address, with what is known of it."""
     return IpImpact(ip=f"10.0.0.{last}", **{"usage": None, "before": None, "after": None, **known})
 
 
@@ -138,7 +147,6 @@ def test_no_one_and_too_many_are_reported() -> None:
 
 
 def listed(rule: RuleUsage) -> str:
-    """Its row, without the bar."""
     row = rendered(as_table([rule], known=True), 150).splitlines()[1]
     return " ".join(row.replace("░", "").split())
 
@@ -147,7 +155,6 @@ CLIENT = QuotaEntity(None, "app")
 
 
 def of_client(**known: Any) -> RuleUsage:
-    """The rule of a client-id."""
     return RuleUsage(entity=CLIENT, key="producer_byte_rate", value=1e3, **known)
 
 
@@ -178,3 +185,40 @@ def test_markup_in_a_rule_is_text(name: str) -> None:
     """Rich would leave it out, or fail."""
     rule = RuleUsage(entity=QuotaEntity(name), key="producer_byte_rate", value=1e3, hits=())
     assert f"3 user {name} produce" in listed(rule)
+
+
+OURS = ScriptedAdmin().describe_cluster().cluster_id
+
+
+@pytest.fixture(params=[OURS, "\x1b[2Jeast", None])
+def cluster_id(request: pytest.FixtureRequest) -> str | None:
+    """Of the exporter: ours, another one, and that of a release that did not report it."""
+    found: str | None = request.param
+    return found
+
+
+@pytest.fixture
+def exporter(cluster_id: str | None) -> Iterator[str]:
+    """The address of an exporter that reads this cluster."""
+    shown = snapshot(usage(usage=1.0), limits_health=LimitsHealth(read_at=NOW, cluster_id=cluster_id))
+
+    class Api(Handler):
+        def do_GET(self) -> None:  # noqa: N802 - its name there
+            self.answer(200, encoded(snapshot_document(shown)))
+
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Api)) as server:
+        yield f"http://127.0.0.1:{server.server_port}"
+
+
+@pytest.mark.parametrize("command", [("list",), ("set", "request_percentage=1", "--user", "alice")])
+def test_another_cluster_is_refused(
+    exporter: str, cluster_id: str | None, command: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the ids of both, where both are known; nothing is shown."""
+    monkeypatch.setattr("quotascope.cli.cluster.admin_of", lambda _: ScriptedAdmin())
+    code, out, err = run("quotas", *command, "--exporter", exporter, "--bootstrap-servers", "a:1")
+    if cluster_id in {OURS, None}:
+        assert (code, err) == (0, "")
+    else:
+        assert (code, out) == (1, "")
+        assert "reads the Kafka cluster \\x1b[2Jeast, and the bootstrap servers are of x:" in " ".join(err.split())

@@ -1,0 +1,348 @@
+"""`quotascope top`: keys and what they choose, the screen, what it does when a read fails, and a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console, RenderableType
+from tests.cli.conftest import Run, Serve
+from tests.cli.ptys import terminal
+from tests.cli.usages import rendered, usage_of
+from tests.commands import COMMAND
+from tests.exporter.examples import health, snapshot, usage
+from tests.exporter.sources.http.misbehaving import answering, serving
+
+from quotascope.cli.terminal import Draw
+from quotascope.cli.top import show
+from quotascope.cli.top.choices import (
+    BACKSPACE,
+    DOWN,
+    END,
+    ENTER,
+    ESCAPE,
+    HOME,
+    PAGE_DOWN,
+    PAGE_UP,
+    UP,
+    Choices,
+    TopOrder,
+    TopType,
+)
+from quotascope.cli.top.keyboard import keys_in
+from quotascope.cli.top.screen import chosen, screen, sparkline
+from quotascope.cli.top.show import Read
+from quotascope.exporter.api.client import Observed, exporter_target, read_recent
+from quotascope.exporter.api.documents import encoded, entities_document
+from quotascope.exporter.diagnosis.trails import RECENT_STEPS, STEP_SECONDS, Trails
+from quotascope.exporter.errors import LimitsError
+from quotascope.exporter.page.owners import Owners
+from quotascope.exporter.page.query import EntityQuery, find_entities
+from quotascope.exporter.snapshot import Columns, EntityUsage, NodeUsage, Snapshot, ThrottleCause
+from quotascope.metrics import QuotaType
+
+
+def after(*keys: str) -> Choices:
+    choices = Choices()
+    for key in keys:
+        choices = choices.pressed(key)
+    return choices
+
+
+def test_keys_go_through_orders_and_types() -> None:
+    """And round again."""
+    assert after("s").order is TopOrder.DELAY
+    assert after(*"ssss").order is TopOrder.USED
+    assert after("t").kind is TopType.PRODUCE
+    assert after(*"ttttt").kind is TopType.ALL
+
+
+def test_a_filter_is_typed_kept_and_dropped() -> None:
+    """While it is typed, letters are no commands."""
+    assert after(*"/qs") == Choices(text="qs", typing=True)
+    assert after(*"/as", BACKSPACE, ENTER) == Choices(text="a")
+    assert after(*"/as", ESCAPE) == Choices()
+    assert after(*"/as", ENTER, ESCAPE) == Choices()
+    assert after("/", UP, "\x01", *"x" * 99).text == "x" * 60
+
+
+def test_scrolling_ends_at_the_top() -> None:
+    """What is below the last row is the screen's to know."""
+    assert after(DOWN, "j", PAGE_DOWN, " ").first == 22
+    assert after(DOWN, UP, "k").first == 0
+    assert after(PAGE_DOWN, HOME).first == 0
+    assert after(PAGE_DOWN, "s").first == 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "rows"),
+    [((UP, "k"), -1), ((DOWN, "j"), 1), ((PAGE_UP,), -10), ((PAGE_DOWN, " "), 10), ((HOME,), -50), (("x", "\n"), 0)],
+)
+def test_keys_scroll_by_rows_and_pages(keys: tuple[str, ...], rows: int) -> None:
+    """Letters as arrows, the space bar as the key for the next page; others not at all."""
+    assert {Choices(first=50).pressed(key).first for key in keys} == {50 + rows}
+
+
+@pytest.mark.parametrize("keys", ["q", "/x"])
+def test_it_ends_by_q_or_whenever_it_has_to(keys: str) -> None:
+    """A signal ends it even while a filter is typed; an unknown key does nothing."""
+    assert after(*keys, END).over
+    assert after("?", "\n") == Choices()
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("sq", ["s", "q"]),
+        ("\x1b[A\x1b[B\x1bOA", ["up", "down", "up"]),
+        ("\x1b[5~\x1b[6~\x1b[1~", ["page up", "page down", "home"]),
+        ("\x1b", ["escape"]),
+        ("/ä😀\r", ["/", "ä", "😀", "enter"]),
+        ("\x7f\x08\x04", ["backspace", "backspace", "end"]),
+        ("\x1b[15~\x1b[1;5Cx", ["x"]),
+    ],
+)
+def test_keys_are_distinguished(text: str, keys: list[str]) -> None:
+    """Unknown ones are not taken for characters."""
+    assert keys_in(text) == keys
+
+
+MANY = [usage_of(f"user-{number:02}", "app", usage=1000.0 - number) for number in range(50)]
+
+
+def shown(
+    *entities: EntityUsage, choices: Choices | None = None, width: int = 130, height: int = 20, problem: str = ""
+) -> list[str]:
+    seen: Snapshot = snapshot(
+        *entities,
+        nodes=(NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: 3.0}),),
+        sources=(health(), health("broker-2", up=False)),
+    )
+    trails = Trails()
+    trails.note(seen)
+    drawn = screen(seen, trails, choices or Choices(), width, height, problem)
+    return rendered(drawn, width).splitlines()
+
+
+def test_everything_fits_into_every_terminal() -> None:
+    """No line is longer than the terminal is wide, and there are no more than it has."""
+    for width in (10, 59, 60, 84, 115, 116, 200):
+        for height in (1, 6, 20):
+            lines = shown(*MANY, width=width, height=height)
+            assert len(lines) <= max(6, height)
+            assert all(len(line) <= width for line in lines)
+
+
+def test_the_whole_is_reported_in_the_first_line() -> None:
+    """Sources, entities, and connections that are muted at this moment."""
+    waiting = usage_of("bob", throttle_time_seconds=2.0)
+    (first, *_) = shown(waiting, MANY[0])
+    assert first.startswith("quotascope top  sources up 1/2; 2 limited, 1 throttled lately; muted now 3")
+
+
+def test_a_row_reports_usage_limit_delay_trail_and_rule() -> None:
+    """The last stretch of the trail is the present one."""
+    lines = shown(usage_of("bob", "app", usage=500.0, throttle_time_seconds=2.0))
+    row = " ".join(lines[3].split())
+    assert row == "1 bob / app produce 0.50 / 1.00 kB/s █████░░░░░ 50% 2.00 s ▄ 1 bob / app"
+
+
+def test_a_throttle_by_another_quota_is_reported() -> None:
+    """A mutation quota shows at the requests of a broker."""
+    hidden = usage_of("bob", usage=0.0, throttle_time_seconds=2.0)
+    hidden.cause = ThrottleCause.CONTROLLER_MUTATION
+    assert any("throttled by a con" in line for line in shown(hidden))
+
+
+def test_scrolling_stops_at_the_last_row() -> None:
+    """However far it went."""
+    lines = shown(*MANY, choices=Choices(first=10_000), height=10)
+    assert sum("user-" in line for line in lines) == 5
+    assert any("user-49" in line for line in lines)
+
+
+def test_the_last_line_reports_the_keys_and_what_they_chose() -> None:
+    """Or what is typed, or what is wrong."""
+    assert shown(MANY[0])[-1].startswith("s sort: used   t type: all   / filter   arrows")
+    assert "/ filter: user   " in shown(MANY[0], choices=Choices(text="user"))[-1]
+    typing = Choices(text="a\nb", typing=True)
+    assert shown(MANY[0], choices=typing)[-1].startswith("filter: a\\nb_   Enter")
+    assert shown(MANY[0], problem="no\nconnection")[-1].startswith("no\\nconnection")
+
+
+def test_hostile_names_stay_on_their_row() -> None:
+    """No line breaks, no control characters, no markup."""
+    lines = shown(usage_of("[red]\x1b[2J\n", "x" * 5_000))
+    assert sum("[red]" in line for line in lines) == 1
+    assert not any("\x1b" in line for line in lines)
+
+
+FULL = usage_of("carol", "c", usage=990.0)
+SLOW = usage_of("bob", "b", usage=500.0, throttle_time_seconds=3.0)
+IDLE = usage_of("Alice", "", usage=1.0)
+FREE = usage_of("dave", "d", limit=None)
+HIDDEN = usage_of("eve", limit=None, throttle_time_seconds=1.0)
+
+
+@pytest.mark.parametrize(
+    ("choices", "users"),
+    [
+        (Choices(), ["carol", "bob", "Alice", "eve"]),
+        (Choices(order=TopOrder.DELAY), ["bob", "eve", "carol", "Alice"]),
+        (Choices(order=TopOrder.NAME), ["Alice", "bob", "carol", "eve"]),
+        (Choices(order=TopOrder.USAGE), ["carol", "bob", "eve", "Alice"]),
+        (Choices(kind=TopType.FETCH), []),
+        (Choices(kind=TopType.PRODUCE, text="ALI"), ["Alice"]),
+        (Choices(text="c"), ["carol", "Alice"]),
+    ],
+)
+def test_what_is_shown(choices: Choices, users: list[str]) -> None:
+    """Limited and throttled entities in each order, of a type or a name, ignoring case."""
+    everything = Columns.of([IDLE, FREE, FULL, SLOW, HIDDEN]).usages
+    assert [each.entity.user for each in chosen(everything, choices)] == users
+
+
+@given(st.lists(st.none() | st.floats(-1e9, 1e9)))
+def test_a_sparkline_has_a_character_for_each_ratio(parts: list[float | None]) -> None:
+    """Whatever the numbers are, on every terminal."""
+    assert len(sparkline(parts)) == len(parts)
+    assert sparkline(parts, ascii_only=True).isascii()
+
+
+def test_a_sparkline_is_full_from_one_on() -> None:
+    """An unknown ratio is a blank."""
+    assert sparkline([None, -1.0, 0.0, 0.3, 0.6, 0.9, 1.0, 9.0]) == " ▁▁▃▅▇██"
+    assert sparkline([0.0, 1.0], ascii_only=True) == "_#"
+
+
+class _Screen:
+    """In the place of the terminal: what was drawn, as text."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.console = Console(width=100, height=20)
+        self.drawn: list[str] = []
+        monkeypatch.setattr(show, "full_screen", self._full_screen)
+
+    @contextmanager
+    def _full_screen(self, _: Console) -> Iterator[Draw]:
+        yield self._draw
+
+    def _draw(self, what: RenderableType) -> None:
+        with self.console.capture() as capture:
+            self.console.print(what)
+        self.drawn.append(capture.get())
+
+
+@asynccontextmanager
+async def _reading(*looks: Snapshot | Exception) -> AsyncIterator[Read]:
+    coming = iter(looks)
+
+    async def read() -> Observed:
+        look = next(coming)
+        if isinstance(look, Exception):
+            raise look
+        return look, ()
+
+    yield read
+
+
+def test_a_defect_ends_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The screen shows why a read failed, and goes on; any other error ends it and is raised."""
+    screen = _Screen(monkeypatch)
+    looks = snapshot(), LimitsError("away"), snapshot(), TypeError("a defect")
+    with pytest.raises(TypeError, match="a defect"):
+        asyncio.run(show.watch(_reading(*looks), screen.console, Choices(), 0.0))
+    old = ["the figures are old: away" in each for each in screen.drawn]
+    assert old == [False, True, False]
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_the_screen_begins_with_what_the_exporter_remembers(*, known: bool) -> None:
+    """The minutes before the command began, and so does the one table without a terminal; an answer that is none of ours is no history, and no failure."""
+    full = usage(limit=100.0, usage=50.0)
+    now = snapshot(full)
+    trails = Trails()
+    for back in range(10, -1, -1):
+        trails.note(replace(now, taken_at=now.taken_at - STEP_SECONDS * back))
+    page = find_entities(now, trails, EntityQuery(), Owners())
+    body = encoded(entities_document(page)) if known else b'{"entities": [5]}'
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    async with serving(answering(head, body)) as url:
+        recent = await read_recent(exporter_target(url))
+        console = Console(width=140)
+        with console.capture() as capture:
+            await show.print_once(_reading(now), console, Choices(), exporter_target(url))
+    screen = show._Show((now, ()), Choices())
+    screen.recall(recent)
+    seen = 11 if known else 1
+    assert screen.trails.of(full) == [None] * (RECENT_STEPS - seen) + [0.5] * seen
+    assert f" {'▄' * seen} " in capture.get()
+
+
+CAPTURE = "split/throttled.1.jolokia2.json"
+
+
+@pytest.mark.slow
+def test_keys_sort_filter_and_end(agent: Serve) -> None:
+    """Drawn again and again; the terminal is as before in the end."""
+    broker = agent(CAPTURE)
+    source = f"jolokia:1={broker.url}"
+    with terminal(COMMAND, "top", "--source", source, "--every", "0.2s") as shown:
+        shown.frame_with("s sort: used", "sources up 1/1")
+        shown.press("s")
+        shown.frame_with("s sort: delay")
+        shown.press("/CAROL")
+        shown.frame_with("filter: CAROL_")
+        shown.press("\r")
+        frame = shown.frame_with("/ filter: CAROL ", "carol / spam")
+        assert "alice" not in frame
+        assert not shown.is_as_before
+        shown.press("q")
+        assert shown.program.wait(60) == 0
+        assert shown.is_as_before
+
+
+def test_a_signal_gives_the_terminal_back(agent: Serve) -> None:
+    """As Ctrl-C does."""
+    broker = agent(CAPTURE)
+    with terminal(COMMAND, "top", "--source", f"jolokia:1={broker.url}") as shown:
+        shown.frame_with("s sort: used")
+        shown.program.send_signal(signal.SIGINT)
+        assert shown.program.wait(60) == 0
+        assert shown.is_as_before
+
+
+@pytest.mark.slow
+def test_a_source_that_goes_away_is_reported_and_the_last_numbers_stay(agent: Serve) -> None:
+    """In place of the keys, which go on working."""
+    broker = agent(CAPTURE)
+    with terminal(COMMAND, "top", "--source", f"jolokia:1={broker.url}", "--every", "0.2s") as shown:
+        shown.frame_with("carol / spam")
+        broker.close()
+        shown.frame_with("sources up 0/1", "cannot be read")
+
+
+def test_without_a_terminal_there_is_one_plain_table(agent: Serve, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For pipes and logs: no colors, no cursor, and it ends."""
+    monkeypatch.setenv("COLUMNS", "120")
+    _, out, _ = run("top", "--source", f"jolokia:1={agent(CAPTURE).url}", "--type", "produce")
+    assert "\x1b" not in out
+    lines = out.splitlines()
+    assert lines[0].startswith("sources up 1/1; ")
+    assert any("carol / spam" in line for line in lines)
+    assert not any(" fetch " in line for line in lines)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "ftp://x"])
+def test_an_exporter_that_cannot_be_asked_is_an_error(run: Run, url: str) -> None:
+    """One line and exit code 1."""
+    code, out, err = run("top", "--exporter", url)
+    assert (code, out) == (1, "")
+    assert err.startswith("quotascope: ")
+    assert len(err.splitlines()) == 1
