@@ -201,7 +201,7 @@ def test_fetch_answered_empty_has_the_size_of_the_next() -> None:
     made = [fetch, empty, replace(fetch, cost=1_000, connection=2), replace(fetch, cost=4_000_000), empty]
     row = by_type(made, {ALICE: {"consumer_byte_rate": 100_000.0}})["fetch"]
     # 4 MB over 10 s: what was given back is in no later measurement, and without a next Fetch nothing is known.
-    assert (row["requests"], row["throttled_requests"]) == (5, 3)
+    assert (row["requests"], row["requests_of_unknown_size"], row["throttled_requests"]) == (5, 1, 3)
     assert row["throttled_ms"] == 30_000 + 30_010 + 30_010
 
 
