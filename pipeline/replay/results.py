@@ -118,7 +118,7 @@ RESULTS: Final = pa.schema(
         _column(
             "recovery_ms",
             pa.int64(),
-            "Longest time to recover after a burst: from the first throttled request to the first one of the entity that charges this quota and is not throttled by any; without such a one, to the end of the last throttle.",
+            "Longest time to recover after a burst: from the first throttled request to the first one of the entity that charges this quota and is not throttled by any, or, if that is earlier, to when this quota would throttle no more without requests.",
         ),
         _column(
             "late_ms",
