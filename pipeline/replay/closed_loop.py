@@ -50,6 +50,8 @@ from .plan import MEASURED, ReplayPlan, buckets_of, memory_ms
 NEVER = -LONG_MAX
 """In place of ms: a request that does not come at all."""
 _MOST_PART = 2.0**62
+_BATCHES = 10
+"""How many batches make up the bytes of the only window."""
 
 
 class Connections(NamedTuple):
@@ -377,9 +379,10 @@ def _limits(plan: ReplayPlan, candidate: int, buckets: Codes) -> LoopLimits:
         sensors[kind] = np.where(numbers >= 0, numbers + place * frame.pairs, -1)
     by_candidate = buckets.reshape(len(plan.candidates), -1)
     sensors[MUTATION] = by_candidate[candidate][frame.pair_entities]
-    # What all whole windows together allow one Fetch, at least a byte (`maxValueInQuotaWindow`).
-    seconds = (chosen.windows.samples - 1) * chosen.windows.window_seconds
-    most = plan.limits[candidate, FETCH] * max(1, seconds)
+    # What all whole windows together allow one Fetch (`maxValueInQuotaWindow`). With one window in all that is 0, and a broker sends a single
+    # batch, of unknown size: a tenth of the window's bytes. All of them would be refused for ever, since the sensor begins again with each.
+    seconds = (chosen.windows.samples - 1) * chosen.windows.window_seconds or chosen.windows.window_seconds / _BATCHES
+    most = plan.limits[candidate, FETCH] * seconds
     parts = np.clip(np.nan_to_num(most, posinf=_MOST_PART), 1, _MOST_PART)
     return LoopLimits(
         sensors=sensors.ravel(),
