@@ -198,7 +198,7 @@ def test_recovery_is_that_of_the_longest_burst() -> None:
     ]
 )  # fmt: skip
 def test_recovery_needs_no_request(
-    way: str, mode: Mode, costs: tuple[dict[str, int], ...], quotas: dict[str, float], recovery_ms: int
+    way: str, mode: Mode, costs: tuple[dict[str, Any], ...], quotas: dict[str, float], recovery_ms: int
 ) -> None:
     """A burst of a night is over when windows are, not in the next night, which may begin with a throttle; a request throttle ends before them."""
     key = PRODUCE if "producer_byte_rate" in quotas else Request.api_key
