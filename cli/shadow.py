@@ -196,7 +196,10 @@ def verify(
     begin: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="TIME", help="Begin of the prediction.", show_default="as long before as until after"
+            "--from",
+            metavar="TIME",
+            help="Begin of the prediction.",
+            show_default="at most as long before as until after",
         ),
     ] = None,
     until: Annotated[

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from quotascope.pipeline.report.whatif import ReplaySummary
+    from quotascope.pipeline.report.whatif import ReplaySummary, Row
 
 _MOST: Final = 20
 _MOST_COLUMNS: Final = 4
@@ -147,24 +146,26 @@ def _throttled(summary: ReplaySummary, numbers: Sequence[str]) -> RenderableType
     from rich.text import Text
 
     from quotascope.metrics import spelled
-    from quotascope.pages.words import seconds, spaced
+    from quotascope.pages.words import spaced
+    from quotascope.pipeline.report.whatif import THROTTLED_FOR, totals_of
 
     names = [each.name for each in summary.candidates[: len(numbers)]]
     by_user: dict[str, list[tuple[str, ...]]] = {}
-    muted: dict[str, Counter[str]] = {}
+    rows_of: dict[str, dict[str, list[Row]]] = {}
     unlimited = False
     for (user, client_id, quota_type), found in summary.by_client.items():
-        if any(row["throttled_requests"] for row in found.values()):
+        if any(row["throttled_requests"] or row["requests_of_unknown_size"] for row in found.values()):
             unlimited |= len(found) < len(summary.candidates)
-            cells = (seconds(found[name]["muted_ms"] / 1_000) if name in found else "-" for name in names)
+            cells = (THROTTLED_FOR.cell(totals_of([found[name]])) if name in found else "-" for name in names)
             by_user.setdefault(user, []).append((spelled(user, client_id), spaced(quota_type), *cells))
-            muted.setdefault(user, Counter()).update({name: row["muted_ms"] for name, row in found.items()})
+            for name, row in found.items():
+                rows_of.setdefault(user, {}).setdefault(name, []).append(row)
     if not by_user:
         return Text()
     table = _table("Throttled for, by user and candidate", "entity", "quota", *numbers)
     for user, rows in by_user.items():
         if len(rows) > 1:
-            total = (seconds(muted[user][name] / 1_000) for name in names)
+            total = (THROTTLED_FOR.cell(totals_of(rows_of[user].get(name, ()))) for name in names)
             rows.insert(0, (spelled(user, None), "all", *total))
     lines = list(chain.from_iterable(by_user.values()))
     for line in lines[:_MOST]:

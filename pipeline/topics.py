@@ -32,14 +32,14 @@ class Kind(StrEnum):
     UNKNOWN_TOPIC = "unknown topic"
     """Bytes of requests of which the topics are unknown, as in logs that an earlier release read."""
     UNKNOWN_SIZE = "unknown size"
-    """Requests of which the bytes are unknown, such as a throttled Fetch."""
+    """Requests of which the bytes are unknown, such as a throttled Fetch, or the partitions of a mutation."""
     NAME = "name"
     """The name of a topic's id, once a day, of no client."""
 
 
 TOPICS: Final = pa.schema([
     *CLIENT_COLUMNS,
-    column("quota_type", pa.string(), "produce or fetch; empty for a name."),
+    column("quota_type", pa.string(), "produce or fetch; controller_mutation for mutations of unknown size; empty for a name."),
     column("start", pa.int64(), "Begin of the minute, of the day for a name: ms since 1970, UTC."),
     column("kind", pa.string(), "records, protocol, unknown topic, unknown size or name."),
     column("topic", pa.string(), "Name of the topic, where the request has it.", null=True),
@@ -53,7 +53,17 @@ Bytes by topic over a minute.
 A table may hold several rows of one key. Records, protocol and unknown topic add up to what ROLLUP has of a client, broker and quota type.
 """
 _BYTES: Final = ("produce_bytes", "fetch_bytes")
-COLUMNS: Final = (*CLIENT, "timestamp", "api_key", *_BYTES, "traffic", "topic_ids", "forwarded", "follower")
+COLUMNS: Final = (
+    *CLIENT,
+    "timestamp",
+    "api_key",
+    *_BYTES,
+    "traffic",
+    "topic_ids",
+    "mutations_known",
+    "forwarded",
+    "follower",
+)
 """What is read of `quotascope.pipeline.request_log.schema.REQUESTS`."""
 MINUTE_MS: Final = 60_000
 """The span of a sum."""
@@ -72,7 +82,9 @@ def topics_of(requests: pa.Table) -> pa.Table:
     """
     left_out = pc.or_(pc.fill_null(requests["follower"], _FALSE), pc.fill_null(requests["forwarded"], _FALSE))
     moves = pc.is_in(requests["api_key"], pa.array(_APIS, pa.int16()))
-    seen = requests.filter(pc.and_(moves, pc.invert(left_out)))
+    mutates = pc.fill_null(pc.invert(requests["mutations_known"]), _FALSE)  # an unknown number of partitions
+    chosen = pc.or_(pc.and_(moves, pc.invert(left_out)), mutates)
+    seen = requests.filter(chosen)
     given: dict[str, Column] = {name: seen[name] for name in seen.column_names}
     traffic: Any = given["traffic"].combine_chunks()
     parents: Any = pc.list_parent_indices(traffic)
@@ -83,9 +95,11 @@ def topics_of(requests: pa.Table) -> pa.Table:
     sized: Column = pc.is_valid(charged)
     unknown: Column = pc.if_else(sized, Kind.UNKNOWN_TOPIC, Kind.UNKNOWN_SIZE)
     kinds = pc.if_else(pc.and_(pc.is_valid(given["traffic"]), sized), Kind.PROTOCOL, unknown)
+    produces: Column = pc.equal(given["api_key"], pa.scalar(int(ApiKey.PRODUCE)))
+    types: Column = pc.if_else(produces, QuotaType.PRODUCE.label, QuotaType.FETCH.label)
     common = pa.table({
         **{name: pc.fill_null(given[name], "") for name in CLIENT},
-        "quota_type": pc.if_else(pc.equal(given["api_key"], pa.scalar(int(ApiKey.PRODUCE))), QuotaType.PRODUCE.label, QuotaType.FETCH.label),
+        "quota_type": pc.if_else(mutates.filter(chosen), QuotaType.CONTROLLER_MUTATION.label, types),
         "start": given["timestamp"].to_numpy() // MINUTE_MS * MINUTE_MS,
     })  # fmt: skip
     none: Column = pa.nulls(len(seen), pa.string())

@@ -50,8 +50,9 @@ def sensors_of(rows: pa.Table, windows: ClusterWindows) -> Iterator[QuotaSensor]
     """
     frame = _frame(rows)
     timed = ~np.isnan(frame.requests.percents)
+    sized = ~frame.unsized  # a limit made of nothing else would be one for no usage at all
     for number in MEASURED:
-        if np.any(timed if number == REQUEST else frame.requests.kinds == number):
+        if np.any(timed if number == REQUEST else (frame.requests.kinds == number) & sized):
             yield _rate_sensor(number, frame, windows)
 
 

@@ -39,16 +39,19 @@ from .ledger import (
     book_throttle,
     booked_of,
     cell_of,
+    end_burst,
     enter_free,
     joined,
     new_ledger,
     stronger,
 )
-from .plan import MEASURED, ReplayPlan, buckets_of
+from .plan import MEASURED, ReplayPlan, buckets_of, memory_ms
 
 NEVER = -LONG_MAX
 """In place of ms: a request that does not come at all."""
 _MOST_PART = 2.0**62
+_BATCHES = 10
+"""How many batches make up the bytes of the only window."""
 
 
 class Connections(NamedTuple):
@@ -82,6 +85,8 @@ class LoopLimits(NamedTuple):
     """By pair: most bytes of one Fetch, what all whole windows allow."""
     samples: int
     window_ms: int
+    memory_ms: int
+    """How long a sensor or a bucket knows of a request."""
     policy: int
 
 
@@ -121,6 +126,8 @@ class RequestVerdict(NamedTuple):
 
     throttled_by: int
     throttle_ms: int
+    silence_ms: int
+    """After how long without a request the request quota would not throttle."""
     size: int
     """Bytes that were charged."""
     place: int
@@ -167,7 +174,9 @@ def _decide(loop: ClosedLoop, row: int, now_ms: int) -> None:
         enter_free(loop.ledger, pair, kind, timed, now_ms)
     else:
         kind = verdict.throttled_by
-        book_throttle(loop.ledger, pair, kind, now_ms, verdict.throttle_ms)
+        silence_ms = verdict.silence_ms if kind == REQUEST else 0
+        end_burst(loop.ledger, pair, kind, now_ms - loop.limits.memory_ms)
+        book_throttle(loop.ledger, pair, kind, now_ms, verdict.throttle_ms, silence_ms)
         book_mutes(loop.ledger, pair, now_ms, now_ms + verdict.throttle_ms, 1)
         if requests.kinds[row] == FETCH:
             if verdict.place >= 0:
@@ -189,10 +198,13 @@ def _judge(loop: ClosedLoop, row: int, now_ms: int) -> RequestVerdict:
     elif requests.kinds[row] != NO_KIND:
         kind = requests.kinds[row]
         own_ms, place = _charge(loop, row, kind, float(size), now_ms, loop.sizes.longest_ms)
-    request_ms = _charge_time(loop, row, size, now_ms)
+        own_ms = low_bits(own_ms)
+    silence_ms = _charge_time(loop, row, size, now_ms)
+    request_ms = low_bits(min(silence_ms, loop.limits.window_ms, loop.sizes.longest_ms))
     return RequestVerdict(
         throttled_by=stronger(requests.kinds[row], own_ms, request_ms),
         throttle_ms=max(0, own_ms, request_ms),
+        silence_ms=silence_ms,
         size=size,
         place=place,
         refusal_ms=refusal_ms,
@@ -201,7 +213,7 @@ def _judge(loop: ClosedLoop, row: int, now_ms: int) -> RequestVerdict:
 
 @kernel
 def _charge(loop: ClosedLoop, row: int, kind: int, value: float, now_ms: int, most_ms: int) -> tuple[int, int]:
-    """Charge a sensor; return the throttle in ms, and the place of the window that was charged."""
+    """Charge a sensor; return after how many ms without a request its rate would be at the limit, and the place of the window that was charged."""
     limits = loop.limits
     at = kind * loop.sizes.pairs + loop.requests.pairs[row]
     sensor = limits.sensors[at]
@@ -209,12 +221,12 @@ def _charge(loop: ClosedLoop, row: int, kind: int, value: float, now_ms: int, mo
         return 0, -1
     place = add(loop.windows, sensor, value, now_ms, limits.samples, limits.window_ms)
     rate, span = measure(loop.windows, sensor, now_ms, limits.samples, limits.window_ms)
-    return low_bits(rate_throttle(rate, limits.limits[at], span, most_ms)), place
+    return rate_throttle(rate, limits.limits[at], span, most_ms), place
 
 
 @kernel
 def _charge_time(loop: ClosedLoop, row: int, size: int, now_ms: int) -> int:
-    """Charge the thread's time, of a part of a Fetch in proportion, and only the first time; return the throttle in ms."""
+    """Charge the thread's time, of a part of a Fetch in proportion, and only the first time; return after how many ms without a request the rate would be at the limit."""
     requests = loop.requests
     if not is_timed(requests, row):
         return 0
@@ -224,8 +236,7 @@ def _charge_time(loop: ClosedLoop, row: int, size: int, now_ms: int) -> int:
     if loop.pending.timed[row] == 1:
         percent = 0.0
     loop.pending.timed[row] = 1
-    most_ms = min(loop.limits.window_ms, loop.sizes.longest_ms)
-    return _charge(loop, row, REQUEST, percent, now_ms, most_ms)[0]
+    return _charge(loop, row, REQUEST, percent, now_ms, loop.limits.memory_ms)[0]
 
 
 @kernel
@@ -368,9 +379,10 @@ def _limits(plan: ReplayPlan, candidate: int, buckets: Codes) -> LoopLimits:
         sensors[kind] = np.where(numbers >= 0, numbers + place * frame.pairs, -1)
     by_candidate = buckets.reshape(len(plan.candidates), -1)
     sensors[MUTATION] = by_candidate[candidate][frame.pair_entities]
-    # What all whole windows together allow one Fetch, at least a byte (`maxValueInQuotaWindow`).
-    seconds = (chosen.windows.samples - 1) * chosen.windows.window_seconds
-    most = plan.limits[candidate, FETCH] * max(1, seconds)
+    # What all whole windows together allow one Fetch (`maxValueInQuotaWindow`). With one window in all that is 0, and a broker sends a single
+    # batch, of unknown size: a tenth of the window's bytes. All of them would be refused for ever, since the sensor begins again with each.
+    seconds = (chosen.windows.samples - 1) * chosen.windows.window_seconds or chosen.windows.window_seconds / _BATCHES
+    most = plan.limits[candidate, FETCH] * seconds
     parts = np.clip(np.nan_to_num(most, posinf=_MOST_PART), 1, _MOST_PART)
     return LoopLimits(
         sensors=sensors.ravel(),
@@ -378,6 +390,7 @@ def _limits(plan: ReplayPlan, candidate: int, buckets: Codes) -> LoopLimits:
         parts=parts.astype(np.int64),
         samples=chosen.windows.samples,
         window_ms=chosen.windows.window_ms,
+        memory_ms=memory_ms(chosen),
         policy=POLICIES[chosen.mutation_policy],
     )
 

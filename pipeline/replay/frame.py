@@ -174,6 +174,13 @@ class Frame:
         return np.where(requests.as_logged == 1, self.charged, requests.sizes)
 
     @property
+    def unsized(self) -> NDArray[np.bool_]:
+        """By request: whether it is a Fetch of unknown size (`_fill_withheld`): an answered one has at least the bytes of its head."""
+        requests = self.requests
+        unsized: NDArray[np.bool_] = (requests.kinds == FETCH) & (requests.as_logged == 1) & (requests.sizes == 0)
+        return unsized
+
+    @property
     def pairs(self) -> int:
         """How many entities on brokers there are."""
         return len(self.pair_entities)

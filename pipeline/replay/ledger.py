@@ -31,7 +31,9 @@ RESULT_FIELDS: Final = 12
 """Fields below are in the results; the others are the state of the replay."""
 MUTE_END: Final = 12
 BURST_START: Final = 13
-FIELDS: Final = 14
+BURST_END: Final = 14
+"""When the quota would not throttle any more if the entity was silent, epoch ms."""
+FIELDS: Final = 15
 """Those that a throttle changes stand together."""
 
 ACTIVITY_MS: Final = 1000
@@ -121,8 +123,17 @@ def book_activity(ledger: ReplayLedger, sizes: TableSizes, pair: int, now_ms: in
 
 
 @kernel
-def book_throttle(ledger: ReplayLedger, trial: int, kind: int, now_ms: int, throttle_ms: int) -> None:
-    """Count a throttled request of a pair under a candidate."""
+def end_burst(ledger: ReplayLedger, trial: int, kind: int, before_ms: int) -> None:
+    """End a burst that was over before a time, epoch ms: what throttles a request now is none of it."""
+    if ledger.cells[cell_of(trial, kind) + BURST_END] < before_ms:
+        _book_free(ledger, trial, kind, before_ms)
+
+
+@kernel
+def book_throttle(
+    ledger: ReplayLedger, trial: int, kind: int, now_ms: int, throttle_ms: int, silence_ms: int
+) -> None:  # fmt: skip
+    """Count a throttled request of a pair under a candidate; without a request the quota would throttle for the longer one of both times."""
     cells, cell = ledger.cells, cell_of(trial, kind)
     cells[cell + THROTTLED] += 1
     cells[cell + THROTTLED_MS] += throttle_ms
@@ -135,16 +146,17 @@ def book_throttle(ledger: ReplayLedger, trial: int, kind: int, now_ms: int, thro
     if bursts & (1 << kind) == 0:
         ledger.bursts[trial] = bursts | (1 << kind)
         cells[cell + BURST_START] = now_ms
+    cells[cell + BURST_END] = max(cells[cell + MUTE_END], now_ms + silence_ms)
 
 
 @kernel
 def _book_free(ledger: ReplayLedger, trial: int, kind: int, now_ms: int) -> None:
-    """Count a request that charges a quota and is not throttled: a burst is over."""
+    """Count a request that charges a quota and is not throttled: a burst is over, or was without requests."""
     bursts = ledger.bursts[trial]
     if bursts & (1 << kind) == 0:
         return
     cells, cell = ledger.cells, cell_of(trial, kind)
-    took_ms = now_ms - cells[cell + BURST_START]
+    took_ms = min(now_ms, cells[cell + BURST_END]) - cells[cell + BURST_START]
     cells[cell + RECOVERY_MS] = max(cells[cell + RECOVERY_MS], took_ms)
     ledger.bursts[trial] = bursts & ~(1 << kind)
 
@@ -202,7 +214,7 @@ def stronger(kind: int, own_ms: int, request_ms: int) -> int:
 
 @kernel
 def _close(ledger: ReplayLedger, sizes: TableSizes) -> None:
-    """Cut mutes at the end of activity, and end the bursts that are still open with their last mute."""
+    """Cut mutes at the end of activity, and end the bursts that are still open."""
     cells = ledger.cells
     for pair in range(sizes.pairs):
         end_ms = ledger.pairs[pair * PAIR_FIELDS + ACTIVE_END]
@@ -210,7 +222,7 @@ def _close(ledger: ReplayLedger, sizes: TableSizes) -> None:
             trial = trial_of(sizes, rank, pair)
             for kind in range(KINDS):
                 cell = cell_of(trial, kind)
-                _book_free(ledger, trial, kind, cells[cell + MUTE_END])
+                _book_free(ledger, trial, kind, cells[cell + BURST_END])
                 if cells[cell + MUTE_END] > end_ms:
                     cells[cell + MUTED_MS] -= cells[cell + MUTE_END] - end_ms
                     cells[cell + MUTE_END] = end_ms

@@ -57,12 +57,13 @@ from .ledger import (
     book_refusal,
     book_throttle,
     booked_of,
+    end_burst,
     enter_free,
     new_ledger,
     stronger,
     trial_of,
 )
-from .plan import MEASURED, ReplayPlan, ResolvedRules, buckets_of
+from .plan import MEASURED, ReplayPlan, ResolvedRules, buckets_of, memory_ms
 
 
 class Mutations(NamedTuple):
@@ -109,6 +110,8 @@ class CandidateLimits(NamedTuple):
     """By slot: the quota type that is measured."""
     longest: Ints
     """By rank: the longest request throttle, ms."""
+    memories: Ints
+    """By rank: how long a sensor or a bucket knows of a request, ms."""
 
 
 class OpenLoop(NamedTuple):
@@ -188,12 +191,13 @@ def _limits_at(sizes: TableSizes, kind: int, pair: int) -> int:
 
 @kernel
 def _of_rate(loop: OpenLoop, request: RequestRow, rank: int, kind: int, most_ms: int) -> int:
+    """Return after how long without a request the rate would be at its limit, ms."""
     own = _limits_at(loop.sizes, kind, request.pair)
     limit = loop.limits.limits[own + rank]
     slot = loop.limits.slots[natural(kind * loop.sizes.candidates) + rank]
     place = natural(slot * len(loop.requests.times) + request.row)
     rate, span = loop.measured.rates[place], loop.measured.spans[place]
-    return low_bits(rate_throttle(rate, limit, span, most_ms))
+    return rate_throttle(rate, limit, span, most_ms)
 
 
 @kernel
@@ -207,20 +211,22 @@ def _enter(loop: OpenLoop, request: RequestRow, rank: int) -> int:
     if held:
         size = request.size if kind != MUTATION else 0
         book_delay(ledger, trial, ledger.mute_kinds[channel], size)
-    own_ms, request_ms = 0, 0
+    own_ms, request_ms, silence_ms = 0, 0, 0
     if kind == MUTATION:
         own_ms = _enter_mutation(loop, request, rank)
     elif kind != NO_KIND:
-        own_ms = _of_rate(loop, request, rank, kind, loop.sizes.longest_ms)
+        own_ms = low_bits(_of_rate(loop, request, rank, kind, loop.sizes.longest_ms))
     if request.timed:  # at most one window (KIP-124)
-        most_ms = min(loop.limits.longest[rank], loop.sizes.longest_ms)
-        request_ms = _of_rate(loop, request, rank, REQUEST, most_ms)
+        silence_ms = _of_rate(loop, request, rank, REQUEST, loop.limits.memories[rank])
+        request_ms = low_bits(min(silence_ms, loop.limits.longest[rank], loop.sizes.longest_ms))
     throttled_by = stronger(kind, own_ms, request_ms)
     if throttled_by == NO_KIND:
         enter_free(ledger, trial, kind, request.timed, request.time)
         return muted_to_ms
     throttle_ms = max(own_ms, request_ms)
-    book_throttle(ledger, trial, throttled_by, request.time, throttle_ms)
+    silence_ms = silence_ms if throttled_by == REQUEST else 0
+    end_burst(ledger, trial, throttled_by, request.time - loop.limits.memories[rank])
+    book_throttle(ledger, trial, throttled_by, request.time, throttle_ms, silence_ms)
     if kind == FETCH and not held:
         book_delay(ledger, trial, throttled_by, request.size)
     end_ms = request.time + throttle_ms
@@ -382,6 +388,7 @@ def limits_of(plan: ReplayPlan) -> CandidateLimits:
         slots=used.ravel(),
         kinds=np.array([kind for kind, _, _ in plan.slots] or [PRODUCE], np.int8),
         longest=np.array(longest, np.int64),
+        memories=np.array([memory_ms(plan.candidates[candidate]) for candidate in ranks], np.int64),
     )
 
 

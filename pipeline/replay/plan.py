@@ -320,6 +320,11 @@ def _slot(rules: CandidateRules, candidate: int, kind: int) -> _Slot:
     return kind, number, (windows.samples, windows.window_ms)
 
 
+def memory_ms(candidate: Candidate) -> int:
+    """How long a candidate's sensors and buckets know of a request: all windows together, after which a bucket at zero is full again."""
+    return max(each.samples * each.window_ms for each in (candidate.windows, candidate.controller_windows))
+
+
 def buckets_of(plan: ReplayPlan) -> tuple[Codes, Buckets, Spreads]:
     """By candidate and entity the number of its bucket or rate, negative for none; and all of these, unused."""
     entities = len(plan.frame.entities.users)

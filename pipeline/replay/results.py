@@ -76,6 +76,12 @@ RESULTS: Final = pa.schema(
             "What they charged: bytes, percent-seconds of a thread (handler and network), or partitions.",
         ),
         _column(
+            "requests_of_unknown_size",
+            pa.int64(),
+            "Those of them that are Fetches which were throttled while logged and never answered. They count as 0 bytes: figures of throttles are lower bounds. Null in tables of earlier releases.",
+            null=True,
+        ),
+        _column(
             "throttled_requests",
             pa.int64(),
             "Requests that this quota throttles. Closed loop: a request that is sent again counts each time.",
@@ -112,7 +118,7 @@ RESULTS: Final = pa.schema(
         _column(
             "recovery_ms",
             pa.int64(),
-            "Longest time to recover after a burst: from the first throttled request to the first one of the entity that charges this quota and is not throttled by any; without such a one, to the end of the last throttle.",
+            "Longest time to recover after a burst: from the first throttled request to the first one of the entity that charges this quota and is not throttled by any, or, if that is earlier, to when this quota would throttle no more without requests.",
         ),
         _column(
             "late_ms",
@@ -193,7 +199,7 @@ def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> 
     if plan.settings.per_broker:
         owners = np.arange(frame.pairs, dtype=np.int32)
     starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
-    requests, amounts = (np.add.reduceat(each, starts, axis=1) for each in _charged(frame))
+    requests, unsized, amounts = (np.add.reduceat(each, starts, axis=1) for each in _charged(frame))
     limits = plan.limits[:, :, starts]
     seen = requests > 0
     if of_active:
@@ -218,6 +224,7 @@ def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> 
         "limit": array(limits[rows]),
         "requests": array(requests[kinds, places]),
         "amount": array(amounts[kinds, places]),
+        "requests_of_unknown_size": array(unsized[kinds, places]),
         "late_ms": array(np.maximum.reduceat(booked.late[trials], ends - counts)),
         "active_ms": array(active),
         "throttled_share": array(share),
@@ -250,9 +257,9 @@ def _names(plan: ReplayPlan, candidates: Ints, kinds: Ints, pairs: Ints) -> dict
     }
 
 
-def _charged(frame: Frame) -> tuple[Ints, Floats]:
-    """By kind and pair: how many requests charged the quota as logged, and how much."""
-    counts = np.zeros((KINDS, frame.pairs), np.int64)
+def _charged(frame: Frame) -> tuple[Ints, Ints, Floats]:
+    """By kind and pair: how many requests charged the quota as logged, how many of unknown size, and how much."""
+    counts, unsized = np.zeros((2, KINDS, frame.pairs), np.int64)
     amounts = np.zeros((KINDS, frame.pairs), np.float64)
     requests, kept = frame.requests, frame.kept
     for kind in TYPES:
@@ -261,9 +268,10 @@ def _charged(frame: Frame) -> tuple[Ints, Floats]:
         counts[kind] = np.bincount(requests.pairs[here], minlength=frame.pairs)
         if kind != REQUEST:
             amounts[kind] = np.bincount(requests.pairs[here], kept[here], frame.pairs)
+    unsized[FETCH] = np.bincount(requests.pairs[frame.unsized], minlength=frame.pairs)
     spent = np.nan_to_num(requests.percents) + frame.networks
     amounts[REQUEST] = np.bincount(requests.pairs, spent, frame.pairs)
-    return counts, amounts
+    return counts, unsized, amounts
 
 
 def lateness(

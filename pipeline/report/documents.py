@@ -119,7 +119,7 @@ def recommend_csv(advice: Advice) -> str:
 
 
 def recommend_json(advice: Advice, commands: Commands) -> dict[str, Any]:
-    """The whole recommendation; durations are ms, shares ratios, hours of the week counted from Monday 00h. Names are as they are."""
+    """The whole recommendation; durations are ms, shares ratios, hours of the week counted from Monday 00h; a quota may be infinite. Names are as they are."""
     begin, end = advice.span_ms
     coverage, policy = advice.coverage, advice.policy
     return {
@@ -153,7 +153,7 @@ def recommend_json(advice: Advice, commands: Commands) -> dict[str, Any]:
             {
                 "entity": str(change.entity),
                 "key": change.key,
-                "old": None if change.old == math.inf else change.old,
+                "old": change.old,
                 "old_state": advice.state(change.old),
                 "new": change.new,
             }
@@ -172,7 +172,7 @@ def _limit(made: Recommendation, advice: Advice) -> dict[str, Any]:
         "client_id": made.entity.client_id,
         "quota_type": made.kind.label,
         "key": made.key,
-        "now": None if now == math.inf else now,
+        "now": now,
         "now_state": advice.state(now),
         "limit": made.limit,
         "lowest": made.lowest,

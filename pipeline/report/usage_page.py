@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
@@ -55,7 +55,7 @@ class ClientUsage:
     requests: int = 0
     """Those whose amount is known."""
     unsized: int = 0
-    """Those whose amount is unknown: throttled fetches, which are answered empty."""
+    """Those whose amount is unknown: throttled fetches, which are answered empty, and mutations of topics of unknown size."""
     topics: Counter[str] = field(default_factory=Counter)
     """Bytes of records by topic: its name, or `ID` and its id where the log has no name."""
     protocol: int = 0
@@ -77,9 +77,9 @@ class Usage:
     """What the history covers of the period: ms since 1970, UTC."""
     clients: Sequence[ClientUsage]
     totals: Mapping[str, int]
-    """Amounts of all clients by label of the quota type, whichever are in `clients`."""
-    unsized: Collection[str]
-    """Quota types of which some client's amount is known in part."""
+    """Amounts of all clients by label of the quota type, whichever are in `clients`: of the requests whose amount is known."""
+    unsized: Mapping[str, int]
+    """By label of the quota type, the other requests."""
 
 
 def find_usage(
@@ -115,7 +115,7 @@ def find_usage(
         return found.setdefault(key, ClientUsage(user, client_id, _KINDS[label]))
 
     totals: Counter[str] = Counter()
-    unsized: set[str] = set()
+    unsized: Counter[str] = Counter()
     sums = sums_of(history, span, ("start", *_CLIENT, "amount", "requests"))
     for row in _added(sums, _CLIENT, span, wanted):
         totals[row["quota_type"]] += row["amount"]
@@ -130,7 +130,7 @@ def find_usage(
         for row in _added(table.batches(files, ("start", *key, "bytes", "requests")), key, span, wanted):
             kind, topic_id = row["kind"], row["topic_id"]
             if kind == Kind.UNKNOWN_SIZE:
-                unsized.add(row["quota_type"])
+                unsized[row["quota_type"]] += row["requests"]
             if row["user"] is None:
                 continue
             if kind == Kind.RECORDS:
@@ -215,6 +215,7 @@ def usage_json(found: Usage) -> dict[str, Any]:
         "begin_ms": found.begin_ms,
         "end_ms": found.end_ms,
         "totals": found.totals,
+        "requests_of_unknown_size": found.unsized,
         "clients": clients,
         "notes": NOTES,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from functools import partial
@@ -39,10 +39,8 @@ _MEANINGS: Final = {
     Mode.OPEN_LOOP: "Open loop: requests arrive as logged, whatever the throttles. Real clients slow down, so these figures are upper bounds.",
     Mode.CLOSED_LOOP: "Closed loop: a throttled connection sends its next request later, as a muted channel makes it. A delayed request counts when it arrives.",
 }
-_UNLOGGED: Final = (
-    "Figures may be too low for request time, of which the log lacks a part, and for Fetches that were throttled until their connection "
-    "ended: the log does not have their size, and they count as 0 bytes."
-)
+_UNLOGGED: Final = "Figures may be too low for request time, of which the log lacks a part."
+_UNSIZED: Final = "≥ marks figures to which Fetches of unknown size may add: those that were throttled until their connection ended. Differences are without them."
 _SAVED: Final = {
     Mode.OPEN_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle. Usually an upper bound: requests above a limit never come.",
     Mode.CLOSED_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle, with the others' requests later.",
@@ -90,6 +88,8 @@ class CandidateSummary:
     """Pairs of client and quota type that it limits and that used it."""
     requests: int = 0
     """Of all pairs that some candidate limits; a request counts under each quota type that it charges."""
+    requests_of_unknown_size: int = 0
+    """Of the pairs that it limits: Fetches that were throttled while logged and never answered."""
     hit: int = 0
     """How many of them are throttled at all."""
     muted_ms: int = 0
@@ -111,6 +111,7 @@ class CandidateSummary:
         self.limited += 1
         self.hit += row["throttled_requests"] > 0
         self.requests += row["requests"]
+        self.requests_of_unknown_size += row["requests_of_unknown_size"] or 0
         self.muted_ms += row["muted_ms"]
         self.throttled_requests += row["throttled_requests"]
         self.delayed_bytes += row["delayed_bytes"]
@@ -129,6 +130,14 @@ class CandidateSummary:
         return self.throttled_requests / self.requests if self.requests else 0.0
 
 
+def totals_of(rows: Iterable[Row]) -> CandidateSummary:
+    """What rows of one candidate add up to."""
+    totals = CandidateSummary(name="")
+    for row in rows:
+        totals.add(row)
+    return totals
+
+
 def _count(value: float) -> str:
     return f"{value:,.0f}"
 
@@ -139,6 +148,13 @@ def _ms(time_ms: float) -> str:
 
 def _bytes(value: float) -> str:
     return f"{amount(value)}B"
+
+
+def at_least(text: Callable[[float], str], value: float, unsized: int) -> str:
+    """A figure with its unit; marked where requests of unknown size may add to it, and unknown where nothing else does."""
+    if unsized and not value:
+        return "unknown"
+    return f"≥ {text(value)}" if unsized else text(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +169,8 @@ class Figure:
     """Whether candidates are compared with the base by it: less is better."""
     closed: bool = False
     """Whether only a closed loop measures it."""
+    exact: bool = False
+    """Whether requests of unknown size do not add to it."""
 
     def of(self, totals: CandidateSummary) -> float | None:
         """Its value; None if it is unknown."""
@@ -161,8 +179,8 @@ class Figure:
 
     def cell(self, totals: CandidateSummary) -> str:
         """Its value with its unit."""
-        value = self.of(totals)
-        return "unknown" if value is None else self.text(value)
+        value, unsized = self.of(totals), 0 if self.exact else totals.requests_of_unknown_size
+        return "unknown" if value is None else at_least(self.text, value, unsized)
 
     def difference(self, totals: CandidateSummary, base: CandidateSummary) -> float:
         """By how much it is more than under the base."""
@@ -178,21 +196,23 @@ class Figure:
 
 THROTTLED_FOR: Final = Figure(key="muted_ms", head="throttled for", text=_ms, compared=True)
 FIGURES: Final = (
-    Figure(key="limited", head="limited", text=_count),
+    Figure(key="limited", head="limited", text=_count, exact=True),
     Figure(key="hit", head="throttled", text=_count),
     THROTTLED_FOR,
     Figure(key="request_share", head="requests throttled", text=percent, compared=True),
     Figure(key="worst_share", head="worst share", text=percent),
     Figure(key="longest_ms", head="longest", text=_ms),
     Figure(key="delayed_bytes", head="delayed", text=_bytes),
-    Figure(key="refused_mutations", head="refused", text=_count, compared=True),
+    Figure(key="refused_mutations", head="refused", text=_count, compared=True, exact=True),
     Figure(key="recovery_ms", head="recovery", text=_ms),
     Figure(key="late_ms", head="later by", text=_ms, closed=True),
     Figure(key="unsent_requests", head="not sent", text=_count, closed=True),
-    Figure(key="wait_saved", head="wait saved for others", text=percent),
+    Figure(key="wait_saved", head="wait saved for others", text=percent, exact=True),
 )
 """All figures of candidates and groups, in the order of columns."""
 COMPARED: Final = tuple(figure for figure in FIGURES if figure.compared)
+_OF_CLIENT: Final = ("muted_ms", "worst_share", "longest_ms", "delayed_bytes", "refused_mutations", "recovery_ms")
+"""Figures of a client, by their keys."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -295,7 +315,8 @@ class ReplaySummary:
     def notes(self) -> Sequence[str]:
         """What a reader must know about these figures, one sentence or two each."""
         saved = (_SAVED[self.mode], *self.benefit.notes) if self.benefit else ()
-        return (_MEANINGS[self.mode], _UNLOGGED, self.kafka.note, *saved, *PAGE_NOTES)
+        unsized = (_UNSIZED,) if any(each.requests_of_unknown_size for each in self.candidates) else ()
+        return (_MEANINGS[self.mode], _UNLOGGED, *unsized, self.kafka.note, *saved, *PAGE_NOTES)
 
 
 def summary_of(  # noqa: PLR0913 - the last by name
@@ -396,6 +417,7 @@ def _of_user(user: str, changes: Sequence[Change]) -> Change:
     for change in changes:
         for total, part in ((base, change.base), (then, change.then)):
             total.requests += part.requests
+            total.requests_of_unknown_size += part.requests_of_unknown_size
             total.throttled_requests += part.throttled_requests
             total.muted_ms += part.muted_ms
             total.refused_mutations += part.refused_mutations
@@ -439,7 +461,7 @@ def _sections(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], z
     yield table(heads, rows)
     yield element("h2", "Throttled time by candidate")
     bars = [
-        ChartBar(name=each.name, value=each.muted_ms, text=_ms(each.muted_ms), color=n)
+        ChartBar(name=each.name, value=each.muted_ms, text=THROTTLED_FOR.cell(each), color=n)
         for n, each in enumerate(summary.candidates)
     ]
     yield bar_chart(bars, "Throttled time by candidate")
@@ -458,7 +480,8 @@ def headline(summary: ReplaySummary) -> str:
     if not any(each.limited for each in summary.candidates):
         return "No candidate limits any client of this history."
     if not any(each.hit for each in summary.candidates):
-        return "No candidate would have throttled any client."
+        unsized = any(each.requests_of_unknown_size for each in summary.candidates)
+        return f"No candidate would have throttled any client{' for requests of known size' if unsized else ''}."
     if not summary.comparisons:
         return f"{_did(base)}."
     differing = [each.candidate for each in summary.comparisons if each.users]
@@ -471,7 +494,7 @@ def headline(summary: ReplaySummary) -> str:
     if ends["Least"] is ends["Most"]:
         ends = {"Then": ends["Least"]}
     sentences = [
-        f"{word}: “{shown(each.name)}”, {_ms(each.muted_ms)} ({THROTTLED_FOR.difference_cell(each, base)})"
+        f"{word}: “{shown(each.name)}”, {THROTTLED_FOR.cell(each)} ({THROTTLED_FOR.difference_cell(each, base)})"
         for word, each in ends.items()
     ]
     if alike := len(summary.comparisons) - len(differing):
@@ -480,8 +503,9 @@ def headline(summary: ReplaySummary) -> str:
 
 
 def _did(candidate: CandidateSummary) -> str:
-    pairs = f"{candidate.hit:,} of {candidate.limited:,} limited quotas of clients"
-    return f"“{shown(candidate.name)}” would have throttled {pairs} for {_ms(candidate.muted_ms)}"
+    least = "at least " if candidate.requests_of_unknown_size else ""
+    pairs = f"{least}{candidate.hit:,} of {candidate.limited:,} limited quotas of clients"
+    return f"“{shown(candidate.name)}” would have throttled {pairs} for {least}{_ms(candidate.muted_ms)}"
 
 
 def _differences(summary: ReplaySummary) -> Iterator[Element]:
@@ -568,8 +592,10 @@ def _by_client(summary: ReplaySummary) -> Iterator[Sequence[Child]]:
     """What each candidate does to a client, one below the other."""
     for (user, client_id, quota_type), found in summary.by_client.items():
         for row in found.values():
-            if not row["throttled_requests"]:
+            unsized = row["requests_of_unknown_size"] or 0
+            if not (row["throttled_requests"] or unsized):
                 continue
+            totals = totals_of([row])
             yield (
                 spelled(user, client_id),
                 spaced(quota_type),
@@ -577,13 +603,8 @@ def _by_client(summary: ReplaySummary) -> Iterator[Sequence[Child]]:
                 rate(group_of(row).kind, row["limit"]),
                 rule_of(row),
                 f"{row['requests']:,}",
-                f"{row['throttled_requests']:,}",
-                _ms(row["muted_ms"]),
-                percent(row["throttled_share"]),
-                _ms(row["longest_throttle_ms"]),
-                _bytes(row["delayed_bytes"]),
-                f"{row['refused_mutations']:,}",
-                _ms(row["recovery_ms"]),
+                at_least(_count, row["throttled_requests"], unsized),
+                *(figure.cell(totals) for figure in FIGURES if figure.key in _OF_CLIENT),
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError
@@ -19,6 +19,7 @@ from quotascope.metrics.catalog.family import OVERFLOW
 
 from ..errors import NoTable, PipelineError
 from ..history.store import History
+from ..rates import span_ms
 from ..table import Table
 from .shadow import SHADOW
 
@@ -46,6 +47,10 @@ class Figures:
     refused: int = 0
     """Requests."""
 
+    def scaled(self, scale: float) -> Figures:
+        """The same over another time."""
+        return Figures(round(self.throttled * scale), self.seconds * scale, round(self.refused * scale))
+
 
 _ByEntity = Mapping[_Key, Figures]
 
@@ -69,7 +74,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """When the limits were set, and how long before and after that counts; epoch ms."""
+    """When the limits were set, and from when and until when figures count; epoch ms."""
 
     begin: int
     since: int
@@ -108,15 +113,18 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
     """
     Compare the table `shadow` of a folder before the limits were set with the logged throttles after that.
 
+    The prediction ends with the last request that the stream decided. Unless its begin is given, it begins no earlier than with the stream:
+    after the first step, or where there is only one with the first request of the history.
+
     Raises:
         NotVerified: there is no prediction, or no request since.
         NoHistory: there is no history.
         PipelineError: a table cannot be read.
 
     """
-    history, at = History.open(folder).detail, pc.field("timestamp")
-    files = [each for each in history.files() if each.last is None or each.last >= since_ms]
-    requests = history.read(_NEEDED, files=files).filter(at > since_ms)
+    history, at = History.open(folder), pc.field("timestamp")
+    files = [each for each in history.detail.files() if each.last is None or each.last >= since_ms]
+    requests = history.detail.read(_NEEDED, files=files).filter(at > since_ms)
     if not len(requests):
         raise NotVerified(f"{folder}: no request was read since the limits were set")
     times = times_of(since_ms, until_ms or pc.max(requests["timestamp"]).as_py(), begin_ms)
@@ -126,16 +134,21 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
         raise NotVerified(
             f"{folder}: no shadow was decided in it; `quotascope shadow stream --into` does that"
         ) from error
-    rows = rows.filter((pc.field("candidate") == shadow) & (at > times.begin) & (at <= times.since))
+    rows = rows.filter((pc.field("candidate") == shadow) & (at <= times.since))
     if len(rows):  # those of the last rules only
-        rows = rows.filter((pc.field("rules") == rows.sort_by("timestamp")["rules"][-1]) & (pc.field("requests") > 0))
+        rows = rows.filter(pc.field("rules") == rows.sort_by("timestamp")["rules"][-1])
+        steps: Any = rows.group_by("step").aggregate([("timestamp", "max")]).sort_by("step")
+        known = steps["timestamp_max"][0].as_py() if len(steps) > 1 else span_ms(history)[0] - 1
+        times = times if begin_ms is not None else replace(times, begin=max(times.begin, known))
+        rows = rows.filter((at > times.begin) & (pc.field("requests") > 0))
     if not len(rows):
         raise NotVerified(f"{folder}: shadow {shadow[:60]!r} decided no request in that time")
+    predicted_ms = pc.max(rows["timestamp"]).as_py() - times.begin
     before = _summed(rows, [rows[name] for name in ("throttled_requests", "throttled_ms", "refused_requests")])
     requests = requests.filter(at <= times.until)
     throttles: Any = pc.max_element_wise(requests["throttle_ms"], pa.scalar(0, pa.int32()))
     after = _summed(requests, [pc.greater(throttles, pa.scalar(0)), throttles, requests["refused"]])
-    return _compared(shadow, times, before, after)
+    return _compared(shadow, times, before, after, {"": (times.until - times.since) / predicted_ms})
 
 
 def _summed(rows: pa.Table, figures: Sequence[Any]) -> _ByEntity:
@@ -164,16 +177,27 @@ def verify_prometheus(url: str, shadow: str, since_ms: int, until_ms: int | None
     before = _sampled(url, wanted, times.begin, times.since)
     if not before:
         raise NotVerified(f"{url}: it has no prediction of shadow {shadow[:60]!r} in that time")
-    return _compared(shadow, times, before, _sampled(url, _ACTED, times.since, times.until))
+    after = _sampled(url, _ACTED, times.since, times.until)
+    samples, acted = (
+        _query(url, f"max by (cluster) (count_over_time({of}[{_span(begin, end)}]))", end)
+        for of, begin, end in ((wanted, times.begin, times.since), (_ACTED, times.since, times.until))
+    )
+    scales = {cluster: acted.get(key, 0.0) / count for key, count in samples.items() for cluster in key[2:]}
+    return _compared(shadow, times, before, after, scales)
 
 
 def _sampled(url: str, wanted: str, begin_ms: int, end_ms: int) -> _ByEntity:
     """By entity of a cluster the samples above 0, as far as Prometheus's evaluation interval shows them and at least one of a sum above 0, and their sum."""
-    span = f"{max(1, (end_ms - begin_ms) // 1_000)}s"
+    span = _span(begin_ms, end_ms)
     by = "sum by (user, client_id, cluster)"
     sums = _query(url, f"{by} (sum_over_time({wanted}[{span}]))", end_ms)
     above = _query(url, f"{by} (count_over_time(({wanted} > 0)[{span}:]))", end_ms)
     return {key: Figures(max(int(above.get(key, 0)), int(value > 0)), value) for key, value in sums.items()}
+
+
+def _span(begin_ms: int, end_ms: int) -> str:
+    """A range without its begin, which Prometheus before 3.0 counts in."""
+    return f"{max(1, (end_ms - begin_ms - 1) // 1_000)}s"
 
 
 def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
@@ -216,15 +240,16 @@ def _refusal(error: HTTPError) -> str:
     return f"{reason[:200]!r}: take a shorter time with --from and --until, or compare by --folder"
 
 
-def _compared(shadow: str, times: Times, before: _ByEntity, after: _ByEntity) -> Verification:
-    """Of the entities that the shadow limits; predictions are those of a time as long as the time after."""
-    scale = (times.until - times.since) / (times.since - times.begin)
+def _compared(
+    shadow: str, times: Times, before: _ByEntity, after: _ByEntity, scales: Mapping[str, float]
+) -> Verification:
+    """Of the entities that the shadow limits; predictions, scaled by cluster, are those of a time as long as what is known of the time after."""
     found = [
         Verified(
             user=user,
             client_id=client_id,
             cluster=cluster,
-            predicted=Figures(round(each.throttled * scale), each.seconds * scale, round(each.refused * scale)),
+            predicted=each.scaled(scales[cluster]),
             happened=after.get((user, client_id, cluster), Figures()),
         )
         for (user, client_id, cluster), each in before.items()

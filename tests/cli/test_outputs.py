@@ -96,7 +96,7 @@ def test_reports_have_no_infinity_either(tmp_path: Path) -> None:
     commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
     outputs.put_json(recommend_json(made, commands), tmp_path / "advice.json")
     (limit,) = json.loads((tmp_path / "advice.json").read_text(), parse_constant=pytest.fail)["recommended"]
-    assert (limit["now"], limit["now_state"]) == (None, "unlimited")
+    assert (limit["now"], limit["now_state"]) == ("Infinity", "unlimited")
 
 
 class Terminal(io.StringIO):

@@ -52,6 +52,7 @@ def folder(tmp_path: Path) -> Path:
         moved("bob", 1, throttle_ms=40, fetch_bytes=None, traffic=None),
         moved("dave", 1, throttle_ms=40, fetch_bytes=None, traffic=None),
         moved("erin", 0, traffic=None, produce_bytes=5_000),
+        {"user": "carol", "api_key": 20, "mutations_known": False},
         moved(HOSTILE, 0, (HOSTILE, None, 1), client_id=HOSTILE),
     ]  # fmt: skip
     source = IngestTables.create(str(tmp_path)).requests
@@ -72,7 +73,7 @@ def test_numbers(run: Run, folder: Path) -> None:
     known = {
         key: (each["amount"], each["requests"], each["requests_of_unknown_size"], each["topics"], each["protocol"], each["unknown_topics"])
         for key, each in found.items()
-        if key[1] != "request"
+        if key[1] in ("produce", "fetch")
     }  # fmt: skip
     assert known == {
         ("alice", "produce"): (1_100, 2, 0, {"orders": 800, "logs": 200}, 100, 0),
@@ -81,7 +82,9 @@ def test_numbers(run: Run, folder: Path) -> None:
         ("erin", "produce"): (5_000, 1, 0, {}, 0, 5_000),
         (HOSTILE, "produce"): (1, 1, 0, {HOSTILE: 1}, 0, 0),
     }
-    assert found["carol", "request"]["amount"] == 750
+    assert found["carol", "request"]["amount"] == 1_500
+    mutations = found["carol", "controller_mutation"]
+    assert (mutations["amount"], mutations["requests_of_unknown_size"]) == (None, 1)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +116,9 @@ def test_a_share_is_of_all_clients(run: Run, folder: Path) -> None:
         shares[chosen] = line.split()[5:8]
     assert shares[()] == shares["--user", "alice"]
     _, out, _ = run("usage", folder, "--user", "alice", "--json")
-    assert json.loads(out)["totals"]["produce"] == 6_101
+    of_all = json.loads(out)
+    assert of_all["totals"]["produce"] == 6_101
+    assert of_all["requests_of_unknown_size"] == {"fetch": 2, "controller_mutation": 1}
 
 
 def test_topics_of_others_are_not_kept_apart(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,8 +65,8 @@ os.execv(sys.executable, [sys.executable, *words])
 """In the place of `spark-submit`: it looks at the options, and runs the application in this Python, without a JVM."""
 
 THROTTLES = {
-    "kafka_quota_shadow_throttle_time_seconds": ("alice", {"": 30.0}),
-    "kafka_quota_throttle_time_seconds": ("alice", {"": 29.0}),
+    "kafka_quota_shadow_throttle_time_seconds": ("alice", 40, {"": 30.0}),
+    "kafka_quota_throttle_time_seconds": ("alice", 40, {"": 29.0}),
 }
 """What a Prometheus has of a shadow and of brokers: sums of throttle times, and numbers of samples."""
 SET = b"2026-11-23 14"

@@ -111,7 +111,7 @@ def test_what_is_unknown_is_not_zero() -> None:
     limits, struck = [recommendation("alice"), recommendation("carol")], table(throttled(9_000, candidate=RECOMMENDED))
     for now, state, muted_ms, said in (
         (CONFIGURED, [(20_000.0, "set"), (None, "no rule")], 0, (False, True)),
-        (ENDLESS, [(None, "unlimited"), (None, "no rule")], 0, (False, True)),
+        (ENDLESS, [(inf, "unlimited"), (None, "no rule")], 0, (False, True)),
         (None, [(None, "unknown")] * 2, None, (True, False)),
     ):
         text, read, rows = documents(advice(limits, now, hits(struck, now_known=now is not None)))

@@ -96,6 +96,14 @@ def test_what_needs_nothing() -> None:
     assert list(needs(rows, Policy(shape=RuleShape.PAIR), ClusterWindows())) == []
 
 
+def test_nothing_is_known_of_fetches_that_were_never_answered() -> None:
+    """A consumer that was throttled to the end is not one that needs no more than the lowest limit."""
+    empty = [request(at, api_key=1, thread_time_ms=0.5, throttle_ms=900) for at in (0, 1_000)]
+    assert set(needed(history(empty))) == {QuotaType.REQUEST}
+    answered = request(2_000, api_key=1, thread_time_ms=0.5, fetch_bytes=90_000)
+    assert needed(history([*empty, answered]), share=0.0)[QuotaType.FETCH].steps == 9_000
+
+
 def test_nightly_peak_is_not_lost_in_a_quiet_week() -> None:
     """An hour that is throttled all along is too much, however short it is beside the others; and it is named."""
     quiet = [produced(at, 1_000) for at in range(0, 100 * HOUR, 60_000)]

@@ -22,7 +22,7 @@ from tests.pipeline.replay.histories import (
 from tests.pipeline.replay.ways import WAYS, kernels
 from tests.strategies import examples
 
-from quotascope.metrics import QuotaEntity
+from quotascope.metrics import QuotaEntity, WindowConfig
 from quotascope.pipeline.replay import Mode, ReplaySettings, closed_loop, replay
 from quotascope.pipeline.replay.closed_loop import NEVER
 from quotascope.pipeline.replay.compiled import run
@@ -132,6 +132,14 @@ def test_replay_ends() -> None:
     row = closed([fetch, fetch], {ALICE: {"consumer_byte_rate": 1_000.0}}, settings=short)["fetch"]
     assert row["unsent_requests"] == 2
     assert 9_900_000 < row["unsent_bytes"] < 10_000_000
+
+
+def test_a_fetch_under_a_single_window() -> None:
+    """It comes in batches, about as fast as the limit: all that the window allows would be refused each second, to the end of the replay."""
+    chosen = candidate({ALICE: {"consumer_byte_rate": 1e5}}, windows=WindowConfig(samples=1, window_seconds=1))
+    (row,) = replay(history([Request(api_key=FETCH, cost=10_000_000)]), [chosen], Mode.CLOSED_LOOP).to_pylist()
+    assert row["unsent_requests"] == 0
+    assert 100_000 < row["late_ms"] < 115_000
 
 
 def test_a_fetch_in_many_parts_is_much_work(monkeypatch: pytest.MonkeyPatch) -> None:

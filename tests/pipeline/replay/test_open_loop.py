@@ -149,8 +149,8 @@ def test_figures_of_a_burst() -> None:
     row = by_type([big, small, last], {ALICE: {"producer_byte_rate": 100_000.0}})["produce"]
     # 1.5 MB over 10 s: 5,000 ms; 1,500,100 B over 10 s a second later: 5,001 ms; then nothing.
     assert (row["throttled_requests"], row["throttled_ms"], row["longest_throttle_ms"]) == (2, 10_001, 5_001)
-    # Active: 2 s from the first request on, muted until 6.001 s, and 1 s from the last one on.
-    assert (row["muted_ms"], row["active_ms"], row["recovery_ms"]) == (6_001, 7_001, 11_000)
+    # Active: 2 s from the first request on, muted until 6.001 s, and 1 s from the last one on, which comes after the recovery.
+    assert (row["muted_ms"], row["active_ms"], row["recovery_ms"]) == (6_001, 7_001, 6_001)
     assert row["throttled_share"] == pytest.approx(6_001 / 7_001)
     assert (row["delayed_requests"], row["delayed_bytes"]) == (1, 100)
     assert (row["requests"], row["amount"]) == (3, 1_500_200.0)
@@ -182,7 +182,30 @@ def test_recovery_is_that_of_the_longest_burst() -> None:
     made = [big, replace(big, after_ms=2_000), others, end, big, replace(end, after_ms=20_000)]
     quotas = {"producer_byte_rate": 1e5, "consumer_byte_rate": 1e5, "request_percentage": 1e5}
     recovered = {kind: row["recovery_ms"] for kind, row in by_type(made, {ALICE: quotas}).items()}
-    assert recovered == {"produce": 63_000, "fetch": 0, "request": 0}
+    # 3 MB over 10 s: 20 s after the second request, whenever the next one comes.
+    assert recovered == {"produce": 22_000, "fetch": 0, "request": 0}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize(
+    ("costs", "quotas", "recovery_ms"),
+    [
+        (({"cost": 1_500_000}, {"cost": 1}), {"producer_byte_rate": 1e5}, 5_000),
+        (({"cost": 1_500_000}, {"cost": 1_400_000}), {"producer_byte_rate": 1e5}, 5_000),
+        (({"request_us": 4_000_000}, {"request_us": 1}), {"request_percentage": 10.0}, 11_000),
+        (({"request_us": 4_000_000}, {"request_us": 3_000_000}), {"request_percentage": 10.0}, 11_000),
+    ]
+)  # fmt: skip
+def test_recovery_needs_no_request(
+    way: str, mode: Mode, costs: tuple[dict[str, Any], ...], quotas: dict[str, float], recovery_ms: int
+) -> None:
+    """A burst of a night is over when windows are, not in the next night, which may begin with a throttle; a request throttle ends before them."""
+    key = PRODUCE if "producer_byte_rate" in quotas else Request.api_key
+    made = [Request(after_ms=24 * 3_600_000, api_key=key, **cost) for cost in costs]
+    with kernels(way):
+        (row,) = by_type(made, {ALICE: quotas}, mode=mode).values()
+    assert row["recovery_ms"] == recovery_ms
 
 
 def test_request_ends_the_bursts_of_both_its_quotas() -> None:
@@ -191,7 +214,7 @@ def test_request_ends_the_bursts_of_both_its_quotas() -> None:
     big = Request(after_ms=1_000, api_key=FETCH, cost=9_000_000)
     both = replace(big, after_ms=60_000, cost=1, request_us=1)
     found = by_type([slow, big, both], {ALICE: {"request_percentage": 10.0, "consumer_byte_rate": 1e5}})
-    assert {kind: row["recovery_ms"] for kind, row in found.items()} == {"fetch": 60_000, "request": 61_000}
+    assert {kind: row["recovery_ms"] for kind, row in found.items()} == {"fetch": 60_000, "request": 11_000}
 
 
 def test_fetch_answered_empty_has_the_size_of_the_next() -> None:
@@ -201,7 +224,7 @@ def test_fetch_answered_empty_has_the_size_of_the_next() -> None:
     made = [fetch, empty, replace(fetch, cost=1_000, connection=2), replace(fetch, cost=4_000_000), empty]
     row = by_type(made, {ALICE: {"consumer_byte_rate": 100_000.0}})["fetch"]
     # 4 MB over 10 s: what was given back is in no later measurement, and without a next Fetch nothing is known.
-    assert (row["requests"], row["throttled_requests"]) == (5, 3)
+    assert (row["requests"], row["requests_of_unknown_size"], row["throttled_requests"]) == (5, 1, 3)
     assert row["throttled_ms"] == 30_000 + 30_010 + 30_010
 
 

@@ -87,7 +87,7 @@ def used(*, hostile: bool) -> str:
         for n, kind in enumerate(QuotaType)
     ]  # fmt: skip
     totals = dict.fromkeys((kind.label for kind in QuotaType), 10_000)
-    return usage_page(Usage(name, 0, 60_000, clients, totals, [kind.label for kind in QuotaType][1:]))
+    return usage_page(Usage(name, 0, 60_000, clients, totals, {kind.label: 1 for kind in [*QuotaType][1:]}))
 
 
 @pytest.mark.parametrize("hostile", [False, True])

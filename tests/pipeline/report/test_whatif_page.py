@@ -149,6 +149,18 @@ def test_figures_of_a_client() -> None:
     assert "tight|2 kB/s|1 alice / app1|1,234|56|1 min 30 s|10 %|1.50 s|2.5 MB|1,000|2 min 5 s" in page
 
 
+def test_what_fetches_of_unknown_size_add_is_unknown() -> None:
+    """A client with nothing else is not one that is never throttled, and sums say that they are lower bounds."""
+    rows = [result(quota_type="fetch", requests_of_unknown_size=9), throttled(90_000, user="bob", quota_type="fetch")]
+    summary = replayed(*rows, names=("now",))
+    text = Reader(whatif_page(summary, {})).text
+    assert "“now” would have throttled at least 1 of 2 limited quotas of clients for at least 1 min 30 s." in text
+    assert "alice / app1|fetch|now|1 kB/s|1 alice / app1|10|unknown|unknown|unknown|unknown|unknown|0|unknown" in text
+    assert "bob / app1|fetch|now|1 kB/s|1 bob / app1|10|3|1 min 30 s|" in text
+    assert "now|2|≥ 1|≥ 1 min 30 s|≥ 15 %|" in text
+    assert headline(replayed(rows[0])) == "No candidate would have throttled any client for requests of known size."
+
+
 def test_page_holds_nothing_that_runs() -> None:
     """No script, no address, no handler: whatever names are, they are text."""
     summary = hostile_replay()
@@ -177,7 +189,8 @@ def test_any_name(name: str) -> None:
 def test_page_says_what_its_mode_means(mode: Mode) -> None:
     """Figures of the two modes mean different things, and only the closed loop knows of delays; in both, the log lacks something."""
     text = Reader(whatif_page(replayed(throttled(5), mode=mode), {})).text
-    assert "count as 0 bytes" in text
+    assert "too low for request time" in text
+    assert "≥" not in text
     assert ("upper bounds" in text) == (mode is Mode.OPEN_LOOP)
     assert ("later by" in text) == (mode is Mode.CLOSED_LOOP)
 

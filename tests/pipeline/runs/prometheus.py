@@ -9,18 +9,20 @@ from urllib.parse import parse_qs, urlsplit
 
 
 @contextmanager
-def answering(series: Mapping[str, tuple[str, Mapping[str, float]]]) -> Iterator[tuple[str, list[str]]]:
-    """Its URL, and what it is asked: each family has one user, and a value in some clusters."""
+def answering(series: Mapping[str, tuple[str, int, Mapping[str, float]]]) -> Iterator[tuple[str, list[str]]]:
+    """Its URL, and what it is asked: each family has one user, a number of samples, and a value in some clusters."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             (query,) = parse_qs(urlsplit(self.path).query)["query"]
             asked.append(query)
-            found = next(each for name, each in series.items() if name in query)
+            user, count, values = next(each for name, each in series.items() if name in query)
+            counted = query.startswith("max by (cluster)")
+            names = {} if counted else {"user": user, "client_id": "c"}
             samples = [
-                {"metric": {"user": found[0], "client_id": "c", "cluster": cluster}, "value": [0, str(value)]}
-                for cluster, value in found[1].items()
+                {"metric": names | {"cluster": cluster}, "value": [0, str(count if counted else value)]}
+                for cluster, value in values.items()
             ]  # fmt: skip
             content = json.dumps({"data": {"result": samples}}).encode()
             self.send_response(200)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from tests.pipeline.replay.histories import PRODUCE, Request, candidate, history
 from tests.pipeline.replay.test_continued import summed
@@ -182,11 +183,28 @@ def test_verified_by_the_log(
         verify_log(growing.folder, "users", SET_MS, None, None)
 
 
+def test_a_prediction_of_a_part_of_the_time(growing: Growing) -> None:
+    """A stream of some seconds predicts for those: what they had is scaled to the time since, from the first step on, which has no begin."""
+    seen = ROWS.slice(0, 40)
+    for begin in range(0, 40, 10):
+        growing.shadow(USERS)
+        growing.add(seen.slice(begin, 10))
+        growing.shadow(USERS).step(run_here, all_of_it=True)
+    ends = [seen["timestamp"][place].as_py() for place in (9, 39)]
+    growing.add(ROWS.slice(40))
+    predicted = decided_by(growing.folder, [USERS]).filter(pc.field("user") == "alice")["throttled_ms"][0].as_py()
+    found = verify_log(growing.folder, "users", ends[1], None, None)
+    (alice,) = (each for each in found.entities if each.user == "alice")
+    assert found.times.begin == ends[0]
+    seconds = predicted / 1_000 * (found.times.until - ends[1]) / (ends[1] - ends[0])
+    assert alice.predicted.seconds == pytest.approx(seconds)
+
+
 def test_verified_by_prometheus() -> None:
-    """What is asked names the shadow as a text of PromQL; the answers are sums over entities of a cluster, of which others do not count."""
+    """What is asked names the shadow as a text of PromQL; the answers are sums over entities of a cluster, of which others do not count, for as many samples."""
     series = {
-        "kafka_quota_shadow_throttle_time_seconds": ("alice", {"east": 30.0}),
-        "kafka_quota_throttle_time_seconds": ("alice", {"east": 28.0, "west": 900.0}),
+        "kafka_quota_shadow_throttle_time_seconds": ("alice", 20, {"east": 15.0}),
+        "kafka_quota_throttle_time_seconds": ("alice", 40, {"east": 28.0, "west": 900.0}),
     }
     with answering(series) as (url, asked):
         found = verify_prometheus(url, 'a "b"', 100_000, 200_000, None)
