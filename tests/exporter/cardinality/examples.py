@@ -19,7 +19,6 @@ Labels = tuple[tuple[str, str], ...]
 
 
 def cardinality(*, maxima: bool = False, **config: Any) -> Cardinality:
-    """What these settings make."""
     return Cardinality(CardinalityConfig(**config), maxima=maxima)
 
 
@@ -32,12 +31,10 @@ def taken(usages: Iterable[EntityUsage], after: float = 0.0, up: Iterable[str] |
 
 
 def users(shown: Snapshot) -> list[str]:
-    """Who is shown one by one."""
     return sorted({usage.entity.user for usage in shown.entities} - {OVERFLOW})
 
 
 def fold(shown: Snapshot) -> EntityUsage:
-    """The one entity that stands for others."""
     (usage,) = folds(shown)
     return usage
 

@@ -61,7 +61,6 @@ def entity_usages(draw: st.DrawFn, key: Key) -> EntityUsage:
 
 @st.composite
 def crowds(draw: st.DrawFn) -> list[EntityUsage]:
-    """The entities of two brokers at one moment."""
     drawn = draw(st.sets(keys, max_size=30))
     return [draw(entity_usages(key)) for key in sorted(drawn, key=str)]
 
@@ -80,7 +79,6 @@ configs = st.fixed_dictionaries(
 
 
 def key_of(each: EntityUsage) -> Key:
-    """What distinguishes two entities."""
     entity = each.entity
     return entity.broker, entity.quota_type, entity.user, entity.client_id
 
@@ -159,13 +157,11 @@ def check_counts(crowd: list[EntityUsage], tagged: list[EntityUsage], config: di
 
 
 def is_fold(series: tuple[str, Labels]) -> bool:
-    """Whether a series stands for others."""
     return not {("user", OVERFLOW), ("tenant", OVERFLOW)}.isdisjoint(series[1])
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
-    """Times, the nodes that have answered, and entities of which some come and go; their limits and those of callbacks change, too."""
     members = draw(st.lists(keys, min_size=1, max_size=25, unique=True))
     tagged = draw(st.lists(st.tuples(nodes, kinds, labels), max_size=8, unique=True))
     serials: dict[object, int] = {}

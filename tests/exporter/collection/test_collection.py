@@ -61,24 +61,19 @@ def quick() -> ScriptedSource:
 
 
 class Clock:
-    """The event loop's clock."""
-
     def __init__(self) -> None:
         self._real = asyncio.get_running_loop().time
         self._set: float | None = None
 
     def __call__(self) -> float:
-        """The time, which stands still once it is set."""
         return self._real() if self._set is None else self._set
 
     def move(self, seconds: float) -> None:
-        """Set it so much later than it is."""
         self._set = self() + seconds
 
 
 @pytest.fixture
 async def clock(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Clock]:
-    """Steady time, which the test can move."""
     made = Clock()
     with monkeypatch.context() as patch:
         patch.setattr(asyncio.get_running_loop(), "time", made)
@@ -92,14 +87,12 @@ async def turn() -> None:
 
 
 async def begun(collection: Collection) -> asyncio.Task[Snapshot]:
-    """A patient scrape, as far as it comes by itself."""
     task = asyncio.create_task(collection.snapshot(LONG))
     await turn()
     return task
 
 
 def up(snapshot: Snapshot) -> dict[str, bool]:
-    """Which sources are up."""
     return {source.name: source.up for source in snapshot.sources}
 
 

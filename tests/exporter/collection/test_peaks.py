@@ -27,24 +27,19 @@ def used(amount: float, **changes: object) -> EntityUsage:
 
 
 def shown(amount: float) -> Snapshot:
-    """A snapshot of alice alone."""
     return snapshot(used(amount))
 
 
 def greatest(peaks: Peaks, row: int = 0) -> float | None:
-    """The greatest utilization of an entity, alone by default."""
     value = float(peaks.utilization[row])
     return None if isnan(value) else value
 
 
 class Samples:
-    """A keeper, and snapshots of alice that are taken for it."""
-
     def __init__(self) -> None:
         self.keeper = PeakKeeper(WINDOW)
 
     def take(self, at: float, amount: float) -> float | None:
-        """What a snapshot at this time shows as the maximum."""
         return greatest(self.keeper.update(shown(amount), at))
 
 

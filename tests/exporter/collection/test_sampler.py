@@ -20,7 +20,6 @@ class Timed:
         self.fails = False
 
     async def snapshot(self, timeout_seconds: float) -> Snapshot:
-        """Let time pass."""
         assert timeout_seconds == 9.0
         self.began.append(self.now - 100.0)
         self.now += self.takes.pop(0)
@@ -29,7 +28,6 @@ class Timed:
         return snapshot()
 
     async def pause(self, seconds: float) -> None:
-        """Let time pass, and end with the last snapshot."""
         if not self.takes:
             raise asyncio.CancelledError
         self.now += seconds

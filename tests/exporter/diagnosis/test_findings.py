@@ -51,7 +51,6 @@ TAGGED = NodeUsage(broker="2", quota_callback=True)
 
 
 def codes(findings: Iterable[Finding]) -> list[str]:
-    """The entries of the catalog."""
     return [finding.code for finding in findings]
 
 
@@ -67,17 +66,14 @@ def check(findings: Iterable[Finding], expected: str) -> None:
 
 
 def node(**given: Any) -> tuple[NodeUsage, ...]:
-    """Only node 1."""
     return (NodeUsage(broker="1", **given),)
 
 
 def reloaded(**given: Any) -> dict[str, Any]:
-    """The configuration was read again."""
     return {"reload": ReloadHealth(succeeded_at=NOW, **given)}
 
 
 def kafka(**given: Any) -> dict[str, Any]:
-    """How reading the limits went, of which none are known."""
     return {"limits": None, "limits_health": LimitsHealth(**given)}
 
 
@@ -178,7 +174,6 @@ NARROW_TABLE = BeanTable(
 
 
 def agent(name: str | BeanTable | None, **given: Any) -> list[SourceRead]:
-    """A read of one agent, with a recorded answer or without any."""
     answer = table(name) if isinstance(name, str) else name
     return [SourceRead(health=health("a", **given), table=answer)]
 

@@ -125,7 +125,6 @@ class History:
         return fixed(values)
 
     def next(self) -> Snapshot:
-        """One more of them."""
         pick = self.pick
         labels = pick(LABELS)
         layout = self._layouts[len(labels)] = self._layout(len(labels))
@@ -206,7 +205,6 @@ def many(step: int, count: int = 300) -> list[EntityUsage]:
 
 @cache
 def one_of_many(user: str) -> Entity:
-    """Always the same object."""
     return usage(user=user).entity
 
 
@@ -306,5 +304,4 @@ def test_what_is_gone_is_forgotten() -> None:
 
 
 def others(step: int) -> list[EntityUsage]:
-    """Entities that no one saw before."""
     return [usage(user=f"user-{step}-{at}", usage=1.5) for at in range(200)]

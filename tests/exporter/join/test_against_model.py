@@ -27,14 +27,12 @@ PRODUCE, FETCH, REQUEST, MUTATION = QuotaType
 
 
 def bean(type_: str, *attributes: str, **names: str) -> list[BeanColumn]:
-    """Columns of one bean of a quota."""
     properties = {key.replace("_", "-"): name for key, name in names.items()}
     one = Bean.of("kafka.server", {"type": type_, **properties})
     return [BeanColumn(one, attribute) for attribute in attributes]
 
 
 def of_node(domain: str, type_: str, attribute: str, **names: str) -> BeanColumn:
-    """A column that is about the node."""
     return BeanColumn(Bean.of(domain, {"type": type_, **names}), attribute)
 
 
@@ -141,7 +139,6 @@ Edit = tuple[str, BeanColumn, float | None]
 
 
 def edits_of(columns: list[BeanColumn]) -> st.SearchStrategy[Edit]:
-    """Changes of some of these numbers."""
     return st.tuples(st.sampled_from(NODES), st.sampled_from(columns), st.none() | values)
 
 
@@ -149,8 +146,6 @@ edits = edits_of(FIRST) | edits_of(BUCKETS[:6]) | edits_of(PASSING)
 
 
 class History:
-    """A cluster of a few nodes that changes, beside what the model remembers of it."""
-
     def __init__(self) -> None:
         self.join, self.model = Join(), Model()
         self.numbers = {
@@ -163,7 +158,6 @@ class History:
         self._last: list[Entity] = []
 
     def collect(self, nodes: tuple[str, ...], configured: Limits | None, after: float) -> None:
-        """Join these nodes, and compare."""
         self.at += after
         tables = [self._table(node) for node in nodes]
         snapshot = self.join.snapshot([read(table) for table in tables], configured, LimitsHealth(), self.at)
@@ -198,7 +192,6 @@ class History:
         self._last = list(entities)
 
     def nothing_published_has_changed(self) -> None:
-        """Who reads an old snapshot while the next is joined reads what it was."""
         for snapshot, before, nodes in self._published:
             assert contents(snapshot) == before
             assert list(snapshot.nodes) == nodes
@@ -231,7 +224,6 @@ class History:
 
 
 def contents(snapshot: Snapshot) -> list[bytes]:
-    """All that is in the columns of a snapshot."""
     layout = snapshot.shown.layout
     return [
         repr(layout.entities.tolist()).encode(),
@@ -240,7 +232,6 @@ def contents(snapshot: Snapshot) -> list[bytes]:
 
 
 def unlimited(entity: Entity) -> Entity:
-    """The entity under no limit."""
     return replace(entity, resolution=None, limit=None, burst_tokens=None)
 
 

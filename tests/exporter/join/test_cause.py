@@ -16,12 +16,10 @@ FOR_PAIRS = {REQUEST: {QuotaEntity(DEFAULT, DEFAULT): 100.0}, MUTATION: {QuotaEn
 
 
 def waiting(*, usage: float = 5.0, throttle_ms: float = 500.0) -> Numbers:
-    """Bob's requests are throttled."""
     return entity(REQUEST, "bob", usage=usage, throttle_ms=throttle_ms)
 
 
 def bucket(tokens: float, user: str = "bob", client_id: str = "") -> Numbers:
-    """A bucket of mutations."""
     return entity(MUTATION, user, client_id, tokens=tokens)
 
 
@@ -30,7 +28,6 @@ ON_CONTROLLER = leads(1)
 
 
 def cause(snapshot: Snapshot) -> ThrottleCause | None:
-    """The cause of the one throttle in group Request."""
     (found,) = (usage.cause for usage in snapshot.entities if usage.entity.quota_type is REQUEST)
     return found
 

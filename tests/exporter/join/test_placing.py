@@ -22,12 +22,10 @@ names = texts.filter(bool)
 
 
 def column(user: str, attribute: str = "byte-rate") -> BeanColumn:
-    """A number of one user."""
     return BeanColumn(Bean("kafka.server", (("type", "Produce"), ("user", user))), attribute)
 
 
 def table(*columns: BeanColumn) -> BeanTable:
-    """The table of node 1 with these columns."""
     return BeanTable(node_id="1", layout=BeanLayout(columns), values=array("d", range(len(columns))))
 
 
@@ -118,8 +116,6 @@ def test_limits_that_are_read_again_are_compared_once() -> None:
     compared = []
 
     class Rules(dict[QuotaType, RuleTable]):
-        """Counts comparisons."""
-
         def __eq__(self, other: object) -> bool:
             compared.append(other)
             return super().__eq__(other)

@@ -18,7 +18,6 @@ MUTATION = QuotaType.CONTROLLER_MUTATION
 
 
 def find(snapshot: Snapshot, quota_type: QuotaType, user: str = "", client_id: str = "") -> EntityUsage:
-    """One entity of a snapshot."""
     (found,) = (
         usage
         for usage in snapshot.entities

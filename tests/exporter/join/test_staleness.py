@@ -29,7 +29,6 @@ Step = tuple[Rules, Numbers, float, bool]
 
 
 def used(usage: float | None, kind: QuotaType = PRODUCE, *, throttle_ms: float = nan) -> Numbers:
-    """What client c has used."""
     return entity(kind, "", "c", usage=usage, throttle_ms=throttle_ms)
 
 
@@ -121,7 +120,6 @@ MOMENTS: list[tuple[Mapping[QuotaEntity, float], set[tuple[str, str]]]] = [
 
 
 def recorded() -> list[Beans]:
-    """The beans of each moment."""
     text = (CAPTURES / "presence.txt").read_text("utf-8")
     return [
         {

@@ -40,7 +40,6 @@ def entity(
 
 
 def leads(count: float) -> Numbers:
-    """What a node says of its own leadership."""
     properties = {"type": "KafkaController", "name": "ActiveControllerCount"}
     return {BeanColumn(Bean.of("kafka.controller", properties), "Value"): count}
 
@@ -52,7 +51,6 @@ def limits(
     settings: NodeSettings | None = None,
     active_controller: str | None = None,
 ) -> Limits:
-    """What is configured, in Kafka's units."""
     return Limits(
         rules={kind: QuotaRules(bounds).snapshot() for kind, bounds in rules.items()},
         nodes=dict.fromkeys(nodes, settings or NodeSettings()),
@@ -85,12 +83,10 @@ class World:
         return self.join.snapshot(reads, self.limits, LimitsHealth(), self.at)
 
     def collect_one(self, *parts: Numbers, after: float = 15.0) -> Snapshot:
-        """The same for a cluster of one node."""
         return self.collect({"1": parts}, after)
 
 
 def only(snapshot: Snapshot) -> EntityUsage:
-    """The one entity of a snapshot."""
     (usage,) = snapshot.entities
     return usage
 

@@ -65,7 +65,6 @@ def _replaced(found: re.Match[str], text: str) -> str:
 
 
 def factor_of(column: BeanColumn) -> float:
-    """What a number of the page is multiplied by."""
     assert QUOTASCOPE_RULES.factor_of is not None
     return QUOTASCOPE_RULES.factor_of(column)
 

@@ -17,7 +17,6 @@ from quotascope.exporter.sources.source import DetectedSource
 
 
 def source(**keys: Any) -> SourceConfig:
-    """A Jolokia source with these keys."""
     given = {"dialect": "jolokia", "url": "http://broker-1:8778/jolokia", **keys}
     return SourceConfig.model_validate(given)
 
@@ -107,7 +106,6 @@ def test_files_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
 
 
 def way(dialect: str, error: SourceError | None = None) -> ScriptedSource:
-    """A source that answers, or raises."""
     source = ScriptedSource("b", dialect=dialect)
     source.error = error
     return source

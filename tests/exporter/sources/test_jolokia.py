@@ -55,7 +55,6 @@ def test_kafkas_own_domain_is_read_at_once() -> None:
 
 
 def items(*given: Any) -> bytes:
-    """The answers to some requests."""
     return json.dumps(given).encode()
 
 

@@ -30,7 +30,6 @@ SAMPLE = b'kafka_server_quota_byte_rate{resource="Produce",user="a"} 1\n'
 
 
 def page(name: str) -> bytes:
-    """A recorded page."""
     return (FOLDER / name).read_bytes()
 
 
@@ -96,7 +95,6 @@ def test_a_forced_dialect_is_never_left() -> None:
 
 
 def clients(reader: TextReader, text: bytes) -> set[str | None]:
-    """The client ids that a page has."""
     return {column.bean.get("client-id") for column in reader.read(text).layout.columns}
 
 

@@ -26,13 +26,11 @@ ends = st.sampled_from(("", " ", "\r", " 1700000000000", "\t-5 ", " 12\r"))
 
 
 def escaped(text: str) -> str:
-    """A value as agents write it."""
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
 @st.composite
 def lines(draw: st.DrawFn) -> str:
-    """One sample, written in one of the ways that the format allows."""
     labels = draw(st.dictionaries(label_names, texts, max_size=3))
     gap = draw(st.sampled_from(("", " ", "\t")))
     pairs = f"{gap},{gap}".join(f'{key}{gap}={gap}"{escaped(value)}"' for key, value in labels.items())
@@ -50,7 +48,6 @@ def ours(text: str) -> list[Sample]:
 
 
 def official(text: str) -> list[Sample]:
-    """The same by prometheus_client, in their order."""
     return [
         (sample.name, sample.labels, repr(float(sample.value)))
         for family in text_string_to_metric_families(text)

@@ -19,7 +19,6 @@ def column(key: str) -> BeanColumn | None:
 
 
 def columns(key: str) -> list[BeanColumn | None]:
-    """Those of a key with a single number."""
     return [column(key)]
 
 
@@ -122,7 +121,6 @@ def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> 
 
 
 def layout_of(*ids: str) -> BeanLayout:
-    """The layout of a node that reports these ids."""
     beans = [{"type": "Produce"}, *({"type": "app-info", "id": each} for each in ids)]
     return BeanLayout(tuple(BeanColumn(Bean.of("kafka.server", each), "StartTimeMs") for each in beans))
 

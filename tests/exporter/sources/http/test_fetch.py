@@ -22,7 +22,6 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
 async def fetched(target: HttpTarget) -> bytes:
-    """The answer to one GET."""
     fetch = HttpFetch(target, "this is the hint")
     try:
         return await fetch.read()
@@ -59,7 +58,6 @@ async def test_an_unknown_host_is_unreachable() -> None:
 
 
 async def stalls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Half an answer, and then nothing."""
     await answering(HEAD + b"Content-Length: 10\r\n\r\nhalf")(reader, writer)
     await silence(reader, writer)
 
@@ -194,7 +192,6 @@ async def test_what_arrived_is_acknowledged_at_once(monkeypatch: pytest.MonkeyPa
 
 
 def unpacked(packed: bytes, size: int = 7, most: int = 1_000_000) -> bytes:
-    """The body of an answer that came in pieces of this size."""
     unpacker = Unpacker("gzip")
     found = b""
     for start in range(0, len(packed), size):
