@@ -16,11 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.exporter.examples import NOW, limits, snapshot, usage
-from tests.exporter.exposition.oracle import on_page, page, samples
-from tests.exporter.recorded import TAKEN_AT
+from tests.exporter.exposition.oracle import page
 from tests.strategies import HOSTILE, examples, texts
 
-from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, TextFormat, lines
+from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, lines
 from quotascope.exporter.exposition.rows import encodable
 from quotascope.exporter.snapshot import (
     CAUSES,
@@ -178,21 +177,6 @@ def test_bytes_are_those_of_the_client_library(seed: int, cluster: str | None) -
         for text_format in FORMATS:
             expected = page(shown, NOW + step, text_format, cluster)
             assert renderer.render(shown, NOW + step, text_format) == expected
-
-
-@pytest.mark.parametrize("text_format", FORMATS)
-@pytest.mark.parametrize("cluster", [None, "prod"])
-def test_recorded_nodes_one_after_the_other(
-    text_format: TextFormat, cluster: str | None, request: pytest.FixtureRequest
-) -> None:
-    """A renderer that saw other clusters writes what a new one would."""
-    renderer = Renderer(cluster)
-    for name in ("split_throttled", "pair_throttled", "tiered_throttled") * 2:
-        shown: Snapshot = request.getfixturevalue(name)
-        expected = page(shown, TAKEN_AT, text_format, cluster)
-        assert renderer.render(shown, TAKEN_AT, text_format) == expected
-        written = on_page(renderer.render(shown, TAKEN_AT))
-        assert set(written) == samples(shown, TAKEN_AT, cluster)
 
 
 def many(step: int, count: int = 300) -> list[EntityUsage]:

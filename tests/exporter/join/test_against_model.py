@@ -262,7 +262,7 @@ steps = st.builds(
         )
     ).flatmap(lambda which: which),
     rules=st.sampled_from((*[None] * 40, *range(len(RULES)))),
-    after=st.sampled_from((*[15.0] * 8, 1.0, 30.0, 61.0, 301.0, 4_000.0)),
+    after=st.sampled_from((*[15.0] * 8, 0.0, 1.0, 30.0, 61.0, 301.0, 4_000.0)),
     nodes=st.sampled_from((*[NODES] * 6, NODES[::-1], ("1", "2"), ("2",), ("10", "1"), ())),
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import nan
 
 import pytest
-from tests.exporter.join.world import Numbers, Rules, World, entity, limits, only, stale
+from tests.exporter.join.world import Numbers, Rules, World, entity, limits
 from tests.exporter.recorded import CAPTURES, read
 
 from quotascope.exporter.join.staleness import active_controllers
@@ -20,7 +20,6 @@ PRODUCE, REQUEST = QuotaType.PRODUCE, QuotaType.REQUEST
 MUTATION = QuotaType.CONTROLLER_MUTATION
 ALICE = {PRODUCE: {QuotaEntity("alice"): 100.0}}
 PAIRS = {PRODUCE: {QuotaEntity(DEFAULT, DEFAULT): 100.0}}
-MUTATIONS = {MUTATION: {QuotaEntity("bob"): 2.0}}
 
 
 CLIENTS = {PRODUCE: {QuotaEntity(None, DEFAULT): 1.0}}
@@ -68,17 +67,6 @@ def test_a_bean_that_no_rule_explains_is_shown_while_it_is_in_use(history: list[
             rules, world.limits = now, limits(now)
         snapshot = world.collect_one(beans, after=after)
         assert (number, bool(snapshot.entities)) == (number, is_shown)
-
-
-def test_a_forwarded_throttle_is_shown_without_request_quotas() -> None:
-    """Where there are mutation quotas, group Request holds their throttles."""
-    snapshot = World(limits(MUTATIONS)).collect_one(
-        entity(REQUEST, "", "admin", throttle_ms=3_000.0),
-        entity(REQUEST, "", "quiet", usage=1.0),
-        entity(REQUEST, "bob", throttle_ms=3_000.0),
-    )
-    assert only(snapshot).entity.client_id == "admin"
-    assert stale(snapshot) == {REQUEST: 2}
 
 
 @pytest.mark.parametrize(

@@ -89,9 +89,3 @@ class World:
 def only(snapshot: Snapshot) -> EntityUsage:
     (usage,) = snapshot.entities
     return usage
-
-
-def stale(snapshot: Snapshot, node: str = "1") -> dict[QuotaType, int]:
-    """How many stale entities a node has, without the zeros."""
-    (usage,) = (each for each in snapshot.nodes if each.broker == node)
-    return {kind: count for kind, count in usage.stale_entities.items() if count}

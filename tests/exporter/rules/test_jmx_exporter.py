@@ -113,18 +113,6 @@ def test_a_rule_is_harmless(rule: dict[str, object]) -> None:
     assert not set(re.sub(r"[*+]\+", "", bare)) & {"*", "+"}  # possessive, all of them
 
 
-def test_units_are_ours() -> None:
-    """Milliseconds become seconds, percent become threads or a ratio."""
-    reported = {"throttle-time": 1_500.0, "request-time": 250.0, "quota-utilization": 50.0, "queue-size": 3.0}
-    of_user = {name: [] if name == "queue-size" else [("user", "u")] for name in reported}
-    made = {
-        name: sample(TEXT, "kafka.server", [("type", "Request"), *of_user[name]], name, number)
-        for name, number in reported.items()
-    }
-    numbers = {name: each and each[2] for name, each in made.items()}
-    assert numbers == {"throttle-time": 1.5, "request-time": 2.5, "quota-utilization": 0.5, "queue-size": 3.0}
-
-
 def test_what_is_of_no_use_is_left_out() -> None:
     """Other attributes, other errors, other beans."""
     requests = [("type", "RequestMetrics"), ("name", "ThrottleTimeMs"), ("request", "Fetch")]

@@ -273,17 +273,6 @@ def test_it_has_all_that_jolokia_has() -> None:
         assert same or own[key] == pytest.approx(jolokia[key], rel=1e-12), key
 
 
-def test_it_is_detected_and_stays_the_same_layout() -> None:
-    """Numbers of a second page find their places."""
-    page = (CAPTURES / "rules" / "throttled.txt").read_bytes()
-    reader = TextReader()
-    first = reader.read(page)
-    assert reader.dialect == "quotascope_rules"
-    again = reader.read(page)
-    assert again.layout is first.layout
-    assert list(map(str, again.values)) == list(map(str, first.values))
-
-
 def test_our_own_exporter_is_no_agent() -> None:
     """Its page has the same families, but nothing in it is a broker's own word."""
     golden = CAPTURES.parent / "exposition" / "golden" / "split_throttled.txt"

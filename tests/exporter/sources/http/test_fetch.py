@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.sources.http.misbehaving import Behavior, answering, serving, silence, with_status
@@ -124,28 +122,6 @@ async def test_what_cannot_be_sent_is_an_error_of_ours(settings: dict[str, Any],
     async with serving(answering()) as url:
         with pytest.raises(SourceError, match=text):
             await fetched(HttpTarget(url=url, **settings))
-
-
-async def test_credentials_headers_and_compression() -> None:
-    """What is configured is sent, a password in UTF-8; the answer may be compressed."""
-
-    async def echo(request: web.Request) -> web.Response:
-        reported = {name: request.headers[name] for name in ("Authorization", "X-Token", "Accept-Encoding")}
-        response = web.json_response(reported)
-        response.enable_compression()
-        return response
-
-    app = web.Application()
-    app.router.add_get("/metrics", echo)
-    async with TestServer(app) as server:
-        body = await fetched(
-            HttpTarget(
-                url=str(server.make_url("/metrics")), username="scott", password="tïger", headers={"X-Token": "t"}
-            )
-        )
-    assert b"Basic c2NvdHQ6dMOvZ2Vy" in body
-    assert b'"X-Token": "t"' in body
-    assert b"gzip" in body
 
 
 async def test_a_connection_that_the_agent_closed_is_opened_again() -> None:
