@@ -90,10 +90,12 @@ def limits(
     nodes: Sequence[str] = ("1",),
     active_controller: str | None = None,
     read_at: float = TAKEN_AT,
+    settings: NodeSettings = SETTINGS,
 ) -> Limits:
+    """What is configured, in Kafka's units."""
     return Limits(
         rules={kind: QuotaRules(bounds).snapshot() for kind, bounds in rules.items()},
-        nodes=dict.fromkeys(nodes, SETTINGS),
+        nodes=dict.fromkeys(nodes, settings),
         active_controller=active_controller,
         read_at=read_at,
     )

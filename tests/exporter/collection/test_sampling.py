@@ -104,15 +104,6 @@ class Samples:
         return greatest(self.keeper.update(shown(amount), at))
 
 
-@pytest.mark.parametrize("pause", [5, 15, 30, 60])
-def test_no_peak_is_lost_between_two_scrapes(pause: int) -> None:
-    """Each sample is in the scrape that follows, whatever the interval up to the window."""
-    for second in range(pause):
-        samples = Samples()
-        samples.take(1_000 + second, 90)
-        assert samples.take(1_000 + pause, 10) == 0.9
-
-
 @given(
     samples=st.lists(
         st.tuples(st.sampled_from((0.0, 1.0, 7.0, 15.0, 40.0, 90.0)), st.integers(0, 100))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from math import inf, nan
@@ -13,13 +12,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.exporter.join.model import Model
-from tests.exporter.join.world import limits
-from tests.exporter.recorded import read
+from tests.exporter.join.world import World
+from tests.exporter.recorded import limits
 from tests.strategies import examples
 
-from quotascope.exporter.join import Join
-from quotascope.exporter.limits import Limits, LimitsHealth, NodeSettings
-from quotascope.exporter.mapping import Bean, BeanColumn, BeanLayout, BeanTable
+from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import Entity, NodeUsage, Snapshot
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
@@ -147,22 +145,20 @@ edits = edits_of(FIRST) | edits_of(BUCKETS[:6]) | edits_of(PASSING)
 
 class History:
     def __init__(self) -> None:
-        self.join, self.model = Join(), Model()
+        self.world, self.model = World(), Model()
         self.numbers = {
             node: {column: nan if column.attribute == "throttle-time" else float(node) for column in (*STEADY, *FIRST)}
             for node in NODES
         }
-        self.at = 1_000.0
-        self._layouts: dict[str, BeanLayout] = {}
         self._published: list[tuple[Snapshot, list[bytes], list[NodeUsage]]] = []
         self._last: list[Entity] = []
 
     def collect(self, nodes: tuple[str, ...], configured: Limits | None, after: float) -> None:
-        self.at += after
-        tables = [self._table(node) for node in nodes]
-        snapshot = self.join.snapshot([read(table) for table in tables], configured, LimitsHealth(), self.at)
+        tables = [self.world.table(node, self.numbers[node]) for node in nodes]
+        self.world.limits = configured
+        snapshot = self.world.collect({node: [self.numbers[node]] for node in nodes}, after)
         shown = snapshot.shown
-        expected = self.model.snapshot(tables, configured, self.at)
+        expected = self.model.snapshot(tables, configured, self.world.at)
         assert list(shown.usages) == expected.entities
         assert list(shown.tagged) == expected.tagged
         assert snapshot.callbacks.left_out == expected.left_out
@@ -214,13 +210,6 @@ class History:
         items = list(self.numbers["1"].items())
         items[one], items[-1 - other] = items[-1 - other], items[one]
         self.numbers["1"] = dict(items)
-
-    def _table(self, node: str) -> BeanTable:
-        numbers = self.numbers[node]
-        layout = self._layouts.get(node)
-        if layout is None or layout.columns != tuple(numbers):
-            layout = self._layouts[node] = BeanLayout(tuple(numbers))
-        return BeanTable(node_id=node, layout=layout, values=array("d", numbers.values()))
 
 
 def contents(snapshot: Snapshot) -> list[bytes]:

@@ -4,7 +4,8 @@ from math import nan
 from typing import Any
 
 import pytest
-from tests.exporter.join.world import Numbers, Rules, World, entity, leads, limits
+from tests.exporter.join.world import Numbers, Rules, World, entity, leads
+from tests.exporter.recorded import limits
 
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import Snapshot, ThrottleCause

@@ -3,12 +3,11 @@
 from math import nan
 
 import pytest
-from tests.exporter.join.world import Numbers, World, limits
-from tests.exporter.recorded import PAIR_LIMITS, joined
+from tests.exporter.join.world import Numbers, World, bean
+from tests.exporter.recorded import PAIR_LIMITS, joined, limits
 
 from quotascope.exporter.join.limiting import IpLimits
 from quotascope.exporter.limits import Limits, NodeSettings
-from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import ConnectionUsage, LimitedRate, NodeUsage, Snapshot
 
 SETTINGS = NodeSettings(
@@ -17,11 +16,6 @@ SETTINGS = NodeSettings(
     replication_limits={"leader": 1000.0, "alter_log_dirs": 7.0},
     remote_storage_limits={"copy": 500.0},
 )
-
-
-def bean(kind: str, numbers: dict[str, float], **properties: str) -> Numbers:
-    name = Bean.of("kafka.server", {"type": kind, **properties})
-    return {BeanColumn(name, attribute): value for attribute, value in numbers.items()}
 
 
 def listener(name: str, rate: float, wait_ms: float, refusal_ms: float) -> Numbers:

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.join.world import Rules, World, entity, limits
+from tests.exporter.join.world import Rules, World, entity
+from tests.exporter.recorded import limits
 from tests.strategies import texts
 
 from quotascope.exporter.join import placing

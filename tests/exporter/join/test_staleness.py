@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from math import nan
 
 import pytest
-from tests.exporter.join.world import Numbers, Rules, World, entity, limits
-from tests.exporter.recorded import CAPTURES, read
+from tests.exporter.join.world import Numbers, Rules, World, entity
+from tests.exporter.recorded import CAPTURES, limits, read
 
 from quotascope.exporter.join.staleness import active_controllers
 from quotascope.exporter.mapping import BeanTable

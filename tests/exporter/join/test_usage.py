@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.exposition.oracle import lines
-from tests.exporter.join.world import Numbers, Rules, World, entity, limits, only
+from tests.exporter.join.world import Numbers, Rules, World, bean, entity, only
+from tests.exporter.recorded import limits
 
 from quotascope.exporter.join.usage import HistogramSums
-from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import Entity, EntityUsage
 from quotascope.metrics import QuotaEntity, QuotaType
 
@@ -48,14 +48,11 @@ def test_a_throttle_that_no_node_measures_is_not_zero() -> None:
 @pytest.mark.parametrize(("rate", "expected"), [(0.0, None), (0.02, 0.02)])
 def test_a_node_that_has_just_started_is_not_saturated(rate: float, expected: float | None) -> None:
     """Measured: for 5 s Kafka's meters have a rate of 0, whatever they have counted."""
-    handlers = {"type": "KafkaRequestHandlerPool"}
-    numbers = {
-        BeanColumn(
-            Bean.of("kafka.server", {**handlers, "name": f"{pool}RequestHandlerAvgIdlePercent"}), "OneMinuteRate"
-        ): rate
+    pools = [
+        bean("KafkaRequestHandlerPool", {"OneMinuteRate": rate}, name=f"{pool}RequestHandlerAvgIdlePercent")
         for pool in ("", "Broker")
-    }
-    load = World().collect_one(numbers).nodes[0].load
+    ]
+    load = World().collect_one(*pools).nodes[0].load
     assert (load.handlers_idle, load.pools_idle.get("broker"), load.idle) == (expected,) * 3
 
 
@@ -101,8 +98,7 @@ ALICE = {REQUEST: {QuotaEntity("alice"): 200.0, QuotaEntity("bob"): 0.0}}
 
 def reported(percent: float, usage: float = 100.0, user: str = "alice") -> Numbers:
     """The bean of a client that uses ``usage`` of 200 percent, with what the broker makes of it."""
-    bean = Bean.of("kafka.server", {"type": "Request", "user": user})
-    return entity(REQUEST, user, usage=usage) | {BeanColumn(bean, "quota-utilization"): percent}
+    return entity(REQUEST, user, usage=usage) | bean("Request", {"quota-utilization": percent}, user=user)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from math import nan
 from tests.exporter.recorded import read
 
 from quotascope.exporter.join import Join
-from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.limits import Limits
 from quotascope.exporter.mapping import USAGE, Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.snapshot import EntityUsage, LimitsHealth, Snapshot
-from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType, sanitize
+from quotascope.metrics import QuotaEntity, QuotaType, sanitize
 
 Rules = Mapping[QuotaType, Mapping[QuotaEntity, float]]
 Numbers = dict[BeanColumn, float]
@@ -30,33 +30,19 @@ def entity(
     """One entity's bean, in Kafka's units."""
     tags = {"user": sanitize(user), "client-id": client_id}
     properties = {key: value for key, value in tags.items() if value}
-    bean = Bean.of("kafka.server", {"type": quota_type.group, **properties})
-    numbers = {BeanColumn(bean, "throttle-time"): throttle_ms}
-    if usage is not None:
-        numbers[BeanColumn(bean, USAGE[quota_type].attribute)] = usage
-    if tokens is not None:
-        numbers[BeanColumn(bean, "tokens")] = tokens
-    return numbers
+    numbers = {"throttle-time": throttle_ms, USAGE[quota_type].attribute: usage, "tokens": tokens}
+    known = {attribute: value for attribute, value in numbers.items() if value is not None}
+    return bean(quota_type.group, known, **properties)
+
+
+def bean(kind: str, numbers: Mapping[str, float], domain: str = "kafka.server", **properties: str) -> Numbers:
+    """The numbers of a bean's attributes."""
+    one = Bean.of(domain, {"type": kind, **properties})
+    return {BeanColumn(one, attribute): value for attribute, value in numbers.items()}
 
 
 def leads(count: float) -> Numbers:
-    properties = {"type": "KafkaController", "name": "ActiveControllerCount"}
-    return {BeanColumn(Bean.of("kafka.controller", properties), "Value"): count}
-
-
-def limits(
-    rules: Rules,
-    *,
-    nodes: Sequence[str] = ("1",),
-    settings: NodeSettings | None = None,
-    active_controller: str | None = None,
-) -> Limits:
-    return Limits(
-        rules={kind: QuotaRules(bounds).snapshot() for kind, bounds in rules.items()},
-        nodes=dict.fromkeys(nodes, settings or NodeSettings()),
-        active_controller=active_controller,
-        read_at=0.0,
-    )
+    return bean("KafkaController", {"Value": count}, "kafka.controller", name="ActiveControllerCount")
 
 
 class World:

@@ -23,7 +23,6 @@ from quotascope.exporter.rules import (
     STRIMZI_LIMIT,
     THROTTLE_MEAN,
     jmx_exporter_rules,
-    name_of,
 )
 from quotascope.exporter.sources.dialects import QUOTASCOPE_RULES
 from quotascope.metrics import catalog, parse_object_name, quote_tag_value, sanitize
@@ -191,13 +190,6 @@ def test_what_the_rules_never_write_is_left_out() -> None:
     ]
     found = [QUOTASCOPE_RULES.column_of(f"kafka_quota_{name}", labels) for name, labels in never]
     assert found == [None] * len(never)
-
-
-def test_only_what_is_named_has_a_name() -> None:
-    """What only our own engine counts is on no agent's page."""
-    (own, *_) = (row for row in ATTRIBUTES if not row.brokers_have_it)
-    with pytest.raises(KeyError):
-        name_of(own)
 
 
 def test_rules_of_clients_come_first() -> None:

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.exporter.recorded import CAPTURES, jolokia_bytes, numbers, table
 from yarl import URL
 
@@ -164,32 +162,6 @@ def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:
     (column,) = columns_of((name, ("byte-rate",)))
     assert column is not None
     assert column.bean.get("client-id") == "a?"
-
-
-@given(
-    st.recursive(
-        st.none()
-        | st.booleans()
-        | st.floats(allow_nan=False)
-        | st.integers()
-        | st.text(max_size=5)
-        | st.sampled_from((200, 404, "status", "value", "kafka.server:type=Produce")),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(("status", "value", "kafka.server:type=Produce", "byte-rate")), inner, max_size=3
-            )
-        ),
-        max_leaves=12,
-    )
-)
-def test_any_json_gives_numbers_or_an_error_of_ours(document: object) -> None:
-    """Nothing that an agent can answer ends in another error."""
-    try:
-        keys, values = numbers_in(json.dumps(document).encode(), [FIRST])
-    except (SourceUnreadable, SourceDenied):
-        return
-    assert values.shape == (sum(len(attributes) for _, attributes in keys),)
 
 
 def test_a_truncated_answer_is_an_error_wherever_it_is_cut() -> None:

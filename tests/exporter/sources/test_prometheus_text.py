@@ -21,7 +21,6 @@ from quotascope.exporter.sources.prometheus_text import (
     PrometheusTextSource,
     TextReader,
     numbers_in,
-    page_of,
     parse_series,
 )
 
@@ -288,16 +287,6 @@ def test_what_the_official_parser_accepts_we_read_the_same(noise: str) -> None:
         found = None
     if expected is not None and '{"' not in text.replace(" ", "").replace("\t", ""):
         assert found == expected
-
-
-@given(st.binary(max_size=200))
-def test_any_bytes_give_numbers_or_an_error_of_ours(noise: bytes) -> None:
-    """Nothing that an agent can answer ends in another error."""
-    try:
-        keys, numbers = numbers_in(page_of(b"kafka_a" + noise), WANTED)
-    except SourceUnreadable:
-        return
-    assert len(keys) == len(numbers)
 
 
 def test_only_lines_about_quotas_are_read() -> None:

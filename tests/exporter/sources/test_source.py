@@ -53,24 +53,6 @@ def test_a_name_is_parsed_when_it_is_first_seen(second: list[str], asked: list[s
     assert parsed == ["a", "1", "b", *asked, *again]
 
 
-def test_a_malformed_name_spoils_no_later_answer() -> None:
-    """An agent that once answers nonsense is read again as soon as it answers sense."""
-
-    def strict(key: str) -> list[BeanColumn | None]:
-        if key == "?":
-            raise ValueError(key)
-        return columns(key)
-
-    tracker = LayoutTracker(strict)
-    tracker.place(["a"], [1.0])
-    for _ in range(2):
-        with pytest.raises(ValueError, match=r"\?"):
-            tracker.place(["b", "c", "d", "?"], [1.0, 2.0, 3.0, 4.0])
-    layout, values = tracker.place(["b", "c"], [5.0, 6.0])
-    assert layout.columns == (column("b"), column("c"))
-    assert list(values) == [5.0, 6.0]
-
-
 def test_a_missing_number_is_nan() -> None:
     """A key that stands twice leaves no hole behind; nothing read is an answer too, at first and later."""
     tracker = LayoutTracker(columns)

@@ -183,13 +183,6 @@ def test_pieces_are_put_together(bodies: list[bytes], size: int) -> None:
     assert unpacked(packed, size) == b"".join(bodies)
 
 
-def test_an_answer_that_is_not_compressed_stays_as_it_is() -> None:
-    """An agent need not compress."""
-    unpacker = Unpacker("")
-    assert unpacker.unpacked(b"abc", 1) == b"abc"
-    unpacker.check_complete()
-
-
 @given(st.integers(1, 28))
 def test_half_an_answer_is_not_passed_for_a_whole_one(missing: int) -> None:
     """Also when its length is that which it says."""
