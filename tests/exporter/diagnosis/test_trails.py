@@ -57,6 +57,13 @@ def test_who_has_no_limit_has_a_trail_of_usage_and_throttles() -> None:
     assert trails.trail(usage(QuotaType.FETCH).entity) is None
 
 
+def test_an_empty_bucket_counts_as_much_as_a_full_rate() -> None:
+    """Mutations are refused by their bucket."""
+    broke = usage(QuotaType.CONTROLLER_MUTATION, usage=0.5, limit=1.0, tokens=-1.0, burst_tokens=10.0)
+    assert broke.used == 1.1
+    assert usage(usage=5.0).used is None
+
+
 def test_only_the_throttled_and_the_fullest_have_a_trail() -> None:
     """However many clients there are, what is remembered of them stays small: those that were seen longest ago make room."""
     trails = Trails(steps=3, step_seconds=10.0, most=2)
