@@ -230,7 +230,7 @@ def test_names_are_forgotten() -> None:
 
 
 def test_one_away_is_not_taken_for_another() -> None:
-    """A place that is kept for a silent node is that of one identity, however many others come and go meanwhile."""
+    """A place is kept for a silent node for five minutes, for one identity, however many others come and go meanwhile."""
     bounds = cardinality(max_entities=1)
     there = usage(user="a", broker="2", usage=2.0)
     assert shown(bounds, 0, "12", a=there, b=1.0) == "a"
@@ -238,6 +238,8 @@ def test_one_away_is_not_taken_for_another() -> None:
         others = {f"{at}-{number}": 1.0 for number in range(50)}
         assert shown(bounds, at, "1", **others) == ""
     assert shown(bounds, 200, "12", a=there, b=1.0) == "a"
+    assert shown(bounds, 499, "1", b=1.0, c=1.0) == ""
+    assert shown(bounds, 500, "1", b=1.0, c=1.0) == "c"
 
 
 def test_a_place_that_does_not_make_way_yet_protects_no_other() -> None:

@@ -38,6 +38,8 @@ def used(usage: float | None, kind: QuotaType = PRODUCE, *, throttle_ms: float =
         [(ALICE, used(10.0), 15, False), *((ALICE, used(usage), 15, True) for usage in (20.0, 19.0, 19.5, 19.0, 19.0)), (ALICE, used(18.0), 1, False)],
         # one that comes back within the minute is as recent as before, though it is idle now
         [(ALICE, used(10.0), 15, False), (ALICE, used(20.0), 15, True), (ALICE, {}, 15, False), (ALICE, used(0.0), 15, True), (ALICE, used(0.0), 31, False)],
+        # it is compared with the last collection alone
+        [(ALICE, used(10.0), 15, False), (ALICE, used(10.0), 15, False), (ALICE, used(15.0), 15, True)],
         # a starved consumer has no rate, but its throttle grows
         [(ALICE, used(0.0), 15, False), (ALICE, used(0.0, throttle_ms=5.0), 15, True)],
         [(ALICE, used(0.0), 15, False), (ALICE, used(0.5), 15, True)],
