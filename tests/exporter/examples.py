@@ -25,7 +25,6 @@ NOW = 1_795_251_780.0
 def exporter_of(
     config: Config, sources: Sequence[Source], source_of_limits: LimitsSource | None = None, **more: Any
 ) -> Exporter:
-    """An exporter of these, whatever the configuration names."""
     parts = Parts(loaded=Loaded(config=config), sources=tuple(sources), limits=source_of_limits)
     return Exporter(parts, **more)
 
@@ -79,7 +78,6 @@ def usage(  # noqa: PLR0913 - every test names the two that it is about
 
 
 def health(name: str = "broker-1", **changes: Any) -> SourceHealth:
-    """A source that answered."""
     given: dict[str, Any] = {"name": name, "dialect": "jolokia", "up": True, "duration_seconds": 0.25, "readings": 12}
     return SourceHealth(**{**given, **changes})
 
@@ -139,13 +137,10 @@ class Scripted:
             raise self.error
 
     async def close(self) -> None:
-        """Count it."""
         self.closed += 1
 
 
 class ScriptedSource(Scripted):
-    """A source whose reads end as the test says."""
-
     node_id: str | None = None
 
     def __init__(self, name: str = "broker-1", node_id: str = "1", dialect: str = "scripted") -> None:
@@ -155,24 +150,19 @@ class ScriptedSource(Scripted):
         self.table = table(node_id, alice=1.0)
 
     async def read(self) -> BeanTable:
-        """The table, or the error."""
         await self.ended()
         return self.table
 
     def fail(self, text: str = "no connection") -> SourceError:
-        """Let the next reads fail."""
         self.error = SourceUnreachable(text)
         return self.error
 
 
 class ScriptedLimits(Scripted):
-    """A limits source whose reads end as the test says."""
-
     def __init__(self, value: Limits | None = None) -> None:
         super().__init__()
         self.value = value or limits()
 
     async def read(self) -> Limits:
-        """The limits, or the error."""
         await self.ended()
         return self.value

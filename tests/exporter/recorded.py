@@ -90,11 +90,12 @@ def limits(
     nodes: Sequence[str] = ("1",),
     active_controller: str | None = None,
     read_at: float = TAKEN_AT,
+    settings: NodeSettings = SETTINGS,
 ) -> Limits:
-    """Limits as the Admin API would give them."""
+    """What is configured, in Kafka's units."""
     return Limits(
         rules={kind: QuotaRules(bounds).snapshot() for kind, bounds in rules.items()},
-        nodes=dict.fromkeys(nodes, SETTINGS),
+        nodes=dict.fromkeys(nodes, settings),
         active_controller=active_controller,
         read_at=read_at,
     )
@@ -117,7 +118,6 @@ def jolokia_bytes(name: str) -> bytes:
 
 
 def table(name: str) -> BeanTable:
-    """What the source of this dialect makes of the file `name`."""
     if "jolokia" in name:
         return jolokia_table(jolokia_bytes(name))
     reading = TextReader().read((CAPTURES / name).read_bytes())
@@ -126,24 +126,20 @@ def table(name: str) -> BeanTable:
 
 
 def jolokia_table(answer: bytes, node_id: str | None = None) -> BeanTable:
-    """The table in an answer of Jolokia."""
     keys, values = jolokia.numbers_in(answer, REQUESTS)
     layout, numbers = LayoutTracker(jolokia.columns_of).place(keys, values)
     return BeanTable(node_id=NodeId(node_id).of(layout), layout=layout, values=numbers)
 
 
 def pairs(bean_table: BeanTable) -> Iterator[tuple[BeanColumn, float]]:
-    """Columns with their numbers."""
     return zip(bean_table.layout.columns, bean_table.values, strict=True)
 
 
 def numbers(bean_table: BeanTable) -> dict[tuple[Bean, str], float]:
-    """A table as a mapping, whatever its order."""
     return {(column.bean, column.attribute): value for column, value in pairs(bean_table)}
 
 
 def read(bean_table: BeanTable, name: str = "") -> SourceRead:
-    """A read that went well."""
     health = SourceHealth(
         name=name or f"node-{bean_table.node_id}",
         dialect="jolokia",

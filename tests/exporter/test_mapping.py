@@ -152,13 +152,6 @@ def test_an_agent_with_our_rules_shows_base_units() -> None:
             assert "_seconds" in name.family.name
 
 
-def test_the_order_of_properties_does_not_matter() -> None:
-    """Jolokia 1 sorts them, Jolokia 2 and Kafka do not."""
-    one = Bean.of("kafka.server", {"type": "Fetch", "user": "a"})
-    assert one == Bean.of("kafka.server", {"user": "a", "type": "Fetch"})
-    assert (one.get("user"), one.get("client-id")) == ("a", None)
-
-
 def test_an_agent_may_forbid_what_only_the_load_needs() -> None:
     """Nothing else is unknown then; the count of throttles is one of a client's figures as well."""
     assert {each.meaning for each in ATTRIBUTES if each.optional} >= LOAD_MEANINGS - {Meaning.REQUEST_THROTTLE_COUNT}

@@ -22,8 +22,6 @@ Rows = list[EntityUsage]
 
 @dataclass
 class Place:
-    """That of one identity."""
-
     since: float
     seen_at: float
     pressure: Pressure
@@ -33,8 +31,6 @@ class Place:
 
 @dataclass
 class Outcome:
-    """What is shown, and what is counted."""
-
     shown: Rows = field(default_factory=list)
     folded: dict[tuple[Pool, str], Rows] = field(default_factory=lambda: defaultdict(list))
     entities: Counter[str] = field(default_factory=Counter)
@@ -54,8 +50,6 @@ class Outcome:
 
 
 class Plain:
-    """The bounds of successive snapshots."""
-
     def __init__(self, config: CardinalityConfig) -> None:
         self.config = config
         self.places: dict[Pool, dict[Name, Place]] = defaultdict(dict)
@@ -64,7 +58,6 @@ class Plain:
         self.near: dict[tuple[Pool, Name], float] = {}
 
     def apply(self, usages: Iterable[EntityUsage], up: set[str], at: float) -> Outcome:
-        """What is shown of these usages, when these nodes have answered."""
         outcome = Outcome()
         pools: dict[Pool, dict[Name, Rows]] = {(tagged, kind): {} for tagged in (False, True) for kind in QuotaType}
         for each in usages:
@@ -77,7 +70,6 @@ class Plain:
         return outcome
 
     def sift(self, pool: Pool, names: dict[Name, Rows], up: set[str], at: float, outcome: Outcome) -> None:
-        """One pool of identities."""
         reasons = {name: self.reason(pool, name, rows, at) for name, rows in names.items()}
         candidates = {name: names[name] for name in names if not reasons[name]}
         chosen = self.chosen(pool, candidates, up, at)
@@ -117,7 +109,6 @@ class Plain:
         return "idle" if at - moved_at >= config.idle_after_seconds else ""
 
     def detailed(self, pool: Pool, name: Name, rows: Rows, at: float) -> Rows:
-        """The rows as they are shown."""
         above = self.config.detail_above
         if above is None or pool[0]:
             return rows
@@ -128,7 +119,6 @@ class Plain:
         return [replace(each, detailed=False) for each in rows]
 
     def chosen(self, pool: Pool, names: dict[Name, Rows], up: set[str], at: float) -> set[Name]:
-        """The names that are shown."""
         places, most = self.places[pool], self.config.max_entities
         away = [name for name in places if name not in names]
         returning = {name for name in away if places[name].nodes - up and at - places[name].seen_at < 300}
@@ -184,7 +174,6 @@ def used(each: EntityUsage) -> float:
 
 
 def pressure(each: EntityUsage) -> Pressure:
-    """How much it matters."""
     if throttled(each):
         return 2, each.throttle_time_seconds or 0.0
     if used(each) >= 0.5:

@@ -22,7 +22,6 @@ DAY = 86_400.0
 
 
 def issued(end: datetime) -> x509.Certificate:
-    """A certificate of its own authority that ends then."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a")])
     builder = x509.CertificateBuilder(name, name, key.public_key(), 1)

@@ -47,13 +47,10 @@ async def examined(admin: Any, **given: Any) -> dict[str, list[str]]:
 
 
 def missing(_: KafkaConfig) -> ScriptedAdmin:
-    """The library is not installed."""
     raise LibraryMissing("kafka-python")
 
 
 def look(*raised: Exception) -> Look:
-    """A check that finds one thing, or raises."""
-
     async def made() -> Iterable[Finding]:
         for error in raised:
             raise error
@@ -149,13 +146,11 @@ NODE = Node(node_id=1, host="a", port=1)
 
 
 def described(release: str) -> ClusterAnswers:
-    """A cluster of one broker."""
     reported = ClusterDescription(cluster_id="abc", nodes=(NODE,), release=release)
     return ClusterAnswers(description=reported)
 
 
 def codes(findings: Iterable[Finding]) -> list[str]:
-    """The entries of the catalog."""
     return [finding.code for finding in findings]
 
 

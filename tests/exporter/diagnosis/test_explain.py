@@ -23,13 +23,11 @@ EIGHT = {
 
 
 def produce(rules: dict[QuotaEntity, float], user: str = "u", client_id: str = "c") -> Explanation:
-    """The explanation of the produce quota."""
     given_limits = limits(rules={QuotaType.PRODUCE: QuotaRules(rules)})
     return explain(given_limits, user, client_id)[0]
 
 
 def decided(entity: QuotaEntity) -> Resolution:
-    """The decision for one of ``EIGHT``."""
     return Resolution(level=entity.level, entity=entity, bound=EIGHT[entity])
 
 

@@ -48,10 +48,11 @@ BUSY = Columns.of(
     )
 )
 TAGGED = NodeUsage(broker="2", quota_callback=True)
+TENANTS = Columns.of([usage(QuotaType.FETCH, broker="2", user="", client_id="", tags=())])
+"""Entities of a callback, which none of Kafka's own quotas measures."""
 
 
 def codes(findings: Iterable[Finding]) -> list[str]:
-    """The entries of the catalog."""
     return [finding.code for finding in findings]
 
 
@@ -67,17 +68,14 @@ def check(findings: Iterable[Finding], expected: str) -> None:
 
 
 def node(**given: Any) -> tuple[NodeUsage, ...]:
-    """Only node 1."""
     return (NodeUsage(broker="1", **given),)
 
 
 def reloaded(**given: Any) -> dict[str, Any]:
-    """The configuration was read again."""
     return {"reload": ReloadHealth(succeeded_at=NOW, **given)}
 
 
 def kafka(**given: Any) -> dict[str, Any]:
-    """How reading the limits went, of which none are known."""
     return {"limits": None, "limits_health": LimitsHealth(**given)}
 
 
@@ -142,18 +140,13 @@ def test_problems_of_a_snapshot_with_an_entity(changes: dict[str, Any], expected
         ({"sources": (QUIET,), "limits": NO_RULES}, "no_quota"),
         ({"sources": (health(), replace(QUIET, up=False))}, "source_unreadable\nno_traffic"),
         ({"limits": NO_RULES, "nodes": (TAGGED,)}, "no_traffic under a quota.\ncallback_decides"),
+        ({"shown": TENANTS, "nodes": (TAGGED,)}, "callback_decides"),
         ({"left_out": (usage(), usage(user="b")), "folds": Folds(excluded=1, idle=1)}, "entities_left_out All 2 quota entities are left out of the metrics: 1 by name, 1 as idle."),
     ]
 )  # fmt: skip
 def test_why_no_entity_is_shown(changes: dict[str, Any], expected: str) -> None:
     """Each reason for an empty page is another finding."""
     check(diagnose(snapshot(**changes)), expected)
-
-
-def test_entities_of_a_callback_are_traffic() -> None:
-    """Though none of Kafka's own quotas measures any."""
-    tagged = usage(QuotaType.FETCH, broker="2", user="", client_id="", tags=())
-    check(diagnose(snapshot(tagged, nodes=(TAGGED,))), "callback_decides")
 
 
 def test_recorded_nodes(combined_without_quotas: Snapshot, split_removed: Snapshot, split_throttled: Snapshot) -> None:
@@ -178,7 +171,6 @@ NARROW_TABLE = BeanTable(
 
 
 def agent(name: str | BeanTable | None, **given: Any) -> list[SourceRead]:
-    """A read of one agent, with a recorded answer or without any."""
     answer = table(name) if isinstance(name, str) else name
     return [SourceRead(health=health("a", **given), table=answer)]
 
@@ -211,6 +203,8 @@ DEFAULTS = {QuotaEntity(DEFAULT): 5.0, QuotaEntity(DEFAULT, DEFAULT): 7.0}
 USED = limits(rules=PRODUCE, connection_limits={})
 NONE = limits(rules={}, connection_limits={})
 OVERRULED = limits(rules={QuotaType.PRODUCE: QuotaRules(DEFAULTS)}, connection_limits={})
+MANY = limits(rules={QuotaType.FETCH: QuotaRules({QuotaEntity(f"u{number}"): 1.0 for number in range(5)})})
+"""Of so many unused limits a few are named."""
 OWN_RULES = "rules_decide"
 
 
@@ -219,6 +213,7 @@ OWN_RULES = "rules_decide"
     [
         (snapshot(usage(of=USED, limit=1000.0), limits=USED), f"quotas_measured 1 entities are measured; limits: 1 of producer_byte_rate.\n{OWN_RULES}"),
         (snapshot(usage(of=limits())), f"quotas_measured 2 of producer_byte_rate, 1 of request_percentage, 1 of connection_creation_rate.\n{OWN_RULES}\nlimits_unused 3 of 4 limits now: producer_byte_rate of 6 user <default>"),
+        (snapshot(usage(), limits=MANY), f"quotas_measured\n{OWN_RULES}\nlimits_unused ; …."),
         (snapshot(usage(), limits=None), "quotas_measured 1 entities are measured; the limits are unknown."),
         (snapshot(usage(), limits=NONE), f"quotas_measured no limit is configured.\n{OWN_RULES}"),
         (snapshot(limits=NONE), f"no_quota\n{OWN_RULES}"),
@@ -255,14 +250,6 @@ def test_a_user_with_most_of_the_traffic_is_named(traffic: dict[str, float], exp
     threads = usage(QuotaType.REQUEST, "busy", usage=9e9)
     found = quota_findings(snapshot(*halves, threads))
     assert [each.text for each in found if each.code == "one_user_has_traffic"] == expected
-
-
-def test_a_few_unused_limits_are_named() -> None:
-    """Three of five."""
-    users = QuotaRules({QuotaEntity(f"u{number}"): 1.0 for number in range(5)})
-    many = limits(rules={QuotaType.FETCH: users})
-    *_, found = quota_findings(snapshot(usage(), limits=many))
-    assert found.text.endswith("; ….")
 
 
 def test_the_worst_counts() -> None:

@@ -23,7 +23,6 @@ ALICE = QuotaEntity("alice")
 
 
 def produce(rules: Mapping[QuotaEntity, float]) -> QuotaSet:
-    """Produce quotas only."""
     return QuotaSet({entity: {PRODUCE: value} for entity, value in rules.items()})
 
 
@@ -191,13 +190,11 @@ OLD = QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}, QuotaEntity("a"): {"request_perc
 
 
 def addresses(broker: str, rates: Mapping[str, float | None]) -> NodeUsage:
-    """A broker that measures new connections of these addresses."""
     ips = {ip: LimitedRate(rate=rate) for ip, rate in rates.items()}
     return NodeUsage(broker=broker, connections=ConnectionUsage(ips=ips))
 
 
 def node(broker: str, rate: float | None) -> NodeUsage:
-    """A broker that measures two addresses."""
     return addresses(broker, {"10.0.0.1": rate, "10.0.0.2": 1.0})
 
 
@@ -244,7 +241,6 @@ LIMITS = limits()
 
 
 def by_rule(rules: list[RuleUsage]) -> dict[tuple[Entity, str], RuleUsage]:
-    """The rules by entity and key."""
     return {(rule.entity, rule.key): rule for rule in rules}
 
 

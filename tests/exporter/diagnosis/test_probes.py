@@ -23,7 +23,6 @@ from quotascope.exporter.errors import ConfigError
 
 @asynccontextmanager
 async def answering(answer: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[BaseTestServer]:
-    """A server that answers every request so."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", answer)
     async with TestServer(app, host="127.0.0.1") as server:
@@ -77,7 +76,6 @@ async def test_any_answer_has_the_time(tmp_path: Path) -> None:
 
 
 async def listened(port: int, address: str = "127.0.0.1") -> str:
-    """What is found there."""
     (found,) = await listening(ServerConfig(address=address, port=port))
     return found.code
 
@@ -156,7 +154,6 @@ async def test_an_empty_push(status: int, code: str) -> None:
 
 
 async def grpc_or_http(endpoint: str, protocol: OtlpProtocol) -> Finding:
-    """What is found of a receiver."""
     (found,) = await receiver(OtlpConfig(endpoint=endpoint, protocol=protocol), {})
     return found
 

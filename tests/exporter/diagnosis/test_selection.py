@@ -21,12 +21,10 @@ ALL = (IDLE, FREE, FULL, SLOW, BROKE)
 
 
 def ordered(rows: Iterable[EntityUsage], selection: Selection, most: int | None = None) -> list[str]:
-    """The users of these entities in order."""
     return [usage.entity.user for usage in in_order(Columns.of(rows).usages, selection, most)]
 
 
 def users(selection: Selection, most: int | None = None) -> list[str]:
-    """Who is shown of all, in their order."""
     rows = in_order(matching(Columns.of(ALL).usages, selection), selection, most)
     return [usage.entity.user for usage in rows]
 

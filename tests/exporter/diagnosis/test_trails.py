@@ -16,12 +16,10 @@ START = NOW - NOW % 60
 
 
 def noted(trails: Trails, seconds: float, *entities: EntityUsage) -> None:
-    """A snapshot so long after the start."""
     trails.note(replace(snapshot(*entities), taken_at=START + seconds))
 
 
 def used(ratio: float, user: str = "alice", broker: str = "1") -> EntityUsage:
-    """An entity that uses so much of a limit."""
     return usage(user=user, broker=broker, usage=ratio * 1000, limit=1000.0)
 
 
@@ -87,13 +85,11 @@ class Plain:
         self.steps: dict[int, dict[tuple[str, str], float]] = {}
 
     def note(self, step: int, seen: Mapping[tuple[str, str], float]) -> None:
-        """The greatest of a step counts."""
         kept = self.steps.setdefault(step, {})
         for name, ratio in seen.items():
             kept[name] = max(ratio, kept.get(name, ratio))
 
     def of(self, name: tuple[str, str], last: int, count: int) -> list[float | None]:
-        """From the first of so many steps to the last."""
         steps = range(last - count + 1, last + 1)
         return [self.steps.get(step, {}).get(name) for step in steps]
 

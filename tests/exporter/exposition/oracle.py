@@ -79,7 +79,6 @@ class _Collected(Collector):
 
 
 def series_of(shown: Snapshot, now: float, cluster: str | None) -> dict[Key, float]:
-    """The series by name and labels, in the order in which they are read."""
     found: dict[Key, float] = {}
     more = {} if cluster is None else {"cluster": cluster}
     for name, labels, value in _rows(shown, now):
@@ -91,7 +90,6 @@ def series_of(shown: Snapshot, now: float, cluster: str | None) -> dict[Key, flo
 
 
 def on_page(page: bytes) -> list[Sample]:
-    """The samples of a page in Prometheus's text format."""
     return [
         (sample.name, tuple(sorted(sample.labels.items())), sample.value)
         for family in text_string_to_metric_families(page.decode())

@@ -49,7 +49,6 @@ def test_benchmarks_compare_with_the_same_text(split_throttled: Snapshot) -> Non
 
 
 def lint(text: bytes) -> str:
-    """What promtool complains of."""
     done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, check=False)
     return (done.stdout + done.stderr).decode() or f"exit code {done.returncode}"
 

@@ -16,11 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.exporter.examples import NOW, limits, snapshot, usage
-from tests.exporter.exposition.oracle import on_page, page, samples
-from tests.exporter.recorded import TAKEN_AT
+from tests.exporter.exposition.oracle import page
 from tests.strategies import HOSTILE, examples, texts
 
-from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, TextFormat, lines
+from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, lines
 from quotascope.exporter.exposition.rows import encodable
 from quotascope.exporter.snapshot import (
     CAUSES,
@@ -125,7 +124,6 @@ class History:
         return fixed(values)
 
     def next(self) -> Snapshot:
-        """One more of them."""
         pick = self.pick
         labels = pick(LABELS)
         layout = self._layouts[len(labels)] = self._layout(len(labels))
@@ -181,21 +179,6 @@ def test_bytes_are_those_of_the_client_library(seed: int, cluster: str | None) -
             assert renderer.render(shown, NOW + step, text_format) == expected
 
 
-@pytest.mark.parametrize("text_format", FORMATS)
-@pytest.mark.parametrize("cluster", [None, "prod"])
-def test_recorded_nodes_one_after_the_other(
-    text_format: TextFormat, cluster: str | None, request: pytest.FixtureRequest
-) -> None:
-    """A renderer that saw other clusters writes what a new one would."""
-    renderer = Renderer(cluster)
-    for name in ("split_throttled", "pair_throttled", "tiered_throttled") * 2:
-        shown: Snapshot = request.getfixturevalue(name)
-        expected = page(shown, TAKEN_AT, text_format, cluster)
-        assert renderer.render(shown, TAKEN_AT, text_format) == expected
-        written = on_page(renderer.render(shown, TAKEN_AT))
-        assert set(written) == samples(shown, TAKEN_AT, cluster)
-
-
 def many(step: int, count: int = 300) -> list[EntityUsage]:
     """Entities of which a few are others with each step, and the others the same objects."""
     return [
@@ -206,7 +189,6 @@ def many(step: int, count: int = 300) -> list[EntityUsage]:
 
 @cache
 def one_of_many(user: str) -> Entity:
-    """Always the same object."""
     return usage(user=user).entity
 
 
@@ -306,5 +288,4 @@ def test_what_is_gone_is_forgotten() -> None:
 
 
 def others(step: int) -> list[EntityUsage]:
-    """Entities that no one saw before."""
     return [usage(user=f"user-{step}-{at}", usage=1.5) for at in range(200)]

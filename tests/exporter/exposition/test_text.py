@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
-from prometheus_client.parser import text_string_to_metric_families as parse_text
 from prometheus_client.utils import floatToGoString
-from tests.exporter.examples import NOW, snapshot, usage
 
-from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, TextFormat, accepts_gzip, choose_format, gzipped
+from quotascope.exporter.exposition import OPENMETRICS, TEXT, TextFormat, accepts_gzip, choose_format, gzipped
 from quotascope.exporter.exposition.lines import texts
 
 PROMETHEUS_2 = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
@@ -90,25 +87,6 @@ def test_what_is_no_number_has_no_text_and_zero_no_sign() -> None:
     for value in (None, math.nan, math.inf, -math.inf):
         assert texts(np.array([1.5, value, 2.5], np.float64)) == [b"1.5", b"", b"2.5"]
     assert texts(np.array([-0.0, 0.0])) == [b"0.0", b"0.0"]
-
-
-NAMES = st.one_of(
-    st.text(max_size=30),
-    st.text(alphabet='"\\\n\r\x00{}=, é\ud800\u202e<>&%', max_size=12),
-    st.sampled_from(["x" * 10_000, "<script>alert(1)</script>", "a\nb 1\n# EOF"]),
-)
-
-
-@given(names=st.lists(st.tuples(NAMES, NAMES), max_size=5))
-def test_hostile_names_stay_label_values(names: list[tuple[str, str]]) -> None:
-    """Whatever a client calls itself, both formats parse, and no two series are the same."""
-    shown = snapshot(*(usage(user=user, client_id=client, usage=1.0) for user, client in names))
-    text = Renderer().render(shown, NOW, OPENMETRICS).decode(errors="strict")
-    families = {each.name: each for each in parse_openmetrics(text)}  # type: ignore[no-untyped-call]
-    produced = families["kafka_quota_produce_bytes_per_second"].samples if names else []
-    labels = [(each.labels["user"], each.labels["client_id"]) for each in produced]
-    assert len(labels) == len(set(labels)) == len(set(names))
-    assert list(parse_text(Renderer().render(shown, NOW).decode()))
 
 
 LINES = b'kafka_quota_utilization_ratio{user="alice"} 0.5\n' * 2000

@@ -58,7 +58,6 @@ class Seen:
 
     @classmethod
     def of(cls, table: BeanTable) -> Seen:
-        """What a table says."""
         seen = cls(node_id=table.node_id)
         for column, value in zip(table.layout.columns, table.values, strict=True):
             seen._take(column.bean, column.attribute, value)
@@ -102,8 +101,6 @@ class Seen:
 
 @dataclass(kw_only=True)
 class Expected:
-    """What a snapshot has to hold."""
-
     entities: list[EntityUsage] = field(default_factory=list)
     nodes: list[dict[str, object]] = field(default_factory=list)
     tagged: list[EntityUsage] = field(default_factory=list)
@@ -124,7 +121,6 @@ class Model:
         """When each node was read and started, and its sums, which do not go back."""
 
     def snapshot(self, tables: Sequence[BeanTable], limits: Limits | None, at: float) -> Expected:
-        """What is to be shown at this moment."""
         nodes = [Seen.of(table) for table in tables]
         custom = limits is not None and any(each.quota_callback_class for each in limits.nodes.values())
         rules = None if custom or any(seen.callbacks for seen in nodes) else limits
@@ -457,7 +453,6 @@ def _order(tags: Tags) -> tuple[int, str, str]:
 
 
 def _place(usage: EntityUsage) -> tuple[object, ...]:
-    """Where the text shows it."""
     entity = usage.entity
     tags = entity.quota_type, entity.user, entity.client_id
     return (*_order(tags), _node_place(entity.broker))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from math import inf, nan
@@ -13,13 +12,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.exporter.join.model import Model
-from tests.exporter.join.world import limits
-from tests.exporter.recorded import read
+from tests.exporter.join.world import World
+from tests.exporter.recorded import limits
 from tests.strategies import examples
 
-from quotascope.exporter.join import Join
-from quotascope.exporter.limits import Limits, LimitsHealth, NodeSettings
-from quotascope.exporter.mapping import Bean, BeanColumn, BeanLayout, BeanTable
+from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import Entity, NodeUsage, Snapshot
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
@@ -27,14 +25,12 @@ PRODUCE, FETCH, REQUEST, MUTATION = QuotaType
 
 
 def bean(type_: str, *attributes: str, **names: str) -> list[BeanColumn]:
-    """Columns of one bean of a quota."""
     properties = {key.replace("_", "-"): name for key, name in names.items()}
     one = Bean.of("kafka.server", {"type": type_, **properties})
     return [BeanColumn(one, attribute) for attribute in attributes]
 
 
 def of_node(domain: str, type_: str, attribute: str, **names: str) -> BeanColumn:
-    """A column that is about the node."""
     return BeanColumn(Bean.of(domain, {"type": type_, **names}), attribute)
 
 
@@ -141,7 +137,6 @@ Edit = tuple[str, BeanColumn, float | None]
 
 
 def edits_of(columns: list[BeanColumn]) -> st.SearchStrategy[Edit]:
-    """Changes of some of these numbers."""
     return st.tuples(st.sampled_from(NODES), st.sampled_from(columns), st.none() | values)
 
 
@@ -149,26 +144,21 @@ edits = edits_of(FIRST) | edits_of(BUCKETS[:6]) | edits_of(PASSING)
 
 
 class History:
-    """A cluster of a few nodes that changes, beside what the model remembers of it."""
-
     def __init__(self) -> None:
-        self.join, self.model = Join(), Model()
+        self.world, self.model = World(), Model()
         self.numbers = {
             node: {column: nan if column.attribute == "throttle-time" else float(node) for column in (*STEADY, *FIRST)}
             for node in NODES
         }
-        self.at = 1_000.0
-        self._layouts: dict[str, BeanLayout] = {}
         self._published: list[tuple[Snapshot, list[bytes], list[NodeUsage]]] = []
         self._last: list[Entity] = []
 
     def collect(self, nodes: tuple[str, ...], configured: Limits | None, after: float) -> None:
-        """Join these nodes, and compare."""
-        self.at += after
-        tables = [self._table(node) for node in nodes]
-        snapshot = self.join.snapshot([read(table) for table in tables], configured, LimitsHealth(), self.at)
+        tables = [self.world.table(node, self.numbers[node]) for node in nodes]
+        self.world.limits = configured
+        snapshot = self.world.collect({node: [self.numbers[node]] for node in nodes}, after)
         shown = snapshot.shown
-        expected = self.model.snapshot(tables, configured, self.at)
+        expected = self.model.snapshot(tables, configured, self.world.at)
         assert list(shown.usages) == expected.entities
         assert list(shown.tagged) == expected.tagged
         assert snapshot.callbacks.left_out == expected.left_out
@@ -198,7 +188,6 @@ class History:
         self._last = list(entities)
 
     def nothing_published_has_changed(self) -> None:
-        """Who reads an old snapshot while the next is joined reads what it was."""
         for snapshot, before, nodes in self._published:
             assert contents(snapshot) == before
             assert list(snapshot.nodes) == nodes
@@ -222,16 +211,8 @@ class History:
         items[one], items[-1 - other] = items[-1 - other], items[one]
         self.numbers["1"] = dict(items)
 
-    def _table(self, node: str) -> BeanTable:
-        numbers = self.numbers[node]
-        layout = self._layouts.get(node)
-        if layout is None or layout.columns != tuple(numbers):
-            layout = self._layouts[node] = BeanLayout(tuple(numbers))
-        return BeanTable(node_id=node, layout=layout, values=array("d", numbers.values()))
-
 
 def contents(snapshot: Snapshot) -> list[bytes]:
-    """All that is in the columns of a snapshot."""
     layout = snapshot.shown.layout
     return [
         repr(layout.entities.tolist()).encode(),
@@ -240,7 +221,6 @@ def contents(snapshot: Snapshot) -> list[bytes]:
 
 
 def unlimited(entity: Entity) -> Entity:
-    """The entity under no limit."""
     return replace(entity, resolution=None, limit=None, burst_tokens=None)
 
 
@@ -271,7 +251,7 @@ steps = st.builds(
         )
     ).flatmap(lambda which: which),
     rules=st.sampled_from((*[None] * 40, *range(len(RULES)))),
-    after=st.sampled_from((*[15.0] * 8, 1.0, 30.0, 61.0, 301.0, 4_000.0)),
+    after=st.sampled_from((*[15.0] * 8, 0.0, 1.0, 30.0, 61.0, 301.0, 4_000.0)),
     nodes=st.sampled_from((*[NODES] * 6, NODES[::-1], ("1", "2"), ("2",), ("10", "1"), ())),
 )
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.exposition.oracle import lines
-from tests.exporter.join.world import Numbers, World, entity, limits, only
-from tests.exporter.recorded import joined
+from tests.exporter.join.world import Numbers, World, bean, entity, only
+from tests.exporter.recorded import joined, limits
 from tests.strategies import texts
 
 from quotascope.exporter.join.placing import MOST_TAGS, labels_of
-from quotascope.exporter.mapping import USAGE, Bean, BeanColumn
+from quotascope.exporter.mapping import USAGE
 from quotascope.exporter.snapshot import Entity, EntityUsage, LimitState
 from quotascope.metrics import QuotaEntity, QuotaType
 
@@ -22,8 +22,7 @@ RULES = {PRODUCE: {QuotaEntity("alice"): 1_000.0}}
 def tagged(kind: QuotaType, usage: float, throttle_ms: float = 0.0, /, **tags: str) -> Numbers:
     """One bean of a callback; an underscore in a key stands for a dot."""
     properties = {key.replace("_", "."): value for key, value in tags.items()}
-    bean = Bean.of("kafka.server", {"type": kind.group, **properties})
-    return {BeanColumn(bean, USAGE[kind].attribute): usage, BeanColumn(bean, "throttle-time"): throttle_ms}
+    return bean(kind.group, {USAGE[kind].attribute: usage, "throttle-time": throttle_ms}, **properties)
 
 
 def test_tags_become_labels_and_units_are_ours() -> None:
@@ -92,10 +91,11 @@ def test_a_callback_is_detected_by_the_tags_of_one_node() -> None:
 def strimzi(bound: float, factor: float | None = None, name: str = "Produce") -> Numbers:
     """A limit of Strimzi's quotas plugin, and the factor of its storage check."""
     domain = "io.strimzi.kafka.quotas"
-    limit = Bean.of(domain, {"type": "StaticQuotaCallback", "name": name})
-    check = Bean.of(domain, {"type": "ThrottleFactor", "name": "ThrottleFactor", "observingBrokerId": "1"})
-    reported = {BeanColumn(limit, "Value"): bound, BeanColumn(check, "Value"): factor}
-    return {column: value for column, value in reported.items() if value is not None}
+    checked = {} if factor is None else {"Value": factor}
+    return {
+        **bean("StaticQuotaCallback", {"Value": bound}, domain, name=name),
+        **bean("ThrottleFactor", checked, domain, name="ThrottleFactor", observingBrokerId="1"),
+    }
 
 
 @pytest.mark.parametrize("name", ["jolokia2.json", "quotascope_rules.txt", "jmx_default.txt", "strimzi.txt"])

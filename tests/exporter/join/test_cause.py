@@ -1,9 +1,11 @@
 """Which quota a throttle comes from."""
 
+from math import nan
 from typing import Any
 
 import pytest
-from tests.exporter.join.world import Numbers, Rules, World, entity, leads, limits
+from tests.exporter.join.world import Numbers, Rules, World, entity, leads
+from tests.exporter.recorded import limits
 
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import Snapshot, ThrottleCause
@@ -16,12 +18,10 @@ FOR_PAIRS = {REQUEST: {QuotaEntity(DEFAULT, DEFAULT): 100.0}, MUTATION: {QuotaEn
 
 
 def waiting(*, usage: float = 5.0, throttle_ms: float = 500.0) -> Numbers:
-    """Bob's requests are throttled."""
     return entity(REQUEST, "bob", usage=usage, throttle_ms=throttle_ms)
 
 
 def bucket(tokens: float, user: str = "bob", client_id: str = "") -> Numbers:
-    """A bucket of mutations."""
     return entity(MUTATION, user, client_id, tokens=tokens)
 
 
@@ -30,7 +30,6 @@ ON_CONTROLLER = leads(1)
 
 
 def cause(snapshot: Snapshot) -> ThrottleCause | None:
-    """The cause of the one throttle in group Request."""
     (found,) = (usage.cause for usage in snapshot.entities if usage.entity.quota_type is REQUEST)
     return found
 
@@ -50,6 +49,8 @@ PAIR = entity(REQUEST, "bob", "admin", usage=5.0, throttle_ms=500.0)
         # a request quota is clamped to one window, whatever the usage is: longer is proof
         (RULES, {}, [waiting(usage=500.0, throttle_ms=1_000.5)], MUTATED),
         (RULES, {}, [waiting(usage=500.0, throttle_ms=1_000.0)], OWN),
+        # no request time at all is within a limit of zero
+        ({**RULES, REQUEST: {QuotaEntity(DEFAULT): 0.0}}, {}, [waiting(usage=1.0), bucket(-1.0)], OWN),
         # the window is the broker's own: with quota.window.size.seconds = 5 it may take 5 s
         (RULES, {"settings": NodeSettings(quota_window_seconds=5.0)}, [ON_CONTROLLER, SLOW], OWN),
         # where the settings of a node could not be read, four seconds may be its own
@@ -94,43 +95,33 @@ def test_cause_of_a_throttle(rules: Rules | None, settings: Any, parts: list[Num
     assert cause(World(known).collect_one(*parts)) is expected
 
 
-def test_debt_is_remembered_for_a_minute() -> None:
-    """The average lingers as long, while the bucket fills again."""
-    world = World(limits(RULES))
-    world.collect_one(ON_CONTROLLER, waiting(), bucket(-1.0))
-    full = ON_CONTROLLER, waiting(), bucket(22.0)
-    assert cause(world.collect_one(*full, after=60)) is MUTATED
-    assert cause(world.collect_one(*full, after=1)) is OWN
+FULL = [ON_CONTROLLER, waiting(), bucket(22.0)]
+FOR_CAROL = {**RULES, MUTATION: {QuotaEntity("carol"): 1.0}}
 
 
-def test_usage_at_the_limit_is_the_entitys_own() -> None:
-    """Above its request limit an entity is throttled by that, debt or no debt."""
-    world = World(limits(RULES))
-    assert cause(world.collect_one(waiting(usage=100.0), bucket(-1.0))) is OWN
-    assert cause(world.collect_one(waiting(usage=1.0), bucket(-1.0))) is OWN
-    blocked = World(limits({**RULES, REQUEST: {QuotaEntity(DEFAULT): 0.0}}))
-    assert cause(blocked.collect_one(waiting(usage=1.0), bucket(-1.0))) is OWN
-
-
-@pytest.mark.parametrize("rate", [0.1, None, float("nan")])
-def test_mutations_without_a_debt_leave_it_open(rate: float | None) -> None:
-    """The bucket may have been in debt between two collections, as the request time may have been above its limit."""
-    world = World(limits(RULES))
-    mutating = entity(MUTATION, "bob", usage=rate, tokens=20.0)
-    assert cause(world.collect_one(ON_CONTROLLER, waiting(), mutating)) is UNKNOWN
-    full = ON_CONTROLLER, waiting(), bucket(22.0)
-    assert cause(world.collect_one(*full, after=60)) is UNKNOWN
-    assert cause(world.collect_one(*full, after=1)) is OWN
-
-
-def test_rules_that_change_are_followed() -> None:
-    """Whose clients are under a mutation quota is worked out again."""
-    world = World(limits({**RULES, MUTATION: {QuotaEntity("carol"): 1.0}}))
-    found = [cause(world.collect_one(waiting()))]
-    for rules in (RULES, {REQUEST: RULES[REQUEST]}):
-        world.limits = limits(rules)
-        found.append(cause(world.collect_one(waiting())))
-    assert found == [OWN, UNKNOWN, OWN]
+@pytest.mark.parametrize(
+    "history",
+    [
+        # the average lingers for a minute, while the bucket fills again
+        [(RULES, [ON_CONTROLLER, waiting(), bucket(-1.0)], 15, MUTATED), (RULES, FULL, 60, MUTATED), (RULES, FULL, 1, OWN)],
+        # above its request limit an entity is throttled by that, debt or no debt
+        [(RULES, [waiting(usage=100.0), bucket(-1.0)], 15, OWN), (RULES, [waiting(usage=1.0), bucket(-1.0)], 15, OWN)],
+        # mutations leave it open: the bucket may have been in debt between two collections, as the request time may have been above its limit
+        *(
+            [(RULES, [ON_CONTROLLER, waiting(), entity(MUTATION, "bob", usage=rate, tokens=20.0)], 15, UNKNOWN), (RULES, FULL, 60, UNKNOWN), (RULES, FULL, 1, OWN)]
+            for rate in (0.1, None, nan)
+        ),
+        # whose clients are under a mutation quota is worked out again when the rules change
+        [(FOR_CAROL, [waiting()], 15, OWN), (RULES, [waiting()], 15, UNKNOWN), ({REQUEST: RULES[REQUEST]}, [waiting()], 15, OWN)],
+    ]
+)  # fmt: skip
+def test_what_was_seen_counts_for_a_minute(history: list[tuple[Rules, list[Numbers], float, ThrottleCause]]) -> None:
+    """Of debts, mutations and usage at the limit."""
+    world, last = World(), None
+    for rules, parts, after, expected in history:
+        if rules is not last:
+            last, world.limits = rules, limits(rules)
+        assert cause(world.collect_one(*parts, after=after)) is expected
 
 
 def test_debt_on_a_former_controller_is_no_evidence() -> None:

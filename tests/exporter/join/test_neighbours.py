@@ -3,12 +3,11 @@
 from math import nan
 
 import pytest
-from tests.exporter.join.world import Numbers, World, limits
-from tests.exporter.recorded import PAIR_LIMITS, joined
+from tests.exporter.join.world import Numbers, World, bean
+from tests.exporter.recorded import PAIR_LIMITS, joined, limits
 
 from quotascope.exporter.join.limiting import IpLimits
 from quotascope.exporter.limits import Limits, NodeSettings
-from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import ConnectionUsage, LimitedRate, NodeUsage, Snapshot
 
 SETTINGS = NodeSettings(
@@ -19,14 +18,7 @@ SETTINGS = NodeSettings(
 )
 
 
-def bean(kind: str, numbers: dict[str, float], **properties: str) -> Numbers:
-    """One bean of `kafka.server`."""
-    name = Bean.of("kafka.server", {"type": kind, **properties})
-    return {BeanColumn(name, attribute): value for attribute, value in numbers.items()}
-
-
 def listener(name: str, rate: float, wait_ms: float, refusal_ms: float) -> Numbers:
-    """A listener's bean."""
     numbers = {
         "connection-accept-rate": rate,
         "connection-accept-throttle-time": wait_ms,
@@ -36,12 +28,10 @@ def listener(name: str, rate: float, wait_ms: float, refusal_ms: float) -> Numbe
 
 
 def address(ip: str, rate: float = 1.0) -> Numbers:
-    """The bean of an IP address."""
     return bean("socket-server-metrics", {"connection-accept-rate": rate}, ip=ip)
 
 
 def node(configured: Limits | None, *parts: Numbers) -> NodeUsage:
-    """What the one node of a snapshot says."""
     (found,) = World(configured).collect_one(*parts).nodes
     return found
 

@@ -4,30 +4,27 @@ from array import array
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.join.world import Rules, World, entity, limits, only
-from tests.strategies import examples, texts
+from tests.exporter.join.world import Rules, World, entity
+from tests.exporter.recorded import limits
+from tests.strategies import texts
 
 from quotascope.exporter.join import placing
 from quotascope.exporter.join.placing import ColumnMeaning, Placing, decoded, interpreted
 from quotascope.exporter.mapping import Attribute, Bean, BeanColumn, BeanLayout, BeanTable, Meaning
-from quotascope.exporter.snapshot import Entity
 from quotascope.exporter.sources.jolokia import columns_of
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, RuleTable, mbean_name, sanitize
 
 PRODUCE, MUTATION = QuotaType.PRODUCE, QuotaType.CONTROLLER_MUTATION
 RULES: Rules = {PRODUCE: {QuotaEntity(DEFAULT): 100.0}, MUTATION: {QuotaEntity("bob"): 2.0}}
-names = texts.filter(bool)
 
 
 def column(user: str, attribute: str = "byte-rate") -> BeanColumn:
-    """A number of one user."""
     return BeanColumn(Bean("kafka.server", (("type", "Produce"), ("user", user))), attribute)
 
 
 def table(*columns: BeanColumn) -> BeanTable:
-    """The table of node 1 with these columns."""
     return BeanTable(node_id="1", layout=BeanLayout(columns), values=array("d", range(len(columns))))
 
 
@@ -40,15 +37,6 @@ def test_every_name_survives_from_the_broker_to_the_snapshot(quota_type: QuotaTy
     found = interpreted(read)
     assert found is not None
     assert found.tags == (quota_type, user, client_id)
-
-
-@given(names, names)
-def test_hostile_names_find_their_rules(user: str, client_id: str) -> None:
-    """A rule for a name finds the entity of that name, whatever is in it."""
-    world = World(limits({PRODUCE: {QuotaEntity(user, client_id): 7.0, QuotaEntity(DEFAULT, DEFAULT): 9.0}}))
-    found = only(world.collect_one(entity(PRODUCE, user, client_id, usage=3.5)))
-    assert (found.entity.user, found.entity.client_id) == (user, client_id)
-    assert (found.entity.limit, found.utilization) == (7.0, 0.5)
 
 
 def test_a_tag_that_kafka_would_not_write_stays_as_it_is() -> None:
@@ -87,13 +75,6 @@ def test_what_a_source_looked_up_is_not_looked_up_again(monkeypatch: pytest.Monk
     assert (interpreted(read), interpreted(plain)) == (expected, None)
 
 
-def test_columns_of_no_use_say_nothing() -> None:
-    """A source may hand over more than is wanted."""
-    useless = BeanColumn(Bean.of("kafka.server", {"type": "BrokerTopicMetrics"}), "Count")
-    assert interpreted(useless) is None
-    assert World().collect_one({useless: 1.0}).entities == ()
-
-
 def test_entities_are_kept_while_columns_and_limits_are() -> None:
     """Limits that were read again and say the same change nothing; other ones change the entities that they limit."""
     world = World(limits(RULES))
@@ -118,8 +99,6 @@ def test_limits_that_are_read_again_are_compared_once() -> None:
     compared = []
 
     class Rules(dict[QuotaType, RuleTable]):
-        """Counts comparisons."""
-
         def __eq__(self, other: object) -> bool:
             compared.append(other)
             return super().__eq__(other)
@@ -161,41 +140,3 @@ def test_what_is_left_out_leaves_the_others_as_they_are() -> None:
     assert world.collect_one(known).shown.layout is first
     more = world.collect_one(known, entity(PRODUCE, "bob")).shown.layout
     assert more.entities[0] is first.entities[0]
-
-
-STEADY = [column(f"steady-{at}", attribute) for at in range(30) for attribute in ("byte-rate", "throttle-time")]
-PASSING = [
-    *(column(name) for name in ("a", "b", "x%3Ay", "x%3ay")),
-    *(column(name, "throttle-time") for name in ("a", "b", "x%3Ay")),
-    BeanColumn(Bean("kafka.server", (("type", "Produce"),)), "queue-size"),
-    BeanColumn(Bean("nobody", (("type", "Produce"),)), "knows"),
-]
-
-
-@settings(max_examples=examples(40), deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.lists(st.sampled_from(PASSING), max_size=7, unique=True), st.lists(st.integers(0, 59), max_size=3)
-        ),
-        max_size=6,
-    )
-)
-def test_places_after_changes_are_like_those_found_at_first(steps: list[tuple[list[BeanColumn], list[int]]]) -> None:
-    """Whichever columns come, leave and change their places, each number is found, and entities stay the same objects."""
-    kept, known = Placing(), limits(RULES)
-    entities: dict[str, Entity] = {}
-    for passing, moved in steps:
-        columns = [*STEADY, *passing]
-        for at in moved:
-            columns[at], columns[-1] = columns[-1], columns[at]
-        tables = [table(*columns)]
-        now, first = kept.place(tables, known), Placing().place(tables, known)
-        assert list(now.layout.entities) == list(first.layout.entities)
-        assert now.places.keys() == first.places.keys()
-        assert all(places.tolist() == first.places[meaning].tolist() for meaning, places in now.places.items())
-        assert now.nodes[0].places == first.nodes[0].places
-        assert kept.place(tables, limits(RULES)) is now
-        found = {each.user: each for each in now.layout.entities}
-        assert all(found[each] is entities[each] for each in found.keys() & entities)
-        entities = found

@@ -1,16 +1,10 @@
 """What real nodes answered, joined with the rules that were in force."""
 
-from array import array
-from dataclasses import replace
-
 import pytest
-from tests.exporter.exposition.oracle import lines
-from tests.exporter.recorded import COMBINED_RULES, SPLIT_RULES, TAKEN_AT, joined, limits, pairs, read, table
+from tests.exporter.recorded import COMBINED_RULES, SPLIT_RULES, TAKEN_AT, joined, limits
 
-from quotascope.exporter.api.documents import entity_document
 from quotascope.exporter.join import Join
-from quotascope.exporter.mapping import BeanLayout
-from quotascope.exporter.snapshot import EntityUsage, LimitsHealth, Snapshot, ThrottleCause
+from quotascope.exporter.snapshot import EntityUsage, Snapshot, ThrottleCause
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 PRODUCE, FETCH, REQUEST = QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST
@@ -18,7 +12,6 @@ MUTATION = QuotaType.CONTROLLER_MUTATION
 
 
 def find(snapshot: Snapshot, quota_type: QuotaType, user: str = "", client_id: str = "") -> EntityUsage:
-    """One entity of a snapshot."""
     (found,) = (
         usage
         for usage in snapshot.entities
@@ -160,27 +153,3 @@ def test_other_agents_give_the_same_entities(combined_throttled: Snapshot, agent
     other = joined([f"combined/throttled.{agent}"], limits(COMBINED_RULES))
     causes, theirs = ({usage.entity: usage.cause for usage in each.entities} for each in (combined_throttled, other))
     assert theirs == causes
-
-
-@pytest.mark.parametrize("quota_type", QuotaType)
-def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(quota_type: QuotaType) -> None:
-    """Its rules may export the rate alone: no series, cause or zero is made up, while those of other quotas stay."""
-    whole = table("combined/throttled.jolokia2.json")
-    kept = {
-        column: value
-        for column, value in pairs(whole)
-        if column.attribute != "throttle-time" or dict(column.bean.properties)["type"] != quota_type.group
-    }
-    partial = replace(whole, layout=BeanLayout(tuple(kept)), values=array("d", kept.values()))
-    assert len(partial.values) < len(whole.values)
-    before, shown = (
-        Join().snapshot([read(each)], limits(COMBINED_RULES), LimitsHealth(), TAKEN_AT) for each in (whole, partial)
-    )
-    named = f'quota_type="{quota_type.label}"'
-    for family in ("kafka_quota_throttle_time_seconds{", "kafka_quota_throttle_cause"):
-        rows = [row for row in lines(before, family) if named not in row]
-        assert lines(shown, family) == rows
-    unknown = {entity_document(usage).quota_type for usage in shown.measured if usage.throttle_time_seconds is None}
-    assert unknown == {quota_type.label, MUTATION.label}  # of which this node never measured any
-    documents = [entity_document(usage) for usage in shown.measured]
-    assert all((each.throttle_time_seconds is None) == (each.quota_type in unknown) for each in documents)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from math import nan
 
 import pytest
-from tests.exporter.join.world import Numbers, Rules, World, entity, limits, only, stale
-from tests.exporter.recorded import CAPTURES, read
+from tests.exporter.join.world import Numbers, Rules, World, entity
+from tests.exporter.recorded import CAPTURES, limits, read
 
 from quotascope.exporter.join.staleness import active_controllers
 from quotascope.exporter.mapping import BeanTable
@@ -20,7 +20,6 @@ PRODUCE, REQUEST = QuotaType.PRODUCE, QuotaType.REQUEST
 MUTATION = QuotaType.CONTROLLER_MUTATION
 ALICE = {PRODUCE: {QuotaEntity("alice"): 100.0}}
 PAIRS = {PRODUCE: {QuotaEntity(DEFAULT, DEFAULT): 100.0}}
-MUTATIONS = {MUTATION: {QuotaEntity("bob"): 2.0}}
 
 
 CLIENTS = {PRODUCE: {QuotaEntity(None, DEFAULT): 1.0}}
@@ -29,7 +28,6 @@ Step = tuple[Rules, Numbers, float, bool]
 
 
 def used(usage: float | None, kind: QuotaType = PRODUCE, *, throttle_ms: float = nan) -> Numbers:
-    """What client c has used."""
     return entity(kind, "", "c", usage=usage, throttle_ms=throttle_ms)
 
 
@@ -40,6 +38,8 @@ def used(usage: float | None, kind: QuotaType = PRODUCE, *, throttle_ms: float =
         [(ALICE, used(10.0), 15, False), *((ALICE, used(usage), 15, True) for usage in (20.0, 19.0, 19.5, 19.0, 19.0)), (ALICE, used(18.0), 1, False)],
         # one that comes back within the minute is as recent as before, though it is idle now
         [(ALICE, used(10.0), 15, False), (ALICE, used(20.0), 15, True), (ALICE, {}, 15, False), (ALICE, used(0.0), 15, True), (ALICE, used(0.0), 31, False)],
+        # it is compared with the last collection alone
+        [(ALICE, used(10.0), 15, False), (ALICE, used(10.0), 15, False), (ALICE, used(15.0), 15, True)],
         # a starved consumer has no rate, but its throttle grows
         [(ALICE, used(0.0), 15, False), (ALICE, used(0.0, throttle_ms=5.0), 15, True)],
         [(ALICE, used(0.0), 15, False), (ALICE, used(0.5), 15, True)],
@@ -69,17 +69,6 @@ def test_a_bean_that_no_rule_explains_is_shown_while_it_is_in_use(history: list[
             rules, world.limits = now, limits(now)
         snapshot = world.collect_one(beans, after=after)
         assert (number, bool(snapshot.entities)) == (number, is_shown)
-
-
-def test_a_forwarded_throttle_is_shown_without_request_quotas() -> None:
-    """Where there are mutation quotas, group Request holds their throttles."""
-    snapshot = World(limits(MUTATIONS)).collect_one(
-        entity(REQUEST, "", "admin", throttle_ms=3_000.0),
-        entity(REQUEST, "", "quiet", usage=1.0),
-        entity(REQUEST, "bob", throttle_ms=3_000.0),
-    )
-    assert only(snapshot).entity.client_id == "admin"
-    assert stale(snapshot) == {REQUEST: 2}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +110,6 @@ MOMENTS: list[tuple[Mapping[QuotaEntity, float], set[tuple[str, str]]]] = [
 
 
 def recorded() -> list[Beans]:
-    """The beans of each moment."""
     text = (CAPTURES / "presence.txt").read_text("utf-8")
     return [
         {

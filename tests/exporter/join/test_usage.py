@@ -1,18 +1,16 @@
 """Numbers in base units, sums of histograms, utilization as brokers report it, and sources that fail."""
 
-from dataclasses import replace
 from math import inf, nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.exposition.oracle import lines
-from tests.exporter.join.world import Numbers, Rules, World, entity, limits, only
-from tests.exporter.recorded import read
+from tests.exporter.join.world import Numbers, Rules, World, bean, entity, only
+from tests.exporter.recorded import limits
 
 from quotascope.exporter.join.usage import HistogramSums
-from quotascope.exporter.mapping import Bean, BeanColumn
-from quotascope.exporter.snapshot import Entity, EntityUsage, LimitsHealth, SourceHealth, SourceRead
+from quotascope.exporter.snapshot import Entity, EntityUsage
 from quotascope.metrics import QuotaEntity, QuotaType
 
 PRODUCE, _, REQUEST, MUTATION = QuotaType
@@ -50,37 +48,12 @@ def test_a_throttle_that_no_node_measures_is_not_zero() -> None:
 @pytest.mark.parametrize(("rate", "expected"), [(0.0, None), (0.02, 0.02)])
 def test_a_node_that_has_just_started_is_not_saturated(rate: float, expected: float | None) -> None:
     """Measured: for 5 s Kafka's meters have a rate of 0, whatever they have counted."""
-    handlers = {"type": "KafkaRequestHandlerPool"}
-    numbers = {
-        BeanColumn(
-            Bean.of("kafka.server", {**handlers, "name": f"{pool}RequestHandlerAvgIdlePercent"}), "OneMinuteRate"
-        ): rate
+    pools = [
+        bean("KafkaRequestHandlerPool", {"OneMinuteRate": rate}, name=f"{pool}RequestHandlerAvgIdlePercent")
         for pool in ("", "Broker")
-    }
-    load = World().collect_one(numbers).nodes[0].load
+    ]
+    load = World().collect_one(*pools).nodes[0].load
     assert (load.handlers_idle, load.pools_idle.get("broker"), load.idle) == (expected,) * 3
-
-
-def test_unknown_settings_say_nothing_of_a_callback() -> None:
-    """Whether a class decides is known by a node's settings or the tags of its beans, and else not."""
-    tagged = {BeanColumn(Bean.of("kafka.server", {"type": "Produce", "tenant": "t"}), "byte-rate"): 1.0}
-    plain = entity(PRODUCE, "bob", usage=1.0)
-    for configured, beans, expected in (
-        (None, plain, []),
-        (limits({}, nodes=("2",)), plain, []),
-        (limits({}), plain, ["0.0"]),
-        (None, tagged, ["1.0"]),
-    ):
-        rows = lines(World(configured).collect_one(beans), "quotascope_callback_detected{")
-        assert [row.split()[-1] for row in rows] == expected
-
-
-def test_changes_of_limits_that_are_not_read_are_not_zero() -> None:
-    """Without the Admin API nothing is known of them."""
-    shown = World().collect_one()
-    assert len(lines(shown, "quotascope_limit_changes_total{")) == 5
-    alone = replace(shown, limits_health=LimitsHealth(configured=False))
-    assert lines(alone, "quotascope_limit_changes_total{") == []
 
 
 @given(st.lists(st.integers(0, 30_000), min_size=1, max_size=50))
@@ -125,17 +98,7 @@ ALICE = {REQUEST: {QuotaEntity("alice"): 200.0, QuotaEntity("bob"): 0.0}}
 
 def reported(percent: float, usage: float = 100.0, user: str = "alice") -> Numbers:
     """The bean of a client that uses ``usage`` of 200 percent, with what the broker makes of it."""
-    bean = Bean.of("kafka.server", {"type": "Request", "user": user})
-    return entity(REQUEST, user, usage=usage) | {BeanColumn(bean, "quota-utilization"): percent}
-
-
-def test_reported_utilization_is_shown_beside_ours() -> None:
-    """Percent become a ratio, and ours stays what it is."""
-    snapshot = World(limits(ALICE)).collect_one(reported(50.5))
-    assert (only(snapshot).utilization, only(snapshot).reported_utilization) == (0.5, 0.505)
-    assert lines(snapshot, "kafka_quota_reported") == [
-        'kafka_quota_reported_utilization_ratio{broker="1",client_id="",quota_type="request",user="alice"} 0.505'
-    ]
+    return entity(REQUEST, user, usage=usage) | bean("Request", {"quota-utilization": percent}, user=user)
 
 
 @pytest.mark.parametrize(
@@ -161,37 +124,6 @@ def test_two_points_or_two_percent_apart_is_too_far(beans: Numbers, disagreement
     assert snapshot.nodes[0].utilization_disagreements == disagreements
     shown = f'quotascope_utilization_disagreements{{broker="1"}} {disagreements}.0'
     assert lines(snapshot, "quotascope_utilization") == [shown]
-
-
-@pytest.mark.parametrize(
-    ("rules", "beans", "ratio"),
-    [
-        (ALICE, entity(REQUEST, "alice", usage=100.0), None),
-        (None, reported(50.0), 0.5),
-        (None, reported(nan), None),
-    ],
-)
-def test_nothing_is_compared_without_the_attribute_or_the_limits(
-    rules: Rules | None, beans: Numbers, ratio: float | None
-) -> None:
-    """Today's brokers; and limits that are unknown, where there is only the broker's own account, unless it is NaN."""
-    snapshot = World(None if rules is None else limits(rules)).collect_one(beans)
-    assert snapshot.nodes[0].utilization_disagreements is None
-    assert only(snapshot).reported_utilization == ratio
-    assert lines(snapshot, "quotascope_utilization") == []
-    assert len(lines(snapshot, "kafka_quota_reported")) == (ratio is not None)
-
-
-def test_a_failed_source_leaves_the_others() -> None:
-    """One node down at three in the morning: the rest is shown, and what is wrong."""
-    world = World(limits({PRODUCE: {QuotaEntity("a"): 10.0}}))
-    down = SourceHealth(name="b", dialect="jolokia", up=False, duration_seconds=5.0, error="no answer")
-    reads = [SourceRead(health=down, table=None), read(world.table("1", entity(PRODUCE, "a", usage=1.0)))]
-    snapshot = world.join.snapshot(reads, world.limits, LimitsHealth(), 1.0)
-    assert [health.up for health in snapshot.sources] == [False, True]
-    assert len(snapshot.entities) == len(snapshot.nodes) == 1
-    assert snapshot.taken_at == 1.0
-    assert snapshot.limits is world.limits
 
 
 def test_nodes_that_are_gone_are_forgotten() -> None:

@@ -7,10 +7,10 @@ from math import nan
 from tests.exporter.recorded import read
 
 from quotascope.exporter.join import Join
-from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.limits import Limits
 from quotascope.exporter.mapping import USAGE, Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.snapshot import EntityUsage, LimitsHealth, Snapshot
-from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType, sanitize
+from quotascope.metrics import QuotaEntity, QuotaType, sanitize
 
 Rules = Mapping[QuotaType, Mapping[QuotaEntity, float]]
 Numbers = dict[BeanColumn, float]
@@ -30,35 +30,19 @@ def entity(
     """One entity's bean, in Kafka's units."""
     tags = {"user": sanitize(user), "client-id": client_id}
     properties = {key: value for key, value in tags.items() if value}
-    bean = Bean.of("kafka.server", {"type": quota_type.group, **properties})
-    numbers = {BeanColumn(bean, "throttle-time"): throttle_ms}
-    if usage is not None:
-        numbers[BeanColumn(bean, USAGE[quota_type].attribute)] = usage
-    if tokens is not None:
-        numbers[BeanColumn(bean, "tokens")] = tokens
-    return numbers
+    numbers = {"throttle-time": throttle_ms, USAGE[quota_type].attribute: usage, "tokens": tokens}
+    known = {attribute: value for attribute, value in numbers.items() if value is not None}
+    return bean(quota_type.group, known, **properties)
+
+
+def bean(kind: str, numbers: Mapping[str, float], domain: str = "kafka.server", **properties: str) -> Numbers:
+    """The numbers of a bean's attributes."""
+    one = Bean.of(domain, {"type": kind, **properties})
+    return {BeanColumn(one, attribute): value for attribute, value in numbers.items()}
 
 
 def leads(count: float) -> Numbers:
-    """What a node says of its own leadership."""
-    properties = {"type": "KafkaController", "name": "ActiveControllerCount"}
-    return {BeanColumn(Bean.of("kafka.controller", properties), "Value"): count}
-
-
-def limits(
-    rules: Rules,
-    *,
-    nodes: Sequence[str] = ("1",),
-    settings: NodeSettings | None = None,
-    active_controller: str | None = None,
-) -> Limits:
-    """What is configured, in Kafka's units."""
-    return Limits(
-        rules={kind: QuotaRules(bounds).snapshot() for kind, bounds in rules.items()},
-        nodes=dict.fromkeys(nodes, settings or NodeSettings()),
-        active_controller=active_controller,
-        read_at=0.0,
-    )
+    return bean("KafkaController", {"Value": count}, "kafka.controller", name="ActiveControllerCount")
 
 
 class World:
@@ -85,17 +69,9 @@ class World:
         return self.join.snapshot(reads, self.limits, LimitsHealth(), self.at)
 
     def collect_one(self, *parts: Numbers, after: float = 15.0) -> Snapshot:
-        """The same for a cluster of one node."""
         return self.collect({"1": parts}, after)
 
 
 def only(snapshot: Snapshot) -> EntityUsage:
-    """The one entity of a snapshot."""
     (usage,) = snapshot.entities
     return usage
-
-
-def stale(snapshot: Snapshot, node: str = "1") -> dict[QuotaType, int]:
-    """How many stale entities a node has, without the zeros."""
-    (usage,) = (each for each in snapshot.nodes if each.broker == node)
-    return {kind: count for kind, count in usage.stale_entities.items() if count}

@@ -59,29 +59,24 @@ class ScriptedAdmin:
             raise self.errors[request]
 
     def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
-        """The quotas."""
         self._answer("quotas")
         return self.quotas
 
     def describe_cluster(self) -> ClusterDescription:
-        """The brokers, 1 and 2 unless changed."""
         self._answer("cluster")
         nodes = tuple(Node(node_id=node_id, host="a", port=1) for node_id in self.brokers)
         return ClusterDescription(cluster_id="x", nodes=nodes)
 
     def describe_brokers(self) -> RegisteredBrokers:
-        """The same brokers; whether one is down is reported."""
         self._answer("brokers")
         nodes = tuple(Node(node_id=node_id, host=f"broker-{node_id}", port=9092) for node_id in self.brokers)
         return RegisteredBrokers(nodes=nodes, with_fenced=self.with_fenced)
 
     def describe_voters(self) -> QuorumVoters:
-        """Controller 100, at an address unless changed."""
         self._answer("voters")
         return QuorumVoters(node_ids=(100,), nodes=self.voters)
 
     def describe_settings(self, node_id: int) -> BrokerSettings:
-        """Kafka's defaults, but for the controller's windows."""
         self._answer(f"settings {node_id}")
         return BrokerSettings(
             node_id=node_id,
@@ -96,20 +91,17 @@ class ScriptedAdmin:
         )
 
     def describe_release(self) -> KafkaRelease | None:
-        """The newest."""
         return NEWEST_RELEASE
 
     def describe_all_settings(
         self, node_ids: Iterable[int], patience_seconds: float
     ) -> dict[int, BrokerSettings | ClientError]:
-        """Those of each, or the error that stands in their place."""
         self.patience.append(patience_seconds)
         return {
             node_id: self.errors.get(f"settings {node_id}") or self.describe_settings(node_id) for node_id in node_ids
         }
 
     def describe_quorum_leader(self) -> int | None:
-        """The leader."""
         self._answer("leader")
         return self.leader
 
@@ -118,19 +110,16 @@ class ScriptedAdmin:
         raise AssertionError(changes)
 
     def close(self) -> None:
-        """Remember it."""
         self.closed = True
 
 
 @pytest.fixture
 def admin() -> ScriptedAdmin:
-    """A cluster that answers."""
     return ScriptedAdmin()
 
 
 @pytest.fixture
 def source(admin: ScriptedAdmin) -> AdminLimits:
-    """Reads from ``admin``."""
     return AdminLimits(admin, clock=lambda: NOW)
 
 
@@ -266,7 +255,6 @@ async def test_close_ends_the_connection(source: AdminLimits, admin: ScriptedAdm
 
 
 def kafka(**keys: Any) -> KafkaConfig:
-    """The section ``kafka`` with these keys."""
     given = {"bootstrap_servers": "a:9092,b:9092", **keys}
     config = Config.model_validate({"kafka": given}).kafka
     assert config is not None

@@ -15,13 +15,11 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 @pytest.fixture
 def source() -> ScriptedLimits:
-    """Answers with ``limits()``."""
     return ScriptedLimits()
 
 
 @pytest.fixture
 def refresh(source: ScriptedLimits) -> LimitsRefresh:
-    """Reads from ``source`` at the time ``NOW``."""
     return LimitsRefresh(source, timeout_seconds=10, clock=lambda: NOW)
 
 

@@ -23,7 +23,6 @@ from quotascope.exporter.rules import (
     STRIMZI_LIMIT,
     THROTTLE_MEAN,
     jmx_exporter_rules,
-    name_of,
 )
 from quotascope.exporter.sources.dialects import QUOTASCOPE_RULES
 from quotascope.metrics import catalog, parse_object_name, quote_tag_value, sanitize
@@ -65,7 +64,6 @@ def _replaced(found: re.Match[str], text: str) -> str:
 
 
 def factor_of(column: BeanColumn) -> float:
-    """What a number of the page is multiplied by."""
     assert QUOTASCOPE_RULES.factor_of is not None
     return QUOTASCOPE_RULES.factor_of(column)
 
@@ -112,18 +110,6 @@ def test_a_rule_is_harmless(rule: dict[str, object]) -> None:
     bare = re.sub(r"\[(?:[^]\\]|\\.)*\]|\\.", "", pattern)  # without classes, escapes
     assert "." not in bare
     assert not set(re.sub(r"[*+]\+", "", bare)) & {"*", "+"}  # possessive, all of them
-
-
-def test_units_are_ours() -> None:
-    """Milliseconds become seconds, percent become threads or a ratio."""
-    reported = {"throttle-time": 1_500.0, "request-time": 250.0, "quota-utilization": 50.0, "queue-size": 3.0}
-    of_user = {name: [] if name == "queue-size" else [("user", "u")] for name in reported}
-    made = {
-        name: sample(TEXT, "kafka.server", [("type", "Request"), *of_user[name]], name, number)
-        for name, number in reported.items()
-    }
-    numbers = {name: each and each[2] for name, each in made.items()}
-    assert numbers == {"throttle-time": 1.5, "request-time": 2.5, "quota-utilization": 0.5, "queue-size": 3.0}
 
 
 def test_what_is_of_no_use_is_left_out() -> None:
@@ -204,13 +190,6 @@ def test_what_the_rules_never_write_is_left_out() -> None:
     ]
     found = [QUOTASCOPE_RULES.column_of(f"kafka_quota_{name}", labels) for name, labels in never]
     assert found == [None] * len(never)
-
-
-def test_only_what_is_named_has_a_name() -> None:
-    """What only our own engine counts is on no agent's page."""
-    (own, *_) = (row for row in ATTRIBUTES if not row.brokers_have_it)
-    with pytest.raises(KeyError):
-        name_of(own)
 
 
 def test_rules_of_clients_come_first() -> None:

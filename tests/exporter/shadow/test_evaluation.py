@@ -49,8 +49,6 @@ tables: Final = st.dictionaries(st.sampled_from(ENTITIES), st.sampled_from([5.0,
 
 
 class Measured(NamedTuple):
-    """What a broker measures under some tags."""
-
     usage: float | None
     throttle: float | None
     """In seconds."""
@@ -66,7 +64,6 @@ Kept = dict[tuple[str, str], Entity]
 
 
 def snapshot_of(kind: QuotaType, rules: RuleTable, rows: Mapping[tuple[str, str], Measured], kept: Kept) -> Snapshot:
-    """One broker that measures these tags."""
     unit = UNIT.get(kind, 1.0)
     usages = []
     for (user, client), row in rows.items():
@@ -90,14 +87,11 @@ def snapshot_of(kind: QuotaType, rules: RuleTable, rows: Mapping[tuple[str, str]
 
 
 def candidate_of(kind: QuotaType, rules: RuleTable) -> Candidate:
-    """One that sets these rules and no other."""
     quotas = QuotaSet({entity: {kind.quota_key: bound} for entity, bound in rules.items()})
     return Candidate(name="x", quotas=quotas, based=True)
 
 
 class Outcome(NamedTuple):
-    """What the recomputation finds."""
-
     known: dict[tuple[str, str], tuple[float, float]]
     """Utilization and throttle time in seconds by tags."""
     unknown: Counter[str]
@@ -149,7 +143,6 @@ def _seconds(kind: QuotaType, rate: float, bound: float) -> float:
 
 
 def reported(shadow: Shadow) -> Outcome:
-    """What a shadow shows."""
     known = {
         (each.entity.user, each.entity.client_id): (each.utilization or 0.0, each.throttle_time_seconds or 0.0)
         for each in shadow.entities

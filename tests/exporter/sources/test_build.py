@@ -17,7 +17,6 @@ from quotascope.exporter.sources.source import DetectedSource
 
 
 def source(**keys: Any) -> SourceConfig:
-    """A Jolokia source with these keys."""
     given = {"dialect": "jolokia", "url": "http://broker-1:8778/jolokia", **keys}
     return SourceConfig.model_validate(given)
 
@@ -51,7 +50,7 @@ def test_the_configuration_knows_every_dialect() -> None:
 
 
 async def test_credentials_and_headers_are_sent(tmp_path: Path) -> None:
-    """Password and header values, from the configuration or from files, reach the agent."""
+    """Password and header values, from the configuration or from files, reach the agent, in UTF-8; the answer may be compressed."""
     seen: dict[str, str] = {}
 
     async def refuse(request: web.Request) -> web.Response:
@@ -61,7 +60,7 @@ async def test_credentials_and_headers_are_sent(tmp_path: Path) -> None:
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", refuse)
     password, token = tmp_path / "password", tmp_path / "token"
-    password.write_text("pw\n")
+    password.write_text("pẃ\n")
     token.write_text("abc\r\n")
     async with TestServer(app) as server:
         built = build_source(
@@ -75,8 +74,8 @@ async def test_credentials_and_headers_are_sent(tmp_path: Path) -> None:
         with pytest.raises(SourceDenied):
             await built.read()
         await built.close()
-    assert seen["Authorization"] == "Basic bWU6cHc="
-    assert (seen["X-One"], seen["X-Token"]) == ("1", "abc")
+    assert seen["Authorization"] == "Basic bWU6cOG6gw=="
+    assert (seen["X-One"], seen["X-Token"], seen["Accept-Encoding"]) == ("1", "abc", "gzip")
 
 
 def test_files_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
@@ -107,7 +106,6 @@ def test_files_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
 
 
 def way(dialect: str, error: SourceError | None = None) -> ScriptedSource:
-    """A source that answers, or raises."""
     source = ScriptedSource("b", dialect=dialect)
     source.error = error
     return source

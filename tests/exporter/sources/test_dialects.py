@@ -227,7 +227,7 @@ def test_tags_of_a_custom_callback_come_as_they_are(dialect: TextDialect, label:
     assert KAFKA_2_0_0.column_of("kafka_server_quota_byte_rate", cut) is None
 
 
-def test_refusals_and_leadership_have_a_name_in_each_dialect() -> None:
+def test_refusals_have_a_name_in_each_dialect() -> None:
     """The same column, so that nothing behind the sources knows the difference."""
     refused = {"error": "THROTTLING_QUOTA_EXCEEDED", "request": "CreateTopics"}
     named = {"name": "ErrorsPerSec", **refused}
@@ -238,18 +238,6 @@ def test_refusals_and_leadership_have_a_name_in_each_dialect() -> None:
         KAFKA_2_0_0.column_of(f"{errors}_total", refused),
         JMX_DEFAULT.column_of("kafka_network_RequestMetrics_Count", named),
     } == {BeanColumn(Bean.of("kafka.network", {"type": "RequestMetrics", **named}), "Count")}  # fmt: skip
-    leads = "kafka_controller_kafkacontroller_activecontrollercount"
-    active = {"name": "ActiveControllerCount"}
-    assert {
-        CONFLUENT.column_of(leads, {}),
-        STRIMZI.column_of(leads, {}),
-        KAFKA_2_0_0.column_of(leads, {}),
-        JMX_DEFAULT.column_of("kafka_controller_KafkaController_Value", active),
-    } == {BeanColumn(Bean.of("kafka.controller", {"type": "KafkaController", **active}), "Value")}  # fmt: skip
-    labels = {"clientId": "7", "resource": "app-info"}
-    started = KAFKA_2_0_0.column_of("kafka_server_quota_start_time_ms", labels)
-    assert started is not None
-    assert started.bean.get("id") == "7"
 
 
 CHANGED = {"byte-rate", "request-time", "mutation-rate", "exempt-request-time", "Mean", "Count", "queue-size"} | {
@@ -271,17 +259,6 @@ def test_it_has_all_that_jolokia_has() -> None:
     for key in settled:
         same = isnan(own[key]) and isnan(jolokia[key])
         assert same or own[key] == pytest.approx(jolokia[key], rel=1e-12), key
-
-
-def test_it_is_detected_and_stays_the_same_layout() -> None:
-    """Numbers of a second page find their places."""
-    page = (CAPTURES / "rules" / "throttled.txt").read_bytes()
-    reader = TextReader()
-    first = reader.read(page)
-    assert reader.dialect == "quotascope_rules"
-    again = reader.read(page)
-    assert again.layout is first.layout
-    assert list(map(str, again.values)) == list(map(str, first.values))
 
 
 def test_our_own_exporter_is_no_agent() -> None:

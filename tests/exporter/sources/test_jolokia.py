@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.exporter.recorded import CAPTURES, jolokia_bytes, numbers, table
 from yarl import URL
 
@@ -31,41 +29,16 @@ CAPTURE = "combined/throttled.jolokia1.json"
 
 def test_kafkas_own_domain_is_read_at_once() -> None:
     """All beans are looked at once, by the names of attributes that no other beans have."""
-    items = json.loads(bulk_request())
-    assert [item["mbean"] for item in items] == [
-        "kafka.server:*",
-        "kafka.network:type=RequestMetrics,name=ThrottleTimeMs,*",
-        "kafka.network:type=RequestMetrics,name=ErrorsPerSec,error=THROTTLING_QUOTA_EXCEEDED,*",
-        "kafka.controller:type=KafkaController,name=ActiveControllerCount,*",
-        "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs,*",
-        "io.strimzi.kafka.quotas:type=StaticQuotaCallback,*",
-        "io.strimzi.kafka.quotas:type=ThrottleFactor,name=ThrottleFactor,*",
-        "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent",
-        "kafka.server:type=KafkaRequestHandlerPool,name=BrokerRequestHandlerAvgIdlePercent",
-        "kafka.server:type=KafkaRequestHandlerPool,name=ControllerRequestHandlerAvgIdlePercent",
-        "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
-        "kafka.network:type=RequestChannel,name=RequestQueueSize",
-        "kafka.controller:type=ControllerEventManager,name=AvgIdleRatio",
-        "kafka.network:type=RequestMetrics,name=RequestQueueTimeMs,*",
-    ]
-    wanted = items[0]["attribute"]
+    first = json.loads(bulk_request())[0]
+    assert first["mbean"] == "kafka.server:*"
+    wanted = first["attribute"]
     assert {"byte-rate", "throttle-time", "request-time", "StartTimeMs"} <= {*wanted}
     assert not {"Count", "Mean", "Value"} & {*wanted}
     assert len({*wanted}) == len(wanted)
 
 
 def items(*given: Any) -> bytes:
-    """The answers to some requests."""
     return json.dumps(given).encode()
-
-
-def test_a_real_answer_gives_users_and_clients_unquoted() -> None:
-    """The user stays percent-encoded, the client id is what the client sent."""
-    found = {bean for bean, _ in numbers(table("combined/throttled.jolokia1.json"))}
-    clients = {(bean.get("user"), bean.get("client-id")) for bean in found}
-    assert ("svc%3Ateam%20a", "my app/1=x,*?") in clients
-    assert ("alice", "app1") in clients
-    assert (None, "rdkafka") in clients
 
 
 @pytest.mark.parametrize(
@@ -189,32 +162,6 @@ def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:
     (column,) = columns_of((name, ("byte-rate",)))
     assert column is not None
     assert column.bean.get("client-id") == "a?"
-
-
-@given(
-    st.recursive(
-        st.none()
-        | st.booleans()
-        | st.floats(allow_nan=False)
-        | st.integers()
-        | st.text(max_size=5)
-        | st.sampled_from((200, 404, "status", "value", "kafka.server:type=Produce")),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(("status", "value", "kafka.server:type=Produce", "byte-rate")), inner, max_size=3
-            )
-        ),
-        max_leaves=12,
-    )
-)
-def test_any_json_gives_numbers_or_an_error_of_ours(document: object) -> None:
-    """Nothing that an agent can answer ends in another error."""
-    try:
-        keys, values = numbers_in(json.dumps(document).encode(), [FIRST])
-    except (SourceUnreadable, SourceDenied):
-        return
-    assert values.shape == (sum(len(attributes) for _, attributes in keys),)
 
 
 def test_a_truncated_answer_is_an_error_wherever_it_is_cut() -> None:

@@ -26,7 +26,6 @@ MOST = 45
 
 
 def many(item: bytes, between: bytes = b",") -> bytes:
-    """So many different ones."""
     found, length = [], 0
     for number in count():
         found.append(item.replace(b"?", b"%x" % number))
@@ -37,13 +36,11 @@ def many(item: bytes, between: bytes = b",") -> bytes:
 
 
 def read_jolokia(answer: bytes) -> None:
-    """Up to the columns."""
     columns: LayoutTracker[Key] = LayoutTracker(columns_of)
     columns.place(*numbers_in(answer, REQUESTS))
 
 
 def read_text(answer: bytes) -> None:
-    """Up to the columns."""
     TextReader().read(answer)
 
 

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.real
 
 @pytest.fixture
 def secured(kafka: Cluster) -> HttpTarget:
-    """Jolokia 1 behind TLS and a password."""
     return HttpTarget(
         url=kafka.nodes[1].agents.jolokia1,
         username=JOLOKIA1_USER,
@@ -60,7 +59,6 @@ async def failure(source: Source) -> SourceError:
 
 
 def named(found: BeanTable, name: str, key: str = "name") -> dict[str, float]:
-    """The attributes of the bean that has this name."""
     return {attribute: value for (bean, attribute), value in numbers(found).items() if bean.get(key) == name}
 
 
@@ -88,7 +86,6 @@ async def test_all_agents_report_what_a_node_says_of_itself(kafka: Cluster, secu
 
 
 def plain(kafka: Cluster, **changes: Any) -> HttpTarget:
-    """Jolokia 2 without TLS."""
     return HttpTarget(**{"url": kafka.nodes[1].agents.jolokia, **changes})
 
 
@@ -162,7 +159,6 @@ def agents(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> Iterator[Agents]
 
 
 def text(url: str) -> PrometheusTextSource:
-    """A source that has to find out the dialect."""
     return PrometheusTextSource("text", HttpTarget(url=url, node_id="1"))
 
 
@@ -211,7 +207,6 @@ async def settle(
 
 
 def anything(_: Bean) -> bool:
-    """Every entity."""
     return True
 
 

@@ -66,7 +66,6 @@ def _all_measured(kafka: Cluster, traffic: Traffic, topic: str) -> None:
 
 @pytest.fixture
 async def sources(agents: Agents) -> AsyncIterator[tuple[JolokiaSource, PrometheusTextSource]]:
-    """Jolokia and the agent with our rules."""
     jolokia = JolokiaSource("json", HttpTarget(url=agents.jolokia))
     own = PrometheusTextSource("own", HttpTarget(url=agents.own_rules))
     yield jolokia, own

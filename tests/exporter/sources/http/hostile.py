@@ -24,15 +24,12 @@ _NOT_TEXT = "no metric of Kafka|not Prometheus text|not JSON"
 
 @dataclass(frozen=True, slots=True)
 class Hostile:
-    """One of them."""
-
     behave: Behavior
     reason: str
     """A pattern for what is said of it, whichever dialect was expected."""
 
 
 def body(content: bytes, *headers: bytes) -> Behavior:
-    """Answer with a body that has the length it says."""
     length = b"Content-Length: %d" % len(content)
     return answering(b"\r\n".join((OK.rstrip(), length, *headers, b"", content)))
 
@@ -51,8 +48,6 @@ def endlessly(head: bytes, piece: bytes, pause: float = 0.0) -> Behavior:
 
 
 def then_silent(*parts: bytes) -> Behavior:
-    """Write this, and keep the connection without another byte."""
-
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await answering(*parts)(reader, writer)
         await silence(reader, writer)

@@ -14,8 +14,6 @@ Behavior = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None
 
 @asynccontextmanager
 async def serving(behave: Behavior) -> AsyncIterator[str]:
-    """A server on a free loopback port; gives its URL."""
-
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             with suppress(ConnectionError, EOFError):  # had enough of it
@@ -45,7 +43,6 @@ def answering(*parts: bytes) -> Behavior:
 
 
 def with_status(status: str, *headers: str) -> Behavior:
-    """Answer with a status line, headers and an empty body."""
     lines = (f"HTTP/1.1 {status}", "Content-Length: 0", *headers, "", "")
     return answering("\r\n".join(lines).encode())
 
@@ -54,5 +51,4 @@ async def silence(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,  # noqa: ARG001 - the shape of a behavior
 ) -> None:
-    """Accept the connection and never answer."""
     await reader.read()

@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.sources.http.misbehaving import Behavior, answering, serving, silence, with_status
@@ -22,7 +20,6 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
 async def fetched(target: HttpTarget) -> bytes:
-    """The answer to one GET."""
     fetch = HttpFetch(target, "this is the hint")
     try:
         return await fetch.read()
@@ -59,7 +56,6 @@ async def test_an_unknown_host_is_unreachable() -> None:
 
 
 async def stalls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Half an answer, and then nothing."""
     await answering(HEAD + b"Content-Length: 10\r\n\r\nhalf")(reader, writer)
     await silence(reader, writer)
 
@@ -128,28 +124,6 @@ async def test_what_cannot_be_sent_is_an_error_of_ours(settings: dict[str, Any],
             await fetched(HttpTarget(url=url, **settings))
 
 
-async def test_credentials_headers_and_compression() -> None:
-    """What is configured is sent, a password in UTF-8; the answer may be compressed."""
-
-    async def echo(request: web.Request) -> web.Response:
-        reported = {name: request.headers[name] for name in ("Authorization", "X-Token", "Accept-Encoding")}
-        response = web.json_response(reported)
-        response.enable_compression()
-        return response
-
-    app = web.Application()
-    app.router.add_get("/metrics", echo)
-    async with TestServer(app) as server:
-        body = await fetched(
-            HttpTarget(
-                url=str(server.make_url("/metrics")), username="scott", password="tïger", headers={"X-Token": "t"}
-            )
-        )
-    assert b"Basic c2NvdHQ6dMOvZ2Vy" in body
-    assert b'"X-Token": "t"' in body
-    assert b"gzip" in body
-
-
 async def test_a_connection_that_the_agent_closed_is_opened_again() -> None:
     """An agent closes idle connections just when the next scrape comes: that is no failure."""
     requests = 0
@@ -194,7 +168,6 @@ async def test_what_arrived_is_acknowledged_at_once(monkeypatch: pytest.MonkeyPa
 
 
 def unpacked(packed: bytes, size: int = 7, most: int = 1_000_000) -> bytes:
-    """The body of an answer that came in pieces of this size."""
     unpacker = Unpacker("gzip")
     found = b""
     for start in range(0, len(packed), size):
@@ -208,13 +181,6 @@ def test_pieces_are_put_together(bodies: list[bytes], size: int) -> None:
     """Of whatever size; a file may consist of several members."""
     packed = b"".join(map(gzip.compress, bodies))
     assert unpacked(packed, size) == b"".join(bodies)
-
-
-def test_an_answer_that_is_not_compressed_stays_as_it_is() -> None:
-    """An agent need not compress."""
-    unpacker = Unpacker("")
-    assert unpacker.unpacked(b"abc", 1) == b"abc"
-    unpacker.check_complete()
 
 
 @given(st.integers(1, 28))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from itertools import count
 from math import inf, isnan, nan
@@ -7,11 +8,71 @@ from math import inf, isnan, nan
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 from tests.exporter.examples import snapshot, usage
 
+from quotascope.exporter.collection import Sampler
 from quotascope.exporter.collection.sampling import PeakKeeper
-from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Peaks, Snapshot
+from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Peaks, Sampling, Snapshot
 from quotascope.metrics import QuotaType
+
+
+class Timed:
+    """A collection whose snapshots take as long as the test says, on a clock of its own."""
+
+    def __init__(self, *takes: float) -> None:
+        self.now = 100.0
+        self.takes = list(takes)
+        self.began: list[float] = []
+        self.fails = False
+
+    async def snapshot(self, timeout_seconds: float) -> Snapshot:
+        assert timeout_seconds == 9.0
+        self.began.append(self.now - 100.0)
+        self.now += self.takes.pop(0)
+        if self.fails:
+            raise ZeroDivisionError
+        return snapshot()
+
+    async def pause(self, seconds: float) -> None:
+        if not self.takes:
+            raise asyncio.CancelledError
+        self.now += seconds
+
+
+async def sampled(collection: Timed, before: Sampling | None = None) -> Sampling:
+    """Sample every 5 s until the collection has no more."""
+    sampler = Sampler(collection.snapshot, 5.0, 9.0, before)
+    with pytest.raises(asyncio.CancelledError):
+        await sampler.run(lambda: collection.now, collection.pause)
+    return sampler.sampling
+
+
+@pytest.mark.parametrize(
+    ("takes", "before", "after", "began"),
+    [
+        ([0.1, 4.9, 0.0, 1.0], None, Sampling(samples=4, missed=0), [5.0, 10.0, 15.0, 20.0]),
+        # nothing piles up: the next sample comes at the next time on the grid, and those left out are counted
+        ([13.0, 0.0], None, Sampling(samples=2, missed=2), [5.0, 20.0]),
+        # counters do not begin again with a sampler
+        ([0.1, 5.1], Sampling(samples=7, missed=2), Sampling(samples=9, missed=3), [5.0, 10.0]),
+    ],
+)
+async def test_steady_pace(takes: list[float], before: Sampling | None, after: Sampling, began: list[float]) -> None:
+    """A read that takes a while does not move the next one."""
+    collection = Timed(*takes)
+    assert await sampled(collection, before) == after
+    assert collection.began == began
+
+
+async def test_failure_is_reported_and_does_not_count() -> None:
+    """A defect ends one sample, not the sampling."""
+    collection = Timed(0.0, 0.0)
+    collection.fails = True
+    with capture_logs() as lines:
+        assert await sampled(collection) == Sampling(samples=0, missed=0)
+    assert [line["event"] for line in lines] == ["a sample failed"] * 2
+
 
 MUTATION = QuotaType.CONTROLLER_MUTATION
 WINDOW = 60.0
@@ -27,34 +88,20 @@ def used(amount: float, **changes: object) -> EntityUsage:
 
 
 def shown(amount: float) -> Snapshot:
-    """A snapshot of alice alone."""
     return snapshot(used(amount))
 
 
 def greatest(peaks: Peaks, row: int = 0) -> float | None:
-    """The greatest utilization of an entity, alone by default."""
     value = float(peaks.utilization[row])
     return None if isnan(value) else value
 
 
 class Samples:
-    """A keeper, and snapshots of alice that are taken for it."""
-
     def __init__(self) -> None:
         self.keeper = PeakKeeper(WINDOW)
 
     def take(self, at: float, amount: float) -> float | None:
-        """What a snapshot at this time shows as the maximum."""
         return greatest(self.keeper.update(shown(amount), at))
-
-
-@pytest.mark.parametrize("pause", [5, 15, 30, 60])
-def test_no_peak_is_lost_between_two_scrapes(pause: int) -> None:
-    """Each sample is in the scrape that follows, whatever the interval up to the window."""
-    for second in range(pause):
-        samples = Samples()
-        samples.take(1_000 + second, 90)
-        assert samples.take(1_000 + pause, 10) == 0.9
 
 
 @given(
