@@ -144,7 +144,6 @@ def of_a_month(version: str, release: KafkaRelease | None = None) -> Check:
 
 
 def predicted(result: Check) -> list[int]:
-    """Throttles of the producer."""
     return [each.prediction.bytes_ms for each in result.comparisons if each.request.produced]
 
 

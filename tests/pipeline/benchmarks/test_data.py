@@ -70,7 +70,6 @@ def test_seconds_above_the_limit(tmp_path: Path) -> None:
 
 
 def slowly(rows: pa.Table, limit: float) -> float:
-    """The same in a loop."""
     sums: dict[tuple[str, str, str], dict[int, int]] = {}
     for row in rows.to_pylist():
         series = sums.setdefault((row["user"], row["client_id"], row["broker"]), {})

@@ -14,17 +14,14 @@ CROWD = Crowd(entities=100)
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    """20,000 requests in four parts."""
     return write_logs(tmp_path_factory.mktemp("logs"), 20_000, CROWD, parts=4)
 
 
 def texts(written: Written) -> list[str]:
-    """All lines."""
     return [line for path in written.files for line in path.read_text().splitlines()]
 
 
 def parsed(lines: list[str]) -> list[dict[str, Any]]:
-    """Those that hold a request."""
     whole = [each for each in lines if each.endswith("} (kafka.request.logger)")]
     return [json.loads(each[each.index("{") : each.rindex("}") + 1]) for each in whole]
 

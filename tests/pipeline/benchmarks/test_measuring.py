@@ -19,7 +19,6 @@ LINES, ROWS = 1_000_000, 2_000_000
 
 
 def side(rows: int, *cpu: float, python: int = 0, jvm: int = 0) -> dict[str, Any]:
-    """A side as the benchmark writes it, with a run for each CPU time."""
     runs = [{"cpu": each, "python": python, "jvm": jvm} for each in cpu]
     return {"rows": rows, "runs": runs}
 
@@ -74,7 +73,6 @@ def test_child_is_seen() -> None:
 
 
 def peak(used: Used, pid: int) -> int:
-    """Bytes, 0 of a process that was not seen yet."""
     return used.processes[pid].peak if pid in used.processes else 0
 
 

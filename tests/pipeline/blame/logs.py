@@ -134,7 +134,6 @@ CONSTANT: Mapping[str, Any] = {
 
 
 def written(folder: Path, rows: pa.Table, **constant: Any) -> str:
-    """A folder with these rows of requests."""
     columns = {name: pa.array([value] * len(rows)) for name, value in {**CONSTANT, **constant}.items()}
     columns |= {name: rows[name] for name in rows.column_names}
     full = [

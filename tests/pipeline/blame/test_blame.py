@@ -224,7 +224,6 @@ def test_pieces_are_the_whole(waiting: Table, piece_s: int, more: int) -> None:
 
 @pytest.fixture(scope="module")
 def waiting(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    """Requests with waits and holdings of all lengths."""
     folder = stored(tmp_path_factory.mktemp("waiting"), crowd(900, span_ms=60_000, wait_ms=300, users=30))
     return Table.open(f"{folder}/requests", schema=REQUESTS)
 

@@ -180,14 +180,12 @@ def test_waits_below_the_clock_of_the_log_are_not_scaled() -> None:
 
 
 def candidates(*limits: float) -> list[Candidate]:
-    """Without a quota, and with these request quotas of the aggressor."""
     quotas: list[dict[Entity, dict[str, float]]] = [{}]
     quotas += [{QuotaEntity(AGGRESSOR): {"request_percentage": each}} for each in limits]
     return [Candidate(name=str(n), quotas=QuotaSet(each)) for n, each in enumerate(quotas)]
 
 
 def found(folder: str, mode: Mode = Mode.OPEN_LOOP, threads: int | None = None) -> Benefit:
-    """What no quota and three ones save."""
     return benefit_of(folder, candidates(100, 20, 1), mode, run_here, threads=threads)
 
 

@@ -37,7 +37,6 @@ ROW = {
 
 
 def made(*changes: dict[str, Any]) -> Intervals:
-    """The intervals of rows that differ from `ROW` by so much."""
     return intervals(pa.Table.from_pylist([ROW | each for each in changes], SCHEMA), {"A1": "orders"})
 
 
@@ -124,7 +123,6 @@ SOME = st.lists(
 
 
 def intervals_of(requests: list[Request]) -> Intervals:
-    """As `intervals` makes them."""
     ordered = sorted(requests, key=lambda each: each[0] + each[1])
     enqueued, waits, holdings, groups = np.asarray(ordered, np.int64).reshape(-1, 4).T
     return Intervals(
@@ -142,12 +140,10 @@ def intervals_of(requests: list[Request]) -> Intervals:
 
 
 def between(whole: Intervals, begin_us: int, end_us: int) -> Intervals:
-    """Those that wait or hold a thread meanwhile."""
     return whole.only((whole.enqueued < end_us) & (whole.released >= begin_us))
 
 
 def sums(*parts: pa.Table) -> Sums:
-    """Added up."""
     found: Sums = Counter()
     for part in parts:
         for each in part.to_pylist():
@@ -156,7 +152,6 @@ def sums(*parts: pa.Table) -> Sums:
 
 
 def every_pair(requests: list[Request], threads: int) -> Sums:
-    """The oracle."""
     found: Sums = Counter()
     for number, (enqueued, wait, holding, victim) in enumerate(requests):
         taken = enqueued + wait

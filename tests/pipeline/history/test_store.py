@@ -26,7 +26,6 @@ FIRST = dt.date(2023, 11, 14)
 
 @pytest.fixture
 def source(tmp_path: Path) -> Table:
-    """An empty table of requests."""
     layout = TableLayout(bucket_of="user", buckets=4, day_of="timestamp")
     return Table.create(str(tmp_path / "requests"), REQUESTS, layout)
 
@@ -50,7 +49,6 @@ def test_a_history_has_sixteen_buckets_by_default(tmp_path: Path) -> None:
 
 
 def _sums(table: pa.Table) -> list[dict[str, Any]]:
-    """One row for each key, in order."""
     key, sums = table.column_names[:5], table.column_names[5:]
     added = table.group_by(key).aggregate([(name, "sum") for name in sums])
     return added.sort_by([(name, "ascending") for name in key]).to_pylist()

@@ -136,7 +136,6 @@ def _slowly(rows: list[dict[str, Any]]) -> Sums:
 
 
 def _as_sums(*tables: pa.Table) -> Sums:
-    """Sums by key; those of several tables add up."""
     sums: Sums = defaultdict(lambda: [0, 0, 0, 0])
     for row in pa.concat_tables(tables).to_pylist():
         key, values = tuple(row.values())[:5], list(row.values())[5:]
@@ -185,7 +184,6 @@ def moved(draw: st.DrawFn) -> Row:
 
 
 def sums(rows: pa.Table, *by: str) -> Counter[tuple[Any, ...]]:
-    """Bytes by what is given; unknown ones count nothing."""
     found: Counter[tuple[Any, ...]] = Counter()
     for row in rows.to_pylist():
         found[tuple(row[name] for name in by)] += row.get("bytes", row.get("amount")) or 0

@@ -34,7 +34,6 @@ ENDLESS = QuotaSet({ALICE: {"producer_byte_rate": inf, "request_percentage": inf
 
 
 def documents(made: Advice) -> tuple[str, dict[str, Any], list[dict[str, str]]]:
-    """The text of the page, the JSON, and the rows of the CSV."""
     commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
     rows = csv.DictReader(io.StringIO(recommend_csv(made), newline=""))
     text = Reader(recommend_page(made, {}, [])).text
@@ -42,7 +41,6 @@ def documents(made: Advice) -> tuple[str, dict[str, Any], list[dict[str, str]]]:
 
 
 def need(steps: int, broker: str = "1", kind: QuotaType = QuotaType.PRODUCE, user: str = "alice") -> Need:
-    """What one user needs on one broker."""
     return Need(broker=broker, entity=QuotaEntity(user), kind=kind, steps=steps, hour=5, requests=10)
 
 

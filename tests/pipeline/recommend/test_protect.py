@@ -14,7 +14,6 @@ from quotascope.cli.main import app
 
 
 def protected(folder: Path, target: str, *more: str) -> dict[str, Any]:
-    """The answer of the command as JSON."""
     done = CliRunner().invoke(app, ["recommend", str(folder), "--protect", target, "--short-log", "--json", *more])
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = json.loads(done.stdout)
@@ -23,7 +22,6 @@ def protected(folder: Path, target: str, *more: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A victim and an aggressor, for 40 seconds."""
     return Path(written(tmp_path_factory.mktemp("usage"), logged(40)))
 
 

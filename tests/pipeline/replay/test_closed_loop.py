@@ -39,7 +39,6 @@ BUSY = Request(after_ms=1, api_key=METADATA, request_us=900_000)
 
 
 def closed(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str, Any]]:
-    """The results of one entity by quota type."""
     found = replay(history(made), [candidate(quotas)], Mode.CLOSED_LOOP, **more)
     return {row["quota_type"]: row for row in found.to_pylist()}
 
@@ -197,7 +196,6 @@ def test_granted_part_of_a_refused_mutation_is_sent(way: str) -> None:
 
 
 def numbered(made: list[Request]) -> pa.Table:
-    """A history whose positions are the numbers of its rows."""
     rows = history(made)
     place = rows.column_names.index("position")
     return rows.set_column(place, "position", pa.array(range(len(rows)), pa.int64()))

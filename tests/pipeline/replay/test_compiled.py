@@ -36,7 +36,6 @@ class Both(NamedTuple):
 
 @kernel
 def add_up(both: Both) -> int:
-    """Sum up."""
     total = 0
     for place in range(len(both.given.numbers)):
         total += both.given.numbers[place]
@@ -45,7 +44,6 @@ def add_up(both: Both) -> int:
 
 
 def fresh() -> Both:
-    """Three numbers."""
     return Both(Given(np.array([1, 2, 3])), Made(np.zeros(3, np.int64)))
 
 

@@ -55,8 +55,6 @@ OLDER, NEWER = KafkaRelease(4, 3), KafkaRelease(4, 4)
 
 @dataclass(frozen=True)
 class Step:
-    """One request of a trace, or one mutation."""
-
     after_ms: int
     user: int
     cost: int
@@ -94,13 +92,11 @@ configs = st.builds(
 
 
 def times_of(trace: list[Step]) -> list[int]:
-    """The epoch ms of each step."""
     times: list[int] = np.cumsum([step.after_ms for step in trace]).tolist()
     return [EPOCH_MS + time_ms for time_ms in times]
 
 
 def by_engine(manager: ClientQuotaManager, trace: list[Step], values: list[float]) -> list[int]:
-    """The throttle that a quota manager asks for at each check."""
     throttles = []
     for step, now_ms, value in zip(trace, times_of(trace), values, strict=True):
         client = Principal(USERS[step.user]), "app"
@@ -114,7 +110,6 @@ def by_engine(manager: ClientQuotaManager, trace: list[Step], values: list[float
 
 
 def by_kernels(trace: list[Step], values: list[float], limit: float, config: ManagerConfig, most_ms: int) -> list[int]:
-    """The same by the kernels."""
     events = Events(
         sensors=np.array([step.user for step in trace], np.int32),
         times=np.array(times_of(trace), np.int64),
@@ -233,7 +228,6 @@ def decided_by_engine(trace: list[Step], limit: float, config: ManagerConfig) ->
 
 
 def decided_by_kernels(trace: list[Step], limit: float, config: ManagerConfig, policy: int) -> list[Verdict]:
-    """The same by the kernels."""
     count = len(trace)
     both = np.full(2, limit), np.full(2, config.samples), np.full(2, config.window_ms)
     outcomes = MutationOutcomes(

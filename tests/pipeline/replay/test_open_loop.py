@@ -52,7 +52,6 @@ SUMS = (
 
 
 def by_type(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str, Any]]:
-    """The results of one entity by quota type."""
     found = replay(history(made), [candidate(quotas)], **more)
     return {row["quota_type"]: row for row in found.to_pylist()}
 
@@ -66,7 +65,6 @@ class Expected:
 
 
 def by_engine(table: pa.Table, chosen: Candidate) -> Expected:
-    """Drive real quota managers with a history."""
     cluster, found, rows = Cluster(chosen), Expected(), table.to_pylist()
     decisions = [(row["timestamp"], 0, number) for number, row in enumerate(rows)]
     network = [(row["completed"], 1, number) for number, row in enumerate(rows)]

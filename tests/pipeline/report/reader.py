@@ -17,17 +17,14 @@ class Reader(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element begins."""
         self.kinds.add(tag)
         self.attributes |= {name for name, _ in attrs}
 
     def handle_data(self, data: str) -> None:
-        """Text."""
         self.reported.append(data)
 
     @property
     def text(self) -> str:
-        """All of it."""
         return "|".join(self.reported)
 
 

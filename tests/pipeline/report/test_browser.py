@@ -39,13 +39,11 @@ DRAWN = "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRe
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser for all tests of this file."""
     with browser(tmp_path_factory.mktemp("chromium")) as opened:
         yield opened
 
 
 def whatif(*, hostile: bool) -> str:
-    """The page of a replay."""
     if hostile:
         summary = hostile_replay()
         rows = seconds([(0, 5), (30, 7)], user=HOSTILE, client_id=HOSTILE, broker=HOSTILE)
@@ -62,7 +60,6 @@ def whatif(*, hostile: bool) -> str:
 
 
 def recommended(*, hostile: bool) -> str:
-    """The page of a recommendation."""
     user = HOSTILE if hostile else "alice"
     made = advice([recommendation(user)], None, [hit(user, user)], user)
     groups = [each.group for each in charted(made)]
@@ -72,14 +69,12 @@ def recommended(*, hostile: bool) -> str:
 
 
 def blamed(*, hostile: bool, others: int = 30) -> str:
-    """The page of blame."""
     with TemporaryDirectory() as folder:
         rows = saturated(HOSTILE + "y" * 200 if hostile else "dana", others=others)
         return blame_page(blame(stored(Path(folder), rows)))
 
 
 def used(*, hostile: bool) -> str:
-    """The page of usage."""
     name = HOSTILE if hostile else "orders"
     topics = Counter({name: 7_000, **{f"{name}{n}": 100 - n for n in range(20)}})
     clients = [

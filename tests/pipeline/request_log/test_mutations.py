@@ -23,7 +23,6 @@ TIMED_OUT = 7
 
 
 def requests(*lines: bytes) -> pa.Table:
-    """What is parsed of lines."""
     found = parse_lines(lines, range(1, len(lines) + 1), SOURCE)
     assert found.quarantine.to_pylist() == []
     return found.requests
@@ -39,12 +38,10 @@ def reported(table: pa.Table) -> list[Any]:
 
 
 def resolved(*lines: bytes, snapshot: dict[str, int] | None = None) -> list[Any]:
-    """What a ledger makes of lines that come at once."""
     return reported(MutationLedger(snapshot).resolve(requests(*lines)).requests)
 
 
 def at(second: int) -> str:
-    """A time."""
     return f"2026-11-21 09:00:{second:02d},000"
 
 
@@ -59,18 +56,15 @@ def test_real_log() -> None:
 
 
 def made(name: str, partitions: int, second: int, **more: Any) -> bytes:
-    """A topic is created."""
     return mutation("create", [topic(name, partitions)], time=at(second), **more)
 
 
 def enlarged(name: str, count: int, second: int) -> bytes:
-    """A topic gets more partitions."""
     asked = [{"name": name, "count": count, "assignments": None}]
     return mutation("enlarge", asked, time=at(second))
 
 
 def deleted(second: int, *names: str) -> bytes:
-    """Topics are deleted."""
     return mutation("delete", [{"name": name} for name in names], time=at(second))
 
 

@@ -33,12 +33,10 @@ HOSTILE = [
 
 
 def parsed(*lines: bytes, source: LogSource = SOURCE) -> Parsed:
-    """What becomes of lines from the first of a file on."""
     return parse_lines(lines, range(1, len(lines) + 1), source)
 
 
 def request(text: bytes, source: LogSource = SOURCE) -> dict[str, Any]:
-    """The only request."""
     found = parsed(text, source=source)
     assert found.quarantine.to_pylist() == []
     (row,) = found.requests.to_pylist()
@@ -120,17 +118,14 @@ THROTTLED = {"responses": [], "throttleTimeMs": 40}
 
 
 def moved(*, name: str | None = None, topic_id: str | None = None, size: int = 7) -> Json:
-    """Traffic of one topic."""
     return {"topic": name, "id": topic_id, "bytes": size}
 
 
 def produce(*topics: Json, acks: int = -1) -> Json:
-    """A request."""
     return {"transactionalId": None, "topicData": topics, "acks": acks}
 
 
 def fetched(*topics: Json) -> Json:
-    """A response."""
     return {"responses": topics, "throttleTimeMs": 0}
 
 

@@ -11,7 +11,6 @@ from quotascope.pipeline.table import Table
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """An empty table of four buckets."""
     return Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
 
 

@@ -30,7 +30,6 @@ ALICE = QuotaEntity("alice")
 
 
 def tight(entity: QuotaEntity = ALICE, limit: float = 1_000.0) -> Candidate:
-    """A candidate with one limit."""
     return Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": limit}}))
 
 

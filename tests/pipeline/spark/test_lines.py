@@ -30,7 +30,6 @@ def batch(*rows: tuple[bytes | None, str, int | None, int | None]) -> pa.RecordB
 
 
 def rows(*batches: pa.RecordBatch) -> list[pa.RecordBatch]:
-    """What a worker makes of lines."""
     return [packed(each) for each in parsed(IngestOptions(), iter(batches))]
 
 
@@ -97,7 +96,6 @@ def test_parts_keep_the_same_line_together() -> None:
 
 
 def added(folder: Path, *lines: bytes) -> Any:
-    """The report on lines that workers staged part by part."""
     tables = IngestTables.create(str(folder / "spread"))
     report = Ingest(tables).add(partial(whole, tables, *lines))
     assert balanced(report)
@@ -105,7 +103,6 @@ def added(folder: Path, *lines: bytes) -> Any:
 
 
 def whole(tables: IngestTables, *lines: bytes) -> Staged:
-    """What workers staged part by part."""
     staged_lines = Staged()
     for part in shuffled(batch(*((text, "a", 0, None) for text in lines))):
         staged_lines.add(staged(tables, part.to_batches()))

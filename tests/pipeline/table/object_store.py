@@ -7,10 +7,7 @@ ANSWER = sys.argv[1:]
 
 
 class Store(BaseHTTPRequestHandler):
-    """Answers all alike."""
-
     def do_GET(self) -> None:
-        """Refuse, or hang up."""
         if not ANSWER:
             self.close_connection = True
             return

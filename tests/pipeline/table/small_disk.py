@@ -24,7 +24,6 @@ SIZE_KB = 1_024
 
 
 def main(folder: Path) -> None:
-    """Mount a small disk, fill it in two ways, make room again, and report."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE_KB}k", "tmpfs", folder], check=True)
     table = Table.create(str(folder / "table"), SCHEMA, LAYOUT)
     append(table, "first", batch(0))
@@ -64,7 +63,6 @@ def _refused(change: Callable[[], object]) -> str | None:
 
 
 def _fill(folder: Path) -> Path:
-    """Write until there is no space left."""
     ballast = folder / "ballast"
     with ballast.open("wb", buffering=0) as file:
         for size in (4_096, 1):

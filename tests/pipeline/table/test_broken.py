@@ -36,7 +36,6 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """A table with a batch of a thousand rows."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
     append(table, "first", batch(0))
     return table

@@ -19,7 +19,6 @@ from quotascope.pipeline.table import Follower, Run, Table, follow, log, retried
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """Path of a table with two batches."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
     append(table, "a", batch(0))
     append(table, "b", batch(1))
@@ -116,20 +115,16 @@ def _fail() -> None:
 
 
 class Pair(NamedTuple):
-    """Two tables, of which one follows the other."""
-
     source: Table
     target: Table
 
     def follow(self, run: Run = run_here) -> int:
-        """Take over what is new."""
         (count,) = follow(self.source, [Follower(self.target, _negated, SCHEMA.names)], run)
         return count
 
 
 @pytest.fixture
 def follower(tmp_path: Path) -> Pair:
-    """A table that holds the negated amounts of another one."""
     source = Table.create(str(tmp_path / "source"), SCHEMA, LAYOUT)
     target = Table.create(str(tmp_path / "target"), SCHEMA, LAYOUT)
     return Pair(source, target)
