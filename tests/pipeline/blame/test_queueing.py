@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipeline.blame.logs import AGGRESSOR, BEGIN_MS, CONSTANT, full_load, logged, written
+from tests.pipeline.blame.logs import AGGRESSOR, full_load, logged, row, written
 from tests.pipeline.replay.ways import WAYS, kernels
 from tests.pipeline.table.rows import append
 from tests.steps import steps
@@ -248,10 +248,9 @@ def test_clients_that_wait_for_answers_are_explained_at_full_load(tmp_path: Path
 def test_a_node_that_is_a_controller_alone_is_no_broker(tmp_path: Path) -> None:
     """It has no queue of clients to be explained; with no other node, no quota was tried in vain."""
     folder = written(tmp_path, logged(20))
-    controller = {**CONSTANT, "broker": "9", "listener": "CONTROLLER", "api_key": 63, "user": ""}
-    times = {"timestamp": BEGIN_MS + 1000, "completed": BEGIN_MS + 1000, "queue_time_ms": 0.1, "thread_time_ms": 1.0}
-    row = pa.Table.from_pylist([controller | times], REQUESTS)
-    append(Table.open(f"{folder}/requests", schema=REQUESTS), "controller", row)
+    controller = row(1_000, 0.1, 1, "", broker="9", listener="CONTROLLER", api_key=63)
+    table = Table.open(f"{folder}/requests", schema=REQUESTS)
+    append(table, "controller", pa.Table.from_pylist([controller], REQUESTS))
     answer = found(folder)
     assert [each.broker for each in answer.brokers] == ["1"]
     assert "broker 9" not in " ".join(answer.notes)
