@@ -29,25 +29,9 @@ class Reader(HTMLParser):
 
 
 PLAIN = {
-    *(
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "main",
-        "h1",
-        "h2",
-        "h3",
-        "p",
-        "span",
-        "div",
-        "ul",
-        "li",
-        "pre",
-    ),
-    *("table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "path", "text", "b", "wbr"),
+    *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "span", "div", "ul", "li"),
+    *("table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "path", "text", "b"),
+    *("pre", "wbr"),
 }
 """Elements that run nothing and load nothing."""
 HARMLESS = {

@@ -1,4 +1,4 @@
-"""The pages in a real browser, by day and by night."""
+"""The pages, whatever names they show: as text, and in a real browser, by day and by night."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from tests.chromium.browser import Browser, browser
 from tests.pipeline.blame.logs import saturated, stored
 from tests.pipeline.recommend.advices import advice, hit, recommendation
+from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
 from tests.pipeline.report.results import HOSTILE, hostile_replay, replayed, result, seconds, throttled, usages
 
 from quotascope.metrics import QuotaType
@@ -23,8 +24,6 @@ from quotascope.pipeline.report.usage_page import ClientUsage, Usage, usage_page
 from quotascope.pipeline.report.whatif import whatif_page
 from quotascope.pipeline.runs.blame import blame
 from quotascope.quotas import kafka_configs
-
-pytestmark = pytest.mark.real
 
 DAY, NIGHT = (255, 255, 255), (22, 28, 34)
 FIRST = {"light": (11, 98, 164), "dark": (109, 179, 242)}
@@ -85,8 +84,28 @@ def used(*, hostile: bool) -> str:
     return usage_page(Usage(name, 0, 60_000, clients, totals, [kind.label for kind in QuotaType][1:]))
 
 
+PAGES = [whatif, recommended, blamed, used]
+MORE = {blamed: {"fill", "style"}, used: {"fill", "preserveaspectratio"}}
+"""Attributes that no other page has; they hold colors and numbers."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_holds_nothing_that_runs(page: Callable[..., str]) -> None:
+    """No script, no address, no handler: whatever names are, they are text."""
+    text = page(hostile=True)
+    found = Reader(text)
+    assert found.kinds <= PLAIN
+    assert found.attributes <= HARMLESS | MORE.get(page, set())
+    assert "default-src 'none'" in text
+    assert "url(" not in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert len(text) < 400_000
+
+
+@pytest.mark.real
 @pytest.mark.parametrize("hostile", [False, True])
-@pytest.mark.parametrize("page", [whatif, recommended, blamed, used])
+@pytest.mark.parametrize("page", PAGES)
 def test_page_in_a_browser(page: Callable[..., str], *, hostile: bool, chromium: Browser, tmp_path: Path) -> None:
     """It loads nothing, runs nothing, fits its window, and its drawings are drawn."""
     file = tmp_path / "page.html"
@@ -102,6 +121,7 @@ def test_page_in_a_browser(page: Callable[..., str], *, hostile: bool, chromium:
         assert "<script>alert('hit')</script>" in chromium.evaluate("document.body.innerText")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("scheme", "paper"), [("light", DAY), ("dark", NIGHT)])
 def test_page_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], chromium: Browser, tmp_path: Path) -> None:
     """The paper follows what the reader prefers, and so do the colors of candidates."""
@@ -115,7 +135,8 @@ def test_page_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], chro
     assert colors[FIRST[scheme]] > 500
 
 
-@pytest.mark.parametrize("page", [whatif, recommended, blamed, used])
+@pytest.mark.real
+@pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("hostile", [False, True])
 @pytest.mark.parametrize("width", [420, 881, 1_025, 1_101, 1_400])
 def test_narrow_windows(
@@ -130,6 +151,7 @@ def test_narrow_windows(
     assert 11 <= chromium.evaluate(SMALLEST) < (99 if page in {whatif, blamed} else 100)  # the others draw no text
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("width", [900, 1_400])
 def test_a_heat_map_of_few_clients_is_no_larger_than_one_of_many(width: int, chromium: Browser, tmp_path: Path) -> None:
     """Its cells and names keep their size, whatever room a wide window has."""
