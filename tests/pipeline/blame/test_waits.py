@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quotascope.metrics.protocol import ApiKey
@@ -179,23 +179,6 @@ def test_each_pair_of_requests_gives_the_same(way: str, requests: list[Request],
         found = sums(*divided(intervals_of(requests), threads, 0, END_US, SLOT_US))
     assert found == every_pair(requests, threads)
     assert found.total() == 1_000 * sum(wait for _, wait, _, _ in requests)
-
-
-@given(requests=SOME, cuts=st.lists(st.integers(0, 12), max_size=5), extra=st.sampled_from([0, 7_000, END_US]))
-@settings(max_examples=50)
-def test_cut_between_any_slots(requests: list[Request], cuts: list[int], extra: int) -> None:
-    """A wait across a cut is divided once, by whatever more requests than needed the piece has."""
-    whole = intervals_of(requests)
-    bounds = [0, *(SLOT_US * cut for cut in sorted(cuts)), END_US]
-    with kernels("compiled"):
-        pieces = [
-            part
-            for begin, end in pairwise(bounds)
-            for part in divided(
-                between(whole, begin - MARGIN_US - extra, end + MARGIN_US + extra), 2, begin, end, SLOT_US
-            )
-        ]
-        assert sums(*pieces) == sums(*divided(whole, 2, 0, END_US, SLOT_US))
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -125,37 +125,32 @@ def by_kernels(trace: list[Step], values: list[float], limit: float, config: Man
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", [QuotaType.FETCH, QuotaType.REQUEST])
 @given(trace=st.lists(requests, min_size=1, max_size=60), limit=limits, config=configs)
 @example([Step(0, 0, 3_000_000, CHECKED)], 1.0, ManagerConfig())
 @example([Step(0, 0, 3_000_000, CHECKED)], 1.0, ManagerConfig(release=OLDER))
 @example([Step(0, 0, 1, CHECKED)], 0.0, ManagerConfig())
 @example([Step(0, 0, 1, CHECKED)], 0.0, ManagerConfig(release=OLDER))
 @settings(max_examples=examples(100))
-def test_bandwidth(way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
-    """Produce and Fetch throttles are those of a quota manager, those above 24.8 days in either release, of a limit of 0 and given-back bytes among them."""
-    manager = ClientQuotaManager(Registry(), QuotaType.FETCH, EPOCH_MS, config)
+def test_rates(kind: QuotaType, way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
+    """
+    Throttles are those of a quota manager.
+
+    Those of bytes above 24.8 days in either release, of a limit of 0 and of given-back bytes are among them; those of thread time are sums of
+    fractions, which depend on their order, and one window at most.
+    """
+    manager: ClientQuotaManager
+    if kind is QuotaType.REQUEST:
+        manager, most_ms = RequestQuotaManager(Registry(), EPOCH_MS, config), config.window_ms
+        values = [step.cost * 997 * PERCENT_PER_NANO for step in trace]
+    else:
+        manager, most_ms = ClientQuotaManager(Registry(), kind, EPOCH_MS, config), config.release.longest_rate_ms
+        values = [float(step.cost) for step in trace]
     for user in USERS:
         manager.update_quota(QuotaEntity(user), limit)
-    values = [float(step.cost) for step in trace]
     expected = by_engine(manager, trace, values)
     with kernels(way):
-        found = by_kernels(trace, values, limit, config, most_ms=config.release.longest_rate_ms)
-    assert found == expected
-
-
-@pytest.mark.parametrize("way", WAYS)
-@given(trace=st.lists(requests, min_size=1, max_size=60), limit=limits, config=configs)
-@example([Step(0, 0, 1, CHECKED)], 0.0, ManagerConfig())
-@settings(max_examples=examples(100))
-def test_request_time(way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
-    """Request throttles are those of a quota manager, whose sums of fractions depend on their order; at most one window."""
-    manager = RequestQuotaManager(Registry(), EPOCH_MS, config)
-    for user in USERS:
-        manager.update_quota(QuotaEntity(user), limit)
-    values = [step.cost * 997 * PERCENT_PER_NANO for step in trace]
-    expected = by_engine(manager, trace, values)
-    with kernels(way):
-        found = by_kernels(trace, values, limit, config, most_ms=config.window_ms)
+        found = by_kernels(trace, values, limit, config, most_ms)
     assert found == expected
 
 
