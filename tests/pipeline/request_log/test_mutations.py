@@ -167,39 +167,34 @@ CLIENT, CONTROLLER = twins()
 CHANGE = {"requestApiKey": 44, "requestApiVersion": 1}
 
 
-@pytest.mark.parametrize(
-    ("lines", "left"),
-    [
-        # the client's line stays, with the controller's time of the charge, in whatever order they come
-        ([CLIENT, CONTROLLER], [("CLIENTS", 3, AT_MS - 12)]),
-        ([CONTROLLER, CLIENT], [("CLIENTS", 3, AT_MS - 12)]),
-        # a client that counts from one again an hour later sends another request, not a twin
-        (
-            [CLIENT, CONTROLLER.replace(b"09:00:01,000", b"10:00:01,000")],
-            [("CLIENTS", 3, AT_MS - 7), ("CONTROLLER", 3, AT_MS + 3_599_988)],
-        ),
-        # as far apart as clocks may be
-        ([CLIENT.replace(b"01,005", b"06,000"), CONTROLLER], [("CLIENTS", 3, AT_MS - 12)]),
-        (
-            [CLIENT.replace(b"01,005", b"06,001"), CONTROLLER],
-            [("CLIENTS", 3, AT_MS + 4_989), ("CONTROLLER", 3, AT_MS - 12)],
-        ),
-        # of a forwarded change of configuration the client's line has all
-        ([line(time=at(1), header=CHANGE), line(header=CHANGE, isForwarded=True)], [("CLIENTS", None, None)]),
-        ([line()], [("CLIENTS", None, None)]),
-        ([], []),
-    ],
-    ids=[
-        "client first",
-        "controller first",
-        "an hour later",
-        "near",
-        "too far",
-        "no mutation",
-        "not forwarded",
-        "nothing",
-    ],
-)
+TWINS: dict[str, Any] = {
+    # the client's line stays, with the controller's time of the charge, in whatever order they come
+    "client first": ([CLIENT, CONTROLLER], [("CLIENTS", 3, AT_MS - 12)]),
+    "controller first": ([CONTROLLER, CLIENT], [("CLIENTS", 3, AT_MS - 12)]),
+    # a client that counts from one again sends another request, not a twin
+    "an hour later": (
+        [CLIENT, CONTROLLER.replace(b"09:00:01,000", b"10:00:01,000")],
+        [("CLIENTS", 3, AT_MS - 7), ("CONTROLLER", 3, AT_MS + 3_599_988)],
+    ),
+    "as far apart as clocks may be": (
+        [CLIENT.replace(b"01,005", b"06,000"), CONTROLLER],
+        [("CLIENTS", 3, AT_MS - 12)],
+    ),
+    "too far": (
+        [CLIENT.replace(b"01,005", b"06,001"), CONTROLLER],
+        [("CLIENTS", 3, AT_MS + 4_989), ("CONTROLLER", 3, AT_MS - 12)],
+    ),
+    # of a forwarded change of configuration the client's line has all
+    "no mutation": (
+        [line(time=at(1), header=CHANGE), line(header=CHANGE, isForwarded=True)],
+        [("CLIENTS", None, None)],
+    ),
+    "not forwarded": ([line()], [("CLIENTS", None, None)]),
+    "nothing": ([], []),
+}
+
+
+@pytest.mark.parametrize(("lines", "left"), TWINS.values(), ids=TWINS)
 def test_twins_at_once(lines: list[bytes], left: list[Any]) -> None:
     """Of the two lines of a forwarded request one is left out."""
     found = MutationLedger().resolve(requests(*lines))
