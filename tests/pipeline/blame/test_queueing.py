@@ -160,23 +160,25 @@ def test_a_client_sends_its_next_request_when_the_last_is_answered(way: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("without", "logged", "scale"),
+    ("simulated", "without", "logged", "scale"),
     [
-        ([100.0, 200.0], [1_500, 3_000], 4_200 / 2_700),
-        ([900.0, 1_100.0], [1_500, 3_000], 1.0),  # most of the wait is not theirs
-        ([0.0, 200.0], [100, 50], 0.0),  # the log has less than the others alone
+        ([1_000, 2_000], [100, 200], [1_500, 3_000], 4_200 / 2_700),
+        # most of the wait is not theirs
+        ([1_000, 2_000], [900, 1_100], [1_500, 3_000], 1.0),
+        # the log has less than the others alone
+        ([1_000, 2_000], [0, 200], [100, 50], 0.0),
+        # below the clock of the log
+        ([60], [0], [120], 1.0),
+        # no request
+        ([], [], [], 1.0),
     ],
 )
-def test_what_clients_cause_is_as_long_as_in_the_log(without: list[float], logged: list[int], scale: float) -> None:
+def test_what_clients_cause_is_as_long_as_in_the_log(
+    simulated: list[int], without: list[int], logged: list[int], scale: float
+) -> None:
     """Where they cause most of the wait."""
-    simulated = np.array([1_000, 2_000])
-    assert scale_of(simulated, np.array(without), np.array(logged)) == pytest.approx(scale)
-
-
-def test_waits_below_the_clock_of_the_log_are_not_scaled() -> None:
-    """Nor those of no request."""
-    assert scale_of(np.array([60.0]), np.array([0.0]), np.array([120])) == 1.0
-    assert scale_of(np.array([]), np.array([]), np.array([], np.int64)) == 1.0
+    found = scale_of(np.array(simulated, float), np.array(without, float), np.array(logged, np.int64))
+    assert found == pytest.approx(scale)
 
 
 def candidates(*limits: float) -> list[Candidate]:

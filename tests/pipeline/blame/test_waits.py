@@ -94,17 +94,6 @@ def test_the_controller_of_zookeeper_is_a_broker(key: ApiKey) -> None:
     assert made({}, {"api_key": key.value}).pools[0] == ["1"]
 
 
-def test_parts_together_are_the_whole() -> None:
-    """However rows are cut."""
-    rows = [{"completed": 1_000 + number * 7 % 5, "user": f"u{number % 3}"} for number in range(10)]
-    whole, halves = made(*rows), together([made(*rows[:4]), made(*rows[4:]), made()])
-    for column in ("enqueued", "dequeued", "released"):
-        assert getattr(whole, column).tolist() == getattr(halves, column).tolist()
-    assert sorted(whole.names[group] for group in whole.groups) == sorted(
-        halves.names[group] for group in halves.groups
-    )
-
-
 Request = tuple[int, int, int, int]
 """When it was enqueued, its wait and its holding, us; its group."""
 Sums = Counter[tuple[int, int, int]]

@@ -14,11 +14,10 @@ from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.errors import NoHistory, OtherSource, UnreadableTable
 from quotascope.pipeline.history import History, history_of, rollup
-from quotascope.pipeline.history.store import DETAIL, tables_of
+from quotascope.pipeline.history.store import tables_of
 from quotascope.pipeline.ingest import IngestTables
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.table import Table, TableLayout
-from quotascope.pipeline.table.storage import EPOCH
 
 DAY_MS = 86_400_000
 FIRST = dt.date(2023, 11, 14)
@@ -104,22 +103,6 @@ def folder(tmp_path: Path) -> str:
         append(tables.requests, f"{number}", requests(change, change))
         history.update(tables.requests)
     return str(tmp_path)
-
-
-def test_files_are_merged_dropped_and_deleted(folder: str) -> None:
-    """A compaction merges every table's files, retention drops a day of the named ones, and a cleaning deletes what is left of them."""
-    tables = tables_of(folder)
-    assert sum(each.compact() for each in tables.values()) == 3 * 2
-    later = FIRST + dt.timedelta(days=1)
-    assert sum(tables[name].drop_before(later) for name in DETAIL[:2]) == 2 + 2
-    assert sum(file.rows for file in tables["history"].files()) == 4
-    assert min(file.day for file in tables["seconds"].files()) == (FIRST - EPOCH).days
-    assert sum(tables[name].drop_before(later) for name in DETAIL) == 1
-    assert min(file.day for file in tables["seconds"].files()) == (later - EPOCH).days
-    assert History.open(folder).update(tables["requests"]) == 0
-    assert sum(len(each.clean(24)) for each in tables.values()) == 0
-    assert sum(len(each.clean(0)) for each in tables.values()) == 3 * 2 + 3
-    assert len(tables["history"].files()) == 1
 
 
 def test_a_folder_without_tables(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.pipeline.report.reader import Reader
 from tests.pipeline.report.results import HOSTILE, result, seconds, table, throttled, usages
 
 from quotascope.metrics import QuotaEntity, QuotaType
-from quotascope.pipeline.recommend.advice import NOW, RECOMMENDED, Advice, hits, recommendations, target
+from quotascope.pipeline.recommend.advice import NOW, RECOMMENDED, Advice, hits, recommendations
 from quotascope.pipeline.recommend.coverage import DAY_MS, Coverage, Logged, RequestTally, ShortLog, coverage_of, tally
 from quotascope.pipeline.recommend.need import Need
 from quotascope.pipeline.recommend.policy import BadPolicy, Policy, RuleShape
@@ -58,16 +58,6 @@ def test_limits_have_a_floor() -> None:
     assert [each.lowest for each in made] == [3.0, 0.03]
     (own,) = recommendations([need(3)], Policy(floors={QuotaType.PRODUCE: 123_456.0}))
     assert own.limit == 124_000.0
-
-
-def test_quotas_are_grouped_by_entity() -> None:
-    """As they are set."""
-    found = [need(50_000, user="bob"), need(70_000), need(200, kind=QuotaType.REQUEST)]
-    made = recommendations(found, Policy(headroom=0.0))
-    assert target(None, made) == {
-        QuotaEntity("alice"): {"producer_byte_rate": 70_000.0, "request_percentage": 2.0},
-        QuotaEntity("bob"): {"producer_byte_rate": 50_000.0},
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

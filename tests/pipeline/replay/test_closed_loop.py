@@ -68,6 +68,12 @@ def closed(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str,
     throttles=[0] * 3,
     quotas={ALICE: {"controller_mutation_rate": 2.0, "request_percentage": 2.0}},
 )
+# under a limit of 0 a refusal has no throttle, and is no reason to ask again: what follows is not sent
+@example(
+    made=[replace(SLOW_CREATE, after_ms=1_000)] * 4,
+    throttles=[0] * 4,
+    quotas={ALICE: {"controller_mutation_rate": 0.0, "request_percentage": 100.0}},
+)
 # a Fetch larger than all whole windows allow is cut as brokers cut it, and not stuck for ever; each part is charged its time
 @example(made=[LARGE_FETCH], throttles=[0], quotas={ALICE: {"consumer_byte_rate": 150_000.0}})
 @example(
@@ -145,15 +151,6 @@ def test_a_fetch_in_many_parts_is_much_work(monkeypatch: pytest.MonkeyPatch) -> 
     short = ReplaySettings(drain_ms=3_600_000)
     closed([Request(api_key=FETCH, cost=1_000_000)], {ALICE: {"consumer_byte_rate": 100.0}}, settings=short)
     assert max(works) > 1_000
-
-
-def test_a_refusal_for_ever_is_no_reason_to_ask_again() -> None:
-    """Under a limit of 0 a refusal has no throttle: the mutation is refused once, and with what follows it not sent."""
-    create = Request(after_ms=1_000, api_key=CREATE_TOPICS, cost=10, request_us=1_000)
-    found = closed([create] * 4, {ALICE: {"controller_mutation_rate": 0.0, "request_percentage": 100.0}})
-    row = found["controller_mutation"]  # the first one is granted: a bucket without tokens has no debt
-    assert (row["refused_requests"], row["throttled_ms"], row["unsent_requests"]) == (1, 0, 3)
-    assert found["request"]["unsent_requests"] == 3
 
 
 @pytest.mark.parametrize("way", WAYS)

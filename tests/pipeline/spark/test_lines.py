@@ -19,10 +19,10 @@ from quotascope.pipeline.ingest import IngestOptions, IngestTables, ingest
 from quotascope.pipeline.ingest.committing import Batch, Ingest, Seen, Staged
 from quotascope.pipeline.replay.frame import in_order
 from quotascope.pipeline.request_log.schema import PARSED_QUARANTINE, PARSED_REQUESTS
-from quotascope.pipeline.spark.ingest import LINES, SLICE_MS, TOGETHER, TOGETHER_BYTES, packed, parsed, staged, unpacked
+from quotascope.pipeline.spark.ingest import LINES, TOGETHER, TOGETHER_BYTES, packed, parsed, staged, unpacked
 from quotascope.pipeline.spark.shuffled import _read
 from quotascope.pipeline.table import File
-from quotascope.pipeline.table.storage import BUCKETS, Storage, buckets_of
+from quotascope.pipeline.table.storage import Storage
 
 
 def batch(*rows: tuple[bytes | None, str, int | None, int | None]) -> pa.RecordBatch:
@@ -197,22 +197,10 @@ def test_rows_cross_the_jvm_many_in_a_value() -> None:
     assert [each[0] for each in order] == [place for each in values_of for place in each["place"].to_pylist()]
     assert order == [sorted(each) for each in order]
     assert max(each.nbytes for each in back) <= TOGETHER_BYTES
-    parts = [part for each in values_of for part in each["part"].to_pylist()]
-    assert [{*parts_of(each)} for each in back] == [{part} for part in parts]
     for name, schema in (("requests", PARSED_REQUESTS), ("quarantine", PARSED_QUARANTINE)):
         wanted = pa.concat_tables([getattr(each, name) for each in pieces])
         found = [pa.Table.from_batches([each]) for each in back if {*schema.names} <= {*each.schema.names}]
         assert pa.concat_tables(found).select(schema.names).sort_by("identity") == wanted.sort_by("identity")
-
-
-def parts_of(rows: pa.RecordBatch) -> list[int]:
-    """The part of each row: of requests by user and time, of others by their text."""
-    if "user" not in rows.schema.names:
-        identities: list[Any] = rows["identity"].to_pylist()
-        return [-1 - identity[0] for identity in identities]
-    spans: list[Any] = pc.divide(rows["timestamp"], pa.scalar(SLICE_MS)).to_pylist()
-    buckets = buckets_of(pa.chunked_array([rows["user"]]), BUCKETS).tolist()
-    return [span * BUCKETS + bucket for span, bucket in zip(spans, buckets, strict=True)]
 
 
 @pytest.mark.parametrize(

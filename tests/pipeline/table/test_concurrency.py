@@ -130,17 +130,6 @@ def follower(tmp_path: Path) -> Pair:
     return Pair(source, target)
 
 
-def test_what_is_new_is_taken_over_once(follower: Pair) -> None:
-    """Each call takes over what was appended since the last one."""
-    append(follower.source, "a", batch(0))
-    assert follower.follow() == 1_000
-    assert follower.follow() == 0
-    append(follower.source, "b", batch(1))
-    append(follower.source, "c", batch(2))
-    assert follower.follow() == 2_000
-    assert amounts(follower.target.read()) == [-each for each in reversed(range(3_000))]
-
-
 def test_compaction_and_retention_bring_nothing_new(follower: Pair) -> None:
     """Rows that a compaction wrote again are not new, whether they were taken over before or not; dropped days stay in the follower."""
     append(follower.source, "a", batch(0))
