@@ -14,7 +14,7 @@ from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.errors import NoHistory, OtherSource, UnreadableTable
 from quotascope.pipeline.history import History, history_of, rollup
-from quotascope.pipeline.history.store import tables_of
+from quotascope.pipeline.history.store import DETAIL, tables_of
 from quotascope.pipeline.ingest import IngestTables
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.table import Table, TableLayout
@@ -103,6 +103,14 @@ def folder(tmp_path: Path) -> str:
         append(tables.requests, f"{number}", requests(change, change))
         history.update(tables.requests)
     return str(tmp_path)
+
+
+def test_days_go_together(folder: str) -> None:
+    """Requests, history and sums lose a day, and what is left of it is not taken over again."""
+    tables = tables_of(folder)
+    later = FIRST + dt.timedelta(days=1)
+    assert [tables[name].drop_before(later) for name in DETAIL] == [2, 2, 1, 0]
+    assert History.open(folder).update(tables["requests"]) == 0
 
 
 def test_a_folder_without_tables(tmp_path: Path) -> None:
