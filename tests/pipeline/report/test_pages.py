@@ -100,7 +100,7 @@ def test_page_holds_nothing_that_runs(page: Callable[..., str]) -> None:
     assert "url(" not in text
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert len(text) < 400_000
+    assert len(text) < 200_000
 
 
 @pytest.mark.real

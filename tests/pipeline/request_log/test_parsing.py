@@ -249,6 +249,7 @@ SUMMER = AT - 123 * 86_400_000
         ("{time} Completed request:{json}\r", "2026-11-21T09:02:00.655123+0100", "UTC", AT - 3_600_000),
         ("{time} Completed request:{json}", "2026-11-21T09:02:00.6Z", BERLIN, AT - 55),
         ("[{time}] TRACE Completed request:{json} (x)", "2026-11-21 09:02:00,655", "UTC", AT),
+        (BRACKETS, "2000-01-01 00:00:00,000", "UTC", 946_684_800_000),  # the first that is read
     ],
 )
 def test_times(pattern: str, time: str, zone: str, at: int) -> None:
