@@ -189,3 +189,31 @@ def test_a_broker_holds_others_up_while_it_is_near(behind_ms: int, decided: int)
     made = history([KB, replace(KB, broker="2", after_ms=5_000), replace(KB, after_ms=behind_ms)])
     (part,) = proceeded((made, 0))
     assert part.decided == decided
+
+
+@pytest.mark.parametrize(
+    ("made", "key", "limit"),
+    [
+        pytest.param(
+            [Request(request_us=1_000, network_us=900_000, network_after_ms=500), Request(after_ms=300, request_us=1_000), Request(after_ms=600, request_us=1_000)],
+            "request_percentage", 5.0, id="network time that is charged after the cut"
+        ),
+        pytest.param(
+            [Request(after_ms=150, api_key=CREATE_TOPICS, cost=30), Request(after_ms=150, api_key=CREATE_TOPICS, cost=50, wait_ms=200), Request(after_ms=50)],
+            "controller_mutation_rate", 1.0, id="a mutation that is decided after the cut and charged before"
+        ),
+        pytest.param(
+            [Request(broker="2", api_key=CREATE_TOPICS, cost=5), Request(after_ms=5_000, api_key=CREATE_TOPICS, cost=50), Request(after_ms=300, api_key=CREATE_TOPICS, cost=50)],
+            "controller_mutation_rate", 1.0, id="a mutation of a broker that is behind the others"
+        ),
+    ]
+)  # fmt: skip
+def test_what_lies_across_a_cut(made: list[Request], key: str, limit: float) -> None:
+    """It is charged in its turn."""
+    limits = candidate({QuotaEntity(DEFAULT, None): {key: limit}})
+    rows = history(made)
+    whole = summed([replay(rows, [limits], settings=SETTINGS)])
+    for cut in (1, 2, 3):
+        parts = in_parts(rows, [cut], [limits])
+        assert summed([part.results for part in parts]) == whole
+    assert any(each[2] + each[8] for each in whole.values())
