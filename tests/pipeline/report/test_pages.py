@@ -85,7 +85,7 @@ def used(*, hostile: bool) -> str:
 
 
 PAGES = [whatif, recommended, blamed, used]
-MORE = {blamed: {"fill", "style"}, used: {"fill", "preserveaspectratio"}}
+MORE: dict[Callable[..., str], set[str]] = {blamed: {"fill", "style"}, used: {"fill", "preserveaspectratio"}}
 """Attributes that no other page has; they hold colors and numbers."""
 
 
