@@ -59,10 +59,10 @@ def whatif(*, hostile: bool) -> str:
 
 
 def recommended(*, hostile: bool) -> str:
-    user = HOSTILE if hostile else "alice"
+    user, broker = (HOSTILE, HOSTILE) if hostile else ("alice", "1")
     made = advice([recommendation(user)], None, [hit(user, user)], user)
     groups = [each.group for each in charted(made)]
-    drawn = usages(seconds(((n, 100_000) for n in range(600)), user=user), groups)
+    drawn = usages(seconds(((n, 100_000) for n in range(600)), user=user, broker=broker), groups)
     commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
     return recommend_page(made, drawn, commands.lines)
 
