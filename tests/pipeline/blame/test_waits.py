@@ -171,15 +171,18 @@ def test_each_pair_of_requests_gives_the_same(way: str, requests: list[Request],
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_many_groups_and_a_long_queue(way: str) -> None:
+def test_many_groups_and_a_long_queue(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More parts than there is room for at once."""
+    monkeypatch.setattr("quotascope.pipeline.blame.waits._MOST_PARTS", 10_000)
     requests = [(1_000 + 10 * n, 5_000 * n, 5_000, n % 4) for n in range(300)]
     waiting = intervals_of(requests)
     names = [Group(f"u{number}", "", 0, "") for number in range(300)]
     many = replace(waiting, names=names, groups=np.arange(300, dtype=np.int32))
     with kernels(way):
-        found = sums(*divided(many, 1, 0, 1 << 40, SLOT_US))
+        parts = [*divided(many, 1, 0, 1 << 40, SLOT_US)]
+    found = sums(*parts)
     assert len(found) > 40_000
+    assert len(parts) > 4
     assert found.total() == 1_000 * sum(wait for _, wait, _, _ in requests)
 
 
