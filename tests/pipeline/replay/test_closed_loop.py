@@ -81,6 +81,12 @@ def closed(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str,
     throttles=[0] * 2,
     quotas={ALICE: {"consumer_byte_rate": 150_000.0, "request_percentage": 2.0}},
 )
+# the network thread's time is charged when the response has left
+@example(
+    made=[replace(BUSY, request_us=1_000, network_us=900_000), replace(BUSY, after_ms=500, request_us=1_000)],
+    throttles=[0] * 2,
+    quotas={ALICE: {"request_percentage": 5.0}},
+)
 # a throttle by the request quota holds back whatever comes next on the connection
 @example(made=[BUSY] * 4, throttles=[0] * 4, quotas={ALICE: {"request_percentage": 5.0}})
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
