@@ -12,13 +12,11 @@ CAPTURE = Path(__file__).parent / "captures" / "kafka-4.3.1-request.log.gz"
 
 
 def values(table: pa.Table, name: str) -> list[Any]:
-    """A column."""
     return table[name].to_pylist()
 
 
 @cache
 def captured() -> tuple[bytes, ...]:
-    """The log of a real broker of Kafka 4.3.1."""
     return tuple(gzip.decompress(CAPTURE.read_bytes()).splitlines())
 
 
@@ -92,6 +90,5 @@ def mutation(  # noqa: PLR0913 - fields of a request
 
 
 def topic(name: str, partitions: int = -1, assignments: int = 0) -> dict[str, Any]:
-    """A topic of CreateTopics."""
     placed = [{"partitionIndex": number, "brokerIds": [1]} for number in range(assignments)]
     return {"name": name, "numPartitions": partitions, "assignments": placed}

@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 
 @contextmanager
 def without_privileges() -> Iterator[None]:
-    """As a user who owns none of the files."""
     root = os.geteuid() == 0
     if root:
         os.seteuid(65_534)

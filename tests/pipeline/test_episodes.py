@@ -82,7 +82,6 @@ def test_clients_and_brokers_have_their_own() -> None:
 
 
 def plain(throttles: Sequence[tuple[int, int]]) -> list[Figures]:
-    """The definition, one after the other."""
     found: list[list[int]] = []
     for began, length in sorted(throttles):
         if not found or began > found[-1][1] + 60_000:

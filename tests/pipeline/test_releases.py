@@ -28,7 +28,6 @@ def answer(hour: int, level: int) -> bytes:
 
 
 def since(folder: Path, time: int) -> list[tuple[int, int]]:
-    """What replays from a time on follow."""
     requests = IngestTables.create(str(folder)).requests
     return [(each.major, each.minor) for each in releases_since(requests.last_epoch, time)]
 

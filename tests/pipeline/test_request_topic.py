@@ -9,19 +9,15 @@ NOTHING_SAID = shape_of(None, None, None)
 
 
 class Topics:
-    """A cluster that answers from lists."""
-
     def __init__(self, *found: TopicFound | None, made: TopicFound | None = None) -> None:
         self._found = list(found)
         self._made = made
         self.asked: list[tuple[str, TopicShape, int]] = []
 
     def find(self, _: str) -> TopicFound | None:
-        """The next of the list."""
         return self._found.pop(0)
 
     def create(self, name: str, shape: TopicShape, timeout_ms: int) -> TopicFound | None:
-        """What is made of it."""
         self.asked.append((name, shape, timeout_ms))
         return self._made
 

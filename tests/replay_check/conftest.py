@@ -10,7 +10,6 @@ NAMES = ("kafka-4.3.1", "kafka-4.3.1-second", "kafka-4.4.0")
 
 
 def log_path(name: str) -> Path:
-    """A recorded log."""
     return CAPTURES / f"{name}-request.log.gz"
 
 
@@ -21,5 +20,4 @@ def rules_path(name: str) -> Path:
 
 @cache
 def checked(name: str) -> Check:
-    """The replay of a recorded log beside what the broker reported."""
     return check(read_log(log_path(name)), read_rules(rules_path(name)))

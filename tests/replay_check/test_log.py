@@ -10,7 +10,7 @@ from tests.pipeline.log_lines import captured, line
 from tools.replay_check import check, log_of, read_log, read_rules, rules_of_text
 from tools.replay_check.broker import charges_of
 from tools.replay_check.fetches import Appended, Available, FetchSizes, Sessions, Wanted, decided
-from tools.replay_check.log import EmptyLog, RequestLog
+from tools.replay_check.log import EmptyLog
 from tools.replay_check.rules import changes_in, timed
 
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
@@ -48,39 +48,32 @@ def _fetch(offset: int, throttle_ms: int, size: int | None = None, *, request: A
     )
 
 
-def _sizes(log: RequestLog) -> FetchSizes:
-    return FetchSizes(log, decided(log))
-
-
 OVERHEAD = 4 + 4 + 6 + 4 + 3 + 4 + 38 + 4
 """Bytes of such an answer without its records; the aborted transactions' length among them."""
 
 
-def test_a_throttled_fetch_weighs_what_it_would_have_read() -> None:
-    """Its answer is empty; the batches from its offset on are known from the producers' lines."""
-    log = log_of([_produce(0, 700), _produce(5, 900), _fetch(5, 30)], "log")
-    assert _sizes(log).size(3, FAR) == 900 + OVERHEAD
-
-
-def test_a_fetch_reads_no_more_than_its_quota_lets_it() -> None:
-    """Never more than all whole windows hold, but at least the first batch."""
-    log = log_of([_produce(0, 700), _produce(5, 900), _fetch(0, 30)], "log")
-    sizes = _sizes(log)
-    assert sizes.size(3, 1000) == 1000 + OVERHEAD
-    assert sizes.size(3, 10) == 700 + OVERHEAD
-
-
-def test_a_fetch_of_unknown_records_weighs_what_the_next_answer_does() -> None:
-    """The client asks for the same again; without another answer nothing is made up."""
-    log = log_of([_fetch(0, 30), _fetch(0, 0, 400), _fetch(9, 30)], "log")
-    sizes = _sizes(log)
-    assert sizes.size(1, FAR) == sizes.size(2, FAR) == 400 + OVERHEAD
-    assert sizes.size(3, FAR) is None
-
-
-def test_a_fetch_whose_request_was_not_logged_is_left_alone() -> None:
-    """The log was switched on in the middle of it."""
-    assert _sizes(log_of([_fetch(0, 0, 400, request="")], "log")).size(1, FAR) is None
+@pytest.mark.parametrize(
+    ("lines", "sizes"),
+    [
+        # the batches from its offset on are known from the producers' lines
+        ([_produce(0, 700), _produce(5, 900), _fetch(5, 30)], {(3, FAR): 900}),
+        # never more than all whole windows of its quota hold, but at least the first batch
+        ([_produce(0, 700), _produce(5, 900), _fetch(0, 30)], {(3, 1000): 1000, (3, 10): 700}),
+        # else the client asks for the same again; without another answer nothing is made up
+        ([_fetch(0, 30), _fetch(0, 0, 400), _fetch(9, 30)], {(1, FAR): 400, (2, FAR): 400, (3, FAR): None}),
+        # the log was switched on in the middle of the request
+        ([_fetch(0, 0, 400, request="")], {(1, FAR): None}),
+    ],
+    ids=["from producers", "by quota", "from the next answer", "not logged"],
+)
+def test_a_throttled_fetch_weighs_what_it_would_have_read(
+    lines: list[bytes], sizes: dict[tuple[int, float], int | None]
+) -> None:
+    """Its answer is empty."""
+    log = log_of(lines, "log")
+    found = FetchSizes(log, decided(log))
+    for (line_number, most), records in sizes.items():
+        assert found.size(line_number, most) == (None if records is None else records + OVERHEAD)
 
 
 def test_answered_fetches_of_a_real_log_could_have_been_rebuilt() -> None:

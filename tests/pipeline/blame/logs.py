@@ -1,6 +1,5 @@
 """Tables of requests that wait for each other, made on disk as `ingest` does."""
 
-from collections.abc import Mapping
 from heapq import heapify, heapreplace
 from pathlib import Path
 from typing import Any
@@ -12,37 +11,33 @@ from tests.pipeline.table.rows import append
 from quotascope.pipeline.blame.queueing import waits_of
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestTables
-from quotascope.pipeline.ingest.options import REQUESTS_LAYOUT
 from quotascope.pipeline.request_log.schema import REQUESTS
-from quotascope.pipeline.table import Table
 
 BEGIN_MS = 1_795_392_000_000
 """2026-11-23 00:00:00 UTC"""
 
 
+_USUAL: dict[str, Any] = {
+    "broker": "1",
+    "listener": "PLAIN",
+    "client_id": "app",
+    "api_key": 3,
+    "api_version": 4,
+    "remote_time_ms": 0.0,
+    "response_queue_time_ms": 0.0,
+    "network_time_ms": 0.0,
+    "forwarded": False,
+    "follower": False,
+    "file": "a.log",
+}
+
+
 def row(at_ms: float, queued_ms: float | None, held_ms: float, user: str, **changed: Any) -> dict[str, Any]:
-    """A request that is taken by a thread so long after `BEGIN_MS`."""
+    """A Produce that is taken by a thread of broker 2 so long after `BEGIN_MS`."""
     completed = BEGIN_MS + round(at_ms + held_ms)
-    return {
-        "timestamp": completed,
-        "completed": completed,
-        "broker": "2",
-        "listener": "PLAINTEXT",
-        "user": user,
-        "client_id": "app",
-        "api_key": 0,
-        "api_version": 9,
-        "queue_time_ms": queued_ms,
-        "thread_time_ms": float(held_ms),
-        "remote_time_ms": 0.0,
-        "response_queue_time_ms": 0.0,
-        "network_time_ms": 0.0,
-        "forwarded": False,
-        "follower": False,
-        "file": "a.log",
-        "position": round(at_ms * 10),
-        **changed,
-    }
+    times = {"timestamp": completed, "completed": completed, "queue_time_ms": queued_ms, "thread_time_ms": held_ms}
+    kind = {"broker": "2", "api_key": 0, "api_version": 9, "user": user, "position": round(at_ms * 10)}
+    return _USUAL | times | kind | changed
 
 
 def stored(folder: Path, *batches: list[dict[str, Any]]) -> str:
@@ -72,7 +67,7 @@ def saturated(user: str = "dana", others: int = 10, seconds: int = 60) -> list[d
 AGGRESSOR, VICTIM = "aggressor", "victim"
 
 
-def logged(seconds: int, dispatch_us: int = 60) -> pa.Table:
+def logged(seconds: int) -> pa.Table:
     """A broker of one handler thread: a victim with 50 requests/s of 1 ms, an aggressor with 30 of 20 ms, which hold 60 % of the thread."""
     source = np.random.default_rng(3)
     at = np.sort(source.integers(0, seconds * 1_000_000, seconds * 80))
@@ -86,7 +81,7 @@ def logged(seconds: int, dispatch_us: int = 60) -> pa.Table:
             "completed": done_ms,
             "user": np.where(aggressive, AGGRESSOR, VICTIM),
             "connection": np.char.add(np.where(aggressive, "a", "v"), (np.arange(len(at)) % 16).astype(str)),
-            "queue_time_ms": (waits + dispatch_us) / 1_000,
+            "queue_time_ms": (waits + 60) / 1_000,
             "thread_time_ms": holds / 1_000,
             "position": np.arange(len(at)),
         }
@@ -117,31 +112,6 @@ def full_load(requests: int) -> pa.Table:
     return pa.table({**columns, "position": np.arange(requests)})
 
 
-CONSTANT: Mapping[str, Any] = {
-    "broker": "1",
-    "listener": "PLAIN",
-    "client_id": "",
-    "api_key": 3,
-    "api_version": 4,
-    "network_time_ms": 0.0,
-    "remote_time_ms": 0.0,
-    "response_queue_time_ms": 0.0,
-    "throttle_ms": 0,
-    "forwarded": False,
-    "follower": False,
-    "file": "a.log",
-}
-
-
 def written(folder: Path, rows: pa.Table, **constant: Any) -> str:
-    """A folder with these rows of requests."""
-    columns = {name: pa.array([value] * len(rows)) for name, value in {**CONSTANT, **constant}.items()}
-    columns |= {name: rows[name] for name in rows.column_names}
-    full = [
-        columns[field.name].cast(field.type) if field.name in columns else pa.nulls(len(rows), field.type)
-        for field in REQUESTS
-    ]
-    table = Table.create(f"{folder}/requests", REQUESTS, REQUESTS_LAYOUT)
-    append(table, "all", pa.table(full, schema=REQUESTS))
-    History.create(str(folder)).update(table)
-    return str(folder)
+    """`stored`, of rows of broker 1 that lack what is the same in all of them."""
+    return stored(folder, [_USUAL | {"throttle_ms": 0} | constant | row for row in rows.to_pylist()])

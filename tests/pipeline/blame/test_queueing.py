@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipeline.blame.logs import AGGRESSOR, BEGIN_MS, CONSTANT, full_load, logged, written
+from tests.pipeline.blame.logs import AGGRESSOR, full_load, logged, row, written
 from tests.pipeline.replay.ways import WAYS, kernels
 from tests.pipeline.table.rows import append
 from tests.steps import steps
@@ -56,19 +56,15 @@ def by_events(arrivals: list[int], holds: list[int], threads: int, handover: int
 def test_waits_are_those_of_threads_that_take_turns(
     way: str, made: list[tuple[int, int]], threads: int, gone: int, handover: int
 ) -> None:
-    """First in, first out, no thread idle while a request waits, and the wait of each request no longer without another one."""
+    """First in, first out, no thread idle while a request waits, also without one of the requests."""
     arrivals, holds = (np.array(column, np.int64) for column in zip(*made, strict=True))
     present = np.arange(len(made)) != gone
     with kernels(way):
         waits = waits_of(arrivals, holds, threads, handover=handover)
         fewer = waits_of(arrivals, holds, threads, present, handover=handover)
-        one_more = waits_of(arrivals, holds, threads + 1, handover=handover)
     order = np.argsort(arrivals, kind="stable")
     expected = by_events(arrivals[order].tolist(), holds[order].tolist(), threads, handover)
     assert waits[order].tolist() == expected
-    assert (np.diff((arrivals + waits)[order]) >= 0).all()
-    assert (fewer <= waits).all()
-    assert (one_more <= waits).all()
     order = order[present[order]]
     without = by_events(arrivals[order].tolist(), holds[order].tolist(), threads, handover)
     assert fewer[order].tolist() == without
@@ -160,34 +156,34 @@ def test_a_client_sends_its_next_request_when_the_last_is_answered(way: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("without", "logged", "scale"),
+    ("simulated", "without", "logged", "scale"),
     [
-        ([100.0, 200.0], [1_500, 3_000], 4_200 / 2_700),
-        ([900.0, 1_100.0], [1_500, 3_000], 1.0),  # most of the wait is not theirs
-        ([0.0, 200.0], [100, 50], 0.0),  # the log has less than the others alone
+        ([1_000, 2_000], [100, 200], [1_500, 3_000], 4_200 / 2_700),
+        # most of the wait is not theirs
+        ([1_000, 2_000], [900, 1_100], [1_500, 3_000], 1.0),
+        # the log has less than the others alone
+        ([1_000, 2_000], [0, 200], [100, 50], 0.0),
+        # below the clock of the log
+        ([60], [0], [120], 1.0),
+        # no request
+        ([], [], [], 1.0),
     ],
 )
-def test_what_clients_cause_is_as_long_as_in_the_log(without: list[float], logged: list[int], scale: float) -> None:
+def test_what_clients_cause_is_as_long_as_in_the_log(
+    simulated: list[int], without: list[int], logged: list[int], scale: float
+) -> None:
     """Where they cause most of the wait."""
-    simulated = np.array([1_000, 2_000])
-    assert scale_of(simulated, np.array(without), np.array(logged)) == pytest.approx(scale)
-
-
-def test_waits_below_the_clock_of_the_log_are_not_scaled() -> None:
-    """Nor those of no request."""
-    assert scale_of(np.array([60.0]), np.array([0.0]), np.array([120])) == 1.0
-    assert scale_of(np.array([]), np.array([]), np.array([], np.int64)) == 1.0
+    found = scale_of(np.array(simulated, float), np.array(without, float), np.array(logged, np.int64))
+    assert found == pytest.approx(scale)
 
 
 def candidates(*limits: float) -> list[Candidate]:
-    """Without a quota, and with these request quotas of the aggressor."""
     quotas: list[dict[Entity, dict[str, float]]] = [{}]
     quotas += [{QuotaEntity(AGGRESSOR): {"request_percentage": each}} for each in limits]
     return [Candidate(name=str(n), quotas=QuotaSet(each)) for n, each in enumerate(quotas)]
 
 
 def found(folder: str, mode: Mode = Mode.OPEN_LOOP, threads: int | None = None) -> Benefit:
-    """What no quota and three ones save."""
     return benefit_of(folder, candidates(100, 20, 1), mode, run_here, threads=threads)
 
 
@@ -250,10 +246,9 @@ def test_clients_that_wait_for_answers_are_explained_at_full_load(tmp_path: Path
 def test_a_node_that_is_a_controller_alone_is_no_broker(tmp_path: Path) -> None:
     """It has no queue of clients to be explained; with no other node, no quota was tried in vain."""
     folder = written(tmp_path, logged(20))
-    controller = {**CONSTANT, "broker": "9", "listener": "CONTROLLER", "api_key": 63, "user": ""}
-    times = {"timestamp": BEGIN_MS + 1000, "completed": BEGIN_MS + 1000, "queue_time_ms": 0.1, "thread_time_ms": 1.0}
-    row = pa.Table.from_pylist([controller | times], REQUESTS)
-    append(Table.open(f"{folder}/requests", schema=REQUESTS), "controller", row)
+    controller = row(1_000, 0.1, 1, "", broker="9", listener="CONTROLLER", api_key=63)
+    table = Table.open(f"{folder}/requests", schema=REQUESTS)
+    append(table, "controller", pa.Table.from_pylist([controller], REQUESTS))
     answer = found(folder)
     assert [each.broker for each in answer.brokers] == ["1"]
     assert "broker 9" not in " ".join(answer.notes)

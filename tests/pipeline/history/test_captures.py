@@ -93,7 +93,6 @@ def requests_of(folder: Path) -> pa.Table:
 
 
 def unknown_in(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """The rows, null in those columns of the two older logs."""
     older = pc.less(rows["completed"], pa.scalar(AT_LAST))
     for name in columns:
         at = rows.schema.get_field_index(name)
@@ -103,7 +102,6 @@ def unknown_in(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def history_of(folder: Path) -> pa.Table:
-    """The whole history, by what is different in each row."""
     rows = History.open(str(folder)).detail.read().drop_columns([*PLACE])
     return rows.sort_by(
         [

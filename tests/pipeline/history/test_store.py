@@ -18,7 +18,6 @@ from quotascope.pipeline.history.store import DETAIL, tables_of
 from quotascope.pipeline.ingest import IngestTables
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.table import Table, TableLayout
-from quotascope.pipeline.table.storage import EPOCH
 
 DAY_MS = 86_400_000
 FIRST = dt.date(2023, 11, 14)
@@ -26,7 +25,6 @@ FIRST = dt.date(2023, 11, 14)
 
 @pytest.fixture
 def source(tmp_path: Path) -> Table:
-    """An empty table of requests."""
     layout = TableLayout(bucket_of="user", buckets=4, day_of="timestamp")
     return Table.create(str(tmp_path / "requests"), REQUESTS, layout)
 
@@ -50,7 +48,6 @@ def test_a_history_has_sixteen_buckets_by_default(tmp_path: Path) -> None:
 
 
 def _sums(table: pa.Table) -> list[dict[str, Any]]:
-    """One row for each key, in order."""
     key, sums = table.column_names[:5], table.column_names[5:]
     added = table.group_by(key).aggregate([(name, "sum") for name in sums])
     return added.sort_by([(name, "ascending") for name in key]).to_pylist()
@@ -108,20 +105,12 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_files_are_merged_dropped_and_deleted(folder: str) -> None:
-    """A compaction merges every table's files, retention drops a day of the named ones, and a cleaning deletes what is left of them."""
+def test_days_go_together(folder: str) -> None:
+    """Requests, history and sums lose a day, and what is left of it is not taken over again."""
     tables = tables_of(folder)
-    assert sum(each.compact() for each in tables.values()) == 3 * 2
     later = FIRST + dt.timedelta(days=1)
-    assert sum(tables[name].drop_before(later) for name in DETAIL[:2]) == 2 + 2
-    assert sum(file.rows for file in tables["history"].files()) == 4
-    assert min(file.day for file in tables["seconds"].files()) == (FIRST - EPOCH).days
-    assert sum(tables[name].drop_before(later) for name in DETAIL) == 1
-    assert min(file.day for file in tables["seconds"].files()) == (later - EPOCH).days
+    assert [tables[name].drop_before(later) for name in DETAIL] == [2, 2, 1, 0]
     assert History.open(folder).update(tables["requests"]) == 0
-    assert sum(len(each.clean(24)) for each in tables.values()) == 0
-    assert sum(len(each.clean(0)) for each in tables.values()) == 3 * 2 + 3
-    assert len(tables["history"].files()) == 1
 
 
 def test_a_folder_without_tables(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ PLAIN = [text for text in LINES if b'"isForwarded":false' in text]
 
 
 def log(folder: Path, *lines: bytes, name: str = "a.log") -> str:
-    """A file of lines."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(text + b"\n" for text in lines))

@@ -1,46 +1,20 @@
 """Runs of ingest that meet another, are killed, or find no space."""
 
-import json
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.pipeline.ingest.ingesting import LINES, PLAIN, another_run, log, read, reported, tables
-from tests.pipeline.log_lines import line
 
 from quotascope.pipeline.columns import added
-from quotascope.pipeline.errors import LostCommit, NotWritten
+from quotascope.pipeline.errors import NotWritten
 from quotascope.pipeline.history import ROLLUP, History
-from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables, ingest, local
+from quotascope.pipeline.ingest import IngestOptions, IngestTables, ingest, local
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.table import Table
-
-ROOT = Path(__file__).parents[3]
-
-
-def test_two_runs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When another run commits the same lines first, this one looks again and adds only what is left."""
-    path, more = log(tmp_path, *PLAIN[:50]), log(tmp_path, *PLAIN[:80], name="more.log")
-    IngestTables.create(str(tmp_path / "tables"))
-    advance = Table.advance
-    others: list[IngestReport] = []
-
-    def late(table: Table, *arguments: Any, **more: Any) -> int:
-        if not others and table.storage.uri.endswith("requests"):
-            monkeypatch.setattr(Table, "advance", advance)
-            others.append(read(tmp_path, path))
-        return advance(table, *arguments, **more)
-
-    monkeypatch.setattr(Table, "advance", late)
-    report = read(tmp_path, more)
-    assert others[0].kept == 50
-    assert (report.kept, report.duplicates) == (30, 50)
-    assert len(tables(tmp_path)[0]) == 80
 
 
 @pytest.mark.parametrize("earlier_are_forwarded", [True, False])
@@ -79,21 +53,6 @@ def test_twins_of_two_runs_at_once(
 
 def _names_topics(text: bytes) -> bool:
     return any(b'"requestApiKey":%d,' % key in text for key in (19, 20, 37))
-
-
-def test_always_too_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After many tries a run gives up, and says that it can be run again."""
-    advance = Table.advance
-
-    def late(table: Table, *arguments: Any, **more: Any) -> int:
-        with pytest.MonkeyPatch.context() as another:
-            another.setattr(Table, "advance", advance)
-            another_run(table)
-        return advance(table, *arguments, **more)
-
-    monkeypatch.setattr(Table, "advance", late)
-    with pytest.raises(LostCommit, match="run this again"):
-        read(tmp_path, log(tmp_path, line()))
 
 
 def _killed_run(path: str, into: str, before: str) -> None:
@@ -159,20 +118,3 @@ def test_lines_that_cannot_be_staged_leave_nothing(tmp_path: Path, monkeypatch: 
             read(tmp_path, path)
     assert not list(tmp_path.rglob("day=*/**/*.parquet"))
     assert read(tmp_path, path).kept == 9
-
-
-@pytest.mark.slow
-def test_full_disk(tmp_path: Path) -> None:
-    """A run that finds no space says so and leaves whole chunks; with more space the next one adds the rest."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    path = log(tmp_path, *PLAIN[:2_000])
-    module = "tests.pipeline.ingest.small_disk"
-    command = ["unshare", "--mount", sys.executable, "-m", module, str(disk), path]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    reported = json.loads(done.stdout)
-    assert "No space left on device" in reported["reported"]
-    assert 0 < reported["rows"] < 2_000
-    assert reported["again"] == [reported["rows"], 2_000 - reported["rows"], True]
-    assert reported["all"] == 2_000

@@ -16,7 +16,6 @@ from quotascope.pipeline.ingest.local import lines_of
 
 
 def read(path: Path) -> list[bytes]:
-    """All lines."""
     return [text for block, _ in lines_of(str(path)) for text in block]
 
 
@@ -60,7 +59,6 @@ LOG = b"".join(b"%d %s\n" % (n, sha256(b"%d" % n).hexdigest().encode()) for n in
 
 
 def broken(path: Path) -> bytes:
-    """What was read before the break."""
     found: list[bytes] = []
     blocks = lines_of(str(path))
     with pytest.raises(UnreadableLog, match="damaged or ends too early"):
@@ -72,7 +70,6 @@ WHOLE = gzip.compress(LOG)
 
 
 def decodable(data: bytes) -> bytes:
-    """What zlib makes of the beginning of a file."""
     return zlib.decompressobj(31).decompress(data).removesuffix(b"\n")
 
 

@@ -63,7 +63,6 @@ def advice(
     source: str = "usage",
     coverage: Coverage = WEEK,
 ) -> Advice:
-    """A recommendation of some limits."""
     return Advice(
         source=source, coverage=coverage, policy=Policy(), kafka=Followed(), now=now, recommended=made, hits=hits
     )

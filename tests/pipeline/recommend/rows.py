@@ -40,7 +40,6 @@ def request(at_ms: int, **values: Any) -> dict[str, Any]:
 
 
 def produced(at_ms: int, size: int, **values: Any) -> dict[str, Any]:
-    """A Produce."""
     return request(at_ms, produce_bytes=size, **values)
 
 
@@ -52,7 +51,6 @@ def mutated(at_ms: int, partitions: int, **values: Any) -> dict[str, Any]:
 
 
 def history(rows: Iterable[dict[str, Any]]) -> pa.Table:
-    """Rows as history."""
     return pa.Table.from_pylist(list(rows), schema=HISTORY)
 
 

@@ -12,11 +12,11 @@ import pytest
 import yaml
 from tests.pipeline.recommend.advices import MONDAY, advice, hit, recommendation
 from tests.pipeline.recommend.rows import history, produced, request
-from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
+from tests.pipeline.report.reader import Reader
 from tests.pipeline.report.results import HOSTILE, result, seconds, table, throttled, usages
 
 from quotascope.metrics import QuotaEntity, QuotaType
-from quotascope.pipeline.recommend.advice import NOW, RECOMMENDED, Advice, hits, recommendations, target
+from quotascope.pipeline.recommend.advice import NOW, RECOMMENDED, Advice, hits, recommendations
 from quotascope.pipeline.recommend.coverage import DAY_MS, Coverage, Logged, RequestTally, ShortLog, coverage_of, tally
 from quotascope.pipeline.recommend.need import Need
 from quotascope.pipeline.recommend.policy import BadPolicy, Policy, RuleShape
@@ -34,7 +34,6 @@ ENDLESS = QuotaSet({ALICE: {"producer_byte_rate": inf, "request_percentage": inf
 
 
 def documents(made: Advice) -> tuple[str, dict[str, Any], list[dict[str, str]]]:
-    """The text of the page, the JSON, and the rows of the CSV."""
     commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
     rows = csv.DictReader(io.StringIO(recommend_csv(made), newline=""))
     text = Reader(recommend_page(made, {}, [])).text
@@ -42,7 +41,6 @@ def documents(made: Advice) -> tuple[str, dict[str, Any], list[dict[str, str]]]:
 
 
 def need(steps: int, broker: str = "1", kind: QuotaType = QuotaType.PRODUCE, user: str = "alice") -> Need:
-    """What one user needs on one broker."""
     return Need(broker=broker, entity=QuotaEntity(user), kind=kind, steps=steps, hour=5, requests=10)
 
 
@@ -60,16 +58,6 @@ def test_limits_have_a_floor() -> None:
     assert [each.lowest for each in made] == [3.0, 0.03]
     (own,) = recommendations([need(3)], Policy(floors={QuotaType.PRODUCE: 123_456.0}))
     assert own.limit == 124_000.0
-
-
-def test_quotas_are_grouped_by_entity() -> None:
-    """As they are set."""
-    found = [need(50_000, user="bob"), need(70_000), need(200, kind=QuotaType.REQUEST)]
-    made = recommendations(found, Policy(headroom=0.0))
-    assert target(None, made) == {
-        QuotaEntity("alice"): {"producer_byte_rate": 70_000.0, "request_percentage": 2.0},
-        QuotaEntity("bob"): {"producer_byte_rate": 50_000.0},
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -169,6 +157,7 @@ def test_nothing_is_marked_where_nothing_was_throttled() -> None:
     assert len(caveats(made)) == 1
     assert verdict(made) == "No client would be throttled in the replay."
     assert "kB/s *" not in page
+    assert "every limit counts as new" in page
     note = "The throttled clients are those of a replay"
     assert note in page
     assert note not in documents(advice([]))[0]
@@ -300,21 +289,6 @@ def test_page_reports_all() -> None:
         "with requests in 168 of the 168 hours of a week; 0 of 20,000 requests (0 %) were throttled",
     ):
         assert words in text, words
-
-
-def test_page_holds_nothing_that_runs() -> None:
-    """No script, no address, no handler: whatever names are, they are text."""
-    made = advice([recommendation(HOSTILE)], None, [hit(HOSTILE, HOSTILE)], HOSTILE)
-    groups = [each.group for each in charted(made)]
-    drawn = usages(seconds([(0, 5)], user=HOSTILE, broker=HOSTILE), groups)
-    commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
-    page = recommend_page(made, drawn, commands.lines)
-    found = Reader(page)
-    assert found.kinds <= PLAIN
-    assert found.attributes <= HARMLESS
-    assert "\x1b" not in page
-    assert "\u202e" not in page
-    assert "every limit counts as new" in found.text
 
 
 def test_an_infinite_quota_has_no_line() -> None:

@@ -21,7 +21,6 @@ from quotascope.quotas.candidates import Candidate
 
 
 def needed(rows: pa.Table, **policy: object) -> dict[QuotaType, Need]:
-    """What a single entity on a single broker needs, by quota type."""
     usual = {"share": 0.1, "by_hour": False}
     chosen = Policy(**{**usual, **policy})  # type: ignore[arg-type]
     return {need.kind: need for need in needs(rows, chosen, ClusterWindows())}

@@ -14,7 +14,6 @@ from quotascope.cli.main import app
 
 
 def protected(folder: Path, target: str, *more: str) -> dict[str, Any]:
-    """The answer of the command as JSON."""
     done = CliRunner().invoke(app, ["recommend", str(folder), "--protect", target, "--short-log", "--json", *more])
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = json.loads(done.stdout)
@@ -23,7 +22,6 @@ def protected(folder: Path, target: str, *more: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A victim and an aggressor, for 40 seconds."""
     return Path(written(tmp_path_factory.mktemp("usage"), logged(40)))
 
 
@@ -50,27 +48,17 @@ def test_a_target_is_held_or_reached_or_out_of_reach(folder: Path, target: str, 
 @pytest.mark.parametrize(
     ("constant", "threads", "why"),
     [
-        ({"queue_time_ms": None}, (), "The wait is unknown: the log has no queue times"),
-        ({"api_key": 63}, (), "The wait is unknown: there is no request of a broker"),
-        (
-            {},
-            ("--io-threads", "9"),
-            "with 9 handler threads does not explain the queue times of broker 1: its error is -9",
-        ),
+        ({"api_key": 63}, 1, "The wait is unknown: there is no request of a broker"),
+        ({}, 9, "with 9 handler threads does not explain the queue times of broker 1: its error is -9"),
     ],
 )
 def test_without_queue_times_that_a_queue_explains_the_answer_is_unknown(
-    tmp_path: Path, constant: dict[str, Any], threads: tuple[str, ...], why: str
+    tmp_path: Path, constant: dict[str, Any], threads: int, why: str
 ) -> None:
-    """No limit is recommended, and no wait is shown as 0."""
-    rows = logged(20)
-    folder = written(tmp_path, rows.drop_columns([each for each in constant if each in rows.column_names]), **constant)
-    found = protected(Path(folder), "p99=20ms", *threads)
+    """No limit is recommended, no wait is shown as 0, and the page says why."""
+    folder, page = Path(written(tmp_path, logged(20), **constant)), tmp_path / "page.html"
+    found = protected(folder, "p99=20ms", "--io-threads", f"{threads}", "--html", str(page))
     assert (found["protection"]["answer"], found["protection"]["waits"], found["recommended"]) == ("unknown", [], [])
-    page = Path(folder) / "page.html"
-    CliRunner().invoke(
-        app, ["recommend", folder, "--protect", "p99=20ms", "--short-log", "--html", str(page), *threads]
-    )
     text = page.read_text(encoding="utf-8")
     assert re.findall("<h2>(.*?)</h2>", text) == ["Commands"]
     assert why in text
@@ -83,11 +71,9 @@ def test_what_the_log_keeps_needs_no_explanation(folder: Path) -> None:
 
 def test_one_broker_beyond_the_target_holds_nothing(tmp_path: Path) -> None:
     """Another one, without a queue time, may be far beyond it."""
-    rows = logged(20)
-    other = rows.drop_columns(["queue_time_ms"]).append_column("broker", pa.array(["2"] * len(rows)))
-    both = pa.concat_tables([rows, other], promote_options="default")
-    brokers = pa.array(["1"] * len(rows) + ["2"] * len(rows))
-    folder = Path(written(tmp_path, both.set_column(both.column_names.index("broker"), "broker", brokers)))
+    one, other = (logged(20).append_column("broker", pa.array([name] * 1_600)) for name in "12")
+    both = pa.concat_tables([one, other.drop_columns(["queue_time_ms"])], promote_options="default")
+    folder = Path(written(tmp_path, both))
     assert protected(folder, "p99=2s")["protection"]["answer"] == "unknown"
 
 

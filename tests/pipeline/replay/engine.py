@@ -31,19 +31,15 @@ Row = Mapping[str, Any]
 
 
 def size_of(row: Row) -> int:
-    """What a request charges its own quota."""
     return next((row[name] for name in SIZES if row[name] is not None), 0)
 
 
 @dataclass
 class Cluster:
-    """The quota managers of each broker, and of the controller."""
-
     candidate: Candidate
     brokers: dict[tuple[str, QuotaType], ClientQuotaManager] = field(default_factory=dict)
 
     def manager(self, broker: str, kind: QuotaType) -> Any:
-        """The manager of a broker; of mutations there is one for all."""
         place = "controller" if kind is QuotaType.CONTROLLER_MUTATION else broker, kind
         if place not in self.brokers:
             made: ClientQuotaManager
@@ -82,13 +78,11 @@ class Cluster:
         return combine_fetch(own_ms, request_ms), False
 
     def give_back(self, row: Row, size: int, now_ms: int) -> None:
-        """Un-record a Fetch that is answered empty."""
         manager = self.manager(row["broker"], QuotaType.FETCH)
         if manager.quotas_enabled:
             manager.unrecord(Principal(row["user"]), row["client_id"], float(size), now_ms)
 
     def network(self, row: Row, now_ms: int) -> None:
-        """Charge the network thread's time."""
         manager = self.manager(row["broker"], QuotaType.REQUEST)
         if row["network_time_ms"] and manager.quotas_enabled:
             ns = round(row["network_time_ms"] * 1e6)

@@ -22,8 +22,6 @@ KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "contr
 
 @dataclass(frozen=True)
 class Request:
-    """One request of a history."""
-
     after_ms: int = 0
     user: str = "alice"
     client_id: str = "app"
@@ -44,7 +42,6 @@ class Request:
 
 
 def history(requests: Sequence[Request]) -> pa.Table:
-    """The rows, in the order of their times."""
     now_ms, rows = EPOCH_MS, []
     for request in requests:
         now_ms += request.after_ms
@@ -78,7 +75,6 @@ def _row(request: Request, now_ms: int) -> dict[str, Any]:
 
 
 def candidate(quotas: Mapping[QuotaEntity, Mapping[str, float]], name: str = "tried", **more: Any) -> Candidate:
-    """A candidate with these quotas."""
     given: dict[Entity, Mapping[str, float]] = {}
     given.update(quotas.items())
     return Candidate(name=name, quotas=QuotaSet(given), **more)
@@ -111,7 +107,6 @@ quota_sets = st.dictionaries(
 
 
 def sorted_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows in an order of their own."""
     rows: list[dict[str, Any]] = table.to_pylist()
     return sorted(rows, key=lambda row: [str(row[name]) for name in KEY])
 

@@ -39,7 +39,6 @@ BUSY = Request(after_ms=1, api_key=METADATA, request_us=900_000)
 
 
 def closed(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str, Any]]:
-    """The results of one entity by quota type."""
     found = replay(history(made), [candidate(quotas)], Mode.CLOSED_LOOP, **more)
     return {row["quota_type"]: row for row in found.to_pylist()}
 
@@ -69,12 +68,24 @@ def closed(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str,
     throttles=[0] * 3,
     quotas={ALICE: {"controller_mutation_rate": 2.0, "request_percentage": 2.0}},
 )
+# under a limit of 0 a refusal has no throttle, and is no reason to ask again: what follows is not sent
+@example(
+    made=[replace(SLOW_CREATE, after_ms=1_000)] * 4,
+    throttles=[0] * 4,
+    quotas={ALICE: {"controller_mutation_rate": 0.0, "request_percentage": 100.0}},
+)
 # a Fetch larger than all whole windows allow is cut as brokers cut it, and not stuck for ever; each part is charged its time
 @example(made=[LARGE_FETCH], throttles=[0], quotas={ALICE: {"consumer_byte_rate": 150_000.0}})
 @example(
     made=[replace(LARGE_FETCH, request_us=400_000), replace(BUSY, after_ms=500, connection=2, request_us=1_000)],
     throttles=[0] * 2,
     quotas={ALICE: {"consumer_byte_rate": 150_000.0, "request_percentage": 2.0}},
+)
+# the network thread's time is charged when the response has left
+@example(
+    made=[replace(BUSY, request_us=1_000, network_us=900_000), replace(BUSY, after_ms=500, request_us=1_000)],
+    throttles=[0] * 2,
+    quotas={ALICE: {"request_percentage": 5.0}},
 )
 # a throttle by the request quota holds back whatever comes next on the connection
 @example(made=[BUSY] * 4, throttles=[0] * 4, quotas={ALICE: {"request_percentage": 5.0}})
@@ -156,15 +167,6 @@ def test_a_fetch_in_many_parts_is_much_work(monkeypatch: pytest.MonkeyPatch) -> 
     assert max(works) > 1_000
 
 
-def test_a_refusal_for_ever_is_no_reason_to_ask_again() -> None:
-    """Under a limit of 0 a refusal has no throttle: the mutation is refused once, and with what follows it not sent."""
-    create = Request(after_ms=1_000, api_key=CREATE_TOPICS, cost=10, request_us=1_000)
-    found = closed([create] * 4, {ALICE: {"controller_mutation_rate": 0.0, "request_percentage": 100.0}})
-    row = found["controller_mutation"]  # the first one is granted: a bucket without tokens has no debt
-    assert (row["refused_requests"], row["throttled_ms"], row["unsent_requests"]) == (1, 0, 3)
-    assert found["request"]["unsent_requests"] == 3
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_a_refusal_whose_time_wraps_around_is_waited_for(way: str) -> None:
     """A throttle of 34 days is negative in 32 bits, as none: the mutation is asked for again after the 34 days, not each millisecond."""
@@ -205,7 +207,6 @@ def test_granted_part_of_a_refused_mutation_is_sent(way: str) -> None:
 
 
 def numbered(made: list[Request]) -> pa.Table:
-    """A history whose positions are the numbers of its rows."""
     rows = history(made)
     place = rows.column_names.index("position")
     return rows.set_column(place, "position", pa.array(range(len(rows)), pa.int64()))

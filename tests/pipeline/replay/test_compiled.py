@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,14 +13,10 @@ from quotascope.pipeline.replay.compiled import Ints, kernel, run
 
 
 class Given(NamedTuple):
-    """What a kernel reads."""
-
     numbers: Ints
 
 
 class Made(NamedTuple):
-    """What it writes."""
-
     sums: Ints
 
 
@@ -28,15 +24,12 @@ Made.WRITTEN = True  # type: ignore[attr-defined]
 
 
 class Both(NamedTuple):
-    """All that it needs."""
-
     given: Given
     made: Made
 
 
 @kernel
 def add_up(both: Both) -> int:
-    """Sum up."""
     total = 0
     for place in range(len(both.given.numbers)):
         total += both.given.numbers[place]
@@ -45,7 +38,6 @@ def add_up(both: Both) -> int:
 
 
 def fresh() -> Both:
-    """Three numbers."""
     return Both(Given(np.array([1, 2, 3])), Made(np.zeros(3, np.int64)))
 
 
@@ -59,22 +51,26 @@ def test_what_is_written_is_seen(way: str) -> None:
     assert both.given.numbers.tolist() == [1, 2, 3]
 
 
-def test_little_work_is_not_compiled_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few steps run plain, until a kernel has been compiled for more; then always compiled."""
-    made: dict[object, object] = {}
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
+    """What this process has compiled."""
+    made: dict[Any, Any] = {}
     monkeypatch.setattr(compiled, "_COMPILED", made)
+    return made
+
+
+def test_little_work_is_not_compiled_for(made: dict[Any, Any]) -> None:
+    """A few steps run plain, until a kernel has been compiled for more; then always compiled."""
     run(add_up, fresh(), work=10)
     assert not made
     run(add_up, fresh(), work=10_000_000)
     assert list(made) == [add_up]
     run(add_up, fresh(), work=10)
-    assert made[add_up].stats.cache_hits or made[add_up].signatures  # type: ignore[attr-defined]
+    assert made[add_up].stats.cache_hits or made[add_up].signatures
 
 
-def test_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_at_once(made: dict[Any, Any]) -> None:
     """A worker with many parts to come compiles for a few steps; what runs in its process afterwards does not."""
-    made: dict[object, object] = {}
-    monkeypatch.setattr(compiled, "_COMPILED", made)
     with compiled.compiled_at_once():
         run(add_up, fresh(), work=10)
     assert made
@@ -83,12 +79,11 @@ def test_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not made
 
 
-def test_kept_on_disk_for_these_sources_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_on_disk_for_these_sources_only(made: dict[Any, Any]) -> None:
     """What is kept on disk is stamped with all sources of the kernels: a private place of numba's, which this guards."""
-    monkeypatch.setattr(compiled, "_COMPILED", {})
     with kernels("compiled"):
         run(add_up, fresh(), work=1)
-        kept = compiled._COMPILED[add_up]
+    kept = made[add_up]
     assert kept._cache._cache_file._source_stamp == compiled._stamp(kept)
     assert kept._cache._cache_file._load_index()
 

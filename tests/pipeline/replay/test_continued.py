@@ -123,74 +123,71 @@ def test_a_clock_that_goes_back(made: list[Request], cut: int, tried_one: Candid
     assert {key: each[:2] for key, each in charged.items()} == {key: each[:2] for key, each in whole.items()}
 
 
+def proceeded(*given: tuple[pa.Table, int], bytes_s: float = 1_000.0) -> list[Part]:
+    """What becomes of rows that come at some ms after `EPOCH_MS`, under a producer quota and a hold of 10 s."""
+    rules = CandidateRules([candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": bytes_s}})])
+    carried = Carried()
+    return [proceed(carried, rows, rules, SETTINGS, now_ms=EPOCH_MS + at, hold_ms=10_000) for rows, at in given]
+
+
+KB = Request(api_key=PRODUCE, cost=1_000)
+NOTHING = history([])
+
+
 def test_a_silent_broker_waits_no_longer() -> None:
     """While others go on, its last requests are decided; and another broker that is far behind keeps its own time."""
-    limits = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1.0}})
-    rules, carried = CandidateRules([limits]), Carried()
-    first = Request(api_key=PRODUCE, cost=100)
-    made = history([first, replace(first, broker="2", after_ms=60_000), first])
-    for rows, now_ms, decided in (
-        (made.slice(0, 2), 0, 0),
-        (made.slice(0, 0), 9_999, 0),
-        (made.slice(2), 11_000, 1),
-        (made.slice(0, 0), 21_000, 2),
-    ):
-        part = proceed(carried, rows, rules, SETTINGS, now_ms=EPOCH_MS + now_ms, hold_ms=10_000)
-        assert (part.decided, part.late) == (decided, 0)
+    made = history([KB, replace(KB, broker="2", after_ms=60_000), KB])
+    parts = proceeded((made[:2], 0), (NOTHING, 9_999), (made[2:], 11_000), (NOTHING, 21_000), bytes_s=1.0)
+    assert [(part.decided, part.late) for part in parts] == [(0, 0), (0, 0), (1, 0), (2, 0)]
 
 
-def test_a_clock_that_is_wrong_for_a_moment() -> None:
-    """A line of another century is decided when it comes, counts as late, and does not end the time of its broker."""
-    limits = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1_000.0}})
-    rules, carried, parts = CandidateRules([limits]), Carried(), list[Part]()
-    request = Request(api_key=PRODUCE, cost=1_000)
-    for minute, after_ms in enumerate((0, 60_000, 876_000 * HOUR_MS, 180_000, 240_000)):
-        rows = history([replace(request, after_ms=after_ms)])
-        parts.append(proceed(carried, rows, rules, SETTINGS, now_ms=EPOCH_MS + 60_000 * minute, hold_ms=10_000))
+@pytest.mark.parametrize(
+    ("read_ms", "decided"),
+    [
+        ([60_000 * minute for minute in range(5)], [0, 1, 1, 1, 1]),
+        ([HOUR_MS + 1_000 * n for n in range(5)], [0, 1, 0, 2, 1]),
+    ],
+    ids=["read at once", "read late"],
+)
+def test_a_clock_that_is_wrong_for_a_moment(read_ms: list[int], decided: list[int]) -> None:
+    """
+    A line of another century is decided when it comes, counts as late, and does not end the time of its broker.
+
+    In a log that is read late it gets the time that its broker has by the log, not the time of now, after which all that follow would come late.
+    """
+    times = (0, 60_000, 876_000 * HOUR_MS, 180_000, 240_000)
+    rows = [history([replace(KB, after_ms=after_ms)]) for after_ms in times]
+    parts = proceeded(*zip(rows, read_ms, strict=True))
     assert [part.late for part in parts] == [0, 0, 1, 0, 0]
-    assert [part.decided for part in parts] == [0, 1, 1, 1, 1]
+    assert [part.decided for part in parts] == decided
     assert not any(row["throttled_requests"] for part in parts for row in part.results.to_pylist())
 
 
 def test_a_clock_that_is_ahead_makes_no_other_broker_late() -> None:
     """A broker that was silent while another one logged times of an hour later goes on by its own clock."""
-    limits = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1_000.0}})
-    rules, carried, parts = CandidateRules([limits]), Carried(), list[Part]()
+    given = []
     for minute in range(5):
-        own = Request(api_key=PRODUCE, cost=1_000, after_ms=60_000 * minute)
-        ahead = replace(own, broker="2", after_ms=HOUR_MS)
-        rows = history([own, ahead] if minute in (0, 4) else [replace(ahead, after_ms=HOUR_MS + own.after_ms)])
-        now_ms = EPOCH_MS + own.after_ms
-        parts.append(proceed(carried, rows, rules, SETTINGS, now_ms=now_ms, hold_ms=10_000))
-    parts.append(proceed(carried, rows.slice(0, 0), rules, SETTINGS, now_ms=now_ms + 10_000, hold_ms=10_000))
+        own = replace(KB, after_ms=60_000 * minute)
+        ahead = replace(KB, broker="2", after_ms=HOUR_MS)
+        rows = [own, ahead] if minute in (0, 4) else [replace(ahead, after_ms=HOUR_MS + own.after_ms)]
+        given.append((history(rows), own.after_ms))
+    parts = proceeded(*given, (NOTHING, 4 * 60_000 + 10_000))
     assert sum(part.late for part in parts) == 0
     assert sum(part.decided for part in parts) == 7
 
 
-def test_a_wrong_line_of_a_log_that_is_read_late() -> None:
-    """It gets the time that its broker has by the log, not the time of now, after which all that follow would come late."""
-    rules, carried, parts = CandidateRules([candidate({})]), Carried(), list[Part]()
-    for minute, after_ms in enumerate((0, 60_000, 876_000 * HOUR_MS, 180_000, 240_000)):
-        rows, now_ms = history([Request(after_ms=after_ms)]), EPOCH_MS + HOUR_MS + 1_000 * minute
-        parts.append(proceed(carried, rows, rules, SETTINGS, now_ms=now_ms, hold_ms=10_000))
-    assert [part.late for part in parts] == [0, 0, 1, 0, 0]
-
-
 def test_a_hold_lasts_where_no_broker_logs_anything() -> None:
     """What comes after a pause of all brokers may be as old as `hold_ms`, also if one of them is ahead."""
-    rules, carried, parts = CandidateRules([candidate({})]), Carried(), list[Part]()
-    both = history([Request(), Request(broker="2", after_ms=HOUR_MS)])
-    for rows, now_ms in ((both, 0), (both.slice(0, 0), 20_000), (history([Request(after_ms=15_000)]), 21_000)):
-        parts.append(proceed(carried, rows, rules, SETTINGS, now_ms=EPOCH_MS + now_ms, hold_ms=10_000))
+    both = history([KB, replace(KB, broker="2", after_ms=HOUR_MS)])
+    parts = proceeded((both, 0), (NOTHING, 20_000), (history([replace(KB, after_ms=15_000)]), 21_000))
     assert [part.late for part in parts] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("behind_ms", "decided"), [(10_000, 0), (10_001, 1)])
 def test_a_broker_holds_others_up_while_it_is_near(behind_ms: int, decided: int) -> None:
     """One that is behind by the hold at most keeps the others at its time; beyond that they go on."""
-    rules = CandidateRules([candidate({})])
-    made = history([Request(), Request(broker="2", after_ms=5_000), Request(after_ms=behind_ms)])
-    part = proceed(Carried(), made, rules, SETTINGS, now_ms=EPOCH_MS, hold_ms=10_000)
+    made = history([KB, replace(KB, broker="2", after_ms=5_000), replace(KB, after_ms=behind_ms)])
+    (part,) = proceeded((made, 0))
     assert part.decided == decided
 
 

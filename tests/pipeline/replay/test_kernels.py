@@ -55,8 +55,6 @@ OLDER, NEWER = KafkaRelease(4, 3), KafkaRelease(4, 4)
 
 @dataclass(frozen=True)
 class Step:
-    """One request of a trace, or one mutation."""
-
     after_ms: int
     user: int
     cost: int
@@ -94,13 +92,11 @@ configs = st.builds(
 
 
 def times_of(trace: list[Step]) -> list[int]:
-    """The epoch ms of each step."""
     times: list[int] = np.cumsum([step.after_ms for step in trace]).tolist()
     return [EPOCH_MS + time_ms for time_ms in times]
 
 
 def by_engine(manager: ClientQuotaManager, trace: list[Step], values: list[float]) -> list[int]:
-    """The throttle that a quota manager asks for at each check."""
     throttles = []
     for step, now_ms, value in zip(trace, times_of(trace), values, strict=True):
         client = Principal(USERS[step.user]), "app"
@@ -114,7 +110,6 @@ def by_engine(manager: ClientQuotaManager, trace: list[Step], values: list[float
 
 
 def by_kernels(trace: list[Step], values: list[float], limit: float, config: ManagerConfig, most_ms: int) -> list[int]:
-    """The same by the kernels."""
     events = Events(
         sensors=np.array([step.user for step in trace], np.int32),
         times=np.array(times_of(trace), np.int64),
@@ -130,37 +125,32 @@ def by_kernels(trace: list[Step], values: list[float], limit: float, config: Man
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", [QuotaType.FETCH, QuotaType.REQUEST])
 @given(trace=st.lists(requests, min_size=1, max_size=60), limit=limits, config=configs)
 @example([Step(0, 0, 3_000_000, CHECKED)], 1.0, ManagerConfig())
 @example([Step(0, 0, 3_000_000, CHECKED)], 1.0, ManagerConfig(release=OLDER))
 @example([Step(0, 0, 1, CHECKED)], 0.0, ManagerConfig())
 @example([Step(0, 0, 1, CHECKED)], 0.0, ManagerConfig(release=OLDER))
 @settings(max_examples=examples(100))
-def test_bandwidth(way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
-    """Produce and Fetch throttles are those of a quota manager, those above 24.8 days in either release, of a limit of 0 and given-back bytes among them."""
-    manager = ClientQuotaManager(Registry(), QuotaType.FETCH, EPOCH_MS, config)
+def test_rates(kind: QuotaType, way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
+    """
+    Throttles are those of a quota manager.
+
+    Those of bytes above 24.8 days in either release, of a limit of 0 and of given-back bytes are among them; those of thread time are sums of
+    fractions, which depend on their order, and one window at most.
+    """
+    manager: ClientQuotaManager
+    if kind is QuotaType.REQUEST:
+        manager, most_ms = RequestQuotaManager(Registry(), EPOCH_MS, config), config.window_ms
+        values = [step.cost * 997 * PERCENT_PER_NANO for step in trace]
+    else:
+        manager, most_ms = ClientQuotaManager(Registry(), kind, EPOCH_MS, config), config.release.longest_rate_ms
+        values = [float(step.cost) for step in trace]
     for user in USERS:
         manager.update_quota(QuotaEntity(user), limit)
-    values = [float(step.cost) for step in trace]
     expected = by_engine(manager, trace, values)
     with kernels(way):
-        found = by_kernels(trace, values, limit, config, most_ms=config.release.longest_rate_ms)
-    assert found == expected
-
-
-@pytest.mark.parametrize("way", WAYS)
-@given(trace=st.lists(requests, min_size=1, max_size=60), limit=limits, config=configs)
-@example([Step(0, 0, 1, CHECKED)], 0.0, ManagerConfig())
-@settings(max_examples=examples(100))
-def test_request_time(way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
-    """Request throttles are those of a quota manager, whose sums of fractions depend on their order; at most one window."""
-    manager = RequestQuotaManager(Registry(), EPOCH_MS, config)
-    for user in USERS:
-        manager.update_quota(QuotaEntity(user), limit)
-    values = [step.cost * 997 * PERCENT_PER_NANO for step in trace]
-    expected = by_engine(manager, trace, values)
-    with kernels(way):
-        found = by_kernels(trace, values, limit, config, most_ms=config.window_ms)
+        found = by_kernels(trace, values, limit, config, most_ms)
     assert found == expected
 
 
@@ -233,7 +223,6 @@ def decided_by_engine(trace: list[Step], limit: float, config: ManagerConfig) ->
 
 
 def decided_by_kernels(trace: list[Step], limit: float, config: ManagerConfig, policy: int) -> list[Verdict]:
-    """The same by the kernels."""
     count = len(trace)
     both = np.full(2, limit), np.full(2, config.samples), np.full(2, config.window_ms)
     outcomes = MutationOutcomes(

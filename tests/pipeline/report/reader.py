@@ -17,40 +17,21 @@ class Reader(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element begins."""
         self.kinds.add(tag)
         self.attributes |= {name for name, _ in attrs}
 
     def handle_data(self, data: str) -> None:
-        """Text."""
         self.reported.append(data)
 
     @property
     def text(self) -> str:
-        """All of it."""
         return "|".join(self.reported)
 
 
 PLAIN = {
-    *(
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "main",
-        "h1",
-        "h2",
-        "h3",
-        "p",
-        "span",
-        "div",
-        "ul",
-        "li",
-        "pre",
-    ),
-    *("table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "path", "text", "b", "wbr"),
+    *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "span", "div", "ul", "li"),
+    *("table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "path", "text", "b"),
+    *("pre", "wbr"),
 }
 """Elements that run nothing and load nothing."""
 HARMLESS = {

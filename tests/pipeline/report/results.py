@@ -43,7 +43,6 @@ def throttled(muted_ms: int, **values: Any) -> dict[str, Any]:
 
 
 def table(*rows: dict[str, Any]) -> pa.Table:
-    """Rows as results."""
     return pa.Table.from_pylist(list(rows), schema=RESULTS)
 
 
@@ -54,13 +53,11 @@ def replayed(
     source: str = "usage",
     kafka: Followed | None = None,
 ) -> ReplaySummary:
-    """A replay of an hour."""
     span = (MONDAY, MONDAY + 3_600_000)
     return summary_of(table(*rows), names, source, span, mode, kafka or Followed())
 
 
 def seconds(amounts: Iterable[tuple[int, int]], **names: str) -> list[dict[str, Any]]:
-    """Rows of a roll-up: seconds after `MONDAY` with what was used in them."""
     usual = {"user": "alice", "client_id": "app1", "broker": "1", "quota_type": "produce"}
     counts = {"requests": 1, "throttled": 0, "throttle_ms": 0}
     return [
@@ -71,7 +68,6 @@ def seconds(amounts: Iterable[tuple[int, int]], **names: str) -> list[dict[str, 
 def usages(
     rows: Sequence[dict[str, Any]], groups: Sequence[LimitGroup], length_ms: int = 3_600_000
 ) -> dict[LimitGroup, GroupUsage]:
-    """What is drawn of a roll-up."""
     batches = pa.Table.from_pylist(list(rows), schema=ROLLUP).to_batches()
     return usages_of(batches, groups, (MONDAY, MONDAY + length_ms), UTC)
 

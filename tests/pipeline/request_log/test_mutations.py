@@ -23,7 +23,6 @@ TIMED_OUT = 7
 
 
 def requests(*lines: bytes) -> pa.Table:
-    """What is parsed of lines."""
     found = parse_lines(lines, range(1, len(lines) + 1), SOURCE)
     assert found.quarantine.to_pylist() == []
     return found.requests
@@ -39,12 +38,10 @@ def reported(table: pa.Table) -> list[Any]:
 
 
 def resolved(*lines: bytes, snapshot: dict[str, int] | None = None) -> list[Any]:
-    """What a ledger makes of lines that come at once."""
     return reported(MutationLedger(snapshot).resolve(requests(*lines)).requests)
 
 
 def at(second: int) -> str:
-    """A time."""
     return f"2026-11-21 09:00:{second:02d},000"
 
 
@@ -59,18 +56,15 @@ def test_real_log() -> None:
 
 
 def made(name: str, partitions: int, second: int, **more: Any) -> bytes:
-    """A topic is created."""
     return mutation("create", [topic(name, partitions)], time=at(second), **more)
 
 
 def enlarged(name: str, count: int, second: int) -> bytes:
-    """A topic gets more partitions."""
     asked = [{"name": name, "count": count, "assignments": None}]
     return mutation("enlarge", asked, time=at(second))
 
 
 def deleted(second: int, *names: str) -> bytes:
-    """Topics are deleted."""
     return mutation("delete", [{"name": name} for name in names], time=at(second))
 
 
@@ -173,39 +167,34 @@ CLIENT, CONTROLLER = twins()
 CHANGE = {"requestApiKey": 44, "requestApiVersion": 1}
 
 
-@pytest.mark.parametrize(
-    ("lines", "left"),
-    [
-        # the client's line stays, with the controller's time of the charge, in whatever order they come
-        ([CLIENT, CONTROLLER], [("CLIENTS", 3, AT_MS - 12)]),
-        ([CONTROLLER, CLIENT], [("CLIENTS", 3, AT_MS - 12)]),
-        # a client that counts from one again an hour later sends another request, not a twin
-        (
-            [CLIENT, CONTROLLER.replace(b"09:00:01,000", b"10:00:01,000")],
-            [("CLIENTS", 3, AT_MS - 7), ("CONTROLLER", 3, AT_MS + 3_599_988)],
-        ),
-        # as far apart as clocks may be
-        ([CLIENT.replace(b"01,005", b"06,000"), CONTROLLER], [("CLIENTS", 3, AT_MS - 12)]),
-        (
-            [CLIENT.replace(b"01,005", b"06,001"), CONTROLLER],
-            [("CLIENTS", 3, AT_MS + 4_989), ("CONTROLLER", 3, AT_MS - 12)],
-        ),
-        # of a forwarded change of configuration the client's line has all
-        ([line(time=at(1), header=CHANGE), line(header=CHANGE, isForwarded=True)], [("CLIENTS", None, None)]),
-        ([line()], [("CLIENTS", None, None)]),
-        ([], []),
-    ],
-    ids=[
-        "client first",
-        "controller first",
-        "an hour later",
-        "near",
-        "too far",
-        "no mutation",
-        "not forwarded",
-        "nothing",
-    ],
-)
+TWINS: dict[str, Any] = {
+    # the client's line stays, with the controller's time of the charge, in whatever order they come
+    "client first": ([CLIENT, CONTROLLER], [("CLIENTS", 3, AT_MS - 12)]),
+    "controller first": ([CONTROLLER, CLIENT], [("CLIENTS", 3, AT_MS - 12)]),
+    # a client that counts from one again sends another request, not a twin
+    "an hour later": (
+        [CLIENT, CONTROLLER.replace(b"09:00:01,000", b"10:00:01,000")],
+        [("CLIENTS", 3, AT_MS - 7), ("CONTROLLER", 3, AT_MS + 3_599_988)],
+    ),
+    "as far apart as clocks may be": (
+        [CLIENT.replace(b"01,005", b"06,000"), CONTROLLER],
+        [("CLIENTS", 3, AT_MS - 12)],
+    ),
+    "too far": (
+        [CLIENT.replace(b"01,005", b"06,001"), CONTROLLER],
+        [("CLIENTS", 3, AT_MS + 4_989), ("CONTROLLER", 3, AT_MS - 12)],
+    ),
+    # of a forwarded change of configuration the client's line has all
+    "no mutation": (
+        [line(time=at(1), header=CHANGE), line(header=CHANGE, isForwarded=True)],
+        [("CLIENTS", None, None)],
+    ),
+    "not forwarded": ([line()], [("CLIENTS", None, None)]),
+    "nothing": ([], []),
+}
+
+
+@pytest.mark.parametrize(("lines", "left"), TWINS.values(), ids=TWINS)
 def test_twins_at_once(lines: list[bytes], left: list[Any]) -> None:
     """Of the two lines of a forwarded request one is left out."""
     found = MutationLedger().resolve(requests(*lines))

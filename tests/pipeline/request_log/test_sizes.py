@@ -33,17 +33,14 @@ EXTRAS: Any = {
 
 
 def produce_bytes(version: int, client_id: str | None, request: Any) -> int:
-    """Of a request in JSON, as the log has it."""
     return sizes.produce_bytes(version, client_id, msgspec.convert(request, messages.ProduceRequest))[0]
 
 
 def fetch_bytes(version: int, response: Any) -> int | None:
-    """The same of a response."""
     return sizes.fetch_bytes(version, msgspec.convert(response, messages.FetchResponse))[0]
 
 
 def share_fetch_bytes(version: int, response: Any) -> int | None:
-    """The same of a share group's."""
     return sizes.share_fetch_bytes(version, msgspec.convert(response, messages.ShareFetchResponse))[0]
 
 
@@ -62,7 +59,6 @@ def logged(topics: Topics, name: str, partitions: str, **fields: Any) -> list[di
 
 
 def records(size: int | None) -> bytes | None:
-    """So many bytes."""
     return None if size is None else bytes(size)
 
 

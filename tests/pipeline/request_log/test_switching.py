@@ -15,7 +15,6 @@ PAGE = Path(__file__).parents[3] / "docs" / "request-log.md"
 
 
 def switch(kafka: Cluster, level: str) -> None:
-    """What the page says to run."""
     arguments = f"--entity-type broker-loggers --entity-name 1 --alter --add-config kafka.request.logger={level}"
     reported = PAGE.read_text().replace("\\\n", "")
     assert " ".join(f"kafka-configs.sh --bootstrap-server broker-1:9092 {arguments}".split()) in " ".join(

@@ -7,22 +7,21 @@ from pathlib import Path
 import pytest
 from tests.pipeline.recommend.rows import HOUR, MONDAY, history, make_folder, produced
 from tests.pipeline.report.results import HOSTILE
-from tests.pipeline.table.rows import append
+from tests.pipeline.table.rows import DAY_MS, LAYOUT, SCHEMA, append, rows
 
 from quotascope.metrics import QuotaEntity, QuotaType, WindowConfig
-from quotascope.pipeline.errors import NoHistory
 from quotascope.pipeline.history import History, rollup
 from quotascope.pipeline.ingest import IngestOptions
-from quotascope.pipeline.rates import EmptyHistory, LimitGroup, _span_of, span_ms
+from quotascope.pipeline.rates import EmptyHistory, LimitGroup, _span_of
 from quotascope.pipeline.recommend.coverage import Logged, ShortLog
 from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.runs import engine
-from quotascope.pipeline.runs.engine import Engine, NoSpark, chosen, run_of
+from quotascope.pipeline.runs.engine import Engine, NoSpark, chosen, run_of, whole_users
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.recommend import advise, page
 from quotascope.pipeline.runs.whatif import what_if
-from quotascope.pipeline.table import Run
+from quotascope.pipeline.table import Run, Table
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
 
@@ -30,14 +29,13 @@ ALICE = QuotaEntity("alice")
 
 
 def tight(entity: QuotaEntity = ALICE, limit: float = 1_000.0) -> Candidate:
-    """A candidate with one limit."""
     return Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": limit}}))
 
 
 def test_replay_of_a_folder(tmp_path: Path) -> None:
-    """Results, their sums, and what is drawn, whatever the names; progress is reported."""
+    """Results, their sums, and what is drawn, whatever the names, of whole seconds; progress is reported."""
     users = ("alice", "bob", HOSTILE)
-    rows = [produced(at, 20_000, user=user) for user in users for at in (0, 2 * HOUR)]
+    rows = [produced(at, 20_000, user=user) for user in users for at in (500, 2 * HOUR + 500)]
     reported: list[tuple[int, int]] = []
     found = what_if(
         make_folder(tmp_path / "usage", rows),
@@ -85,15 +83,6 @@ def test_advice_is_replayed_with_what_is_configured(tmp_path: Path) -> None:
     assert (hit.user, hit.client_id, hit.limit) == ("alice", "app1", 50_000.0)
     assert 0 < hit.muted_ms == hit.muted_now_ms
     assert "50 kB/s" in page(beside, [])
-
-
-def test_folders_without_history(tmp_path: Path) -> None:
-    """One that is missing, and one in which nothing is, are distinguished."""
-    with pytest.raises(NoHistory):
-        what_if(str(tmp_path / "missing"), [tight()], Mode.OPEN_LOOP)
-    empty = make_folder(tmp_path / "empty", [])
-    with pytest.raises(EmptyHistory):
-        advise(empty, Policy())
 
 
 def test_days_that_were_dropped_are_neither_named_nor_drawn(tmp_path: Path) -> None:
@@ -154,13 +143,6 @@ def test_a_short_log_is_refused(tmp_path: Path) -> None:
     assert not advise(make_folder(tmp_path / "long", long), Policy()).coverage.short
 
 
-def test_span_reaches_from_the_first_day_to_the_last(tmp_path: Path) -> None:
-    """Days between are not looked at."""
-    rows = [produced(day * 24 * HOUR + 1_500, 1) for day in (0, 3, 9)]
-    history = History.open(make_folder(tmp_path / "usage", rows))
-    assert span_ms(history) == (MONDAY + 1_000, MONDAY + 9 * 24 * HOUR + 2_000)
-
-
 @pytest.mark.parametrize(
     ("wanted", "size", "submitted", "expected"),
     [
@@ -206,3 +188,39 @@ def test_standard_input_is_not_read_by_spark(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RuntimeError, match=expected.value):
         ingest_logs([path], "usage", IngestOptions())
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    return Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
+
+
+def test_a_bucket_is_read_in_shares(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more rows than a worker should hold each user's come in one piece, each row once; of fewer all at once."""
+    monkeypatch.setattr("quotascope.pipeline.runs.engine.SHARE", 120)
+    for number in range(2):
+        append(table, f"{number}", rows(*((f"user {n % 40}", None, n * DAY_MS // 99, number) for n in range(400))))
+    for files in table.buckets().values():
+        shares = [set(part["user"].to_pylist()) for part in whole_users(table, files, SCHEMA.names, across_users=False)]
+        count = sum(part.num_rows for part in whole_users(table, files, ["user"], across_users=False))
+        assert count == sum(file.rows for file in files)
+        assert len(shares) == -(-count // 120)
+        assert len(set.union(*shares)) == sum(map(len, shares))
+        assert len([each for each in shares if each]) > 1
+
+
+def test_long_names_are_held_once(table: Table) -> None:
+    """A row has about 100 bytes in memory, however long its names are."""
+    long = "x" * 32_767
+    append(table, "long", rows(*((long, long, DAY_MS, number) for number in range(2_000))))
+    [held] = whole_users(table, table.files(), SCHEMA.names, across_users=False)
+    assert held.nbytes < 1 << 20
+
+
+@pytest.mark.parametrize("across_users", [False, True])
+def test_a_bucket_of_files_without_rows_has_no_users(table: Table, *, across_users: bool) -> None:
+    """Other programs may commit such files."""
+    empty = table.storage.write(table.layout, (3, 1), table.schema, [])
+    assert table.advance("empty", [empty], after=None, epoch=0) == 0
+    (held,) = whole_users(table, table.files(), ["user", "amount"], across_users=across_users)
+    assert (len(held), held.column_names) == (0, ["user", "amount"])

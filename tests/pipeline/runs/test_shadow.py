@@ -28,7 +28,6 @@ CLIENTS = candidate({QuotaEntity(None, "app"): {"producer_byte_rate": 500.0}}, "
 
 
 def requests(count: int, user: str = "alice", **more: Any) -> list[Request]:
-    """Requests of 900 bytes, three a second."""
     return [Request(after_ms=333, user=user, api_key=PRODUCE, cost=900, **more) for _ in range(count)]
 
 
@@ -36,36 +35,29 @@ ROWS = history([one for pair in zip(requests(60), requests(60, "bob"), strict=Tr
 
 
 class Growing:
-    """A history to which rows come in parts."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = str(folder)
         self.history = History.create(self.folder, buckets=4)
         self._parts = 0
 
     def add(self, rows: pa.Table) -> None:
-        """A part comes."""
         self._parts += 1
         append(self.history.detail, f"part {self._parts}", rows)
 
     def shadow(self, *candidates: Candidate) -> ShadowStream:
-        """What a driver begins with."""
         return ShadowStream(self.folder, self.history, candidates, hold_ms=5_000)
 
 
 @pytest.fixture
 def growing(tmp_path: Path) -> Growing:
-    """An empty one."""
     return Growing(tmp_path / "usage")
 
 
 def decided(growing: Growing) -> dict[Any, Any]:
-    """What all steps together decided."""
     return summed([growing.shadow(USERS).table.read(RESULTS.names)])
 
 
 def whole(*candidates: Candidate) -> dict[Any, Any]:
-    """The answer of a replay."""
     return summed([replay(ROWS, candidates, settings=ReplaySettings(per_broker=True))])
 
 

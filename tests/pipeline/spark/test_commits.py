@@ -31,7 +31,6 @@ class Others:
         self.looked = 0
 
     def stage(self, *_: object) -> Staged:
-        """As `staged_lines`."""
         self.looked += 1
         found = parse_lines([line(), b"nonsense"], range(1, 3), LogSource(file="t-0"))
         staged = Ingest(self.tables).stage([found])
@@ -117,7 +116,6 @@ WORKER = 'An exception was thrown from the Python worker:\nTraceback (most recen
 
 
 def _of_worker(error: Exception) -> str:
-    """What Spark says of a worker that raised this."""
     with pytest.raises(RuntimeError) as raised, arrow.errors_marked():
         raise error
     return f"{WORKER}\nRuntimeError: {raised.value}\n\tat org.apache.spark.Task.run"

@@ -1,23 +1,28 @@
 """The work of Spark's workers, without Spark: lines become rows of parts, and parts become files of tables."""
 
-import datetime as dt
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from tests.pipeline.history.requests import requests
 from tests.pipeline.ingest.accounts import balanced
 from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, values
+from tests.pipeline.table.rows import append
 
+from quotascope.pipeline.history import History, history_of
 from quotascope.pipeline.ingest import IngestOptions, IngestTables, ingest
 from quotascope.pipeline.ingest.committing import Batch, Ingest, Seen, Staged
+from quotascope.pipeline.replay.frame import in_order
 from quotascope.pipeline.request_log.schema import PARSED_QUARANTINE, PARSED_REQUESTS
-from quotascope.pipeline.spark.ingest import LINES, SLICE_MS, TOGETHER, TOGETHER_BYTES, packed, parsed, staged, unpacked
+from quotascope.pipeline.spark.ingest import LINES, TOGETHER, TOGETHER_BYTES, packed, parsed, staged, unpacked
+from quotascope.pipeline.spark.shuffled import _read
 from quotascope.pipeline.table import File
-from quotascope.pipeline.table.storage import BUCKETS, Storage, buckets_of
+from quotascope.pipeline.table.storage import Storage
 
 
 def batch(*rows: tuple[bytes | None, str, int | None, int | None]) -> pa.RecordBatch:
@@ -30,7 +35,6 @@ def batch(*rows: tuple[bytes | None, str, int | None, int | None]) -> pa.RecordB
 
 
 def rows(*batches: pa.RecordBatch) -> list[pa.RecordBatch]:
-    """What a worker makes of lines."""
     return [packed(each) for each in parsed(IngestOptions(), iter(batches))]
 
 
@@ -97,7 +101,6 @@ def test_parts_keep_the_same_line_together() -> None:
 
 
 def added(folder: Path, *lines: bytes) -> Any:
-    """The report on lines that workers staged part by part."""
     tables = IngestTables.create(str(folder / "spread"))
     report = Ingest(tables).add(partial(whole, tables, *lines))
     assert balanced(report)
@@ -105,7 +108,6 @@ def added(folder: Path, *lines: bytes) -> Any:
 
 
 def whole(tables: IngestTables, *lines: bytes) -> Staged:
-    """What workers staged part by part."""
     staged_lines = Staged()
     for part in shuffled(batch(*((text, "a", 0, None) for text in lines))):
         staged_lines.add(staged(tables, part.to_batches()))
@@ -159,14 +161,6 @@ def test_a_worker_writes_part_after_part(tmp_path: Path, monkeypatch: pytest.Mon
     assert [sum(file.rows for file in files) for files in (done.requests, done.quarantine)] == [600, 1]
 
 
-def test_texts_that_come_again_are_one_row() -> None:
-    """Empty lines of a batch, say; the row says how many lines it stands for."""
-    lines = [b"", None, b"junk", b"", line(), b"junk", b""]
-    found = table(batch(*((text, "a", None, 1) for text in lines)))
-    assert set(found["text"].to_pylist()) == {b"", b"junk", None}
-    assert sum(count or 1 for count in values(found, "lines")) == len(lines)
-
-
 def test_lines_are_read_and_parts_are_cut_by_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: list[pa.Table]
 ) -> None:
@@ -203,42 +197,10 @@ def test_rows_cross_the_jvm_many_in_a_value() -> None:
     assert [each[0] for each in order] == [place for each in values_of for place in each["place"].to_pylist()]
     assert order == [sorted(each) for each in order]
     assert max(each.nbytes for each in back) <= TOGETHER_BYTES
-    parts = [part for each in values_of for part in each["part"].to_pylist()]
-    assert [{*parts_of(each)} for each in back] == [{part} for part in parts]
     for name, schema in (("requests", PARSED_REQUESTS), ("quarantine", PARSED_QUARANTINE)):
         wanted = pa.concat_tables([getattr(each, name) for each in pieces])
         found = [pa.Table.from_batches([each]) for each in back if {*schema.names} <= {*each.schema.names}]
         assert pa.concat_tables(found).select(schema.names).sort_by("identity") == wanted.sort_by("identity")
-
-
-def parts_of(rows: pa.RecordBatch) -> list[int]:
-    """The part of each row: of requests by user and time, of others by their text."""
-    if "user" not in rows.schema.names:
-        identities: list[Any] = rows["identity"].to_pylist()
-        return [-1 - identity[0] for identity in identities]
-    spans: list[Any] = pc.divide(rows["timestamp"], pa.scalar(SLICE_MS)).to_pylist()
-    buckets = buckets_of(pa.chunked_array([rows["user"]]), BUCKETS).tolist()
-    return [span * BUCKETS + bucket for span, bucket in zip(spans, buckets, strict=True)]
-
-
-def test_topics_of_all_parts_come_together(tmp_path: Path) -> None:
-    """A create and a delete of different users and days, in different parts, are resolved together."""
-    create = mutation("create", [topic("t", 4)], time="2026-11-20 08:00:00,000")
-    delete = mutation("delete", [{"name": "t"}], principal="User:bob")
-    report = added(tmp_path, create, delete)
-    assert report.kept == 2
-    requests = IngestTables.create(str(tmp_path / "spread")).requests.read()
-    assert sorted(values(requests, "mutations_charged")) == [4, 4]
-
-
-def test_dropped_days_stay_away(tmp_path: Path) -> None:
-    """What retention dropped is known to workers and to who commits."""
-    create = mutation("create", [topic("t", 4)], time="2026-11-20 08:00:00,000")
-    old, new = line(time="2026-11-20 08:00:00,000"), line()
-    assert added(tmp_path, create, old).kept == 2
-    IngestTables.create(str(tmp_path / "spread")).requests.drop_before(dt.date(2026, 11, 21))
-    report = added(tmp_path, create, old, new)
-    assert (report.kept, report.duplicates) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -320,3 +282,21 @@ def test_workers_keep_the_releases_that_a_log_names(tmp_path: Path) -> None:
     kept = [{minor: each.last_epoch(f"quotascope.kafka 4.{minor}") for minor in (2, 3, 4)} for each in tables]
     assert kept[0] == kept[1]
     assert [minor for minor, time in kept[0].items() if time is not None] == [3, 4]
+
+
+def test_rows_without_a_place_are_replayed_in_one_order(tmp_path: Path) -> None:
+    """However a shuffle mixes rows of one millisecond, those of an earlier release come first, by user, in the order of the file; others by their place."""
+    alike = [{"user": user, "client_id": "c", "connection": f"{n}"} for n, user in enumerate("babcabca")]
+    made = history_of(requests(*alike, *alike))
+    older = pa.array([n < len(alike) for n in range(len(made))])
+    for name in ("file", "position"):
+        place = made.column_names.index(name)
+        values = [None if old.as_py() else value for old, value in zip(older, made[name].to_pylist(), strict=True)]
+        made = made.set_column(place, made.schema.field(name), pa.array(values, made.schema.field(name).type))
+    history = History.create(str(tmp_path), buckets=1).detail
+    append(history, "a", made)
+    rows = pa.Table.from_batches(_read(history, history.files()))
+    groups = np.zeros(len(made), np.int64)
+    mixed = rows.take(np.random.default_rng(1).permutation(len(rows)))
+    found = mixed.take(in_order(mixed, groups))["connection"]
+    assert found == made.take(in_order(made, groups))["connection"]

@@ -1,30 +1,23 @@
 """An object store that refuses whatever it is asked: `python -m tests.pipeline.table.object_store 403 AccessDenied`; without an answer it hangs up."""
 
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
+
+from tests.servers import Handler
 
 ANSWER = sys.argv[1:]
 
 
-class Store(BaseHTTPRequestHandler):
-    """Answers all alike."""
-
-    def do_GET(self) -> None:
-        """Refuse, or hang up."""
+class Store(Handler):
+    def do_GET(self) -> None:  # noqa: N802 - as the server calls it
         if not ANSWER:
             self.close_connection = True
             return
         status, code = ANSWER
         body = f"<Error><Code>{code}</Code><Message>no</Message></Error>".encode()
-        self.send_response(int(status))
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body[: 0 if self.command == "HEAD" else None])
+        self.answer(int(status), b"" if self.command == "HEAD" else body)
 
     do_HEAD = do_GET  # noqa: N815 - as the server calls it
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ DAY_MS = 86_400_000
 
 
 def rows(*values: tuple[str, str | None, int, int]) -> pa.Table:
-    """Rows of user, client id, timestamp and amount."""
     columns: Sequence[Sequence[object]] = list(zip(*values, strict=True)) or [()] * 4
     return pa.table([pa.array(column, kind) for column, kind in zip(columns, SCHEMA.types, strict=True)], schema=SCHEMA)
 
@@ -37,7 +36,6 @@ def append(table: Table, batch_id: str, rows: pa.Table | Iterable[pa.RecordBatch
 
 
 def amounts(table: pa.Table) -> list[int]:
-    """All amounts, sorted: which rows are there."""
     found: list[Any] = table.column("amount").to_pylist()
     return sorted(found)
 

@@ -4,17 +4,15 @@ A table on a disk that gets full; run in a mount namespace of its own, where it 
 ::
 
     unshare --mount python -m tests.pipeline.table.small_disk FOLDER
-
-It prints what it saw as JSON.
 """
 
-import errno
-import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
 from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, append, batch
 
 from quotascope.pipeline.errors import NotWritten
@@ -24,61 +22,51 @@ SIZE_KB = 1_024
 
 
 def main(folder: Path) -> None:
-    """Mount a small disk, fill it in two ways, make room again, and report."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE_KB}k", "tmpfs", folder], check=True)
     table = Table.create(str(folder / "table"), SCHEMA, LAYOUT)
     append(table, "first", batch(0))
     append(table, "next", batch(1))
-    seen: dict[str, object] = {}
-
-    ballast = _fill(folder)
-    seen["data"] = _refused(lambda: append(table, "large", batch(3, 20_000)))
-    seen["left_by_data"] = len(_parquet(folder)) - len(table.files())
-    ballast.unlink()
+    with full(folder), refused():
+        append(table, "large", batch(3, 20_000))
+    assert written(folder) == len(table.files())
 
     staged = table.stage(batch(2))
-    ballast = _fill(folder)
-    seen["commit"] = _refused(lambda: table.advance("second", staged, after=None, epoch=0))
-    ballast.unlink()
+    with full(folder), refused():
+        table.advance("second", staged, after=None, epoch=0)
+    with full(folder):
+        with refused():
+            table.compact()
+        fresh = Table.open(table.storage.uri)
+        assert amounts(fresh.read()) == list(range(2_000))
 
-    ballast = _fill(folder)
-    seen["compaction"] = _refused(table.compact)
-    fresh = Table.open(table.storage.uri)
-    seen["whole"] = amounts(fresh.read()) == list(range(2_000))
-    ballast.unlink()
-
-    seen["again"] = [append(fresh, "first", batch(0)), append(fresh, "second", batch(2))]
-    seen["compacted"] = fresh.compact() > 0
+    assert [append(fresh, "first", batch(0)), append(fresh, "second", batch(2))] == [0, 1_000]
+    assert fresh.compact() > 0
     fresh.clean(0)
-    seen["rows"] = fresh.read().num_rows
-    seen["left"] = len(_parquet(folder)) - len(fresh.files())
-    sys.stdout.write(json.dumps(seen))
+    assert fresh.read().num_rows == 3_000
+    assert written(folder) == len(fresh.files())
 
 
-def _refused(change: Callable[[], object]) -> str | None:
-    try:
-        change()
-    except NotWritten as error:
-        return str(error)
-    return None
-
-
-def _fill(folder: Path) -> Path:
-    """Write until there is no space left."""
+@contextmanager
+def full(folder: Path) -> Iterator[None]:
     ballast = folder / "ballast"
     with ballast.open("wb", buffering=0) as file:
         for size in (4_096, 1):
-            try:
+            with suppress(OSError):
                 while file.write(b"x" * size):
                     pass
-            except OSError as error:
-                if error.errno != errno.ENOSPC:
-                    raise
-    return ballast
+    yield
+    ballast.unlink()
 
 
-def _parquet(folder: Path) -> list[Path]:
-    return list(folder.glob("table/day=*/**/*.parquet"))
+@contextmanager
+def refused() -> Iterator[None]:
+    with pytest.raises(NotWritten, match=r"nothing was committed.*No space left on device") as raised:
+        yield
+    assert str(raised.value).isprintable()
+
+
+def written(folder: Path) -> int:
+    return len(list(folder.glob("table/day=*/**/*.parquet")))
 
 
 if __name__ == "__main__":

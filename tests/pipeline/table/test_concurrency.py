@@ -19,7 +19,6 @@ from quotascope.pipeline.table import Follower, Run, Table, follow, log, retried
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """Path of a table with two batches."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
     append(table, "a", batch(0))
     append(table, "b", batch(1))
@@ -116,34 +115,19 @@ def _fail() -> None:
 
 
 class Pair(NamedTuple):
-    """Two tables, of which one follows the other."""
-
     source: Table
     target: Table
 
     def follow(self, run: Run = run_here) -> int:
-        """Take over what is new."""
         (count,) = follow(self.source, [Follower(self.target, _negated, SCHEMA.names)], run)
         return count
 
 
 @pytest.fixture
 def follower(tmp_path: Path) -> Pair:
-    """A table that holds the negated amounts of another one."""
     source = Table.create(str(tmp_path / "source"), SCHEMA, LAYOUT)
     target = Table.create(str(tmp_path / "target"), SCHEMA, LAYOUT)
     return Pair(source, target)
-
-
-def test_what_is_new_is_taken_over_once(follower: Pair) -> None:
-    """Each call takes over what was appended since the last one."""
-    append(follower.source, "a", batch(0))
-    assert follower.follow() == 1_000
-    assert follower.follow() == 0
-    append(follower.source, "b", batch(1))
-    append(follower.source, "c", batch(2))
-    assert follower.follow() == 2_000
-    assert amounts(follower.target.read()) == [-each for each in reversed(range(3_000))]
 
 
 def test_compaction_and_retention_bring_nothing_new(follower: Pair) -> None:

@@ -22,7 +22,6 @@ from quotascope.pipeline.table import log as log_module
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """An empty table of four buckets."""
     return Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
 
 

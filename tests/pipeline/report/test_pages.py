@@ -1,4 +1,4 @@
-"""The pages in a real browser, by day and by night."""
+"""The pages, whatever names they show: as text, and in a real browser, by day and by night."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from tests.chromium.browser import Browser, browser
 from tests.pipeline.blame.logs import saturated, stored
 from tests.pipeline.recommend.advices import advice, hit, recommendation
+from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
 from tests.pipeline.report.results import HOSTILE, hostile_replay, replayed, result, seconds, throttled, usages
 
 from quotascope.metrics import QuotaType
@@ -23,8 +24,6 @@ from quotascope.pipeline.report.usage_page import ClientUsage, Usage, usage_page
 from quotascope.pipeline.report.whatif import whatif_page
 from quotascope.pipeline.runs.blame import blame
 from quotascope.quotas import kafka_configs
-
-pytestmark = pytest.mark.real
 
 DAY, NIGHT = (255, 255, 255), (22, 28, 34)
 FIRST = {"light": (11, 98, 164), "dark": (109, 179, 242)}
@@ -39,13 +38,11 @@ DRAWN = "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRe
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser for all tests of this file."""
     with browser(tmp_path_factory.mktemp("chromium")) as opened:
         yield opened
 
 
 def whatif(*, hostile: bool) -> str:
-    """The page of a replay."""
     if hostile:
         summary = hostile_replay()
         rows = seconds([(0, 5), (30, 7)], user=HOSTILE, client_id=HOSTILE, broker=HOSTILE)
@@ -62,24 +59,21 @@ def whatif(*, hostile: bool) -> str:
 
 
 def recommended(*, hostile: bool) -> str:
-    """The page of a recommendation."""
-    user = HOSTILE if hostile else "alice"
+    user, broker = (HOSTILE, HOSTILE) if hostile else ("alice", "1")
     made = advice([recommendation(user)], None, [hit(user, user)], user)
     groups = [each.group for each in charted(made)]
-    drawn = usages(seconds(((n, 100_000) for n in range(600)), user=user), groups)
+    drawn = usages(seconds(((n, 100_000) for n in range(600)), user=user, broker=broker), groups)
     commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
     return recommend_page(made, drawn, commands.lines)
 
 
 def blamed(*, hostile: bool, others: int = 30) -> str:
-    """The page of blame."""
     with TemporaryDirectory() as folder:
         rows = saturated(HOSTILE + "y" * 200 if hostile else "dana", others=others)
         return blame_page(blame(stored(Path(folder), rows)))
 
 
 def used(*, hostile: bool) -> str:
-    """The page of usage."""
     name = HOSTILE if hostile else "orders"
     topics = Counter({name: 7_000, **{f"{name}{n}": 100 - n for n in range(20)}})
     clients = [
@@ -90,8 +84,28 @@ def used(*, hostile: bool) -> str:
     return usage_page(Usage(name, 0, 60_000, clients, totals, {kind.label: 1 for kind in [*QuotaType][1:]}))
 
 
+PAGES = [whatif, recommended, blamed, used]
+MORE: dict[Callable[..., str], set[str]] = {blamed: {"fill", "style"}, used: {"fill", "preserveaspectratio"}}
+"""Attributes that no other page has; they hold colors and numbers."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_holds_nothing_that_runs(page: Callable[..., str]) -> None:
+    """No script, no address, no handler: whatever names are, they are text."""
+    text = page(hostile=True)
+    found = Reader(text)
+    assert found.kinds <= PLAIN
+    assert found.attributes <= HARMLESS | MORE.get(page, set())
+    assert "default-src 'none'" in text
+    assert "url(" not in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert len(text) < 200_000
+
+
+@pytest.mark.real
 @pytest.mark.parametrize("hostile", [False, True])
-@pytest.mark.parametrize("page", [whatif, recommended, blamed, used])
+@pytest.mark.parametrize("page", PAGES)
 def test_page_in_a_browser(page: Callable[..., str], *, hostile: bool, chromium: Browser, tmp_path: Path) -> None:
     """It loads nothing, runs nothing, fits its window, and its drawings are drawn."""
     file = tmp_path / "page.html"
@@ -107,6 +121,7 @@ def test_page_in_a_browser(page: Callable[..., str], *, hostile: bool, chromium:
         assert "<script>alert('hit')</script>" in chromium.evaluate("document.body.innerText")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("scheme", "paper"), [("light", DAY), ("dark", NIGHT)])
 def test_page_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], chromium: Browser, tmp_path: Path) -> None:
     """The paper follows what the reader prefers, and so do the colors of candidates."""
@@ -120,7 +135,8 @@ def test_page_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], chro
     assert colors[FIRST[scheme]] > 500
 
 
-@pytest.mark.parametrize("page", [whatif, recommended, blamed, used])
+@pytest.mark.real
+@pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("hostile", [False, True])
 @pytest.mark.parametrize("width", [420, 881, 1_025, 1_101, 1_400])
 def test_narrow_windows(
@@ -135,6 +151,7 @@ def test_narrow_windows(
     assert 11 <= chromium.evaluate(SMALLEST) < (99 if page in {whatif, blamed} else 100)  # the others draw no text
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("width", [900, 1_400])
 def test_a_heat_map_of_few_clients_is_no_larger_than_one_of_many(width: int, chromium: Browser, tmp_path: Path) -> None:
     """Its cells and names keep their size, whatever room a wide window has."""

@@ -1,0 +1,247 @@
+"""What benchmarks of the pipeline work on, how they measure, and what docs/scale.md computes of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from benchmarks.pipeline import histories, sides
+from benchmarks.pipeline.crowd import Crowd
+from benchmarks.pipeline.figures import Figures
+from benchmarks.pipeline.histories import history
+from benchmarks.pipeline.logs import Written, write_logs
+from benchmarks.pipeline.paper import PAGE, RESULTS, computed, measured, page
+from benchmarks.pipeline.peers import parse_json, throttled_seconds
+from benchmarks.pipeline.processes import Used, watch
+from benchmarks.pipeline.runs import Side, in_turns
+from tests.pipeline.history.requests import ORDER
+from tests.pipeline.log_lines import CAPTURE
+
+from quotascope.pipeline.history.schema import HISTORY
+
+CROWD = Crowd(entities=90, giant=0.4)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    return write_logs(tmp_path_factory.mktemp("logs"), 20_000, CROWD, parts=4)
+
+
+def texts(written: Written) -> list[str]:
+    return [line for path in written.files for line in path.read_text().splitlines()]
+
+
+def parsed(lines: list[str]) -> list[dict[str, Any]]:
+    whole = [each for each in lines if each.endswith("} (kafka.request.logger)")]
+    return [json.loads(each[each.index("{") : each.rindex("}") + 1]) for each in whole]
+
+
+def shape(value: object) -> object:
+    """Names and types, without values; of a list its first element."""
+    if isinstance(value, dict):
+        return {name: shape(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [shape(each) for each in value[:1]]
+    return type(value).__name__
+
+
+def test_as_reported(written: Written) -> None:
+    """What was counted while writing is in the files, and no line is there twice: what distinguishes lines would take them for one."""
+    lines = texts(written)
+    requests = parsed(lines)
+    assert written.lines == len(lines) == len(set(lines)) == 20_000 + written.forwarded
+    assert written.broken == len(lines) - len(requests) > 0
+    assert written.forwarded == sum(each["isForwarded"] for each in requests) > 0
+    assert written.size == sum(path.stat().st_size for path in written.files)
+
+
+@pytest.mark.slow
+def test_lines_are_like_a_broker_s(written: Written) -> None:
+    """Each kind of line has the fields, in their order, and the types that a real broker's has."""
+    with gzip.open(CAPTURE, "rt") as file:
+        real = {key(each): json.dumps(shape(each)) for each in parsed(file.read().splitlines())}
+    made = {key(each): json.dumps(shape(each)) for each in parsed(texts(written))}
+    assert len(made) == 8
+    assert made == {each: real[each] for each in made}
+
+
+def key(request: dict[str, Any]) -> tuple[object, ...]:
+    """The kind of a request; an empty Fetch has a shape of its own."""
+    header = request["requestHeader"]
+    empty = request["response"].get("responses") == []
+    return header["requestApiKeyName"], header["requestApiVersion"], request["isForwarded"], empty
+
+
+def test_same_seed_same_log(tmp_path: Path, written: Written) -> None:
+    """The same seed gives the same bytes, compressed or not; another seed gives others."""
+    again = write_logs(tmp_path / "a", 20_000, CROWD, parts=4, compressed=True)
+    other = write_logs(tmp_path / "b", 20_000, CROWD, parts=4, seed=8)
+    assert gzip.decompress(again.files[2].read_bytes()) == written.files[2].read_bytes()
+    assert other.files[2].read_bytes() != written.files[2].read_bytes()
+
+
+def test_time_goes_on(written: Written) -> None:
+    """The lines of each broker are in the order of their completion."""
+    by_broker: dict[str, list[str]] = {}
+    for path in written.files:
+        times = [line[1:24] for line in path.read_text().splitlines()]
+        by_broker.setdefault(path.parent.name, []).extend(times)
+    assert len(by_broker) == 3
+    assert all(times == sorted(times) for times in by_broker.values())
+
+
+def test_requests_of_a_crowd() -> None:
+    """However they are rounded, none is lost; by Zipf's law the first makes twice as many as the second, and a giant makes what it is set to."""
+    assert Crowd(entities=777).counts(10_001).sum() == 10_001
+    first, second, *_ = Crowd(entities=50).counts(1_000_000).tolist()
+    assert abs(first / second - 2) < 0.001
+    first, second, third, *_ = Crowd(entities=50, giant=0.3).counts(1_000_000).tolist()
+    assert first == 300_000
+    assert abs(second / third - 1.5) < 0.001
+
+
+def test_rows_are_sorted_as_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Each table has history's columns and order, and together they have all rows; no user is in two, and the giant is one of the many.
+
+    A request charges bytes of one direction at most, and mutations only where topics are made. Another seed makes others.
+    """
+    monkeypatch.setattr(histories, "SLICE", 1_000)
+    tables = list(history(20_000, CROWD))
+    users = [set(each["user"].to_pylist()) for each in tables]
+    assert len(users) > 5
+    assert sum(map(len, users)) == len(set.union(*users)) == 23
+    whole = pa.concat_tables(tables)
+    assert whole.schema.equals(HISTORY)
+    assert whole.num_rows == 20_000
+    keys = whole.select(list(ORDER))
+    assert keys.equals(keys.sort_by([(name, "ascending") for name in ORDER]))
+    rows = whole.select(["api_key", "produce_bytes", "fetch_bytes", "mutations"]).to_pylist()
+    charged = {name: {row["api_key"] for row in rows if row[name] is not None} for name in rows[0]}
+    del charged["api_key"]
+    assert charged == {"produce_bytes": {0}, "fetch_bytes": {1}, "mutations": {19}}
+    assert whole.equals(pa.concat_tables(history(20_000, CROWD)))
+    assert not whole.equals(pa.concat_tables(history(20_000, CROWD, seed=8)))
+
+
+def test_lines_without_json_are_left_out(tmp_path: Path) -> None:
+    """The plain loop goes on after a line that broke off."""
+    path = tmp_path / "log"
+    path.write_bytes(b'[t] x:{"a":{}} (l)\n[t] x:{"a":{"b\nplain\n[t] x:{} (l)\n')
+    assert parse_json([str(path), str(path)]) == 4
+
+
+def test_seconds_above_the_limit(tmp_path: Path) -> None:
+    """The notebook's way in NumPy gives what a loop over the same rows gives, series by series."""
+    rows = pa.concat_tables(history(3_000, Crowd(entities=9)))
+    first, second = tmp_path / "1", tmp_path / "2"
+    pq.write_table(rows.slice(0, 1_000), first)
+    pq.write_table(rows.slice(1_000), second)
+    limits = [1.0, 30.0]
+    found = throttled_seconds([str(second), str(first)], limits)
+    assert found == pytest.approx([slowly(rows, each) for each in limits])
+    assert found[0] > found[1] > 0
+
+
+def slowly(rows: pa.Table, limit: float) -> float:
+    sums: dict[tuple[str, str, str], dict[int, int]] = {}
+    for row in rows.to_pylist():
+        series = sums.setdefault((row["user"], row["client_id"], row["broker"]), {})
+        second = row["timestamp"] // 1_000
+        series[second] = series.get(second, 0) + (row["produce_bytes"] or 0)
+    return sum(
+        max(sum(each.get(at - back, 0) for back in range(11)) / 11 - limit, 0) / limit
+        for each in sums.values()
+        for at in each
+    )
+
+
+LINES, ROWS = 1_000_000, 2_000_000
+
+
+def side(rows: int, *cpu: float, python: int = 0, jvm: int = 0) -> dict[str, Any]:
+    runs = [{"cpu": each, "python": python, "jvm": jvm} for each in cpu]
+    return {"rows": rows, "runs": runs}
+
+
+def test_arithmetic() -> None:
+    """The tables follow from medians and peaks: 10 TB are 10 billion lines of 1,000 bytes."""
+    facts = {"bytes_a_line": 1000.0, "packed_bytes_a_line": 100.0}
+    facts |= {"table_bytes_a_line": 50.0, "history_bytes_a_line": 20.0}
+    large = {"sides": {"large": side(ROWS, 1, python=400 << 20, jvm=1 << 30)}}
+    small = {"sides": {"small": side(ROWS, 1, python=300 << 20, jvm=1 << 29)}}
+    replayed = {sides.candidates(sides.ON_SPARK, count): side(ROWS, cpu) for count, cpu in ((1, 2), (sides.MANY, 3))}
+    results = {
+        "ingest on Spark": {
+            "facts": facts,
+            "sides": {sides.ON_SPARK: side(LINES, 43.2, 99, 1), sides.HISTORY: side(LINES, 10)},
+        },
+        "replay": {"sides": replayed},
+        "growth": small,
+        "skew": large,
+        "entities": small,
+    }
+    figures = Figures.of(results)
+    shown = dict(measured(figures)) | dict(computed(figures))
+    assert shown["CPU to read a line"] == "43.20 µs"
+    assert shown["lines a day"] == "10.0 billion, 115,741/s"
+    assert shown["cores to read the lines"] == "8.3"
+    assert shown["cores to keep up, together"] == "10"
+    assert shown["disk for history of 30 days"] == "6.00 TB"
+    assert shown["cores to replay 1 day within an hour"] == "7"
+    assert shown["memory of an executor of 4 cores"] == "2.6 GiB"
+
+
+def test_page_is_computed_from_what_was_measured() -> None:
+    """The tables of docs/scale.md are those of docs/scale.json: `python -m benchmarks.pipeline.paper` writes them."""
+    figures = Figures.of(json.loads(RESULTS.read_text(encoding="utf-8")))
+    text = PAGE.read_text(encoding="utf-8")
+    assert page(text, figures) == text
+
+
+GROW = "held = b'x' * (64 << 20); sum(range(3_000_000)); input()"
+
+
+def test_child_is_seen() -> None:
+    """Memory and CPU time of a process that was born and ended under watch are reported."""
+    command = [sys.executable, "-c", GROW]
+    with watch(os.getpid()) as used, subprocess.Popen(command, stdin=subprocess.PIPE) as child:
+        while peak(used, child.pid) < 64 << 20:
+            assert child.poll() is None
+        child.communicate(b"\n")
+    assert used.peak("python") >= 64 << 20
+    assert used.cpu > 0
+
+
+def peak(used: Used, pid: int) -> int:
+    return used.processes[pid].peak if pid in used.processes else 0
+
+
+def test_peak_begins_with_the_watch() -> None:
+    """What a process held before the watch, and holds no more, does not count."""
+    mine = os.getpid()
+    held = os.urandom(1 << 20) * 128
+    with watch(mine) as before:
+        pass
+    del held
+    with watch(mine) as after:
+        pass
+    assert peak(before, mine) - peak(after, mine) > 100 << 20
+
+
+def test_each_side_comes_before_and_after_each_other() -> None:
+    """What one leaves behind, such as warm workers, the next finds in every second round only."""
+    done: list[str] = []
+    sides = [Side(name=name, rows=1, work=partial(done.append, name), pid=os.getpid()) for name in "abc"]
+    in_turns("turns", sides, rounds=4)
+    assert "".join(done) == "abc" + "cba" + "abc" + "cba"
+    assert [len(side.runs) for side in sides] == [4, 4, 4]
