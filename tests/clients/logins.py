@@ -7,7 +7,6 @@ from tests.cluster.users import USERS
 
 
 def librdkafka(kafka: Cluster, user: str, client_id: str) -> dict[str, Any]:
-    """The configuration of confluent-kafka's clients."""
     return {
         "bootstrap.servers": kafka.sasl,
         "client.id": client_id,
@@ -20,7 +19,6 @@ def librdkafka(kafka: Cluster, user: str, client_id: str) -> dict[str, Any]:
 
 
 def pure_python(kafka: Cluster, user: str, client_id: str) -> dict[str, Any]:
-    """The configuration of kafka-python's clients."""
     return {
         "bootstrap_servers": kafka.sasl,
         "client_id": client_id,

@@ -67,7 +67,6 @@ class Library:
     least_used_connections = brokers
 
     def send(self, request: Any, node_id: int | None) -> Any:
-        """Note the request."""
         self.sent.append((request, node_id))
         return self.script.pop(0)
 
@@ -79,7 +78,6 @@ class Library:
         return SimpleNamespace(to_dict=lambda: result)
 
     def close(self) -> None:
-        """Note it."""
         self.closed = True
 
 

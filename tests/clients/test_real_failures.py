@@ -30,7 +30,6 @@ PASSWORD = "correct-horse-battery"
 
 
 def failure(connection: Connection) -> ClientError:
-    """The error of the first call."""
     with (
         closing(open_quota_admin(connection)) as admin,
         pytest.raises(ClientError) as caught,
@@ -40,7 +39,6 @@ def failure(connection: Connection) -> ClientError:
 
 
 def wrong_password(connection: Connection) -> Connection:
-    """The same connection with another password."""
     assert connection.sasl is not None
     return dataclasses.replace(connection, sasl=dataclasses.replace(connection.sasl, password=Secret(PASSWORD)))
 

@@ -12,7 +12,6 @@ class Server(NamedTuple):
     client_id: str
 
     def librdkafka(self) -> dict[str, Any]:
-        """By SASL/PLAIN."""
         return {
             "bootstrap.servers": self.address,
             "client.id": self.client_id,
@@ -24,7 +23,6 @@ class Server(NamedTuple):
         }
 
     def pure_python(self) -> dict[str, Any]:
-        """The same."""
         return {
             "bootstrap_servers": self.address,
             "client_id": self.client_id,

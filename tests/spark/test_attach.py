@@ -40,7 +40,6 @@ def listened(spark: SparkSession) -> Iterator[Callable[..., Listener]]:
 
 
 def _tasks(spark: SparkSession, count: int) -> None:
-    """So many tasks of the JVM, in one stage of one job."""
     spark.range(0, count, 1, count).write.format("noop").mode("overwrite").save()
 
 
@@ -51,7 +50,6 @@ def _fail(spark: SparkSession) -> None:
 
 
 def _queue_threads(spark: SparkSession) -> int:
-    """Threads of our queue of the bus."""
     jvm: Any = spark.sparkContext._jvm
     threads = jvm.java.lang.Thread.getAllStackTraces().keySet()
     name = f"spark-listener-group-{bus.QUEUE}"

@@ -56,7 +56,6 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkProcess]:
 
 @pytest.fixture(scope="module")
 def full_topic(kafka: Cluster) -> str:
-    """Read by several tests."""
     return filled_topic(kafka, ROWS)
 
 
@@ -80,7 +79,6 @@ def limited(
 
 
 def reported(driver: SparkProcess, query: str, client: Client) -> ClientTotals:
-    """The plugin's counts of a client."""
     answer = {(name, Client(*who)): counts for name, (who, *counts) in driver.call(jobs.reported)}
     return ClientTotals(client, *answer[query, client])
 

@@ -20,7 +20,6 @@ EVENTS = 20
 
 
 def jvm(spark: SparkSession) -> int:
-    """The process of the driver's JVM."""
     return int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
 
 
@@ -37,7 +36,6 @@ def busy(spark: SparkSession, started: str) -> None:
 
 
 def _touch(listener: Listener, before: int, started: str) -> None:
-    """Make the file once some tasks of the job are over."""
     while listener.snapshot().events < before + EVENTS:
         time.sleep(0.05)
     Path(started).touch()

@@ -14,12 +14,10 @@ pytestmark = pytest.mark.real
 
 
 def facts(spark: SparkSession) -> list[str | None]:
-    """What a session is."""
     return [spark.version, pyspark.__version__, spark.sparkContext.master]
 
 
 def mistake(_: SparkSession) -> None:
-    """A job that fails before Spark is asked anything."""
     raise ValueError("no such thing")
 
 

@@ -30,7 +30,6 @@ PARTITIONS = 10
 
 @pytest.fixture(scope="module")
 def watched(spark: SparkSession) -> Iterator[Watched]:
-    """The shared session."""
     with attach(spark) as listener:
         yield Watched(spark, listener)
 
@@ -69,7 +68,6 @@ def create(address: str, client_id: str, account: ThrottleAccount, names: list[s
 
 
 def shown(watched: Watched, client_id: str) -> float:
-    """On the page for Prometheus."""
     registry = CollectorRegistry()
     registry.register(JobCollector(lambda: [watched.listener.snapshot()]))
     app = watched.listener.snapshot().app

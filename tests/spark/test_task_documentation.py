@@ -18,7 +18,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "spark-tasks.md"
 
 
 def blocks() -> list[str]:
-    """The examples."""
     return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 
 

@@ -44,7 +44,6 @@ class Logged(logging.Handler):
         self._reported = reported
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write it down."""
         if "throttled by broker" in str(record.msg):
             *_, throttle_ms = record.args or (0,)
             self._reported.write(int(str(throttle_ms)))
@@ -62,7 +61,6 @@ def librdkafka(server: Server, account: ThrottleAccount, side: Side, reported: R
 
 
 def confluent_produce(server: Server, account: ThrottleAccount, topic: str, reported: Reported) -> None:
-    """Write the records."""
     producer = confluent_kafka.Producer(librdkafka(server, account, "write", reported))
     for _ in range(FLUSHES):
         for _ in range(10):
@@ -72,7 +70,6 @@ def confluent_produce(server: Server, account: ThrottleAccount, topic: str, repo
 
 
 def confluent_fetch(server: Server, account: ThrottleAccount, topic: str, reported: Reported) -> None:
-    """Read the records, a few at a time."""
     few = {"max.partition.fetch.bytes": 10_000, "group.id": uuid.uuid4().hex}
     config = librdkafka(server, account, "read", reported)
     consumer = confluent_kafka.Consumer({**config, **few})
@@ -84,7 +81,6 @@ def confluent_fetch(server: Server, account: ThrottleAccount, topic: str, report
 
 
 def python_produce(server: Server, account: ThrottleAccount, topic: str, _reported: Reported) -> None:
-    """Write the records."""
     config = kafka_python_config(server.pure_python(), account, side="write")
     with closing(kafka_python.KafkaProducer(**config)) as producer:
         for _ in range(FLUSHES):
@@ -94,7 +90,6 @@ def python_produce(server: Server, account: ThrottleAccount, topic: str, _report
 
 
 def python_fetch(server: Server, account: ThrottleAccount, topic: str, _reported: Reported) -> None:
-    """Read the records, a few at a time."""
     few = {"max_partition_fetch_bytes": 10_000, "auto_offset_reset": "earliest"}
     config = kafka_python_config(server.pure_python(), account, side="read")
     with closing(kafka_python.KafkaConsumer(**config, **few)) as consumer:
@@ -114,7 +109,6 @@ USES: dict[Side, tuple[Use, Use]] = {
 
 @pytest.fixture(scope="module")
 def watched(spark: SparkSession) -> Iterator[Watched]:
-    """The shared session."""
     with attach(spark) as listener:
         yield Watched(spark, listener)
 

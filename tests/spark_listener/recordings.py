@@ -18,7 +18,6 @@ Event = dict[str, Any]
 
 
 def recorded(version: str, case: str) -> Iterator[Event]:
-    """The events of a recorded case."""
     with (RECORDED / version / f"{case}.jsonl").open(encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
@@ -78,7 +77,6 @@ def _task(  # noqa: PLR0913 - the numbers of an attempt
 
 
 def started(**numbers: Any) -> Event:
-    """A SparkListenerTaskStart."""
     return _task("Start", **numbers)
 
 
@@ -118,7 +116,6 @@ def _moment(seconds: float) -> str:
 
 
 def query_started(query: str = "id-1", run: str = "run-1", name: str = "", began: float = 100) -> Event:
-    """A QueryStartedEvent."""
     run_of = {"id": query, "runId": run, "name": name or None, "timestamp": _moment(began)}
     return {"Event": f"{STREAMING}QueryStartedEvent", **run_of}
 
@@ -141,10 +138,8 @@ def query_progressed(
 
 
 def query_idle(at: float) -> Event:
-    """A QueryIdleEvent."""
     return {"Event": f"{STREAMING}QueryIdleEvent", "id": "id-1", "runId": "run-1", "timestamp": _moment(at)}
 
 
 def query_terminated(query: str = "id-1", run: str = "run-1") -> Event:
-    """A QueryTerminatedEvent."""
     return {"Event": f"{STREAMING}QueryTerminatedEvent", "id": query, "runId": run, "exception": None}

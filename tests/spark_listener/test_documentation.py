@@ -9,7 +9,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def rows(page: str, begin: str) -> list[str]:
-    """The lines of a page that begin so."""
     lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line.startswith(begin)]
 

@@ -18,7 +18,6 @@ CLASSES: Mapping[Side, Any] = {
 
 
 def metrics_of(client_id: str) -> Metrics:
-    """The registry that a client of this id makes."""
     return Metrics(MetricConfig(tags={"client-id": client_id}))
 
 

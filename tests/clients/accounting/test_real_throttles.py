@@ -44,7 +44,6 @@ def client_id(quotas: Quotas) -> str:
 
 
 def limits(client_id: str, rate: float) -> Rule:
-    """On either side."""
     return {"user": "alice", "client-id": client_id}, {"producer_byte_rate": rate, "consumer_byte_rate": rate}
 
 
@@ -56,7 +55,6 @@ class Reported(logging.Handler):
         self.times_ms: list[int] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Note it."""
         if "throttled by broker" in str(record.msg):
             *_, throttle_ms = record.args or (0,)
             self.times_ms.append(int(str(throttle_ms)))
@@ -64,7 +62,6 @@ class Reported(logging.Handler):
 
 @pytest.fixture
 def reported() -> Iterator[Reported]:
-    """Listens to kafka-python's connections."""
     handler = Reported()
     logger = logging.getLogger("kafka.net.connection")
     logger.addHandler(handler)
@@ -83,7 +80,6 @@ def relief(quotas: Quotas, client_id: str, times_ms: list[int]) -> Callable[[], 
 
 
 def only(account: ThrottleAccount) -> ClientTotals:
-    """The totals of the one client."""
     (totals,) = account.totals()
     return totals
 
@@ -117,7 +113,6 @@ def filled(kafka: Cluster, traffic: Traffic) -> str:
 
 
 def confluent_produce(config: dict[str, Any], topic: str, between: Callable[[], None]) -> None:
-    """Write the records."""
     producer = confluent_kafka.Producer(config)
     for number in range(RECORDS):
         producer.produce(topic, bytes(1_000))
@@ -128,7 +123,6 @@ def confluent_produce(config: dict[str, Any], topic: str, between: Callable[[], 
 
 
 def confluent_fetch(config: dict[str, Any], topic: str, between: Callable[[], None]) -> None:
-    """Read the records."""
     few = {"max.partition.fetch.bytes": 20_000, "group.id": uuid.uuid4().hex}
     consumer = confluent_kafka.Consumer({**config, **few})
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
@@ -140,7 +134,6 @@ def confluent_fetch(config: dict[str, Any], topic: str, between: Callable[[], No
 
 
 def python_produce(config: dict[str, Any], topic: str, between: Callable[[], None]) -> None:
-    """Write the records."""
     with closing(kafka_python.KafkaProducer(**config)) as producer:
         for number in range(RECORDS):
             producer.send(topic, bytes(1_000))
@@ -150,7 +143,6 @@ def python_produce(config: dict[str, Any], topic: str, between: Callable[[], Non
 
 
 def python_fetch(config: dict[str, Any], topic: str, between: Callable[[], None]) -> None:
-    """Read the records."""
     few = {"max_partition_fetch_bytes": 20_000, "auto_offset_reset": "earliest"}
     with closing(kafka_python.KafkaConsumer(**config, **few)) as consumer:
         consumer.assign([kafka_python.TopicPartition(topic, 0)])

@@ -45,12 +45,10 @@ def names(kafka: Cluster) -> Iterator[list[str]]:
 
 
 def python_admin(kafka: Cluster, client_id: str, account: ThrottleAccount) -> kafka_python.ThrottleAwareAdmin:
-    """Carol."""
     return kafka_python.ThrottleAwareAdmin(account, **pure_python(kafka, "carol", client_id))
 
 
 def confluent_admin(kafka: Cluster, client_id: str, account: ThrottleAccount) -> confluent.ThrottleAwareAdmin:
-    """Carol."""
     return confluent.ThrottleAwareAdmin(librdkafka(kafka, "carol", client_id), account)
 
 

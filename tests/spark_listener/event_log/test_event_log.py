@@ -23,18 +23,15 @@ FAILED = python_failure(QUOTA)
 
 
 def written(events: Iterable[Any]) -> bytes:
-    """Lines as Spark writes them."""
     lines = (json.dumps(event, separators=(",", ":")) + "\n" for event in events)
     return "".join(lines).encode()
 
 
 def failures(count: int, first: int = 0) -> bytes:
-    """Failed attempts."""
     return written(ended(FAILED, task=task) for task in range(first, first + count))
 
 
 def add(path: Path, data: bytes) -> Path:
-    """Append to a file."""
     path.parent.mkdir(exist_ok=True)
     with path.open("ab") as file:
         file.write(data)
@@ -45,14 +42,11 @@ Open = Callable[[Path], EventLog]
 
 
 class Followed:
-    """A log and the books that it feeds."""
-
     def __init__(self, log: EventLog) -> None:
         self.log = log
         self.job = Job("a")
 
     def finished(self) -> bool:
-        """Whether nothing more can come."""
         return self.log.finished
 
     def read(self) -> tuple[int, int]:
@@ -63,7 +57,6 @@ class Followed:
 
 @pytest.fixture(name="open_log")
 def _open_log() -> Iterator[Open]:
-    """Opens logs and closes them at the end."""
     with ExitStack() as logs:
         yield lambda path: logs.enter_context(EventLog(path))
 

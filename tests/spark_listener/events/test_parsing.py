@@ -147,7 +147,6 @@ def test_executor_that_is_no_longer_needed(reason: str | None, *, planned: bool)
 
 
 def source(most: object, average: object) -> dict[str, Any]:
-    """A Kafka source of a progress."""
     behind = {"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": most, "avgOffsetsBehindLatest": average}
     return {"numInputRows": 4, "metrics": behind}
 
@@ -171,7 +170,6 @@ def test_offsets_behind(sources: list[Any], behind: OffsetsBehind | None) -> Non
 
 
 def kafka(read: object, newest: object, name: str = "KafkaV2[Subscribe[a]]") -> Any:
-    """A source with its offsets."""
     return {"description": name, "endOffset": read, "latestOffset": newest}
 
 

@@ -83,7 +83,6 @@ def scraped(*jobs: JobSnapshot, cluster: str | None = None) -> dict[Key, float]:
 
 
 def reported(properties: dict[str, str], snapshots: Snapshots, app_id: str = "app-1") -> Reporting:
-    """Report jobs under these properties of Spark."""
     settings, problems = resolve(properties, {})
     assert problems == ()
     return start_reporting(settings, properties, snapshots, app_id=app_id)

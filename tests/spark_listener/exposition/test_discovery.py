@@ -8,14 +8,12 @@ from quotascope.spark_listener.exposition.discovery import DEAD_AFTER_SECONDS, D
 
 
 def entry(folder: Path, app_id: str = "app-1", name: str = "{app_id}.json", target: str = "driver-1:1") -> DriverEntry:
-    """The entry of a driver, as it is written."""
     made = DriverEntry(str(folder / "spark" / name), app="nightly", app_id=app_id)
     made.write(target)
     return made
 
 
 def age(file: Path, seconds: float) -> None:
-    """Let a file be older."""
     then = file.stat().st_mtime - seconds
     os.utime(file, (then, then))
 

@@ -41,13 +41,11 @@ def _brief_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=sorted(PROTOCOLS))
 def protocol(request: pytest.FixtureRequest) -> str:
-    """Both that OTLP knows."""
     return str(request.param)
 
 
 @pytest.fixture
 def receiver(protocol: str) -> Iterator[Receiver]:
-    """A receiver that speaks it."""
     with PROTOCOLS[protocol]() as receiver:
         yield receiver
 
@@ -159,7 +157,6 @@ def test_a_receiver_that_does_not_answer_is_given_up(
 
 
 def ended(name: str) -> None:
-    """No thread of that name is left."""
     assert name not in [thread.name for thread in threading.enumerate()]
 
 

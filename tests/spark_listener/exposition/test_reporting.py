@@ -29,7 +29,6 @@ def start(**properties: object) -> Reporting:
 
 
 def problems(**properties: object) -> tuple[str, ...]:
-    """Those of a start."""
     reporting = start(**properties)
     reporting.close()
     return reporting.problems

@@ -57,7 +57,6 @@ STAGE_RETRIES = {"shuffle_lost": 2, "shuffle_lost_with_executor": 2}
 
 
 def after(events: Iterable[Event]) -> JobSnapshot:
-    """The state after these events."""
     job = Job("app")
     for event in events:
         job.handle(event)
@@ -65,7 +64,6 @@ def after(events: Iterable[Event]) -> JobSnapshot:
 
 
 def counts(of: Mapping[FailureCause, int]) -> dict[FailureCause, int]:
-    """Those above 0."""
     return {cause: count for cause, count in of.items() if count}
 
 

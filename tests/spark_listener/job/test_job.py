@@ -31,17 +31,13 @@ NOW = 1_000.0
 
 
 class Clock:
-    """A time that stands until it is set."""
-
     now = NOW
 
     def __call__(self) -> float:
-        """Seconds since 1970."""
         return self.now
 
 
 def after(*events: Any) -> JobSnapshot:
-    """The state after these events."""
     job = Job("app")
     for event in events:
         job.handle(event)
@@ -51,7 +47,6 @@ def after(*events: Any) -> JobSnapshot:
 def noted(
     *lines: str, totals: ClientTotals = TOTALS, reported: tuple[ClientTotals, ...] = (), query: str = "", **numbers: Any
 ) -> dict[str, Any]:
-    """The end of an attempt that left a note."""
     ids = {"stage": 0, "number": 0, "task": 0, **numbers}
     attempt = note.AttemptKey(ids["stage"], ids["number"], ids["task"])
     text = note.text_of(attempt, note.Note(query, (totals,), reported))
@@ -257,7 +252,6 @@ def test_age_of_the_progress(ahead: int) -> None:
 
 
 def clicks(query: str = "id-1", run: str = "run-1") -> Event:
-    """A start."""
     return query_started(query, run, "clicks")
 
 

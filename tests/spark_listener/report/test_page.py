@@ -41,7 +41,6 @@ class Reader(HTMLParser):
         self._in_cell = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element begins."""
         self.kinds.add(tag)
         self.attributes |= {name for name, _ in attrs}
         if tag == "tr":
@@ -51,19 +50,16 @@ class Reader(HTMLParser):
             self._in_cell = True
 
     def handle_endtag(self, tag: str) -> None:
-        """An element ends."""
         if tag == "td":
             self._in_cell = False
 
     def handle_data(self, data: str) -> None:
-        """Text."""
         self.reported.append(data)
         if self._in_cell:
             self.rows[-1][-1] += data
 
 
 def read(text: str) -> Reader:
-    """What is on a page."""
     reader = Reader()
     reader.feed(text)
     reader.close()

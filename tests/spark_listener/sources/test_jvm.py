@@ -19,8 +19,6 @@ TASK_END = "org.apache.spark.scheduler.SparkListenerTaskEnd"
 
 
 class _Bus:
-    """Remembers in what order it was used."""
-
     def __init__(self, calls: list[str]) -> None:
         self.drops = SimpleNamespace(getCount=lambda: 7)  # of an earlier listener
         self.add = lambda _: calls.append("add")

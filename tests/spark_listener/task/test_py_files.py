@@ -54,7 +54,6 @@ print(quotascope.spark_listener.task.__file__, quotascope.clients.accounting.__f
 
 
 def run(python: str, code: str, *arguments: str) -> str:
-    """What the code prints there."""
     done = subprocess.run(
         [python, "-IS", "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=60
     )
@@ -64,7 +63,6 @@ def run(python: str, code: str, *arguments: str) -> str:
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """The zip."""
     path = tmp_path / "tasks.zip"
     write_py_files(path)
     return path
@@ -199,17 +197,14 @@ class Subscripts(ast.NodeVisitor):
         self.visit(tree)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        """But for the annotation."""
         if node.value is not None:
             self.visit(node.value)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        """But for the annotations."""
         for each in (*node.decorator_list, *node.args.defaults, *node.body):
             self.visit(each)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        """One."""
         if isinstance(node.value, ast.Name) and node.value.id in self.generic:
             self.found.append(ast.unparse(node))
         self.generic_visit(node)
