@@ -7,17 +7,15 @@ from contextlib import closing
 import pytest
 from kafka import KafkaAdminClient
 from prometheus_client import CollectorRegistry
-from pyspark.sql import SparkSession
+from tests.clients.real import Login
 from tests.cluster.buckets import full_bucket
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
-from tests.cluster.users import USERS
 from tests.spark.reporting import Watched, first_attempt
 
 from quotascope.clients.accounting import ThrottleAccount
 from quotascope.clients.throttled_admin.kafka_python import ThrottleAwareAdmin
-from quotascope.spark_listener import attach
 from quotascope.spark_listener.exposition import JobCollector
 from quotascope.spark_listener.task import throttle_scope
 
@@ -26,12 +24,6 @@ pytestmark = pytest.mark.real
 RATE = 2.0
 """Partitions/s; Kafka lets a bucket hold eleven seconds of it."""
 PARTITIONS = 10
-
-
-@pytest.fixture(scope="module")
-def watched(spark: SparkSession) -> Iterator[Watched]:
-    with attach(spark) as listener:
-        yield Watched(spark, listener)
 
 
 @pytest.fixture
@@ -51,15 +43,7 @@ def names(kafka: Cluster) -> Iterator[list[str]]:
 
 def create(address: str, client_id: str, account: ThrottleAccount, names: list[str]) -> int:
     """Create the topics as carol, and say what was repeated."""
-    admin = ThrottleAwareAdmin(
-        account,
-        bootstrap_servers=address,
-        client_id=client_id,
-        security_protocol="SASL_PLAINTEXT",
-        sasl_mechanism="PLAIN",
-        sasl_plain_username="carol",
-        sasl_plain_password=USERS["carol"],
-    )
+    admin = ThrottleAwareAdmin(account, **Login(address, client_id, "carol").pure_python())
     shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
     with closing(admin):
         admin.create_topics(dict.fromkeys(names, shape))

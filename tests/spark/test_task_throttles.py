@@ -3,29 +3,21 @@
 import os
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from pyspark import RDD
-from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 from pyspark.sql.types import LongType
 from tests.spark.reporting import Reported, Watched, first_attempt, rows
 
-from quotascope.spark_listener import attach
 from quotascope.spark_listener.task import JobThrottles, throttle_scope
 
 pytestmark = pytest.mark.real
 
 Work = Callable[[Reported, JobThrottles], Iterable[int]]
-
-
-@pytest.fixture(scope="module")
-def watched(spark: SparkSession) -> Iterator[Watched]:
-    with attach(spark) as listener:
-        yield Watched(spark, listener)
 
 
 @pytest.fixture
