@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from quotascope.spark_listener.job import Job, JobSnapshot
+
 RECORDED = Path(__file__).parent / "recorded"
-VERSIONS = sorted(each.name for each in RECORDED.iterdir() if each.is_dir())
+VERSIONS = ["3.5.9", "4.0.5", "4.3.0"]
 QUOTA = 'cimpl.KafkaException: KafkaError{code=THROTTLING_QUOTA_EXCEEDED,val=89,str="no"}'
 TIMEOUT = 'cimpl.KafkaException: KafkaError{code=_MSG_TIMED_OUT,val=-192,str="timed out"}'
 STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
@@ -20,6 +22,14 @@ Event = dict[str, Any]
 def recorded(version: str, case: str) -> Iterator[Event]:
     with (RECORDED / version / f"{case}.jsonl").open(encoding="utf-8") as lines:
         yield from map(json.loads, lines)
+
+
+def after(events: Iterable[Any]) -> JobSnapshot:
+    """The state of a job after these events."""
+    job = Job("app")
+    for event in events:
+        job.handle(event)
+    return job.snapshot()
 
 
 def log_of(version: str, kind: str) -> Path:
@@ -143,3 +153,24 @@ def query_idle(at: float) -> Event:
 
 def query_terminated(query: str = "id-1", run: str = "run-1") -> Event:
     return {"Event": f"{STREAMING}QueryTerminatedEvent", "id": query, "runId": run, "exception": None}
+
+
+class Remembered:
+    def __init__(self) -> None:
+        self.events: list[Mapping[str, Any]] = []
+        self.passed_events = 0
+        self.lost_events = self.lost_ends = 0
+
+    @property
+    def kinds(self) -> list[str]:
+        return [str(event["Event"]) for event in self.events]
+
+    def handle(self, event: Mapping[str, Any]) -> None:
+        self.events.append(event)
+
+    def passed(self, events: int) -> None:
+        self.passed_events += events
+
+    def lost(self, events: int, *, ends: bool = True) -> None:
+        self.lost_events += events
+        self.lost_ends += events if ends else 0

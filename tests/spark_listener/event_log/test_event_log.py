@@ -219,14 +219,6 @@ def test_codec_that_cannot_be_read(
         open_log(path)
 
 
-def test_damaged_header(tmp_path: Path, open_log: Open) -> None:
-    """What only begins like zstd is reported as damaged, not taken for the end."""
-    data = zstandard.compress(failures(1))
-    path = add(tmp_path / "app-1.zstd", data[:4] + b"\xff" * 40)
-    with pytest.raises(EventLogDamaged, match=r"app-1\.zstd"):
-        Followed(open_log(path)).read()
-
-
 def test_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_log: Open) -> None:
     """One bit in the middle is enough; what was read before it stays known."""
     monkeypatch.setattr(files, "_ZSTD_AT_ONCE", 64)

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from tests.spark_listener.books import Remembered
+from tests.spark_listener.recordings import Remembered
 
 from quotascope.spark_listener.sources import pull
 from quotascope.spark_listener.sources.callbacks import CallbackSource

@@ -1,11 +1,17 @@
-"""Real clients in tasks that partly fail, against a real broker's quotas: the sums are what they got, and what the broker says."""
+"""Real clients in tasks that partly fail, against a real broker's quotas, as docs/spark-tasks.md shows them: the sums are what they got."""
 
+import re
+import subprocess
+import sys
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka import KafkaAdminClient
+from prometheus_client import CollectorRegistry
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from tests.clients.real import (
@@ -18,12 +24,17 @@ from tests.clients.real import (
     python_produce,
     throttles_logged,
 )
+from tests.cluster.buckets import full_bucket
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
-from tests.spark.reporting import Reported, Watched
+from tests.spark.process import variables
+from tests.spark.reporting import Reported, Watched, first_attempt
+from tests.spark.versions import RUNNING
 
 from quotascope.clients.accounting import Side, ThrottleAccount, confluent_kafka_config, kafka_python_config
+from quotascope.clients.throttled_admin.kafka_python import ThrottleAwareAdmin
+from quotascope.spark_listener.exposition import JobCollector
 from quotascope.spark_listener.task import throttle_scope
 
 pytestmark = pytest.mark.real
@@ -113,3 +124,93 @@ def test_the_sums_are_what_brokers_reported(
         total += sum(truth)
     longest = max(max(reported.truth()) for reported in tolds)
     broker.agrees(total, 0 if side == "write" else len(tolds) * CLIENTS * longest)
+
+
+MUTATION_RATE = 2.0
+"""Partitions/s; Kafka lets a bucket hold eleven seconds of it."""
+PARTITIONS = 10
+
+
+@pytest.fixture
+def client_id(quotas: Quotas, traffic: Traffic) -> str:
+    """A client id of carol's with a bucket that is full; it refills slowly."""
+    return full_bucket(quotas, traffic, "job", MUTATION_RATE)
+
+
+@pytest.fixture
+def names(kafka: Cluster) -> Iterator[list[str]]:
+    """Names of topics, of which four overdraw a bucket by seconds however long it was filled; all are deleted."""
+    names = [f"job-{uuid.uuid4().hex[:12]}" for _ in range(8)]
+    yield names
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
+        admin.delete_topics(names, raise_errors=False)
+
+
+def create(address: str, client_id: str, account: ThrottleAccount, names: list[str]) -> int:
+    """Create the topics as carol, and say what was repeated."""
+    admin = ThrottleAwareAdmin(account, **Login(address, client_id, "carol").pure_python())
+    shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
+    with closing(admin):
+        admin.create_topics(dict.fromkeys(names, shape))
+    found = [each for each in account.totals() if each.client.client_id == client_id]
+    return found[0].quota_retries
+
+
+def shown(watched: Watched, client_id: str) -> float:
+    registry = CollectorRegistry()
+    registry.register(JobCollector(lambda: [watched.listener.snapshot()]))
+    app = watched.listener.snapshot().app
+    labels = {"app": app, "user": "carol", "client_id": client_id}
+    name = "spark_kafka_admin_quota_retries_total"
+    return registry.get_sample_value(name, labels) or 0
+
+
+def test_retries_of_a_job_are_shown(watched: Watched, kafka: Cluster, client_id: str, names: list[str]) -> None:
+    """Those of its driver and of a task, also when that fails when it has created its topics."""
+    with throttle_scope() as account:
+        in_driver = create(kafka.sasl, client_id, account, names[:4])
+    assert in_driver > 0
+    watched.counted(client_id)
+    assert shown(watched, client_id) == in_driver
+    address, others = kafka.sasl, names[4:]
+
+    def work(_: Iterable[int]) -> list[int]:
+        with throttle_scope() as account:
+            if first_attempt():
+                create(address, client_id, account, others)
+                raise ValueError("no")
+        return []
+
+    watched.spark.sparkContext.parallelize(range(1), 1).mapPartitions(work).count()
+    found = watched.counted(client_id)
+    assert found.throttled_ms > 0
+    assert shown(watched, client_id) > in_driver
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "spark-tasks.md"
+
+
+def blocks() -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:
+    """Against a real broker, on a real Spark; what is printed in the end has every client, and none was throttled."""
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
+        admin.delete_topics(["orders", "refunds"], raise_errors=False)
+        shape = {"num_partitions": 1, "replication_factor": 1}
+        admin.create_topics({"orders": shape}, wait_for_metadata=True)
+    program = tmp_path / "job.py"
+    program.write_text("\n".join(blocks()).replace("broker-1:9092", kafka.admin))
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env=variables(RUNNING, tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr[-4_000:]
+    assert len(blocks()) == 3
+    printed = sorted(done.stdout.splitlines()[-3:])
+    assert printed == ["billing write 0 0", "reports read 0 0", "topics admin 0 0"]
