@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from tests.spark_listener.recordings import (
     TIMEOUT,
-    VERSIONS,
     Event,
     after,
     ended,
@@ -17,7 +16,6 @@ from tests.spark_listener.recordings import (
     query_progressed,
     query_started,
     query_terminated,
-    recorded,
     stage_submitted,
     started,
 )
@@ -93,16 +91,6 @@ def test_note_of_a_timeout() -> None:
     assert failures[FailureCause.KAFKA_TIMEOUT] == 2
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("case", ["confluent_throttled", "kafka_python_throttled"])
-def test_recorded_timeout_while_throttled(version: str, case: str) -> None:
-    """A real client gave up after three seconds; the one throttle of its attempt is longer."""
-    ((query, totals),) = after(recorded(version, case)).throttles
-    assert (query, totals.client.user, totals.client.side) == ("", "alice", "write")
-    assert totals.responses == 1
-    assert totals.longest_ms > 3_000
-
-
 @pytest.mark.parametrize(("plugin", "throttled_ms"), [(True, 7), (False, 607)])
 def test_note_of_an_attempt_that_reported(plugin: bool, throttled_ms: int) -> None:  # noqa: FBT001 - of a table
     """What it reported while it ran comes from the plugin, if that is read, and else from the note."""
@@ -170,15 +158,6 @@ def test_attempts_without_a_report() -> None:
     job.handle(noted(TIMEOUT, stage=1, task=5))
     job.handle(ended(lost, stage=1, task=6))
     assert job.snapshot().unknown_attempts == 3
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_recorded_query(version: str) -> None:
-    """Three runs of one query are two restarts."""
-    (query,) = after(recorded(version, "restarted")).queries
-    assert (query.name, query.active, query.restarts) == ("clicks", False, 2)
-    assert query.progress_age_seconds is None
-    assert query.phases["triggerExecution"] > 0
 
 
 def test_trigger_of_a_query() -> None:
