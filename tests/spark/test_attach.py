@@ -30,7 +30,7 @@ OF_JOB = 2
 """Events of a job with one stage, without its tasks."""
 
 
-def versions(spark: SparkSession) -> list[str]:
+def versions(spark: SparkSession) -> list[str | None]:
     return [spark.version, pyspark.__version__, spark.sparkContext.master]
 
 

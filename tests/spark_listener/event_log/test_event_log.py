@@ -231,11 +231,12 @@ def test_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_log:
     assert followed.job.snapshot().failures[FailureCause.KAFKA_QUOTA] >= 3
 
 
-def test_zstd_is_decompressed_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few bytes may stand for more than the memory holds."""
+@pytest.mark.parametrize("suffix", [".zstd", ""])
+def test_zstd_is_decompressed_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    """A few bytes may stand for more than the memory holds; a file that was renamed is known by how it begins."""
     monkeypatch.setattr(files, "_ZSTD_AT_ONCE", 64)
     data = zstandard.compress(bytes(20_000_000))
-    pieces = list(files.decoder(add(tmp_path / "a", data), ".zstd")(data))
+    pieces = list(files.decoder(add(tmp_path / "a", data), suffix)(data))
     assert sum(map(len, pieces)) == 20_000_000
     assert max(map(len, pieces)) < 4_000_000
 
