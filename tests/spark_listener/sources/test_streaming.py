@@ -74,15 +74,15 @@ def test_server_that_is_gone_keeps_no_one_waiting(monkeypatch: pytest.MonkeyPatc
         def removeListener(self, _: Any) -> None:  # noqa: N802 - PySpark's name
             if answer is not None:
                 raise answer
-            reached.wait()
+            reached.wait(30)
 
     source = StreamingSource(SimpleNamespace(streams=Lost()), Remembered())
     with pytest.raises(Exception, match="no such session" if answer else "Spark does not answer") as raised:
         source.close()
     assert raised.type is (RuntimeError if answer else TimeoutError)
     waiting = [thread for thread in threading.enumerate() if thread.name == "quotascope-streaming"]
-    assert [thread.daemon for thread in waiting] == ([] if answer else [True])
     reached.set()
+    assert [thread.daemon for thread in waiting] == ([] if answer else [True])
     for thread in waiting:
         thread.join(30)
 
