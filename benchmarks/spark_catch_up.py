@@ -21,10 +21,10 @@ import confluent_kafka
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
+from tests.clients.real import Login
 from tests.cluster.cluster import Cluster, Layout, running
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
-from tests.spark.connector.login import login
 from tests.spark.connector.provision import jars
 from tests.spark.process import spark_process
 from tests.spark.versions import CONNECTOR
@@ -148,7 +148,7 @@ def results(minutes: float, folder: Path) -> dict[str, Any]:
 def source(kafka: Cluster, user: str, topic: str) -> dict[str, str]:
     """The options of a stream that reads a topic as that user."""
     return {
-        **{f"kafka.{key}": value for key, value in login(kafka, user).items()},
+        **{f"kafka.{key}": value for key, value in Login(kafka.sasl, user=user).java().items()},
         **SMALL,
         "kafka.metric.reporters": REPORTER,
         "startingOffsets": "earliest",

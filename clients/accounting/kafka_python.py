@@ -2,7 +2,7 @@
 Clients of kafka-python: its network layer records the throttle time of every response in one sensor.
 
 What the sensor keeps is an average and a maximum of a window. Here it gets a sum. Its name and the attribute that leads to it
-are kafka-python's own affair: `tests/clients/accounting/test_kafka_python.py` fails when a new version moves them, and a client
+are kafka-python's own affair: `tests/clients/accounting/test_account.py` fails when a new version moves them, and a client
 that cannot be watched works as before, after a warning in the log.
 """
 

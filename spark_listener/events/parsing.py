@@ -216,14 +216,8 @@ _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
     ),
     "SparkListenerApplicationEnd": lambda event: ApplicationEnded(time=_time(event, "Timestamp")),
     "SparkListenerEnvironmentUpdate": _environment_updated,
-    "SparkListenerJobStart": lambda event: JobStarted(
-        job=needed(event, "Job ID"), time=_time(event, "Submission Time")
-    ),
-    "SparkListenerJobEnd": lambda event: JobEnded(
-        job=needed(event, "Job ID"),
-        succeeded=text(part(event, "Job Result"), "Result") == "JobSucceeded",
-        time=_time(event, "Completion Time"),
-    ),
+    "SparkListenerJobStart": lambda event: JobStarted(time=_time(event, "Submission Time")),
+    "SparkListenerJobEnd": lambda event: JobEnded(time=_time(event, "Completion Time")),
     "SparkListenerStageSubmitted": _stage_submitted,
     "SparkListenerStageCompleted": _stage_completed,
     "SparkListenerTaskStart": lambda event: TaskStarted(attempt=_attempt(event)),
@@ -241,7 +235,7 @@ _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
         query=name(event, "id"), run=name(event, "runId"), time=moment(event, "timestamp")
     ),
     "StreamingQueryListener$QueryTerminatedEvent": lambda event: QueryTerminated(
-        query=name(event, "id"), run=name(event, "runId"), failed=bool(text(event, "exception"))
+        query=name(event, "id"), run=name(event, "runId")
     ),
 }
 

@@ -41,7 +41,6 @@ class EnvironmentUpdated:
 class JobStarted:
     """SparkListenerJobStart."""
 
-    job: int
     time: float
 
 
@@ -49,8 +48,6 @@ class JobStarted:
 class JobEnded:
     """SparkListenerJobEnd."""
 
-    job: int
-    succeeded: bool
     time: float
 
 
@@ -196,7 +193,6 @@ class QueryTerminated:
 
     query: str
     run: str
-    failed: bool
 
 
 Record: TypeAlias = (

@@ -119,6 +119,6 @@ def _listener(deliver: Callable[[dict[str, Any] | None], None]) -> Spark:
             handle("QueryIdleEvent", event, "timestamp")
 
         def onQueryTerminated(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
-            handle("QueryTerminatedEvent", event, "exception")
+            handle("QueryTerminatedEvent", event)
 
     return QueryListener()

@@ -1,4 +1,4 @@
-"""docs/clients.md: its examples run, and its table is the catalog's."""
+"""docs/clients.md: its examples run, and its table is the catalog's; docs/other-clients.md: its rules join what clients pushed with the quotas that decide."""
 
 import re
 import subprocess
@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import yaml
 from kafka import KafkaAdminClient
 from tests.cluster.cluster import Cluster
 from tests.integration.eventually import eventually
 
 from quotascope.metrics.catalog import client_families
 
-PAGE = Path(__file__).parents[2] / "docs" / "clients.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_table_is_the_catalogs() -> None:
     """Every family, with its type, labels and meaning."""
-    text = PAGE.read_text(encoding="utf-8")
+    text = (DOCS / "clients.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `kafka_client_.*$", text, re.MULTILINE)
     expected = [
         f"| `{family.name}` | {family.type.value} | {', '.join(f'`{label}`' for label in family.labels)} | {family.help} |"
@@ -31,7 +32,7 @@ def test_the_table_is_the_catalogs() -> None:
 @pytest.mark.real
 def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:
     """One after the other, as one program, against a real broker; the page that is printed has every client."""
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / "clients.md").read_text(), re.MULTILINE | re.DOTALL)
     program = tmp_path / "examples.py"
     text = "\n".join(blocks).replace("broker-1:9092", kafka.admin)
     program.write_text(text)
@@ -51,3 +52,52 @@ def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:
             assert created <= set(cast("Any", admin).list_topics())
 
     eventually(look)
+
+
+PUSHED = Path(__file__).with_name("kip714.txt")
+"""
+The page of an OpenTelemetry Collector behind a broker (Kafka 4.3.1) with a plugin that adds client-id and principal.
+
+Java 4.3.1, librdkafka 2.16 and franz-go 1.22.2, each throttled; a broker's plugin forwarded what they pushed.
+"""
+INFO = "kafka_quota_rule_info"
+RULES = {
+    "java-billing": (
+        'user="alice",client_id="java-billing"',
+        {"level": "user_client", "rule_user": "alice", "rule_client_id": "java-billing"},
+    ),
+    "py-billing": ('user="alice",client_id=""', {"level": "user", "rule_user": "alice"}),
+    "go-billing": (
+        'user="",client_id="go-billing"',
+        {"level": "client", "rule_client_id": "go-billing"},
+    ),
+}  # fmt: skip
+"""By client: the entity that the broker measures it as, and the rule that decides. Of alice's two clients one has a rule of its own."""
+REPORTED = {"java-billing": 2.201, "py-billing": 1.201, "go-billing": 0.022}
+
+
+@pytest.mark.real
+def test_the_rules_join_each_level_of_quotas(tmp_path: Path) -> None:
+    """A pair, a user and a client-id; each client has the rule under which the broker measures it."""
+    (rules,) = re.findall(r"^```yaml\n(.*?)^```", (DOCS / "other-clients.md").read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "rules.yaml").write_text(rules)
+    series = [line.rsplit(" ", 1) for line in PUSHED.read_text().splitlines()]
+    for entity, rule in RULES.values():
+        labels = ",".join(f'{label}="{text}"' for label, text in rule.items())
+        series.append([f'{INFO}{{quota_type="produce",{entity},{labels}}}', "1"])
+    users = {"java-billing": "alice", "py-billing": "alice", "go-billing": "ANONYMOUS"}
+    record = "client:kafka_produce_throttle_seconds:rule"
+    expected = []
+    for client, seconds in REPORTED.items():
+        found = {"user": users[client], "client_id": client, **RULES[client][1]}
+        labels = ",".join(f'{label}="{text}"' for label, text in found.items())
+        expected.append({"labels": f"{record}{{{labels}}}", "value": seconds})
+    case = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": f"{value}x5"} for name, value in series],
+        "promql_expr_test": [{"expr": record, "eval_time": "5m", "exp_samples": expected}],
+    }  # fmt: skip
+    tests = tmp_path / "tests.yaml"
+    tests.write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [case]}))
+    done = subprocess.run(["promtool", "test", "rules", str(tests)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

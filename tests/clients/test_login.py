@@ -42,7 +42,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture(scope="module")
 def running(certificates: Certificates) -> Iterator[Issuer]:
-    """An issuer with TLS."""
     with issuer(certificates) as made:
         yield made
 

@@ -28,7 +28,6 @@ from .servers import Behavior, answering, closed_port, server, silent
 
 
 def unsecured(*servers: str, tls: bool = False, seconds: float = 5.0) -> Connection:
-    """Settings without SASL."""
     protocol = SecurityProtocol.SSL if tls else SecurityProtocol.PLAINTEXT
     return Connection(bootstrap_servers=servers, protocol=protocol, timeout_seconds=seconds, tls=Tls(verify=False))
 
@@ -99,13 +98,11 @@ def sized(body: bytes) -> bytes:
 
 
 def handshake_answer(code: int, *mechanisms: str) -> bytes:
-    """A SaslHandshake response version 1."""
     names = b"".join(struct.pack(">h", len(name)) + name.encode() for name in mechanisms)
     return sized(struct.pack(">ihi", 0, code, len(mechanisms)) + names)
 
 
 def verdict(code: int, words: bytes) -> bytes:
-    """A SaslAuthenticate response version 0."""
     return sized(struct.pack(">ihh", 1, code, len(words)) + words + bytes(4))
 
 
@@ -115,20 +112,16 @@ class Plain:
     done = False
 
     def auth_bytes(self) -> bytes:
-        """Both at once."""
         return b"\0alice\0hunter2"
 
     def receive(self, _: bytes) -> None:
-        """Accepted."""
         self.done = True
 
     def is_done(self) -> bool:
-        """Whether it was accepted."""
         return self.done
 
 
 def diagnosed(address: str, mechanism: SaslMechanism) -> ClientError:
-    """What keeps alice out."""
     sasl = Sasl(mechanism=mechanism, username="alice", password=Secret("hunter2"))
     connection = Connection(
         bootstrap_servers=(address,), protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl, timeout_seconds=2

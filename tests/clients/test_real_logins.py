@@ -45,7 +45,6 @@ def connection(
 
 
 def credentials(kafka: LoginKafka) -> ClientCredentials:
-    """Those that the issuer knows."""
     return ClientCredentials(
         url=kafka.issuer.token_url,
         client_id=CLIENT_ID,
@@ -146,7 +145,6 @@ def test_a_missing_ticket_is_named(login_kafka: LoginKafka) -> None:
 
 @pytest.fixture
 def short_tokens(login_kafka: LoginKafka) -> Iterator[None]:
-    """The issuer's tokens live for five seconds."""
     login_kafka.issuer.lifetime_seconds = 5
     yield
     login_kafka.issuer.lifetime_seconds = 300

@@ -42,7 +42,6 @@ SASL = Sasl(username="alice", password=Secret("hunter2"))
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    """Fresh certificates."""
     return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 

@@ -13,7 +13,6 @@ BUSY_TASKS = 6_200
 
 
 def tasks(spark: SparkSession, count: int) -> None:
-    """So many tasks of the JVM, in one stage of one job."""
     spark.range(0, count, 1, count).write.format("noop").mode("overwrite").save()
 
 

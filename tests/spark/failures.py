@@ -31,7 +31,6 @@ def run(spark: SparkSession, fail: Fail, *, always: bool = False) -> None:
 
 
 def python_exception(spark: SparkSession) -> None:
-    """An error of the application's own."""
     run(spark, _application)
 
 
@@ -46,7 +45,6 @@ def _application() -> Never:
 
 
 def confluent_quota(spark: SparkSession) -> None:
-    """confluent-kafka's error 89."""
     run(spark, _confluent_quota)
 
 
@@ -58,7 +56,6 @@ def _confluent_quota() -> Never:
 
 
 def kafka_python_quota(spark: SparkSession) -> None:
-    """kafka-python's error 89."""
     run(spark, _kafka_python_quota)
 
 

@@ -15,6 +15,7 @@ from tests.spark.versions import RUNNING, python_path
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from tests.spark.process import SparkProcess
+    from tests.spark.reporting import Watched
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +30,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
         session = sessions.start(folder)
         yield session
         sessions.end(session)
+
+
+@pytest.fixture(scope="module")
+def watched(spark: "SparkSession") -> Iterator["Watched"]:
+    """That session, with a listener."""
+    from tests.spark.reporting import Watched  # noqa: PLC0415 - brings Spark in
+
+    from quotascope.spark_listener import attach  # noqa: PLC0415
+
+    with attach(spark) as listener:
+        yield Watched(spark, listener)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from contextlib import closing
 
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from tests.spark.server import Server
+from tests.clients.real import Login
 
 from quotascope.clients.accounting import ThrottleAccount, confluent_kafka_config, kafka_python_config
 from quotascope.spark_listener.task import throttle_scope
@@ -22,20 +22,20 @@ RECORD = bytes(9_500)
 PATIENCE_MS = 3_000
 """From the moment a record is sent; the third one meets a muted connection."""
 
-Write = Callable[[Server, ThrottleAccount, str], None]
+Write = Callable[[Login, ThrottleAccount, str], None]
 
 
 def confluent_throttled(spark: SparkSession, address: str, client_id: str, topic: str) -> None:
     """A record of confluent-kafka reaches its `message.timeout.ms`."""
-    _run(spark, _confluent, Server(address, client_id), topic)
+    _run(spark, _confluent, Login(address, client_id), topic)
 
 
 def kafka_python_throttled(spark: SparkSession, address: str, client_id: str, topic: str) -> None:
     """A record of kafka-python reaches its `delivery_timeout_ms`."""
-    _run(spark, _kafka_python, Server(address, client_id), topic)
+    _run(spark, _kafka_python, Login(address, client_id), topic)
 
 
-def _run(spark: SparkSession, write: Write, limited: Server, topic: str) -> None:
+def _run(spark: SparkSession, write: Write, limited: Login, topic: str) -> None:
     unlimited = limited._replace(client_id=f"{limited.client_id}-unlimited")
 
     def work(index: int, rows: Iterable[int]) -> Iterable[int]:
@@ -49,10 +49,10 @@ def _run(spark: SparkSession, write: Write, limited: Server, topic: str) -> None
     spark.sparkContext.parallelize(range(4), 2).mapPartitionsWithIndex(work).count()
 
 
-def _confluent(server: Server, account: ThrottleAccount, topic: str) -> None:
+def _confluent(login: Login, account: ThrottleAccount, topic: str) -> None:
     from confluent_kafka import KafkaException, Producer  # noqa: PLC0415 - a task's
 
-    config = {**server.librdkafka(), "message.timeout.ms": PATIENCE_MS}
+    config = {**login.librdkafka(), "message.timeout.ms": PATIENCE_MS}
     producer = Producer(confluent_kafka_config(config, account, side="write"))
     producer.list_topics(topic, 20)  # to connect takes nothing of its patience
     errors: list[object] = []
@@ -63,11 +63,11 @@ def _confluent(server: Server, account: ThrottleAccount, topic: str) -> None:
         raise KafkaException(next(filter(None, errors)))
 
 
-def _kafka_python(server: Server, account: ThrottleAccount, topic: str) -> None:
+def _kafka_python(login: Login, account: ThrottleAccount, topic: str) -> None:
     from kafka import KafkaProducer  # noqa: PLC0415 - a task's
 
     patience = {"linger_ms": 0, "request_timeout_ms": PATIENCE_MS, "delivery_timeout_ms": PATIENCE_MS}
-    config = kafka_python_config(server.pure_python(), account, side="write")
+    config = kafka_python_config(login.pure_python(), account, side="write")
     with closing(KafkaProducer(**config, **patience)) as producer:
         producer.partitions_for(topic)
         for _ in range(RECORDS):

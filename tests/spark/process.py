@@ -40,8 +40,6 @@ def variables(version: str, folder: Path, *more: Path) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SparkProcess:
-    """A driver that waits for jobs."""
-
     popen: "subprocess.Popen[bytes]"
     log: Path
 
@@ -79,7 +77,6 @@ class SparkProcess:
         return answer["result"]
 
     def output(self) -> str:
-        """What the driver, its JVM and its workers wrote so far."""
         return self.log.read_text(errors="replace")
 
 

@@ -33,7 +33,6 @@ def _install(version: str, target: Path) -> None:
 
 
 def main(versions: list[str]) -> int:
-    """Install, print the folders, and return the exit code."""
     if shutil.which("java") is None:
         sys.stderr.write("provision: Spark needs Java: install a JDK 17 or newer\n")
         return 1

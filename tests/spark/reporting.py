@@ -24,7 +24,6 @@ class Reported(NamedTuple):
     client_id: str
 
     def write(self, throttle_ms: int) -> None:
-        """Write it down."""
         task = TaskContext.get()
         name = "driver" if task is None else str(task.taskAttemptId())
         with (self.folder / name).open("a") as file:
@@ -53,22 +52,17 @@ def first_attempt() -> bool:
 
 
 class Counted(NamedTuple):
-    """What the listener counted of one client."""
-
     throttled_ms: int
     responses: int
     queries: frozenset[str]
 
 
 class Watched(NamedTuple):
-    """A session, and who watches it."""
-
     spark: SparkSession
     listener: Listener
 
     @property
     def throttles(self) -> JobThrottles:
-        """What tasks get."""
         assert self.listener.throttles is not None
         return self.listener.throttles
 
@@ -93,7 +87,6 @@ class Watched(NamedTuple):
 
 
 def rows(reported: Reported, account: ThrottleAccount) -> Iterator[int]:
-    """Reports something with each row."""
     for throttle_ms in (250, 30, 160):
         reported.report(account, throttle_ms)
         yield throttle_ms

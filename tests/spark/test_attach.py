@@ -1,18 +1,25 @@
 """A listener on a real driver, in the session that the tests share."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from tests.integration.eventually import eventually, some
+from tests.spark import attached
+from tests.spark.process import SparkProcess
+from tests.spark.sessions import CLUSTER, LOCAL
 from tests.spark.settling import settle
-from tests.spark_listener.books import Remembered
+from tests.spark.versions import RUNNING
+from tests.spark_listener.recordings import Remembered
 
 from quotascope.spark_listener import Listener, attach, enable, enabling
 from quotascope.spark_listener.events import FailureCause
+from quotascope.spark_listener.settings import KEYS, PREFIX
 from quotascope.spark_listener.sources import bus, pull
 from quotascope.spark_listener.sources.choice import _jvm_names
 from quotascope.spark_listener.sources.pull import PullSource
@@ -21,6 +28,16 @@ pytestmark = pytest.mark.real
 ATTEMPTS = 4
 OF_JOB = 2
 """Events of a job with one stage, without its tasks."""
+
+
+def versions(spark: SparkSession) -> list[str | None]:
+    return [spark.version, pyspark.__version__, spark.sparkContext.master]
+
+
+def test_shared_sparks_are_of_the_version_under_test(spark: SparkSession, local_cluster: SparkProcess) -> None:
+    """Here and in another process."""
+    assert versions(spark) == [RUNNING, RUNNING, LOCAL]
+    assert local_cluster.call(versions) == [RUNNING, RUNNING, CLUSTER]
 
 
 @pytest.fixture
@@ -39,11 +56,6 @@ def listened(spark: SparkSession) -> Iterator[Callable[..., Listener]]:
         listener.end()
 
 
-def _tasks(spark: SparkSession, count: int) -> None:
-    """So many tasks of the JVM, in one stage of one job."""
-    spark.range(0, count, 1, count).write.format("noop").mode("overwrite").save()
-
-
 def _fail(spark: SparkSession) -> None:
     """A task of the JVM that fails in each of its attempts."""
     with pytest.raises(Exception, match="refused"):
@@ -51,7 +63,6 @@ def _fail(spark: SparkSession) -> None:
 
 
 def _queue_threads(spark: SparkSession) -> int:
-    """Threads of our queue of the bus."""
     jvm: Any = spark.sparkContext._jvm
     threads = jvm.java.lang.Thread.getAllStackTraces().keySet()
     name = f"spark-listener-group-{bus.QUEUE}"
@@ -68,7 +79,7 @@ def test_events_arrive(source: str, spark: SparkSession, listened: Callable[...,
     assert _queue_threads(spark) == 0
     listener = listened(source=source)
     assert _queue_threads(spark) == 1
-    _tasks(spark, 20)
+    attached.tasks(spark, 20)
     _fail(spark)
     settle(spark)
     job = listener.collect()
@@ -104,27 +115,30 @@ def test_application_has_one_listener(spark: SparkSession, listened: Callable[..
     assert again.source == "pull"
 
 
-def test_queue_that_is_full_loses_what_it_counts(spark: SparkSession) -> None:
-    """Nothing waits for room: all that does not fit is lost, and exactly that is counted."""
+@contextmanager
+def pulled(spark: SparkSession, *, thin: bool = True) -> Iterator[Remembered]:
+    """What comes through a queue for a hundred events; it is complete when the block is over."""
     settle(spark)
     books = Remembered()
-    source = PullSource(spark.sparkContext, books, wanted=_jvm_names(), capacity=100, thin=False)
-    _tasks(spark, 300)
+    source = PullSource(spark.sparkContext, books, wanted=_jvm_names(), capacity=100, thin=thin)
+    yield books
     settle(spark)
     source.close()
+
+
+def test_queue_that_is_full_loses_what_it_counts(spark: SparkSession) -> None:
+    """Nothing waits for room: all that does not fit is lost, and exactly that is counted."""
+    with pulled(spark, thin=False) as books:
+        attached.tasks(spark, 300)
     assert (len(books.events), books.passed_events) == (100, 0)
     assert len(books.events) + books.lost_events == OF_JOB + 2 * 300
 
 
 def test_successes_do_not_fill_the_queue(spark: SparkSession) -> None:
     """They are counted before it: there is room for what matters."""
-    settle(spark)
-    books = Remembered()
-    source = PullSource(spark.sparkContext, books, wanted=_jvm_names(), capacity=100)
-    _tasks(spark, 300)
-    _fail(spark)
-    settle(spark)
-    source.close()
+    with pulled(spark) as books:
+        attached.tasks(spark, 300)
+        _fail(spark)
     assert books.passed_events == 2 * 300 + 1
     assert books.kinds.count("SparkListenerTaskEnd") == ATTEMPTS
     assert books.kinds.count("SparkListenerTaskStart") == ATTEMPTS - 1
@@ -133,13 +147,8 @@ def test_successes_do_not_fill_the_queue(spark: SparkSession) -> None:
 
 def test_long_text_is_one_event_lost(spark: SparkSession) -> None:
     """An event of over a million characters is not brought here, and those around it are."""
-    settle(spark)
-    books = Remembered()
-    source = PullSource(spark.sparkContext, books, wanted=_jvm_names(), capacity=100)
-    with pytest.raises(Exception, match="xxx"):
+    with pulled(spark) as books, pytest.raises(Exception, match="xxx"):
         spark.sql("select assert_true(id < 0, repeat('x', 1000000)) from range(0, 1, 1, 1)").collect()
-    settle(spark)
-    source.close()
     assert books.lost_ends == ATTEMPTS
     assert "SparkListenerTaskEnd" not in books.kinds
     assert books.kinds.count("SparkListenerTaskStart") == ATTEMPTS - 1
@@ -147,16 +156,12 @@ def test_long_text_is_one_event_lost(spark: SparkSession) -> None:
 
 def test_long_stage_is_no_attempt(spark: SparkSession) -> None:
     """Where the events of a job and its stage are over a million characters long, no end of an attempt is missed."""
-    settle(spark)
-    books = Remembered()
-    source = PullSource(spark.sparkContext, books, wanted=_jvm_names(), capacity=100)
-    spark.sparkContext.setLocalProperty("long", "x" * 1_000_000)
-    try:
-        _tasks(spark, 2)
-    finally:
-        spark.sparkContext.setLocalProperty("long", "")
-    settle(spark)
-    source.close()
+    with pulled(spark) as books:
+        spark.sparkContext.setLocalProperty("long", "x" * 1_000_000)
+        try:
+            attached.tasks(spark, 2)
+        finally:
+            spark.sparkContext.setLocalProperty("long", "")
     assert (books.lost_events, books.lost_ends) == (1, 0)
     assert books.kinds == ["SparkListenerStageCompleted"]
 
@@ -242,3 +247,16 @@ def test_account_is_left_behind(spark: SparkSession, listened: Callable[..., Lis
     listener = listened(summary_file=str(tmp_path / "missing" / "account.json"))
     listener.close()
     assert [each.part for each in listener.problems] == ["summary"]
+
+
+def test_spark_hides_the_secret_headers(spark: SparkSession) -> None:
+    """By its default rule, which looks at names; that is why the property is called so."""
+    conf = SparkConf(loadDefaults=False, _jvm=spark._jvm)
+    secret, endpoint = f"{PREFIX}otlp.secretHeaders", f"{PREFIX}otlp.endpoint"
+    assert {secret, endpoint} <= {*KEYS}
+    conf.set(secret, "authorization=Bearer%20geheim")
+    conf.set(endpoint, "http://collector:4318")
+    shown = conf.toDebugString()
+    assert f"{secret}=*********" in shown
+    assert "geheim" not in shown
+    assert "collector" in shown

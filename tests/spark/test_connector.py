@@ -13,13 +13,12 @@ from statistics import median
 
 import confluent_kafka
 import pytest
+from tests.clients.real import BrokerAccount, Login
 from tests.cluster.cluster import Cluster, Layout, Plugin, running
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.spark import failures
-from tests.spark.broker_account import BrokerAccount
 from tests.spark.connector import jobs
-from tests.spark.connector.login import login
 from tests.spark.connector.provision import jars
 from tests.spark.process import SparkProcess, spark_process
 from tests.spark.table import Row
@@ -56,7 +55,6 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkProcess]:
 
 @pytest.fixture(scope="module")
 def full_topic(kafka: Cluster) -> str:
-    """Read by several tests."""
     return filled_topic(kafka, ROWS)
 
 
@@ -76,11 +74,10 @@ def limited(
     """How a user connects who has a low quota from now on."""
     limits = {"producer_byte_rate": write_rate, "consumer_byte_rate": read_rate}
     quotas.set(({"user": user}, limits))
-    return {f"kafka.{key}": value for key, value in login(kafka, user).items()} | SMALL
+    return {f"kafka.{key}": value for key, value in Login(kafka.sasl, user=user).java().items()} | SMALL
 
 
 def reported(driver: SparkProcess, query: str, client: Client) -> ClientTotals:
-    """The plugin's counts of a client."""
     answer = {(name, Client(*who)): counts for name, (who, *counts) in driver.call(jobs.reported)}
     return ClientTotals(client, *answer[query, client])
 
@@ -91,7 +88,7 @@ def test_batch_that_writes(kafka: Cluster, quotas: Quotas, traffic: Traffic, dri
     topic = traffic.topic()
     broker = BrokerAccount(kafka, "write")
     driver.call(jobs.batch_write, options, topic, ROWS)
-    broker.agrees(reported(driver, "", Client("", "producer", "write")))
+    broker.agrees_with_estimate(reported(driver, "", Client("", "producer", "write")))
 
 
 def test_batch_that_gives_up(kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess) -> None:
@@ -115,7 +112,7 @@ def test_batch_that_reads(kafka: Cluster, quotas: Quotas, driver: SparkProcess, 
     broker = BrokerAccount(kafka, "read")
     driver.call(jobs.batch_read, options, full_topic, ROWS)
     client = Client("", "consumer-spark-kafka-relation", "read")
-    broker.agrees(reported(driver, "", client))
+    broker.agrees_with_estimate(reported(driver, "", client))
 
 
 def test_stream_that_reads(
@@ -126,7 +123,7 @@ def test_stream_that_reads(
     broker = BrokerAccount(kafka, "read")
     query = driver.call(jobs.stream_read, options, full_topic, ROWS, str(tmp_path))
     client = Client("carol", "consumer-spark-kafka-source", "read")
-    broker.agrees(reported(driver, query, client))
+    broker.agrees_with_estimate(reported(driver, query, client))
 
 
 def test_stream_that_writes(
@@ -139,7 +136,7 @@ def test_stream_that_writes(
     topic = traffic.topic()
     broker = BrokerAccount(kafka, "write")
     driver.call(jobs.stream_write, options, topic, source, str(tmp_path))
-    broker.agrees(reported(driver, "", Client("svc:team a", "etl", "write")))
+    broker.agrees_with_estimate(reported(driver, "", Client("svc:team a", "etl", "write")))
 
 
 def test_time_to_catch_up(driver: SparkProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,12 @@
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.clients.real import BrokerAccount, Login
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.spark import losses
-from tests.spark.broker_account import BrokerAccount
 from tests.spark.connector import jobs
-from tests.spark.connector.login import login
 from tests.spark.process import SparkProcess
 from tests.spark.table import CLUSTER_ROWS, watched
 
@@ -44,7 +43,7 @@ def test_executor_reports_to_the_driver(
 ) -> None:
     """Two clients of one id at once are counted both, exactly, and stay counted when the executor dies."""
     quotas.set(({"user": "alice"}, {"producer_byte_rate": RATE}))
-    settings = login(kafka, "alice") | {
+    settings = Login(kafka.sasl).java() | {
         "client.id": CLIENT.client_id,
         "batch.size": "5000",
         "metric.reporters": REPORTER,
@@ -52,7 +51,7 @@ def test_executor_reports_to_the_driver(
     text = "\\n".join(f"{key}={value}" for key, value in settings.items())
     broker = BrokerAccount(kafka, "write")
     local_cluster.call(write, traffic.topic(), text)
-    broker.agrees(counted(local_cluster))
+    broker.agrees_with_estimate(counted(local_cluster))
     totals = counted(local_cluster)
     (killed,) = (row for row in CLUSTER_ROWS if row.case is losses.executor_killed)
     assert local_cluster.call(watched, killed.case.__name__) == killed.counts()

@@ -3,18 +3,16 @@
 import os
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from pyspark import RDD
-from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 from pyspark.sql.types import LongType
 from tests.spark.reporting import Reported, Watched, first_attempt, rows
 
-from quotascope.spark_listener import attach
 from quotascope.spark_listener.task import JobThrottles, throttle_scope
 
 pytestmark = pytest.mark.real
@@ -22,21 +20,12 @@ pytestmark = pytest.mark.real
 Work = Callable[[Reported, JobThrottles], Iterable[int]]
 
 
-@pytest.fixture(scope="module")
-def watched(spark: SparkSession) -> Iterator[Watched]:
-    """The shared session."""
-    with attach(spark) as listener:
-        yield Watched(spark, listener)
-
-
 @pytest.fixture
 def reported(tmp_path: Path) -> Reported:
-    """A client of this test."""
     return Reported(tmp_path, f"reported-{uuid.uuid4().hex[:12]}")
 
 
 def fails_within(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
-    """The usual case."""
     with throttles.scope() as account:
         list(rows(reported, account))
         if first_attempt():
@@ -109,7 +98,6 @@ def has_an_old_exception(reported: Reported, throttles: JobThrottles) -> Iterabl
 
 
 def tasks(watched: Watched, reported: Reported, work: Work, number: int = 2) -> RDD[int]:
-    """So many of them, which run when they are wanted."""
     throttles = watched.throttles
     numbers = watched.spark.sparkContext.parallelize(range(number), number)
     return numbers.mapPartitions(lambda _: work(reported, throttles))

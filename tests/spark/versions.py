@@ -28,7 +28,6 @@ BY_GROUPS = pytest.mark.skipif(RUNNING.startswith("3."), reason="Spark 3 has no 
 
 
 def folder(version: str) -> Path:
-    """Where an older version lies, or will lie."""
     return cache() / f"pyspark-{version}"
 
 

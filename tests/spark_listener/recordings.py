@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from quotascope.spark_listener.job import Job, JobSnapshot
+
 RECORDED = Path(__file__).parent / "recorded"
-VERSIONS = sorted(each.name for each in RECORDED.iterdir() if each.is_dir())
+VERSIONS = ["3.5.9", "4.0.5", "4.3.0"]
 QUOTA = 'cimpl.KafkaException: KafkaError{code=THROTTLING_QUOTA_EXCEEDED,val=89,str="no"}'
 TIMEOUT = 'cimpl.KafkaException: KafkaError{code=_MSG_TIMED_OUT,val=-192,str="timed out"}'
 STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
@@ -18,9 +20,16 @@ Event = dict[str, Any]
 
 
 def recorded(version: str, case: str) -> Iterator[Event]:
-    """The events of a recorded case."""
     with (RECORDED / version / f"{case}.jsonl").open(encoding="utf-8") as lines:
         yield from map(json.loads, lines)
+
+
+def after(events: Iterable[Any]) -> JobSnapshot:
+    """The state of a job after these events."""
+    job = Job("app")
+    for event in events:
+        job.handle(event)
+    return job.snapshot()
 
 
 def log_of(version: str, kind: str) -> Path:
@@ -78,7 +87,6 @@ def _task(  # noqa: PLR0913 - the numbers of an attempt
 
 
 def started(**numbers: Any) -> Event:
-    """A SparkListenerTaskStart."""
     return _task("Start", **numbers)
 
 
@@ -118,7 +126,6 @@ def _moment(seconds: float) -> str:
 
 
 def query_started(query: str = "id-1", run: str = "run-1", name: str = "", began: float = 100) -> Event:
-    """A QueryStartedEvent."""
     run_of = {"id": query, "runId": run, "name": name or None, "timestamp": _moment(began)}
     return {"Event": f"{STREAMING}QueryStartedEvent", **run_of}
 
@@ -141,10 +148,29 @@ def query_progressed(
 
 
 def query_idle(at: float) -> Event:
-    """A QueryIdleEvent."""
     return {"Event": f"{STREAMING}QueryIdleEvent", "id": "id-1", "runId": "run-1", "timestamp": _moment(at)}
 
 
 def query_terminated(query: str = "id-1", run: str = "run-1") -> Event:
-    """A QueryTerminatedEvent."""
     return {"Event": f"{STREAMING}QueryTerminatedEvent", "id": query, "runId": run, "exception": None}
+
+
+class Remembered:
+    def __init__(self) -> None:
+        self.events: list[Mapping[str, Any]] = []
+        self.passed_events = 0
+        self.lost_events = self.lost_ends = 0
+
+    @property
+    def kinds(self) -> list[str]:
+        return [str(event["Event"]) for event in self.events]
+
+    def handle(self, event: Mapping[str, Any]) -> None:
+        self.events.append(event)
+
+    def passed(self, events: int) -> None:
+        self.passed_events += events
+
+    def lost(self, events: int, *, ends: bool = True) -> None:
+        self.lost_events += events
+        self.lost_ends += events if ends else 0

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 
 def in_threads(work: Callable[[], None], count: int = 4) -> None:
-    """Let some threads do the same work, and wait for them."""
     threads = [threading.Thread(target=work) for _ in range(count)]
     for thread in threads:
         thread.start()

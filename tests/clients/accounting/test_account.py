@@ -1,11 +1,35 @@
+import json
+import logging
+import shutil
+import subprocess
+import sys
 import threading
-from typing import cast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import confluent_kafka
+import kafka
 import pytest
+from confluent_kafka.admin import AdminClient
 from hypothesis import given
 from hypothesis import strategies as st
+from kafka.metrics import MetricConfig, Metrics
+from kafka.net.metrics import KafkaConnectionMetrics
+from tests.integration.eventually import eventually
 
-from quotascope.clients.accounting import OVERFLOW, ClientTotals, Side, ThrottleAccount
+import quotascope.clients.accounting
+from quotascope.clients.accounting import (
+    OVERFLOW,
+    ClientTotals,
+    Side,
+    ThrottleAccount,
+    confluent_kafka_config,
+    kafka_python_config,
+    watch,
+)
 from quotascope.clients.accounting.account import RecentLongest
 
 STEPS = st.lists(st.tuples(st.integers(0, 1_000), st.floats(0, 200)), max_size=30)
@@ -111,3 +135,178 @@ def test_it_lies_between_one_span_and_two(steps: list[tuple[int, float]]) -> Non
         of_one = max(value for at, value in seen if at > now - 60)
         of_two = max(value for at, value in seen if at >= now - 120)
         assert of_one <= recent.value(now) <= of_two
+
+
+@dataclass(frozen=True)
+class Event:
+    """A `ThrottleEvent`, which cannot be made in Python."""
+
+    throttle_time: float
+
+
+def test_seconds_are_counted_as_whole_milliseconds() -> None:
+    """What Kafka reported as 1001 ms comes as 1.001 s, which is no exact number; the event of 0 at the end counts nothing."""
+    account = ThrottleAccount()
+    count = confluent_kafka_config({}, account, side="write")["throttle_cb"]
+    for throttle_ms in (1_001, 29, 0):
+        count(Event(throttle_ms / 1_000))
+    (totals,) = account.totals()
+    assert (totals.throttled_ms, totals.responses) == (1_030, 2)
+
+
+def test_the_programs_own_callback_stays() -> None:
+    """It gets every event, and the given configuration is not touched."""
+    events: list[Event] = []
+    config: dict[str, Any] = {"throttle_cb": events.append}
+    merged = confluent_kafka_config(config, ThrottleAccount(), side="read")
+    merged["throttle_cb"](Event(0.5))
+    merged["throttle_cb"](Event(0))
+    assert [each.throttle_time for each in events] == [0.5, 0]
+    assert config["throttle_cb"] == events.append
+
+
+@pytest.mark.parametrize(
+    ("config", "user", "client"),
+    [
+        ({}, None, ("", "rdkafka")),
+        ({"sasl.username": "alice", "client.id": "etl"}, None, ("alice", "etl")),
+        ({"sasl.username": "alice"}, "CN=alice", ("CN=alice", "rdkafka")),
+    ],
+)
+def test_the_client_is_known_by_its_configuration(
+    config: dict[str, Any], user: str | None, client: tuple[str, str]
+) -> None:
+    """A user can be given who is not in it, such as one of a certificate."""
+    account = ThrottleAccount()
+    confluent_kafka_config(config, account, side="read", user=user)
+    assert account.totals()[0].client == (*client, "read")
+
+
+def test_the_default_client_id_is_the_librarys() -> None:
+    """Its own statistics say what it calls itself when nothing is configured, which is what a quota sees."""
+    reported: list[dict[str, Any]] = []
+    config = {
+        "bootstrap.servers": "127.0.0.1:1",
+        "log_level": 0,
+        "statistics.interval.ms": 10,
+        "stats_cb": lambda text: reported.append(json.loads(text)),
+    }
+    producer = confluent_kafka.Producer(config)
+
+    def poll() -> None:
+        producer.poll(0.05)
+        assert reported
+
+    eventually(poll)
+    account = ThrottleAccount()
+    confluent_kafka_config(config, account, side="write")
+    assert account.totals()[0].client.client_id == reported[0]["client_id"]
+
+
+@pytest.mark.parametrize("make", [confluent_kafka.Producer, AdminClient])
+def test_the_library_takes_the_configuration(make: Callable[[dict[str, Any]], object]) -> None:
+    """It refuses what it does not know."""
+    config = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+    make(confluent_kafka_config(config, ThrottleAccount(), side="write"))
+
+
+CLASSES: Mapping[Side, Any] = {
+    "read": kafka.KafkaConsumer,
+    "write": kafka.KafkaProducer,
+    "admin": kafka.KafkaAdminClient,
+}
+
+
+def metrics_of(client_id: str) -> Metrics:
+    return Metrics(MetricConfig(tags={"client-id": client_id}))
+
+
+def client_of(metrics: Metrics | None) -> SimpleNamespace:
+    """As far as `watch` looks, a client of the library."""
+    config = {"client_id": "etl", "sasl_plain_username": "alice"}
+    return SimpleNamespace(config=config, _metrics=metrics)
+
+
+@pytest.mark.parametrize("side", CLASSES)
+def test_the_library_still_has_what_is_used(side: Side) -> None:
+    """A version of kafka-python without this inside cannot be counted: pin another one, or change the adapter."""
+    assert callable(CLASSES[side].DEFAULT_CONFIG["kafka_client"])
+    made: list[dict[str, Any]] = []
+
+    def connect(**configs: Any) -> object:
+        made.append(configs)
+        raise InterruptedError
+
+    own = {"client_id": "etl", "kafka_client": connect}
+    with pytest.raises(InterruptedError):
+        CLASSES[side](**kafka_python_config(own, ThrottleAccount(), side=side))
+    (configs,) = made
+    assert configs["client_id"] == "etl"
+    assert "throttle-time-total" in {each.name for each in configs["metrics"].metrics}
+
+
+def test_each_recorded_response_is_counted() -> None:
+    """The sensor of each connection is a child of the one that counts, whichever is made first; `metrics()` has the sum."""
+    for early in (True, False):
+        account, metrics = ThrottleAccount(), metrics_of("etl")
+        before = None if early else KafkaConnectionMetrics(metrics, "producer", 1)
+        assert watch(client_of(metrics), account, side="write")
+        sensors = before or KafkaConnectionMetrics(metrics, "producer", 1)
+        for throttle_ms in (0, 250, 0, 40):
+            sensors.throttle_time.record(throttle_ms)
+        (totals,) = account.totals()
+        assert totals.client == ("alice", "etl", "write")
+        assert (totals.throttled_ms, totals.responses) == (290, 2)
+        shown = {name.name: each.value() for name, each in metrics.metrics.items()}
+        assert (shown["throttle-time-total"], shown["throttle-time-max"]) == (290, 250)
+
+
+def test_nothing_is_counted_twice(caplog: pytest.LogCaptureFixture) -> None:
+    """A client is watched once, whatever account asks again; a user can be given, such as one of a certificate."""
+    metrics = metrics_of("etl")
+    first, second = ThrottleAccount(), ThrottleAccount()
+    assert watch(client_of(metrics), first, side="read", user="CN=etl")
+    with caplog.at_level(logging.WARNING):
+        assert not watch(client_of(metrics), second, side="read")
+    assert "already exists" in caplog.text
+    KafkaConnectionMetrics(metrics, "", 1).throttle_time.record(5)
+    assert [(account.totals()[0].client.user, account.totals()[0].throttled_ms) for account in (first, second)] == [
+        ("CN=etl", 5),
+        ("alice", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("client", "reason"),
+    [
+        (client_of(None), "it keeps no metrics"),
+        (object(), "it keeps no metrics"),
+        (SimpleNamespace(_metrics=object()), "has no attribute 'metric_name'"),
+    ],
+)
+def test_a_client_that_cannot_be_watched_is_left_alone(
+    client: object, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is a warning, and no exception for the program."""
+    with caplog.at_level(logging.WARNING):
+        assert not watch(client, ThrottleAccount(), side="read")
+    assert reason in caplog.text
+
+
+FOLDER = Path(quotascope.clients.accounting.__file__).parent
+USE = """
+from accounting import ThrottleAccount, confluent_kafka_config
+import sys
+account = ThrottleAccount()
+confluent_kafka_config({}, account, side="write")
+assert account.totals()
+assert not [name for name in sys.modules if name.split(".")[0] in ("quotascope", "kafka", "confluent_kafka")]
+"""
+
+
+def test_it_needs_nothing_of_ours(tmp_path: Path) -> None:
+    """The folder alone, under any name, is the whole of it, as in tasks of old Spark clusters; libraries are imported only for their own clients."""
+    shutil.copytree(FOLDER, tmp_path / "accounting")
+    command = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{USE}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,21 +1,26 @@
 """The accounts of real producers and consumers hold the throttle times of their responses, and agree with the broker."""
 
-import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any
 
 import confluent_kafka
 import kafka as kafka_python
 import pytest
-from tests.clients.logins import librdkafka, pure_python
+from tests.clients.real import (
+    BrokerAccount,
+    Login,
+    Use,
+    confluent_fetch,
+    confluent_produce,
+    python_fetch,
+    python_produce,
+    throttles_logged,
+)
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas, Rule
 from tests.cluster.traffic import Traffic
-from tests.integration import agent
-from tests.integration.eventually import eventually
 
 from quotascope.clients.accounting import (
     ClientTotals,
@@ -44,32 +49,15 @@ def client_id(quotas: Quotas) -> str:
 
 
 def limits(client_id: str, rate: float) -> Rule:
-    """On either side."""
     return {"user": "alice", "client-id": client_id}, {"producer_byte_rate": rate, "consumer_byte_rate": rate}
 
 
-class Reported(logging.Handler):
-    """The throttle times that kafka-python logs, one warning for each response."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.times_ms: list[int] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Note it."""
-        if "throttled by broker" in str(record.msg):
-            *_, throttle_ms = record.args or (0,)
-            self.times_ms.append(int(str(throttle_ms)))
-
-
 @pytest.fixture
-def reported() -> Iterator[Reported]:
-    """Listens to kafka-python's connections."""
-    handler = Reported()
-    logger = logging.getLogger("kafka.net.connection")
-    logger.addHandler(handler)
-    yield handler
-    logger.removeHandler(handler)
+def reported() -> Iterator[list[int]]:
+    """The throttle times in ms that kafka-python logs."""
+    times_ms: list[int] = []
+    with throttles_logged(times_ms.append):
+        yield times_ms
 
 
 def relief(quotas: Quotas, client_id: str, times_ms: list[int]) -> Callable[[], None]:
@@ -83,7 +71,6 @@ def relief(quotas: Quotas, client_id: str, times_ms: list[int]) -> Callable[[], 
 
 
 def only(account: ThrottleAccount) -> ClientTotals:
-    """The totals of the one client."""
     (totals,) = account.totals()
     return totals
 
@@ -97,14 +84,6 @@ def agrees(totals: ClientTotals, times_ms: list[int]) -> None:
     assert totals.longest_ms == totals.recent_longest_ms == max(times_ms)
 
 
-def broker_ms(kafka: Cluster, request: str) -> float:
-    """All throttle times of a request that the broker has counted (`RequestMetrics`, mean times count)."""
-    bean = f"kafka.network:type=RequestMetrics,name=ThrottleTimeMs,request={request}"
-    url = kafka.brokers[0].agents.jolokia
-    (item,) = agent.ask(url, [{"type": "read", "mbean": bean}])
-    return float(item["value"]["Mean"] * item["value"]["Count"])
-
-
 def filled(kafka: Cluster, traffic: Traffic) -> str:
     """A topic with the records in batches of ten: one batch that is more than a quota's whole window is never delivered."""
     topic = traffic.topic()
@@ -116,120 +95,45 @@ def filled(kafka: Cluster, traffic: Traffic) -> str:
     return topic
 
 
-def confluent_produce(config: dict[str, Any], topic: str, between: Callable[[], None]) -> None:
-    """Write the records."""
-    producer = confluent_kafka.Producer(config)
-    for number in range(RECORDS):
-        producer.produce(topic, bytes(1_000))
-        if number % 10 == 9:
-            producer.flush(20)
-            between()
-    producer.poll(0)
-
-
-def confluent_fetch(config: dict[str, Any], topic: str, between: Callable[[], None]) -> None:
-    """Read the records."""
-    few = {"max.partition.fetch.bytes": 20_000, "group.id": uuid.uuid4().hex}
-    consumer = confluent_kafka.Consumer({**config, **few})
-    consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
-    seen = 0
-    while seen < RECORDS:
-        seen += len(consumer.consume(RECORDS, 0.2))
-        between()
-    consumer.close()
-
-
-def python_produce(config: dict[str, Any], topic: str, between: Callable[[], None]) -> None:
-    """Write the records."""
-    with closing(kafka_python.KafkaProducer(**config)) as producer:
-        for number in range(RECORDS):
-            producer.send(topic, bytes(1_000))
-            if number % 10 == 9:
-                producer.flush(20)
-                between()
-
-
-def python_fetch(config: dict[str, Any], topic: str, between: Callable[[], None]) -> None:
-    """Read the records."""
-    few = {"max_partition_fetch_bytes": 20_000, "auto_offset_reset": "earliest"}
-    with closing(kafka_python.KafkaConsumer(**config, **few)) as consumer:
-        consumer.assign([kafka_python.TopicPartition(topic, 0)])
-        seen = 0
-        while seen < RECORDS:
-            seen += sum(len(found) for found in consumer.poll(200).values())
-            between()
-
-
-REQUESTS: dict[Side, str] = {"write": "Produce", "read": "FetchConsumer"}
-SIDES = pytest.mark.parametrize("side", REQUESTS)
-
-
-@SIDES
-def test_confluent_kafka_is_counted_exactly(
-    kafka: Cluster, quotas: Quotas, traffic: Traffic, client_id: str, side: Side
+@pytest.mark.parametrize("use", [confluent_produce, confluent_fetch, python_produce, python_fetch])
+def test_each_response_is_counted_exactly(
+    kafka: Cluster, quotas: Quotas, traffic: Traffic, client_id: str, reported: list[int], use: Use
 ) -> None:
-    """Each event counts once, beside the program's own callback, and the sum is the broker's but for a last response that was not waited for."""
-    account = ThrottleAccount()
-    events: list[int] = []
-    config = {
-        **librdkafka(kafka, "alice", client_id),
-        "throttle_cb": lambda event: events.append(round(event.throttle_time * 1_000)),
-    }
-    counted = confluent_kafka_config(config, account, side=side)
+    """Once, beside a program's own callback, and the sum is the broker's but for a last response that was not waited for."""
+    account, login = ThrottleAccount(), Login(kafka.sasl, client_id)
+    side: Side = "read" if use in {confluent_fetch, python_fetch} else "write"
+    if use in {python_produce, python_fetch}:
+        few = {"max_partition_fetch_bytes": 20_000} if side == "read" else {}
+        config = kafka_python_config({**login.pure_python(), **few}, account, side=side)
+    else:
+        few = {"max.partition.fetch.bytes": 20_000} if side == "read" else {}
+        own = {"throttle_cb": lambda event: reported.append(round(event.throttle_time * 1_000))}
+        config = confluent_kafka_config({**login.librdkafka(), **few, **own}, account, side=side)
     topic = traffic.topic() if side == "write" else filled(kafka, traffic)
-    before = broker_ms(kafka, REQUESTS[side])
-    run = confluent_produce if side == "write" else confluent_fetch
-    run(counted, topic, relief(quotas, client_id, events))
+    broker = BrokerAccount(kafka, side)
+    use(config, topic, RECORDS, relief(quotas, client_id, reported))
     totals = only(account)
-    agrees(totals, events)
+    agrees(totals, reported)
     assert totals.client == ("alice", client_id, side)
-    close_to_the_broker(kafka, REQUESTS[side], before, totals, exact=side == "write")
-
-
-@SIDES
-def test_kafka_python_is_counted_exactly(
-    kafka: Cluster, quotas: Quotas, traffic: Traffic, client_id: str, reported: Reported, side: Side
-) -> None:
-    """Each response counts once, and the sum is the broker's but for a last response that was not waited for."""
-    account = ThrottleAccount()
-    config = kafka_python_config(pure_python(kafka, "alice", client_id), account, side=side)
-    topic = traffic.topic() if side == "write" else filled(kafka, traffic)
-    before = broker_ms(kafka, REQUESTS[side])
-    run = python_produce if side == "write" else python_fetch
-    run(config, topic, relief(quotas, client_id, reported.times_ms))
-    totals = only(account)
-    agrees(totals, reported.times_ms)
-    assert totals.client == ("alice", client_id, side)
-    close_to_the_broker(kafka, REQUESTS[side], before, totals, exact=side == "write")
-
-
-def close_to_the_broker(kafka: Cluster, request: str, before: float, totals: ClientTotals, *, exact: bool) -> None:
-    """The broker counts in whole ms, too, so that the sums are equal; of fetches it may have answered one more."""
-    missing = 0 if exact else totals.longest_ms
-
-    def look() -> None:
-        counted = broker_ms(kafka, request) - before
-        assert totals.throttled_ms - 0.5 <= counted <= totals.throttled_ms + missing + 0.5
-
-    eventually(look, seconds=10)
+    broker.agrees(totals.throttled_ms, 0 if side == "write" else totals.longest_ms)
 
 
 def test_a_client_that_runs_can_be_watched(
-    kafka: Cluster, traffic: Traffic, client_id: str, reported: Reported
+    kafka: Cluster, traffic: Traffic, client_id: str, reported: list[int]
 ) -> None:
     """From then on every response counts, and the client's own metrics have the sum."""
     account = ThrottleAccount()
     topic = traffic.topic()
-    config = pure_python(kafka, "alice", client_id)
+    config = Login(kafka.sasl, client_id).pure_python()
     with closing(kafka_python.KafkaProducer(**config)) as producer:
         producer.send(topic, bytes(1_000)).get(20)
         assert watch(producer, account, side="write")
         assert not watch(producer, account, side="write")
-        seen = len(reported.times_ms)
+        seen = len(reported)
         deadline = time.monotonic() + 60
-        while len(reported.times_ms) < seen + 2 and time.monotonic() < deadline:
+        while len(reported) < seen + 2 and time.monotonic() < deadline:
             producer.send(topic, bytes(200_000)).get(20)
         totals = only(account)
-        agrees(totals, reported.times_ms[seen:])
+        agrees(totals, reported[seen:])
         own = producer.metrics()["quotascope"]["throttle-time-total"]
         assert own == totals.throttled_ms

@@ -30,7 +30,6 @@ def account() -> ThrottleAccount:
 
 
 def shown(account: ThrottleAccount) -> Series:
-    """What a Prometheus reads."""
     registry = CollectorRegistry()
     registry.register(ThrottleCollector(account))
     text = generate_latest(registry).decode()

@@ -67,7 +67,6 @@ class Scripted(ThrottleAwareAdmin):
 
     @property
     def retries(self) -> int:
-        """How many are counted."""
         return self.account.totals()[0].quota_retries
 
 
@@ -151,7 +150,6 @@ LATE = AdminTimeout("CREATE_TOPICS", 60)
 
 
 def entry(name: str | None, code: int = 0, **more: Any) -> dict[str, Any]:
-    """What a response says of a topic."""
     return {"name": name, "error_code": code, "error_message": None, **more}
 
 

@@ -26,14 +26,12 @@ class Library:
         self._throttle_ms = throttle_ms
 
     def ask(self, topics: Sequence[str], seconds: float) -> Futures:
-        """Futures that are settled."""
         self.asked.append(tuple(topics))
         self.left.append(seconds)
         codes = self._answers.pop(0)
         return {topic: settled(codes[topic]) for topic in topics}
 
     def start(self, *topics: str, options: RetryOptions) -> dict[str, Future[object]]:
-        """The call."""
         client = self.account.client("", "topics", "admin")
         reported = lambda _: self._throttle_ms  # noqa: E731 - a stand-in for a method
         paced = PacedFutures(ApiKey.CREATE_TOPICS, self.ask, reported, client, options)
@@ -41,7 +39,6 @@ class Library:
 
 
 def settled(code: int) -> Future[object]:
-    """A future with this code."""
     future: Future[object] = Future()
     if code:
         future.set_exception(KafkaException(KafkaError(code)))

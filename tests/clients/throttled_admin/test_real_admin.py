@@ -1,6 +1,5 @@
 """Topics of a user whose mutations are limited, by both libraries' admin clients, on a real broker."""
 
-import logging
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,7 +8,7 @@ from typing import Any, cast
 import pytest
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 from kafka import KafkaAdminClient
-from tests.clients.logins import librdkafka, pure_python
+from tests.clients.real import Login, throttles_logged
 from tests.cluster.buckets import full_bucket
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
@@ -45,32 +44,22 @@ def names(kafka: Cluster) -> Iterator[list[str]]:
 
 
 def python_admin(kafka: Cluster, client_id: str, account: ThrottleAccount) -> kafka_python.ThrottleAwareAdmin:
-    """Carol."""
-    return kafka_python.ThrottleAwareAdmin(account, **pure_python(kafka, "carol", client_id))
+    return kafka_python.ThrottleAwareAdmin(account, **Login(kafka.sasl, client_id, "carol").pure_python())
 
 
 def confluent_admin(kafka: Cluster, client_id: str, account: ThrottleAccount) -> confluent.ThrottleAwareAdmin:
-    """Carol."""
-    return confluent.ThrottleAwareAdmin(librdkafka(kafka, "carol", client_id), account)
-
-
-def throttles_logged(caplog: pytest.LogCaptureFixture) -> list[int]:
-    """The throttle times in ms that kafka-python logged, one for each response that had one."""
-    return [
-        int(str(record.args[-1]))
-        for record in caplog.records
-        if "throttled by broker" in str(record.msg) and isinstance(record.args, tuple)
-    ]
+    return confluent.ThrottleAwareAdmin(Login(kafka.sasl, client_id, "carol").librdkafka(), account)
 
 
 def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
-    kafka: Cluster, client_id: str, names: list[str], caplog: pytest.LogCaptureFixture
+    kafka: Cluster, client_id: str, names: list[str]
 ) -> None:
     """Nothing fails, though the quota refuses some of it, and the account is exactly what the responses said."""
     account = ThrottleAccount()
+    reported: list[int] = []
     shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
     with (
-        caplog.at_level(logging.WARNING, "kafka.net.connection"),
+        throttles_logged(reported.append),
         closing(python_admin(kafka, client_id, account)) as admin,
     ):
         created = admin.create_topics(dict.fromkeys(names, shape), wait_for_metadata=True)
@@ -87,7 +76,6 @@ def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
 
         eventually(gone)
     (totals,) = account.totals()
-    reported = throttles_logged(caplog)
     assert totals.client == ("carol", client_id, "admin")
     assert (totals.throttled_ms, totals.responses) == (sum(reported), len(reported))
     assert totals.quota_retries > counted

@@ -28,23 +28,18 @@ TWO = [{"replica_nodes": [1, 2, 3]}, {"replica_nodes": [1, 2]}]
 
 
 class Library:
-    """Answers, or raises, what it is given."""
-
     def __init__(self, answer: Any) -> None:
         self._answer = answer
         self.asked: list[Any] = []
         self.closed = 0
 
     def describe_topics(self, names: list[str]) -> Any:
-        """Metadata."""
         return self._next(names)
 
     def create_topics(self, topics: dict[str, Any], **options: Any) -> Any:
-        """CreateTopics."""
         return {"topics": self._next((topics, options))}
 
     def close(self) -> None:
-        """Count it."""
         self.closed += 1
 
     def _next(self, asked: Any) -> list[Any]:
@@ -55,14 +50,12 @@ class Library:
 
 
 def topics(library: Library) -> KafkaPythonTopics:
-    """Over that library."""
     admin = KafkaPythonTopics(CONNECTION, ThrottleAccount())
     admin._connect = lambda: cast("Any", library)
     return admin
 
 
 def created(library: Library, shape: TopicShape | None = None) -> TopicFound | None:
-    """A topic made there."""
     return topics(library).create("log", shape or TopicShape(), 60_000)
 
 

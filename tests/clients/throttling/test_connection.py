@@ -20,7 +20,6 @@ NOW_MS = 1_700_000_000_000
 
 
 def throttled(ms: int) -> ClientConnection:
-    """A connection that has to wait."""
     connection = ClientConnection()
     assert connection.received(ApiKey.PRODUCE, 11, ms, NOW_MS)
     return connection

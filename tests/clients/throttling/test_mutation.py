@@ -24,17 +24,14 @@ LOST = AdminUnreachable(["broker:9092"], "the connection ended")
 
 
 def call(*keys: str, spread: float = 1.0, **options: Any) -> MutationCall[str]:
-    """A call that begins now."""
     return MutationCall("CREATE_TOPICS", keys, NOW_MS, RetryOptions(**options, spread=lambda: spread))
 
 
 def said(call: MutationCall[str]) -> dict[str, str | None]:
-    """What became of each topic, in words."""
     return {key: None if error is None else str(error) for key, error in call.results.items()}
 
 
 def refusal(left_ms: int) -> str:
-    """Of a topic that was refused."""
     return f"CREATE_TOPICS failed (error 89): {REFUSED.message} (wait {left_ms} ms)"
 
 
@@ -204,7 +201,6 @@ class Broker:
         self.now_ms += max(1, round(seconds * 1_000) - 3)
 
     def send(self, topics: tuple[str, ...], timeout_ms: int) -> MutationAnswer[str]:
-        """Answer the next request."""
         self.asked.append((self.now_ms - NOW_MS, topics, timeout_ms))
         event = next(self._events)
         self.now_ms += self._answers_in_ms
@@ -214,7 +210,6 @@ class Broker:
         return MutationAnswer(version=self._version, throttle_time_ms=throttle_ms, results=results)
 
     def create(self, *topics: str, timeout_ms: int = 60_000) -> dict[str, ClientError | None]:
-        """Create topics here."""
         options = RetryOptions(timeout_ms=timeout_ms, spread=lambda: 1.0)
         return dict(
             mutate(

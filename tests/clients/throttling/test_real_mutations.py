@@ -32,8 +32,6 @@ PARTITIONS = 10
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request that was answered."""
-
     sent_at: float
     answered_at: float
     """Both monotonic s."""
@@ -47,7 +45,6 @@ class Exchange:
 
     @property
     def throttle(self) -> float:
-        """Seconds."""
         return self.answer.throttle_time_ms / 1_000
 
 
@@ -61,7 +58,6 @@ class Admin:
         self.exchanges: list[Exchange] = []
 
     def create(self, topics: tuple[str, ...], timeout_ms: int) -> MutationAnswer[str]:
-        """Send one CreateTopics."""
         sent_at = time.monotonic()
         wanted = [
             CreateTopicsRequest.CreatableTopic(
@@ -85,7 +81,6 @@ class Admin:
         return answer
 
     def close(self) -> None:
-        """End the connection."""
         self._admin.close()
 
 

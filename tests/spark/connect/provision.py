@@ -13,7 +13,6 @@ REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 
 
 def folder() -> Path:
-    """Where the packages lie, or will lie."""
     return cached("spark-connect", REQUIREMENTS)
 
 

@@ -21,8 +21,6 @@ _HERE = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class ConnectServer:
-    """A server that listens."""
-
     url: str
     """What clients call it."""
     page: str
@@ -30,7 +28,6 @@ class ConnectServer:
     popen: "subprocess.Popen[bytes]"
 
     def kill(self) -> None:
-        """Let it end without a word."""
         self.popen.kill()
         self.popen.wait()
 

@@ -126,7 +126,6 @@ def real_time(
 
 
 def reported(spark: SparkSession) -> list[Any]:
-    """The plugin's counts."""
     plugin = PluginTotals.of(spark)
     assert plugin is not None
     return plugin.totals()

@@ -15,7 +15,6 @@ COMMAND = "python -m tests.spark.connector.provision"
 
 
 def folder() -> Path:
-    """Where the jars lie, or will lie."""
     return cached("spark-connector", POM)
 
 

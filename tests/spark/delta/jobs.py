@@ -38,7 +38,6 @@ def sql(spark: SparkSession, table: str, *statements: str) -> list[Any]:
 
 
 def count(spark: SparkSession, table: str) -> int:
-    """How many rows Spark finds."""
     return spark.read.format("delta").load(table).count()
 
 
@@ -70,7 +69,6 @@ def example(spark: SparkSession, lines: str, folder: str) -> list[Any]:
 
 
 def tasks(spark: SparkSession) -> int:
-    """How many tasks were begun so far."""
     context: Any = spark.sparkContext._jsc
     return int(context.sc().taskScheduler().newTaskId())
 

@@ -69,7 +69,6 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkProcess]:
 
 
 def _made(folder: Path, rows: list[Any]) -> str:
-    """What an ingest has made."""
     opened = History.create(str(folder), buckets=BUCKETS)
     append(opened.detail, "by hand", history(rows))
     _follow(opened)
@@ -89,7 +88,6 @@ def usage(tmp_path: Path) -> str:
 
 
 def _answers(folder: str) -> list[Any]:
-    """What the commands say about a folder."""
     tight = {"producer_byte_rate": 20_000.0, "controller_mutation_rate": 1.0}
     tried = [Candidate(name="tight", quotas=QuotaSet({QuotaEntity(DEFAULT): tight}))]
     seen = [what_if(folder, tried, mode).summary for mode in Mode]

@@ -61,7 +61,6 @@ quotas:
 
 
 def with_connector(folder: Path) -> AbstractContextManager[SparkProcess]:
-    """A driver with Kafka's connector."""
     return spark_process(folder, version=CONNECTOR, conf={"spark.jars": ",".join(map(str, jars()))})
 
 

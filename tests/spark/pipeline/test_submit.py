@@ -68,7 +68,6 @@ def test_spark_replays_the_same(entity: QuotaEntity, mode: Mode, spark: SparkSes
 
 
 def submit(master: str, folder: Path, *arguments: str) -> str:
-    """What a command prints that spark-submit runs."""
     bin_ = Path(sys.executable).parent
     script = subprocess.check_output([bin_ / "quotascope", "spark", "submit-script"], text=True).strip()
     confs = [f"--conf={key}={value}" for key, value in QUIET.items()]

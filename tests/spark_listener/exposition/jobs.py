@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from prometheus_client import CollectorRegistry
+from prometheus_client.samples import Sample
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.events import FailureCause
@@ -68,6 +69,10 @@ def hostile() -> JobSnapshot:
     return replace(shown, throttles=((BROKEN, ClientTotals(client, 1_000, 1)),))
 
 
+def key_of(sample: Sample) -> Key:
+    return sample.name, tuple(sorted((k, v) for k, v in sample.labels.items() if v))
+
+
 def scraped(*jobs: JobSnapshot, cluster: str | None = None) -> dict[Key, float]:
     """The series of jobs as Prometheus would keep them; an assertion that there is none twice."""
     registry = CollectorRegistry(auto_describe=False)
@@ -75,15 +80,13 @@ def scraped(*jobs: JobSnapshot, cluster: str | None = None) -> dict[Key, float]:
     found: dict[Key, float] = {}
     for metric in registry.collect():
         for sample in metric.samples:
-            labels = sorted((k, v) for k, v in sample.labels.items() if v)
-            key = (sample.name, tuple(labels))
+            key = key_of(sample)
             assert key not in found
             found[key] = sample.value
     return found
 
 
 def reported(properties: dict[str, str], snapshots: Snapshots, app_id: str = "app-1") -> Reporting:
-    """Report jobs under these properties of Spark."""
     settings, problems = resolve(properties, {})
     assert problems == ()
     return start_reporting(settings, properties, snapshots, app_id=app_id)

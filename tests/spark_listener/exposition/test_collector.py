@@ -5,7 +5,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as open_metrics
 from prometheus_client.parser import text_string_to_metric_families
-from tests.spark_listener.exposition.jobs import BROKEN, hostile, job, scraped
+from tests.spark_listener.exposition.jobs import BROKEN, hostile, job, key_of, scraped
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.metrics.catalog import job_families
@@ -140,9 +140,7 @@ def test_hostile_names_come_back_from_the_page_as_they_were() -> None:
     open_text: bytes = open_metrics(registry)  # type: ignore[no-untyped-call]
     assert open_text.endswith(b"# EOF\n")
     read = {
-        (sample.name, tuple(sorted((k, v) for k, v in sample.labels.items() if v))): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
+        key_of(sample): sample.value for family in text_string_to_metric_families(text) for sample in family.samples
     }
     assert read == scraped(hostile())
     spelled = BROKEN.encode(errors="backslashreplace").decode()

@@ -33,7 +33,6 @@ def showing(snapshots: Callable[[], Sequence[JobSnapshot]] = lambda: [job()]) ->
 
 @pytest.fixture
 def shown() -> Iterator[Shown]:
-    """The page of one job."""
     with showing() as shown:
         yield shown
 
@@ -117,13 +116,11 @@ class Held:
         self.go_on = threading.Event()
 
     def snapshots(self) -> list[JobSnapshot]:
-        """Of one job."""
         self._asked.release()
         assert self.go_on.wait(60)
         return [job()]
 
     def asked(self, times: int) -> None:
-        """Return when they were asked for so often."""
         for _ in range(times):
             assert self._asked.acquire(timeout=60)
 

@@ -4,10 +4,14 @@ from collections.abc import Iterator
 
 import grpc
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.collector.collector import Collector, collecting
+from tests.exporter.otlp.collected import received
 from tests.exporter.otlp.messages import metrics, points, pushed
 from tests.exporter.otlp.receivers import Receiver, grpc_receiver, http_receiver
+from tests.integration import web
 from tests.integration.eventually import eventually, some
-from tests.spark_listener.exposition.jobs import hostile, job, scraped
+from tests.spark_listener.exposition.jobs import Key, hostile, job, reported, scraped
 
 from quotascope.spark_listener.exposition.collector import Snapshots
 from quotascope.spark_listener.exposition.otlp import LOGGERS, JobPush, _with_path
@@ -41,13 +45,11 @@ def _brief_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=sorted(PROTOCOLS))
 def protocol(request: pytest.FixtureRequest) -> str:
-    """Both that OTLP knows."""
     return str(request.param)
 
 
 @pytest.fixture
 def receiver(protocol: str) -> Iterator[Receiver]:
-    """A receiver that speaks it."""
     with PROTOCOLS[protocol]() as receiver:
         yield receiver
 
@@ -159,7 +161,6 @@ def test_a_receiver_that_does_not_answer_is_given_up(
 
 
 def ended(name: str) -> None:
-    """No thread of that name is left."""
     assert name not in [thread.name for thread in threading.enumerate()]
 
 
@@ -171,3 +172,68 @@ def test_others_may_use_the_same_exporters(caplog: pytest.LogCaptureFixture) -> 
         logging.getLogger(name).error("of the job")
     sent.close()
     assert caplog.messages.count("of the job") >= 1
+
+
+OWN = ("instance", "job")
+"""Labels that say who pushed, as a scrape adds them."""
+
+
+@pytest.fixture
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    """A Collector of its own, for it remembers series."""
+    folder = tmp_path_factory.mktemp("otlp") / "collector"
+    with collecting(folder) as collector:
+        yield collector
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+def test_prometheus_sees_the_same_behind_it(collector: Collector, protocol: str) -> None:
+    """Names, labels and values are equal, series by series, whatever the names hold."""
+    endpoint = collector.grpc if protocol == "grpc" else collector.http
+    properties = {
+        "spark.app.name": "nightly",
+        "spark.driver.host": "127.0.0.1",
+        "spark.quotascope.cluster": "prod",
+        "spark.quotascope.otlp.endpoint": endpoint,
+        "spark.quotascope.otlp.protocol": protocol,
+    }
+    jobs = [job(), hostile()]
+    reporting = reported(properties, lambda: jobs)
+    assert reporting.url is not None
+    scraped = series(web.ask(reporting.url).text)
+    reporting.close()
+    assert reporting.problems == ()
+    shown = eventually(lambda: shown_by(collector, len(scraped)))
+    assert shown == scraped
+
+
+def shown_by(collector: Collector, count: int) -> dict[Key, float]:
+    """What it shows to Prometheus, when that is as much as it should be."""
+    found = series(collector.page())
+    assert len(found) == count
+    return found
+
+
+def series(page: str) -> dict[Key, float]:
+    """A page's series, without what it says of who pushed."""
+    return {
+        (sample.name, tuple(sorted((k, v) for k, v in sample.labels.items() if v and k not in OWN))): sample.value
+        for family in text_string_to_metric_families(page)
+        for sample in family.samples
+        if sample.name != "target_info"
+    }
+
+
+@pytest.mark.real
+def test_it_understands_the_driver(collector: Collector) -> None:
+    """Units, sums that began with the job, and the driver as an instance."""
+    properties = {"spark.driver.host": "127.0.0.1", "spark.quotascope.otlp.endpoint": collector.http}
+    reported(properties, lambda: [job()]).close()
+    named = {metric["name"]: metric for metric in received(collector)}
+    throttled = named["spark.kafka_throttled"]
+    assert throttled["unit"] == "s"
+    assert throttled["sum"]["isMonotonic"] is True
+    (whole, *_) = collector.requests()[0]["resourceMetrics"]
+    resource = {pair["key"]: pair["value"]["stringValue"] for pair in whole["resource"]["attributes"]}
+    assert resource["service.instance.id"] == "app-1"

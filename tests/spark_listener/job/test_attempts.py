@@ -9,6 +9,7 @@ from tests.spark_listener.recordings import (
     QUOTA,
     VERSIONS,
     Event,
+    after,
     ended,
     python_failure,
     recorded,
@@ -18,7 +19,7 @@ from tests.spark_listener.recordings import (
 )
 
 from quotascope.spark_listener.events import FailureCause
-from quotascope.spark_listener.job import Job, JobSnapshot
+from quotascope.spark_listener.job import Job
 from quotascope.spark_listener.job.recent import Recent
 
 FAILED = python_failure("ValueError: x")
@@ -56,16 +57,7 @@ RETRIED = {  # the causes that are repeated; what is not here repeats each failu
 STAGE_RETRIES = {"shuffle_lost": 2, "shuffle_lost_with_executor": 2}
 
 
-def after(events: Iterable[Event]) -> JobSnapshot:
-    """The state after these events."""
-    job = Job("app")
-    for event in events:
-        job.handle(event)
-    return job.snapshot()
-
-
 def counts(of: Mapping[FailureCause, int]) -> dict[FailureCause, int]:
-    """Those above 0."""
     return {cause: count for cause, count in of.items() if count}
 
 
@@ -81,11 +73,6 @@ def filtered(events: Iterable[Event]) -> Iterable[Event]:
 def without_successes(events: Iterable[Event]) -> Iterable[Event]:
     """What a source leaves that filters all successes, those of retries, too."""
     return (event for event in filtered(events) if event.get("Task End Reason") != {"Reason": "Success"})
-
-
-def test_three_versions_are_recorded() -> None:
-    """A moved folder would silently try nothing."""
-    assert VERSIONS == ["3.5.9", "4.0.5", "4.3.0"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

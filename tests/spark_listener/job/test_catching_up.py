@@ -38,7 +38,6 @@ def batch(began: float, ended: float, read: int | None, newest: int, rows: int =
 
 
 def after(*batches: Batch) -> CatchUp | None:
-    """What micro-batches show."""
     positions = Positions()
     for each in batches:
         positions.add(batch(*each))
@@ -46,7 +45,6 @@ def after(*batches: Batch) -> CatchUp | None:
 
 
 def known(*batches: Batch) -> CatchUp:
-    """The same, of what is not unknown."""
     found = after(*batches)
     assert found is not None
     return found

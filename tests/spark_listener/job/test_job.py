@@ -1,28 +1,30 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.spark_listener.recordings import (
     TIMEOUT,
-    VERSIONS,
     Event,
+    after,
     ended,
     python_failure,
     query_idle,
     query_progressed,
     query_started,
     query_terminated,
-    recorded,
     stage_submitted,
     started,
 )
 from tests.spark_listener.threads import in_threads
 
 from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals
+from quotascope.spark_listener.errors import UnreadableSummary
 from quotascope.spark_listener.events import FailureCause
-from quotascope.spark_listener.job import Job, JobSnapshot, QueryTotals
+from quotascope.spark_listener.job import Job, QueryTotals, read_summary, write_summary
 from quotascope.spark_listener.task import note
 
 WRITER = Client("alice", "billing", "write")
@@ -31,27 +33,15 @@ NOW = 1_000.0
 
 
 class Clock:
-    """A time that stands until it is set."""
-
     now = NOW
 
     def __call__(self) -> float:
-        """Seconds since 1970."""
         return self.now
-
-
-def after(*events: Any) -> JobSnapshot:
-    """The state after these events."""
-    job = Job("app")
-    for event in events:
-        job.handle(event)
-    return job.snapshot()
 
 
 def noted(
     *lines: str, totals: ClientTotals = TOTALS, reported: tuple[ClientTotals, ...] = (), query: str = "", **numbers: Any
 ) -> dict[str, Any]:
-    """The end of an attempt that left a note."""
     ids = {"stage": 0, "number": 0, "task": 0, **numbers}
     attempt = note.AttemptKey(ids["stage"], ids["number"], ids["task"])
     text = note.text_of(attempt, note.Note(query, (totals,), reported))
@@ -63,7 +53,7 @@ def noted(
 )
 def test_odd_event(event: Any) -> None:
     """Nothing that an event holds reaches the job's program."""
-    snapshot = after(event)
+    snapshot = after([event])
     assert snapshot.events + snapshot.lost_events == 1
 
 
@@ -99,16 +89,6 @@ def test_note_of_a_timeout() -> None:
     failures = job.snapshot().failures
     assert failures[FailureCause.KAFKA_TIMEOUT_THROTTLED] == 1
     assert failures[FailureCause.KAFKA_TIMEOUT] == 2
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("case", ["confluent_throttled", "kafka_python_throttled"])
-def test_recorded_timeout_while_throttled(version: str, case: str) -> None:
-    """A real client gave up after three seconds; the one throttle of its attempt is longer."""
-    ((query, totals),) = after(*recorded(version, case)).throttles
-    assert (query, totals.client.user, totals.client.side) == ("", "alice", "write")
-    assert totals.responses == 1
-    assert totals.longest_ms > 3_000
 
 
 @pytest.mark.parametrize(("plugin", "throttled_ms"), [(True, 7), (False, 607)])
@@ -180,15 +160,6 @@ def test_attempts_without_a_report() -> None:
     assert job.snapshot().unknown_attempts == 3
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_recorded_query(version: str) -> None:
-    """Three runs of one query are two restarts."""
-    (query,) = after(*recorded(version, "restarted")).queries
-    assert (query.name, query.active, query.restarts) == ("clicks", False, 2)
-    assert query.progress_age_seconds is None
-    assert query.phases["triggerExecution"] > 0
-
-
 def test_trigger_of_a_query() -> None:
     """Asked for once in each run, since the next one may have another; known while the query runs."""
     asked: list[str] = []
@@ -257,7 +228,6 @@ def test_age_of_the_progress(ahead: int) -> None:
 
 
 def clicks(query: str = "id-1", run: str = "run-1") -> Event:
-    """A start."""
     return query_started(query, run, "clicks")
 
 
@@ -275,7 +245,7 @@ def clicks(query: str = "id-1", run: str = "run-1") -> Event:
 )  # fmt: skip
 def test_runs_of_a_query(events: list[Event], active: bool, restarts: int, phases: int) -> None:  # noqa: FBT001 - of a table
     """It runs until its last run ends; of queries of one name, the numbers are those of the one that runs."""
-    (query,) = after(*events).queries
+    (query,) = after(events).queries
     assert (query.name, query.active, query.restarts, len(query.phases)) == ("clicks", active, restarts, phases)
 
 
@@ -315,15 +285,6 @@ def test_lost_executors(ahead: int) -> None:
     assert job.snapshot().executors_lost == 2
 
 
-def test_an_executor_lost_just_before_the_last_event() -> None:
-    """It counts where the end of the application is not reported, as of a driver that was killed."""
-    job = Job("app", Clock())
-    job.handle({"Event": "SparkListenerExecutorRemoved", "Executor ID": "1", "Removed Reason": "", "Timestamp": 1})
-    assert job.snapshot().executors_lost == 0
-    job.no_event_follows()
-    assert job.snapshot().executors_lost == 1
-
-
 def test_threads() -> None:
     """Events of many threads are all counted, while others look."""
     job = Job("app")
@@ -340,3 +301,82 @@ def test_threads() -> None:
     snapshot = job.snapshot()
     assert snapshot.failures[FailureCause.OTHER] == 2_000
     assert snapshot.events == 4_000
+
+
+REPORTED = (
+    ("", ClientTotals(Client("", "a\n\ud800", "read"), 5, 1, 5, 0, 0)),
+    ("clicks", ClientTotals(Client("alice", "b", "write"), 700, 3, 300, 0, 2)),
+)
+
+
+def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """Names of all kinds come back, as do the attempts that are missing in the sums; an older file is replaced."""
+    path = tmp_path / "summary.json"
+    job = Job("app")
+    job.add_throttles(lambda: REPORTED, "python")
+    job.add_throttles(list, "jvm")
+    job.source("pull")
+    write_summary(job.snapshot(), path)
+    assert read_summary(path) == (REPORTED, 0, ("python", "jvm"))
+    job.add_scoped_stages(lambda: [3])
+    job.handle(ended({"Reason": "ExecutorLostFailure"}, stage=3))
+    write_summary(job.snapshot(), path)
+    assert read_summary(path) == (REPORTED, 1, ("python", "jvm"))
+    assert [each.name for each in tmp_path.iterdir()] == ["summary.json"]
+
+
+@pytest.mark.parametrize(
+    ("source", "lost", "others", "seen"),
+    [("streaming", 0, 0, ("jvm",)), ("pull", 1, 0, ("jvm",)), ("pull", 0, 1, ("python", "jvm"))],
+)
+def test_python_clients_are_not_all_seen(
+    source: str, lost: int, others: int, seen: tuple[str, ...], tmp_path: Path
+) -> None:
+    """If events of tasks are missing, so may be notes on failed attempts of Python tasks; the plugin needs no events."""
+    job = Job("app")
+    job.add_throttles(lambda: REPORTED, "python")
+    job.add_throttles(list, "jvm")
+    job.source(source)
+    job.lost(lost)
+    job.lost(others, ends=False)
+    write_summary(job.snapshot(), tmp_path / "summary.json")
+    assert read_summary(tmp_path / "summary.json").seen_clients == seen
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"\xff",
+        b"[]",
+        b"{",
+        b"[" * 100_000,
+        b'{"quotascope_summary": 1, "throttles": [], "unknown_attempts": 0}',
+        b'{"quotascope_summary": 2}',
+        b'{"quotascope_summary": 2, "throttles": [{}]}',
+        b'{"quotascope_summary": 2, "throttles": 7}',
+        b'{"quotascope_summary": 2, "throttles": []}',
+        b'{"quotascope_summary": 2, "throttles": [], "unknown_attempts": 0}',
+        b'{"quotascope_summary": 2, "throttles": [], "unknown_attempts": -1, "seen_clients": []}',
+        b'{"quotascope_summary": 2, "throttles": [], "unknown_attempts": 0, "seen_clients": 7}',
+    ],
+)
+def test_file_that_is_no_summary(tmp_path: Path, document: bytes) -> None:
+    """It is said so, with its name."""
+    path = tmp_path / "other.json"
+    path.write_bytes(document)
+    with pytest.raises(UnreadableSummary, match=r"other\.json"):
+        read_summary(path)
+
+
+@pytest.mark.parametrize(("key", "value"), [("side", "both"), ("user", 7), ("responses", -1), ("throttled_ms", True)])
+def test_row_that_is_none(tmp_path: Path, key: str, value: object) -> None:
+    """Every name and every count is looked at."""
+    path = tmp_path / "summary.json"
+    job = Job("app")
+    job.add_throttles(lambda: REPORTED)
+    write_summary(job.snapshot(), path)
+    document = json.loads(path.read_bytes())
+    document["throttles"][0][key] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(UnreadableSummary):
+        read_summary(path)

@@ -52,7 +52,6 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lines]:
 
 @pytest.fixture(scope="module")
 def ask(lines: Lines) -> Ask:
-    """Asks for a fact."""
     return lambda *words: json.loads("".join(lines(*words)))
 
 
@@ -183,7 +182,6 @@ def test_queue_holds_what_is_worth_it(
 
 
 def _called(event: dict[str, Any]) -> str:
-    """What `Queued` calls this event."""
     match event["Event"], event:
         case "SparkListenerJobEnd", _:
             return "job end"

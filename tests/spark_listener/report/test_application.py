@@ -12,7 +12,7 @@ from quotascope.spark_listener.errors import UnreadableSummary
 from quotascope.spark_listener.event_log import EventLogError
 from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job, write_summary
-from quotascope.spark_listener.report import ReportError, read_application
+from quotascope.spark_listener.report import ReportError, page, read_application
 from quotascope.spark_listener.report import application as module
 from quotascope.spark_listener.report.sections import causes, notes
 
@@ -75,17 +75,19 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_space_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of very many failures not all are listed, but all are counted; stages that were hit are kept longest."""
+    path = log(tmp_path / "app-1")
+    assert "not listed" not in page(read_application(path))
     monkeypatch.setattr(module, "_MOST_ATTEMPTS", 3)
     monkeypatch.setattr(module, "_MOST_STAGES", 2)
     monkeypatch.setattr(module, "_MOST_BATCHES", 2)
-    path = log(tmp_path / "app-1")
     application = read_application(path)
     assert len(application.attempts) == 3
     assert [stage.stage for stage in application.stages] == [0, 2]
     assert sum(application.snapshot.failures.values()) == 4
     assert [batch.number for batch in application.batches] == [1, 2]
     assert application.left_out == 5  # three stages, an attempt and a batch
-    assert "not listed" in " ".join(notes(application))
+    assert application.throttled_ms == 5_500
+    assert "5 stages, attempts or batches are counted but not listed one by one" in page(application)
 
 
 def test_names_of_exceptions_are_all_that_is_kept() -> None:

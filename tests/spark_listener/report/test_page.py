@@ -14,7 +14,6 @@ from tests.spark_listener.report.throttled import HOSTILE, log, stage
 from tests.strategies import examples
 
 from quotascope.pages.charts import Span
-from quotascope.spark_listener.report import application as module
 from quotascope.spark_listener.report import document, image, page, read_application
 from quotascope.spark_listener.report.page import CAUSES, THROTTLED, _place, timeline
 
@@ -41,7 +40,6 @@ class Reader(HTMLParser):
         self._in_cell = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element begins."""
         self.kinds.add(tag)
         self.attributes |= {name for name, _ in attrs}
         if tag == "tr":
@@ -51,19 +49,16 @@ class Reader(HTMLParser):
             self._in_cell = True
 
     def handle_endtag(self, tag: str) -> None:
-        """An element ends."""
         if tag == "td":
             self._in_cell = False
 
     def handle_data(self, data: str) -> None:
-        """Text."""
         self.reported.append(data)
         if self._in_cell:
             self.rows[-1][-1] += data
 
 
 def read(text: str) -> Reader:
-    """What is on a page."""
     reader = Reader()
     reader.feed(text)
     reader.close()
@@ -148,17 +143,6 @@ def test_bars_are_shares_of_the_longest_wait(tmp_path: Path) -> None:
     text = page(read_application(log(tmp_path / "app-1")))
     bars = re.findall(r'class="share"[^>]*><rect[^>]*?\bwidth="([^"]+)"', text)
     assert [*map(float, bars)] == [100, 37.5]
-
-
-def test_what_is_not_listed_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of four failed attempts two are listed; sums are of all, and where nothing is left out nothing is said."""
-    said = "are counted but not listed one by one"
-    path = log(tmp_path / "app-1")
-    assert said not in page(read_application(path))
-    monkeypatch.setattr(module, "_MOST_ATTEMPTS", 2)
-    application = read_application(path)
-    assert f"2 stages, attempts or batches {said}" in page(application)
-    assert application.throttled_ms == 5_500
 
 
 def test_a_long_headline_of_an_image_has_more_lines() -> None:

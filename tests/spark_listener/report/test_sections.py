@@ -27,7 +27,6 @@ CLIENT = Client("alice", "billing", "write")
 
 
 def in_a_terminal(application: Application, width: int = 200, *, colors: bool = False) -> str:
-    """As printed."""
     output = io.StringIO()
     Console(file=output, width=width, force_terminal=colors).print(tables(application))
     return output.getvalue()
@@ -39,7 +38,6 @@ def in_an_image(application: Application) -> str:
 
 
 def drawn(path: Path, width: int = 120) -> str:
-    """What a terminal shows."""
     return in_a_terminal(read_application(path), width, colors=True)
 
 
@@ -257,7 +255,6 @@ def test_throttle_time_of_a_job(
 
 
 def environment(properties: Mapping[str, str]) -> Event:
-    """What Spark logs of its properties and its class path."""
     shown = {"Spark Properties": properties, "Classpath Entries": SPARK}
     return {"Event": "SparkListenerEnvironmentUpdate", **shown}
 

@@ -29,19 +29,16 @@ HOSTILE = "</title><script>alert(1)</script> \x1b[31m[red]\u202e $x$ \ud800\n\"'
 
 
 def stage(number: int, attempt: int, begin: int, end: int, name: str, query: str = "") -> tuple[Event, Event]:
-    """Its submission and its completion."""
     info = {"Stage Name": name, "Submission Time": (BEGAN + begin) * 1_000}
     over = {**info, "Completion Time": (BEGAN + end) * 1_000}
     return stage_submitted(number, attempt, query, info), stage_completed(number, attempt, info=over)
 
 
 def attempt(reason: Event | str, begin: float, end: float, **numbers: Any) -> Event:
-    """The end of an attempt."""
     return ended(reason, began=BEGAN + begin, over=BEGAN + end, **numbers)
 
 
 def noted(line: str, client: Client, throttled_ms: int, ids: note.AttemptKey) -> Event:
-    """The reason of an attempt that left a note."""
     totals = ClientTotals(client, throttled_ms, 4, throttled_ms // 2, 0, 1)
     return python_failure(line, note.text_of(ids, note.Note("", (totals,))))
 
@@ -75,7 +72,6 @@ def throttled(name: str = "") -> Iterator[Event]:
 
 
 def progress(batch: int, begin: float, name: str, **more: object) -> Event:
-    """The end of a micro-batch of 8 s."""
     metrics = {"maxOffsetsBehindLatest": "9000", "avgOffsetsBehindLatest": "2500.5"}
     reported = {"batchId": batch, "durationMs": {"triggerExecution": 8_000}, **more}
     source: Event = {"numInputRows": 500, "metrics": metrics}
@@ -83,7 +79,6 @@ def progress(batch: int, begin: float, name: str, **more: object) -> Event:
 
 
 def log(path: Path, name: str = "") -> Path:
-    """The event log of that application."""
     lines = (json.dumps(event, separators=(",", ":")) for event in throttled(name))
     path.write_text("".join(f"{line}\n" for line in lines))
     return path

@@ -28,7 +28,6 @@ def _opened(
     log: LogPlace | None = None,
     job: Job | None = None,
 ) -> tuple[list[str], list[str]]:
-    """The names of what was opened, and of what could not be."""
     unusable: list[SourceUnusable] = []
     opened = open_sources(
         context=context,

@@ -4,8 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.spark_listener.books import Remembered
-from tests.spark_listener.recordings import STREAMING, log_of, query_started
+from tests.spark_listener.recordings import STREAMING, Remembered, log_of, query_started
 
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.event_log import EventLogDamaged, NoEventLog

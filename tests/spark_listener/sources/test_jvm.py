@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from tests.spark_listener.books import Remembered
+from tests.spark_listener.recordings import Remembered
 
 from quotascope.spark_listener.sources import pull
 from quotascope.spark_listener.sources.callbacks import CallbackSource
@@ -19,8 +19,6 @@ TASK_END = "org.apache.spark.scheduler.SparkListenerTaskEnd"
 
 
 class _Bus:
-    """Remembers in what order it was used."""
-
     def __init__(self, calls: list[str]) -> None:
         self.drops = SimpleNamespace(getCount=lambda: 7)  # of an earlier listener
         self.add = lambda _: calls.append("add")

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql.streaming.listener import QueryProgressEvent, QueryStartedEvent, QueryTerminatedEvent
-from tests.spark_listener.books import Remembered
-from tests.spark_listener.recordings import STREAMING, recorded
+from tests.spark_listener.recordings import STREAMING, Remembered, recorded
 
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.sources import streaming
@@ -67,7 +66,7 @@ def test_stopped_session_is_left_alone() -> None:
 
 @pytest.mark.parametrize("answer", [None, RuntimeError("no such session")])
 def test_server_that_is_gone_keeps_no_one_waiting(monkeypatch: pytest.MonkeyPatch, answer: Exception | None) -> None:
-    """PySpark tries for long to reach it, or raises when it gives up; the listener is left to it after a while."""
+    """PySpark tries for long to reach it, or raises when it gives up; the listener is left to it after a while, by a thread that ends with the program."""
     monkeypatch.setattr(streaming, "_PATIENCE_SECONDS", 0.01 if answer is None else 30)
     reached = threading.Event()
 
@@ -75,30 +74,20 @@ def test_server_that_is_gone_keeps_no_one_waiting(monkeypatch: pytest.MonkeyPatc
         def removeListener(self, _: Any) -> None:  # noqa: N802 - PySpark's name
             if answer is not None:
                 raise answer
-            reached.wait()
+            reached.wait(30)
 
     source = StreamingSource(SimpleNamespace(streams=Lost()), Remembered())
-    with pytest.raises(type(answer) if answer else TimeoutError):
+    with pytest.raises(Exception, match="no such session" if answer else "Spark does not answer") as raised:
         source.close()
+    assert raised.type is (RuntimeError if answer else TimeoutError)
+    waiting = [thread for thread in threading.enumerate() if thread.name == "quotascope-streaming"]
     reached.set()
+    assert [thread.daemon for thread in waiting] == ([] if answer else [True])
+    for thread in waiting:
+        thread.join(30)
 
 
 def test_session_without_streams_cannot_be_used() -> None:
     """The reason is reported."""
     with pytest.raises(SourceUnusable, match=r"streaming: .*no attribute 'streams'"):
         StreamingSource(SimpleNamespace(), Remembered())
-
-
-def test_a_server_that_is_gone_does_not_hold_the_program() -> None:
-    """What waits for it beyond our patience ends with the program."""
-    gone = threading.Event()
-
-    def ask() -> None:
-        gone.wait(30)
-
-    with pytest.raises(TimeoutError, match="Spark does not answer"):
-        streaming._within(0.01, ask)
-    (waiting,) = [t for t in threading.enumerate() if t.name == "quotascope-streaming"]
-    assert waiting.daemon
-    gone.set()
-    waiting.join(30)

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 VERSION = "3.8"
@@ -34,24 +33,15 @@ def old_python() -> str | None:
         PythonMissing: the variable names something else.
 
     """
-    for path in _candidates():
+    named = os.environ.get(VARIABLE)
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    found = [shutil.which(f"python{VERSION}"), *map(str, sorted(pyenv.glob(f"versions/{VERSION}.*/bin/python")))]
+    for path in [named] if named else filter(None, found):  # pyenv's in PATH may refuse to run
         if _version(path) == VERSION:
             return path
-    if named := os.environ.get(VARIABLE):
+    if named:
         raise PythonMissing(f"{VARIABLE}={named} is no Python {VERSION}")
     return None
-
-
-def _candidates() -> Iterator[str]:
-    named = os.environ.get(VARIABLE)
-    if named:
-        yield named
-        return
-    found = shutil.which(f"python{VERSION}")
-    if found:  # pyenv's may be there and refuse to run
-        yield found
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    yield from sorted(map(str, pyenv.glob(f"versions/{VERSION}.*/bin/python")))
 
 
 def _version(path: str) -> str:

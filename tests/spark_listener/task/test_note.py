@@ -154,7 +154,6 @@ class Old:
 
     @property
     def add_note(self) -> object:
-        """There is none."""
         raise AttributeError
 
 
@@ -171,19 +170,15 @@ class OldFile(Old, FileNotFoundError):  # type: ignore[misc]  # on purpose
 
 
 class OldMute(Old, Exception):  # type: ignore[misc]  # on purpose
-    """Cannot be shown."""
-
     def __str__(self) -> str:
         raise RuntimeError
 
 
 def printed(error: BaseException) -> str:
-    """As a worker prints it."""
     return "".join(traceback.format_exception(error))
 
 
 def fail(error: Exception) -> None:
-    """Raise it."""
     raise error
 
 

@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 from tests.spark_listener.task.old_python import VARIABLE, PythonMissing, old_python, pythons
 
+import quotascope.clients.accounting
 import quotascope.spark_listener.task
 from quotascope.spark_listener.task.parent import give_way
 from quotascope.spark_listener.task.py_files import HOME, write_py_files
@@ -54,7 +55,6 @@ print(quotascope.spark_listener.task.__file__, quotascope.clients.accounting.__f
 
 
 def run(python: str, code: str, *arguments: str) -> str:
-    """What the code prints there."""
     done = subprocess.run(
         [python, "-IS", "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=60
     )
@@ -64,7 +64,6 @@ def run(python: str, code: str, *arguments: str) -> str:
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """The zip."""
     path = tmp_path / "tasks.zip"
     write_py_files(path)
     return path
@@ -177,12 +176,12 @@ def test_an_installed_package_takes_the_place(tmp_path: Path, monkeypatch: pytes
     assert getattr(inner, "found", inner.__file__) == str(place / "__init__.py")
 
 
-def test_it_needs_no_newer_python() -> None:
+@pytest.mark.parametrize("package", [quotascope.spark_listener.task, quotascope.clients.accounting])
+def test_it_needs_no_newer_python(package: ModuleType) -> None:
     """Vermin knows which version of Python brought each part of the language and of its library."""
     vermin = shutil.which("vermin", path=str(Path(sys.executable).parent))
     assert vermin, "vermin is not installed"
-    folder = str(Path(quotascope.spark_listener.task.__file__).parent)
-    command = [vermin, "--no-tips", "--violations", "--target=3.8-", folder]
+    command = [vermin, "--no-tips", "--violations", "--target=3.8-", *package.__path__]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
@@ -199,17 +198,14 @@ class Subscripts(ast.NodeVisitor):
         self.visit(tree)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        """But for the annotation."""
         if node.value is not None:
             self.visit(node.value)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        """But for the annotations."""
         for each in (*node.decorator_list, *node.args.defaults, *node.body):
             self.visit(each)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        """One."""
         if isinstance(node.value, ast.Name) and node.value.id in self.generic:
             self.found.append(ast.unparse(node))
         self.generic_visit(node)

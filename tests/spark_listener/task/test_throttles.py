@@ -25,17 +25,13 @@ class Context:
         self.files: list[str] = []
 
     def accumulator(self, value: object, param: Any) -> Any:
-        """As Spark's."""
         return accumulators.Accumulator(self.number, value, param)
 
     def addPyFile(self, path: str) -> None:  # noqa: N802 - Spark's name
-        """Note it."""
         self.files.append(path)
 
 
 class Session:
-    """A classic one."""
-
     def __init__(self, context: Any) -> None:
         self.sparkContext = context
 
@@ -47,7 +43,6 @@ class Connected:
         self.artifacts: list[str] = []
 
     def addArtifacts(self, path: str, *, pyfile: bool) -> None:  # noqa: N802 - Spark's name
-        """Note it."""
         assert pyfile
         self.artifacts.append(path)
 

@@ -45,7 +45,6 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[int, Any]]:
 
 
 def scope_of(task: int, query: str | None = None, accumulator: int | None = NUMBER) -> TaskScope:
-    """A scope in this task."""
     return TaskScope(worker_of(accumulator), task_of(task, query))
 
 
@@ -205,12 +204,10 @@ def left(spool: Path) -> list[str]:
 
 
 def left_ms(spool: Path) -> int:
-    """The throttle times in it."""
     return sum(int(line.split()[-3]) for line in left(spool))
 
 
 def noted(error: BaseException, task: int) -> note.Note:
-    """The note on a failure."""
     found = note.read("\n".join(error.__notes__), note.AttemptKey(3, 0, task))
     assert found is not None
     return found
@@ -224,7 +221,6 @@ class Turns:
         self.awake = threading.Semaphore(0)
 
     def sleep(self, _seconds: float) -> None:
-        """Instead of `time.sleep`."""
         self._asleep.release()
         self.awake.acquire()
 

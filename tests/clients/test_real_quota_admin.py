@@ -1,20 +1,28 @@
-"""What a real broker does to those who come wrongly, and what we say then."""
+"""The Admin API of a real broker, by every protocol and mechanism."""
 
 import dataclasses
 import logging
+import shlex
 import traceback
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.cluster.certificates import make_certificates
 from tests.cluster.cluster import Cluster, Layout, running
+from tests.cluster.quotas import Quotas
+from tests.cluster.tools import run_tool
 
 from quotascope.clients import (
     AdminUnreachable,
     AuthenticationFailed,
     ClientError,
+    ConfiguredQuota,
     Connection,
+    PermissionMissing,
+    QuotaAdmin,
+    QuotaChange,
     Sasl,
     SaslMechanism,
     Secret,
@@ -23,14 +31,34 @@ from quotascope.clients import (
     TlsFailed,
     open_quota_admin,
 )
+from quotascope.metrics import KafkaRelease
 
 pytestmark = pytest.mark.real
+WITH_PASSWORD = SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_256, SaslMechanism.SCRAM_SHA_512
+"""The others: test_real_logins.py."""
+
+
+@pytest.mark.parametrize("mechanism", WITH_PASSWORD)
+@pytest.mark.parametrize("protocol", SecurityProtocol)
+def test_reads_everything_by_every_protocol_and_mechanism(
+    kafka: Cluster, quotas: Quotas, protocol: SecurityProtocol, mechanism: SaslMechanism
+) -> None:
+    """Quotas, cluster, settings and the active controller come the same way through every listener."""
+    quotas.set(({"user": "svc:team a", "client-id": None}, {"producer_byte_rate": 1024.0}))
+    with closing(open_quota_admin(kafka.connection(protocol, "svc:team a", mechanism))) as admin:
+        assert admin.describe_quotas() == (
+            ConfiguredQuota(entity={"user": "svc:team a", "client-id": None}, key="producer_byte_rate", value=1024.0),
+        )
+        assert [node.node_id for node in admin.describe_cluster().nodes] == [1]
+        assert admin.describe_settings(1).num_io_threads == 8
+        assert admin.describe_quorum_leader() == 1
+        assert admin.describe_release() == KafkaRelease(4, 3)
+
 
 PASSWORD = "correct-horse-battery"
 
 
 def failure(connection: Connection) -> ClientError:
-    """The error of the first call."""
     with (
         closing(open_quota_admin(connection)) as admin,
         pytest.raises(ClientError) as caught,
@@ -40,7 +68,6 @@ def failure(connection: Connection) -> ClientError:
 
 
 def wrong_password(connection: Connection) -> Connection:
-    """The same connection with another password."""
     assert connection.sasl is not None
     return dataclasses.replace(connection, sasl=dataclasses.replace(connection.sasl, password=Secret(PASSWORD)))
 
@@ -121,3 +148,75 @@ def test_a_client_follows_a_broker_that_restarts(tmp_path: Path) -> None:
         node.start()
         node.wait_until_ready()
         assert admin.describe_quotas() == ()
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
+CHANGE = QuotaChange(entity={"user": "zoe"}, key="producer_byte_rate", value=None)
+"""Takes away what no one has: it needs the permission, and leaves nothing behind."""
+CALLS: dict[str, Callable[[QuotaAdmin], object]] = {
+    "describe_quotas": lambda admin: admin.describe_quotas(),
+    "describe_settings": lambda admin: admin.describe_settings(1),
+    "describe_quorum_leader": lambda admin: admin.describe_quorum_leader(),
+    "alter_quotas": lambda admin: admin.alter_quotas([CHANGE]),
+}
+
+OPENED = {
+    "Describe": {"describe_quorum_leader"},
+    "DescribeConfigs": {"describe_quotas", "describe_settings"},
+    "AlterConfigs": {
+        "describe_quotas",
+        "describe_settings",
+        "alter_quotas",
+    },  # implies DescribeConfigs
+}
+"""The calls that each operation on the cluster permits."""
+
+
+@pytest.fixture
+def mallory(guarded_kafka: Cluster) -> Iterator[QuotaAdmin]:
+    """The Admin API as a user who has no rights at all."""
+    settings = guarded_kafka.connection(SecurityProtocol.SASL_PLAINTEXT, "mallory")
+    with closing(open_quota_admin(settings)) as admin:
+        yield admin
+
+
+def missing(admin: QuotaAdmin) -> dict[str, PermissionMissing]:
+    """The calls that are not permitted, each with its error."""
+    refused = {}
+    for name, call in CALLS.items():
+        try:
+            call(admin)
+        except PermissionMissing as error:
+            refused[name] = error
+    return refused
+
+
+def test_the_cluster_is_described_to_every_user(mallory: QuotaAdmin) -> None:
+    """DescribeCluster needs no ACL, so that a missing one elsewhere can be reported with the brokers' names."""
+    assert [node.node_id for node in mallory.describe_cluster().nodes] == [1]
+
+
+def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster, mallory: QuotaAdmin) -> None:
+    """Every call is refused; each command that the errors name opens the calls that named it."""
+    refused = missing(mallory)
+    assert refused.keys() == CALLS.keys()
+    for operation, opened in OPENED.items():
+        grant = {error.grant for error in refused.values() if error.operation == operation}
+        script, add, *acl = shlex.split(grant.pop())
+        assert (script, add) == ("kafka-acls.sh", "--add")
+        run_tool(guarded_kafka, script, add, *acl)
+        assert missing(mallory).keys() == CALLS.keys() - opened
+        run_tool(guarded_kafka, script, "--remove", "--force", *acl)
+        assert missing(mallory).keys() == CALLS.keys()
+
+
+def test_the_page_reports_the_same(mallory: QuotaAdmin) -> None:
+    """docs/permissions.md holds the command of each permission: those for reading first, and that for changing apart."""
+    reading, heading, changing = PAGE.read_text().partition("## Changing quotas")
+    assert heading
+    refused = missing(mallory)
+    assert refused.keys() == CALLS.keys()
+    for name, error in refused.items():
+        reported = error.grant.removeprefix("kafka-acls.sh --add ")
+        assert (reported.replace("mallory", "quotascope") in reading) == (name != "alter_quotas")
+        assert (reported.replace("mallory", "operator") in changing) == (name == "alter_quotas")
