@@ -32,7 +32,6 @@ NOT_SENT: Final[dict[str, Any]] = dict.fromkeys(
 
 
 def read_back(shown: Snapshot, known: Limits | None = None) -> Snapshot:
-    """By way of the JSON."""
     return observed(encoded(snapshot_document(shown)), known)[0]
 
 

@@ -36,14 +36,12 @@ OWNERS = Owners([OwnerConfig(team="billing\n", client_id="app")])
 
 
 def answer(shown: Snapshot, **given: str) -> dict[str, Any]:
-    """The entities for a query, parsed."""
     trails = Trails()
     trails.note(shown)
     return parsed(entities_document(find_entities(shown, trails, EntityQuery.read(given), OWNERS)))
 
 
 def parsed(document: object) -> dict[str, Any]:
-    """A document as a program reads it."""
     read: dict[str, Any] = json.loads(encoded(document))
     return read
 
@@ -208,7 +206,6 @@ def test_rules_of_clients_and_addresses() -> None:
 
 
 def explained(shown: Snapshot, user: str | None, client_id: str | None, **given: str) -> dict[str, Any]:
-    """The explanation of a user and client-id, parsed."""
     trails, episodes = Trails(), Episodes()
     trails.note(shown)
     episodes.note(shown)
@@ -238,7 +235,6 @@ def test_an_explanation_has_what_is_measured_under_it() -> None:
 
 
 def throttles(*shown: Snapshot, **given: str) -> dict[str, Any]:
-    """The episodes after some snapshots, parsed."""
     known = Episodes()
     for each in shown:
         known.note(each)

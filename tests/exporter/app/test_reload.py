@@ -26,8 +26,6 @@ BAD = ConfigError("/etc/q.yaml", ["line 3: server.port: expected", "line 9: what
 
 
 class World:
-    """A configuration that the test changes, and what is swapped to it."""
-
     def __init__(self) -> None:
         self.given: dict[str, Any] = {}
         self.error: Exception | None = None
@@ -45,21 +43,18 @@ class World:
         )
 
     def read(self) -> Config:
-        """The configuration, or the error."""
         self.go_on.wait(20)
         if self.error is not None:
             raise self.error
         return Config.model_validate(self.given)
 
     async def swap(self, parts: Parts) -> None:
-        """Count it."""
         self.swaps += 1
         if parts.config.cluster == "broken":
             raise ZeroDivisionError
         self.parts = parts
 
     async def reload(self) -> list[MutableMapping[str, Any]]:
-        """The lines that it logs."""
         with capture_logs() as lines:
             await self.reloader.reload(self)
         return lines
@@ -216,7 +211,6 @@ def admin(kafka: KafkaConfig) -> Any:
 
 
 def built(before: Parts | None = None, **changes: Any) -> Parts:
-    """The parts of ``BASE`` with changes."""
     config = Config.model_validate({**BASE, **changes})
     return build_parts(loaded(config), before, open_admin=admin, environ={})
 

@@ -9,7 +9,6 @@ from quotascope.exporter.errors import ConfigError
 
 
 def parse(text: str, **environ: str) -> ConfigDocument:
-    """What a file with this text says."""
     return parse_document(text, "q.yaml", environ)
 
 

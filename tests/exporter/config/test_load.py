@@ -15,13 +15,11 @@ SOURCE = "sources:\n  - dialect: jolokia\n    url: http://broker-1:8778/jolokia\
 
 
 def build(text: str, flags: Iterable[Override] = (), **environ: str) -> Config:
-    """The configuration from a file's text, flags and environment."""
     document = parse_document(text, "q.yaml", environ)
     return build_config(document, "q.yaml", environ, flags)
 
 
 def problems(text: str, flags: Iterable[Override] = (), **environ: str) -> list[str]:
-    """What is wrong with them."""
     with pytest.raises(ConfigError) as caught:
         build(text, flags, **environ)
     return list(caught.value.problems)
@@ -183,27 +181,22 @@ def test_sources_in_short_form() -> None:
 
 
 def kafka(keys: str) -> str:
-    """A file with one broker and these keys about it."""
     return f"kafka: {{bootstrap_servers: a:1, {keys}}}"
 
 
 def sasl(keys: str) -> str:
-    """One that logs in over TLS."""
     return kafka(f"security_protocol: SASL_SSL, sasl: {{{keys}}}")
 
 
 def oauth(keys: str) -> str:
-    """One that logs in with a token."""
     return sasl(f"mechanism: OAUTHBEARER, {keys}")
 
 
 def source(keys: str) -> str:
-    """A file with one source."""
     return f"sources: [{{{keys}}}]"
 
 
 def owners(keys: str) -> str:
-    """A file with one owner."""
     return f"owners: [{{team: a, {keys}}}]"
 
 

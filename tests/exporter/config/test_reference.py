@@ -16,7 +16,6 @@ LINES = reference().splitlines()
 
 
 def sections(section: type[Section] = Config) -> Iterator[type[Section]]:
-    """A section and all below it."""
     yield section
     for field in section.model_fields.values():
         below = section_in(field.annotation)
@@ -25,7 +24,6 @@ def sections(section: type[Section] = Config) -> Iterator[type[Section]]:
 
 
 def load(text: str) -> Config:
-    """The configuration that a text means."""
     return build_config(parse_document(text, "reference", {}), "reference", {})
 
 

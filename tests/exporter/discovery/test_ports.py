@@ -26,7 +26,6 @@ kafka_server_produce_byte_rate{client_id="a",user="b"} 1.0
 
 
 def agent(*, values: bool = True) -> ScriptedSource:
-    """One that answers, with a value or without."""
     made = ScriptedSource()
     made.table = table("1", alice=1.0) if values else table("1")
     return made
@@ -45,12 +44,10 @@ def search(hosts: dict[str, ScriptedSource], asked: list[str]) -> PortSearch:
 
 
 def node(number: int, host: str) -> NodeTarget:
-    """As the cluster reports it."""
     return NodeTarget(url=f"http://{host}", name=host, node_id=number)
 
 
 async def urls(found: PortSearch, *nodes: NodeTarget) -> tuple[list[str], str]:
-    """Where the agents are, and the problem."""
     result = await found.located(FoundNodes(targets=nodes))
     return [each.url for each in result.targets], result.problem or ""
 

@@ -38,16 +38,13 @@ class World:
 
     @property
     def read(self) -> list[str]:
-        """Which sources are read now."""
         return [source.name for source in self.roster.sources]
 
     @property
     def closed(self) -> list[int]:
-        """How often each source that was made was closed."""
         return [source.closed for source in self.made]
 
     def collection(self, **more: Any) -> Collection:
-        """Collections, each of which reads again."""
         return Collection(self.roster, LimitsRefresh(), max_age_seconds=0, **more)
 
     async def collect(self) -> dict[str, str]:

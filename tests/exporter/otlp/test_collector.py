@@ -32,7 +32,6 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 
 def push(collector: Collector, protocol: OtlpProtocol, shown: Snapshot) -> PushResult:
-    """Push a snapshot as the exporter does."""
     endpoint = {OtlpProtocol.HTTP: f"{collector.http}/v1/metrics", OtlpProtocol.GRPC: collector.grpc}[protocol]
     resource = resource_of("http://127.0.0.1:9749", "prod", {})
     encoder = Encoder(resource, "prod", 3_000_000, Starts(10**18))
@@ -85,7 +84,6 @@ def shown_by(collector: Collector) -> dict[Key, float]:
 
 
 def page_instance(page: dict[Key, float]) -> str:
-    """The one instance of a page."""
     (instance,) = {dict(labels)["instance"] for _, labels in page}
     return instance
 

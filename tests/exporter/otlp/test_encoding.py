@@ -24,30 +24,24 @@ RESOURCE = resource_of("http://127.0.0.1:9749", "prod", {})
 
 
 class Pushes:
-    """One push after the other, as a sender makes them."""
-
     def __init__(self, cluster: str | None = None, max_bytes: int = 10**9) -> None:
         self._encoder = Encoder(RESOURCE, cluster, max_bytes, Starts(BEGAN))
 
     def requests(self, shown: Snapshot, now: float = NOW) -> Iterator[PushRequest]:
-        """The requests of a push."""
         points = self._encoder.points(shown, now)
         yield from self._encoder.requests(points, unix_ns(shown.taken_at))
 
     def messages(self, shown: Snapshot) -> list[ExportMetricsServiceRequest]:
-        """The requests of a push as a receiver reads them."""
         parse = ExportMetricsServiceRequest.FromString
         return [parse(each.message.SerializeToString()) for each in self.requests(shown)]
 
     @property
     def kept(self) -> int:
-        """How many points are remembered."""
         by_row = self._encoder._by_row.values()
         return sum(map(len, by_row)) + len(self._encoder._by_labels)
 
 
 def by_the_sdk(shown: Snapshot, cluster: str | None) -> ExportMetricsServiceRequest:
-    """The same push through the SDK's data model and encoder."""
     return encode_metrics(metrics_data(shown, NOW, RESOURCE, cluster, BEGAN))
 
 

@@ -29,27 +29,23 @@ LISTENING: dict[OtlpProtocol, Listening] = {HTTP: http_receiver, GRPC: grpc_rece
 
 @pytest.fixture(params=[HTTP, GRPC])
 def protocol(request: pytest.FixtureRequest) -> OtlpProtocol:
-    """Each test runs over both."""
     chosen: OtlpProtocol = request.param
     return chosen
 
 
 @pytest.fixture
 def receiver(protocol: OtlpProtocol) -> Iterator[Receiver]:
-    """A receiver of this protocol."""
     with LISTENING[protocol]() as receiver:
         yield receiver
 
 
 def target(protocol: OtlpProtocol, url: str, **changes: object) -> OtlpReceiver:
-    """How to reach a receiver; with time for one attempt."""
     path = "/v1/metrics" if protocol is HTTP else ""
     given: dict[str, object] = {"timeout_seconds": 5.0, **changes}
     return OtlpReceiver(protocol=protocol, endpoint=url + path, **given)  # type: ignore[arg-type]
 
 
 def push(to: OtlpReceiver, shown: Snapshot, max_bytes: int = 10**7) -> PushResult:
-    """Push a snapshot."""
     sender = Sender(to, Encoder(RESOURCE, None, max_bytes, Starts(1)))
     try:
         return sender.send(shown, NOW)

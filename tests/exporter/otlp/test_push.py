@@ -17,8 +17,6 @@ from quotascope.metrics.catalog import Family
 
 
 class ScriptedSender:
-    """Notes what it is given."""
-
     def __init__(self) -> None:
         self.sent: list[tuple[Snapshot, float]] = []
         self.report = PushResult(accepted=1)
@@ -30,7 +28,6 @@ class ScriptedSender:
         self.threads: set[str] = set()
 
     def send(self, shown: Snapshot, now: float) -> PushResult:
-        """As it is set."""
         self.began.set()
         self.threads.add(threading.current_thread().name)
         self.released.wait(20)
@@ -40,13 +37,10 @@ class ScriptedSender:
         return self.report
 
     def close(self) -> None:
-        """Count."""
         self.closed += 1
 
 
 class World:
-    """A push and what is around it."""
-
     def __init__(self, interval: float = 3600) -> None:
         self.sender = ScriptedSender()
         self.snapshot = snapshot()
@@ -58,21 +52,17 @@ class World:
         return self.sender
 
     async def collect(self) -> Snapshot:
-        """The snapshot of the shared collection."""
         return self.snapshot
 
     def start(self) -> None:
-        """Begin."""
         self.push.start("http://here:9749", self.collect)
 
     async def hanging(self) -> None:
-        """Begin, with a receiver that hangs."""
         self.sender.released.clear()
         self.start()
         await asyncio.to_thread(self.sender.began.wait)
 
     async def settled(self, pushes: int) -> None:
-        """Wait for so many results."""
         while sum(self.push.counts.health.exports_total.values()) < pushes:  # noqa: ASYNC110 - a push shows in nothing but its counters
             await asyncio.sleep(0)
 

@@ -157,7 +157,6 @@ except ConfigError as error:
 
 
 def config(**otlp: Any) -> Config:
-    """A configuration that pushes."""
     return Config.model_validate({"otlp": otlp})
 
 

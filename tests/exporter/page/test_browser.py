@@ -86,13 +86,11 @@ class Server:
         self._thread = threading.Thread(target=self._run)
 
     def __enter__(self) -> Self:
-        """Start it."""
         self._thread.start()
         assert self._ready.wait(30)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End it."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
@@ -118,14 +116,12 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """The page, for all tests of this file."""
     with Server() as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser for all tests of this file."""
     with browser(tmp_path_factory.mktemp("chromium")) as started:
         yield started
 
@@ -168,12 +164,10 @@ def test_page_in_a_browser(*, scripts: bool, chromium: Browser, server: Server) 
 
 
 def focus(chromium: Browser, elements: str, place: int = 0) -> None:
-    """Have one of the elements that a selector finds in focus."""
     chromium.evaluate(f"document.querySelectorAll({elements!r})[{place}].focus()")
 
 
 def enter(chromium: Browser, elements: str, place: int = 0) -> None:
-    """Press Enter on one of the elements that a selector finds."""
     focus(chromium, elements, place)
     chromium.press("Enter", "\r")
 

@@ -37,7 +37,6 @@ async def exporter(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncItera
 
 
 async def get(url: str, login: Mapping[str, str] = AUTH) -> tuple[int, str, str]:
-    """Status, policy and text of a page."""
     async with ClientSession() as session, session.get(url, headers=login) as answer:
         policy = answer.headers["Content-Security-Policy"]
         assert answer.headers["X-Content-Type-Options"] == "nosniff"

@@ -40,18 +40,15 @@ class Served:
         self.client: TestClient[Request, Application] = TestClient(TestServer(app))
 
     async def json(self, query: str = "") -> Any:
-        """The entities."""
         return await (await self.client.get(f"/api/v1/entities{query}")).json()
 
 
 async def _headed(_: Request, answer: StreamResponse) -> None:
-    """As the front does it."""
     AccessPolicy(WebSettings, 1, ["localhost"]).put_headers(answer.headers)
 
 
 @pytest.fixture
 async def served() -> AsyncIterator[Served]:
-    """Pages to ask for."""
     made = Served()
     await made.limits.refresh()
     await made.client.start_server()

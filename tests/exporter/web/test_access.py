@@ -25,7 +25,6 @@ from quotascope.exporter.web.web_config import RateLimitConfig
 
 
 def basic(text: str | bytes) -> str:
-    """The header for user:password."""
     raw = text if isinstance(text, bytes) else text.encode()
     return f"Basic {base64.b64encode(raw).decode()}"
 

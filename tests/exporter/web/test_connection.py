@@ -29,12 +29,10 @@ async def large(_request: web.Request) -> web.Response:
 
 
 def in_answer(pool: ConnectionPool) -> int:
-    """How many requests are being answered."""
     return len(pool) - len(pool._waiting)
 
 
 async def answering(served: Served) -> None:
-    """Wait until a request is being answered."""
     while not in_answer(served.server._pool):  # noqa: ASYNC110 - it comes by itself
         await asyncio.sleep(0)
 
@@ -246,7 +244,6 @@ class Waiting:
         self.entered = pool.enter(self.seen)
 
     def cut(self) -> None:
-        """Note it."""
         self.was_cut = True
 
 

@@ -24,7 +24,6 @@ def folder(tmp_path: Path, certificates: Certificates) -> Path:
 
 
 def problems(folder: Path, text: str) -> list[str]:
-    """What is wrong with the text of a web config file."""
     path = folder / "web.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
