@@ -276,21 +276,6 @@ def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
         built(discovery={**BASE["discovery"], "source": common})
 
 
-def test_new_contents_of_a_file_count(tmp_path: Path) -> None:
-    """With a rotated password, what uses it is made again."""
-    file = tmp_path / "password"
-    file.write_text("old")
-    auth = {"username": "me", "password_file": file}
-    sources = [{**BASE["sources"][0], "basic_auth": auth}, BASE["sources"][1]]
-    common = {**BASE["discovery"], "source": {"basic_auth": auth}}
-    before = built(sources=sources, discovery=common)
-    assert kept(before, built(before, sources=sources, discovery=common)) == ALL
-    file.write_text("new")
-    after = built(before, sources=sources, discovery=common)
-    assert ALL - kept(before, after) == {"sources", "found"}
-    assert after.sources[1] is before.sources[1]
-
-
 def test_shadows_are_read_again_when_their_file_changes(tmp_path: Path) -> None:
     """What is wrong in it is reported with file, line and rule."""
     file = tmp_path / "shadow.yaml"
