@@ -24,13 +24,11 @@ BOTH = ("1", "100")
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    """An authority, a server and a client."""
     return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture
 def logging_restored() -> Iterator[None]:
-    """Leave logging as it was."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield

@@ -9,7 +9,6 @@ from quotascope.exporter.background import AGAIN_SECONDS, Background
 
 
 async def forever(ended: list[str], name: str) -> None:
-    """Work until canceled."""
     try:
         await asyncio.Event().wait()
     finally:

@@ -30,8 +30,6 @@ SVC = Principal("svc:team a")
 
 
 class Engine:
-    """A broker's quotas, and the source that reads them."""
-
     def __init__(self) -> None:
         self.now_ms = EPOCH_MS
         self.registry = Registry()
@@ -39,7 +37,6 @@ class Engine:
         self.source = EmbeddedSource("engine", self.registry, "1", lambda: self.now_ms)
 
     async def numbers(self) -> Numbers:
-        """What the table says of entities."""
         return entities(await self.source.read())
 
 
@@ -55,7 +52,6 @@ def entities(table: BeanTable) -> Numbers:
 
 @pytest.fixture
 def engine() -> Engine:
-    """An engine without rules."""
     return Engine()
 
 

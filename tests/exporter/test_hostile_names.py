@@ -118,7 +118,6 @@ def checked(clients: list[str], log_format: LogFormat) -> Page:
 
 
 def pairs(metrics: str) -> set[tuple[str, str]]:
-    """Whom a page of metrics is about, as prometheus_client reads it."""
     return {
         (sample.labels["user"], sample.labels["client_id"])
         for family in text_string_to_metric_families(metrics)

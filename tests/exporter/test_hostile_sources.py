@@ -47,7 +47,6 @@ def config(urls: Mapping[str, str], timeout_seconds: float = 60.0) -> Config:
 
 @asynccontextmanager
 async def scraped(hostile: Mapping[str, Hostile], timeout_seconds: float = 60.0) -> AsyncIterator[tuple[Snapshot, str]]:
-    """What an exporter among these and a good node shows."""
     async with AsyncExitStack() as stack:
         servers = {**hostile, "good": Hostile(body(GOOD), "")}
         urls = {name: await stack.enter_async_context(serving(each.behave)) for name, each in servers.items()}
@@ -60,7 +59,6 @@ async def scraped(hostile: Mapping[str, Hostile], timeout_seconds: float = 60.0)
 
 
 def up(page: str) -> dict[str, float]:
-    """Which sources are up, in a page that prometheus_client can read."""
     return {
         sample.labels["source"]: sample.value
         for family in text_string_to_metric_families(page)

@@ -29,7 +29,6 @@ SERIES = 'kafka_quota_produce_bytes_per_second{broker="1",client_id="",user="ali
 
 @pytest.fixture
 async def serve() -> AsyncIterator[Serve]:
-    """Serves sources; a client to ask them."""
     async with AsyncExitStack() as stack:
 
         async def start(*sources: ScriptedSource) -> Client:
@@ -146,7 +145,6 @@ class Held(Renderer):
         self.written: list[TextFormat] = []
 
     def render(self, snapshot: Snapshot, now: float, text_format: TextFormat = TEXT) -> bytes:
-        """The text, when allowed to."""
         self.written.append(text_format)
         self.go.wait(60)
         return super().render(snapshot, now, text_format)

@@ -25,22 +25,17 @@ HOSTILE = 'a"b\\c\nlevel=error msg=forged \x1b[31m\r\u2028 = \U0001f600'
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
     def isatty(self) -> bool:
-        """It does."""
         return True
 
 
 def log_of(**config: Any) -> io.StringIO:
-    """Where the log goes from now on."""
     stream = io.StringIO()
     configure_logs(LogConfig(**config), stream)
     return stream
 
 
 def written(log_format: LogFormat, text: str, **values: object) -> str:
-    """What one log line looks like."""
     stream = log_of(format=log_format)
     structlog.get_logger().info(text, **values)
     return stream.getvalue()
@@ -141,10 +136,7 @@ def test_people_read_the_time_of_their_clock_and_programs_that_of_utc(monkeypatc
 
 
 class FullDisk(io.StringIO):
-    """A stream that takes nothing any more."""
-
     def write(self, _text: str, /) -> int:
-        """Refuse."""
         raise OSError(errno.ENOSPC, "No space left on device")
 
 

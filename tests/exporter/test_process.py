@@ -36,7 +36,6 @@ print(sum(int(start + "000000", 16) % (64 << 20) == 0 for start in heaps))
 
 
 def printed(code: str, environ: Mapping[str, str] = os.environ) -> int:
-    """The number that a process of its own prints."""
     return int(subprocess.check_output([sys.executable, "-c", code], env=environ))
 
 

@@ -20,7 +20,6 @@ OWNERS: dict[str, Callable[[], BlockingCalls]] = {
 
 
 async def abandoned(calls: BlockingCalls, call: Callable[[], object], begun: Event) -> None:
-    """Give a call up that has begun."""
     task = asyncio.create_task(calls.run(call))
     await asyncio.to_thread(begun.wait)
     task.cancel()

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 from hypothesis import given
-from tests.exporter.examples import NOW, health, limits, snapshot, usage
+from tests.exporter.examples import NOW, limits, snapshot, usage
 from tests.exporter.sources.http.misbehaving import answering, serving
 from tests.strategies import texts
 
@@ -20,7 +20,7 @@ from quotascope.exporter.api.documents import encoded, snapshot_document
 from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.errors import ConfigError, SourceUnreadable
 from quotascope.exporter.limits import Limits, NodeSettings
-from quotascope.exporter.snapshot import LimitedRate, LimitsHealth, LimitState, NodeLoad, NodeUsage, Snapshot
+from quotascope.exporter.snapshot import LimitedRate, LimitState, NodeLoad, NodeUsage, Snapshot
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 RECORDED = ("combined_throttled", "split_throttled", "split_removed", "split_forwarded", "pair_throttled")
@@ -32,7 +32,6 @@ NOT_SENT: Final[dict[str, Any]] = dict.fromkeys(
 
 
 def read_back(shown: Snapshot, known: Limits | None = None) -> Snapshot:
-    """By way of the JSON."""
     return observed(encoded(snapshot_document(shown)), known)[0]
 
 
@@ -169,18 +168,6 @@ def test_an_exporter_that_sends_a_part_says_so(monkeypatch: pytest.MonkeyPatch) 
     assert found.limits is None
     assert {each.entity.user for each in found.measured} == {"u7", "u8"}
     assert found.measured[0].entity.limit == 1.0
-
-
-def test_what_the_exporter_finds_is_shown() -> None:
-    """Errors of its sources and of Kafka, with their reason."""
-    shown = snapshot(
-        usage(),
-        sources=(health(up=False, error="refused"),),
-        limits_health=LimitsHealth(error="needs DESCRIBE", denied=True),
-    )
-    _, findings = observed(encoded(snapshot_document(shown)))
-    assert [each.code for each in findings] == ["source_unreadable", "limits_denied"]
-    assert findings == diagnose(shown)
 
 
 def changed(**changes: Any) -> bytes:

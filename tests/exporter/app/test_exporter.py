@@ -31,24 +31,20 @@ from quotascope.metrics.catalog import families
 
 
 def config(port: int = 0, **sections: Any) -> Config:
-    """Listen on the loopback interface, and read with each scrape."""
     server = {"address": "127.0.0.1", "port": port}
     return Config.model_validate({"server": server, "collection": {"max_age_seconds": 0}, **sections})
 
 
 async def get(url: str) -> tuple[int, str]:
-    """Status and text."""
     async with aiohttp.ClientSession() as session, session.get(url) as answer:
         return answer.status, await answer.text()
 
 
 async def metrics(exporter: Exporter) -> list[str]:
-    """The lines of a scrape."""
     return (await get(f"{exporter.url}/metrics"))[1].splitlines()
 
 
 async def scrape_under_way(exporter: Exporter, source: ScriptedSource) -> asyncio.Task[tuple[int, str]]:
-    """A scrape that waits for the source to answer."""
     source.answers.clear()
     source.asked.clear()
     scrape = asyncio.create_task(get(f"{exporter.url}/metrics"))
@@ -172,7 +168,6 @@ class World:
         push: OtlpPush | None = None,
         **sections: Any,
     ) -> Parts:
-        """Parts of these names, under the configuration with these sections."""
         return Parts(
             loaded=Loaded(config=config(**sections)),
             sources=tuple(self.sources[name] for name in sources),
@@ -189,14 +184,12 @@ class World:
 
 @asynccontextmanager
 async def running(parts: Parts) -> AsyncIterator[Exporter]:
-    """An exporter of these parts, after its first collection."""
     async with Exporter(parts) as exporter:
         await exporter.snapshot()
         yield exporter
 
 
 async def read_from(exporter: Exporter) -> list[str]:
-    """The sources of a new snapshot."""
     return [source.name for source in (await exporter.snapshot()).sources]
 
 
@@ -306,7 +299,6 @@ async def test_sampling_can_come_change_and_go() -> None:
 
 
 def push_by(sender: ScriptedSender) -> OtlpPush:
-    """A push that sends once an hour."""
     return OtlpPush(lambda _: sender, "http://c", 3600)
 
 

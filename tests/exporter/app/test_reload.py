@@ -26,8 +26,6 @@ BAD = ConfigError("/etc/q.yaml", ["line 3: server.port: expected", "line 9: what
 
 
 class World:
-    """A configuration that the test changes, and what is swapped to it."""
-
     def __init__(self) -> None:
         self.given: dict[str, Any] = {}
         self.error: Exception | None = None
@@ -45,21 +43,18 @@ class World:
         )
 
     def read(self) -> Config:
-        """The configuration, or the error."""
         self.go_on.wait(20)
         if self.error is not None:
             raise self.error
         return Config.model_validate(self.given)
 
     async def swap(self, parts: Parts) -> None:
-        """Count it."""
         self.swaps += 1
         if parts.config.cluster == "broken":
             raise ZeroDivisionError
         self.parts = parts
 
     async def reload(self) -> list[MutableMapping[str, Any]]:
-        """The lines that it logs."""
         with capture_logs() as lines:
             await self.reloader.reload(self)
         return lines
@@ -216,7 +211,6 @@ def admin(kafka: KafkaConfig) -> Any:
 
 
 def built(before: Parts | None = None, **changes: Any) -> Parts:
-    """The parts of ``BASE`` with changes."""
     config = Config.model_validate({**BASE, **changes})
     return build_parts(loaded(config), before, open_admin=admin, environ={})
 
@@ -280,21 +274,6 @@ def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
     common = {"header_files": {"Authorization": wrong}}
     with pytest.raises(ConfigError, match=r"discovery\.source: .* is not UTF-8"):
         built(discovery={**BASE["discovery"], "source": common})
-
-
-def test_new_contents_of_a_file_count(tmp_path: Path) -> None:
-    """With a rotated password, what uses it is made again."""
-    file = tmp_path / "password"
-    file.write_text("old")
-    auth = {"username": "me", "password_file": file}
-    sources = [{**BASE["sources"][0], "basic_auth": auth}, BASE["sources"][1]]
-    common = {**BASE["discovery"], "source": {"basic_auth": auth}}
-    before = built(sources=sources, discovery=common)
-    assert kept(before, built(before, sources=sources, discovery=common)) == ALL
-    file.write_text("new")
-    after = built(before, sources=sources, discovery=common)
-    assert ALL - kept(before, after) == {"sources", "found"}
-    assert after.sources[1] is before.sources[1]
 
 
 def test_shadows_are_read_again_when_their_file_changes(tmp_path: Path) -> None:

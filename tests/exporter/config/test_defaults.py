@@ -124,13 +124,11 @@ def loaded(key: str | None = None, value: object = None) -> Config:
 
 
 def built(document: dict[str, Any]) -> Config:
-    """The configuration of a file."""
     text = yaml.safe_dump(document)
     return build_config(parse_document(text, "test.yaml", {}), "test.yaml", {})
 
 
 def value_at(config: Config, key: str) -> object:
-    """What a key is set to, as it is written in a file."""
     at: Any = config
     for step in key.split("."):
         at = at[int(step)] if step.isdigit() else getattr(at, step)

@@ -9,23 +9,7 @@ from quotascope.exporter.errors import ConfigError
 
 
 def parse(text: str, **environ: str) -> ConfigDocument:
-    """What a file with this text says."""
     return parse_document(text, "q.yaml", environ)
-
-
-def test_values_come_with_the_line_of_their_key() -> None:
-    """A problem with a value can be reported with the line where the user wrote it."""
-    document = parse("a: 1\nb:\n  - c: x\n    d: [1, 2]\n")
-    assert document.data == {"a": 1, "b": [{"c": "x", "d": [1, 2]}]}
-    assert document.lines[("a",)] == 1
-    assert document.lines[("b", 0)] == 3
-    assert document.lines[("b", 0, "d")] == 4
-
-
-@pytest.mark.parametrize("text", ["", "# only a comment\n", "---\n"])
-def test_empty_file_is_an_empty_configuration(text: str) -> None:
-    """Everything can come from flags and the environment."""
-    assert parse(text).data == {}
 
 
 def test_variables_are_filled_in() -> None:
@@ -33,22 +17,6 @@ def test_variables_are_filled_in() -> None:
     document = parse("a: x-${NAME}\nb: $${NAME}\nc: $NAME\n", NAME="secret")
     assert document.data == {"a": "x-secret", "b": "${NAME}", "c": "$NAME"}
     assert document.raw[("a",)] == "x-${NAME}"
-
-
-@pytest.mark.parametrize(
-    ("text", "problem", "broken"),
-    [
-        # an empty password would be worse than a message
-        ("a: 1\nb: ${NOPE}\n", (2, "the environment has no variable NOPE"), {("b",)}),
-        # YAML would silently take the last one
-        ("a: 1\nb: 2\na: 3\n", (3, "the key 'a' is there already in line 1"), set()),
-    ],
-)
-def test_problems_with_a_value(text: str, problem: tuple[int, str], broken: set[tuple[str]]) -> None:
-    """They are reported beside the rest."""
-    document = parse(text)
-    assert document.problems == [problem]
-    assert document.broken >= broken
 
 
 def test_anchors_and_merges_work() -> None:

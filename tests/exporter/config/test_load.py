@@ -1,13 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from quotascope.exporter.config import Config, Override, load_config, sources_override
 from quotascope.exporter.config.file import parse_document
-from quotascope.exporter.config.load import build_config, files_in, loaded
+from quotascope.exporter.config.load import build_config, files_in, loaded, section_in, value_places
+from quotascope.exporter.config.reference import reference
+from quotascope.exporter.config.section import Section
 from quotascope.exporter.errors import ConfigError
 
 EXPECTED = "expected HOST:PORT, such as broker-1:9092"
@@ -15,13 +19,11 @@ SOURCE = "sources:\n  - dialect: jolokia\n    url: http://broker-1:8778/jolokia\
 
 
 def build(text: str, flags: Iterable[Override] = (), **environ: str) -> Config:
-    """The configuration from a file's text, flags and environment."""
     document = parse_document(text, "q.yaml", environ)
     return build_config(document, "q.yaml", environ, flags)
 
 
 def problems(text: str, flags: Iterable[Override] = (), **environ: str) -> list[str]:
-    """What is wrong with them."""
     with pytest.raises(ConfigError) as caught:
         build(text, flags, **environ)
     return list(caught.value.problems)
@@ -31,6 +33,8 @@ def problems(text: str, flags: Iterable[Override] = (), **environ: str) -> list[
     ("text", "environ"),
     [
         ("", {}),
+        ("# only a comment\n", {}),
+        ("---\n", {}),
         ("server:\nlog:\nkafka:\n", {}),  # sections whose keys are all commented out
         # a Service called quotascope-server makes such variables in every pod of its namespace
         ("", {"QUOTASCOPE_SERVER_PORT": "tcp://10.0.0.1:80"}),
@@ -183,27 +187,22 @@ def test_sources_in_short_form() -> None:
 
 
 def kafka(keys: str) -> str:
-    """A file with one broker and these keys about it."""
     return f"kafka: {{bootstrap_servers: a:1, {keys}}}"
 
 
 def sasl(keys: str) -> str:
-    """One that logs in over TLS."""
     return kafka(f"security_protocol: SASL_SSL, sasl: {{{keys}}}")
 
 
 def oauth(keys: str) -> str:
-    """One that logs in with a token."""
     return sasl(f"mechanism: OAUTHBEARER, {keys}")
 
 
 def source(keys: str) -> str:
-    """A file with one source."""
     return f"sources: [{{{keys}}}]"
 
 
 def owners(keys: str) -> str:
-    """A file with one owner."""
     return f"owners: [{{team: a, {keys}}}]"
 
 
@@ -312,3 +311,62 @@ def test_the_content_of_named_files_counts(tmp_path: Path, change: str | None) -
     assert same == [change == "", True]
     assert not after.same(before, config.sources[1], config.sources[0])
     assert not change or change not in repr(after)
+
+
+REFERENCE = reference().splitlines()
+
+
+def sections(section: type[Section] = Config) -> Iterator[type[Section]]:
+    yield section
+    for field in section.model_fields.values():
+        below = section_in(field.annotation)
+        if below is not None:
+            yield from sections(below)
+
+
+def test_the_reference_loads_to_the_defaults_and_an_example() -> None:
+    """Taken as it is, the reference sets nothing but one source and one cluster."""
+    config = build(reference())
+    assert config.kafka is not None
+    assert [source.dialect.value for source in config.sources] == ["auto"]
+    assert config.model_copy(update={"sources": (), "kafka": None}) == Config()
+
+
+def test_every_key_is_in_the_reference() -> None:
+    """A setting that is added to the models shows up in the reference."""
+    keys = [key for section in sections() for key in section.model_fields]
+    found = [match[1] for line in REFERENCE if (match := re.match(r"[ #-]*(\w+):", line))]
+    missing = [key for key in set(keys) if found.count(key) < keys.count(key)]
+    assert missing == []
+
+
+def test_every_key_of_the_reference_follows_a_comment() -> None:
+    """No setting is left without an explanation."""
+    known = {key for section in sections() for key in section.model_fields}
+    bare = [
+        line
+        for before, line in pairwise(REFERENCE)
+        if (key := re.match(r"[ #-]*([a-z_]+):( |$)", line))
+        and key[1] in known
+        and not re.match("[ #]*[A-Za-z]", before)
+    ]
+    assert bare == []
+
+
+def test_commented_out_keys_are_real() -> None:
+    """With every example switched on only contradictions and missing files are left, no unknown key or wrong value."""
+    text = "\n".join(re.sub(r"#(?! \S)", "", line) for line in REFERENCE)
+    environ = dict.fromkeys(re.findall(r"\$\{(\w+)\}", text), "x")
+    document = parse_document(text, "r", environ)
+    with pytest.raises(ConfigError) as caught:
+        build_config(document, "r", environ)
+    allowed = re.compile(r"expected a file that is there|exclude each other|has no effect")
+    assert [text for text in caught.value.problems if not allowed.search(text)] == []
+
+
+def test_variables_of_all_values_differ() -> None:
+    """No two settings share an environment variable."""
+    places = list(value_places())
+    assert len({"__".join(place).upper() for place in places}) == len(places)
+    assert ("kafka", "sasl", "password_file") in places
+    assert {place[0] for place in places}.isdisjoint({"sources", "owners"})

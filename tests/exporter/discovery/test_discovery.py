@@ -18,13 +18,10 @@ FIXED = SourceConfig(dialect=Dialect.JOLOKIA, url="http://fixed:1/jolokia", node
 
 
 def target(name: str, node_id: int | None = None) -> NodeTarget:
-    """A target of this name."""
     return NodeTarget(url=f"http://{name}/jolokia", name=name, node_id=node_id)
 
 
 class ScriptedFinder(Scripted):
-    """A finder whose looks end as the test says."""
-
     interval_seconds = 7.0
 
     def __init__(self, name: str, *targets: NodeTarget) -> None:
@@ -33,20 +30,17 @@ class ScriptedFinder(Scripted):
         self.found = FoundNodes(targets=targets)
 
     async def find(self) -> FoundNodes:
-        """The targets, or the error."""
         await self.ended()
         return self.found
 
 
 def following(finders: Sequence[ScriptedFinder], timeout: float = 60.0) -> tuple[Roster, Discovery]:
-    """A roster that follows these finders."""
     roster = Roster((), lambda config: ScriptedSource(config.label, config.url))
     common = FoundSourceConfig()
     return roster, Discovery(finders, [FIXED], common, roster, timeout, clock=lambda: NOW)
 
 
 def names(roster: Roster) -> list[str]:
-    """Who is read."""
     return [source.name for source in roster.sources]
 
 

@@ -13,7 +13,6 @@ from quotascope.exporter.errors import DiscoveryError
 
 
 def finder(folder: Path, **match: str) -> FileFinder:
-    """Looks at all JSON files of a folder."""
     return FileFinder(FileDiscoveryConfig(files=(str(folder / "*.json"),), match=match))
 
 

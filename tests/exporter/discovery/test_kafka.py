@@ -27,7 +27,6 @@ def finder(
 
 
 async def urls(found: KafkaFinder) -> tuple[list[str], str | None]:
-    """The URLs of the targets, and the problem."""
     result = await found.find()
     return [target.url for target in result.targets], result.problem
 

@@ -9,7 +9,6 @@ from tests.exporter.otlp.messages import Key, translated
 
 
 def received(collector: Collector) -> list[dict[str, Any]]:
-    """The metrics that it got, as it writes them."""
     return [
         metric
         for request in collector.requests()
@@ -20,7 +19,6 @@ def received(collector: Collector) -> list[dict[str, Any]]:
 
 
 def series(collector: Collector) -> dict[Key, float]:
-    """What it got, as it understood it."""
     found: dict[Key, float] = {}
     for metric in received(collector):
         name = translated(metric["name"], metric.get("unit", ""), counts="sum" in metric)

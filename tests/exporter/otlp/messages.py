@@ -16,7 +16,6 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def metrics(requests: Iterable[ExportMetricsServiceRequest]) -> Iterator[Metric]:
-    """All metrics in order."""
     for request in requests:
         for resource in request.resource_metrics:
             for scope in resource.scope_metrics:
@@ -24,12 +23,10 @@ def metrics(requests: Iterable[ExportMetricsServiceRequest]) -> Iterator[Metric]
 
 
 def points(metric: Metric) -> Iterator[NumberDataPoint]:
-    """The points of a metric."""
     yield from (metric.sum if metric.HasField("sum") else metric.gauge).data_points
 
 
 def attributes(point: NumberDataPoint) -> dict[str, str]:
-    """The attributes of a point."""
     return {pair.key: pair.value.string_value for pair in point.attributes}
 
 

@@ -26,8 +26,6 @@ from tests.servers import Handler, served
 
 @dataclass
 class Receiver:
-    """What came, and what is answered."""
-
     url: str = ""
     requests: list[ExportMetricsServiceRequest] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -50,7 +48,6 @@ class Receiver:
 
     @property
     def points(self) -> int:
-        """How many points came in all."""
         return sum(
             len(metric.gauge.data_points) + len(metric.sum.data_points)
             for request in self.requests
@@ -58,7 +55,6 @@ class Receiver:
         )
 
     def response(self) -> ExportMetricsServiceResponse:
-        """What is answered to a request that is taken."""
         response = ExportMetricsServiceResponse()
         if self.rejected or self.remark:
             response.partial_success.rejected_data_points = self.rejected

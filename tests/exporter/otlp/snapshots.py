@@ -13,7 +13,6 @@ HOSTILE: Final = ('"\\\n\r\t\x00{}=,', "\ud800\u202e\U0001f600", "x" * 10_000, "
 
 
 def hostile() -> Snapshot:
-    """Untrusted names."""
     entities = [usage(user=name, client_id=name, usage=1.5, limit=3.0) for name in HOSTILE]
     return snapshot(*entities)
 

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.collector.collector import Collector, collecting
 from tests.exporter.examples import NOW
 from tests.exporter.otlp.collected import received, series
-from tests.exporter.otlp.messages import Key, pushed, scraped
+from tests.exporter.otlp.messages import Key, scraped
 from tests.exporter.otlp.snapshots import hostile, many, varied
 from tests.integration.eventually import eventually
 
@@ -32,7 +32,6 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 
 def push(collector: Collector, protocol: OtlpProtocol, shown: Snapshot) -> PushResult:
-    """Push a snapshot as the exporter does."""
     endpoint = {OtlpProtocol.HTTP: f"{collector.http}/v1/metrics", OtlpProtocol.GRPC: collector.grpc}[protocol]
     resource = resource_of("http://127.0.0.1:9749", "prod", {})
     encoder = Encoder(resource, "prod", 3_000_000, Starts(10**18))
@@ -85,7 +84,6 @@ def shown_by(collector: Collector) -> dict[Key, float]:
 
 
 def page_instance(page: dict[Key, float]) -> str:
-    """The one instance of a page."""
     (instance,) = {dict(labels)["instance"] for _, labels in page}
     return instance
 
@@ -118,13 +116,3 @@ def test_a_hundred_thousand_points_arrive(collector: Collector) -> None:
     assert report.accepted > 100_000
     assert len(collector.requests()) > 3
     assert series(collector) == scraped(shown, NOW, "prod")
-
-
-def test_our_reading_is_its_reading(collector: Collector) -> None:
-    """What the tests read in our messages is what the Collector reads in them."""
-    resource = resource_of("http://127.0.0.1:1", "prod", {})
-    encoder = Encoder(resource, "prod", 10**9, Starts(10**18))
-    points = encoder.points(varied(), NOW)
-    ours = pushed(each.message for each in encoder.requests(points, 10**18))
-    push(collector, OtlpProtocol.HTTP, varied())
-    assert series(collector) == ours

@@ -17,8 +17,6 @@ from quotascope.metrics.catalog import Family
 
 
 class ScriptedSender:
-    """Notes what it is given."""
-
     def __init__(self) -> None:
         self.sent: list[tuple[Snapshot, float]] = []
         self.report = PushResult(accepted=1)
@@ -30,7 +28,6 @@ class ScriptedSender:
         self.threads: set[str] = set()
 
     def send(self, shown: Snapshot, now: float) -> PushResult:
-        """As it is set."""
         self.began.set()
         self.threads.add(threading.current_thread().name)
         self.released.wait(20)
@@ -40,13 +37,10 @@ class ScriptedSender:
         return self.report
 
     def close(self) -> None:
-        """Count."""
         self.closed += 1
 
 
 class World:
-    """A push and what is around it."""
-
     def __init__(self, interval: float = 3600) -> None:
         self.sender = ScriptedSender()
         self.snapshot = snapshot()
@@ -58,21 +52,17 @@ class World:
         return self.sender
 
     async def collect(self) -> Snapshot:
-        """The snapshot of the shared collection."""
         return self.snapshot
 
     def start(self) -> None:
-        """Begin."""
         self.push.start("http://here:9749", self.collect)
 
     async def hanging(self) -> None:
-        """Begin, with a receiver that hangs."""
         self.sender.released.clear()
         self.start()
         await asyncio.to_thread(self.sender.began.wait)
 
     async def settled(self, pushes: int) -> None:
-        """Wait for so many results."""
         while sum(self.push.counts.health.exports_total.values()) < pushes:  # noqa: ASYNC110 - a push shows in nothing but its counters
             await asyncio.sleep(0)
 
@@ -154,26 +144,16 @@ PARTIAL = PushResult(accepted=8, rejected=2, reason="too old")
 BAD = PushResult(accepted=4, lost=6, reason="no connection")
 
 
-def test_everything_is_counted() -> None:
-    """Each push by its outcome, each point by its fate, from the zeros on that ``increase()`` needs."""
-    ledger = PushCounts("c")
+def test_everything_is_counted_and_a_change_is_reported_once() -> None:
+    """Each push by its outcome and each point by its fate, from the zeros on that ``increase()`` needs; a log line when the outcome changes."""
+    ledger = PushCounts("http://c")
     assert ledger.health.exports_total == {"success": 0, "partial": 0, "failure": 0}
     assert ledger.health.points_total == {"accepted": 0, "rejected": 0, "lost": 0}
-    for report in (GOOD, PARTIAL, BAD, BAD):
-        ledger.add(report)
-    assert ledger.health.exports_total == {"success": 1, "partial": 1, "failure": 2}
-    assert ledger.health.points_total == {"accepted": 26, "rejected": 2, "lost": 12}
-    assert ledger.failing
-    ledger.add(PushResult(reason="unexpected"))  # there was no snapshot to push
-    assert ledger.health.exports_total["failure"] == 3
-
-
-def test_a_change_is_reported_once() -> None:
-    """A collector that is down for a night is one line in the log, and one when it is back."""
-    ledger = PushCounts("http://c")
     with capture_logs() as lines:
         for report in (GOOD, GOOD, BAD, BAD, BAD, GOOD, PARTIAL, PARTIAL):
             ledger.add(report)
+    assert ledger.health.exports_total == {"success": 3, "partial": 2, "failure": 3}
+    assert ledger.health.points_total == {"accepted": 58, "rejected": 4, "lost": 18}
     assert [(line["log_level"], line["event"]) for line in lines] == [
         ("info", "metrics are pushed"),
         ("warning", "metrics cannot be pushed"),
@@ -181,6 +161,8 @@ def test_a_change_is_reported_once() -> None:
         ("warning", "the receiver rejects some points"),
     ]
     assert lines[1]["error"] == "no connection"
+    ledger.add(PushResult(reason="unexpected"))  # there was no snapshot to push
+    assert (ledger.failing, ledger.health.exports_total["failure"]) == (True, 4)
 
 
 async def test_another_push_counts_on() -> None:

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from math import inf
-from typing import Self
 from urllib.parse import urlencode
 
 import numpy as np
@@ -74,58 +73,30 @@ def shown() -> Snapshot:
     )
 
 
-class Server:
-    """An exporter in a thread of its own, that knows one snapshot."""
-
-    def __init__(self) -> None:
-        self.collection = Collection([], LimitsRefresh(), 0, clock=lambda: NOW)
-        self.collection.latest, self.collection.latest_began = shown(), inf
-        self.url = ""
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Self:
-        """Start it."""
-        self._thread.start()
-        assert self._ready.wait(30)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End it."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-
-    def _run(self) -> None:
-        runner = self._loop.run_until_complete(self._serve())
-        self._ready.set()
-        self._loop.run_forever()
-        self._loop.run_until_complete(runner.cleanup())
-        self._loop.close()
-
-    async def _serve(self) -> web.AppRunner:
-        owners = OwnerConfig(team="ETL", user="bob"), OwnerConfig(team=HOSTILE, user=HOSTILE)
-        config = Config(cluster=HOSTILE, collection=CollectionConfig(max_age_seconds=0), owners=owners)
-        runbooks = {"Alert": "# Alert\n\n`" + "x" * 300 + "`"}
-        handlers = Handlers(self.collection, config, runbooks, clock=lambda: NOW)
-        runner = web.AppRunner(handlers.app(), access_log=None, shutdown_timeout=1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        host, port = runner.addresses[0][:2]
-        self.url = f"http://{host}:{port}/"
-        return runner
-
-
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """The page, for all tests of this file."""
-    with Server() as started:
-        yield started
+def url() -> Iterator[str]:
+    """Where an exporter answers that knows one snapshot, in a thread of its own."""
+    collection = Collection([], LimitsRefresh(), 0, clock=lambda: NOW)
+    collection.latest, collection.latest_began = shown(), inf
+    owners = OwnerConfig(team="ETL", user="bob"), OwnerConfig(team=HOSTILE, user=HOSTILE)
+    config = Config(cluster=HOSTILE, collection=CollectionConfig(max_age_seconds=0), owners=owners)
+    runbooks = {"Alert": "# Alert\n\n`" + "x" * 300 + "`"}
+    app = Handlers(collection, config, runbooks, clock=lambda: NOW).app()
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    with asyncio.Runner() as main:
+        loop = main.get_loop()
+        main.run(runner.setup())
+        main.run(web.TCPSite(runner, "127.0.0.1", 0).start())
+        thread = threading.Thread(target=loop.run_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/"
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        main.run(runner.cleanup())
 
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser for all tests of this file."""
     with browser(tmp_path_factory.mktemp("chromium")) as started:
         yield started
 
@@ -152,12 +123,12 @@ def eventually(become: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_page_in_a_browser(*, scripts: bool, chromium: Browser, server: Server) -> None:
+def test_page_in_a_browser(*, scripts: bool, chromium: Browser, url: str) -> None:
     """It asks for nothing but its own style and script, no name runs as code, the policy hinders nothing, all is drawn."""
     chromium.scripts(run=scripts)
-    chromium.open(server.url)
-    expected = {server.url, server.url + "-/page.css"}
-    script = {server.url + "-/page.js"}
+    chromium.open(url)
+    expected = {url, url + "-/page.css"}
+    script = {url + "-/page.js"}
     assert expected <= set(chromium.requests) <= expected | script
     assert chromium.complaints == []
     assert chromium.evaluate("document.title").startswith("quotascope: </title>")
@@ -168,20 +139,18 @@ def test_page_in_a_browser(*, scripts: bool, chromium: Browser, server: Server) 
 
 
 def focus(chromium: Browser, elements: str, place: int = 0) -> None:
-    """Have one of the elements that a selector finds in focus."""
     chromium.evaluate(f"document.querySelectorAll({elements!r})[{place}].focus()")
 
 
 def enter(chromium: Browser, elements: str, place: int = 0) -> None:
-    """Press Enter on one of the elements that a selector finds."""
     focus(chromium, elements, place)
     chromium.press("Enter", "\r")
 
 
-def test_everything_works_without_scripts(chromium: Browser, server: Server) -> None:
+def test_everything_works_without_scripts(chromium: Browser, url: str) -> None:
     """A header is a link that sorts, the form filters when Enter is pressed: with the keyboard alone."""
     chromium.scripts(run=False)
-    chromium.open(server.url)
+    chromium.open(url)
     assert chromium.evaluate(SORTED) == []
     assert chromium.evaluate(NAMES)[:2] == ["user alice", "bob / etl"]
     for direction in ("Useddescending", "Usedascending"):
@@ -196,9 +165,9 @@ def test_everything_works_without_scripts(chromium: Browser, server: Server) -> 
     assert "q=ETL" in chromium.evaluate("location.search")
 
 
-def test_the_script_does_the_same_without_leaving(chromium: Browser, server: Server) -> None:
+def test_the_script_does_the_same_without_leaving(chromium: Browser, url: str) -> None:
     """Typing filters and a header sorts at once; the page stays, and so does what is in focus; the address reports it."""
-    chromium.open(server.url)
+    chromium.open(url)
     chromium.evaluate("window.stayed = true")
     focus(chromium, "#q")
     chromium.type("etl")
@@ -213,7 +182,7 @@ def test_the_script_does_the_same_without_leaving(chromium: Browser, server: Ser
     assert chromium.evaluate("window.stayed") is True
     assert chromium.complaints == []
     # old numbers are not taken for new ones
-    chromium.open(server.url)
+    chromium.open(url)
     chromium.evaluate("window.fetch = () => Promise.reject(new Error('away'))")
     focus(chromium, "#q")
     chromium.type("x")
@@ -223,10 +192,10 @@ def test_the_script_does_the_same_without_leaving(chromium: Browser, server: Ser
 
 @pytest.mark.parametrize("scripts", [True, False])
 @pytest.mark.parametrize(("place", "name"), [(1, "bob / etl"), (2, "</title>")])
-def test_entities_of_an_owner(place: int, name: str, *, scripts: bool, chromium: Browser, server: Server) -> None:
+def test_entities_of_an_owner(place: int, name: str, *, scripts: bool, chromium: Browser, url: str) -> None:
     """Chosen from the list, whatever the owner is called; headers keep it."""
     chromium.scripts(run=scripts)
-    chromium.open(server.url)
+    chromium.open(url)
     chromium.evaluate(f"document.getElementById('owner').selectedIndex = {place}")
     enter(chromium, "#selection button")
     eventually(lambda: len(chromium.evaluate(NAMES)) == 1)
@@ -240,20 +209,18 @@ def test_entities_of_an_owner(place: int, name: str, *, scripts: bool, chromium:
 
 @pytest.mark.parametrize("path", ["", "rules", "entity?user=alice"])
 @pytest.mark.parametrize(("scheme", "paper"), [("light", DAY), ("dark", NIGHT)])
-def test_by_day_and_by_night(
-    scheme: str, paper: tuple[int, int, int], path: str, chromium: Browser, server: Server
-) -> None:
+def test_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], path: str, chromium: Browser, url: str) -> None:
     """The paper follows what the reader prefers, and every text stands out by 4.5 to 1."""
     chromium.prefer(scheme)
-    chromium.open(server.url + path, height=1_200)
+    chromium.open(url + path, height=1_200)
     pixels = np.asarray(chromium.picture()).reshape(-1, 3).tolist()
     assert Counter(map(tuple, pixels)).most_common(1)[0][0] == paper
     assert chromium.evaluate(CONTRAST) >= 4.5
 
 
-def test_keyboard(chromium: Browser, server: Server) -> None:
+def test_keyboard(chromium: Browser, url: str) -> None:
     """The first Tab leads past everything, each further one is seen, and wide tables can be scrolled."""
-    chromium.open(server.url)
+    chromium.open(url)
     stops = []
     for _ in range(30):
         chromium.press("Tab")
@@ -276,10 +243,10 @@ PATHS = ("", "rules", "entity?user=alice", ENTITY, "runbooks/", "runbooks/Alert"
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_nothing_is_cut_in_any_window(path: str, chromium: Browser, server: Server) -> None:
+def test_nothing_is_cut_in_any_window(path: str, chromium: Browser, url: str) -> None:
     """On a telephone and on a desk, whatever the names; nothing complains, and no name runs as code."""
     for width in (420, 500, 900, 1200, 1400):
-        chromium.open(server.url + path, width=width)
+        chromium.open(url + path, width=width)
         assert chromium.evaluate(WIDER) is False
         assert chromium.evaluate(CUT) == []
         assert chromium.evaluate(BROKEN) == 0
@@ -288,15 +255,15 @@ def test_nothing_is_cut_in_any_window(path: str, chromium: Browser, server: Serv
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_a_row_leads_to_its_entity(*, scripts: bool, chromium: Browser, server: Server) -> None:
+def test_a_row_leads_to_its_entity(*, scripts: bool, chromium: Browser, url: str) -> None:
     """Also that of a hostile name; there are its rules, its last minutes and its episodes, and the way back."""
     heading = "document.querySelector('h1').innerText"
     chromium.scripts(run=scripts)
     for place, name in enumerate(("user alice", "bob / etl", "deploy / terraform", '"</title><script>')):
-        chromium.open(server.url)
+        chromium.open(url)
         enter(chromium, "#entities tbody th a", place)
         eventually(lambda: chromium.evaluate(heading).startswith(name))  # noqa: B023 - at once
-    chromium.open(server.url + "entity?user=alice")
+    chromium.open(url + "entity?user=alice")
     text = chromium.evaluate("document.body.innerText")
     assert "produce: 3 user alice applies, 1,000 B/s" in text
     assert "ongoing" in text
@@ -309,11 +276,11 @@ def test_a_row_leads_to_its_entity(*, scripts: bool, chromium: Browser, server: 
     assert chromium.complaints == []
 
 
-def test_a_color_means_the_same_everywhere(chromium: Browser, server: Server) -> None:
+def test_a_color_means_the_same_everywhere(chromium: Browser, url: str) -> None:
     """Red is what is throttled or at its limit, amber what is near it: texts, bars and the legend agree."""
     colors: dict[str, set[str]] = {}
     for path in ("", "rules", "entity?user=alice"):
-        chromium.open(server.url + path)
+        chromium.open(url + path)
         for kind in ("over", "near", "fine"):
             colors.setdefault(kind, set()).update(
                 chromium.evaluate(

@@ -25,7 +25,6 @@ def page(
     client_id: str | None = None,
     frame: PageFrame = PageFrame(),  # noqa: B008 - it never changes
 ) -> Page:
-    """The page after some snapshots."""
     trails, episodes = Trails(), Episodes()
     for each in shown:
         trails.note(each)

@@ -45,7 +45,6 @@ class Page(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Count it."""
         self.tags.append(tag)
         self.elements.add((tag, tuple(name for name, _ in attrs)))
         self.attributes += [(tag, name, value or "") for name, value in attrs]
@@ -53,7 +52,6 @@ class Page(HTMLParser):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """It closes the last one that is open."""
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
@@ -73,7 +71,6 @@ class Page(HTMLParser):
         self.text.encode()
 
     def values(self, tag: str, name: str) -> list[str]:
-        """What an attribute says in all elements of a kind."""
         return [value for *where, value in self.attributes if where == [tag, name]]
 
 
@@ -83,7 +80,6 @@ def page(
     owners: Owners = Owners(),  # noqa: B008 - it never changes
     **given: str,
 ) -> Page:
-    """The page of a snapshot for a query."""
     trails = Trails()
     trails.note(shown)
     view = find_entities(shown, trails, EntityQuery.read(given), owners)

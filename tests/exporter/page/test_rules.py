@@ -13,7 +13,6 @@ from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 
 
 def page(shown: Snapshot, **given: str) -> Page:
-    """The page of a snapshot for a query."""
     return Page(rules_page(find_rules(shown, RuleQuery.read(given)), PageFrame()))
 
 

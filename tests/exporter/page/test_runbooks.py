@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession, encode_basic_auth
+from aiohttp import ClientSession
 from tests.alerts.runbook_parts import HEADINGS
 from tests.exporter.examples import ScriptedLimits, ScriptedSource, exporter_of
 from tests.exporter.page.test_page import Page
-from tests.exporter.web.serving import HASH, PASSWORD, web_file
 
 from quotascope.alerts.runbook import runbooks
 from quotascope.exporter.app import Exporter
@@ -22,23 +20,19 @@ HOSTILE = """\
 
 <script>alert(1)</script> <img src=x onerror=alert(1)> [a](javascript:alert(1)) `<b>` &lt;i&gt;
 """
-AUTH = {"Authorization": encode_basic_auth("me", PASSWORD)}
 
 
 @pytest.fixture
-async def exporter(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Exporter]:
-    """One behind a login, with the runbooks that a test names."""
+async def exporter(request: pytest.FixtureRequest) -> AsyncIterator[Exporter]:
+    """One with the runbooks that a test names."""
     texts: Mapping[str, str] | None = request.param
-    file = web_file(tmp_path, basic_auth_users={"me": HASH})
-    server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(file)}
-    config = Config.model_validate({"server": server})
+    config = Config.model_validate({"server": {"address": "127.0.0.1", "port": 0}})
     async with exporter_of(config, [ScriptedSource()], ScriptedLimits(), runbooks=texts) as started:
         yield started
 
 
-async def get(url: str, login: Mapping[str, str] = AUTH) -> tuple[int, str, str]:
-    """Status, policy and text of a page."""
-    async with ClientSession() as session, session.get(url, headers=login) as answer:
+async def get(url: str) -> tuple[int, str, str]:
+    async with ClientSession() as session, session.get(url) as answer:
         policy = answer.headers["Content-Security-Policy"]
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         return answer.status, policy, await answer.text()
@@ -61,15 +55,6 @@ async def test_every_runbook_is_a_page(exporter: Exporter) -> None:
         assert "script" not in page.tags
         assert page.tags.count("pre") == markdown.count("```") / 2
         assert "```" not in page.text
-
-
-@pytest.mark.parametrize("exporter", [TEXTS], indirect=True, ids=["ours"])
-@pytest.mark.parametrize("path", ["", "KafkaQuotaNearLimit", "nothing"])
-async def test_they_are_behind_the_login(exporter: Exporter, path: str) -> None:
-    """They are protected where the metrics are."""
-    status, _, text = await get(f"{exporter.url}/runbooks/{path}", login={})
-    assert status == 401
-    assert "KafkaQuota" not in text
 
 
 @pytest.mark.parametrize("exporter", [TEXTS, None], indirect=True, ids=["ours", "none"])

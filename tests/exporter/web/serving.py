@@ -40,7 +40,6 @@ class Held:
         self._free = free
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Handle a request when allowed to."""
         if request.path != self._free:
             self.requests.append(request)
             self.came.release()
@@ -50,25 +49,20 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A server that listens."""
-
     url: str
     server: HttpServer
 
     async def empty(self) -> None:
-        """Wait until no client is connected."""
         while len(self.server._pool):  # noqa: ASYNC110 - it goes by itself
             await asyncio.sleep(0.001)
 
 
 async def hello(_request: web.Request) -> web.Response:
-    """A page."""
     return web.Response(text="hello")
 
 
 @asynccontextmanager
 async def serving(handler: Handler = hello, limits: ServerLimits | None = None, **server: Any) -> AsyncIterator[Served]:
-    """A server on a free port."""
     given = {"address": "127.0.0.1", "port": 0, **server}
     http = HttpServer(ServerConfig.model_validate(given), limits)
     app = web.Application()
@@ -82,7 +76,6 @@ async def serving(handler: Handler = hello, limits: ServerLimits | None = None, 
 
 
 def web_file(folder: Path, **content: Any) -> Path:
-    """A web config file."""
     path = folder / "web.yaml"
     path.write_text(yaml.safe_dump(content))
     return path
@@ -110,7 +103,6 @@ async def get(url: str, headers: Mapping[str, str] | None = None) -> tuple[int, 
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A plain connection."""
     host, _, port = url.rpartition("/")[2].rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     try:

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 from tests.cluster.certificates import Certificates
-from tests.exporter.web.serving import ASK, CLOSING, Held, Served, connected, exchange, serving, tls_section, web_file
+from tests.exporter.web.serving import ASK, Held, Served, connected, exchange, serving, tls_section, web_file
 from yarl import URL
 
 from quotascope.exporter.web.connection import ConnectionPool, HttpConnection, ServerLimits
@@ -29,12 +29,10 @@ async def large(_request: web.Request) -> web.Response:
 
 
 def in_answer(pool: ConnectionPool) -> int:
-    """How many requests are being answered."""
     return len(pool) - len(pool._waiting)
 
 
 async def answering(served: Served) -> None:
-    """Wait until a request is being answered."""
     while not in_answer(served.server._pool):  # noqa: ASYNC110 - it comes by itself
         await asyncio.sleep(0)
 
@@ -135,20 +133,8 @@ async def test_a_handshake_has_a_deadline(
         await served.empty()
 
 
-async def test_when_all_places_are_taken_the_newest_gets_in() -> None:
-    """Idle connections keep no scrape out."""
-    async with (
-        serving(max_connections=3) as served,
-        connected(served.url) as (first, _),
-        connected(served.url),
-        connected(served.url),
-    ):
-        assert (await exchange(served.url, CLOSING)).endswith(b"hello")
-        assert await first.read() == b""
-
-
 async def test_handshakes_take_places_and_lose_them(tmp_path: Path, certificates: Certificates) -> None:
-    """So beginning TLS and leaving it at that keeps no other client out."""
+    """The newest gets in, so that neither idle connections nor TLS that is begun and left at that keep a client out."""
     file = web_file(tmp_path, **tls_section(certificates))
     async with (
         serving(max_connections=1, web_config_file=file) as served,
@@ -246,7 +232,6 @@ class Waiting:
         self.entered = pool.enter(self.seen)
 
     def cut(self) -> None:
-        """Note it."""
         self.was_cut = True
 
 

@@ -17,7 +17,6 @@ RIGHT = PASSWORD.encode()
 
 
 async def guesses(store: Passwords, number: int = 1) -> list[asyncio.Task[bool]]:
-    """Wrong passwords that wait to be checked."""
     tasks = [asyncio.create_task(accept(store, password=b"x")) for _ in range(number)]
     await asyncio.sleep(0)
     return tasks
@@ -34,7 +33,6 @@ class Counted:
         monkeypatch.setattr(bcrypt, "checkpw", self)
 
     def __call__(self, password: bytes, hashed: bytes) -> bool:
-        """Check, when allowed to."""
         self.hashes.append(hashed.decode())
         self.go.wait(60)
         return self._real(password, hashed)
@@ -42,12 +40,10 @@ class Counted:
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch) -> Counted:
-    """What bcrypt is asked."""
     return Counted(monkeypatch)
 
 
 async def accept(store: Passwords, user: str = "alice", password: bytes = RIGHT, address: str = "10.0.0.1") -> bool:
-    """Whether these two are let in."""
     return await store.accept(USERS, user, password, address)
 
 

@@ -26,7 +26,6 @@ async def body(url: str, context: ssl.SSLContext) -> str:
 
 @pytest.fixture(scope="module")
 def others(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    """Certificates of another authority."""
     return make_certificates(tmp_path_factory.mktemp("others"))
 
 
@@ -111,7 +110,6 @@ async def test_versions_and_suites(
 
 
 async def peer(served: Served, context: ssl.SSLContext) -> ssl.SSLObject:
-    """What is agreed with the server on a new connection."""
     port = int(served.url.rpartition(":")[2])
     _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
     writer.close()
@@ -120,7 +118,6 @@ async def peer(served: Served, context: ssl.SSLContext) -> ssl.SSLObject:
 
 
 async def serial(served: Served, authority: Path) -> str:
-    """The serial number of the certificate that is shown."""
     certificate = (await peer(served, ssl.create_default_context(cafile=authority))).getpeercert()
     return str((certificate or {})["serialNumber"])
 

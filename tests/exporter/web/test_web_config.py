@@ -24,7 +24,6 @@ def folder(tmp_path: Path, certificates: Certificates) -> Path:
 
 
 def problems(folder: Path, text: str) -> list[str]:
-    """What is wrong with the text of a web config file."""
     path = folder / "web.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
@@ -113,12 +112,6 @@ def test_what_cannot_be_used_is_refused(folder: Path, text: str, expected: str) 
     assert not any("hunter2" in problem or HASH in problem for problem in found)
 
 
-def test_all_mistakes_at_once(folder: Path) -> None:
-    """No one has to start it three times."""
-    found = problems(folder, "a: 1\nb: 2\nbasic_auth_users:\n  bob: x\n")
-    assert [problem[:7] for problem in found] == ["line 1:", "line 2:", "line 4:"]
-
-
 def test_a_key_that_is_no_key(folder: Path, certificates: Certificates) -> None:
     """Such as that of another certificate, or one with a password: no one is asked for it on the terminal."""
     key = folder / "server.key"
@@ -159,12 +152,6 @@ def test_whose_order_of_suites_counts(
     assert context is not None
     assert context.minimum_version is minimum
     assert bool(context.options & ssl.OP_CIPHER_SERVER_PREFERENCE) is servers
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """One sentence."""
-    with pytest.raises(ConfigError, match="cannot be read: No such file"):
-        load_web_settings(tmp_path / "web.yaml")
 
 
 def test_the_example_of_the_documentation(tmp_path: Path, certificates: Certificates) -> None:
