@@ -26,11 +26,11 @@ from quotascope.metrics import QuotaType
 
 ALONE = {"meta", "link", "input", "br"}
 """Elements that have no end."""
-HOSTILE = "<script>alert(1)</script>\"'&<b onclick=x>\n\x1b\ud800"
+HOSTILE = "<script>alert(1)</script>\"'&<b onclick=x>\n\x1b\ud800\u05d0"
 
 
 class Page(HTMLParser):
-    """The text of a page, its tags and headings, and what its attributes say."""
+    """The text of a page, its tags and headings, and what its attributes say; names from right to left are apart in it."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -58,6 +58,7 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Keep it, but for the ends of the template's lines."""
+        assert "\u05d0" not in data or self.open[-1] in {"bdi", "title", "option"}
         self.text += data if data.strip() else ""
         if self.open and self.open[-1] in {"h1", "h2"}:
             self.headings.append(data)
