@@ -50,7 +50,24 @@ PLAIN = {
         "li",
         "pre",
     ),
-    *("table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "path", "text", "b", "wbr"),
+    *(
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "caption",
+        "svg",
+        "g",
+        "rect",
+        "line",
+        "path",
+        "text",
+        "b",
+        "wbr",
+        "bdi",
+    ),
 }
 """Elements that run nothing and load nothing."""
 HARMLESS = {
