@@ -380,7 +380,7 @@ def test_unknown_throttle_times_are_counted() -> None:
 def test_nothing_is_counted_where_no_source_is_read() -> None:
     """Entities, throttles and the entities of rules are unknown then, and not zero."""
     shown = page(snapshot(nodes=(), sources=(health(up=False, error="refused"),))).text
-    assert "quota entitiesunknownthrottled latelyunknownclose to their limit or overunknown" in shown
+    assert "nodesunknownquota entitiesunknownthrottled latelyunknownclose to their limit or overunknown" in shown
     assert "rules without an entityunknown" in shown
     assert "No source is read: the entities are unknown." in shown
     assert "No entity matches." in page(snapshot()).text
