@@ -62,7 +62,7 @@ async def exporter_limits(target: HttpTarget) -> tuple[Limits, Sequence[NodeUsag
         return snapshot.limits, snapshot.nodes
     reasons = (one_line(each.text) for each in findings if each.check in {"kafka", "exporter"})
     reason = next(reasons, "it does not know the configured quotas")
-    raise LimitsError(f"{target.url}: {reason} Give --bootstrap-servers to read them from Kafka.")
+    raise LimitsError(f"{target.url} reports no limits, give --bootstrap-servers to read them from Kafka: {reason}")
 
 
 def configured(config: Config, exporter: HttpTarget | None = None) -> QuotaSet:
@@ -120,7 +120,8 @@ def report_errors(findings: Iterable[Finding]) -> bool:
     """Print what could not be read on standard error; whether there is any."""
     failed = [each for each in findings if each.severity is FindingSeverity.ERROR]
     for finding in failed:
-        typer.echo(f"quotascope: {one_line(finding.text)} {one_line(finding.advice)}".rstrip(), err=True)
+        advice = f"\n  {one_line(finding.advice)}" if finding.advice else ""
+        typer.echo(f"quotascope: {one_line(finding.text)}{advice}", err=True)
     return bool(failed)
 
 

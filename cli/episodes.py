@@ -153,7 +153,7 @@ def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int, *, sums: bo
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("from", no_wrap=True)
     # where the terminal is narrow these are folded, so that no number at the right is cut
-    table.add_column("length", max_width=9)
+    table.add_column("length", max_width=9 if width <= _WIDE else 11)
     table.add_column("entity, by rule", overflow="fold", min_width=12)
     table.add_column("node", overflow="fold", max_width=10)
     table.add_column("quota", max_width=10)
@@ -166,7 +166,7 @@ def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int, *, sums: bo
         user, client_id = (each[name] or None if sums else each[name] for name in ("user", "client_id"))
         cells = (
             moment(1_000 * each["began_at"], zone)[: len("2026-11-21 16:55:06")],
-            seconds(each["ended_at"] - each["began_at"]) + (",\nongoing" if each["ongoing"] else ""),
+            seconds(each["ended_at"] - each["began_at"]) + ("\nongoing" if each["ongoing"] else ""),
             f"{spelled(user, client_id)}\n {by}",
             shown(each["broker"]),
             each["quota_type"].replace("_", " "),

@@ -9,7 +9,7 @@ from typing import Final
 from xml.etree.ElementTree import Element, tostring
 
 from .style import STYLE
-from .words import shown
+from .words import isolated, shown
 
 Child = Element | str
 
@@ -20,25 +20,31 @@ _FEW: Final = 9
 """Columns that a window of 881 pixels has room for."""
 _JOINTS: Final = re.compile(r"(?<=[=_/.:])(?=\w)")
 _KINDS: Final = {"#": "number", "=": "word"}
+_ONLY_TEXT: Final = frozenset({"text", "title"})
+"""Elements that have no others in them; isolating characters stand for `bdi`."""
 
 
 def element(kind: str, *children: Child, **attributes: str | float) -> Element:
     """
     An element with its children and attributes; `class_` stands for class, `stroke_width` for stroke-width.
 
-    Text in it, and in its attributes, is escaped when the page is written.
+    Text in it, and in its attributes, is escaped when the page is written; names from right to left are isolated.
     """
     made = Element(kind)
     for key, value in attributes.items():
         text = value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
         made.set(key.rstrip("_").replace("_", "-"), text)
     for child in children:
-        if not isinstance(child, str):
-            made.append(child)
-        elif len(made):
-            made[-1].tail = (made[-1].tail or "") + child
-        else:
-            made.text = (made.text or "") + child
+        for place, part in enumerate(isolated(child) if isinstance(child, str) and kind != "bdi" else [child]):
+            inner = part
+            if place % 2:
+                inner = f"\u2068{part}\u2069" if kind in _ONLY_TEXT else element("bdi", part)
+            if not isinstance(inner, str):
+                made.append(inner)
+            elif len(made):
+                made[-1].tail = (made[-1].tail or "") + inner
+            else:
+                made.text = (made.text or "") + inner
     return made
 
 
@@ -86,7 +92,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[Child]], most: int = _MO
 def _cell(child: Child, kind: str, head: str) -> Element:
     """A cell; a name may be broken after a joint, before it is broken within a word."""
     children: list[Child] = [child]
-    if kind == "name" and isinstance(child, str):
+    if kind == "name" and isinstance(child, str) and len(isolated(child)) == 1:
         first, *others = _JOINTS.split(child)
         children = [first, *chain(*((element("wbr"), other) for other in others))]
     made = element("td", *children, class_=kind)

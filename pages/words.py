@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import UTC, datetime, tzinfo
 from typing import Final, Literal
 
@@ -20,6 +21,9 @@ _NEARLY_ALL = 99
 _LEAST_PERCENT = 0.01
 _FORMULAS: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """First characters of formulas; the last four are full-width ones, which spreadsheets of some languages accept as well."""
+_RIGHT_TO_LEFT: Final = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
+_NAME: Final = rf'"(?:[^"\\]|\\.)*"?|(?<![^\s"(])[^\s"(]*[{_RIGHT_TO_LEFT}](?:[^\s"]*[^\s":,;.)])?'
+_ISOLATED: Final = re.compile(f"((?:{_NAME})(?: (?:{_NAME}))*)")
 
 
 def shown(text: str, most: int = 60) -> str:
@@ -32,6 +36,18 @@ def shown(text: str, most: int = 60) -> str:
     kept = text[: most + 1]
     safe = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in kept)
     return safe if len(safe) <= most else f"{safe[: most - 1]}…"
+
+
+def isolated(text: str) -> list[str]:
+    r"""
+    A text in parts, of which each second one holds names or words from right to left.
+
+    A page isolates them (`bdi`): else numbers and names beside them would take their direction, and a user and a client-id change places.
+
+    >>> isolated("user a, 5 B/s"), isolated("\u05d0 / 7: 5 B/s") == ["", "\u05d0", " / 7: 5 B/s"]
+    (['user a, 5 B/s'], True)
+    """
+    return [text] if text.isascii() else _ISOLATED.split(text)
 
 
 def seconds(value: float) -> str:

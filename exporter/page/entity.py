@@ -55,6 +55,8 @@ class EntityResult:
     trails: Trails
     episodes: Sequence[Episode]
     """Those known since the exporter started, the latest first."""
+    unseen_seconds: float
+    """Of this time, in which others are unknown (`Episodes.gaps`)."""
 
 
 def asked_entity(given: Mapping[str, str]) -> tuple[str | None, str | None]:
@@ -99,6 +101,7 @@ def find_entity(
         rows=in_order(rows, Selection()),
         trails=trails,
         episodes=[each for each in episodes if counts(each.usage.entity)],
+        unseen_seconds=sum(end - begin for begin, end in episodes.gaps),
     )
 
 
@@ -145,6 +148,7 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
                 )
                 for each in result.episodes[:_MOST]
             ],
+            "unseen": words.seconds(result.unseen_seconds) if result.unseen_seconds else "",
             "board": frame.board_of(user, client_id),
             "json": entity_address(user, client_id, "api/v1/explain"),
         }

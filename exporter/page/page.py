@@ -96,7 +96,7 @@ def _numbers(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
     usages = snapshot.measured
     up = sum(source.up for source in snapshot.sources)
     yield "sources up", f"{up} of {len(snapshot.sources)}", "#sources"
-    yield "nodes", str(len(snapshot.nodes)), ""
+    yield "nodes", str(len(snapshot.nodes) or UNKNOWN), ""
     count = throttled = near = UNKNOWN
     if snapshot.nodes:
         count = str(len(usages))

@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from quotascope.metrics import LEVELS_LEGEND
 from quotascope.pages import words
@@ -30,6 +31,9 @@ _TEMPLATES: Final = Environment(
     lstrip_blocks=True,
 )
 _TEMPLATES.filters["one_line"] = one_line
+_TEMPLATES.filters["isolated"] = lambda text: Markup("").join(
+    Markup("<bdi>{}</bdi>").format(part) if place % 2 else part for place, part in enumerate(words.isolated(text))
+)
 _LONGEST_NAME: Final = 200
 _LONGEST_ADDRESS: Final = 6_000
 """Of a link: the exporter reads 8 KiB of the first line of a request."""

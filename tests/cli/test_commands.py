@@ -288,7 +288,8 @@ def test_what_an_exporter_sends_moves_no_cursor(capsys: Capture) -> None:
     nodes = {HOSTILE: NodeSettings(quota_callback_class=HOSTILE)}
     assert warn_of_callbacks(replace(limits(), nodes=nodes)) == {HOSTILE: HOSTILE}
     lines = capsys.readouterr().err.splitlines()
-    assert [r"a\n\x1b[2J" in line for line in lines] == [True, True]
+    assert [r"a\n\x1b[2J" in line for line in lines] == [True, True, True]
+    assert lines[1].startswith("  ")  # the advice, as an error may not end as a sentence does
 
 
 def test_push_takes_the_token_from_the_environment(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,6 +144,7 @@ def test_no_number_is_cut(width: int) -> None:
     assert "20 min 34 s" in table
     assert all(each in table for each in ("2147483647", "3 user alice"))
     assert ("1,234,567" in table) is (width == 100)
+    assert " 23 h 59 min " in rendered(episode_table([episode], UTC, 120, sums=True), 120)
 
 
 def test_episodes_outlive_the_requests_that_were_dropped(folder: Path, run: Run) -> None:
@@ -299,7 +300,7 @@ def test_an_ongoing_episode_fits_a_terminal(run: Run, monkeypatch: pytest.Monkey
         _, out, _ = run("episodes", "--exporter", url, "--begin", "1960-01-01")
     first, second = out.splitlines()[1:3]
     assert first.rstrip().endswith(" 3 min 12 s")
-    assert " 3.25 s, " in first
+    assert " 3.25 s " in first
     assert " ongoing " in second
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from tests.exporter.examples import NOW, limits, snapshot, usage
+from tests.exporter.examples import NOW, health, limits, snapshot, usage
 from tests.exporter.page.test_page import HOSTILE, Page
 
 from quotascope.alerts.links import Dashboard
@@ -122,8 +122,12 @@ def test_the_last_minutes_and_the_episodes() -> None:
     assert words == "highest usage in 15 s: from 2.00 MB/s to 2.00 MB/s, latest 2.00 MB/s; not throttled"
     nothing = page(snapshot(), user="alice").text
     assert "It is not measured now." in nothing
-    assert "unknown: no source is read." in page(snapshot(nodes=()), user="carol").text
-    assert "None since the exporter started." in nothing
+    unread = snapshot(nodes=(), sources=(health(up=False),))
+    unknown = page(unread, replace(unread, taken_at=unread.taken_at + 60), user="carol").text
+    assert "unknown: no source is read." in unknown
+    assert "None seen since the exporter started.For 1 min of this time not all" in unknown
+    assert "None seen since the exporter started." in nothing
+    assert "not all" not in nothing
 
 
 def test_the_last_minutes_have_a_full_bar_above_a_limit_of_zero() -> None:

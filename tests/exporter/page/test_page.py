@@ -26,11 +26,11 @@ from quotascope.metrics import QuotaType
 
 ALONE = {"meta", "link", "input", "br"}
 """Elements that have no end."""
-HOSTILE = "<script>alert(1)</script>\"'&<b onclick=x>\n\x1b\ud800"
+HOSTILE = "<script>alert(1)</script>\"'&<b onclick=x>\n\x1b\ud800\u05d0"
 
 
 class Page(HTMLParser):
-    """The text of a page, its tags and headings, and what its attributes say."""
+    """The text of a page, its tags and headings, and what its attributes say; names from right to left are apart in it."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -56,6 +56,7 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Keep it, but for the ends of the template's lines."""
+        assert "\u05d0" not in data or self.open[-1] in {"bdi", "title", "option"}
         self.text += data if data.strip() else ""
         if self.open and self.open[-1] in {"h1", "h2"}:
             self.headings.append(data)
@@ -375,7 +376,7 @@ def test_unknown_throttle_times_are_counted() -> None:
 def test_nothing_is_counted_where_no_source_is_read() -> None:
     """Entities, throttles and the entities of rules are unknown then, and not zero."""
     shown = page(snapshot(nodes=(), sources=(health(up=False, error="refused"),))).text
-    assert "quota entitiesunknownthrottled latelyunknownclose to their limit or overunknown" in shown
+    assert "nodesunknownquota entitiesunknownthrottled latelyunknownclose to their limit or overunknown" in shown
     assert "rules without an entityunknown" in shown
     assert "No source is read: the entities are unknown." in shown
     assert "No entity matches." in page(snapshot()).text

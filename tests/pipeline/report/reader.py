@@ -31,7 +31,7 @@ class Reader(HTMLParser):
 PLAIN = {
     *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "span", "div", "ul", "li"),
     *("table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "path", "text", "b"),
-    *("pre", "wbr"),
+    *("pre", "wbr", "bdi"),
 }
 """Elements that run nothing and load nothing."""
 HARMLESS = {

@@ -19,7 +19,7 @@ from quotascope.spark_listener.report.page import CAUSES, THROTTLED, _place, tim
 
 KNOWN = {
     "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p", "span", "div", "ul", "li",
-    "table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "text", "wbr",
+    "table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "text", "wbr", "bdi",
 }  # fmt: skip
 HARMLESS = {
     "lang", "charset", "http-equiv", "content", "name", "class", "viewBox", "viewbox", "xmlns", "role", "x", "y", "x1", "x2", "y1", "y2",
