@@ -134,8 +134,8 @@ def test_top_and_status_have_a_column_for_shadows() -> None:
     ]
     shadows = (BUSY, replace(BUSY, name="near", entities=closest))
     for given in (snapshot(*rows, shadows=shadows), snapshot(*rows)):
-        for status in (view(given, [], 10), screen(given, Trails(), Choices(), 160, 40)):
-            text = rendered(status, 160)
+        for drawn in (view(given, [], 10), screen(given, Trails(), Choices(), 160, 40)):
+            text = rendered(drawn, 160)
             assert ("shadow" in text) is bool(given.shadows)
             if given.shadows:
                 assert re.search(r"alice.*1.00 s +11.0 s", text)

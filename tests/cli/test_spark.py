@@ -65,8 +65,8 @@ def test_script_is_where_it_says(run: Run, command: str) -> None:
     assert "def main" in Path(out.strip()).read_text()
 
 
-def test_progress_is_on_the_terminal_only(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bar is drawn where a user sees it, and the output is JSON all the same."""
+def test_progress_is_beside_the_output(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bar is drawn on standard error where that counts as a terminal, and the output is JSON all the same."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FORCE_COLOR", "1")
     _, out, shown = run("spark", "report", log(tmp_path / "app-1"), "--json")

@@ -144,7 +144,7 @@ class BrokerAccount:
         eventually(look, seconds=10)
 
     def agrees_with_estimate(self, totals: ClientTotals) -> None:
-        """To the ms."""
+        """What Kafka's Java clients give as means and counts is within 1 ms of it; of fetches one more may have been answered."""
         assert totals.throttled_ms > 1_000
         assert totals.throttled_ms <= totals.responses * totals.longest_ms
         self.agrees(totals.throttled_ms, totals.longest_ms if totals.client.side == "read" else 0, 1)

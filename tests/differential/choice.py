@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tests import strategies
 
-HOSTILE = (*strategies.HOSTILE[:-1], "a+b", "a%20b", "CN=app,O=Org", "👩‍💻", "\0")
+HOSTILE = (*(each for each in strategies.HOSTILE if len(each) < 100), "a+b", "a%20b", "CN=app,O=Org", "👩‍💻", "\0")
 """Names that need sanitizing, quoting or care."""
 
 

@@ -18,8 +18,8 @@ from quotascope.metrics import KafkaRelease
 TOTAL = int(os.environ.get("QUOTASCOPE_DIFFERENTIAL_OPS", "60000"))
 """Operations of a run, of all subjects and releases."""
 SEED_VARIABLE = "QUOTASCOPE_DIFFERENTIAL_SEED"
-LENGTHS = (20, 20, 20, 50, 50, 200, 1_000)
-"""Operations of a session: many are short, since each has one config and one clock only."""
+LENGTHS = (*[20] * 40, *[50] * 12, *[200] * 3, 1_000)
+"""Operations of a session: 54 on average, since each has one config and one clock only."""
 
 S = TypeVar("S")
 

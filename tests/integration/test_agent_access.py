@@ -24,10 +24,14 @@ def settings(kafka: Cluster, **source: Any) -> dict[str, Any]:
     }
 
 
-def trust(kafka: Cluster, *, verify: bool | None) -> dict[str, Any]:
-    """Trust in the authority of the agent's certificate, or in any certificate; None trusts in neither."""
-    ca = {"ca_file": str(kafka.certificates.ca)}
-    return {} if verify is None else ca if verify else {"verify": False}
+def trust(kafka: Cluster, whom: str) -> dict[str, Any]:
+    """Trust in the authority of the agent's certificate, in any certificate, or in those of the system alone."""
+    known: dict[str, dict[str, Any]] = {
+        "authority": {"ca_file": str(kafka.certificates.ca)},
+        "any": {"verify": False},
+        "system": {},
+    }
+    return known[whom]
 
 
 def password(value: str = JOLOKIA1_PASSWORD) -> dict[str, Any]:
@@ -36,7 +40,7 @@ def password(value: str = JOLOKIA1_PASSWORD) -> dict[str, Any]:
 
 def test_https_with_password(kafka: Cluster, tmp_path: Path) -> None:
     """The agent's numbers come through TLS and basic authentication."""
-    configured = settings(kafka, tls=trust(kafka, verify=True), **password())
+    configured = settings(kafka, tls=trust(kafka, "authority"), **password())
     with serving(tmp_path / "serve", configured) as exporter:
         page = exporter.page()
         assert page.value("quotascope_source_up", source="guarded") == 1
@@ -49,22 +53,22 @@ TOKEN = base64.b64encode(f"{JOLOKIA1_USER}:{JOLOKIA1_PASSWORD}".encode()).decode
 
 
 @pytest.mark.parametrize(
-    ("verify", "login", "code", "words"),
+    ("trusted", "login", "code", "words"),
     [
-        (True, {"headers": {"Authorization": f"Basic {TOKEN}"}}, 0, ["guarded jolokia up"]),
-        (False, password(), 0, ["guarded jolokia up"]),
-        (True, {}, 1, ["guarded jolokia down", "401", "basic_auth"]),
-        (True, password("wrong"), 1, ["guarded jolokia down", "401", "basic_auth"]),
-        (None, password(), 1, ["guarded jolokia down", "certificate", "ca_file"]),
+        ("authority", {"headers": {"Authorization": f"Basic {TOKEN}"}}, 0, ["guarded jolokia up"]),
+        ("any", password(), 0, ["guarded jolokia up"]),
+        ("authority", {}, 1, ["guarded jolokia down", "401", "basic_auth"]),
+        ("authority", password("wrong"), 1, ["guarded jolokia down", "401", "basic_auth"]),
+        ("system", password(), 1, ["guarded jolokia down", "certificate", "ca_file"]),
     ],
     ids=["a header", "no verification", "no password", "a wrong password", "an unknown authority"],
 )
 def test_status_says_what_is_missing(
-    kafka: Cluster, tmp_path: Path, *, verify: bool | None, login: dict[str, Any], code: int, words: list[str]
+    kafka: Cluster, tmp_path: Path, trusted: str, login: dict[str, Any], code: int, words: list[str]
 ) -> None:
     """A header takes the place of basic authentication, and a certificate need not be verified; else the message says what was refused, and which setting helps."""
     config = tmp_path / "quotascope.yaml"
-    write_config(config, settings(kafka, tls=trust(kafka, verify=verify), **login))
+    write_config(config, settings(kafka, tls=trust(kafka, trusted), **login))
     done = run("status", "--config", config)
     shown = " ".join((done.stdout + done.stderr).split())
     assert JOLOKIA1_PASSWORD not in shown

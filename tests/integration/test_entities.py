@@ -17,6 +17,11 @@ def who(expected: Expected) -> dict[str, str]:
     return {"user": expected.user, "client_id": expected.client_id}
 
 
+def test_scene_has_every_level() -> None:
+    """Each of the eight decides for an entity of the scene."""
+    assert len({expected.level for expected in EXPECTED}) == 8
+
+
 @pytest.mark.parametrize("expected", EXPECTED, ids=str)
 def test_entity_has_its_rule_limit_and_utilization(scene: Exporter, expected: Expected) -> None:
     """The rule that decides is named with its level, its limit is the one configured, and utilization is the quotient of usage and limit on the same page."""

@@ -220,17 +220,17 @@ CLUSTERS = ("east", "west")
 
 
 def test_rules_and_alerts_keep_clusters_apart(tmp_path: Path) -> None:
-    """Each cluster has the series, the recorded ones and the alerts that it would have alone; west alone is throttled."""
+    """Each cluster has the series, the recorded ones and the alerts that it would have alone; east alone is throttled."""
     captures = ("split/throttled.1.jolokia2.json", "combined/noquota.jolokia2.json")
     run("alerts", "write", tmp_path / "rules").check_returncode()
-    with ExitStack() as running:
+    with ExitStack() as stack:
         targets = []
         for cluster, capture in zip(CLUSTERS, captures, strict=True):
             agent = Agent(capture)
-            running.callback(agent.close)
+            stack.callback(agent.close)
             source = {"name": "broker", "dialect": "jolokia", "url": agent.url}
             settings = {"cluster": cluster, "sources": [source], "log": {"format": "json"}}
-            exporter = running.enter_context(serving(tmp_path / cluster, settings))
+            exporter = stack.enter_context(serving(tmp_path / cluster, settings))
             targets.append(exporter.url.removeprefix("http://"))
         prometheus = Prometheus(
             tmp_path / "prometheus",
@@ -240,7 +240,7 @@ def test_rules_and_alerts_keep_clusters_apart(tmp_path: Path) -> None:
                 "scrape_configs": [{"job_name": "quotascope", "static_configs": [{"targets": targets}]}],
             },
         )
-        running.callback(prometheus.child.end)
+        stack.callback(prometheus.child.end)
 
         def by_cluster(promql: str) -> dict[str, float]:
             return {labels.get("cluster", ""): value for labels, value in prometheus.query(promql)}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pyspark
 import pytest
@@ -11,7 +12,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from tests.integration.eventually import eventually, some
 from tests.spark import attached
-from tests.spark.process import SparkProcess
+from tests.spark.process import JobFailed, SparkProcess
 from tests.spark.sessions import CLUSTER, LOCAL
 from tests.spark.settling import settle
 from tests.spark.versions import RUNNING
@@ -34,10 +35,30 @@ def versions(spark: SparkSession) -> list[str | None]:
     return [spark.version, pyspark.__version__, spark.sparkContext.master]
 
 
+def mistake(_: SparkSession) -> None:
+    raise ValueError("no such thing")
+
+
 def test_shared_sparks_are_of_the_version_under_test(spark: SparkSession, local_cluster: SparkProcess) -> None:
-    """Here and in another process."""
+    """Here and in another process, which lives on after a job that failed."""
+    with pytest.raises(JobFailed, match="no such thing"):
+        local_cluster.call(mistake)
     assert versions(spark) == [RUNNING, RUNNING, LOCAL]
     assert local_cluster.call(versions) == [RUNNING, RUNNING, CLUSTER]
+
+
+def test_waiting_for_tasks_that_go_on_fails() -> None:
+    """With what still runs, and before the bus is waited for: a later case would see events of this one."""
+    spark = MagicMock()
+    executors = spark.sparkContext._jsc.sc().statusStore().executorList
+    executors.return_value.size.return_value = 1
+    executor = executors.return_value.apply.return_value
+    executor.id.return_value, executor.activeTasks.return_value = "driver", 3
+    with pytest.raises(AssertionError, match=r"still run.*'driver': 3"):
+        settle(spark, seconds=0)
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty.assert_not_called()
+    executor.activeTasks.return_value = 0
+    settle(spark, seconds=0)
 
 
 @pytest.fixture

@@ -156,6 +156,8 @@ def query_terminated(query: str = "id-1", run: str = "run-1") -> Event:
 
 
 class Remembered:
+    """Books that only remember what was reported to them."""
+
     def __init__(self) -> None:
         self.events: list[Mapping[str, Any]] = []
         self.passed_events = 0

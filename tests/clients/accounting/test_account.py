@@ -182,7 +182,7 @@ def test_the_client_is_known_by_its_configuration(
     assert account.totals()[0].client == (*client, "read")
 
 
-def test_the_default_client_id_is_the_librarys() -> None:
+def test_the_default_client_id_is_librdkafkas() -> None:
     """Its own statistics say what it calls itself when nothing is configured, which is what a quota sees."""
     reported: list[dict[str, Any]] = []
     config = {
@@ -204,7 +204,7 @@ def test_the_default_client_id_is_the_librarys() -> None:
 
 
 @pytest.mark.parametrize("make", [confluent_kafka.Producer, AdminClient])
-def test_the_library_takes_the_configuration(make: Callable[[dict[str, Any]], object]) -> None:
+def test_confluent_kafka_takes_the_configuration(make: Callable[[dict[str, Any]], object]) -> None:
     """It refuses what it does not know."""
     config = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
     make(confluent_kafka_config(config, ThrottleAccount(), side="write"))
@@ -228,7 +228,7 @@ def client_of(metrics: Metrics | None) -> SimpleNamespace:
 
 
 @pytest.mark.parametrize("side", CLASSES)
-def test_the_library_still_has_what_is_used(side: Side) -> None:
+def test_kafka_python_still_has_what_is_used(side: Side) -> None:
     """A version of kafka-python without this inside cannot be counted: pin another one, or change the adapter."""
     assert callable(CLASSES[side].DEFAULT_CONFIG["kafka_client"])
     made: list[dict[str, Any]] = []

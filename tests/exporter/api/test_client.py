@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 from hypothesis import given
-from tests.exporter.examples import NOW, limits, snapshot, usage
+from tests.exporter.examples import NOW, health, limits, snapshot, usage
 from tests.exporter.sources.http.misbehaving import answering, serving
 from tests.strategies import texts
 
@@ -19,7 +19,7 @@ from quotascope.exporter.api.client import exporter_target, observed, read_expor
 from quotascope.exporter.api.documents import encoded, snapshot_document
 from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.errors import ConfigError, SourceUnreadable
-from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.limits import Limits, LimitsHealth, NodeSettings
 from quotascope.exporter.snapshot import LimitedRate, LimitState, NodeLoad, NodeUsage, Snapshot
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
@@ -65,6 +65,14 @@ def test_real_nodes_are_read_back(name: str, request: pytest.FixtureRequest) -> 
         assert dict(here.rules[kind]) == dict(there.rules.get(kind, {}))
     assert here.connection_limits == there.connection_limits
     assert here.nodes == there.nodes
+
+
+def test_errors_of_sources_and_of_kafka_are_read_back() -> None:
+    """With their reason."""
+    refused = LimitsHealth(error="needs DESCRIBE", denied=True)
+    shown = snapshot(usage(), sources=(health(up=False, error="refused"),), limits_health=refused)
+    found = read_back(shown)
+    assert (found.sources, found.limits_health) == (shown.sources, refused)
 
 
 @given(user=texts, client_id=texts)

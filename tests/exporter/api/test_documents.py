@@ -131,7 +131,7 @@ def test_owners_in_parts() -> None:
     shown = snapshot(usage(limit=1.0), *own)
     rows = answer(shown, sort="name")["entities"]
     assert [each["owner"] for each in rows] == [None, "billing\n", "billing\n"]
-    first, last = (answer(shown, owner="billing", size="1", offset=offset) for offset in "01")
+    first, last = (answer(shown, owner="billing", size="1", offset=offset) for offset in ("0", "1"))
     assert (first["total"], first["offset"], first["size"], first["taken_at"]) == (2, 0, 1, NOW)
     assert (first["next"], last["next"]) == ("?owner=billing&offset=1&size=1", None)
     assert [each["user"] for each in last["entities"]] == ["eve"]

@@ -230,6 +230,17 @@ def kept(before: Parts, after: Parts) -> set[str]:
 ALL = {"sources", "finders", "limits", "push", "found"}
 
 
+def test_a_rotated_password_makes_found_sources_again(tmp_path: Path) -> None:
+    """Though their settings are the same."""
+    file = tmp_path / "password"
+    file.write_text("old")
+    found = {**BASE["discovery"], "source": {"basic_auth": {"username": "me", "password_file": file}}}
+    before = built(discovery=found)
+    assert kept(before, built(before, discovery=found)) == ALL
+    file.write_text("new")
+    assert ALL - kept(before, built(before, discovery=found)) == {"found"}
+
+
 @pytest.mark.parametrize(
     ("changes", "new"),
     [

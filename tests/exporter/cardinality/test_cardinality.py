@@ -17,6 +17,8 @@ from numpy import flatnonzero
 from tests.exporter.cardinality.plain import Plain
 from tests.exporter.examples import NOW, limits, snapshot, usage
 from tests.exporter.exposition.oracle import lines, samples
+from tests.exporter.join.world import World, entity
+from tests.exporter.recorded import limits as configured
 from tests.strategies import texts
 
 from quotascope.exporter.cardinality import Cardinality
@@ -450,3 +452,22 @@ def fold_of(each: EntityUsage) -> tuple[object, ...]:
     entity = each.entity
     pool = entity.tags is not None, entity.quota_type
     return pool, entity.broker, each.usage, each.throttle_time_seconds
+
+
+_MOMENTS = st.tuples(
+    st.sampled_from(("", "1", "2", "12")), st.sets(st.sampled_from("abcd")), st.sampled_from((0.0, 15.0))
+)
+
+
+@pytest.mark.slow
+@given(st.lists(_MOMENTS, max_size=8))
+def test_sums_are_right_behind_the_join(history: list[tuple[str, set[str], float]]) -> None:
+    """Layouts that follow on one another, as in partial answers, lose no entity and count none twice."""
+    world = World(configured({QuotaType.PRODUCE: {QuotaEntity(user): 100.0 for user in "abcd"}}, nodes=("1", "2")))
+    cap = cardinality(max_entities=2)
+    for nodes, members, after in history:
+        beans = [entity(QuotaType.PRODUCE, user, usage=float(ord(user))) for user in sorted(members)]
+        used = Counter[str]()
+        for each in cap.apply(world.collect(dict.fromkeys(nodes, beans), after)).entities:
+            used[each.entity.broker] += each.usage or 0.0  # type: ignore[assignment]
+        assert used == (dict.fromkeys(nodes, sum(map(ord, members))) if members else {})

@@ -90,12 +90,19 @@ async def test_silent_port_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 async def test_cluster_leads_to_the_agent() -> None:
-    """At the hosts that the cluster reports."""
+    """At the hosts that the cluster reports, with their ids, which few agents report."""
     admin = ScriptedAdmin()
     admin.brokers, admin.voters = [], (Node(node_id=100, host="b", port=9093),)
     url = f"http://b{ports.USUAL[1]}"
-    finder = KafkaFinder(KafkaDiscoveryConfig(url=AUTO), admin, search=search({url: agent()}, []))
+    asked: list[int | None] = []
+
+    def build(config: SourceConfig) -> ScriptedSource:
+        asked.append(config.node_id)
+        return agent(values=config.url == url)
+
+    finder = KafkaFinder(KafkaDiscoveryConfig(url=AUTO), admin, search=PortSearch(FoundSourceConfig(), build))
     found = await finder.find()
+    assert set(asked) == {100}
     assert ([(each.url, each.node_id) for each in found.targets], found.problem) == ([(url, 100)], None)
 
 

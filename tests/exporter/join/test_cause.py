@@ -115,8 +115,8 @@ FOR_CAROL = {**RULES, MUTATION: {QuotaEntity("carol"): 1.0}}
         [(FOR_CAROL, [waiting()], 15, OWN), (RULES, [waiting()], 15, UNKNOWN), ({REQUEST: RULES[REQUEST]}, [waiting()], 15, OWN)],
     ]
 )  # fmt: skip
-def test_what_was_seen_counts_for_a_minute(history: list[tuple[Rules, list[Numbers], float, ThrottleCause]]) -> None:
-    """Of debts, mutations and usage at the limit."""
+def test_cause_over_several_collections(history: list[tuple[Rules, list[Numbers], float, ThrottleCause]]) -> None:
+    """What was seen counts for a minute; rules that change are followed."""
     world, last = World(), None
     for rules, parts, after, expected in history:
         if rules is not last:

@@ -1,4 +1,4 @@
-"""Numbers in base units, sums of histograms, utilization as brokers report it, and sources that fail."""
+"""Numbers in base units, sums of histograms, and utilization as brokers report it."""
 
 from math import inf, nan
 

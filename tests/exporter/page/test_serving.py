@@ -151,6 +151,7 @@ async def test_only_our_own_style_and_script(served: Served) -> None:
     for path, kind in KINDS.items():
         answer = await served.client.get(path)
         assert (answer.status, answer.content_type) == (200, kind)
+        assert "Cache-Control" not in answer.headers  # the server's own forbids to store anything
 
 
 @pytest.mark.parametrize("path", ["entity", "api/v1/explain"])

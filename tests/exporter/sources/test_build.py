@@ -50,7 +50,7 @@ def test_the_configuration_knows_every_dialect() -> None:
 
 
 async def test_credentials_and_headers_are_sent(tmp_path: Path) -> None:
-    """Password and header values, from the configuration or from files, reach the agent, in UTF-8; the answer may be compressed."""
+    """Password and header values, from the configuration or from files, reach the agent, in UTF-8; gzip is accepted."""
     seen: dict[str, str] = {}
 
     async def refuse(request: web.Request) -> web.Response:

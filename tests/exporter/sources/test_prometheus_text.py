@@ -174,6 +174,7 @@ def test_text_without_kafka_is_unreadable(text: bytes, forced: None) -> None:
     "text",
     [
         SAMPLE.replace(b'user="a"', b'user="a" x="b"'),
+        SAMPLE.replace(b'"a"', b'"b"') + SAMPLE.replace(b'user="a"', b'user="a" x="b"'),
         SAMPLE.replace(b'"}', b"}"),
         SAMPLE.replace(b" 1\n", b"\n"),
         SAMPLE.replace(b" 1\n", b" many\n"),

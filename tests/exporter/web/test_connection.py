@@ -134,7 +134,7 @@ async def test_a_handshake_has_a_deadline(
 
 
 async def test_handshakes_take_places_and_lose_them(tmp_path: Path, certificates: Certificates) -> None:
-    """The newest gets in, so that neither idle connections nor TLS that is begun and left at that keep a client out."""
+    """TLS that is begun and left at that keeps no other client out: the connection that has waited longest is cut."""
     file = web_file(tmp_path, **tls_section(certificates))
     async with (
         serving(max_connections=1, web_config_file=file) as served,

@@ -72,6 +72,23 @@ async def test_all_that_a_name_stands_for() -> None:
     assert lines[0] == {"event": "listening", "log_level": "info", "url": served.url, "users": "anybody"}
 
 
+async def test_an_application_that_cannot_be_set_up_keeps_no_port() -> None:
+    """The port is free again once the server is closed."""
+
+    async def broken(_app: web.Application) -> None:
+        raise ZeroDivisionError
+
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    app = web.Application()
+    app.on_startup.append(broken)
+    http = HttpServer(ServerConfig(address="127.0.0.1", port=port))
+    with pytest.raises(ZeroDivisionError):
+        await http.open(app, 1.0)
+    await http.close()
+    socket.create_server(("127.0.0.1", port)).close()
+
+
 @pytest.mark.parametrize(
     ("address", "reason"),
     [

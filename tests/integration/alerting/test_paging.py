@@ -54,13 +54,13 @@ def test_on_call_is_paged_until_the_quota_is_raised(kafka: Cluster, quotas: Quot
         return lambda t: t.produce(USER, f"storm-{number}", topic, inf, 8_000 + 100 * number, pause=0.5)
 
     with in_background(*map(load, range(CLIENTS)), of=kafka):
-        (page,) = eventually(lambda: some(watch.pager.reported("firing", alertname=PAGE)), seconds=60)[:1]
+        page = eventually(lambda: some(watch.pager.reported("firing", alertname=PAGE)), seconds=60)[0]
         _leads_somewhere(page)
         eventually(lambda: _tickets_are_silenced(watch), seconds=60)
         eventually(lambda: _is_throttled(watch))
         assert watch.pager.reported("resolved", alertname=PAGE) == []
         quotas.set(HIGH)
-        (ended,) = eventually(lambda: some(watch.pager.reported("resolved", alertname=PAGE)), seconds=60)[:1]
+        ended = eventually(lambda: some(watch.pager.reported("resolved", alertname=PAGE)), seconds=60)[0]
         assert _throttled_seconds(watch) < THRESHOLD
     assert ended.labels == page.labels
 

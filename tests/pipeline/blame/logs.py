@@ -30,6 +30,7 @@ _USUAL: dict[str, Any] = {
     "follower": False,
     "file": "a.log",
 }
+"""A Metadata request of broker 1, where a row says nothing else."""
 
 
 def row(at_ms: float, queued_ms: float | None, held_ms: float, user: str, **changed: Any) -> dict[str, Any]:

@@ -108,6 +108,7 @@ def test_what_is_unknown_is_not_zero() -> None:
         assert [row["now_state"] for row in rows] == [each for _, each in state]
         assert read["hits"][0]["muted_now_ms"] == muted_ms
         assert ("unknown" in text, "no rule" in text) == said
+        assert ("every limit counts as new" in text) is (now is None)
 
 
 HELD = Coverage(
@@ -157,7 +158,6 @@ def test_nothing_is_marked_where_nothing_was_throttled() -> None:
     assert len(caveats(made)) == 1
     assert verdict(made) == "No client would be throttled in the replay."
     assert "kB/s *" not in page
-    assert "every limit counts as new" in page
     note = "The throttled clients are those of a replay"
     assert note in page
     assert note not in documents(advice([]))[0]

@@ -36,6 +36,8 @@ def size_of(row: Row) -> int:
 
 @dataclass
 class Cluster:
+    """The quota managers of each broker, and of the controller."""
+
     candidate: Candidate
     brokers: dict[tuple[str, QuotaType], ClientQuotaManager] = field(default_factory=dict)
 

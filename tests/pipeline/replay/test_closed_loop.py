@@ -68,12 +68,6 @@ def closed(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str,
     throttles=[0] * 3,
     quotas={ALICE: {"controller_mutation_rate": 2.0, "request_percentage": 2.0}},
 )
-# under a limit of 0 a refusal has no throttle, and is no reason to ask again: what follows is not sent
-@example(
-    made=[replace(SLOW_CREATE, after_ms=1_000)] * 4,
-    throttles=[0] * 4,
-    quotas={ALICE: {"controller_mutation_rate": 0.0, "request_percentage": 100.0}},
-)
 # a Fetch larger than all whole windows allow is cut as brokers cut it, and not stuck for ever; each part is charged its time
 @example(made=[LARGE_FETCH], throttles=[0], quotas={ALICE: {"consumer_byte_rate": 150_000.0}})
 @example(
@@ -165,6 +159,13 @@ def test_a_fetch_in_many_parts_is_much_work(monkeypatch: pytest.MonkeyPatch) -> 
     short = ReplaySettings(drain_ms=3_600_000)
     closed([Request(api_key=FETCH, cost=1_000_000)], {ALICE: {"consumer_byte_rate": 100.0}}, settings=short)
     assert max(works) > 1_000
+
+
+def test_a_refusal_for_ever_is_no_reason_to_ask_again() -> None:
+    """Under a limit of 0 a mutation is refused once, and not sent with what follows; the first is granted, as the bucket has no debt."""
+    create = Request(after_ms=1_000, api_key=CREATE_TOPICS, cost=10, request_us=1_000)
+    row = closed([create] * 4, {ALICE: {"controller_mutation_rate": 0.0}})["controller_mutation"]
+    assert (row["refused_requests"], row["throttled_ms"], row["unsent_requests"]) == (1, 0, 3)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -198,13 +198,15 @@ def test_derived_columns_of_a_real_line() -> None:
 
 
 def test_unknown_numbers() -> None:
-    """They stay unknown; null is an empty line, as in a topic."""
+    """They stay unknown; null is an empty line, as in a topic; lines keep their order though the clock goes back."""
     found = parse_lines([line(), None, b"\xff\xfe"], [5, None, 7], SOURCE)
     assert found.requests["line"].to_pylist() == [5]
     assert found.quarantine["line"].to_pylist() == [None, 7]
     again = parse_lines([line()], [None], SOURCE)
     assert again.requests["line"].to_pylist() == [None]
     assert again.requests["identity"] == found.requests["identity"]
+    back = parse_lines([line(), line(time="2000-01-01 00:00:00,000")], [1, 2], SOURCE)
+    assert back.requests["line"].to_pylist() == [1, 2]
 
 
 @pytest.mark.parametrize(

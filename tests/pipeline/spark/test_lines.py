@@ -94,6 +94,8 @@ def test_parts_keep_the_same_line_together() -> None:
     many = [(text, "a", None, 1) for text in captured()]
     spread = set(table(batch(*many))["part"].to_pylist())
     assert len(spread) > 1
+    slices = [(line(time=f"2026-11-21 10:{minute:02}:00,000"), "a", None, 1) for minute in (0, 5, 10, 20)]
+    assert len(set(table(batch(*slices))["part"].to_pylist())) == 3
     junk = [(b"%d" % number, "a", None, 1) for number in range(200)]
     spread = set(table(batch(*junk))["part"].to_pylist())
     assert len(spread) > 100

@@ -188,7 +188,7 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 @pytest.mark.real
 @pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
-def test_prometheus_sees_the_same_behind_it(collector: Collector, protocol: str) -> None:
+def test_prometheus_sees_the_same_behind_a_collector(collector: Collector, protocol: str) -> None:
     """Names, labels and values are equal, series by series, whatever the names hold."""
     endpoint = collector.grpc if protocol == "grpc" else collector.http
     properties = {
@@ -226,7 +226,7 @@ def series(page: str) -> dict[Key, float]:
 
 
 @pytest.mark.real
-def test_it_understands_the_driver(collector: Collector) -> None:
+def test_a_collector_understands_the_driver(collector: Collector) -> None:
     """Units, sums that began with the job, and the driver as an instance."""
     properties = {"spark.driver.host": "127.0.0.1", "spark.quotascope.otlp.endpoint": collector.http}
     reported(properties, lambda: [job()]).close()

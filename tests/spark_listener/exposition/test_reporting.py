@@ -197,7 +197,7 @@ def age(file: Path, seconds: float) -> None:
     os.utime(file, (then, then))
 
 
-def test_the_file_is_as_prometheus_reads_it(tmp_path: Path) -> None:
+def test_an_entry_is_as_prometheus_reads_it(tmp_path: Path) -> None:
     """One target, its application as a label, its name as one that is dropped, and nothing else in the folder."""
     entry(tmp_path, target="driver-1:4567")
     (file,) = (tmp_path / "spark").iterdir()
@@ -215,7 +215,7 @@ def test_names_that_are_no_file_names(tmp_path: Path) -> None:
     assert json.loads(file.read_text())[0]["labels"]["app_id"] == "../../etc/x\n"
 
 
-def test_it_is_removed(tmp_path: Path) -> None:
+def test_an_entry_is_removed(tmp_path: Path) -> None:
     """That it is gone already does not matter; that of another driver in the same file stays."""
     first = entry(tmp_path, "app-1", "driver.json")
     second = entry(tmp_path, "app-2", "driver.json", "driver-2:1")
@@ -226,7 +226,7 @@ def test_it_is_removed(tmp_path: Path) -> None:
         assert not second.path.exists()
 
 
-def test_a_beat_makes_it_young(tmp_path: Path) -> None:
+def test_a_beat_makes_an_entry_young(tmp_path: Path) -> None:
     """And puts it back where it was taken away."""
     ours = entry(tmp_path)
     age(ours.path, 500)
@@ -263,7 +263,7 @@ def test_entries_of_dead_drivers_are_removed_by_the_next(tmp_path: Path) -> None
     assert left == {"app-alive.json", "app-new.json", "driver.json", "pipe.json", *of_others}
 
 
-def test_it_calls_until_it_is_closed() -> None:
+def test_repeating_calls_until_it_is_closed() -> None:
     """At once, then again, and in the end what is last."""
     calls: list[str] = []
     thrice = threading.Event()

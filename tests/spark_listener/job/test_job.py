@@ -369,7 +369,7 @@ def test_file_that_is_no_summary(tmp_path: Path, document: bytes) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("side", "both"), ("user", 7), ("responses", -1), ("throttled_ms", True)])
-def test_row_that_is_none(tmp_path: Path, key: str, value: object) -> None:
+def test_row_of_a_summary_that_is_none(tmp_path: Path, key: str, value: object) -> None:
     """Every name and every count is looked at."""
     path = tmp_path / "summary.json"
     job = Job("app")
