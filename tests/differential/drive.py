@@ -15,7 +15,7 @@ from tests.differential.kafka import JARS, Kafka
 
 from quotascope.metrics import KafkaRelease
 
-TOTAL = int(os.environ.get("QUOTASCOPE_DIFFERENTIAL_OPS", "60000"))
+TOTAL = int(os.environ.get("QUOTASCOPE_DIFFERENTIAL_OPS", "150000"))
 """Operations of a run, of all subjects and releases."""
 SEED_VARIABLE = "QUOTASCOPE_DIFFERENTIAL_SEED"
 LENGTHS = (*[20] * 40, *[50] * 12, *[200] * 3, 1_000)

@@ -128,8 +128,8 @@ def pairs(metrics: str) -> set[tuple[str, str]]:
 
 @cache
 def harmless() -> set[tuple[str, tuple[str, ...]]]:
-    """The elements of a page about clients with plain names."""
-    return Page(asyncio.run(served(["alice", "bob"]))[1]).elements
+    """The elements of a page about clients with plain names, and what isolates others."""
+    return Page(asyncio.run(served(["alice", "bob"]))[1]).elements | {("bdi", ())}
 
 
 @pytest.mark.parametrize("log_format", [LogFormat.JSON, LogFormat.HUMAN])
