@@ -147,8 +147,8 @@ class Part:
 
 
 def fingerprint(candidates: Sequence[Candidate]) -> str:
-    """Names rules: what is carried under some says nothing under others."""
-    content = list[object]()
+    """Names rules, and the layout of what is carried: what is carried under some says nothing under others."""
+    content: list[object] = [FIELDS]
     for each in candidates:
         quotas = sorted((str(rule), sorted(keys.items())) for rule, keys in each.quotas.items())
         content.append((each.name, quotas, each.windows, each.controller_windows, each.mutation_policy))

@@ -125,6 +125,13 @@ def test_other_rules_begin_with_what_comes(growing: Growing) -> None:
         decided_by(growing.folder, [CLIENTS])
 
 
+def test_a_state_of_another_layout_is_not_continued(growing: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of another release, whose fields would be taken for others."""
+    ours = growing.shadow(USERS).rules
+    monkeypatch.setattr("quotascope.pipeline.replay.continued.FIELDS", 1)
+    assert growing.shadow(USERS).rules != ours
+
+
 def test_nothing_was_decided(tmp_path: Path) -> None:
     """A history of which no stream has decided anything is not taken for a folder that is not there."""
     with pytest.raises(NoHistory, match="there is no such folder"):
