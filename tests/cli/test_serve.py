@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 import subprocess
-import threading
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from structlog.testing import capture_logs
 from tests.cli.conftest import Serve
 from tests.commands import COMMAND
 from tests.exporter.examples import ScriptedLimits, ScriptedSource
+from tests.integration.eventually import again_and_again
 
 from quotascope.cli import compose
 from quotascope.cli.compose import build_exporter
@@ -60,23 +60,6 @@ class Service:
         file.write_text(text)
         self.process.send_signal(signal.SIGHUP)
         return self.line_with(answer)
-
-    @contextmanager
-    def scraped_without_a_pause(self) -> Iterator[list[str]]:
-        """The texts of all scrapes; none of them may fail."""
-        enough, texts = threading.Event(), list[str]()
-
-        def scrape() -> None:
-            while not enough.is_set():
-                texts.append(self.scraped())
-
-        with ThreadPoolExecutor(1) as pool:
-            scraping = pool.submit(scrape)
-            try:
-                yield texts
-            finally:
-                enough.set()
-        scraping.result()
 
 
 @contextmanager
@@ -157,7 +140,7 @@ def test_reload_loses_no_scrape(agent: Serve, tmp_path: Path) -> None:
             return service.scraped()
 
         service.line_with("ready")
-        with service.scraped_without_a_pause() as texts:
+        with again_and_again(service.scraped) as texts:
             good = SETTINGS.format(sources=f"{a}, {b}", timeout=4, every="20ms")
             changed = service.reload(file, good, "configuration was read again")
             bad = service.reload(file, good + "otlp: {timeout_seconds: soon}", "cannot be used")

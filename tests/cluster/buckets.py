@@ -1,7 +1,11 @@
-"""Client ids whose creations of topics soon have to wait."""
+"""Client ids whose creations of topics soon have to wait, and topics for them."""
 
 import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
+from kafka import KafkaAdminClient
+from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.integration.eventually import eventually
@@ -23,3 +27,12 @@ def full_bucket(quotas: Quotas, traffic: Traffic, role: str, rate: float) -> str
 
     eventually(applied)
     return name
+
+
+@contextmanager
+def topic_names(kafka: Cluster, role: str, count: int) -> Iterator[list[str]]:
+    """Names of so many topics; those that are there in the end are deleted, by a client without limits."""
+    names = [f"{role}-{uuid.uuid4().hex[:12]}" for _ in range(count)]
+    yield names
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
+        admin.delete_topics(names, raise_errors=False)

@@ -1,12 +1,14 @@
 """One Kafka process."""
 
 import contextlib
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -133,6 +135,16 @@ class Node:
         self._process.kill()
         self._process.communicate()
         self._process = None
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """The process does not run, as in a very long garbage collection; the kernel goes on taking connections to it."""
+        assert self.pid is not None
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
 
     @property
     def _data(self) -> Path:

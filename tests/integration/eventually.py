@@ -1,7 +1,10 @@
-"""Waiting for what must come true, without guessing how long it takes."""
+"""Waiting for what must come true, without guessing how long it takes; and asking on and on meanwhile."""
 
+import threading
 import time
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterator, Sized
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -24,3 +27,21 @@ def some(things: Some) -> Some:
     """The same, after the assertion that there are any."""
     assert things
     return things
+
+
+@contextmanager
+def again_and_again(ask: Callable[[], Result], pause: float = 0.0) -> Iterator[list[Result]]:
+    """The answers so far while a thread asks, so many seconds after the last answer; none may fail."""
+    enough, answers = threading.Event(), list[Result]()
+
+    def loop() -> None:
+        while not enough.wait(pause):
+            answers.append(ask())
+
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(loop)
+        try:
+            yield answers
+        finally:
+            enough.set()
+        asking.result()

@@ -1,9 +1,7 @@
 """Mutation quotas where the controller is a process of its own: a broker, and three controllers of which one leads."""
 
-import os
-import signal
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import pytest
 from tests.cluster.cluster import Cluster
@@ -62,17 +60,6 @@ def overdraw(traffic: Traffic, client_id: str) -> None:
     eventually(refused, seconds=60)
 
 
-@contextmanager
-def paused(node: Node) -> Iterator[None]:
-    """The node's process does not run, as in a very long garbage collection, for the length of a `with` block."""
-    assert node.pid is not None
-    os.kill(node.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(node.pid, signal.SIGCONT)
-
-
 def test_mutation_throttle_is_found_behind_the_request_throttle(
     failover_kafka: Cluster, limited: Traffic, everywhere: Exporter
 ) -> None:
@@ -127,7 +114,7 @@ def test_only_the_active_controller_is_believed(
     overdraw(limited, "before")
     former = leader(failover_kafka)
     others = [node for node in failover_kafka.controllers if node is not former]
-    with paused(former):
+    with former.paused():
         successor = eventually(lambda: leader(failover_kafka, among=others))
         page = everywhere.page()
         assert page.value("quotascope_source_up", source=f"node-{former.node_id}") == 0

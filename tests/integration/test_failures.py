@@ -1,12 +1,8 @@
 """Why there is nothing to show, a broker that dies, and brokers that hang."""
 
 import asyncio
-import os
-import signal
 import socket
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +14,7 @@ from tests.cluster.node import Node
 from tests.cluster.ports import free_port
 from tests.cluster.quotas import Quotas
 from tests.commands import run
-from tests.integration.eventually import eventually
+from tests.integration.eventually import again_and_again, eventually
 from tests.integration.exporter import Exporter, serving, settings_for
 
 from quotascope.clients import SecurityProtocol, open_quota_admin
@@ -114,22 +110,9 @@ def test_broker_dies_and_comes_back_while_it_is_scraped(own_kafka: Cluster, tmp_
     assert exporter.child.end() == 0
 
 
-@contextmanager
-def scraped(exporter: Exporter) -> Iterator[list[float]]:
-    """What one scrape after another sees of the source, without a pause; each must get a complete answer and HTTP 200."""
-    stop, ups = threading.Event(), list[float]()
-
-    def scrape() -> None:
-        while not stop.wait(0.02):
-            ups.append(exporter.page().value("quotascope_source_up", source="node-1"))
-
-    with ThreadPoolExecutor(1) as pool:
-        scraping = pool.submit(scrape)
-        try:
-            yield ups
-        finally:
-            stop.set()
-        scraping.result()
+def scraped(exporter: Exporter) -> AbstractContextManager[list[float]]:
+    """What one scrape after another sees of the source; each must get a complete answer and HTTP 200."""
+    return again_and_again(lambda: exporter.page().value("quotascope_source_up", source="node-1"), 0.02)
 
 
 def _last(ups: list[float], value: float) -> None:
@@ -151,15 +134,9 @@ LIMIT = "listener.name.sasl.max.connections"
 Hanging = Callable[[Cluster, Node], AbstractContextManager[None]]
 
 
-@contextmanager
-def stopped(_: Cluster, node: Node) -> Iterator[None]:
+def stopped(_: Cluster, node: Node) -> AbstractContextManager[None]:
     """The kernel goes on taking connections to a process that is stopped, which then never answers."""
-    assert node.pid is not None
-    os.kill(node.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(node.pid, signal.SIGCONT)
+    return node.paused()
 
 
 @contextmanager

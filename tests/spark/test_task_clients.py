@@ -24,7 +24,7 @@ from tests.clients.real import (
     python_produce,
     throttles_logged,
 )
-from tests.cluster.buckets import full_bucket
+from tests.cluster.buckets import full_bucket, topic_names
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
@@ -139,11 +139,9 @@ def client_id(quotas: Quotas, traffic: Traffic) -> str:
 
 @pytest.fixture
 def names(kafka: Cluster) -> Iterator[list[str]]:
-    """Names of topics, of which four overdraw a bucket by seconds however long it was filled; all are deleted."""
-    names = [f"job-{uuid.uuid4().hex[:12]}" for _ in range(8)]
-    yield names
-    with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
-        admin.delete_topics(names, raise_errors=False)
+    """Of topics, of which four overdraw a bucket by seconds however long it was filled."""
+    with topic_names(kafka, "job", 8) as names:
+        yield names
 
 
 def create(address: str, client_id: str, account: ThrottleAccount, names: list[str]) -> int:

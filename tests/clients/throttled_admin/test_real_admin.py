@@ -1,15 +1,13 @@
 """Topics of a user whose mutations are limited, by both libraries' admin clients, on a real broker."""
 
-import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, cast
 
 import pytest
 from confluent_kafka.cimpl import NewPartitions, NewTopic
-from kafka import KafkaAdminClient
 from tests.clients.real import Login, throttles_logged
-from tests.cluster.buckets import full_bucket
+from tests.cluster.buckets import full_bucket, topic_names
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
@@ -36,11 +34,9 @@ def client_id(quotas: Quotas, traffic: Traffic) -> str:
 
 @pytest.fixture
 def names(kafka: Cluster) -> Iterator[list[str]]:
-    """Names of topics, which together overdraw the bucket; those that are there in the end are deleted."""
-    names = [f"paced-{uuid.uuid4().hex[:12]}" for _ in range(TOPICS)]
-    yield names
-    with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
-        admin.delete_topics(names, raise_errors=False)
+    """Of topics that together overdraw the bucket."""
+    with topic_names(kafka, "paced", TOPICS) as names:
+        yield names
 
 
 def python_admin(kafka: Cluster, client_id: str, account: ThrottleAccount) -> kafka_python.ThrottleAwareAdmin:

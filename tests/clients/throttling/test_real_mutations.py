@@ -1,7 +1,6 @@
 """Topics of a user whose mutations are limited, on a real broker."""
 
 import time
-import uuid
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import closing
@@ -12,7 +11,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.errors import NodeNotReadyError
 from kafka.protocol.admin import CreateTopicsRequest
-from tests.cluster.buckets import full_bucket
+from tests.cluster.buckets import full_bucket, topic_names
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
@@ -93,11 +92,9 @@ def limited(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> Iterator[Admin]
 
 @pytest.fixture
 def names(kafka: Cluster) -> Iterator[list[str]]:
-    """Names of eight topics, which together overdraw the bucket; what was created is deleted again, by a client without limits."""
-    names = [f"limited-{uuid.uuid4().hex[:12]}" for _ in range(8)]
-    yield names
-    with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
-        admin.delete_topics(names, raise_errors=False)
+    """Of eight topics, which together overdraw the bucket."""
+    with topic_names(kafka, "limited", 8) as names:
+        yield names
 
 
 def exist(kafka: Cluster, wanted: AbstractSet[str], names: list[str]) -> None:
