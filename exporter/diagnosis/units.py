@@ -16,6 +16,7 @@ from quotascope.metrics import QuotaType, Resolution, spelled
 from quotascope.pages import words
 
 from ..snapshot import TYPES, Entity, EntityUsage, LimitState, Snapshot, SourceHealth, ThrottleCause, Usages
+from ..snapshot.entity import part_used
 from ..untrusted import shown
 
 UNKNOWN_NUMBER: Final = "?"
@@ -43,10 +44,12 @@ def usage_of_limit(usage: EntityUsage) -> str:
     Usage and limit in one unit, the larger one's; bytes/s, threads (``thr``) or mutations/s by quota type.
 
     ``2.10 / 2.00 MB/s``, ``? / 1.00 MB/s`` where the broker gave no usage, ``0.08 / ? thr`` where the limit is unknown, and
-    ``0.08 thr unlimited``.
+    ``0.08 thr unlimited``. ``-1.98 of 11.0 tok`` (tokens) where more of a controller mutation quota's burst is used than of its limit.
     """
     entity, amount_used = usage.entity, usage.usage
     limit, kind = entity.limit, entity.quota_type
+    if entity.burst_tokens and usage.tokens is not None and usage.used != part_used(amount_used, limit):
+        return f"{digits(usage.tokens)} of {digits(entity.burst_tokens)} tok"
     factor, prefix = _scale(kind, max(abs(amount_used or 0.0), limit or 0.0))
     used = UNKNOWN_NUMBER if amount_used is None else digits(amount_used / factor)
     unit = f"{prefix}{_UNITS[kind]}"

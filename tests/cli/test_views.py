@@ -46,7 +46,7 @@ def test_a_burst_that_is_used_up_is_no_small_use() -> None:
     """As on the page and in `top`: of a controller mutation quota, the used part of the burst counts where it is higher."""
     broke = usage(QuotaType.CONTROLLER_MUTATION, limit=1.0, usage=0.5, tokens=-2.0, burst_tokens=10.0)
     text = rendered(view(snapshot(broke), [], 10), 160)
-    assert "0.50 / 1.00 mut/s 120%" in " ".join(text.split())
+    assert "-2.00 of 10.0 tok 120%" in " ".join(text.split())
 
 
 def test_a_folded_entity_is_shown_all_the_same() -> None:
