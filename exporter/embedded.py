@@ -108,11 +108,14 @@ class EmbeddedLimits:
         """The rules in force now."""
         client = self._quotas.produce.config
         controller = self._quotas.controller_mutation.config
+        callback = self._quotas.callback
         settings = NodeSettings(
             request_capacity_threads=self._request_capacity_threads,
+            quota_samples=client.samples,
             quota_window_seconds=float(client.window_seconds),
             controller_quota_samples=controller.samples,
             controller_quota_window_seconds=float(controller.window_seconds),
+            quota_callback_class=None if callback is None else type(callback).__qualname__,
         )
         return Limits(
             rules={manager.quota_type: manager.rules() for manager in self._quotas.all()},

@@ -1,5 +1,7 @@
 """An engine in this process, read like any other source."""
 
+from collections.abc import Mapping
+
 import pytest
 from tests.exporter.recorded import pairs, read
 from tests.strategies import EPOCH_MS
@@ -7,12 +9,14 @@ from tests.strategies import EPOCH_MS
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.join import Join
 from quotascope.exporter.join.placing import interpreted
+from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.mapping import BeanTable, Meaning
 from quotascope.exporter.snapshot import LimitedRate, LimitsHealth
 from quotascope.metrics import (
     ConnectionQuotas,
     ManagerConfig,
     Principal,
+    QuotaCallback,
     QuotaConfig,
     QuotaEntity,
     QuotaManagers,
@@ -159,9 +163,28 @@ async def test_the_quotas_beside_those_of_clients_are_read(engine: Engine) -> No
     assert node.remote_storage["copy"] == LimitedRate(rate=500.0, throttle_time_seconds=0.007)
 
 
+async def test_no_rule_is_shown_where_a_callback_decides(engine: Engine) -> None:
+    """What the callback knows of the rules is its own affair, also where its tags are those of users."""
+
+    class ByUser(QuotaCallback):
+        def quota_metric_tags(self, quota_type: QuotaType, principal: Principal, client_id: str) -> Mapping[str, str]:  # noqa: ARG002
+            return {"user": principal.sanitized, "client-id": ""}
+
+        def quota_limit(self, quota_type: QuotaType, metric_tags: Mapping[str, str]) -> float:  # noqa: ARG002
+            return 10.0
+
+    quotas = QuotaManagers(engine.registry, EPOCH_MS, callback=ByUser())
+    quotas.update_quota(QuotaType.FETCH, QuotaEntity("a"), 1e6)
+    assert quotas.fetch.record_and_get_throttle_time(Principal("a"), "", 1000.0, EPOCH_MS) > 0
+    limits = await EmbeddedLimits(quotas, "1", lambda: EPOCH_MS).read()
+    snapshot = Join().snapshot([read(await engine.source.read())], limits, LimitsHealth(), 0.0)
+    assert snapshot.nodes[0].quota_callback
+    assert [(each.user, each.limit) for each in snapshot.shown.layout.entities] == [("a", None)]
+
+
 async def test_rules_and_settings_of_an_engine() -> None:
     """The engine's own rules, in Kafka's units, as they are at that moment."""
-    config = QuotaConfig(controller=ManagerConfig(samples=5, window_seconds=2))
+    config = QuotaConfig(client=ManagerConfig(samples=7), controller=ManagerConfig(samples=5, window_seconds=2))
     quotas = QuotaManagers(Registry(), EPOCH_MS, config)
     source = EmbeddedLimits(quotas, "7", lambda: EPOCH_MS, request_capacity_threads=4.0)
     alice = QuotaEntity("alice")
@@ -171,9 +194,8 @@ async def test_rules_and_settings_of_an_engine() -> None:
     assert dict(limits.rules[QuotaType.REQUEST]) == {alice: 50.0}
     assert limits.active_controller == "7"
     assert limits.read_at == EPOCH_MS / 1000
-    settings = limits.nodes["7"]
-    assert settings.request_capacity_threads == 4.0
-    assert settings.controller_quota_samples == 5
-    assert settings.controller_quota_window_seconds == 2.0
+    assert limits.nodes["7"] == NodeSettings(
+        request_capacity_threads=4.0, quota_samples=7, controller_quota_samples=5, controller_quota_window_seconds=2.0
+    )
     assert len((await source.read()).rules[QuotaType.REQUEST]) == 0
     await source.close()
