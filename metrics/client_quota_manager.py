@@ -38,6 +38,8 @@ UNLIMITED: Final = float(LONG_MAX)
 """The bound of clients without a quota: measured, never in violation."""
 
 _DOUBLE_MAX = sys.float_info.max
+_MOST_KNOWN = 20_000
+"""Requests of any number of client-ids may be measured by one sensor."""
 _ONE_SHAPE = (NO_FLAGS, CLIENT_ID_FLAG, USER_FLAG, USER_CLIENT_ID_FLAG)
 
 
@@ -231,7 +233,7 @@ class ClientQuotaManager:
     def _sensors_by_rules(self, principal: Principal, client_id: str, now_ms: int) -> ClientSensors:
         with self._lock:
             removals = self._registry.removals
-            if removals != self._removals:
+            if removals != self._removals or len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
                 self._removals = removals
             user, client = self._rules.metric_tags(principal.name, client_id)

@@ -2,6 +2,7 @@
 
 import math
 import threading
+import weakref
 
 import pytest
 from hypothesis import given
@@ -66,6 +67,19 @@ class TestRecording:
         engine.manager.record_no_throttle(ALICE, "c", 1e6, EPOCH_MS)
         assert engine.value("byte-rate", EPOCH_MS) == 1e5
         assert engine.manager.record_and_get_throttle_time(ALICE, "c", 0, EPOCH_MS) > 0
+
+    def test_client_ids_that_share_a_sensor_are_forgotten(self, engine: Engine) -> None:
+        """Under rules of users, any number of client-ids is measured in constant memory."""
+
+        class Name(str):
+            """Can be weakly referenced."""
+
+        engine.manager.update_quota(RULE, 1e9)
+        first = weakref.ref(name := Name("first"))
+        engine.manager.record_no_throttle(ALICE, name, 1.0, EPOCH_MS)
+        for number in range(20_000):
+            engine.manager.record_no_throttle(ALICE, name := Name(number), 1.0, EPOCH_MS)
+        assert first() is None
 
     def test_max_value_with_a_single_window(self) -> None:
         """With one window there is no whole one, and nothing may be returned."""
