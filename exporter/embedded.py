@@ -13,7 +13,7 @@ from .mapping import SERVER, Bean, BeanColumn, BeanLayout, BeanTable, wanted
 
 class EmbeddedSource:
     """
-    One registry of metrics with Kafka's groups, names and tags.
+    One registry of metrics with Kafka's groups, names and tags, beside those that all of its metrics have.
 
     Reading has no effect on the engine: unlike Kafka's own JMX reads it does not move a
     window.
@@ -67,9 +67,10 @@ class EmbeddedSource:
 
     def _learn(self, metrics: list[KafkaMetric], beans: Iterable[tuple[str, str]]) -> None:
         known, self._columns = self._columns, {}
+        of_all = self._registry.config.tags
         for name in (metric.name for metric in metrics if metric.stat is not None):
             if name not in known:
-                tags = {key: value for key, value in name.tags.items() if value}
+                tags = {key: value for key, value in name.tags.items() if value and (key, value) not in of_all}
                 bean = Bean.of(SERVER, {**tags, "type": name.group})
                 known[name] = wanted(BeanColumn(bean, name.name))
             self._columns[name] = known[name]

@@ -78,6 +78,14 @@ async def test_usage_and_exact_throttles_are_read(engine: Engine) -> None:
     assert all(column.attribute != "count" for column in table.layout.columns)
 
 
+async def test_tags_of_the_whole_registry_distinguish_no_entities() -> None:
+    """They are not those of a callback."""
+    registry = Registry(tags={"app": "billing"})
+    QuotaManagers(registry, EPOCH_MS).fetch.record_no_throttle(SVC, "etl", 20.0, EPOCH_MS)
+    numbers = entities(await EmbeddedSource("engine", registry, "1", lambda: EPOCH_MS).read())
+    assert numbers[QuotaType.FETCH, "", "etl", Meaning.USAGE] == 2.0
+
+
 async def test_mutations_and_refusals_are_read(engine: Engine) -> None:
     """Tokens, and how many mutations were refused."""
     mutations = engine.quotas.controller_mutation
