@@ -172,7 +172,7 @@ class ClientQuotaManager:
         if self._custom is not None:
             return Quota(self._bound_of(self._custom.tags_of(principal, client_id)))
         user, client = self._rules.metric_tags(principal.name, client_id)
-        return Quota(self._bound(user, client))
+        return Quota(_or_unlimited(self._rules.bound_of(user, client)))
 
     def decide(self, principal: Principal, client_id: str) -> Resolution:
         """Return the rule that applies to a request; with a callback no rule does."""
@@ -284,12 +284,7 @@ class ClientQuotaManager:
         return self._rules.bound_of(tags.user, tags.client_id)
 
     def _bound_of(self, tags: EntityTags) -> float:
-        bound = self._limit(tags)
-        return UNLIMITED if bound is None else bound
-
-    def _bound(self, user_tag: str, client_tag: str) -> float:
-        bound = self._rules.bound_of(user_tag, client_tag)
-        return UNLIMITED if bound is None else bound
+        return _or_unlimited(self._limit(tags))
 
     def _is_one_metric(self, entity: QuotaEntity) -> bool:
         # Under rules of one shape a rule that names its entity has one metric; any other may have many.
@@ -309,13 +304,16 @@ class ClientQuotaManager:
 
     def _bound_of_tags(self, name: MetricName) -> float:
         if self._custom is not None:
-            bound = self._custom.limit_of(name.tags)
-            return UNLIMITED if bound is None else bound
+            return _or_unlimited(self._custom.limit_of(name.tags))
         user = name.tags.get(USER_TAG)
         client_id = name.tags.get(CLIENT_ID_TAG)
         if user is None or client_id is None:
             return UNLIMITED
-        return self._bound(_decoded(user), client_id)
+        return _or_unlimited(self._rules.bound_of(_decoded(user), client_id))
+
+
+def _or_unlimited(bound: float | None) -> float:
+    return UNLIMITED if bound is None else bound
 
 
 def _decoded(user_tag: str) -> str:
