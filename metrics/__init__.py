@@ -24,6 +24,9 @@ Of Kafka's classes, with the same results in the last bit:
 * the controller's checks of quotas: `validate_alteration`, `validate_request`
 
 `BurstSpreadingRate` is a policy that Kafka does not have.
+
+Derive classes of your own from `Measurable`, `Stat`, `CompoundStat`, `SampledStat`, `Rate`, `BinScheme`, `MetricsReporter`, `QuotaCallback` and
+`ThrottleCallback`. Most others cannot be derived from where the engine is `compiled`: an object of such a class raises TypeError.
 """
 
 from .broker_quotas import BrokerQuotas, ClientRequest, Instant

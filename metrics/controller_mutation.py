@@ -34,7 +34,8 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
     Limits partitions per second with a token bucket (Kafka: `ControllerMutationQuotaManager`).
 
     The bucket holds `samples * window * limit` tokens. `mutation-rate` beside it is for the eye only: it is measured
-    over the registry's windows. Throttles are not clamped.
+    over the registry's windows. Throttles are not clamped. As in Kafka a bucket is empty at the time 0: begin a simulation
+    at any epoch time.
     """
 
     metric = "tokens"
