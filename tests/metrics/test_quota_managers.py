@@ -72,7 +72,7 @@ class TestRecording:
         """Under rules of users, any number of client-ids is measured in constant memory."""
 
         class Name(str):
-            """Can be weakly referenced."""
+            __slots__ = ("__weakref__",)
 
         engine.manager.update_quota(RULE, 1e9)
         first = weakref.ref(name := Name("first"))
