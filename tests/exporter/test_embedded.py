@@ -1,7 +1,5 @@
 """An engine in this process, read like any other source."""
 
-from collections.abc import Mapping
-
 import pytest
 from tests.exporter.recorded import pairs, read
 from tests.strategies import EPOCH_MS
@@ -36,7 +34,7 @@ SVC = Principal("svc:team a")
 class Engine:
     def __init__(self) -> None:
         self.now_ms = EPOCH_MS
-        self.registry = Registry()
+        self.registry = Registry(tags={"app": "billing"})  # distinguish no entities
         self.quotas = QuotaManagers(self.registry, EPOCH_MS)
         self.source = EmbeddedSource("engine", self.registry, "1", lambda: self.now_ms)
 
@@ -76,14 +74,6 @@ async def test_usage_and_exact_throttles_are_read(engine: Engine) -> None:
     assert table.node_id == "1"
     assert {column.bean.get("type") for column in table.layout.columns} == {kind.group for kind in QuotaType}
     assert all(column.attribute != "count" for column in table.layout.columns)
-
-
-async def test_tags_of_the_whole_registry_distinguish_no_entities() -> None:
-    """They are not those of a callback."""
-    registry = Registry(tags={"app": "billing"})
-    QuotaManagers(registry, EPOCH_MS).fetch.record_no_throttle(SVC, "etl", 20.0, EPOCH_MS)
-    numbers = entities(await EmbeddedSource("engine", registry, "1", lambda: EPOCH_MS).read())
-    assert numbers[QuotaType.FETCH, "", "etl", Meaning.USAGE] == 2.0
 
 
 async def test_mutations_and_refusals_are_read(engine: Engine) -> None:
@@ -171,29 +161,10 @@ async def test_the_quotas_beside_those_of_clients_are_read(engine: Engine) -> No
     assert node.remote_storage["copy"] == LimitedRate(rate=500.0, throttle_time_seconds=0.007)
 
 
-async def test_no_rule_is_shown_where_a_callback_decides(engine: Engine) -> None:
-    """What the callback knows of the rules is its own affair, also where its tags are those of users."""
-
-    class ByUser(QuotaCallback):
-        def quota_metric_tags(self, quota_type: QuotaType, principal: Principal, client_id: str) -> Mapping[str, str]:  # noqa: ARG002
-            return {"user": principal.sanitized, "client-id": ""}
-
-        def quota_limit(self, quota_type: QuotaType, metric_tags: Mapping[str, str]) -> float:  # noqa: ARG002
-            return 10.0
-
-    quotas = QuotaManagers(engine.registry, EPOCH_MS, callback=ByUser())
-    quotas.update_quota(QuotaType.FETCH, QuotaEntity("a"), 1e6)
-    assert quotas.fetch.record_and_get_throttle_time(Principal("a"), "", 1000.0, EPOCH_MS) > 0
-    limits = await EmbeddedLimits(quotas, "1", lambda: EPOCH_MS).read()
-    snapshot = Join().snapshot([read(await engine.source.read())], limits, LimitsHealth(), 0.0)
-    assert snapshot.nodes[0].quota_callback
-    assert [(each.user, each.limit) for each in snapshot.shown.layout.entities] == [("a", None)]
-
-
 async def test_rules_and_settings_of_an_engine() -> None:
-    """The engine's own rules, in Kafka's units, as they are at that moment."""
+    """The engine's own rules, in Kafka's units, as they are at that moment; and the callback that decides instead."""
     config = QuotaConfig(client=ManagerConfig(samples=7), controller=ManagerConfig(samples=5, window_seconds=2))
-    quotas = QuotaManagers(Registry(), EPOCH_MS, config)
+    quotas = QuotaManagers(Registry(), EPOCH_MS, config, QuotaCallback())
     source = EmbeddedLimits(quotas, "7", lambda: EPOCH_MS, request_capacity_threads=4.0)
     alice = QuotaEntity("alice")
     quotas.update_quota(QuotaType.REQUEST, alice, 50.0)
@@ -203,7 +174,11 @@ async def test_rules_and_settings_of_an_engine() -> None:
     assert limits.active_controller == "7"
     assert limits.read_at == EPOCH_MS / 1000
     assert limits.nodes["7"] == NodeSettings(
-        request_capacity_threads=4.0, quota_samples=7, controller_quota_samples=5, controller_quota_window_seconds=2.0
+        request_capacity_threads=4.0,
+        quota_samples=7,
+        controller_quota_samples=5,
+        controller_quota_window_seconds=2.0,
+        quota_callback_class="QuotaCallback",
     )
     assert len((await source.read()).rules[QuotaType.REQUEST]) == 0
     await source.close()
