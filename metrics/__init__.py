@@ -56,10 +56,12 @@ from .entities import (
     DEFAULT,
     LEVEL_NAMES,
     LEVELS_LEGEND,
+    NO_RULE,
     DefaultType,
     Level,
     QuotaEntity,
     QuotaType,
+    Resolution,
     spelled,
     spelled_name,
 )
@@ -119,7 +121,7 @@ from .replication_quotas import (
 )
 from .reporter import MetricsReporter
 from .request_quota_manager import PERCENT_PER_NANO, RequestQuotaManager
-from .rules import NO_RULE, QuotaRules, Resolution, RuleSnapshot, RuleTable
+from .rules import QuotaRules, RuleSnapshot, RuleTable
 from .sampled import Sample, SampledStat
 from .sanitizer import desanitize, sanitize
 from .sensor import Sensor

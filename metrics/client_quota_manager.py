@@ -7,7 +7,7 @@ from typing import Final
 from .callback_rules import CallbackRules
 from .client_sensors import CLIENT_ID_TAG, USER_TAG, ClientSensors, EntityTags, SensorFactory
 from .config import MetricConfig
-from .entities import DefaultType, QuotaEntity, QuotaType
+from .entities import NO_RULE, DefaultType, QuotaEntity, QuotaType, Resolution
 from .errors import MalformedName
 from .metric import Breach
 from .metric_name import MetricName
@@ -21,11 +21,9 @@ from .registry import Registry
 from .rules import (
     CLIENT_ID_FLAG,
     NO_FLAGS,
-    NO_RULE,
     USER_CLIENT_ID_FLAG,
     USER_FLAG,
     QuotaRules,
-    Resolution,
     RuleSnapshot,
 )
 from .sanitizer import desanitize, sanitize

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.metrics.examples import same
 
 from quotascope.metrics import (
+    DEFAULT,
     INT_MAX,
     LONG_MAX,
     NEWEST_RELEASE,
@@ -28,6 +29,8 @@ from quotascope.metrics import (
     NotMeasurable,
     Principal,
     Quota,
+    QuotaEntity,
+    QuotaRules,
     QuotaViolation,
     RecordingLevel,
     Registry,
@@ -247,6 +250,23 @@ def test_says_what_is_wrong_in_one_line(error: MetricsError, text: str) -> None:
     assert "\n" not in str(error)
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
     assert (type(copy), str(copy)) == (type(error), str(error))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        MetricConfig(3, 10, 5, Quota(1.0, upper=False), {"a": "b"}, RecordingLevel.DEBUG),
+        Principal.from_sanitized("a%3db"),
+        QuotaRules({QuotaEntity("u", DEFAULT): 1.0}),
+        QuotaRules({QuotaEntity("u", DEFAULT): 1.0}).snapshot(),
+        QuotaRules({QuotaEntity("u"): 1.0}).decide("u", "c"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_values_pass_between_processes(value: object) -> None:
+    """Of a compiled engine, too, and as their own kind."""
+    copy = pickle.loads(pickle.dumps(value))  # noqa: S301 - our own
+    assert (type(copy), copy) == (type(value), value)
 
 
 @pytest.mark.parametrize(
