@@ -46,8 +46,8 @@ class ClientQuotaManager:
     The quotas of one type on one broker; this class itself serves Produce and Fetch (Kafka: `ClientQuotaManager`).
 
     Kafka's behavior by default, its quirks included: throttles above 24.8 days are as long as `ManagerConfig.release`
-    makes them, unlimited clients are measured too, sensors live an hour after their last record, a metric of a
-    superseded rule stays until then.
+    makes them, unlimited clients are measured too, sensors expire an hour after their last record (`Registry`, where
+    `expiration` is not the default), a metric of a superseded rule stays until then.
 
     Rules hold decoded names, tags sanitized ones: see `Principal`. Safe for many threads.
 
