@@ -32,6 +32,10 @@ _LONGEST_REASON = 300
 class ClientError(Exception):
     """Base of all errors of this room."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exception's own calls the constructor with the message: no other process could restore the error, and its pool would hang
+        return type(self).__new__, (type(self), *self.args), self.__dict__
+
 
 class InvalidConnection(ClientError):
     """The settings of a connection cannot be used."""

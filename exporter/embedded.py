@@ -13,7 +13,7 @@ from .mapping import SERVER, Bean, BeanColumn, BeanLayout, BeanTable, wanted
 
 class EmbeddedSource:
     """
-    One registry of metrics with Kafka's groups, names and tags.
+    One registry of metrics with Kafka's groups, names and tags, beside those that all of its metrics have.
 
     Reading has no effect on the engine: unlike Kafka's own JMX reads it does not move a
     window.
@@ -67,9 +67,10 @@ class EmbeddedSource:
 
     def _learn(self, metrics: list[KafkaMetric], beans: Iterable[tuple[str, str]]) -> None:
         known, self._columns = self._columns, {}
+        of_all = self._registry.config.tags
         for name in (metric.name for metric in metrics if metric.stat is not None):
             if name not in known:
-                tags = {key: value for key, value in name.tags.items() if value}
+                tags = {key: value for key, value in name.tags.items() if value and (key, value) not in of_all}
                 bean = Bean.of(SERVER, {**tags, "type": name.group})
                 known[name] = wanted(BeanColumn(bean, name.name))
             self._columns[name] = known[name]
@@ -108,11 +109,14 @@ class EmbeddedLimits:
         """The rules in force now."""
         client = self._quotas.produce.config
         controller = self._quotas.controller_mutation.config
+        callback = self._quotas.callback
         settings = NodeSettings(
             request_capacity_threads=self._request_capacity_threads,
+            quota_samples=client.samples,
             quota_window_seconds=float(client.window_seconds),
             controller_quota_samples=controller.samples,
             controller_quota_window_seconds=float(controller.window_seconds),
+            quota_callback_class=None if callback is None else type(callback).__qualname__,
         )
         return Limits(
             rules={manager.quota_type: manager.rules() for manager in self._quotas.all()},

@@ -24,6 +24,9 @@ Of Kafka's classes, with the same results in the last bit:
 * the controller's checks of quotas: `validate_alteration`, `validate_request`
 
 `BurstSpreadingRate` is a policy that Kafka does not have.
+
+Derive classes of your own from `Measurable`, `Stat`, `CompoundStat`, `SampledStat`, `Rate`, `BinScheme`, `MetricsReporter`, `QuotaCallback` and
+`ThrottleCallback`. Most others cannot be derived from where the engine is `compiled`: an object of such a class raises TypeError.
 """
 
 from .broker_quotas import BrokerQuotas, ClientRequest, Instant
@@ -53,10 +56,12 @@ from .entities import (
     DEFAULT,
     LEVEL_NAMES,
     LEVELS_LEGEND,
+    NO_RULE,
     DefaultType,
     Level,
     QuotaEntity,
     QuotaType,
+    Resolution,
     spelled,
     spelled_name,
 )
@@ -116,7 +121,7 @@ from .replication_quotas import (
 )
 from .reporter import MetricsReporter
 from .request_quota_manager import PERCENT_PER_NANO, RequestQuotaManager
-from .rules import NO_RULE, QuotaRules, Resolution, RuleSnapshot, RuleTable
+from .rules import QuotaRules, RuleSnapshot, RuleTable
 from .sampled import Sample, SampledStat
 from .sanitizer import desanitize, sanitize
 from .sensor import Sensor

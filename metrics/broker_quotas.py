@@ -11,7 +11,7 @@ from .combination import (
     combine_request,
 )
 from .mutation_quota import MutationQuota
-from .numbers import INT_MAX
+from .numbers import trunc_i32
 from .principal import Principal
 from .quota_factory import QuotaManagers
 from .throttle_callback import ThrottleCallback
@@ -109,7 +109,7 @@ class BrokerQuotas:
         `quota.window.num` is 1.
         """
         most = self._managers.fetch.max_value_in_quota_window(request.principal, request.client_id, now.ms)
-        return min(wanted, int(min(most, INT_MAX)))
+        return min(wanted, trunc_i32(most))
 
     def other(self, request: ClientRequest, now: Instant, *, cluster_authorization_failed: bool = False) -> Decision:
         """Account for any other response of a client's API, errors included."""

@@ -7,7 +7,7 @@ from typing import Final
 from .callback_rules import CallbackRules
 from .client_sensors import CLIENT_ID_TAG, USER_TAG, ClientSensors, EntityTags, SensorFactory
 from .config import MetricConfig
-from .entities import DefaultType, QuotaEntity, QuotaType
+from .entities import NO_RULE, DefaultType, QuotaEntity, QuotaType, Resolution
 from .errors import MalformedName
 from .metric import Breach
 from .metric_name import MetricName
@@ -21,11 +21,9 @@ from .registry import Registry
 from .rules import (
     CLIENT_ID_FLAG,
     NO_FLAGS,
-    NO_RULE,
     USER_CLIENT_ID_FLAG,
     USER_FLAG,
     QuotaRules,
-    Resolution,
     RuleSnapshot,
 )
 from .sanitizer import desanitize, sanitize
@@ -38,6 +36,8 @@ UNLIMITED: Final = float(LONG_MAX)
 """The bound of clients without a quota: measured, never in violation."""
 
 _DOUBLE_MAX = sys.float_info.max
+_MOST_KNOWN = 20_000
+"""Requests of any number of client-ids may be measured by one sensor."""
 _ONE_SHAPE = (NO_FLAGS, CLIENT_ID_FLAG, USER_FLAG, USER_CLIENT_ID_FLAG)
 
 
@@ -46,8 +46,8 @@ class ClientQuotaManager:
     The quotas of one type on one broker; this class itself serves Produce and Fetch (Kafka: `ClientQuotaManager`).
 
     Kafka's behavior by default, its quirks included: throttles above 24.8 days are as long as `ManagerConfig.release`
-    makes them, unlimited clients are measured too, sensors live an hour after their last record, a metric of a
-    superseded rule stays until then.
+    makes them, unlimited clients are measured too, sensors expire an hour after their last record (`Registry`, where
+    `expiration` is not the default), a metric of a superseded rule stays until then.
 
     Rules hold decoded names, tags sanitized ones: see `Principal`. Safe for many threads.
 
@@ -170,7 +170,7 @@ class ClientQuotaManager:
         if self._custom is not None:
             return Quota(self._bound_of(self._custom.tags_of(principal, client_id)))
         user, client = self._rules.metric_tags(principal.name, client_id)
-        return Quota(self._bound(user, client))
+        return Quota(_or_unlimited(self._rules.bound_of(user, client)))
 
     def decide(self, principal: Principal, client_id: str) -> Resolution:
         """Return the rule that applies to a request; with a callback no rule does."""
@@ -231,7 +231,7 @@ class ClientQuotaManager:
     def _sensors_by_rules(self, principal: Principal, client_id: str, now_ms: int) -> ClientSensors:
         with self._lock:
             removals = self._registry.removals
-            if removals != self._removals:
+            if removals != self._removals or len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
                 self._removals = removals
             user, client = self._rules.metric_tags(principal.name, client_id)
@@ -282,12 +282,7 @@ class ClientQuotaManager:
         return self._rules.bound_of(tags.user, tags.client_id)
 
     def _bound_of(self, tags: EntityTags) -> float:
-        bound = self._limit(tags)
-        return UNLIMITED if bound is None else bound
-
-    def _bound(self, user_tag: str, client_tag: str) -> float:
-        bound = self._rules.bound_of(user_tag, client_tag)
-        return UNLIMITED if bound is None else bound
+        return _or_unlimited(self._limit(tags))
 
     def _is_one_metric(self, entity: QuotaEntity) -> bool:
         # Under rules of one shape a rule that names its entity has one metric; any other may have many.
@@ -307,13 +302,16 @@ class ClientQuotaManager:
 
     def _bound_of_tags(self, name: MetricName) -> float:
         if self._custom is not None:
-            bound = self._custom.limit_of(name.tags)
-            return UNLIMITED if bound is None else bound
+            return _or_unlimited(self._custom.limit_of(name.tags))
         user = name.tags.get(USER_TAG)
         client_id = name.tags.get(CLIENT_ID_TAG)
         if user is None or client_id is None:
             return UNLIMITED
-        return self._bound(_decoded(user), client_id)
+        return _or_unlimited(self._rules.bound_of(_decoded(user), client_id))
+
+
+def _or_unlimited(bound: float | None) -> float:
+    return UNLIMITED if bound is None else bound
 
 
 def _decoded(user_tag: str) -> str:

@@ -94,6 +94,9 @@ class MetricConfig:
     def __hash__(self) -> int:
         return hash(self._key())
 
+    def __reduce__(self) -> tuple[type["MetricConfig"], tuple[object, ...]]:
+        return MetricConfig, self._key()
+
     def __repr__(self) -> str:
         return (
             f"MetricConfig(samples={self.samples}, time_window_ms={self.time_window_ms},"

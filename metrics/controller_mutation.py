@@ -5,14 +5,13 @@ from enum import Enum
 from .client_quota_manager import ClientQuotaManager
 from .client_sensors import ClientSensors, EntityTags
 from .entities import QuotaType
-from .errors import QuotaViolation
+from .errors import ThrottlingQuotaExceeded
 from .mutation_quota import UNBOUNDED, MutationQuota, PermissiveMutationQuota, StrictMutationQuota
 from .principal import Principal
 from .quota_callback import QuotaCallback
 from .rate import Rate
 from .registry import Registry
 from .sensor import Sensor
-from .throttle_time import narrow, token_throttle_time_ms
 from .token_bucket import TokenBucket
 from .window_config import ManagerConfig
 
@@ -35,7 +34,8 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
     Limits partitions per second with a token bucket (Kafka: `ControllerMutationQuotaManager`).
 
     The bucket holds `samples * window * limit` tokens. `mutation-rate` beside it is for the eye only: it is measured
-    over the registry's windows. Throttles are not clamped.
+    over the registry's windows. Throttles are not clamped. As in Kafka a bucket is empty at the time 0: begin a simulation
+    at any epoch time.
     """
 
     metric = "tokens"
@@ -51,13 +51,11 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
 
     def record_and_get_throttle_time(self, principal: Principal, client_id: str, value: float, now_ms: int) -> int:
         """Charge strictly: a refused mutation costs nothing, and the ms until the bucket is even are returned."""
-        sensors = self.sensors_for(principal, client_id, now_ms)
+        quota = StrictMutationQuota(self.sensors_for(principal, client_id, now_ms), self.config)
         try:
-            sensors.quota.record_if_within_quota(value, now_ms)
-        except QuotaViolation as violation:
-            if sensors.refusal is not None:
-                sensors.refusal.record(value, now_ms)
-            return narrow(token_throttle_time_ms(violation))
+            quota.record(value, now_ms)
+        except ThrottlingQuotaExceeded as refusal:
+            return refusal.throttle_time_ms
         return 0
 
     def quota_for(

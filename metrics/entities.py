@@ -160,6 +160,23 @@ class QuotaEntity:
         return spelled(self.user, self.client_id)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """Which configured entity decides, and what it allows."""
+
+    level: Level
+    """The level of `entity`, `Level.NONE` when nothing applies."""
+
+    entity: QuotaEntity | None
+    """The configured entity, None when nothing applies."""
+
+    bound: float | None
+    """The limit in the unit of the quota type, None for unlimited."""
+
+
+NO_RULE: Final = Resolution(level=Level.NONE, entity=None, bound=None)
+"""Nothing applies: the client is measured but not limited."""
+
 _LONGEST: Final = 200
 _BARE: Final = re.compile(r"""[^\s"'`<>\\…]+""")
 

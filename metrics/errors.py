@@ -114,7 +114,7 @@ class QuotaViolation(MetricsError):
     A metric's value is past its bound (Kafka: `QuotaViolationException`).
 
     The value was recorded before it was checked, so it counts. `metric` gives access to the stat, from which
-    the throttle time is computed; it is None only for violations made by hand.
+    the throttle time is computed; it is None only for violations made by hand or in another process.
     """
 
     if TYPE_CHECKING:
@@ -147,6 +147,9 @@ class QuotaViolation(MetricsError):
     def metric(self) -> "KafkaMetric | None":
         """The metric itself, with its statistic."""
         return self.args[3] if len(self.args) > 3 else None  # noqa: PLR2004 - the fourth
+
+    def __reduce__(self) -> tuple[type["QuotaViolation"], tuple[object, ...]]:
+        return QuotaViolation, self.args[:3]
 
     def __str__(self) -> str:
         return f"{self.metric_name} has value {self.value}, its bound is {self.bound}"

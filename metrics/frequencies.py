@@ -8,7 +8,7 @@ from .histogram import ConstantBins, HistogramWindows, count_in
 from .metric_name import MetricName
 from .numbers import jdiv, to_f32
 from .sampled import Sample
-from .stat import CompoundStat, Measurable, NamedMeasurable
+from .stat import CompoundStat, Measurable, Measured, NamedMeasurable
 
 
 class Frequency:
@@ -85,7 +85,13 @@ class Frequencies(CompoundStat):
 
     def stats(self) -> Sequence[NamedMeasurable]:
         """Return the shares in the given order."""
-        return [NamedMeasurable(each.name, _ShareOf(self, each.center_value)) for each in self._frequencies]
+        return [NamedMeasurable(each.name, self._share_of(each.center_value)) for each in self._frequencies]
+
+    def _share_of(self, value: float) -> Measurable:
+        return Measured(
+            lambda config, now_ms: self.frequency(config, now_ms, value),
+            lambda config, now_ms: self.peek_frequency(config, now_ms, value),
+        )
 
     def _share(self, samples: list[Sample], value: float) -> float:
         total = self._windows.combine(samples)
@@ -96,20 +102,6 @@ class Frequencies(CompoundStat):
         for sample in samples:
             count = to_f32(count + count_in(sample, number))
         return count / total
-
-
-class _ShareOf(Measurable):
-    __slots__ = ("_frequencies", "_value")
-
-    def __init__(self, frequencies: Frequencies, value: float) -> None:
-        self._frequencies: Frequencies = frequencies
-        self._value: float = value
-
-    def measure(self, config: MetricConfig, now_ms: int) -> float:
-        return self._frequencies.frequency(config, now_ms, self._value)
-
-    def peek(self, config: MetricConfig, now_ms: int) -> float:
-        return self._frequencies.peek_frequency(config, now_ms, self._value)
 
 
 def _check(buckets: int, min_value: float, max_value: float, frequencies: Sequence[Frequency]) -> None:

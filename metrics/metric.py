@@ -80,18 +80,12 @@ class KafkaMetric(ConfigHolder):
 
     def violation(self, now_ms: i64) -> QuotaViolation | None:
         """Measure at `now_ms` if there is a quota, and return how the value breaks it; None if it does not."""
-        breach = self.breach(now_ms)
+        with self._lock:
+            breach = self.breach(now_ms)
         return None if breach is None else breach.violation()
 
     def breach(self, now_ms: i64) -> "Breach | None":
-        """Do the same, and return what is not yet an error: to make one takes its time."""
-        if self.current.quota is None:
-            return None
-        with self._lock:
-            return self.breach_in_lock(now_ms)
-
-    def breach_in_lock(self, now_ms: i64) -> "Breach | None":
-        """Do the same for a caller who holds the metric lock."""
+        """Do the same for a caller who holds the metric lock, and return what is not yet an error: to make one takes its time."""
         stat = self.stat
         quota = self.current.quota
         if quota is None or stat is None:

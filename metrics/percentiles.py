@@ -10,7 +10,7 @@ from .histogram import BinScheme, ConstantBins, HistogramWindows, LinearBins, co
 from .metric_name import MetricName
 from .numbers import to_f32
 from .sampled import Sample
-from .stat import CompoundStat, Measurable, NamedMeasurable
+from .stat import CompoundStat, Measurable, Measured, NamedMeasurable
 
 _BYTES_PER_BIN = 4
 
@@ -96,7 +96,13 @@ class Percentiles(CompoundStat):
 
     def stats(self) -> Sequence[NamedMeasurable]:
         """Return the percentiles in the given order."""
-        return [NamedMeasurable(each.name, _AtQuantile(self, each.percentile / 100.0)) for each in self._percentiles]
+        return [NamedMeasurable(each.name, self._at(each.percentile / 100.0)) for each in self._percentiles]
+
+    def _at(self, quantile: float) -> Measurable:
+        return Measured(
+            lambda config, now_ms: self.value(config, now_ms, quantile),
+            lambda config, now_ms: self.peek_value(config, now_ms, quantile),
+        )
 
     def _edge_above(self, samples: list[Sample], quantile: float) -> float:
         total = total_f32(samples)
@@ -114,20 +120,6 @@ class Percentiles(CompoundStat):
                     if to_f32(reached / total) > wanted:
                         return self._windows.bins.edge(number)
         return math.inf
-
-
-class _AtQuantile(Measurable):
-    __slots__ = ("_percentiles", "_quantile")
-
-    def __init__(self, percentiles: Percentiles, quantile: float) -> None:
-        self._percentiles: Percentiles = percentiles
-        self._quantile: float = quantile
-
-    def measure(self, config: MetricConfig, now_ms: int) -> float:
-        return self._percentiles.value(config, now_ms, self._quantile)
-
-    def peek(self, config: MetricConfig, now_ms: int) -> float:
-        return self._percentiles.peek_value(config, now_ms, self._quantile)
 
 
 def _bins(count: int, min_value: float, max_value: float, sizing: BucketSizing) -> BinScheme:

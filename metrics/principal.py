@@ -14,14 +14,15 @@ class Principal:
 
     Args:
         name: the principal's name as people write it, such as `CN=app,O=Org`.
+        sanitized: its tag, where that is given.
 
     """
 
     __slots__ = ("name", "sanitized")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, sanitized: str | None = None) -> None:
         self.name: str = name
-        self.sanitized: str = sanitize(name)
+        self.sanitized: str = sanitize(name) if sanitized is None else sanitized
 
     @staticmethod
     def from_sanitized(sanitized: str) -> "Principal":
@@ -32,15 +33,16 @@ class Principal:
             MalformedName: it is no sanitized name.
 
         """
-        principal = Principal(desanitize(sanitized))
-        principal.sanitized = sanitized
-        return principal
+        return Principal(desanitize(sanitized), sanitized)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Principal) and self.name == other.name and self.sanitized == other.sanitized
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+    def __reduce__(self) -> tuple[type["Principal"], tuple[str, str]]:
+        return Principal, (self.name, self.sanitized)
 
     def __repr__(self) -> str:
         return f"Principal({self.name!r})"

@@ -29,5 +29,8 @@ class Quota:
     def __hash__(self) -> int:
         return hash((self.bound, self.upper))
 
+    def __reduce__(self) -> tuple[type["Quota"], tuple[float, bool]]:
+        return Quota, (self.bound, self.upper)
+
     def __repr__(self) -> str:
         return f"Quota({self.bound}, {'upper' if self.upper else 'lower'})"

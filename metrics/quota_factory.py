@@ -48,7 +48,7 @@ class QuotaManagers:
         self.produce = ClientQuotaManager(registry, QuotaType.PRODUCE, now_ms, chosen.client, callback)
         self.request = RequestQuotaManager(registry, now_ms, chosen.client, callback)
         self.controller_mutation = ControllerMutationQuotaManager(registry, now_ms, chosen.controller, callback)
-        self._callback: QuotaCallback | None = callback
+        self.callback: QuotaCallback | None = callback
         self._threads: list[ReaperThread] = []
 
     def all(self) -> tuple[ClientQuotaManager, ...]:
@@ -69,7 +69,7 @@ class QuotaManagers:
 
         Then all metrics ask for their bounds again. Kafka does so in KRaft mode as of 4.0.
         """
-        changed = self._callback is not None and self._callback.update_cluster_metadata(cluster)
+        changed = self.callback is not None and self.callback.update_cluster_metadata(cluster)
         if changed:
             for manager in self.all():
                 manager.refresh_metrics()
@@ -96,5 +96,5 @@ class QuotaManagers:
         for thread in self._threads:
             thread.close()
         self._threads = []
-        if self._callback is not None:
-            self._callback.close()
+        if self.callback is not None:
+            self.callback.close()

@@ -6,10 +6,9 @@ its `DefaultQuotaCallback` as of Kafka 4.1 (KAFKA-19282), where a removed rule n
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from .entities import DEFAULT, DefaultType, Level, QuotaEntity
+from .entities import DEFAULT, NO_RULE, DefaultType, Level, QuotaEntity, Resolution
 
 NO_FLAGS: Final = 0
 CLIENT_ID_FLAG: Final = 1
@@ -17,24 +16,6 @@ USER_FLAG: Final = 2
 USER_CLIENT_ID_FLAG: Final = 4
 
 _Key = tuple[str | DefaultType | None, str | DefaultType | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
-    """Which configured entity decides, and what it allows."""
-
-    level: Level
-    """The level of `entity`, `Level.NONE` when nothing applies."""
-
-    entity: QuotaEntity | None
-    """The configured entity, None when nothing applies."""
-
-    bound: float | None
-    """The limit in the unit of the quota type, None for unlimited."""
-
-
-NO_RULE: Final = Resolution(level=Level.NONE, entity=None, bound=None)
-"""Nothing applies: the client is measured but not limited."""
 
 
 class RuleTable(Mapping[QuotaEntity, float]):
@@ -61,6 +42,9 @@ class RuleTable(Mapping[QuotaEntity, float]):
 
     def __len__(self) -> int:
         return len(self._bounds)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._bounds, self._flags)
 
     @property
     def flags(self) -> int:
@@ -197,6 +181,9 @@ class QuotaRules(RuleTable):
         self._snapshot = None
         for entity, bound in (rules or {}).items():
             self.set(entity, bound)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return QuotaRules, (dict(self),)
 
     def set(self, entity: QuotaEntity, bound: float) -> None:
         """Give `entity` the limit `bound`, in the unit of the quota type."""

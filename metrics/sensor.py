@@ -28,7 +28,7 @@ class Sensor:
 
     A value is recorded **before** it is checked, in all metrics: a violation counts too, and it keeps the value from
     the parents. One lock makes record and check one step, another, shared with the metrics, guards their state, so
-    that reading never waits for a check.
+    that reading never waits for a metric to be added.
 
     Args:
         register: takes in a metric, or returns the one that has its name already.
@@ -109,7 +109,7 @@ class Sensor:
         if not self._should_record:
             return None
         self._last_record_ms = now_ms
-        with self.lock:
+        with self.lock, self._metric_lock:
             self._record(value, now_ms)
             breach = self._breach(now_ms) if check_quotas else None
         if breach is not None:
@@ -150,9 +150,8 @@ class Sensor:
         with self.lock, self._metric_lock:
             for number in range(start, stop):
                 now_ms: i64 = times_ms[number]
-                for recorded in self._recorded:
-                    recorded.stat.record(recorded.holder.current, values[number], now_ms)
-                breach = self._breach_in_lock(now_ms) if check_quotas else None
+                self._record(values[number], now_ms)
+                breach = self._breach(now_ms) if check_quotas else None
                 if breach is not None:
                     found.append((number, breach))
 
@@ -167,8 +166,10 @@ class Sensor:
             QuotaViolation: a metric was past its bound before.
 
         """
-        with self.lock:
-            self.check_quotas(now_ms)
+        with self.lock, self._metric_lock:
+            breach = self._breach(now_ms)
+            if breach is not None:
+                raise breach.violation()
             if not self._should_record:
                 return
             self._last_record_ms = now_ms
@@ -184,7 +185,8 @@ class Sensor:
             QuotaViolation: for the first one past its bound.
 
         """
-        breach = self._breach(now_ms)
+        with self._metric_lock:
+            breach = self._breach(now_ms)
         if breach is not None:
             raise breach.violation()
 
@@ -259,20 +261,12 @@ class Sensor:
         return f"Sensor({self.name!r})"
 
     def _record(self, value: float, now_ms: i64) -> None:
-        with self._metric_lock:
-            for recorded in self._recorded:
-                recorded.stat.record(recorded.holder.current, value, now_ms)
+        for recorded in self._recorded:
+            recorded.stat.record(recorded.holder.current, value, now_ms)
 
     def _breach(self, now_ms: i64) -> Breach | None:
         for metric in self._in_order:
             breach = metric.breach(now_ms)
-            if breach is not None:
-                return breach
-        return None
-
-    def _breach_in_lock(self, now_ms: i64) -> Breach | None:
-        for metric in self._in_order:
-            breach = metric.breach_in_lock(now_ms)
             if breach is not None:
                 return breach
         return None

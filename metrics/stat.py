@@ -36,16 +36,25 @@ class Measurable:
 
 
 class Measured(Measurable):
-    """A measurable made of a function (Kafka: a lambda given to `Metrics.addMetric`)."""
+    """A measurable made of a function (Kafka: a lambda given to `Metrics.addMetric`), and of another one if reading has an effect."""
 
-    __slots__ = ("_function",)
+    __slots__ = ("_function", "_peek")
 
-    def __init__(self, function: Callable[[MetricConfig, int], float]) -> None:
+    def __init__(
+        self,
+        function: Callable[[MetricConfig, int], float],
+        peek: Callable[[MetricConfig, int], float] | None = None,
+    ) -> None:
         self._function = function
+        self._peek = function if peek is None else peek
 
     def measure(self, config: MetricConfig, now_ms: i64) -> float:
         """Return the function's value."""
         return self._function(config, now_ms)
+
+    def peek(self, config: MetricConfig, now_ms: i64) -> float:
+        """Return the value of the function that has no effect."""
+        return self._peek(config, now_ms)
 
 
 class Gauge:

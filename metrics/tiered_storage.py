@@ -7,7 +7,6 @@ from .client_sensors import INACTIVE_SECONDS
 from .numbers import LONG_MAX
 from .quota import Quota
 from .registry import Registry
-from .sensor import Sensor
 from .throttle_time import rate_throttle_time_ms
 from .window_config import WindowConfig
 from .windowed import Avg, Max
@@ -76,29 +75,21 @@ class RLMQuotaMetrics:
     def __init__(self, registry: Registry, quota_type: RLMQuotaType) -> None:
         self._registry: Registry = registry
         self._name: str = f"remote-{quota_type.label}-throttle-time"
-        what = "fetches" if quota_type is RLMQuotaType.FETCH else "copies"
-        self._about: str = f"The %s time in millis remote {what} was throttled by a broker"
+        self._what: str = "fetches" if quota_type is RLMQuotaType.FETCH else "copies"
 
     def record(self, throttle_time_ms: int, now_ms: int) -> None:
         """Record a wait."""
-        self._sensor(now_ms).record(float(throttle_time_ms), now_ms)
+        sensor = self._registry.sensor(self._name, now_ms, inactive_seconds=INACTIVE_SECONDS)
+        if not sensor.has_metrics():
+            for suffix, word, stat in ("avg", "average", Avg()), ("max", "maximum", Max()):
+                about = f"The {word} time in millis remote {self._what} was throttled by a broker"
+                name = self._registry.metric_name(f"{self._name}-{suffix}", "RemoteLogManager", (), about)
+                sensor.add(name, stat)
+        sensor.record(float(throttle_time_ms), now_ms)
 
     def close(self) -> None:
         """Remove the metrics."""
         self._registry.remove_sensor(self._name)
-
-    def _sensor(self, now_ms: int) -> Sensor:
-        sensor = self._registry.sensor(self._name, now_ms, inactive_seconds=INACTIVE_SECONDS)
-        if not sensor.has_metrics():
-            for suffix, word, stat in (
-                ("avg", "average", Avg()),
-                ("max", "maximum", Max()),
-            ):
-                name = f"{self._name}-{suffix}"
-                about = self._about.replace("%s", word)
-                group = "RemoteLogManager"
-                sensor.add(self._registry.metric_name(name, group, (), about), stat)
-        return sensor
 
 
 class TieredStorageQuotas:

@@ -46,5 +46,6 @@ def confluent_kafka_config(
 
 def client_account(config: Mapping[str, Any], account: ThrottleAccount, side: Side, user: str | None) -> ClientAccount:
     """The account of the client that has this configuration."""
-    name = config.get("sasl.username", "") if user is None else user
-    return account.client(str(name), str(config.get("client.id", _DEFAULT_CLIENT_ID)), side)
+    name = config.get("sasl.username") if user is None else user
+    client_id = config.get("client.id")  # None has librdkafka take its default
+    return account.client(str(name or ""), str(_DEFAULT_CLIENT_ID if client_id is None else client_id), side)

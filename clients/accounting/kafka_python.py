@@ -81,7 +81,7 @@ def _default_connect(side: Side) -> Callable[..., object]:
 def client_account(config: Mapping[str, Any], account: ThrottleAccount, side: Side, user: str | None) -> ClientAccount:
     """The account of the client that has this configuration."""
     name = config.get("sasl_plain_username") if user is None else user
-    return account.client(str(name or ""), str(config.get("client_id", "")), side)
+    return account.client(str(name or ""), str(config.get("client_id") or ""), side)
 
 
 def _feed(metrics: _Metrics | None, client: ClientAccount) -> bool:

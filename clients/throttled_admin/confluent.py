@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -77,8 +77,7 @@ class ThrottleAwareAdmin(AdminClient):
         """
         topics = {topic.topic: topic for topic in new_topics}
         ask = _request(super().create_topics, topics, kwargs)
-        options = _options(api_timeout, retry=retry_on_quota_violation)
-        return self._paced(ApiKey.CREATE_TOPICS, options, ask).start(tuple(topics))
+        return self._paced(ApiKey.CREATE_TOPICS, topics, ask, api_timeout, retry=retry_on_quota_violation)
 
     def delete_topics(  # type: ignore[override]  # as the library itself
         self,
@@ -89,10 +88,8 @@ class ThrottleAwareAdmin(AdminClient):
         **kwargs: Any,  # noqa: ANN401 - the library's
     ) -> dict[str, Future[object]]:
         """Delete topics by name; the other arguments are those of `create_topics`."""
-        names = dict(zip(topics, topics, strict=True))
-        ask = _request(super().delete_topics, names, kwargs)
-        options = _options(api_timeout, retry=retry_on_quota_violation)
-        return self._paced(ApiKey.DELETE_TOPICS, options, ask).start(topics)
+        ask = _request(super().delete_topics, {name: name for name in topics}, kwargs)
+        return self._paced(ApiKey.DELETE_TOPICS, topics, ask, api_timeout, retry=retry_on_quota_violation)
 
     def create_partitions(  # type: ignore[override]  # as the library itself
         self,
@@ -105,21 +102,19 @@ class ThrottleAwareAdmin(AdminClient):
         """Extend topics; the other arguments are those of `create_topics`."""
         wanted = {each.topic: each for each in new_partitions}
         ask = _request(super().create_partitions, wanted, kwargs)
-        options = _options(api_timeout, retry=retry_on_quota_violation)
-        return self._paced(ApiKey.CREATE_PARTITIONS, options, ask).start(tuple(wanted))
+        return self._paced(ApiKey.CREATE_PARTITIONS, wanted, ask, api_timeout, retry=retry_on_quota_violation)
 
-    def _paced(self, api: ApiKey, options: RetryOptions, ask: Ask) -> PacedFutures:
-        return PacedFutures(api, ask, self._longest_throttle_ms, self._throttles, options)
+    def _paced(
+        self, api: ApiKey, topics: Iterable[str], ask: Ask, seconds: float, *, retry: bool
+    ) -> dict[str, Future[object]]:
+        options = RetryOptions(retry_on_quota_violation=retry, timeout_ms=round(seconds * 1_000))
+        return PacedFutures(api, ask, self._longest_throttle_ms, self._throttles, options).start(tuple(topics))
 
     def _longest_throttle_ms(self, since: float) -> int:
         """The longest throttle time in ms since then; librdkafka reports it before it settles the futures."""
         self.poll(0)
         times = [seconds for at, seconds in tuple(self._events) if at >= since]
         return round(max(times, default=0) * 1_000)
-
-
-def _options(seconds: float, *, retry: bool) -> RetryOptions:
-    return RetryOptions(retry_on_quota_violation=retry, timeout_ms=round(seconds * 1_000))
 
 
 def _request(call: Callable[..., Futures], topics: Mapping[str, object], kwargs: dict[str, Any]) -> Ask:

@@ -72,7 +72,8 @@ def _attempt(
     try:
         answer = send(call.pending, max(0, call.remaining_ms(clock())))
     except ClientError as error:
-        call.failed(error, clock(), retriable=_retriable(error))
+        lost = isinstance(error, AdminUnreachable | AdminTimeout) and not isinstance(error, TlsFailed)
+        call.failed(error, clock(), retriable=lost)
         return
     now_ms = clock()
     connection.received(api, answer.version, answer.throttle_time_ms, now_ms)
@@ -85,9 +86,3 @@ def _pause(call: MutationCall[K], connection: ClientConnection, clock: Clock, sl
     until_ms = min(ready_ms, call.deadline_ms + 1)
     while (now_ms := clock()) < until_ms:
         sleep((until_ms - now_ms) / 1_000)
-
-
-def _retriable(error: ClientError) -> bool:
-    if isinstance(error, TlsFailed):
-        return False
-    return isinstance(error, AdminUnreachable | AdminTimeout)

@@ -1,6 +1,7 @@
 """Settings of a connection, and the texts of errors."""
 
 import dataclasses
+import pickle
 import shlex
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from quotascope.clients import (
     UnsupportedByLibrary,
     errors,
 )
+from quotascope.clients.throttled_admin import outcomes, paced_futures
 
 SERVERS = ("broker-1:9092",)
 SASL = Sasl(username="alice", password=Secret("hunter2"))
@@ -117,6 +119,8 @@ HOSTILE = "x" * 20_000 + "\n\x1b[31m<script>\r\u2028"
     [
         AdminRequestFailed("AlterClientQuotas", 42, HOSTILE),
         MutationThrottled("CreateTopics", 1_000, HOSTILE),
+        outcomes.QuotaExceeded("CreateTopics", 1_000, HOSTILE),
+        paced_futures.QuotaExceeded("CreateTopics", 1_000, HOSTILE),
         AdminUnreachable(["broker-1:9092"], HOSTILE),
         AuthenticationFailed(HOSTILE, "PLAIN", HOSTILE),
         CredentialsUnavailable(HOSTILE, HOSTILE),
@@ -124,9 +128,11 @@ HOSTILE = "x" * 20_000 + "\n\x1b[31m<script>\r\u2028"
     ],
 )
 def test_messages_are_short_lines_of_printable_text(error: ClientError) -> None:
-    """What comes from outside can neither break a log line nor fill a disk."""
+    """What comes from outside can neither break a log line nor fill a disk; another process gets the whole error."""
     assert str(error).isprintable()
     assert len(str(error)) < 800
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
 
 
 @pytest.mark.parametrize(

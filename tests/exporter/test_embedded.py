@@ -7,12 +7,14 @@ from tests.strategies import EPOCH_MS
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.join import Join
 from quotascope.exporter.join.placing import interpreted
+from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.mapping import BeanTable, Meaning
 from quotascope.exporter.snapshot import LimitedRate, LimitsHealth
 from quotascope.metrics import (
     ConnectionQuotas,
     ManagerConfig,
     Principal,
+    QuotaCallback,
     QuotaConfig,
     QuotaEntity,
     QuotaManagers,
@@ -32,7 +34,7 @@ SVC = Principal("svc:team a")
 class Engine:
     def __init__(self) -> None:
         self.now_ms = EPOCH_MS
-        self.registry = Registry()
+        self.registry = Registry(tags={"app": "billing"})  # distinguish no entities
         self.quotas = QuotaManagers(self.registry, EPOCH_MS)
         self.source = EmbeddedSource("engine", self.registry, "1", lambda: self.now_ms)
 
@@ -160,9 +162,9 @@ async def test_the_quotas_beside_those_of_clients_are_read(engine: Engine) -> No
 
 
 async def test_rules_and_settings_of_an_engine() -> None:
-    """The engine's own rules, in Kafka's units, as they are at that moment."""
-    config = QuotaConfig(controller=ManagerConfig(samples=5, window_seconds=2))
-    quotas = QuotaManagers(Registry(), EPOCH_MS, config)
+    """The engine's own rules, in Kafka's units, as they are at that moment; and the callback that decides instead."""
+    config = QuotaConfig(client=ManagerConfig(samples=7), controller=ManagerConfig(samples=5, window_seconds=2))
+    quotas = QuotaManagers(Registry(), EPOCH_MS, config, QuotaCallback())
     source = EmbeddedLimits(quotas, "7", lambda: EPOCH_MS, request_capacity_threads=4.0)
     alice = QuotaEntity("alice")
     quotas.update_quota(QuotaType.REQUEST, alice, 50.0)
@@ -171,9 +173,12 @@ async def test_rules_and_settings_of_an_engine() -> None:
     assert dict(limits.rules[QuotaType.REQUEST]) == {alice: 50.0}
     assert limits.active_controller == "7"
     assert limits.read_at == EPOCH_MS / 1000
-    settings = limits.nodes["7"]
-    assert settings.request_capacity_threads == 4.0
-    assert settings.controller_quota_samples == 5
-    assert settings.controller_quota_window_seconds == 2.0
+    assert limits.nodes["7"] == NodeSettings(
+        request_capacity_threads=4.0,
+        quota_samples=7,
+        controller_quota_samples=5,
+        controller_quota_window_seconds=2.0,
+        quota_callback_class="QuotaCallback",
+    )
     assert len((await source.read()).rules[QuotaType.REQUEST]) == 0
     await source.close()

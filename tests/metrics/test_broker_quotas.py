@@ -1,5 +1,7 @@
 """What a broker does for each response, and which quota throttles it."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -127,10 +129,15 @@ class TestFetch:
 
     @pytest.mark.parametrize(
         ("bounds", "asked", "most"),
-        [({"fetch": 1000.0}, 50_000, 10_000), ({"fetch": 1000.0}, 500, 500), ({}, INT_MAX, INT_MAX)],
+        [
+            ({"fetch": 1000.0}, 50_000, 10_000),
+            ({"fetch": 1000.0}, 500, 500),
+            ({}, INT_MAX, INT_MAX),
+            ({"fetch": math.nan}, 500, 0),
+        ],
     )
     def test_most_bytes(self, bounds: dict[str, float], asked: int, most: int) -> None:
-        """A fetch may read what fits into the whole windows, and no more than asked; without a quota only the request limits it."""
+        """A fetch may read what fits into the whole windows, and no more than asked; without a quota only the request limits it. A quota of NaN lets it read nothing."""
         broker = Broker(**bounds)
         assert broker.quotas.max_fetch_bytes(broker.request(), asked, NOW) == most
 

@@ -137,7 +137,7 @@ class TestOneAtATime:
             assert isinstance(other[0].exception(60), QuotaViolation)
         assert only_metric(sensor).value(EPOCH_MS) == -1.0
 
-    def test_reading_does_not_wait_for_a_check(self, registry: Registry) -> None:
+    def test_reading_waits_for_metrics_only(self, registry: Registry) -> None:
         """A thread that holds the sensor's lock does not block a reader."""
         sensor = with_metric(registry, CumulativeSum(3.0))
         with sensor.lock, ThreadPoolExecutor(1) as pool:

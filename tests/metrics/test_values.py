@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.metrics.examples import same
 
 from quotascope.metrics import (
+    DEFAULT,
     INT_MAX,
     LONG_MAX,
     NEWEST_RELEASE,
@@ -28,6 +29,8 @@ from quotascope.metrics import (
     NotMeasurable,
     Principal,
     Quota,
+    QuotaEntity,
+    QuotaRules,
     QuotaViolation,
     RecordingLevel,
     Registry,
@@ -225,13 +228,14 @@ def test_is_whole(values: tuple[float, ...], whole: bool) -> None:  # noqa: FBT0
 
 
 NAME = MetricName("byte-rate", "Produce", {"user": "a\nb"})
+METRIC = KafkaMetric(Lock(), NAME, CumulativeSum(), MetricConfig())
 ERRORS = [
     (InvalidConfig("no samples"), "no samples"),
     (InvalidHierarchy("s\n"), "a sensor meets 's\\n' twice among its parents and theirs"),
     (DuplicateMetric(NAME), f"a metric named {NAME} already exists"),
     (NotMeasurable(NAME), f"the metric {NAME} is a gauge, not a measurable"),
     (MalformedName("x\n" * 5_000, "bad"), "bad: " + repr("x\n" * 100)),
-    (QuotaViolation(NAME, 6.0, 5.0), f"{NAME} has value 6.0, its bound is 5.0"),
+    (QuotaViolation(NAME, 6.0, 5.0, METRIC), f"{NAME} has value 6.0, its bound is 5.0"),
     (ThrottlingQuotaExceeded(1_500), "the throttling quota has been exceeded, wait 1500 ms"),
     (ConnectionThrottled("10.0.0.1", 5, 7), "10.0.0.1 opens connections too fast, throttled for 7 ms"),
     (TooManyConnections("10.0.0.1", 3), "10.0.0.1 may not have more than 3 connections"),
@@ -248,6 +252,15 @@ def test_says_what_is_wrong_in_one_line(error: MetricsError, text: str) -> None:
     assert (type(copy), str(copy)) == (type(error), str(error))
 
 
+def test_values_pass_between_processes() -> None:
+    """Of a compiled engine, too, and as their own kind."""
+    rules = QuotaRules({QuotaEntity("u", DEFAULT): 1.0})
+    config = MetricConfig(3, 10, 5, Quota(1.0, upper=False), {"a": "b"}, RecordingLevel.DEBUG)
+    values = [config, Principal.from_sanitized("a%3db"), rules, rules.snapshot(), rules.decide("u", "c")]
+    copies = pickle.loads(pickle.dumps(values))  # noqa: S301 - our own
+    assert [(type(copy), copy) for copy in copies] == [(type(value), value) for value in values]
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -256,7 +269,7 @@ def test_says_what_is_wrong_in_one_line(error: MetricsError, text: str) -> None:
         (Principal("a\nb"), "Principal('a\\nb')"),
         (NAME, "MetricName('byte-rate', 'Produce', {'user': 'a\\nb'})"),
         (Registry().sensor("s\n", 0), "Sensor('s\\n')"),
-        (KafkaMetric(Lock(), NAME, CumulativeSum(), MetricConfig()), f"KafkaMetric({NAME!r})"),
+        (METRIC, f"KafkaMetric({NAME!r})"),
     ]
 )  # fmt: skip
 def test_reprs_are_one_line(value: object, text: str) -> None:

@@ -171,6 +171,7 @@ def test_the_programs_own_callback_stays() -> None:
         ({}, None, ("", "rdkafka")),
         ({"sasl.username": "alice", "client.id": "etl"}, None, ("alice", "etl")),
         ({"sasl.username": "alice"}, "CN=alice", ("CN=alice", "rdkafka")),
+        ({"sasl.username": None, "client.id": None}, None, ("", "rdkafka")),
     ],
 )
 def test_the_client_is_known_by_its_configuration(

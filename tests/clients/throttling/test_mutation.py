@@ -169,12 +169,6 @@ def test_every_topic_ends_once(data: st.DataObject) -> None:
         assert getattr(result, "code", None) == (error and error.code)
 
 
-def test_a_message_from_the_broker_stays_one_line() -> None:
-    """A refusal can be logged whatever the broker wrote."""
-    error = MutationThrottled("CREATE_TOPICS", 5, "too\nmuch")
-    assert str(error) == "CREATE_TOPICS failed (error 89): too much (wait 5 ms)"
-
-
 def test_the_spread_is_kafkas() -> None:
     """Between four fifths and six, and not always the same."""
     found = [kafka_spread() for _ in range(1_000)]
