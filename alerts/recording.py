@@ -297,6 +297,9 @@ def clusters(site: Site) -> Iterator[Record]:
 
 def baselines(site: Site) -> Iterator[Record]:
     """What is usual: these need days of data and change slowly."""
+    # Kafka reports no number of refusals before the first one: an average of those that there are would take a first hour of refusals for usual
+    refused = _over("sum_over_time", recorded.CLUSTER_REFUSALS, _DAY, _RECENT)
+    measured = _over("count_over_time", recorded.CLUSTER_THROTTLED_ENTITIES, _DAY, _RECENT)
     yield Record(
         name=recorded.CLUSTER_THROTTLED_BASELINE,
         expr=_frozen(
@@ -319,7 +322,13 @@ def baselines(site: Site) -> Iterator[Record]:
     )
     yield Record(
         name=recorded.CLUSTER_REFUSALS_BASELINE,
-        expr=_over("avg_over_time", recorded.CLUSTER_REFUSALS, _DAY, _RECENT),
+        expr=_frozen(
+            site,
+            recorded.CLUSTER_REFUSALS_BASELINE,
+            operation(refused, f"/ on ({', '.join(site.keys())}) group_left ()", grouped(above(measured, 0))),
+            "KafkaQuotaRefusalsRising",
+            labels=site.keys("request"),
+        ),
         meaning="Average of the day before.",
     )
     counted = f"({recorded.exporters(site)})[1d:5m]"
@@ -332,7 +341,7 @@ def baselines(site: Site) -> Iterator[Record]:
             recorded.EXPORTERS_BASELINE,
             call("quantile_over_time", "0.5", counted),
             "KafkaQuotaExporterMissing",
-            both(seen, "up == 0", ("job", "instance")),
+            cause=both(seen, "up == 0", ("job", "instance")),
         ),
         meaning="Exporters that could be scraped, median of the last day.",
     )
@@ -347,18 +356,19 @@ def _usual(site: Site, name: str) -> str:
     )
 
 
-def _frozen(site: Site, baseline: str, usual: str, alert: str, cause: str = "") -> str:
+def _frozen(site: Site, baseline: str, usual: str, alert: str, *, cause: str = "", labels: Sequence[str] = ()) -> str:
     """
-    What is usual, or while an alert fires (and the cluster has a cause for it, if that is given) what was usual before.
+    What is usual, or while an alert with equal labels fires (and the cluster has a cause for it, if that is given) what was usual before.
 
     An incident of half a day would become usual, and end its own page. What lasts for a week is usual, so that no page stays for ever.
     """
     firing = ("ALERTS", f'alertname="{alert}"', 'alertstate="firing"')
-    new = but_not(series(*firing), series(*firing, offset="1w"), site.keys())
+    on = labels or site.keys()
+    new = but_not(series(*firing), series(*firing, offset="1w"), on)
     if cause:
-        new = both(new, cause, site.keys())
+        new = both(new, cause, on)
     before = call("last_over_time", series(baseline, window="1h"))
-    return operation(grouped(both(before, new, site.keys())), "or", usual)
+    return operation(grouped(both(before, new, on)), "or", usual)
 
 
 def _over(function: str, name: str, window: str, offset: str) -> str:

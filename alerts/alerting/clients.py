@@ -292,7 +292,14 @@ def mutations(site: Site) -> Iterator[Alert]:
     )
     yield Alert(
         name="KafkaQuotaRefusalsRising",
-        expr=but_not(above(refusals, site.value(REFUSALS)), usual, site.keys("request")),
+        expr=but_not(
+            # a cluster whose usual is unknown may refuse as many every day
+            both(
+                above(refusals, site.value(REFUSALS)), series(recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE), site.keys()
+            ),
+            usual,
+            site.keys("request"),
+        ),
         labels=("request",),
         severity=AlertSeverity.WARNING,
         scope=AlertScope.CLUSTER,

@@ -97,7 +97,7 @@ WINDOWS_OF_RECORDS: Final = {
     "cluster:kafka_quota_throttling_errors:rate5m": {"[5m]"},
     "cluster:kafka_quota_request_throttled_seconds:baseline": _USUAL,
     "cluster:kafka_quota_throttled_entities:baseline": _USUAL,
-    "cluster:kafka_quota_throttling_errors:baseline": {"[1d] offset 30m"},
+    "cluster:kafka_quota_throttling_errors:baseline": {"[1d] offset 30m", "[1h]", "offset 1w"},
     "cluster:quotascope_exporters:baseline": {"[1d:5m]", "[1h]", "[1w]", "offset 1w"},
     "app:spark_kafka_throttled_seconds:rate10m": {"[10m]", "[1h] offset 10m", "offset 10m"},
     "cluster:kafka_quota_throttled_entities:count": _LASTING,
