@@ -150,7 +150,7 @@ _NEAR: Final = frozenset({"KafkaQuotaNearLimit", "KafkaQuotaLimitPredicted"})
 _BY_LIMIT: Final = _NEAR | {"KafkaQuotaHeavyClientWithoutLimit", "KafkaQuotaSystemUserThrottledByDefault"}
 _THROTTLED: Final = frozenset(f"KafkaQuota{kind}Throttled" for kind in ("Produce", "Fetch", "Request"))
 _BEYOND_TIMEOUT: Final = "KafkaQuotaThrottleBeyondClientTimeout"
-_OF_CLUSTERS: Final = _of_scope("entity", "broker", "cluster", "configuration", "job")
+_OF_CLUSTERS: Final = _of_scope("entity", "broker", "cluster", "configuration")
 INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     # the whole cluster suffers: not each client, broker and job is a message
     "KafkaQuotaThrottleSpike": {
@@ -167,7 +167,7 @@ INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     # one budget
     "KafkaQuotaBudgetBurnsFast": {BUDGET: frozenset({"KafkaQuotaBudgetBurns", "KafkaQuotaBudgetBurnsSlowly"})},
     "KafkaQuotaBudgetBurns": {BUDGET: frozenset({"KafkaQuotaBudgetBurnsSlowly"})},
-    # without current numbers the rest is out of date; an exporter that hangs may have a twin that does not, so pages go out
+    # without current numbers the rest is out of date, but for jobs, which report their own; an exporter that hangs may have a twin that does not, so pages go out
     "KafkaQuotaExporterAbsent": {CLUSTER: _OF_CLUSTERS},
     "KafkaQuotaSnapshotStale": {
         CLUSTER: _OF_CLUSTERS - _ON_CALL - {"KafkaQuotaBudgetBurnsFast", "KafkaQuotaBrokerSaturated"}
