@@ -11,7 +11,6 @@
 
 local exact(number) = '%.15g' % number;
 local short(number) = '%g' % number;
-local percent(number) = '%g%%' % std.round(number * 100);
 
 local every(check, values) = std.all(std.map(check, values));
 // These mean something else in the rules.
@@ -811,7 +810,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "Too many clients are near their limits for an alert each.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Over half an hour, the utilization of {{ $value | printf `%.0f` }} quotas of clients that were not throttled was above " + percent(c.thresholds.NEAR_LIMIT) + ". They have no alerts of their own.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Over half an hour, the utilization of {{ $value | printf `%.0f` }} quotas of clients that were not throttled was above " + short(c.thresholds.NEAR_LIMIT * 100) + "%. They have no alerts of their own.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaManyNearLimit"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-overview?var-cluster={{ $labels." + label + " | urlquery }}",
             },
