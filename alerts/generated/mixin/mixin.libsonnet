@@ -974,7 +974,7 @@ local duration(number) =
         interval: "2m",
         rules: [
           alert("KafkaQuotaReplicationThrottleLeftOn", {
-            expr: "count by (" + label + ", direction) (\n  count_over_time(\n    (max by (" + label + ", broker, direction) (\n      kafka_quota_replication_limit_bytes_per_second{direction!=\"alter_log_dirs\"}\n    ))[1d:15m]\n  )\n  >=\n  " + exact(c.thresholds.REPLICATION_DAY * 96) + "\n)\n>\n0",
+            expr: "count by (" + label + ", direction) (\n  (\n    count_over_time(\n      (max by (" + label + ", broker, direction) (\n        kafka_quota_replication_limit_bytes_per_second{direction!=\"alter_log_dirs\"}\n      ))[1d:15m]\n    )\n    >=\n    " + exact(c.thresholds.REPLICATION_DAY * 96) + "\n  )\n  and on (" + label + ", broker, direction)\n  (kafka_quota_replication_limit_bytes_per_second{direction!=\"alter_log_dirs\"})\n)\n>\n0",
             labels: {
               "scope": "cluster",
             },
