@@ -93,8 +93,10 @@ def _of_selector(node: Any) -> set[str]:
 
 
 def _of_aggregation(node: Any) -> set[str]:
-    if node.modifier is None:  # topk keeps all labels; rules may not use it
-        return _labels_of(node.expr) if str(node.op) == "topk" else set()
+    if str(node.op) == "topk":  # it keeps all labels
+        return _labels_of(node.expr)
+    if node.modifier is None:
+        return set()
     missing = set(node.modifier.labels) - _labels_of(node.expr)
     assert missing == set(), f"aggregates by {missing}, which is not there"
     return set(node.modifier.labels)
