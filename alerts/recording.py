@@ -153,11 +153,11 @@ def _burned(site: Site, minutes: int) -> Record:
     Each exporter sees another phase of a broker, and each broker throttles at other times: put together at each moment, they would be throttled for longer
     than any of them. The sum, one sample a minute, is divided by all of the window: what was not measured is not counted as throttled.
     """
-    name = recorded.BURNS[minutes]
-    window = series(recorded.INSTANCE_BURN, window=name.rpartition("rate")[2])
+    # Prometheus 2 takes the samples at both ends of a window
+    window = series(recorded.INSTANCE_BURN, window=f"{60 * minutes - 1}s")
     spent = f"{call('sum_over_time', window)} / {minutes}"
     return Record(
-        name=name,
+        name=recorded.BURNS[minutes],
         expr=aggregate("max", site.keys("slo", *ENTITY_LABELS), spent),
         meaning="The same, average of the time in the name.",
     )

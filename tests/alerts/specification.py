@@ -102,7 +102,10 @@ WINDOWS_OF_RECORDS: Final = {
     "app:spark_kafka_throttled_seconds:rate10m": {"[10m]", "[1h] offset 10m", "offset 10m"},
     "cluster:kafka_quota_throttled_entities:count": _LASTING,
     "instance:kafka_quota_budget_burn:now": _LASTING,
-    **{f"entity:kafka_quota_budget_burn:rate{each}": {f"[{each}]"} for each in ("5m", "30m", "1h", "6h", "3d")},
+    **{
+        f"entity:kafka_quota_budget_burn:rate{each}": {f"[{seconds}s]"}
+        for each, seconds in (("5m", 299), ("30m", 1799), ("1h", 3599), ("6h", 21599), ("3d", 259199))
+    },
 }
 """Recorded series, and the times that they look back; the others are of now."""
 EACH_MINUTE: Final = {"objectives", "budgets-burning"}
