@@ -95,11 +95,10 @@ def _of_selector(node: Any) -> set[str]:
 def _of_aggregation(node: Any) -> set[str]:
     if str(node.op) == "topk":  # it keeps all labels
         return _labels_of(node.expr)
-    if node.modifier is None:
-        return set()
-    missing = set(node.modifier.labels) - _labels_of(node.expr)
+    kept = set(node.modifier.labels if node.modifier else ())
+    missing = kept - _labels_of(node.expr)
     assert missing == set(), f"aggregates by {missing}, which is not there"
-    return set(node.modifier.labels)
+    return kept
 
 
 def _of_call(node: Any) -> set[str]:

@@ -426,18 +426,18 @@ def test_runbooks_come_after_the_other_links() -> None:
     """Only where the site has runbooks; the address is that of the alert."""
     site = Site(runbook_url="https://wiki.example.com/{alert}")
     made = grafana_dashboards(Scope(site=site))["quotascope-overview"]
-    panels = {(each["type"], each["title"]): each for each in panels_of(made)}
-    found = {
-        key: [link["title"] for link in panel["links"]]
-        for key, panel in panels.items()
-        if any("Runbook" in link["title"] for link in panel.get("links", ()))
-    }
-    assert found["table", "Closest to the limit, not throttled yet"] == [
+    links = {(each["type"], each["title"]): each.get("links", ()) for each in panels_of(made)}
+    titles = {key: [link["title"] for link in of_panel] for key, of_panel in links.items()}
+    assert titles["table", "Closest to the limit, not throttled yet"] == [
         "Runbook: KafkaQuotaNearLimit",
         "Runbook: KafkaQuotaManyNearLimit",
         "Runbook: KafkaQuotaLimitPredicted",
     ]
-    assert found["stat", "Throttled"] == ["Runbook: KafkaQuotaManyClientsThrottled", "Runbook: KafkaQuotaThrottleStorm"]
-    assert ("stat", "Connections waiting") not in found
-    link, _ = panels["stat", "Throttled"]["links"]
+    assert titles["stat", "Refused (error 89)"] == ["Controller mutations", "Runbook: KafkaQuotaRefusalsRising"]
+    assert titles["stat", "Connections waiting"] == ["On which brokers"]
+    assert titles["stat", "Throttled"] == [
+        "Runbook: KafkaQuotaManyClientsThrottled",
+        "Runbook: KafkaQuotaThrottleStorm",
+    ]
+    link, _ = links["stat", "Throttled"]
     assert link["url"] == "https://wiki.example.com/KafkaQuotaManyClientsThrottled"
