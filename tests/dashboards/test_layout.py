@@ -399,22 +399,12 @@ def test_queries_are_named_in_order(dashboards: Dashboards) -> None:
             assert target["format"] == ("table" if panel["type"] == "table" else "time_series")
 
 
-def _links(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        if {"title", "url"} <= {*value}:
-            yield value
-        for each in value.values():
-            yield from _links(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _links(each)
-
-
 def test_links_lead_where_their_title_says(dashboards: Dashboards) -> None:
     """Those of a cell in the same tab, those of a panel in another, with everything that is chosen in the address itself."""
     panels = [each for one in dashboards.values() for each in panels_of(one)]
     of_panels = [link for each in panels for link in each.get("links", ())]
-    of_cells = [*_links([each.get("fieldConfig", {}) for each in panels])]
+    looks = (each for _, panel in _of(dashboards, "table") for _, each in _looks(panel))
+    of_cells = [link for each in looks for link in each.get("links", ())]
     assert {link["title"]: link["url"] for link in of_panels + of_cells} == LINKS
     assert of_panels == [LINK | {"title": link["title"], "url": LINKS[link["title"]]} for link in of_panels]
     assert [(link["targetBlank"], link["url"]) for link in of_cells] == [
