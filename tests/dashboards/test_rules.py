@@ -97,12 +97,10 @@ def test_every_legend_names_the_cluster(variant: Scope) -> None:
 
 def test_tables_name_the_cluster(variant: Scope) -> None:
     """Those of jobs do not, which need not report theirs."""
-    for uid, board in grafana_dashboards(variant).items():
-        for panel in _panels({uid: board}):
-            if panel["type"] == "table":
-                shown = panel["transformations"][1]["options"]["renameByName"]
-                of_jobs = "app" in shown
-                assert (variant.cluster in shown) is not of_jobs, panel["title"]
+    for panel in _panels(grafana_dashboards(variant)):
+        if panel["type"] == "table":
+            shown = panel["transformations"][1]["options"]["renameByName"]
+            assert (variant.cluster in shown) is ("app" not in shown), panel["title"]
 
 
 def test_panels_say_how_many_of_each_cluster_they_show(variant: Scope) -> None:
