@@ -88,6 +88,10 @@ def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
         list(site.keys("broker")),
     )
 
+    # reads that never end are slow, too
+    of_source = list(site.keys("instance", "source"))
+    yield _inhibition(['alertname="KafkaQuotaSourceDown"'], ['alertname="KafkaQuotaReadsSlow"'], of_source)
+
     # the fastest of the alerts on a budget says it all
     budget = list(site.keys("slo", "user", "client_id"))
     for faster, slower in (

@@ -167,6 +167,8 @@ INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     _BEYOND_TIMEOUT: {ENTITY: _NEAR | (_THROTTLED - {"KafkaQuotaRequestThrottled"})},
     # busy handlers are most of the capacity
     "KafkaQuotaBrokerSaturated": {BROKER: frozenset({"KafkaQuotaRequestTimeNearCapacity"})},
+    # reads that never end are slow, too
+    "KafkaQuotaSourceDown": {("cluster", "instance", "source"): frozenset({"KafkaQuotaReadsSlow"})},
     # one budget
     "KafkaQuotaBudgetBurnsFast": {BUDGET: frozenset({"KafkaQuotaBudgetBurns", "KafkaQuotaBudgetBurnsSlowly"})},
     "KafkaQuotaBudgetBurns": {BUDGET: frozenset({"KafkaQuotaBudgetBurnsSlowly"})},
