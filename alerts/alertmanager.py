@@ -88,6 +88,10 @@ def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
         list(site.keys("broker")),
     )
 
+    # reads that never end are slow, too
+    of_source = list(site.keys("instance", "source"))
+    yield _inhibition(['alertname="KafkaQuotaSourceDown"'], ['alertname="KafkaQuotaReadsSlow"'], of_source)
+
     # the fastest of the alerts on a budget says it all
     budget = list(site.keys("slo", "user", "client_id"))
     for faster, slower in (
@@ -96,18 +100,13 @@ def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
     ):
         yield _inhibition([f'alertname="KafkaQuotaBudgetBurns{faster}"'], [f'alertname=~"{slower}"'], budget)
 
-    # without current numbers the other alerts are out of date
-    yield _inhibition(
-        ['alertname="KafkaQuotaExporterAbsent"'], [_OURS, f'scope!="{AlertScope.EXPORTER.value}"'], cluster
-    )
+    # without current numbers the other alerts are out of date; jobs report their own
+    by_exporters = f'scope!~"{AlertScope.EXPORTER.value}|{AlertScope.JOB.value}"'
+    yield _inhibition(['alertname="KafkaQuotaExporterAbsent"'], [_OURS, by_exporters], cluster)
     # one exporter of two may hang: the alerts of the other one must still page
     yield _inhibition(
         ['alertname="KafkaQuotaSnapshotStale"'],
-        [
-            _OURS,
-            f'scope!="{AlertScope.EXPORTER.value}"',
-            f'severity!="{AlertSeverity.CRITICAL.value}"',
-        ],
+        [_OURS, by_exporters, f'severity!="{AlertSeverity.CRITICAL.value}"'],
         cluster,
     )
     yield _inhibition(['alertname="KafkaQuotaLimitsStale"'], [_BY_LIMIT], cluster)

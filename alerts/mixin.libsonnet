@@ -11,7 +11,6 @@
 
 local exact(number) = '%.15g' % number;
 local short(number) = '%g' % number;
-local percent(number) = '%g%%' % std.round(number * 100);
 
 local every(check, values) = std.all(std.map(check, values));
 // These mean something else in the rules.

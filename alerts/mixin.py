@@ -55,7 +55,7 @@ class _Marked(float):
         return made
 
     def __format__(self, spec: str) -> str:
-        function = {".15g": "exact", "g": "short", ".0%": "percent"}[spec]
+        function = {".15g": "exact", "g": "short"}[spec]
         expression = f"{function}({self.expression})"
         return self.marks.put(expression, len(format(float(self), spec)))
 

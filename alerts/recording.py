@@ -153,11 +153,11 @@ def _burned(site: Site, minutes: int) -> Record:
     Each exporter sees another phase of a broker, and each broker throttles at other times: put together at each moment, they would be throttled for longer
     than any of them. The sum, one sample a minute, is divided by all of the window: what was not measured is not counted as throttled.
     """
-    name = recorded.BURNS[minutes]
-    window = series(recorded.INSTANCE_BURN, window=name.rpartition("rate")[2])
+    # Prometheus 2 takes the samples at both ends of a window
+    window = series(recorded.INSTANCE_BURN, window=f"{60 * minutes - 1}s")
     spent = f"{call('sum_over_time', window)} / {minutes}"
     return Record(
-        name=name,
+        name=recorded.BURNS[minutes],
         expr=aggregate("max", site.keys("slo", *ENTITY_LABELS), spent),
         meaning="The same, average of the time in the name.",
     )
@@ -297,44 +297,40 @@ def clusters(site: Site) -> Iterator[Record]:
 
 def baselines(site: Site) -> Iterator[Record]:
     """What is usual: these need days of data and change slowly."""
-    yield Record(
-        name=recorded.CLUSTER_THROTTLED_BASELINE,
-        expr=_frozen(
-            site,
-            recorded.CLUSTER_THROTTLED_BASELINE,
-            _usual(site, recorded.CLUSTER_THROTTLED_RATE),
-            "KafkaQuotaThrottleSpike",
-        ),
-        meaning="Highest of the last day's average and the peaks around this time yesterday and a week ago.",
+    yield _baseline(
+        site,
+        recorded.CLUSTER_THROTTLED_BASELINE,
+        _usual(site, recorded.CLUSTER_THROTTLED_RATE),
+        "KafkaQuotaThrottleSpike",
+        "Highest of the last day's average and the peaks around this time yesterday and a week ago.",
     )
-    yield Record(
-        name=recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE,
-        expr=_frozen(
-            site,
-            recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE,
-            _usual(site, recorded.CLUSTER_THROTTLED_ENTITIES),
-            "KafkaQuotaManyClientsThrottled",
-        ),
-        meaning="The same for throttled entities.",
+    yield _baseline(
+        site,
+        recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE,
+        _usual(site, recorded.CLUSTER_THROTTLED_ENTITIES),
+        "KafkaQuotaManyClientsThrottled",
+        "The same for throttled entities.",
     )
-    yield Record(
-        name=recorded.CLUSTER_REFUSALS_BASELINE,
-        expr=_over("avg_over_time", recorded.CLUSTER_REFUSALS, _DAY, _RECENT),
-        meaning="Average of the day before.",
+    # Kafka reports no number of refusals before the first one: an average of those that there are would take a first hour of refusals for usual
+    refused = _over("sum_over_time", recorded.CLUSTER_REFUSALS, _DAY, _RECENT)
+    measured = _over("count_over_time", recorded.CLUSTER_THROTTLED_ENTITIES, _DAY, _RECENT)
+    yield _baseline(
+        site,
+        recorded.CLUSTER_REFUSALS_BASELINE,
+        operation(refused, f"/ on ({', '.join(site.keys())}) group_left ()", grouped(above(measured, 0))),
+        "KafkaQuotaRefusalsRising",
+        "Average of the day before.",
+        labels=site.keys("request"),
     )
-    counted = f"({recorded.exporters(site)})[1d:5m]"
     # one that is no target any more was scaled down, most likely
     seen = call("last_over_time", select(catalog.BUILD_INFO, window="1w"))
-    yield Record(
-        name=recorded.EXPORTERS_BASELINE,
-        expr=_frozen(
-            site,
-            recorded.EXPORTERS_BASELINE,
-            call("quantile_over_time", "0.5", counted),
-            "KafkaQuotaExporterMissing",
-            both(seen, "up == 0", ("job", "instance")),
-        ),
-        meaning="Exporters that could be scraped, median of the last day.",
+    yield _baseline(
+        site,
+        recorded.EXPORTERS_BASELINE,
+        call("quantile_over_time", "0.5", f"({recorded.exporters(site)})[1d:5m]"),
+        "KafkaQuotaExporterMissing",
+        "Exporters that could be scraped, median of the last day.",
+        cause=both(seen, "up == 0", ("job", "instance")),
     )
 
 
@@ -347,18 +343,21 @@ def _usual(site: Site, name: str) -> str:
     )
 
 
-def _frozen(site: Site, baseline: str, usual: str, alert: str, cause: str = "") -> str:
+def _baseline(  # noqa: PLR0913  # it has as many properties
+    site: Site, name: str, usual: str, alert: str, meaning: str, *, cause: str = "", labels: Sequence[str] = ()
+) -> Record:
     """
-    What is usual, or while an alert fires (and the cluster has a cause for it, if that is given) what was usual before.
+    A record of what is usual, or while an alert with equal labels fires (and the cluster has a cause for it, if that is given) what was usual before.
 
     An incident of half a day would become usual, and end its own page. What lasts for a week is usual, so that no page stays for ever.
     """
     firing = ("ALERTS", f'alertname="{alert}"', 'alertstate="firing"')
-    new = but_not(series(*firing), series(*firing, offset="1w"), site.keys())
+    on = labels or site.keys()
+    new = but_not(series(*firing), series(*firing, offset="1w"), on)
     if cause:
-        new = both(new, cause, site.keys())
-    before = call("last_over_time", series(baseline, window="1h"))
-    return operation(grouped(both(before, new, site.keys())), "or", usual)
+        new = both(new, cause, on)
+    before = call("last_over_time", series(name, window="1h"))
+    return Record(name=name, expr=operation(grouped(both(before, new, on)), "or", usual), meaning=meaning)
 
 
 def _over(function: str, name: str, window: str, offset: str) -> str:

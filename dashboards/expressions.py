@@ -52,9 +52,9 @@ def count_by_callback(scope: Scope, *labels: str) -> str:
 def utilization(scope: Scope, *matchers: str, at: str = "") -> str:
     """Utilization of entities on their busiest broker; ``at`` is a modifier such as ``@ end()``."""
     if scope.recorded:
-        recorded = _at(scope.recorded_of(ENTITY_UTILIZATION, *matchers), at)
+        recorded = f"{scope.recorded_of(ENTITY_UTILIZATION, *matchers)} {at}".rstrip()
         return scope.of_owners(_without_name(scope, recorded))
-    each = scope.by("max", _at(scope.of(UTILIZATION, *matchers), at), *ENTITY)
+    each = scope.by("max", f"{scope.of(UTILIZATION, *matchers)} {at}".rstrip(), *ENTITY)
     return scope.of_owners(each)
 
 
@@ -79,10 +79,6 @@ def predicted(scope: Scope) -> str:
 def _without_name(scope: Scope, recorded: str) -> str:
     """Recorded series without their names, or tables would have a row for each name: Grafana merges rows with equal labels only."""
     return scope.by("max", recorded, *ENTITY)
-
-
-def _at(selector: str, modifier: str) -> str:
-    return f"{selector} {modifier}" if modifier else selector
 
 
 def deciding_rule(scope: Scope, entities: str, *matchers: str) -> str:

@@ -30,8 +30,8 @@ SCHEMA_VERSION: Final = 42
 TAG: Final = "quotascope"
 _WIDTH: Final = 24
 """Columns of Grafana's grid."""
-_HEIGHTS: Final = {"stat": 4, "timeseries": 8, "table": 13}
-"""In steps of 38 pixels; a table has room for ten rows of 36 pixels."""
+_HEIGHTS: Final = {"stat": 6, "timeseries": 8, "table": 13}
+"""In steps of 38 pixels; a table has room for ten rows of 36 pixels, a stat for readable texts of five clusters."""
 _SHARED_CROSSHAIR: Final = 1
 _GRAY: Final = "#808080"
 _KNOWN: Final = (

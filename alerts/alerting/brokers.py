@@ -242,7 +242,9 @@ def replication(site: Site) -> Iterator[Alert]:
     once = aggregate("max", site.keys("broker", "direction"), limit)
     day = call("count_over_time", f"({once})[1d:15m]")
     # promtool counts 96 or 97 evaluations, both ends included
-    throttled = compare(day, ">=", site.value(REPLICATION_DAY) * _EVALUATIONS_A_DAY)
+    throttled = both(
+        compare(day, ">=", site.value(REPLICATION_DAY) * _EVALUATIONS_A_DAY), limit, site.keys("broker", "direction")
+    )
     yield Alert(
         name="KafkaQuotaReplicationThrottleLeftOn",
         expr=compare(aggregate("count", site.keys("direction"), throttled), ">", 0),

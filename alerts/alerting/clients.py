@@ -201,7 +201,7 @@ def near_limit(site: Site) -> Iterator[Alert]:
         wait="15m",
         keep="10m",
         summary="Too many clients are near their limits for an alert each.",
-        description=f"Over half an hour, the utilization of {INTEGER} quotas of clients that were not throttled was above {site.value(NEAR_LIMIT):.0%}. They have no alerts of their own.",
+        description=f"Over half an hour, the utilization of {INTEGER} quotas of clients that were not throttled was above {site.value(NEAR_LIMIT) * 100:g}%. They have no alerts of their own.",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(NEAR_LIMIT, STORM),
     )
@@ -292,7 +292,14 @@ def mutations(site: Site) -> Iterator[Alert]:
     )
     yield Alert(
         name="KafkaQuotaRefusalsRising",
-        expr=but_not(above(refusals, site.value(REFUSALS)), usual, site.keys("request")),
+        expr=but_not(
+            # a cluster whose usual is unknown may refuse as many every day
+            both(
+                above(refusals, site.value(REFUSALS)), series(recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE), site.keys()
+            ),
+            usual,
+            site.keys("request"),
+        ),
         labels=("request",),
         severity=AlertSeverity.WARNING,
         scope=AlertScope.CLUSTER,

@@ -172,11 +172,6 @@ def around(site: Site) -> Iterator[Alert]:
         description="The exporter {{ $labels.instance }} repeatedly failed to discover brokers ({{ $labels.discovery }}): new ones are not read, and removed ones are still expected.",
         thresholds=(DISCOVERY_FAILURES,),
     )
-
-    def grown(outcome: str) -> str:
-        pushes = increase(catalog.OTLP_EXPORTS, "15m", outcome)
-        return aggregate("max", site.keys("instance"), pushes)
-
     missed, taken = (
         aggregate("max", site.keys("instance"), increase(family, "15m"))
         for family in (catalog.SAMPLES_MISSED, catalog.SAMPLES)
@@ -193,8 +188,10 @@ def around(site: Site) -> Iterator[Alert]:
         description=f"For every sample that the exporter {{{{ $labels.instance }}}} takes between scrapes, it leaves out {THREE_DIGITS}, because the one before is still running: peaks are missing.",
         thresholds=(SAMPLES_LEFT_OUT,),
     )
-    failing = above(grown('outcome!="success"'), 0)
-    arriving = above(grown('outcome="success"'), 0)
+    failing, arriving = (
+        above(aggregate("max", site.keys("instance"), increase(catalog.OTLP_EXPORTS, "15m", outcome)), 0)
+        for outcome in ('outcome!="success"', 'outcome="success"')
+    )
     yield _alert(
         name="KafkaQuotaPushFailing",
         expr=but_not(failing, arriving, site.keys("instance")),

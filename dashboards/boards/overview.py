@@ -200,7 +200,7 @@ def who_uses_most(scope: Scope) -> Row:
     names = ("user", "client_id")
 
     def biggest(kind: str, usage: catalog.Family, bound: catalog.Family, unit: str, *alerts: str) -> Panel:
-        chosen = top(scope, _ROWS, scope.by("max", scope.of(usage), *names))
+        chosen = top(scope, _ROWS, scope.of_owners(scope.by("max", scope.of(usage), *names)))
         limits = scope.by("max", scope.of(bound), *names)
         return table(
             f"{kind}: most on one broker",

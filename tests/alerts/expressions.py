@@ -82,22 +82,23 @@ def _labels_of(node: Any) -> set[str]:
 
 def _of_selector(node: Any) -> set[str]:
     if node.name == OF_ALERTS:
-        return {"alertname", "alertstate", "severity", "scope", CLUSTER}
+        return {"alertname", "alertstate", "severity", "scope", CLUSTER, "request"}
     if node.name in RECORDED:
         expression = RECORDED[node.name].expr
-        # one that reads its own past is of a cluster only, which the other side of its `or` shows
-        return {CLUSTER} if f"{node.name}[" in expression else labels_of(expression)
+        # one that reads its own past shows its labels on the other side of its `or`
+        return _labels_of(parsed(expression).rhs) if f"{node.name}[" in expression else labels_of(expression)
     if node.name == OF_TARGETS:
         return {*OF_PROMETHEUS}
     return {*FAMILIES[node.name].labels, *OF_PROMETHEUS, CLUSTER}
 
 
 def _of_aggregation(node: Any) -> set[str]:
-    if node.modifier is None:  # topk keeps all labels; rules may not use it
-        return _labels_of(node.expr) if str(node.op) == "topk" else set()
-    missing = set(node.modifier.labels) - _labels_of(node.expr)
+    if str(node.op) == "topk":  # it keeps all labels
+        return _labels_of(node.expr)
+    kept = set(node.modifier.labels if node.modifier else ())
+    missing = kept - _labels_of(node.expr)
     assert missing == set(), f"aggregates by {missing}, which is not there"
-    return set(node.modifier.labels)
+    return kept
 
 
 def _of_call(node: Any) -> set[str]:

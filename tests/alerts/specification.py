@@ -97,12 +97,15 @@ WINDOWS_OF_RECORDS: Final = {
     "cluster:kafka_quota_throttling_errors:rate5m": {"[5m]"},
     "cluster:kafka_quota_request_throttled_seconds:baseline": _USUAL,
     "cluster:kafka_quota_throttled_entities:baseline": _USUAL,
-    "cluster:kafka_quota_throttling_errors:baseline": {"[1d] offset 30m"},
+    "cluster:kafka_quota_throttling_errors:baseline": {"[1d] offset 30m", "[1h]", "offset 1w"},
     "cluster:quotascope_exporters:baseline": {"[1d:5m]", "[1h]", "[1w]", "offset 1w"},
     "app:spark_kafka_throttled_seconds:rate10m": {"[10m]", "[1h] offset 10m", "offset 10m"},
     "cluster:kafka_quota_throttled_entities:count": _LASTING,
     "instance:kafka_quota_budget_burn:now": _LASTING,
-    **{f"entity:kafka_quota_budget_burn:rate{each}": {f"[{each}]"} for each in ("5m", "30m", "1h", "6h", "3d")},
+    **{
+        f"entity:kafka_quota_budget_burn:rate{each}": {f"[{seconds}s]"}
+        for each, seconds in (("5m", 299), ("30m", 1799), ("1h", 3599), ("6h", 21599), ("3d", 259199))
+    },
 }
 """Recorded series, and the times that they look back; the others are of now."""
 EACH_MINUTE: Final = {"objectives", "budgets-burning"}
@@ -150,7 +153,7 @@ _NEAR: Final = frozenset({"KafkaQuotaNearLimit", "KafkaQuotaLimitPredicted"})
 _BY_LIMIT: Final = _NEAR | {"KafkaQuotaHeavyClientWithoutLimit", "KafkaQuotaSystemUserThrottledByDefault"}
 _THROTTLED: Final = frozenset(f"KafkaQuota{kind}Throttled" for kind in ("Produce", "Fetch", "Request"))
 _BEYOND_TIMEOUT: Final = "KafkaQuotaThrottleBeyondClientTimeout"
-_OF_CLUSTERS: Final = _of_scope("entity", "broker", "cluster", "configuration", "job")
+_OF_CLUSTERS: Final = _of_scope("entity", "broker", "cluster", "configuration")
 INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     # the whole cluster suffers: not each client, broker and job is a message
     "KafkaQuotaThrottleSpike": {
@@ -164,10 +167,12 @@ INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     _BEYOND_TIMEOUT: {ENTITY: _NEAR | (_THROTTLED - {"KafkaQuotaRequestThrottled"})},
     # busy handlers are most of the capacity
     "KafkaQuotaBrokerSaturated": {BROKER: frozenset({"KafkaQuotaRequestTimeNearCapacity"})},
+    # reads that never end are slow, too
+    "KafkaQuotaSourceDown": {("cluster", "instance", "source"): frozenset({"KafkaQuotaReadsSlow"})},
     # one budget
     "KafkaQuotaBudgetBurnsFast": {BUDGET: frozenset({"KafkaQuotaBudgetBurns", "KafkaQuotaBudgetBurnsSlowly"})},
     "KafkaQuotaBudgetBurns": {BUDGET: frozenset({"KafkaQuotaBudgetBurnsSlowly"})},
-    # without current numbers the rest is out of date; an exporter that hangs may have a twin that does not, so pages go out
+    # without current numbers the rest is out of date, but for jobs, which report their own; an exporter that hangs may have a twin that does not, so pages go out
     "KafkaQuotaExporterAbsent": {CLUSTER: _OF_CLUSTERS},
     "KafkaQuotaSnapshotStale": {
         CLUSTER: _OF_CLUSTERS - _ON_CALL - {"KafkaQuotaBudgetBurnsFast", "KafkaQuotaBrokerSaturated"}

@@ -120,11 +120,7 @@ def _moved(case: Case, move: Move) -> dict[str, str]:
     return moved
 
 
-CROWDS = {
-    subject: list(crowds(list(group)))
-    for subject, group in groupby(cases(), key=lambda case: case.subject)
-    if subject != "records"
-}
+CROWDS = {subject: [*crowds(group)] for subject, group in BY_SUBJECT.items() if subject != "records"}
 
 
 @pytest.mark.real

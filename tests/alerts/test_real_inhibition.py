@@ -25,6 +25,8 @@ ENTITY_LABELS: Labels = {
     "client_id": "app",
     "broker": "1",
     "slo": "billing",
+    "instance": "exporter:9749",
+    "source": "broker-1",
 }
 
 

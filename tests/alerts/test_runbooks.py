@@ -81,7 +81,8 @@ def test_query_asks_for_what_there_is(query: str) -> None:
     for selector in found:
         assert selector.name in FAMILIES or selector.name in RECORDED
         assert matched_labels(selector) <= labels_of(str(selector.name))
-    assert "on (" not in query or f"on ({CLUSTER}, " in query
+    assert all(labels.startswith(CLUSTER) for labels in re.findall(r"\b(?:by|on) \(([^)]*)\)", query))
+    assert "topk(" not in query
     labels_of(query)
 
 

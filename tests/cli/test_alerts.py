@@ -298,7 +298,7 @@ HOSTILE = "%(a)s %d \"' \\ \n } [[ |||"
                 "thresholds": {
                     "REPLICATION_DAY": 0.7,
                     "HEAVY_SHARE": 0.15,
-                    "NEAR_LIMIT": 0.85,
+                    "NEAR_LIMIT": 0.925,
                     "HEAVY_BYTES": 1e9,
                     "SPIKE_FACTOR": 2.5,
                     "CLIENT_TIMEOUT": 45,

@@ -116,6 +116,7 @@ def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
     changes["fieldConfig"]["defaults"]["unit"] = "nosuchunit"
     changes["targets"][0]["legendFormat"] = "{{quota_type}}"
     _first(broken, "Above 90% of the limit")["options"]["reduceOptions"] = 7
+    _first(broken, "Sources down")["gridPos"]["h"] = 3
     waiting["links"][0]["url"] = "/d/quotascope-nowhere?${datasource:queryparam}"
     refused["links"][0]["url"] += "&var-broker=${nosuch}"
     refused["targets"][0]["expr"] = "sum("
@@ -143,6 +144,7 @@ def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
         "Refused (error 89): ": "parse error",
         "Throttled now, by which rule: cut: ": "alice",
         "Fetch: most on one broker: cut: columns": "",
+        "Sources down: cut: ": "too small",
         "Longest delay: ": "speedometer",
     }
     found = drawn.faults(BOARDS)

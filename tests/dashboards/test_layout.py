@@ -399,22 +399,12 @@ def test_queries_are_named_in_order(dashboards: Dashboards) -> None:
             assert target["format"] == ("table" if panel["type"] == "table" else "time_series")
 
 
-def _links(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        if {"title", "url"} <= {*value}:
-            yield value
-        for each in value.values():
-            yield from _links(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _links(each)
-
-
 def test_links_lead_where_their_title_says(dashboards: Dashboards) -> None:
     """Those of a cell in the same tab, those of a panel in another, with everything that is chosen in the address itself."""
     panels = [each for one in dashboards.values() for each in panels_of(one)]
     of_panels = [link for each in panels for link in each.get("links", ())]
-    of_cells = [*_links([each.get("fieldConfig", {}) for each in panels])]
+    looks = (each for _, panel in _of(dashboards, "table") for _, each in _looks(panel))
+    of_cells = [link for each in looks for link in each.get("links", ())]
     assert {link["title"]: link["url"] for link in of_panels + of_cells} == LINKS
     assert of_panels == [LINK | {"title": link["title"], "url": LINKS[link["title"]]} for link in of_panels]
     assert [(link["targetBlank"], link["url"]) for link in of_cells] == [
@@ -426,18 +416,18 @@ def test_runbooks_come_after_the_other_links() -> None:
     """Only where the site has runbooks; the address is that of the alert."""
     site = Site(runbook_url="https://wiki.example.com/{alert}")
     made = grafana_dashboards(Scope(site=site))["quotascope-overview"]
-    panels = {(each["type"], each["title"]): each for each in panels_of(made)}
-    found = {
-        key: [link["title"] for link in panel["links"]]
-        for key, panel in panels.items()
-        if any("Runbook" in link["title"] for link in panel.get("links", ()))
-    }
-    assert found["table", "Closest to the limit, not throttled yet"] == [
+    links = {(each["type"], each["title"]): each.get("links", ()) for each in panels_of(made)}
+    titles = {key: [link["title"] for link in of_panel] for key, of_panel in links.items()}
+    assert titles["table", "Closest to the limit, not throttled yet"] == [
         "Runbook: KafkaQuotaNearLimit",
         "Runbook: KafkaQuotaManyNearLimit",
         "Runbook: KafkaQuotaLimitPredicted",
     ]
-    assert found["stat", "Throttled"] == ["Runbook: KafkaQuotaManyClientsThrottled", "Runbook: KafkaQuotaThrottleStorm"]
-    assert ("stat", "Connections waiting") not in found
-    link, _ = panels["stat", "Throttled"]["links"]
+    assert titles["stat", "Refused (error 89)"] == ["Controller mutations", "Runbook: KafkaQuotaRefusalsRising"]
+    assert titles["stat", "Connections waiting"] == ["On which brokers"]
+    assert titles["stat", "Throttled"] == [
+        "Runbook: KafkaQuotaManyClientsThrottled",
+        "Runbook: KafkaQuotaThrottleStorm",
+    ]
+    link, _ = links["stat", "Throttled"]
     assert link["url"] == "https://wiki.example.com/KafkaQuotaManyClientsThrottled"

@@ -290,12 +290,13 @@ function isDone(scene) {
   return [...layers, ...data].every((each) => DONE.includes(each?.state)) && !scene.state.$variables.state.variables.some((each) => each.state.loading);
 }
 
-/** Texts that end in dots, and tables wider than their panel. */
+/** Texts that end in dots or are smaller than ten pixels, and tables wider than their panel. */
 function cutIn(element) {
   const narrow = (each) => each.scrollWidth > each.clientWidth + 1;
   const texts = [...element.querySelectorAll('*')].filter((each) => narrow(each) && each.innerText?.trim() && getComputedStyle(each).textOverflow === 'ellipsis');
   const tables = [...element.querySelectorAll('[role=grid]')].filter(narrow);
-  return [...texts.map((each) => each.innerText), ...tables.map((each) => `columns, by ${each.scrollWidth - each.clientWidth} px`)];
+  const small = [...element.querySelectorAll('*')].filter((each) => !each.children.length && each.innerText?.trim() && parseFloat(getComputedStyle(each).fontSize) < 10);
+  return [...small.map((each) => `${each.innerText} is too small`), ...texts.map((each) => each.innerText), ...tables.map((each) => `columns, by ${each.scrollWidth - each.clientWidth} px`)];
 }
 
 /** Columns that a table is to be sorted by, and is not: as the texts in the drawn rows show, which are not all rows. */
