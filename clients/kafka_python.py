@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final, cast
@@ -118,7 +119,7 @@ class KafkaPythonAdmin:
         return answers.configs(answer)
 
     def describe_all_settings(
-        self, node_ids: Iterable[int], patience_seconds: float
+        self, node_ids: Collection[int], patience_seconds: float
     ) -> dict[int, BrokerSettings | ClientError]:
         """The settings of several brokers, asked side by side, and an error for each that does not give them."""
         seconds = min(patience_seconds, self._connection.timeout_seconds)
@@ -127,6 +128,11 @@ class KafkaPythonAdmin:
 
             async def all_of_them() -> dict[int, BrokerSettings | ClientError]:
                 deadline = time.monotonic() + seconds
+                if not {broker.node_id for broker in manager.cluster.brokers()}.issuperset(node_ids):
+                    # the library looks every five minutes only, and a broker was new or down when it did last
+                    look = manager.call_soon(manager.cluster.refresh_metadata)
+                    with suppress(KafkaError):
+                        await manager.wait_for(look, _ONE_NODE_SECONDS * 1000)
 
                 async def one(node_id: int) -> BrokerSettings | ClientError:
                     found: dict[str, str | None] = {}
