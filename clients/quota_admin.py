@@ -141,10 +141,6 @@ class QuotaAdmin(Protocol):
         """
         ...
 
-    def describe_settings(self, node_id: int) -> BrokerSettings:
-        """The settings of one broker. Needs DESCRIBE_CONFIGS on the cluster."""
-        ...
-
     def describe_all_settings(
         self, node_ids: Collection[int], patience_seconds: float
     ) -> Mapping[int, BrokerSettings | ClientError]:
