@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final, cast
@@ -105,20 +106,8 @@ class KafkaPythonAdmin:
             return QuorumVoters(node_ids=(), nodes=())
         return answers.quorum_voters(answer)
 
-    def describe_settings(self, node_id: int) -> BrokerSettings:
-        """The settings of one broker, asked of that broker."""
-        found = self._describe_configs(node_id, answers.SETTINGS)
-        of_listeners = answers.listener_rate_keys(found)
-        if of_listeners:
-            found |= self._describe_configs(node_id, of_listeners)
-        return answers.settings(node_id, found)
-
-    def _describe_configs(self, node_id: int, keys: Sequence[str]) -> dict[str, str | None]:
-        answer = self._ask("DescribeConfigs", partial(_configs_request, node_id, keys), node_id)
-        return answers.configs(answer)
-
     def describe_all_settings(
-        self, node_ids: Iterable[int], patience_seconds: float
+        self, node_ids: Collection[int], patience_seconds: float
     ) -> dict[int, BrokerSettings | ClientError]:
         """The settings of several brokers, asked side by side, and an error for each that does not give them."""
         seconds = min(patience_seconds, self._connection.timeout_seconds)
@@ -127,6 +116,11 @@ class KafkaPythonAdmin:
 
             async def all_of_them() -> dict[int, BrokerSettings | ClientError]:
                 deadline = time.monotonic() + seconds
+                if not {broker.node_id for broker in manager.cluster.brokers()}.issuperset(node_ids):
+                    # the library looks every five minutes only, and a broker was new or down when it did last
+                    look = manager.call_soon(manager.cluster.refresh_metadata)
+                    with suppress(KafkaError):
+                        await manager.wait_for(look, _ONE_NODE_SECONDS * 1000)
 
                 async def one(node_id: int) -> BrokerSettings | ClientError:
                     found: dict[str, str | None] = {}
@@ -180,23 +174,23 @@ class KafkaPythonAdmin:
         self._closed = True
         self._disconnect()
 
-    def _ask(self, name: str, request: Callable[[], ApiMessage], node_id: int | None = None) -> answers.Answer:
+    def _ask(self, name: str, request: Callable[[], ApiMessage]) -> answers.Answer:
         with self._lock:
             try:
-                answer = self._send(request, node_id)
+                answer = self._send(request)
             except KafkaError as error:
                 self._forget_unless_refused(name, error)
-                answer = self._ask_again(name, request, node_id)
+                answer = self._ask_again(name, request)
             except Exception:
                 self._disconnect()  # its state is unknown
                 raise
         answers.check(name, answer, self._username)
         return answer
 
-    def _ask_again(self, name: str, request: Callable[[], ApiMessage], node_id: int | None) -> answers.Answer:
+    def _ask_again(self, name: str, request: Callable[[], ApiMessage]) -> answers.Answer:
         """A lost connection is no reason to fail: the broker may have restarted since the last call."""
         try:
-            return self._send(request, node_id)
+            return self._send(request)
         except KafkaError as error:
             self._forget_unless_refused(name, error)
             raise AdminUnreachable(self._connection.bootstrap_servers, str(error)) from error
@@ -210,11 +204,11 @@ class KafkaPythonAdmin:
             servers = ", ".join(self._connection.bootstrap_servers)
             raise AdminTimeout(f"{name} of Kafka at {servers}", self._connection.timeout_seconds) from error
 
-    def _send(self, request: Callable[[], ApiMessage], node_id: int | None) -> answers.Answer:
+    def _send(self, request: Callable[[], ApiMessage]) -> answers.Answer:
         admin = self._connected()
         message = request()
-        if node_id is not None or isinstance(message, AlterClientQuotasRequest):
-            return private_send(admin, message, node_id)
+        if isinstance(message, AlterClientQuotasRequest):
+            return private_send(admin, message)
         # One broker that hangs must not hide what the others know: each but the last is waited for a moment only.
         for other in _candidates(admin, self._answered)[:-1]:
             manager = _manager(admin)

@@ -6,7 +6,7 @@ The values are the Admin API's own, in Kafka's units and names; nothing is resol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -141,12 +141,8 @@ class QuotaAdmin(Protocol):
         """
         ...
 
-    def describe_settings(self, node_id: int) -> BrokerSettings:
-        """The settings of one broker. Needs DESCRIBE_CONFIGS on the cluster."""
-        ...
-
     def describe_all_settings(
-        self, node_ids: Iterable[int], patience_seconds: float
+        self, node_ids: Collection[int], patience_seconds: float
     ) -> Mapping[int, BrokerSettings | ClientError]:
         """
         The settings of several brokers, asked side by side. Needs DESCRIBE_CONFIGS on the cluster.

@@ -51,16 +51,13 @@ class Background:
             self.restarts[name] += 1
             await self._pause(AGAIN_SECONDS)
 
-    async def stop(self, name: str) -> None:
-        """End the work of this name, if there is any, and wait until it has ended."""
-        await self._end([name] if name in self._tasks else [])
-
-    async def close(self) -> None:
-        """End all work."""
-        await self._end(list(self._tasks))
-
-    async def _end(self, names: list[str]) -> None:
-        tasks = [self._tasks.pop(name) for name in names]
+    async def stop(self, *names: str) -> None:
+        """End the work of these names, where there is any, and wait until it has ended."""
+        tasks = [self._tasks.pop(name) for name in names if name in self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        """End all work."""
+        await self.stop(*self._tasks)

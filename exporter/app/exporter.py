@@ -132,11 +132,10 @@ class Exporter:
         if now is not before:
             await self._background.stop("discovery")
             self._discovery = now
+            self._roster.settled.set()  # the one before may have ended within its first look
             if now is None:
                 await self._roster.follow(())
-            elif before is None:
-                self._roster.settled.set()
-            else:
+            elif before is not None:
                 now.resume(before)
         if now is not None and before is not None:
             common = config.discovery.source

@@ -7,6 +7,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Final, Protocol
 
 import structlog
@@ -16,14 +17,17 @@ from quotascope.clients.errors import ClientError
 from ..config import Config, LogConfig
 from ..config.load import Loaded, loaded
 from ..config.section import Section
-from ..errors import ConfigError
+from ..errors import ConfigError, ExporterError
 from ..snapshot import ReloadHealth
+from ..threads import BlockingCalls
 from .parts import Parts
 
 log = structlog.get_logger()
 
 _NEEDS_RESTART: Final = "server"
 """The section that is read once, at the start."""
+_LONGEST_READ_SECONDS: Final = 10.0
+"""A file system of another machine can make a read wait for ever."""
 
 
 class Swappable(Protocol):
@@ -65,6 +69,7 @@ class Reloader:
         self._configure_logs = configure_logs
         self._clock = clock
         self._wanted = asyncio.Event()
+        self._calls = BlockingCalls("quotascope-reload", busy="a file of it is still being read")
         self.between = asyncio.Lock()
         """As long as it is held, no reload begins; it is free when none is under way."""
         self.health = ReloadHealth(succeeded_at=clock())
@@ -87,7 +92,8 @@ class Reloader:
             try:
                 # the old parts are held by no name, so that what they hold is freed
                 before = exporter.parts.loaded
-                parts, restart = await asyncio.to_thread(self._prepared, exporter.parts)
+                async with asyncio.timeout(_LONGEST_READ_SECONDS):
+                    parts, restart = await self._calls.run(partial(self._prepared, exporter.parts))
                 self._configure_logs(parts.config.log)
                 await exporter.swap(parts)
                 now = parts.loaded
@@ -101,6 +107,11 @@ class Reloader:
                 self._failed(error, error.subject, error.problems)
             except ClientError as error:
                 self._failed(error, "kafka", (str(error),))
+            except TimeoutError:
+                text = f"a file of it cannot be read to its end within {_LONGEST_READ_SECONDS:g} s"
+                self._failed(ExporterError(text), "configuration", (text,))
+            except ExporterError as error:
+                self._failed(error, "configuration", (str(error),))
             except Exception as error:
                 log.exception("reading the configuration again failed unexpectedly")
                 self._failed(error, "configuration", (type(error).__name__,))

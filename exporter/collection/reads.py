@@ -103,8 +103,12 @@ class _SourceReads:
         waited = now - self.begun
         read = self.recent(now)
         if read is None:
-            older = f", and its last values are older than {STALE_AFTER_SECONDS:g} s"
-            text = f"no answer after {waited:.1f} s{older if self._last else ''}; the read continues in the background"
+            text, last = f"no answer after {waited:.1f} s", self._last
+            if last is not None:
+                text += f", and its last values are older than {STALE_AFTER_SECONDS:g} s"
+            text += "; the read continues in the background"
+            if last is not None and last.health.up and self.took > waited:
+                text += f". The last one took {self.took:.1f} s: raise Prometheus's scrape_timeout to more than twice as long, or read between scrapes (collection.sample_every_seconds)"
             read = self._failed(text, waited)
         if self.task is None or self.task.done():
             return read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from math import inf
 from typing import Final, TypeVar
 
 from quotascope.clients.errors import (
@@ -80,10 +80,12 @@ def ask(admin: QuotaAdmin) -> ClusterAnswers:
     description = tried(admin.describe_cluster)
     if isinstance(description, ClientError):
         return ClusterAnswers(description=description)
+    nodes = [node.node_id for node in description.nodes]
+    settings = tried(lambda: admin.describe_all_settings(nodes, inf))
     return ClusterAnswers(
         description=description,
         quotas=tried(admin.describe_quotas),
-        settings={node.node_id: tried(partial(admin.describe_settings, node.node_id)) for node in description.nodes},
+        settings=dict.fromkeys(nodes, settings) if isinstance(settings, ClientError) else settings,
         leader=tried(admin.describe_quorum_leader),
     )
 

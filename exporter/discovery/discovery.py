@@ -94,7 +94,6 @@ class Discovery:
             self.health[name] = before.health[name]
             if name in before.found:
                 self.found[name] = before.found[name]
-        self._roster.settled.set()
 
     async def change(self, fixed: Sequence[SourceConfig], common: FoundSourceConfig, *, renew: bool) -> None:
         """

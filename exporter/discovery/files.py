@@ -87,6 +87,9 @@ class FileFinder:
                         targets.append(self._target(target))
                     except ValueError as error:
                         problems.append(f"{shown(path)}: {error}")
+        if not targets and not problems:
+            labels = " with the labels of match" if self._config.match else ""
+            problems.append(f"the files list no target{labels}")
         if len(problems) > _MOST_PROBLEMS:
             problems[_MOST_PROBLEMS:] = [f"and {len(problems) - _MOST_PROBLEMS} more"]
         return FoundNodes(targets=tuple(targets), problem="; ".join(problems) or None)

@@ -188,7 +188,7 @@ def _of_sources(shown: Snapshot, now: float) -> _Rows:
         if source.stand_by_of is not None:
             yield catalog.SOURCE_STAND_BY, (name, source.stand_by_of), 1
     for each in shown.discoveries:
-        yield catalog.DISCOVERED_SOURCES, (each.name,), each.targets
+        yield catalog.DISCOVERED_SOURCES, (each.name,), None if each.found_at is None else each.targets
         yield catalog.DISCOVERY_ERRORS, (each.name,), each.errors_total
 
 

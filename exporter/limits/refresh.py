@@ -82,8 +82,7 @@ class LimitsRefresh:
             async with asyncio.timeout(self._timeout_seconds):
                 limits = await self._source.read()
         except TimeoutError:
-            seconds = f"{self._timeout_seconds:g}"
-            self._failed(LimitsError(f"no answer within {seconds} seconds"))
+            self._failed(LimitsError(f"no answer within {self._timeout_seconds:g} seconds"))
         except LimitsError as error:
             self._failed(error)
         except Exception as error:
@@ -96,9 +95,10 @@ class LimitsRefresh:
 
     def _succeeded(self, limits: Limits) -> None:
         before = self.limits
+        if before is not None and len({before.cluster_id, limits.cluster_id} - {None}) > 1:
+            before = None  # a reload named another cluster, whose limits are no changes
         if before is None or self.health.error is not None:
-            count = sum(map(len, limits.rules.values()))
-            log.info("limits can be read", rules=count)
+            log.info("limits can be read", rules=sum(map(len, limits.rules.values())))
         missing_before = before.missing if before else {}
         for what in limits.missing.keys() - missing_before.keys():
             log.warning("cannot be read", what=what, error=limits.missing[what])
@@ -127,8 +127,7 @@ class LimitsRefresh:
 
     def _failed(self, error: LimitsError) -> None:
         if self.health.error is None:
-            kept = self.limits is not None
-            log.warning("limits cannot be read", error=str(error), last_ones_kept=kept)
+            log.warning("limits cannot be read", error=str(error), last_ones_kept=self.limits is not None)
         self.health = replace(
             self.health,
             error=str(error),

@@ -152,7 +152,7 @@ class Starts:
         starts = []
         for one, value in series.items():
             last = self._counts.get((family.name, one))
-            if last is None:
+            if last is None or last.seen_ns > at_ns:  # the clock was set back
                 start = at_ns
             else:
                 start = last.seen_ns if value < last.value else last.start_ns

@@ -29,6 +29,8 @@ _ASKED_FOR: Final = "gzip"
 _GZIP: Final = {"gzip", "x-gzip"}
 _PLAIN: Final = {"", "identity"}
 _GZIP_WINDOW: Final = 31
+_BY_DATE: Final = {9, 10}
+"""OpenSSL's ``X509_V_ERR_CERT_NOT_YET_VALID`` and ``X509_V_ERR_CERT_HAS_EXPIRED``."""
 _QUICK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
 """Linux only."""
 
@@ -109,7 +111,7 @@ class HttpFetch:
                 f"no complete answer from {shown(f'{url.host}:{url.port}')} within {self._target.timeout_seconds:g} s: {self._peer.silent.format(maybe=maybe)}"
             ) from None
         except aiohttp.ClientError as error:
-            raise _explained(error, self._hint, self._peer) from error
+            raise explained(error, self._hint, self._peer, https=url.scheme == "https") from error
         except (OSError, ValueError) as error:
             raise SourceUnreachable(f"cannot be asked: {shown(error)}") from error
 
@@ -179,12 +181,13 @@ class HttpFetch:
         return bytes(body)
 
 
-def _explained(error: aiohttp.ClientError, hint: str, peer: Peer) -> SourceError:
+def explained(error: aiohttp.ClientError, hint: str, peer: Peer = AGENT, *, https: bool) -> SourceError:
+    """What a failure of the connection means, and what to do."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return SourceDenied(
-            f"its certificate is not trusted ({shown(error.certificate_error)}): "
-            f"{peer.trust}, and use the name it was made for"
-        )
+        reason, advice = error.certificate_error, f"{peer.trust}, and use the name it was made for"
+        if getattr(reason, "verify_code", None) in _BY_DATE:
+            advice = "renew it, or set the clock of this machine"
+        return SourceDenied(f"its certificate is not trusted ({shown(reason)}): {advice}")
     if isinstance(error, aiohttp.ClientSSLError):
         return SourceUnreadable(
             f"TLS failed ({shown(os_reason(error.os_error))}): does this port speak https, and does it require a client certificate?"
@@ -194,9 +197,8 @@ def _explained(error: aiohttp.ClientError, hint: str, peer: Peer) -> SourceError
             f"no connection to {error.host}:{error.port} ({shown(os_reason(error.os_error))}): {peer.unreached}"
         )
     if isinstance(error, aiohttp.ClientConnectionError):
-        return SourceUnreachable(
-            f"the connection ended before an answer ({shown(error)}): {peer.ended}, or is this port https?"
-        )
+        other = "does it want a client certificate, or another one" if https else "is this port https"
+        return SourceUnreachable(f"the connection ended before an answer ({shown(error)}): {peer.ended}, or {other}?")
     if isinstance(error, aiohttp.ClientPayloadError):
         return SourceUnreachable(f"the connection ended in the middle of the answer: {peer.ended}?")
     return SourceUnreadable(f"this is not valid HTTP; {hint}")

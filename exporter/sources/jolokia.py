@@ -148,7 +148,8 @@ def _items(answer: bytes, count: int) -> list[object]:
             decoded = json.loads(answer)
     except (ValueError, RecursionError) as error:
         raise SourceUnreadable(
-            f"the answer is not JSON, or only a part of it ({shown(error)}): is this a Jolokia agent?"
+            f"the answer is not JSON, or only a part of it ({shown(error)}): is this a Jolokia agent? "
+            "One that answers Prometheus text has the path /metrics"
         ) from error
     if isinstance(decoded, dict) and "status" in decoded:
         raise _refused("the request", decoded)

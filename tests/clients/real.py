@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
+from math import inf
 from typing import Any, NamedTuple
 
 import confluent_kafka
@@ -14,7 +15,17 @@ from tests.cluster.users import USERS
 from tests.integration import agent
 from tests.integration.eventually import eventually
 
+from quotascope.clients import ClientError, QuotaAdmin
 from quotascope.clients.accounting import ClientTotals, Side
+from quotascope.clients.quota_admin import BrokerSettings
+
+
+def settings_of(admin: QuotaAdmin) -> BrokerSettings:
+    """Those of broker 1, or the error in their place."""
+    found = admin.describe_all_settings([1], inf)[1]
+    if isinstance(found, ClientError):
+        raise found
+    return found
 
 
 class Login(NamedTuple):

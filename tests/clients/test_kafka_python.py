@@ -18,7 +18,6 @@ from kafka.errors import (
     KafkaConnectionError,
     NodeNotReadyError,
     RequestTimedOutError,
-    UnknownBrokerIdError,
 )
 from kafka.net.manager import KafkaConnectionManager
 from kafka.protocol.admin import DescribeClusterRequest
@@ -102,19 +101,16 @@ def test_the_library_still_has_what_is_called_in_private() -> None:
 
 
 def test_each_request_is_read(libraries: list[Library]) -> None:
-    """All calls share one connection, and settings are asked of the broker that they are about."""
-    names = ["quotas", "cluster", "cluster", "settings", "quorum", "quorum"]
+    """All calls share one connection."""
+    names = ["quotas", "cluster", "cluster", "quorum", "quorum"]
     library = Library([answer(name) for name in names])
     libraries.append(library)
     admin = KafkaPythonAdmin(IMPATIENT)
     assert len(admin.describe_quotas()) == 7
     assert admin.describe_cluster().cluster_id == "cXVvdGFzY29wZS10ZXN0cw"
     assert [node.node_id for node in admin.describe_brokers().nodes] == [1]
-    assert admin.describe_settings(1).quota_samples == 11
     assert admin.describe_quorum_leader() == 1
     assert admin.describe_voters().node_ids == (1,)
-    asked = [node_id for _, node_id in library.sent]
-    assert asked == [None, None, None, 1, None, None]
     assert library.sent[2][0].include_fenced_brokers
     admin.close()
     assert library.closed
@@ -177,15 +173,6 @@ def test_no_answer_is_not_waited_for_twice(libraries: list[Library]) -> None:
     libraries.append(Library([RequestTimedOutError()]))
     with pytest.raises(AdminTimeout, match=r"DescribeClientQuotas of Kafka at .*: no answer within 3 s"):
         KafkaPythonAdmin(IMPATIENT).describe_quotas()
-
-
-def test_a_node_that_is_gone_is_reported(libraries: list[Library]) -> None:
-    """Settings of a broker that the cluster does not know are a failed request, and the connection is kept."""
-    library = Library([UnknownBrokerIdError(7)])
-    libraries.append(library)
-    with pytest.raises(AdminRequestFailed, match="UnknownBrokerIdError: 7"):
-        KafkaPythonAdmin(IMPATIENT).describe_settings(7)
-    assert not library.closed
 
 
 def test_an_old_cluster_has_no_quorum(libraries: list[Library]) -> None:

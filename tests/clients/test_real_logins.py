@@ -26,6 +26,8 @@ from quotascope.clients import (
 )
 from quotascope.clients.login import ClientCredentials, MskIam, TokenCommand, TokenFile, Tokens, TokenSource
 
+from .real import settings_of
+
 pytestmark = pytest.mark.real
 
 BOTH = pytest.mark.parametrize("protocol", [SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL])
@@ -98,7 +100,7 @@ def test_the_rights_are_those_of_the_token_or_ticket(
         wanted = connection(login_kafka, login, protocol)
         with closing(open_quota_admin(wanted)) as admin:
             assert admin.describe_quotas() == ()
-            assert admin.describe_settings(1).num_io_threads == 8
+            assert settings_of(admin).num_io_threads == 8
     assert login_kafka.issuer.requests[-1] == {"grant_type": ["client_credentials"], "scope": [SCOPE]}
     assert "eyJ" not in caplog.text
     assert CLIENT_SECRET not in caplog.text

@@ -6,6 +6,7 @@ import shlex
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.cluster.quotas import Quotas
 from tests.cluster.tools import run_tool
 
 from quotascope.clients import (
+    AdminRequestFailed,
     AdminUnreachable,
     AuthenticationFailed,
     ClientError,
@@ -33,6 +35,8 @@ from quotascope.clients import (
 )
 from quotascope.metrics import KafkaRelease
 
+from .real import settings_of
+
 pytestmark = pytest.mark.real
 WITH_PASSWORD = SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_256, SaslMechanism.SCRAM_SHA_512
 """The others: test_real_logins.py."""
@@ -50,7 +54,8 @@ def test_reads_everything_by_every_protocol_and_mechanism(
             ConfiguredQuota(entity={"user": "svc:team a", "client-id": None}, key="producer_byte_rate", value=1024.0),
         )
         assert [node.node_id for node in admin.describe_cluster().nodes] == [1]
-        assert admin.describe_settings(1).num_io_threads == 8
+        assert settings_of(admin).num_io_threads == 8
+        assert isinstance(admin.describe_all_settings([7], inf)[7], AdminRequestFailed)
         assert admin.describe_quorum_leader() == 1
         assert admin.describe_release() == KafkaRelease(4, 3)
 
@@ -155,17 +160,17 @@ CHANGE = QuotaChange(entity={"user": "zoe"}, key="producer_byte_rate", value=Non
 """Takes away what no one has: it needs the permission, and leaves nothing behind."""
 CALLS: dict[str, Callable[[QuotaAdmin], object]] = {
     "describe_quotas": lambda admin: admin.describe_quotas(),
-    "describe_settings": lambda admin: admin.describe_settings(1),
+    "describe_all_settings": settings_of,
     "describe_quorum_leader": lambda admin: admin.describe_quorum_leader(),
     "alter_quotas": lambda admin: admin.alter_quotas([CHANGE]),
 }
 
 OPENED = {
     "Describe": {"describe_quorum_leader"},
-    "DescribeConfigs": {"describe_quotas", "describe_settings"},
+    "DescribeConfigs": {"describe_quotas", "describe_all_settings"},
     "AlterConfigs": {
         "describe_quotas",
-        "describe_settings",
+        "describe_all_settings",
         "alter_quotas",
     },  # implies DescribeConfigs
 }

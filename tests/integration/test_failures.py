@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cluster.cluster import Cluster, Layout, running
@@ -167,6 +168,20 @@ def _known(cluster: Cluster) -> dict[int, str]:
     """Where the brokers say they are, by node id."""
     with closing(open_quota_admin(_connection(cluster))) as admin:
         return {node.node_id: f"{node.host}:{node.port}" for node in admin.describe_cluster().nodes}
+
+
+async def test_a_broker_that_was_restarted_gives_its_settings_with_the_next_read(pair_kafka: Cluster) -> None:
+    """The library forgets a broker that is down when it looks, and looks again after five minutes only."""
+    admin: Any = open_quota_admin(_connection(pair_kafka))
+    source = AdminLimits(admin)
+    try:
+        await source.read()
+        manager = admin._admin._manager
+        manager.close(2)
+        del manager.cluster._brokers[2]
+        assert not (await source.read()).missing
+    finally:
+        await source.close()
 
 
 @pytest.mark.parametrize("hanging", [stopped, full])

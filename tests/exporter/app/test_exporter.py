@@ -285,6 +285,20 @@ async def test_discovery_can_come_change_and_go() -> None:
         assert (await exporter.snapshot()).discoveries == ()
 
 
+async def test_a_discovery_that_goes_within_its_first_look_is_not_waited_for() -> None:
+    """Collections wait for a first look, which does not come any more."""
+    world = World()
+    finder, other = ScriptedFinder("kafka"), ScriptedFinder("file_sd")
+    finder.answers.clear()
+    other.answers.clear()
+    async with Exporter(world.parts("a", finders=(finder,))) as exporter:
+        await finder.asked.wait()
+        for finders in ((other,), ()):
+            await exporter.swap(world.parts("a", finders=finders))
+            async with asyncio.timeout(5):
+                await metrics(exporter)
+
+
 async def test_sampling_can_come_change_and_go() -> None:
     """Maxima and counts go on while it goes on; without it there are none."""
     world = World()

@@ -15,7 +15,7 @@ from tests.exporter.examples import NOW
 
 from quotascope.clients.adapter import open_quota_admin
 from quotascope.clients.errors import InvalidConnection
-from quotascope.exporter.app import Parts, Reloader, build_parts
+from quotascope.exporter.app import Parts, Reloader, build_parts, reload
 from quotascope.exporter.app.reload import changed_fields, changed_files
 from quotascope.exporter.config import Config, KafkaConfig, LogConfig
 from quotascope.exporter.config.load import loaded
@@ -118,6 +118,19 @@ async def test_parts_that_cannot_be_made_change_nothing() -> None:
     world.given = {"kafka": {"bootstrap_servers": "a:1"}}
     (line,) = await world.reload()
     assert (line["problem"], world.swaps) == ("no such library", 0)
+
+
+async def test_a_file_that_cannot_be_read_to_its_end_holds_no_reload_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a network file system that hangs: the failure shows, and neither the next request nor the end of the exporter waits."""
+    monkeypatch.setattr(reload, "_LONGEST_READ_SECONDS", 0.05)
+    world = World()
+    world.go_on.clear()
+    problems = [(await world.reload())[0]["problem"] for _ in range(2)]
+    assert problems == ["a file of it cannot be read to its end within 0.05 s", "a file of it is still being read"]
+    assert world.reloader.health.error == problems[1]
+    world.go_on.set()
+    while world.reloader.health.error:
+        await world.reload()
 
 
 async def test_defects_are_reported() -> None:

@@ -234,6 +234,23 @@ async def test_source_that_took_long_once_is_waited_for_when_nothing_else_can_be
     assert up(await second) == {"slow": True}
 
 
+async def test_source_that_is_always_slower_than_rare_scrapes_can_wait_has_advice(
+    make: Make, slow: ScriptedSource, clock: Clock
+) -> None:
+    """Each read ends after the scrape that began it, and is too old for the next one."""
+    collection = make(slow)
+    first = await begun(collection)
+    clock.move(40)
+    await first
+    slow.answers.set()
+    await turn()
+    slow.answers.clear()
+    clock.move(STALE_AFTER_SECONDS)
+    second = await begun(collection)
+    clock.move(LONG / 2 + 1)
+    assert "The last one took 40.0 s: raise Prometheus's scrape_timeout" in str((await second).sources[0].error)
+
+
 async def test_impatient_scrapes_are_no_news_of_a_source(
     make: Make, slow: ScriptedSource, quick: ScriptedSource
 ) -> None:

@@ -137,7 +137,7 @@ async def test_it_looks_again_and_again() -> None:
 
 
 async def test_another_discovery_goes_on_where_one_ended() -> None:
-    """What finders of the same name found stays, with their counts, until they have looked again; collections do not wait."""
+    """What finders of the same name found stays, with their counts, until they have looked again."""
     finder = ScriptedFinder("kafka", target("a:1"))
     roster, before = following([finder, ScriptedFinder("file_sd", target("b:1"))])
     await before.refresh()
@@ -145,7 +145,6 @@ async def test_another_discovery_goes_on_where_one_ended() -> None:
     await before.refresh()
     after = Discovery([finder], [FIXED], FoundSourceConfig(), roster, 60.0, clock=lambda: NOW)
     after.resume(before)
-    await roster.settled.wait()
     (health,) = after.health.values()
     assert (health.name, health.errors_total, health.targets) == ("kafka", 1, 1)
     await after.change([FIXED], FoundSourceConfig(), renew=False)

@@ -76,6 +76,14 @@ async def test_file_that_breaks_keeps_its_targets(tmp_path: Path) -> None:
     assert "a.json: cannot be parsed" in problem
 
 
+async def test_files_without_a_target_are_a_problem(tmp_path: Path) -> None:
+    """An exporter that reads nothing is noticed: its series are gone, and with them what other alerts are about."""
+    (tmp_path / "a.json").write_text("[]")
+    assert await names(finder(tmp_path)) == ([], "the files list no target")
+    write(tmp_path / "a.json", "a:1")
+    assert await names(finder(tmp_path, job="kafka")) == ([], "the files list no target with the labels of match")
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

@@ -296,7 +296,8 @@ def _of_exporter(shown: Snapshot, now: float) -> Iterator[Row]:
 
 def _of_books(shown: Snapshot) -> Iterator[Row]:
     for each in shown.discoveries:
-        yield "quotascope_discovered_sources", {"discovery": each.name}, each.targets
+        if each.found_at is not None:
+            yield "quotascope_discovered_sources", {"discovery": each.name}, each.targets
         yield "quotascope_discovery_errors_total", {"discovery": each.name}, each.errors_total
     if shown.sampling is not None:
         yield "quotascope_samples_total", {}, shown.sampling.samples

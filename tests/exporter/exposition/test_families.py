@@ -101,7 +101,7 @@ EVERYTHING: Final = snapshot(
         health("four", readings=34, read_at=NOW + 90),  # its clock is ahead
     ),
     discoveries=(
-        DiscoveryHealth(name="kafka", targets=5, errors_total=6),
+        DiscoveryHealth(name="kafka", targets=5, errors_total=6, found_at=NOW),
         DiscoveryHealth(name="files", targets=0, errors_total=0),
     ),
     sampling=Sampling(samples=71, missed=8),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +77,15 @@ class ScriptedAdmin:
         self._answer("voters")
         return QuorumVoters(node_ids=(100,), nodes=self.voters)
 
-    def describe_settings(self, node_id: int) -> BrokerSettings:
-        self._answer(f"settings {node_id}")
-        return BrokerSettings(
-            node_id=node_id,
+    def describe_release(self) -> KafkaRelease | None:
+        return NEWEST_RELEASE
+
+    def describe_all_settings(
+        self, node_ids: Iterable[int], patience_seconds: float
+    ) -> dict[int, BrokerSettings | ClientError]:
+        self.patience.append(patience_seconds)
+        settings = BrokerSettings(
+            node_id=0,
             num_io_threads=8,
             num_network_threads=3,
             quota_samples=11,
@@ -89,17 +95,7 @@ class ScriptedAdmin:
             client_quota_callback_class=None,
             rates=self.rates,
         )
-
-    def describe_release(self) -> KafkaRelease | None:
-        return NEWEST_RELEASE
-
-    def describe_all_settings(
-        self, node_ids: Iterable[int], patience_seconds: float
-    ) -> dict[int, BrokerSettings | ClientError]:
-        self.patience.append(patience_seconds)
-        return {
-            node_id: self.errors.get(f"settings {node_id}") or self.describe_settings(node_id) for node_id in node_ids
-        }
+        return {each: self.errors.get(f"settings {each}") or replace(settings, node_id=each) for each in node_ids}
 
     def describe_quorum_leader(self) -> int | None:
         self._answer("leader")

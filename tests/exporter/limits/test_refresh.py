@@ -145,9 +145,13 @@ async def test_run_refreshes_until_canceled(source: ScriptedLimits, refresh: Lim
     assert source.reads == 3
 
 
-async def test_another_source_takes_over() -> None:
-    """The last limits stay until it was read, and what was counted goes on."""
-    first, second = ScriptedLimits(), ScriptedLimits(limits(rules={}))
+@pytest.mark.parametrize(
+    ("cluster_id", "changes"), [("x", {"producer_byte_rate": 2, "request_percentage": 1}), ("y", {})]
+)
+async def test_another_source_takes_over(cluster_id: str, changes: dict[str, int]) -> None:
+    """The last limits stay until it was read, and what was counted goes on; what another cluster has is no change."""
+    first = ScriptedLimits(limits(cluster_id="x"))
+    second = ScriptedLimits(limits(rules={}, cluster_id=cluster_id))
     refresh = LimitsRefresh(first, timeout_seconds=10, clock=lambda: NOW)
     await refresh.refresh()
     first.error = LimitsError("no")
@@ -156,9 +160,8 @@ async def test_another_source_takes_over() -> None:
     assert refresh.limits == first.value
     await refresh.refresh()
     assert refresh.limits == second.value
-    changes = {"producer_byte_rate": 2, "request_percentage": 1}
     counted = LimitsHealth(errors_total=1, changes_total=changes)
-    assert refresh.health == replace(counted, read_at=NOW)
+    assert refresh.health == replace(counted, read_at=NOW, cluster_id=cluster_id)
 
 
 async def test_without_a_source_there_are_no_limits(source: ScriptedLimits, refresh: LimitsRefresh) -> None:

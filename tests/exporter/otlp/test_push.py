@@ -191,6 +191,7 @@ BROKER = b"1 CreateTopics"
         (OWN, 50, [(3.0, 10)], [10]),  # clocks may be set back
         (ERRORS, 5, [(3.0, 10), (3.0, 20), (4.0, 30)], [10, 10, 10]),
         (ERRORS, 5, [(3.0, 10), (9.0, 20), (1.0, 30), (2.0, 40)], [10, 10, 20, 20]),
+        (ERRORS, 5, [(3.0, 90), (4.0, 50), (5.0, 60)], [90, 50, 50]),
     ],
 )
 def test_counters_have_a_start(family: Family, began: int, seen: list[tuple[float, int]], starts: list[int]) -> None:

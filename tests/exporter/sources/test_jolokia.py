@@ -142,6 +142,12 @@ def test_something_else_than_an_answer_is_unreadable(text: bytes) -> None:
         numbers_in(text, [FIRST])
 
 
+def test_the_text_of_another_agent_has_advice() -> None:
+    """Files for Prometheus name agents that a URL without a path of its own asks as if they were Jolokia."""
+    with pytest.raises(SourceUnreadable, match="has the path /metrics"):
+        numbers_in(b"# HELP x y\nx 1\n", [FIRST])
+
+
 @pytest.mark.parametrize("value", ["[Object limit exceeded]", 7, None, [1]])
 def test_an_answer_that_the_agent_cut_short_is_unreadable(value: object) -> None:
     """An agent with maxObjects puts text in place of beans; half a cluster must not look like all of it."""

@@ -3,18 +3,21 @@
 import asyncio
 import gzip
 import socket
+import ssl
 import zlib
 from asyncio.trsock import TransportSocket
 from dataclasses import replace
 from typing import Any
+from unittest.mock import MagicMock
 
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.sources.http.misbehaving import Behavior, answering, serving, silence, with_status
 
 from quotascope.exporter.errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
-from quotascope.exporter.sources.fetch import HttpFetch, HttpTarget, Unpacker
+from quotascope.exporter.sources.fetch import HttpFetch, HttpTarget, Unpacker, explained
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
@@ -99,6 +102,26 @@ async def test_what_goes_wrong_is_one_clear_error(
     error = await failure(behave, **settings)
     assert isinstance(error, expected)
     assert text in str(error)
+
+
+@pytest.mark.parametrize(
+    ("code", "https", "text"),
+    [
+        (9, True, "renew it"),
+        (10, True, "renew it"),
+        (20, True, "set tls.ca_file"),
+        (None, True, "client certificate"),  # which a server misses after the handshake
+        (None, False, "is this port https?"),
+    ],
+)
+def test_a_failure_of_tls_says_what_to_do(code: int | None, text: str, *, https: bool) -> None:
+    """No authority mends a certificate that has expired, and a connection that ends is not always that of a node that does."""
+    error: aiohttp.ClientError = aiohttp.ServerDisconnectedError()
+    if code is not None:
+        reason = ssl.SSLCertVerificationError()
+        reason.verify_code = code
+        error = aiohttp.ClientConnectorCertificateError(MagicMock(), reason)
+    assert text in str(explained(error, "hint", https=https))
 
 
 async def test_a_failed_handshake_asks_for_https() -> None:
