@@ -95,7 +95,7 @@ def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterato
             if sensor.kind in policy.kinds:
                 yield _need(rows["broker"][0].as_py(), rows, sensor, policy)
     if QuotaType.CONTROLLER_MUTATION in policy.kinds:
-        mutating = history.filter(pc.is_valid(history.column("mutations")))
+        mutating = history.filter(pc.greater(history.column("mutations"), pa.scalar(0, pa.int32())))
         for rows in _groups(mutating, names):
             yield _need(CONTROLLER, rows, mutations_of(rows, windows), policy)
 

@@ -315,13 +315,9 @@ def _requests(table: pa.Table, pairs: Codes, times: Ints) -> RequestColumns:
 def _charges(table: pa.Table) -> tuple[Flags, Ints, NDArray[np.bool_]]:
     """Which quota beside the request quota each row charges, how much, and whether it is a Fetch of unknown size that was answered empty."""
     kinds = np.full(len(table), NO_KIND, np.int8)
-    sizes = np.zeros(len(table), np.int64)
-    columns = (
-        (MUTATION, "mutations"),
-        (FETCH, "fetch_bytes"),
-        (PRODUCE, "produce_bytes"),
-    )
-    for kind, name in columns:
+    sizes = ints(table, "mutations")
+    kinds[sizes > 0] = MUTATION  # one of none, as for a topic that exists, fails before the quota is asked
+    for kind, name in ((FETCH, "fetch_bytes"), (PRODUCE, "produce_bytes")):
         known = _known(table, name)
         kinds[known] = kind
         sizes[known] = ints(table, name)[known]

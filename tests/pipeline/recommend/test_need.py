@@ -131,8 +131,9 @@ def test_request_time_is_percent_of_a_thread() -> None:
 
 
 def test_mutations_meet_on_the_controller() -> None:
-    """They are added up over brokers, and a burst needs what it leaves in debt when the next one comes."""
-    rows = history([mutated(0, 22, broker="1"), mutated(1_000, 1, broker="2")])
+    """They are added up over brokers, and a burst needs what it leaves in debt when the next one comes; one that fails before the quota needs nothing."""
+    failed = [mutated(1_500, 0), mutated(1_500, 0, user="bob")]
+    rows = history([mutated(0, 22, broker="1"), mutated(1_000, 1, broker="2"), *failed])
     (found,) = (
         need for need in needs(rows, Policy(share=0), ClusterWindows()) if need.kind is QuotaType.CONTROLLER_MUTATION
     )

@@ -238,6 +238,15 @@ def test_refused_mutation_of_the_log_is_not_charged() -> None:
 
 
 @pytest.mark.parametrize("mode", Mode)
+def test_mutation_that_fails_never_comes_to_the_quota(mode: Mode) -> None:
+    """One of a topic that exists is neither throttled nor refused, whatever its bucket is in debt."""
+    create = Request(api_key=CREATE_TOPICS, cost=100)
+    made = [create, *[replace(create, cost=0)] * 2]
+    row = by_type(made, {ALICE: {"controller_mutation_rate": 1.0}}, mode=mode)["controller_mutation"]
+    assert (row["requests"], row["throttled_requests"], row["refused_requests"]) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("mode", Mode)
 def test_rows_may_come_in_any_order(mode: Mode) -> None:
     """They are measured in the order of time and of their places in the log, also where an unstable sort has mixed a millisecond."""
     table = crowd(users=3, rows=900)
