@@ -60,7 +60,7 @@ def history_of(requests: pa.Table) -> pa.Table:
     """
     asked: Column = pc.coalesce(*(requests.column(kind) for kind in _PARTITIONS))
     follower, forwarded = (pc.fill_null(requests.column(name), _FALSE) for name in ("follower", "forwarded"))
-    second_line = pc.and_(forwarded, pc.is_null(asked))
+    second_line = pc.and_(forwarded, pc.is_null(requests.column("mutation_timestamp")))
     seen = requests.append_column("mutations", asked).filter(pc.invert(pc.or_(follower, second_line)))
     exempt: Column = pc.is_in(seen.column("api_key"), pa.array(EXEMPT_APIS, pa.int16()))
     columns: dict[str, Column] = {name: seen.column(name) for name in HISTORY.names}

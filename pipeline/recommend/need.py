@@ -38,6 +38,8 @@ class Need:
     """The hour of the week that needs the most; None where hours are taken together, or any limit would do."""
     requests: int
     """Those that are checked against such a quota."""
+    unsized: int
+    """Those of them of unknown size: they count as none, and may need more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,9 +97,13 @@ def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterato
             if sensor.kind in policy.kinds:
                 yield _need(rows["broker"][0].as_py(), rows, sensor, policy)
     if QuotaType.CONTROLLER_MUTATION in policy.kinds:
-        mutating = history.filter(pc.greater(history.column("mutations"), pa.scalar(0, pa.int32())))
+        asked: Any = pc.fill_null(history.column("mutations"), 1)  # an unknown number
+        timed: Any = pc.is_valid(history.column("mutation_timestamp"))
+        mutating = history.filter(pc.and_(timed, pc.greater(asked, pa.scalar(0, pa.int32()))))
         for rows in _groups(mutating, names):
-            yield _need(CONTROLLER, rows, mutations_of(rows, windows), policy)
+            sensor = mutations_of(rows, windows)
+            if sensor.enough:  # a limit made of unknown and refused ones alone would be one for no usage at all
+                yield _need(CONTROLLER, rows, sensor, policy)
 
 
 def _groups(history: pa.Table, names: Sequence[str]) -> Iterator[pa.Table]:
@@ -140,7 +146,8 @@ def _need(broker: str, rows: pa.Table, sensor: QuotaSensor, policy: Policy) -> N
         kind=kind,
         steps=steps,
         hour=hour,
-        requests=times.size
+        requests=times.size,
+        unsized=sensor.unsized
     )  # fmt: skip
 
 

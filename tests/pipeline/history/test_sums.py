@@ -41,7 +41,13 @@ UNCHARGED = dict.fromkeys((*THREADS, "produce_bytes", "fetch_bytes", "mutations"
         ({"api_key": 20, "mutations_known": False}, THREADS),
         # a controller's line of a forwarded request counts where only it reports the mutations
         (
-            {"api_key": 19, "forwarded": True, "partitions_created": 3, "mutations_charged": 3},
+            {
+                "api_key": 19,
+                "forwarded": True,
+                "partitions_created": 3,
+                "mutations_charged": 3,
+                "mutation_timestamp": 1,
+            },
             THREADS | {"mutations": 3, "mutations_charged": 3},
         ),
         # a request without client id counts for the empty one, and an answer without a throttle field did not throttle

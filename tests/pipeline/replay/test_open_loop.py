@@ -247,6 +247,16 @@ def test_mutation_that_fails_never_comes_to_the_quota(mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", Mode)
+def test_mutation_of_unknown_size_is_counted_as_such(mode: Mode) -> None:
+    """It is of none of the known partitions, and waits for what others left in debt."""
+    known, unknown = history([Request(api_key=CREATE_TOPICS, cost=100)] * 2).to_pylist()
+    table = pa.Table.from_pylist([known, unknown | {"mutations": None, "mutations_charged": None}], HISTORY)
+    (row,) = replay(table, [candidate({ALICE: {"controller_mutation_rate": 1.0}})], mode).to_pylist()
+    assert (row["requests"], row["requests_of_unknown_size"], row["amount"]) == (2, 1, 100)
+    assert (row["refused_requests"], row["longest_throttle_ms"]) == (1, 89_000)
+
+
+@pytest.mark.parametrize("mode", Mode)
 def test_rows_may_come_in_any_order(mode: Mode) -> None:
     """They are measured in the order of time and of their places in the log, also where an unstable sort has mixed a millisecond."""
     table = crowd(users=3, rows=900)
