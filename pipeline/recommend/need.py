@@ -97,9 +97,9 @@ def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterato
             if sensor.kind in policy.kinds:
                 yield _need(rows["broker"][0].as_py(), rows, sensor, policy)
     if QuotaType.CONTROLLER_MUTATION in policy.kinds:
-        asked: Any = pc.fill_null(history.column("mutations"), 1)  # an unknown number
-        timed: Any = pc.is_valid(history.column("mutation_timestamp"))
-        mutating = history.filter(pc.and_(timed, pc.greater(asked, pa.scalar(0, pa.int32()))))
+        asked: Any = history.column("mutations")
+        some = pc.greater(pc.fill_null(asked, 1), pa.scalar(0, pa.int32()))  # or an unknown number
+        mutating = history.filter(pc.and_(some, pc.is_valid(history.column("mutation_timestamp"))))
         for rows in _groups(mutating, names):
             sensor = mutations_of(rows, windows)
             if sensor.enough:  # a limit made of unknown and refused ones alone would be one for no usage at all
