@@ -17,7 +17,7 @@ from ..replay.compiled import Floats, Ints
 from ..replay.frame import in_order
 from ..replay.ledger import ACTIVITY_MS
 from .policy import ClusterWindows, Policy, limit_of, steps_of
-from .sensors import QuotaSensor, mutations_of, prepare, sensors_of
+from .sensors import QuotaSensor, mutations_of, sensors_of
 
 CONTROLLER: Final = "controller"
 """Stands for the broker where mutations are measured: all mutations of a cluster go to the active controller."""
@@ -87,7 +87,6 @@ def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterato
         windows: of the quotas.
 
     """
-    prepare(history.num_rows, windows.client)
     names = policy.shape.names
     if "client_id" in names:
         named = pc.not_equal(history.column("client_id"), pa.scalar(""))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType, WindowConfig
 
-from ..replay.algorithms import UNCHECKED, Events, Measurements, observe, throttle_times
+from ..replay.algorithms import UNCHECKED, Measurements, observe, throttle_times
 from ..replay.compiled import Floats, Ints
 from ..replay.frame import REQUEST, Frame, entities_of, frame_of
 from ..replay.open_loop import events_of
@@ -79,13 +79,6 @@ def _rate_sensor(number: int, frame: Frame, windows: ClusterWindows) -> QuotaSen
         throttles_ms=lambda limits: throttle_times(measured, limits, most_ms),
         unsized=int((frame.unsized & (frame.requests.kinds == number)).sum()),
     )
-
-
-def prepare(requests: int, config: WindowConfig) -> None:
-    """Let the kernel be compiled if this number of requests is worth it: they come in pieces, of which none may be."""
-    ints = np.zeros(0, np.int64)
-    events = Events(np.zeros(0, np.int32), ints, np.zeros(0), np.zeros(0, np.int8))
-    observe(events, 1, config.samples, config.window_ms, work=requests)
 
 
 def mutations_of(rows: pa.Table, windows: ClusterWindows) -> QuotaSensor:
