@@ -6,8 +6,8 @@ times as fast. Neither way reassociates floating-point operations: no `fastmath`
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -54,16 +54,6 @@ class _Way:
 
 
 WAY: Final = _Way()
-
-
-@contextmanager
-def compiled_at_once() -> Iterator[None]:
-    """Compile kernels however few their steps are: for a worker that has many small parts to come."""
-    before, WAY.least_work = WAY.least_work, 0
-    try:
-        yield
-    finally:
-        WAY.least_work = before
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

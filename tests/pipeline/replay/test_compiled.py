@@ -72,16 +72,6 @@ def test_little_work_is_not_compiled_for(made: dict[Any, Any]) -> None:
     assert made[add_up].stats.cache_hits or made[add_up].signatures
 
 
-def test_compiled_at_once(made: dict[Any, Any]) -> None:
-    """A worker with many parts to come compiles for a few steps; what runs in its process afterwards does not."""
-    with compiled.compiled_at_once():
-        run(add_up, fresh(), work=10)
-    assert made
-    made.clear()
-    run(add_up, fresh(), work=10)
-    assert not made
-
-
 def test_kept_on_disk_for_these_sources_only(made: dict[Any, Any]) -> None:
     """What is kept on disk is stamped with all sources of the kernels: a private place of numba's, which this guards."""
     with kernels("compiled"):
