@@ -105,8 +105,6 @@ def _rank(name: Name | None) -> tuple[int, str]:
 
 
 _NUMBER: Final = re.compile(r"[+-]?(?:0|[1-9](?:_?[0-9])*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_EXACT = 2.0**53
-"""A double holds all whole numbers below it."""
 _INFINITY: Final = "Infinity"
 STORES_INFINITY: Final = KafkaRelease(4, 3)
 """The last release that does: a file with the quotas of its cluster has to be read back."""
@@ -121,11 +119,7 @@ def number_text(value: float) -> str:
     >>> number_text(1048576.0), number_text(0.5), number_text(9.223372036854776e18), number_text(inf)
     ('1048576', '0.5', '9.223372036854776e+18', 'Infinity')
     """
-    if value == inf:
-        return _INFINITY
-    if abs(value) < _EXACT and value == int(value):
-        return str(int(value))
-    return repr(value)
+    return _INFINITY if value == inf else repr(value).removesuffix(".0")
 
 
 def number(text: str) -> float | None:

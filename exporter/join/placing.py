@@ -288,7 +288,6 @@ class Placing:
         if came or gone.size:
             changed = layout.changed(gone, came, np.array(places, np.intp))
             before = changed.rows_in(layout)
-            after[gone] = -1
             after[before[before >= 0]] = np.flatnonzero(before >= 0)
             after[size:-1] = np.flatnonzero(before < 0)
         if changed is not layout or asked:

@@ -56,13 +56,17 @@ def history_of(requests: pa.Table) -> pa.Table:
     """
     Return the charges (`HISTORY`) of requests (at least `COLUMNS` of REQUESTS), in their order.
 
-    Left out are followers' fetches, and the controller's lines of forwarded requests that mutate nothing: their clients' lines are there.
+    Left out are followers' fetches, and the controller's lines of forwarded requests that mutate nothing: their clients' lines are there. Others
+    charge their partitions alone, as the client's line, which may come later, has the thread time.
     """
     asked: Column = pc.coalesce(*(requests.column(kind) for kind in _PARTITIONS))
     follower, forwarded = (pc.fill_null(requests.column(name), _FALSE) for name in ("follower", "forwarded"))
-    second_line = pc.and_(forwarded, pc.is_null(asked))
+    second_line = pc.and_(forwarded, pc.is_null(requests.column("mutation_timestamp")))
     seen = requests.append_column("mutations", asked).filter(pc.invert(pc.or_(follower, second_line)))
-    exempt: Column = pc.is_in(seen.column("api_key"), pa.array(EXEMPT_APIS, pa.int16()))
+    exempt = pc.or_(
+        pc.is_in(seen.column("api_key"), pa.array(EXEMPT_APIS, pa.int16())),
+        pc.fill_null(seen.column("forwarded"), _FALSE),
+    )
     columns: dict[str, Column] = {name: seen.column(name) for name in HISTORY.names}
     columns |= {name: pc.fill_null(columns[name], "") for name in CLIENT}
     columns |= {name: pc.if_else(exempt, _NO_TIME, columns[name]) for name in ("thread_time_ms", "network_time_ms")}

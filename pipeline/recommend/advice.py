@@ -40,6 +40,8 @@ class Recommendation:
     """The hour of the week that needs the most; None where hours are taken together, or any limit would do."""
     requests: int
     """On all brokers, those that such a quota checks."""
+    unsized: int = 0
+    """Those of them of unknown size, which may need more."""
 
     @property
     def key(self) -> str:
@@ -149,6 +151,7 @@ def recommendations(needs: Iterable[Need], policy: Policy) -> list[Recommendatio
                 broker=highest.broker,
                 hour=highest.hour,
                 requests=sum(need.requests for need in on_brokers),
+                unsized=sum(need.unsized for need in on_brokers),
             )
         )
     types = list(QuotaType)

@@ -17,7 +17,7 @@ from ..replay.compiled import Floats, Ints
 from ..replay.frame import in_order
 from ..replay.ledger import ACTIVITY_MS
 from .policy import ClusterWindows, Policy, limit_of, steps_of
-from .sensors import QuotaSensor, mutations_of, prepare, sensors_of
+from .sensors import QuotaSensor, mutations_of, sensors_of
 
 CONTROLLER: Final = "controller"
 """Stands for the broker where mutations are measured: all mutations of a cluster go to the active controller."""
@@ -38,6 +38,8 @@ class Need:
     """The hour of the week that needs the most; None where hours are taken together, or any limit would do."""
     requests: int
     """Those that are checked against such a quota."""
+    unsized: int
+    """Those of them of unknown size: they count as none, and may need more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,7 +87,6 @@ def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterato
         windows: of the quotas.
 
     """
-    prepare(history.num_rows, windows.client)
     names = policy.shape.names
     if "client_id" in names:
         named = pc.not_equal(history.column("client_id"), pa.scalar(""))
@@ -95,9 +96,13 @@ def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterato
             if sensor.kind in policy.kinds:
                 yield _need(rows["broker"][0].as_py(), rows, sensor, policy)
     if QuotaType.CONTROLLER_MUTATION in policy.kinds:
-        mutating = history.filter(pc.is_valid(history.column("mutations")))
+        asked: Any = history.column("mutations")
+        some = pc.greater(pc.fill_null(asked, 1), pa.scalar(0, pa.int32()))  # or an unknown number
+        mutating = history.filter(pc.and_(some, pc.is_valid(history.column("mutation_timestamp"))))
         for rows in _groups(mutating, names):
-            yield _need(CONTROLLER, rows, mutations_of(rows, windows), policy)
+            sensor = mutations_of(rows, windows)
+            if sensor.enough:  # a limit made of unknown and refused ones alone would be one for no usage at all
+                yield _need(CONTROLLER, rows, sensor, policy)
 
 
 def _groups(history: pa.Table, names: Sequence[str]) -> Iterator[pa.Table]:
@@ -140,7 +145,8 @@ def _need(broker: str, rows: pa.Table, sensor: QuotaSensor, policy: Policy) -> N
         kind=kind,
         steps=steps,
         hour=hour,
-        requests=times.size
+        requests=times.size,
+        unsized=sensor.unsized
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ Requests arrive as logged (open loop). Then a higher limit never throttles longe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType, WindowConfig
 
-from ..replay.algorithms import UNCHECKED, Events, Measurements, observe, throttle_times
+from ..replay.algorithms import UNCHECKED, Measurements, observe, throttle_times
 from ..replay.compiled import Floats, Ints
 from ..replay.frame import REQUEST, Frame, entities_of, frame_of
 from ..replay.open_loop import events_of
@@ -37,6 +37,8 @@ class QuotaSensor:
     """A limit under which no request is throttled."""
     throttles_ms: Callable[[Floats], Ints]
     """The throttle times under some limits, as an array of limits x requests; a higher limit never throttles longer."""
+    unsized: int = 0
+    """Requests of unknown size."""
 
 
 def sensors_of(rows: pa.Table, windows: ClusterWindows) -> Iterator[QuotaSensor]:
@@ -75,14 +77,8 @@ def _rate_sensor(number: int, frame: Frame, windows: ClusterWindows) -> QuotaSen
         times_ms=events.times[checked],
         enough=max(0.0, float(measured.rates.max())),
         throttles_ms=lambda limits: throttle_times(measured, limits, most_ms),
+        unsized=int((frame.unsized & (frame.requests.kinds == number)).sum()),
     )
-
-
-def prepare(requests: int, config: WindowConfig) -> None:
-    """Let the kernel be compiled if this number of requests is worth it: they come in pieces, of which none may be."""
-    ints = np.zeros(0, np.int64)
-    events = Events(np.zeros(0, np.int32), ints, np.zeros(0), np.zeros(0, np.int8))
-    observe(events, 1, config.samples, config.window_ms, work=requests)
 
 
 def mutations_of(rows: pa.Table, windows: ClusterWindows) -> QuotaSensor:
@@ -98,12 +94,13 @@ def mutations_of(rows: pa.Table, windows: ClusterWindows) -> QuotaSensor:
     order = np.argsort(frame.mutation_times, kind="stable")
     refused = frame.requests.as_logged == 1
     charged = np.where(refused, frame.charged, frame.requests.sizes)
-    return debt_sensor(
+    sensor = debt_sensor(
         frame.mutation_times[order],
         charged[order].astype(np.float64),
         frame.requests.permissive[order] == 1,
         windows.controller,
     )
+    return replace(sensor, unsized=int(frame.unsized.sum()))
 
 
 def debt_sensor(times_ms: Ints, values: Floats, permissive: NDArray[np.bool_], config: WindowConfig) -> QuotaSensor:

@@ -81,7 +81,7 @@ def empty_windows(sensors: int, samples: int) -> SensorWindows:
 
 
 def observe(
-    events: Events, sensors: int, samples: int, window_ms: int, work: int = 0, windows: SensorWindows | None = None
+    events: Events, sensors: int, samples: int, window_ms: int, windows: SensorWindows | None = None
 ) -> Measurements:
     """
     Record all events to sensors, new ones unless windows are given, and return what each check measures.
@@ -91,14 +91,13 @@ def observe(
         sensors: how many there are.
         samples: `quota.window.num`.
         window_ms: `quota.window.size.seconds`, in ms.
-        work: about how many events follow these; a few alone are not worth compiling the kernel.
         windows: what the sensors hold, and hold afterwards.
 
     """
     count = len(events.times)
     windows = windows or empty_windows(sensors, samples)
     measured = Measurements(np.zeros(count, np.float64), np.zeros(count, np.int64))
-    run(_observe, events, windows, measured, samples, window_ms, work=count + work)
+    run(_observe, events, windows, measured, samples, window_ms, work=count)
     return measured
 
 

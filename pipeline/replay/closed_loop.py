@@ -334,7 +334,7 @@ def replay_closed(plan: ReplayPlan, late: Ints | None = None) -> Booked:
     sizes = plan.sizes()._replace(candidates=1)
     booked = []
     for candidate, chosen in enumerate(plan.candidates):
-        numbers, buckets, spreads = buckets_of(plan)
+        numbers, buckets, spreads = buckets_of(plan, [candidate])
         loop = ClosedLoop(
             requests=requests,
             connections=connections,
@@ -377,8 +377,7 @@ def _limits(plan: ReplayPlan, candidate: int, buckets: Codes) -> LoopLimits:
         limited = np.isfinite(plan.limits[candidate, kind])
         numbers = plan.sensors(plan.resolution(candidate, kind), limited)
         sensors[kind] = np.where(numbers >= 0, numbers + place * frame.pairs, -1)
-    by_candidate = buckets.reshape(len(plan.candidates), -1)
-    sensors[MUTATION] = by_candidate[candidate][frame.pair_entities]
+    sensors[MUTATION] = buckets[frame.pair_entities]
     # What all whole windows together allow one Fetch (`maxValueInQuotaWindow`). With one window in all that is 0, and a broker sends a single
     # batch, of unknown size: a tenth of the window's bytes. All of them would be refused for ever, since the sensor begins again with each.
     seconds = (chosen.windows.samples - 1) * chosen.windows.window_seconds or chosen.windows.window_seconds / _BATCHES

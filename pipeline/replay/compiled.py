@@ -5,8 +5,9 @@ A kernel works on flat columns only, by index. Compiled, they are NumPy arrays; 
 times as fast. Neither way reassociates floating-point operations: no `fastmath`, no parallel sums.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +23,8 @@ with suppress(ImportError):  # the extra `numba` need not be installed
     _NUMBA = numba
 
 _COMPILED: Final[dict[object, Any]] = {}
+_ASKED: Final[Counter[object]] = Counter()
+"""Steps of each kernel in this process."""
 # Kernels allocate nothing, so no references need be counted; uncounted and inlined they run thirty times as fast.
 _PARTS: Final = {
     "_nrt": False,
@@ -47,20 +50,10 @@ class _Way:
 
     compiled: bool = _NUMBA is not None
     least_work: int = 200_000
-    """Steps below which compiling a kernel for the first time takes longer than running it plain."""
+    """Steps in all below which compiling a kernel for the first time takes longer than running it plain."""
 
 
 WAY: Final = _Way()
-
-
-@contextmanager
-def compiled_at_once() -> Iterator[None]:
-    """Compile kernels however few their steps are: for a worker that has many small parts to come."""
-    before, WAY.least_work = WAY.least_work, 0
-    try:
-        yield
-    finally:
-        WAY.least_work = before
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -75,11 +68,12 @@ def run(function: Callable[..., R], *arguments: object, work: int) -> R:
     """
     Call a kernel with arrays, and tuples of arrays; what it writes is in them afterwards.
 
-    `work` says about how many steps it takes: a few are done plain, unless the kernel is compiled already.
+    `work` says about how many steps it takes: a few are done plain, unless they are many with those of earlier calls.
 
     A tuple of arrays that a kernel writes to has the class attribute `WRITTEN`; tuples may hold tuples.
     """
-    if WAY.compiled and (work >= WAY.least_work or function in _COMPILED):
+    _ASKED[function] += work
+    if WAY.compiled and (_ASKED[function] >= WAY.least_work or function in _COMPILED):
         return _compiled(function)(*arguments)
     lists = [_lists(argument) for argument in arguments]
     result = function(*lists)

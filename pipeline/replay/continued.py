@@ -285,7 +285,7 @@ def _only(frame: Frame, due: NDArray[np.bool_]) -> Frame:
 
 def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:
     """What the mutation quotas decide, with the buckets that were carried."""
-    numbers, buckets, spreads = buckets_of(plan)
+    numbers, buckets, spreads = buckets_of(plan, range(len(plan.candidates)))
     keys: list[_Key] = []
     for candidate in range(len(plan.candidates)):
         resolved = plan.resolution(candidate, MUTATION)

@@ -175,9 +175,10 @@ class Frame:
 
     @property
     def unsized(self) -> NDArray[np.bool_]:
-        """By request: whether it is a Fetch of unknown size (`_fill_withheld`): an answered one has at least the bytes of its head."""
+        """By request: whether it is a Fetch (`_fill_withheld`) or a mutation of unknown size: others have at least the bytes of a head, or a partition."""
         requests = self.requests
-        unsized: NDArray[np.bool_] = (requests.kinds == FETCH) & (requests.as_logged == 1) & (requests.sizes == 0)
+        withheld = (requests.kinds == FETCH) & (requests.as_logged == 1)
+        unsized: NDArray[np.bool_] = (withheld | (requests.kinds == MUTATION)) & (requests.sizes == 0)
         return unsized
 
     @property
@@ -315,13 +316,10 @@ def _requests(table: pa.Table, pairs: Codes, times: Ints) -> RequestColumns:
 def _charges(table: pa.Table) -> tuple[Flags, Ints, NDArray[np.bool_]]:
     """Which quota beside the request quota each row charges, how much, and whether it is a Fetch of unknown size that was answered empty."""
     kinds = np.full(len(table), NO_KIND, np.int8)
-    sizes = np.zeros(len(table), np.int64)
-    columns = (
-        (MUTATION, "mutations"),
-        (FETCH, "fetch_bytes"),
-        (PRODUCE, "produce_bytes"),
-    )
-    for kind, name in columns:
+    sizes = ints(table, "mutations")
+    unknown = _known(table, "mutation_timestamp") & ~_known(table, "mutations")
+    kinds[unknown | (sizes > 0)] = MUTATION  # one of none, as for a topic that exists, fails before the quota is asked
+    for kind, name in ((FETCH, "fetch_bytes"), (PRODUCE, "produce_bytes")):
         known = _known(table, name)
         kinds[known] = kind
         sizes[known] = ints(table, name)[known]

@@ -254,7 +254,7 @@ def _enter_mutation(loop: OpenLoop, request: RequestRow, rank: int) -> int:
 def replay_open(plan: ReplayPlan) -> Booked:
     """Decide on mutations, measure rates, and enter all requests under all candidates."""
     ledger = new_ledger(plan.sizes())
-    outcomes = decide(plan, buckets_of(plan))
+    outcomes = decide(plan, buckets_of(plan, range(len(plan.candidates))))
     limits = limits_of(plan)
     enter(plan, limits, outcomes, measured_by(plan), ledger)
     return booked_of(ledger, plan.sizes(), limits.ranks)
@@ -410,7 +410,7 @@ def measured_by(
             continue
         rows, events = events_of(frame, sensors, kind)
         with windows_of(slot, plan.resolved[number], pairs, *shape) as windows:
-            measured = observe(events, len(pairs), *shape, count, windows)
+            measured = observe(events, len(pairs), *shape, windows)
         checked = events.treatments != UNCHECKED
         rates[slot][rows[checked]] = measured.rates[checked]
         spans[slot][rows[checked]] = measured.spans[checked]

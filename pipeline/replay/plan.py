@@ -325,26 +325,26 @@ def memory_ms(candidate: Candidate) -> int:
     return max(each.samples * each.window_ms for each in (candidate.windows, candidate.controller_windows))
 
 
-def buckets_of(plan: ReplayPlan) -> tuple[Codes, Buckets, Spreads]:
+def buckets_of(plan: ReplayPlan, candidates: Sequence[int]) -> tuple[Codes, Buckets, Spreads]:
     """By candidate and entity the number of its bucket or rate, negative for none; and all of these, unused."""
-    entities = len(plan.frame.entities.users)
-    numbers = np.full((len(plan.candidates), entities), -1, np.int32)
+    chosen = [plan.candidates[candidate].controller_windows for candidate in candidates]
+    numbers = np.full((len(candidates), len(plan.frame.entities.users)), -1, np.int32)
     limits: list[Floats] = [np.zeros(0)]
     samples: list[Ints] = [np.zeros(0, np.int64)]
     windows: list[Ints] = [np.zeros(0, np.int64)]
     first = 0
-    for candidate, chosen in enumerate(plan.candidates):
+    for place, candidate in enumerate(candidates):
         resolved = plan.resolution(candidate, MUTATION)
         limited = np.flatnonzero(resolved.tags >= 0)
         tags, places = np.unique(resolved.tags[limited], return_inverse=True)
-        numbers[candidate, limited] = places + first
+        numbers[place, limited] = places + first
         bounds = np.zeros(len(tags))
         by_entity = resolved.limits(plan.rules.tables[candidate][MUTATION])
         bounds[places] = by_entity[limited]
         limits.append(bounds)
-        samples.append(np.full(len(tags), chosen.controller_windows.samples))
-        windows.append(np.full(len(tags), chosen.controller_windows.window_ms))
+        samples.append(np.full(len(tags), chosen[place].samples))
+        windows.append(np.full(len(tags), chosen[place].window_ms))
         first += len(tags)
     given = np.concatenate(limits), np.concatenate(samples), np.concatenate(windows)
-    most = max((each.controller_windows.samples for each in plan.candidates), default=0)
+    most = max((each.samples for each in chosen), default=0)
     return numbers.ravel(), new_buckets(*given), new_spreads(*given, most)

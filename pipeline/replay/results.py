@@ -21,7 +21,7 @@ from ..columns import Column, array
 from ..table import Progress
 from .closed_loop import NEVER, replay_closed
 from .compiled import Floats, Ints
-from .frame import FETCH, KINDS, PRODUCE, REQUEST, Frame
+from .frame import KINDS, REQUEST, Frame
 from .ledger import (
     DELAYED,
     DELAYED_BYTES,
@@ -41,7 +41,7 @@ from .ledger import (
     Booked,
 )
 from .open_loop import measured_by, replay_open
-from .plan import LEVELS, TYPES, Mode, ReplayPlan, ReplaySettings, plans
+from .plan import LEVELS, MEASURED, TYPES, Mode, ReplayPlan, ReplaySettings, plans
 
 
 def _column(name: str, kind: pa.DataType, about: str, *, null: bool = False) -> "pa.Field[pa.DataType]":
@@ -78,7 +78,7 @@ RESULTS: Final = pa.schema(
         _column(
             "requests_of_unknown_size",
             pa.int64(),
-            "Those of them that are Fetches which were throttled while logged and never answered. They count as 0 bytes: figures of throttles are lower bounds. Null in tables of earlier releases.",
+            "Those of them that are Fetches which were throttled while logged and never answered, or mutations of an unknown number of partitions. They count as 0: figures of throttles are lower bounds. Null in tables of earlier releases.",
             null=True,
         ),
         _column(
@@ -268,7 +268,7 @@ def _charged(frame: Frame) -> tuple[Ints, Ints, Floats]:
         counts[kind] = np.bincount(requests.pairs[here], minlength=frame.pairs)
         if kind != REQUEST:
             amounts[kind] = np.bincount(requests.pairs[here], kept[here], frame.pairs)
-    unsized[FETCH] = np.bincount(requests.pairs[frame.unsized], minlength=frame.pairs)
+            unsized[kind] = np.bincount(requests.pairs[here & frame.unsized], minlength=frame.pairs)
     spent = np.nan_to_num(requests.percents) + frame.networks
     amounts[REQUEST] = np.bincount(requests.pairs, spent, frame.pairs)
     return counts, unsized, amounts
@@ -314,7 +314,7 @@ def _kept(plan: ReplayPlan) -> NDArray[np.bool_]:
     kept = np.ones((len(plan.candidates), len(pairs)), np.bool_)
     for candidate in range(len(plan.candidates)):
         parts: Floats = np.ones(len(pairs))
-        for kind in (PRODUCE, FETCH, REQUEST):
+        for kind in MEASURED:
             charged = requests.kinds == kind
             if kind == REQUEST:
                 charged = ~np.isnan(requests.percents)

@@ -117,6 +117,11 @@ def caveats(advice: Advice) -> Sequence[str]:
             f"{advice.held_back:,} of {counted(len(advice.recommended), 'limit')} (marked *) are of entities that were throttled while the log was written: "
             "what they would have sent otherwise is unknown, and their limits may be too low."
         )
+    if any(made.unsized for made in advice.recommended):
+        found.append(
+            "≥ marks limits that may be too low as the log lacks the size of some requests: of throttled Fetches, and the number of partitions of controller "
+            "mutations, which `quotascope ingest --topics` takes."
+        )
     return found
 
 
@@ -145,9 +150,9 @@ def configured(advice: Advice, made: Recommendation) -> str:
 
 
 def limit(advice: Advice, made: Recommendation) -> str:
-    """The recommended limit, marked where the entity's demand was held back."""
+    """The recommended limit, marked where the entity's demand was held back, or not all of it is known."""
     mark = " *" if advice.logged(made).throttled else ""
-    return f"{rate(made.kind, made.limit)}{mark}"
+    return f"{'≥ ' if made.unsized else ''}{rate(made.kind, made.limit)}{mark}"
 
 
 def peak_hour(made: Recommendation) -> str:

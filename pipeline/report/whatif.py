@@ -40,7 +40,10 @@ _MEANINGS: Final = {
     Mode.CLOSED_LOOP: "Closed loop: a throttled connection sends its next request later, as a muted channel makes it. A delayed request counts when it arrives.",
 }
 _UNLOGGED: Final = "Figures may be too low for request time, of which the log lacks a part."
-_UNSIZED: Final = "≥ marks figures to which Fetches of unknown size may add: those that were throttled until their connection ended. Differences are without them."
+_UNSIZED: Final = (
+    "≥ marks figures to which requests of unknown size may add: Fetches that were throttled until their connection ended, and controller mutations "
+    "of which the log lacks the number of partitions (`quotascope ingest --topics`). Differences are without them."
+)
 _SAVED: Final = {
     Mode.OPEN_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle. Usually an upper bound: requests above a limit never come.",
     Mode.CLOSED_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle, with the others' requests later.",
@@ -89,7 +92,8 @@ class CandidateSummary:
     requests: int = 0
     """Of all pairs that some candidate limits; a request counts under each quota type that it charges."""
     requests_of_unknown_size: int = 0
-    """Of the pairs that it limits: Fetches that were throttled while logged and never answered."""
+    """Of the pairs that it limits: Fetches that were throttled while logged and never answered, and mutations of an unknown number of partitions."""
+    mutations_of_unknown_size: int = 0
     hit: int = 0
     """How many of them are throttled at all."""
     muted_ms: int = 0
@@ -112,6 +116,8 @@ class CandidateSummary:
         self.hit += row["throttled_requests"] > 0
         self.requests += row["requests"]
         self.requests_of_unknown_size += row["requests_of_unknown_size"] or 0
+        if row["quota_type"] == QuotaType.CONTROLLER_MUTATION.label:
+            self.mutations_of_unknown_size += row["requests_of_unknown_size"] or 0
         self.muted_ms += row["muted_ms"]
         self.throttled_requests += row["throttled_requests"]
         self.delayed_bytes += row["delayed_bytes"]
@@ -169,8 +175,8 @@ class Figure:
     """Whether candidates are compared with the base by it: less is better."""
     closed: bool = False
     """Whether only a closed loop measures it."""
-    exact: bool = False
-    """Whether requests of unknown size do not add to it."""
+    unsized: str = "requests_of_unknown_size"
+    """The attribute that counts requests that may add to it; empty for none."""
 
     def of(self, totals: CandidateSummary) -> float | None:
         """Its value; None if it is unknown."""
@@ -179,7 +185,7 @@ class Figure:
 
     def cell(self, totals: CandidateSummary) -> str:
         """Its value with its unit."""
-        value, unsized = self.of(totals), 0 if self.exact else totals.requests_of_unknown_size
+        value, unsized = self.of(totals), getattr(totals, self.unsized) if self.unsized else 0
         return "unknown" if value is None else at_least(self.text, value, unsized)
 
     def difference(self, totals: CandidateSummary, base: CandidateSummary) -> float:
@@ -196,18 +202,18 @@ class Figure:
 
 THROTTLED_FOR: Final = Figure(key="muted_ms", head="throttled for", text=_ms, compared=True)
 FIGURES: Final = (
-    Figure(key="limited", head="limited", text=_count, exact=True),
+    Figure(key="limited", head="limited", text=_count, unsized=""),
     Figure(key="hit", head="throttled", text=_count),
     THROTTLED_FOR,
     Figure(key="request_share", head="requests throttled", text=percent, compared=True),
     Figure(key="worst_share", head="worst share", text=percent),
     Figure(key="longest_ms", head="longest", text=_ms),
     Figure(key="delayed_bytes", head="delayed", text=_bytes),
-    Figure(key="refused_mutations", head="refused", text=_count, compared=True, exact=True),
+    Figure(key="refused_mutations", head="refused", text=_count, compared=True, unsized="mutations_of_unknown_size"),
     Figure(key="recovery_ms", head="recovery", text=_ms),
     Figure(key="late_ms", head="later by", text=_ms, closed=True),
     Figure(key="unsent_requests", head="not sent", text=_count, closed=True),
-    Figure(key="wait_saved", head="wait saved for others", text=percent, exact=True),
+    Figure(key="wait_saved", head="wait saved for others", text=percent, unsized=""),
 )
 """All figures of candidates and groups, in the order of columns."""
 COMPARED: Final = tuple(figure for figure in FIGURES if figure.compared)
@@ -418,6 +424,7 @@ def _of_user(user: str, changes: Sequence[Change]) -> Change:
         for total, part in ((base, change.base), (then, change.then)):
             total.requests += part.requests
             total.requests_of_unknown_size += part.requests_of_unknown_size
+            total.mutations_of_unknown_size += part.mutations_of_unknown_size
             total.throttled_requests += part.throttled_requests
             total.muted_ms += part.muted_ms
             total.refused_mutations += part.refused_mutations

@@ -55,7 +55,9 @@ _USUAL_AT: Final = slice(24, 24 + len(_USUAL))
 _USUAL_START: Final = 24 + len(_USUAL) - 1
 _SECONDS: Final = slice(1, 20)
 _MILLISECONDS: Final = slice(21, 24)
-_STAMP: Final = re.compile(rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?")
+_STAMP: Final = re.compile(
+    rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:\s?(Z|[+-]\d\d(?::?\d\d)?)(?![\w.]))?"
+)
 _MOST_SECONDS: Final = 10_000
 """Parsed seconds that are cached."""
 _WRONG_SHAPE: Final = (
@@ -272,6 +274,10 @@ def _since_1970(text: bytes, zone: tzinfo | None) -> int:
     try:
         time = datetime.fromisoformat(text.decode())
         zoned = time if zone is None else time.replace(tzinfo=zone)
-        return int(zoned.timestamp()) * 1000
+        first_s, second_s = zoned.timestamp(), zoned.replace(fold=1).timestamp()
     except (ValueError, OverflowError) as error:
         raise Unreadable(Reason.NO_TIME, f"no time of a calendar: {text!r}") from error
+    if first_s < second_s:  # taken for the first one, an hour would have the requests of two
+        how = "read the lines of each by themselves with a zone that has no summer time, such as Etc/GMT-1"
+        raise Unreadable(Reason.AMBIGUOUS_TIME, f"the clocks of {zone} show it twice: {how}")
+    return int(first_s) * 1000

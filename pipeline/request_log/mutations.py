@@ -190,8 +190,10 @@ class MutationLedger:
                 second.append(row["row"])
         for row in charged:
             self._counts.learn(row)
-        # of the others the controller's line was kept before the client's came
-        values = {row["row"]: {"mutations_known": True} for row in clients}
+        # of the others the controller's line, which charges, was kept before the client's came
+        values: dict[int, dict[str, Any]] = {
+            row["row"]: {"mutations_known": True, "mutation_timestamp": None} for row in clients
+        }
         values |= {row["row"]: self._values(row) for row in charged}
         # of other forwarded requests none is kept: a client's line has all that quotas see of them
         plain = pc.and_(requests["forwarded"], pc.is_null(requests["topics"]))

@@ -28,6 +28,8 @@ class Reason(StrEnum):
     """The text of brokers before KIP-673, which is no JSON."""
     NO_TIME = "no time"
     """There is no time in front of the request."""
+    AMBIGUOUS_TIME = "ambiguous time"
+    """The clocks of the zone show it twice, as summer time ends."""
     TRUNCATED = "truncated"
     """The line ends in the middle, as the last one of a file may."""
     NOT_JSON = "not JSON"

@@ -28,7 +28,6 @@ from ..errors import NoTable, NotWritten, PipelineError, UnreachableTable
 from ..history.store import History, table_of
 from ..releases import Followed, followed_by
 from ..replay import RESULTS, ReplaySettings
-from ..replay.compiled import compiled_at_once
 from ..replay.continued import HOLD_MS, Carried, Part, fingerprint, proceed
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
@@ -159,8 +158,7 @@ class ShadowStream:
         carried = Carried() if before is None else self._loaded(number, before)
         rows = self._history.read(NEEDED, files=files)
         rules, now_ms = CandidateRules(self._candidates), time.time_ns() // 1_000_000
-        with compiled_at_once():  # a worker of a stream has many parts to come
-            part = proceed(carried, rows, rules, self._settings, now_ms=now_ms, hold_ms=hold_ms)
+        part = proceed(carried, rows, rules, self._settings, now_ms=now_ms, hold_ms=hold_ms)
         found: Any = part.results
         about: dict[str, Any] = {"rules": self.rules, "timestamp": part.until_ms, "step": epoch}
         for name, value in about.items():

@@ -30,7 +30,6 @@ from ..history.schema import PLACE
 from ..recommend.need import Need, needs
 from ..recommend.policy import ClusterWindows, Policy
 from ..replay import RESULTS, Mode, ReplaySettings, replay
-from ..replay.compiled import compiled_at_once
 from ..replay.frame import NEEDED, Entities
 from ..replay.plan import CandidateRules, groups_of
 from ..table import File, Progress, Table
@@ -142,8 +141,7 @@ def _divided(plan: Plan, rows: pa.Table) -> pa.Table:
     piece, pool = divmod(rows[GROUP][0].as_py(), len(plan.head.listeners))
     begin, end = (at * plan.piece_us for at in (piece, piece + 1))
     ordered = found.only(np.argsort(found.dequeued, kind="stable"))
-    with compiled_at_once():
-        return sums_of(ordered, plan, pool, max(begin, plan.begin_us), min(end, plan.end_us))
+    return sums_of(ordered, plan, pool, max(begin, plan.begin_us), min(end, plan.end_us))
 
 
 def replay_frame(

@@ -39,10 +39,16 @@ UNCHARGED = dict.fromkeys((*THREADS, "produce_bytes", "fetch_bytes", "mutations"
         ),
         # a DeleteTopics of topics whose partitions are unknown charges an unknown number, not none
         ({"api_key": 20, "mutations_known": False}, THREADS),
-        # a controller's line of a forwarded request counts where only it reports the mutations
+        # a controller's line of a forwarded request that came first charges the mutations, and the client's line the thread time
         (
-            {"api_key": 19, "forwarded": True, "partitions_created": 3, "mutations_charged": 3},
-            THREADS | {"mutations": 3, "mutations_charged": 3},
+            {
+                "api_key": 19,
+                "forwarded": True,
+                "partitions_created": 3,
+                "mutations_charged": 3,
+                "mutation_timestamp": 1,
+            },
+            {"mutations": 3, "mutations_charged": 3},
         ),
         # a request without client id counts for the empty one, and an answer without a throttle field did not throttle
         (

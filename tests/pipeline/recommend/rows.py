@@ -43,7 +43,7 @@ def produced(at_ms: int, size: int, **values: Any) -> dict[str, Any]:
     return request(at_ms, produce_bytes=size, **values)
 
 
-def mutated(at_ms: int, partitions: int, **values: Any) -> dict[str, Any]:
+def mutated(at_ms: int, partitions: int | None, **values: Any) -> dict[str, Any]:
     """A CreateTopics that is new enough to be refused."""
     charged = {"mutations_charged": partitions, "mutation_timestamp": MONDAY + at_ms}
     kind = {"api_key": 19, "api_version": 7, "mutations": partitions}

@@ -41,14 +41,14 @@ def documents(made: Advice) -> tuple[str, dict[str, Any], list[dict[str, str]]]:
 
 
 def need(steps: int, broker: str = "1", kind: QuotaType = QuotaType.PRODUCE, user: str = "alice") -> Need:
-    return Need(broker=broker, entity=QuotaEntity(user), kind=kind, steps=steps, hour=5, requests=10)
+    return Need(broker=broker, entity=QuotaEntity(user), kind=kind, steps=steps, hour=5, requests=10, unsized=1)
 
 
 def test_neediest_broker_decides() -> None:
     """All brokers get the same limit: what the neediest one needs, with headroom, rounded up."""
     (made,) = recommendations([need(40_000), need(98_567, "2")], Policy(headroom=0.2))
     assert (made.limit, made.lowest, made.broker) == (119_000.0, 98_567.0, "2")
-    assert made.requests == 20
+    assert (made.requests, made.unsized) == (20, 2)
 
 
 def test_limits_have_a_floor() -> None:
@@ -149,6 +149,15 @@ def test_coverage_is_stated_wherever_limits_are() -> None:
     marked = [tuple(each[name] for name in marks) for each in read["recommended"]]
     assert marked == [(400, 250, True), (600, 0, False)]
     assert [row["demand_held_back"] for row in rows] == ["True", "False"]
+
+
+def test_a_limit_of_requests_of_unknown_size_is_marked() -> None:
+    """It is a lower bound, and the report has what to do."""
+    unsized = replace(recommendation("bob", kind=QuotaType.CONTROLLER_MUTATION, limit=3.0), unsized=7)
+    page, read, rows = documents(advice([recommendation("alice"), unsized]))
+    assert (page.count("≥ 3 mut/s"), page.count("≥ 119"), page.count("--topics")) == (1, 0, 1)
+    assert [each["requests_of_unknown_size"] for each in read["recommended"]] == [0, 7]
+    assert [row["requests_of_unknown_size"] for row in rows] == ["0", "7"]
 
 
 def test_nothing_is_marked_where_nothing_was_throttled() -> None:

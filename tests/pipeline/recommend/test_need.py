@@ -131,12 +131,17 @@ def test_request_time_is_percent_of_a_thread() -> None:
 
 
 def test_mutations_meet_on_the_controller() -> None:
-    """They are added up over brokers, and a burst needs what it leaves in debt when the next one comes."""
-    rows = history([mutated(0, 22, broker="1"), mutated(1_000, 1, broker="2")])
+    """
+    They are added up over brokers, and a burst needs what it leaves in debt when the next one comes.
+
+    One that fails before the quota needs nothing, one of an unknown size an unknown limit.
+    """
+    others = [mutated(at, size, user=user) for at, size in ((900, 0), (3_000, None)) for user in ("alice", "bob")]
+    rows = history([mutated(0, 22, broker="1"), mutated(1_000, 1, broker="2"), *others])
     (found,) = (
         need for need in needs(rows, Policy(share=0), ClusterWindows()) if need.kind is QuotaType.CONTROLLER_MUTATION
     )
-    assert found.broker == "controller"
+    assert (found.broker, found.requests, found.unsized) == ("controller", 3, 1)
     assert limit_of(found.kind, found.steps) == 1.84  # 22 - 1.84 < 11 * 1.84
 
 

@@ -1,6 +1,7 @@
 """The closed loop is what clients that wait do to brokers of the engine."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from tests.pipeline.replay.histories import (
     requests,
 )
 from tests.pipeline.replay.ways import WAYS, kernels
+from tests.steps import steps
 from tests.strategies import examples
 
 from quotascope.metrics import QuotaEntity, WindowConfig
@@ -242,3 +244,12 @@ def test_what_is_above_a_limit_never_comes_in_an_open_loop(limit: float, kept: f
     coming = late[1][4_000::2] == 0
     assert coming.mean() == pytest.approx(kept, abs=0.01)
     assert coming[: len(coming) // 2].mean() == pytest.approx(kept, abs=0.01)
+
+
+def test_each_candidate_takes_as_long() -> None:
+    """However many there are."""
+    table = history([Request(api_key=CREATE_TOPICS, cost=1)])
+    tried = [candidate({QuotaEntity("alice"): {"controller_mutation_rate": 1.0}})]
+    with kernels("plain"):
+        few, many = (steps(partial(replay, table, number * tried, Mode.CLOSED_LOOP)) for number in (20, 80))
+    assert many < 4.4 * few

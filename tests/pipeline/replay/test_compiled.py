@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,27 +57,19 @@ def made(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
     """What this process has compiled."""
     made: dict[Any, Any] = {}
     monkeypatch.setattr(compiled, "_COMPILED", made)
+    monkeypatch.setattr(compiled, "_ASKED", Counter())
     return made
 
 
 def test_little_work_is_not_compiled_for(made: dict[Any, Any]) -> None:
-    """A few steps run plain, until a kernel has been compiled for more; then always compiled."""
-    run(add_up, fresh(), work=10)
-    assert not made
-    run(add_up, fresh(), work=10_000_000)
+    """A few steps run plain, until there were many; then always compiled."""
+    for _ in range(2):
+        run(add_up, fresh(), work=compiled.WAY.least_work // 2 - 1)
+        assert not made
+    run(add_up, fresh(), work=2)
     assert list(made) == [add_up]
     run(add_up, fresh(), work=10)
     assert made[add_up].stats.cache_hits or made[add_up].signatures
-
-
-def test_compiled_at_once(made: dict[Any, Any]) -> None:
-    """A worker with many parts to come compiles for a few steps; what runs in its process afterwards does not."""
-    with compiled.compiled_at_once():
-        run(add_up, fresh(), work=10)
-    assert made
-    made.clear()
-    run(add_up, fresh(), work=10)
-    assert not made
 
 
 def test_kept_on_disk_for_these_sources_only(made: dict[Any, Any]) -> None:

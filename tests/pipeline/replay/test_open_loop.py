@@ -238,6 +238,25 @@ def test_refused_mutation_of_the_log_is_not_charged() -> None:
 
 
 @pytest.mark.parametrize("mode", Mode)
+def test_mutation_that_fails_never_comes_to_the_quota(mode: Mode) -> None:
+    """One of a topic that exists is neither throttled nor refused, whatever its bucket is in debt."""
+    create = Request(api_key=CREATE_TOPICS, cost=100)
+    made = [create, *[replace(create, cost=0)] * 2]
+    row = by_type(made, {ALICE: {"controller_mutation_rate": 1.0}}, mode=mode)["controller_mutation"]
+    assert (row["requests"], row["throttled_requests"], row["refused_requests"]) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_mutation_of_unknown_size_is_counted_as_such(mode: Mode) -> None:
+    """It is of none of the known partitions, and waits for what others left in debt."""
+    known, unknown = history([Request(api_key=CREATE_TOPICS, cost=100)] * 2).to_pylist()
+    table = pa.Table.from_pylist([known, unknown | {"mutations": None, "mutations_charged": None}], HISTORY)
+    (row,) = replay(table, [candidate({ALICE: {"controller_mutation_rate": 1.0}})], mode).to_pylist()
+    assert (row["requests"], row["requests_of_unknown_size"], row["amount"]) == (2, 1, 100)
+    assert (row["refused_requests"], row["longest_throttle_ms"]) == (1, 89_000)
+
+
+@pytest.mark.parametrize("mode", Mode)
 def test_rows_may_come_in_any_order(mode: Mode) -> None:
     """They are measured in the order of time and of their places in the log, also where an unstable sort has mixed a millisecond."""
     table = crowd(users=3, rows=900)

@@ -151,6 +151,9 @@ def test_what_fetches_of_unknown_size_add_is_unknown() -> None:
     assert "bob / app1|fetch|now|1 kB/s|1 bob / app1|10|3|1 min 30 s|" in text
     assert "now|2|≥ 1|≥ 1 min 30 s|≥ 15 %|" in text
     assert headline(replayed(rows[0])) == "No candidate would have throttled any client for requests of known size."
+    mutation = result(quota_type="controller_mutation", requests_of_unknown_size=9)
+    text = Reader(whatif_page(replayed(mutation), {})).text
+    assert text.count("1 alice / app1|10|unknown|unknown|unknown|unknown|unknown|unknown|unknown") == 1
 
 
 @given(name=st.text(max_size=40))

@@ -250,6 +250,13 @@ SUMMER = AT - 123 * 86_400_000
         ("{time} DEBUG [data-plane-1] logger:42 - Completed request: {json}", "2026-11-21 09:02:00", "UTC", AT - 655),
         ("{time} Completed request:{json}\r", "2026-11-21T09:02:00.655123+0100", "UTC", AT - 3_600_000),
         ("{time} Completed request:{json}", "2026-11-21T09:02:00.6Z", BERLIN, AT - 55),
+        ("{time} Completed request:{json}", "2026-11-21T09:02:00,655-05", BERLIN, AT + 18_000_000),
+        ("{time} -10.0.0.1 Completed request:{json}", "2026-11-21T09:02:00,655", "UTC", AT),
+        # clocks show 02:00 to 03:00 twice on 2026-10-25, and never on 2026-03-29
+        (BRACKETS, "2026-10-25 01:59:59,000", BERLIN, 1_792_886_399_000),
+        (BRACKETS, "2026-10-25 03:00:00,000", BERLIN, 1_792_893_600_000),
+        (BRACKETS, "2026-10-25 02:30:00,000+0100", BERLIN, 1_792_891_800_000),
+        (BRACKETS, "2026-03-29 02:30:00,000", BERLIN, 1_774_747_800_000),
         ("[{time}] TRACE Completed request:{json} (x)", "2026-11-21 09:02:00,655", "UTC", AT),
         (BRACKETS, "2000-01-01 00:00:00,000", "UTC", 946_684_800_000),  # the first that is read
     ],
@@ -258,6 +265,14 @@ def test_times(pattern: str, time: str, zone: str, at: int) -> None:
     """Other patterns of log4j are read as long as they report the time; an offset in it wins over the zone, which has summer time."""
     source = LogSource(file="f", zone=ZoneInfo(zone))
     assert request(line(time=time, pattern=pattern), source)["completed"] == at
+
+
+def test_a_time_that_clocks_show_twice_is_none() -> None:
+    """Which of the two it is, the line does not show: the hour in which summer time ends would have the requests of two."""
+    source = LogSource(file="f", zone=ZoneInfo(BERLIN))
+    found = parse_lines([line(time="2026-10-25 02:30:00,000")] * 2, [1, 2], source).quarantine.to_pylist()
+    assert [each["reason"] for each in found] == ["ambiguous time"] * 2
+    assert "Europe/Berlin" in found[0]["detail"]
 
 
 def test_mixed_versions() -> None:
