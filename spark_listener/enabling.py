@@ -70,7 +70,8 @@ def _watch() -> None:
 
     with suppress(ImportError):  # a client of Connect has no SparkContext
         _watch_contexts()
-    _wrap(SparkSession.Builder, "getOrCreate", lambda _, session: enable(session))
+    for name in ("getOrCreate", "create"):
+        _wrap(SparkSession.Builder, name, lambda _, session: enable(session))
 
 
 def _watch_contexts() -> None:
