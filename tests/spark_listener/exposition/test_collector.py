@@ -92,6 +92,17 @@ def test_what_is_not_known_is_absent() -> None:
     assert "spark_listener_source_info" not in names
 
 
+def test_query_that_ended() -> None:
+    """How far it is behind is not known any more, and has no series, for the driver may live for days."""
+    shown = job()
+    over = replace(shown.queries[0], active=False, progress_age_seconds=None, trigger_seconds=None)
+    names = {name for name, _ in scraped(replace(shown, queries=(over,)))}
+    assert {name for name in names if name.startswith("spark_query")} == {
+        "spark_query_restarts_total",
+        "spark_query_batch_duration_seconds",
+    }
+
+
 def test_jobs_of_one_name_are_one() -> None:
     """Counts are added, of other numbers the highest stands: two series with the same labels would spoil the page."""
     series = scraped(job(), replace(job(), lag_seconds=3.0), job("hourly"))
