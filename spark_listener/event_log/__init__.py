@@ -1,6 +1,7 @@
 """Reads the event logs of finished and of running applications."""
 
 from ..errors import CodecUnusable, EventLogDamaged, EventLogError, NoEventLog
+from .files import logs_of
 from .log import EventLog
 
 __all__ = [
@@ -9,4 +10,5 @@ __all__ = [
     "EventLogDamaged",
     "EventLogError",
     "NoEventLog",
+    "logs_of",
 ]

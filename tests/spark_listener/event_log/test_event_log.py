@@ -155,6 +155,18 @@ def test_log_that_a_path_names(tmp_path: Path, open_log: Open) -> None:
         open_log(tmp_path)
 
 
+def test_log_that_an_id_names(tmp_path: Path, open_log: Open) -> None:
+    """In whatever form Spark writes it, by default in rolled files that are compressed; not what else has that name, nor one of several attempts."""
+    for name in ("eventlog_v2_app-1/events_1_app-1", "app-2.zstd.inprogress", "app_3_1", "app_3_2"):
+        add(tmp_path / name, written([START]))
+    for name in ("app-1.json", "app-10", "app-2.zstd.inprogress.crc"):
+        add(tmp_path / name, b"{}")
+    assert open_log(tmp_path / "app-1").path == tmp_path / "eventlog_v2_app-1"
+    assert open_log(tmp_path / "app-2").path == tmp_path / "app-2.zstd.inprogress"
+    with pytest.raises(NoEventLog, match="2 event logs, name one: app_3_1, app_3_2"):
+        open_log(tmp_path / "app_3")
+
+
 def test_progress_is_reported(tmp_path: Path, open_log: Open) -> None:
     """A long log shows how far its reading is."""
     path = add(tmp_path / "a", written([START]) + failures(1) * 9_999)
