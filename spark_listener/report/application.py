@@ -10,7 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from ..errors import ReportError
+from quotascope.pages.words import shown
+
+from ..errors import ReportError, UnreadableSummary
 from ..event_log import EventLog, EventLogError
 from ..events import (
     ApplicationEnded,
@@ -239,7 +241,7 @@ def read_application(path: Path, summary: Path | None = None, progress: Progress
 
     Raises:
         EventLogError: the log cannot be read.
-        UnreadableSummary: the summary cannot be used.
+        UnreadableSummary: the summary cannot be used, or is of another application.
         ReportError: a file cannot be opened.
 
     """
@@ -257,6 +259,8 @@ def read_application(path: Path, summary: Path | None = None, progress: Progress
         raise ReportError(f"{where}: {error.strerror or error}") from error
     if not snapshot.events:
         raise EventLogError(f"{log.path} holds no event yet")
+    if counted is not None and history.app_id and counted.app_id not in ("", history.app_id):
+        raise UnreadableSummary(f"{summary} is the summary of {shown(counted.app_id)}, not of {shown(history.app_id)}")
     source = counted or snapshot
     possible: dict[ClientKind, bool] = {
         "jvm": not history.without_java_clients,

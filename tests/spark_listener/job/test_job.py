@@ -318,12 +318,12 @@ def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     job.add_throttles(lambda: REPORTED, "python")
     job.add_throttles(list, "jvm")
     job.source("pull")
-    write_summary(job.snapshot(), path)
-    assert read_summary(path) == (REPORTED, 0, ("python", "jvm"))
+    write_summary(job.snapshot(), path, "app-1")
+    assert read_summary(path) == (REPORTED, 0, ("python", "jvm"), "app-1")
     job.add_scoped_stages(lambda: [3])
     job.handle(ended({"Reason": "ExecutorLostFailure"}, stage=3))
     write_summary(job.snapshot(), path)
-    assert read_summary(path) == (REPORTED, 1, ("python", "jvm"))
+    assert read_summary(path) == (REPORTED, 1, ("python", "jvm"), "")
     assert [each.name for each in tmp_path.iterdir()] == ["summary.json"]
 
 

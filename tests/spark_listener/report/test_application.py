@@ -30,6 +30,9 @@ def test_what_an_event_log_lacks(tmp_path: Path) -> None:
     assert not [each for each in notes(application) if "--summary" in each]
     with pytest.raises(UnreadableSummary):
         read_application(path, path)
+    write_summary(job.snapshot(), tmp_path / "summary.json", "app-2")
+    with pytest.raises(UnreadableSummary, match="is the summary of app-2, not of app-1"):
+        read_application(path, tmp_path / "summary.json")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
