@@ -336,6 +336,7 @@ class ApplicationHistory:
                 stage.began = record.began if stage.began is None else stage.began
                 stage.ended, stage.failed = record.time, record.failed
                 stage.slots.close()
+                self.runs_python |= record.runs_python
             case TaskStarted():
                 self._at(record.attempt.began)
             case TaskEnded():
@@ -408,6 +409,7 @@ class ApplicationHistory:
     def _progressed(self, record: QueryProgressed) -> None:
         self._named(record.query, record.name)
         self._at(record.ended)
+        self.runs_python |= record.runs_python
         if record.began is None:
             return
         self.left_out += len(self._batches) == _MOST_BATCHES
