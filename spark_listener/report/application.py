@@ -38,6 +38,7 @@ Progress = Callable[[int, int], None]
 
 LIMITED_SHARE = 0.1
 """The share of a query's time from which on a quota is said to limit it: see `Application.limited_share`."""
+_BY_QUOTA = (FailureCause.KAFKA_QUOTA, FailureCause.KAFKA_TIMEOUT_THROTTLED)
 _MOST_STAGES = 20_000
 _MOST_ATTEMPTS = 5_000
 _MOST_BATCHES = 5_000
@@ -191,9 +192,13 @@ class Application:
 
     @property
     def least_seconds(self) -> float | None:
-        """How long it would have taken without the quota, at least; None unless all throttle times are known."""
+        """
+        How long it would have taken without the quota, at least; None unless all throttle times are known.
+
+        Also None if a quota failed attempts: they took more than their throttle times.
+        """
         critical = self.critical_seconds()
-        if critical is None or not self.throttles_complete:
+        if critical is None or not self.throttles_complete or any(map(self.snapshot.failures.get, _BY_QUOTA)):
             return None
         return max(0.0, self.ended - self.began - critical)
 
