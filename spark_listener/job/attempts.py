@@ -142,8 +142,7 @@ class LostExecutors:
         """Leave out the executors that the end of the application took along."""
         before = application.time - _STOPPING_SECONDS
         self._lost += sum(
-            removed <= before or executor in self._failed_attempts
-            for executor, (removed, _) in self._undecided.items()
+            removed <= before or executor in self._failed_attempts for executor, (removed, _) in self._undecided.items()
         )
         self._ended = True
         self._undecided.clear()

@@ -131,6 +131,8 @@ class Application:
     """Whether the log has the end of the application."""
     compacted: bool
     """Whether the History server has removed tasks of jobs that ended."""
+    missing_files: int
+    """Rolled files of the log that were not there."""
     with_summary: bool
     """Whether `throttles` come from the listener's summary; otherwise from the notes of failed attempts."""
     throttles: tuple[QueryTotals, ...]
@@ -279,6 +281,7 @@ def read_application(path: Path, summary: Path | None = None, progress: Progress
         ended=history.ended,
         finished=history.finished,
         compacted=log.compacted,
+        missing_files=log.missing_files,
         with_summary=counted is not None,
         throttles=source.throttles,
         unknown_attempts=source.unknown_attempts,

@@ -111,6 +111,19 @@ def test_folder_of_rolled_files(tmp_path: Path, open_log: Open) -> None:
     assert followed.log.raw_bytes == followed.log.size()
 
 
+def test_files_that_are_missing(tmp_path: Path, open_log: Open) -> None:
+    """A folder that was copied in part: each is counted as lost, but for those that were compacted."""
+    folder = tmp_path / "eventlog_v2_app-1"
+    for index in (2, 3, 6):
+        add(folder / f"events_{index}_app-1", written([START]) + failures(1, first=index))
+    followed = Followed(open_log(folder))
+    assert followed.read() == (3, 6)
+    assert followed.log.missing_files == followed.job.snapshot().lost_events == 3
+    add(folder / "events_9_app-1.compact", failures(1, first=9))
+    assert followed.read() == (4, 1)
+    assert followed.log.missing_files == 3
+
+
 def test_line_that_is_cut_at_the_end_of_a_file(tmp_path: Path, open_log: Open) -> None:
     """Nothing follows when the next file is there: it is lost, and counted."""
     folder = tmp_path / "eventlog_v2_app-1"

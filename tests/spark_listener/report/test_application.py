@@ -67,6 +67,16 @@ def test_application_that_has_not_ended(tmp_path: Path) -> None:
     assert application.snapshot.executors_lost == 1
 
 
+def test_files_that_are_missing(tmp_path: Path) -> None:
+    """A report on a folder that was copied in part says so."""
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    log(folder / "events_2_app-1")
+    reported = notes(read_application(folder))
+    assert "The log is incomplete: its folder lacks 1 file (events_N_…)." in reported
+    assert not [each for each in reported if "could not be read" in each]
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     """Without events there is nothing to report; which file is missing is said."""
     (tmp_path / "empty").touch()

@@ -13,7 +13,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 from rich.text import Text
-from tests.spark_listener.recordings import QUOTA, Event, ended, python_failure, query_progressed, stage_completed, stage_submitted, started
+from tests.spark_listener.recordings import (
+    QUOTA,
+    Event,
+    ended,
+    python_failure,
+    query_progressed,
+    stage_completed,
+    stage_submitted,
+    started,
+)
 from tests.spark_listener.report.throttled import HOSTILE, QUERY, attempt, log, noted, progress, stage
 
 from quotascope.clients.accounting import Client, ClientTotals
