@@ -2,7 +2,7 @@
 
 from ..errors import CodecUnusable, EventLogDamaged, EventLogError, NoEventLog
 from .files import logs_of
-from .log import EventLog
+from .log import EventLog, event_of
 
 __all__ = [
     "CodecUnusable",
@@ -10,5 +10,6 @@ __all__ = [
     "EventLogDamaged",
     "EventLogError",
     "NoEventLog",
+    "event_of",
     "logs_of",
 ]

@@ -153,12 +153,12 @@ def is_wanted(line: bytes, *, successes: bool = False) -> bool:
     return kind.rpartition(b".")[2] in _WANTED
 
 
-def event_of(line: bytes) -> Mapping[str, Any] | None:
+def event_of(line: bytes | str) -> Mapping[str, Any] | None:
     """The event in a line; None when there is none."""
     try:
         event = orjson.loads(line)
     except orjson.JSONDecodeError:
-        try:  # halves of surrogate pairs are valid in JSON, but not to orjson
+        try:  # halves of surrogate pairs and NaN, which Spark writes, are nothing to orjson
             event = json.loads(line)
         except (ValueError, RecursionError):
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -267,14 +268,24 @@ def test_zstd_is_decompressed_piece_by_piece(tmp_path: Path, monkeypatch: pytest
 
 
 def test_lines_that_are_no_events(tmp_path: Path, open_log: Open) -> None:
-    """They are counted as lost; halves of characters, which JSON may hold, are none of them."""
-    odd = [b"{", b"{}", b"[1]", b'{"Event":"SparkListenerTaskEnd"}', b"\xff", b"{" * 5_000]
+    """They are counted as lost; halves of characters, which JSON may hold, and NaN, which Spark writes, are none of them."""
+    odd = [
+        b"{",
+        b"",
+        b"null",
+        b"[" * 100_000,
+        b"{}",
+        b"[1]",
+        b'{"Event":"SparkListenerTaskEnd"}',
+        b"\xff",
+        b"{" * 5_000,
+    ]
     half = ended(python_failure(QUOTA, "\ud800"))
-    path = add(tmp_path / "a", written([START, half]) + b"\n".join(odd) + b"\n")
+    path = add(tmp_path / "a", written([START, half, {**START, "Load": math.nan}]) + b"\n".join(odd) + b"\n")
     followed = Followed(open_log(path))
-    assert followed.read() == (1, 8)
+    assert followed.read() == (1, 12)
     snapshot = followed.job.snapshot()
-    assert (snapshot.events, snapshot.lost_events) == (2, 6)
+    assert (snapshot.events, snapshot.lost_events) == (3, 9)
 
 
 @pytest.mark.parametrize(
