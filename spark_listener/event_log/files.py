@@ -46,7 +46,8 @@ def locate(path: Path) -> Path:
         return path
     folder = path
     if path.exists():
-        logs = sorted(each for each in path.iterdir() if _may_be_log(each))
+        shown = (each for each in path.iterdir() if not each.name.startswith("."))
+        logs = sorted(each for each in shown if each.is_file() or each.name.startswith(_FOLDER))
     else:  # the name changes when the application ends, too
         folder, app_id = path.parent, path.name.removesuffix(_RUNNING).removeprefix(_FOLDER)
         found = logs_of(folder, app_id) if folder.is_dir() else []
@@ -68,12 +69,6 @@ def logs_of(folder: Path, app_id: str) -> Sequence[tuple[str, Path]]:
     # more digits would be those of another application
     name = re.compile(rf"(?:{_FOLDER})?{re.escape(app_id)}(?:_([^.]+))?(?:{codec})?(?:{re.escape(_RUNNING)})?")
     return [(match[1] or "", each) for each in folder.iterdir() if (match := name.fullmatch(each.name))]
-
-
-def _may_be_log(path: Path) -> bool:
-    if path.name.startswith("."):
-        return False
-    return path.is_file() or path.name.startswith(_FOLDER)
 
 
 def is_rolled(path: Path) -> bool:

@@ -55,9 +55,7 @@ def log_place(setting: str | None, properties: Mapping[str, str], app_id: str) -
         path = _local(setting)
         return None if path is None else LogPlace(path=path)
     folder = _local(properties.get("spark.eventLog.dir", ""))
-    if properties.get("spark.eventLog.enabled") != "true" or folder is None:
-        return None
-    if not app_id:
+    if properties.get("spark.eventLog.enabled") != "true" or folder is None or not app_id:
         return None
     attempt = properties.get("spark.app.attempt.id") or None
     return LogPlace(path=folder, app_id=app_id, attempt=attempt)
