@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, Final
 
 from confluent_kafka.admin import AdminClient
@@ -22,7 +23,7 @@ from quotascope.metrics.protocol import ApiKey
 from ..accounting import ThrottleAccount, confluent_kafka_config
 from ..accounting.confluent import ThrottleEvent, client_account
 from ..throttling import RetryOptions
-from .paced_futures import Ask, Futures, PacedFutures, QuotaExceeded
+from .paced_futures import Futures, PacedFutures, QuotaExceeded
 
 __all__ = ["QuotaExceeded", "ThrottleAwareAdmin"]
 
@@ -76,9 +77,8 @@ class ThrottleAwareAdmin(AdminClient):
 
         """
         topics = {topic.topic: topic for topic in new_topics}
-        ask = _request(super().create_topics, topics, kwargs)
-        options = _options(api_timeout, retry=retry_on_quota_violation)
-        return self._paced(ApiKey.CREATE_TOPICS, options, ask).start(tuple(topics))
+        call = partial(super().create_topics, **kwargs)
+        return self._paced(ApiKey.CREATE_TOPICS, call, topics, api_timeout, retry=retry_on_quota_violation)
 
     def delete_topics(  # type: ignore[override]  # as the library itself
         self,
@@ -90,9 +90,8 @@ class ThrottleAwareAdmin(AdminClient):
     ) -> dict[str, Future[object]]:
         """Delete topics by name; the other arguments are those of `create_topics`."""
         names = dict(zip(topics, topics, strict=True))
-        ask = _request(super().delete_topics, names, kwargs)
-        options = _options(api_timeout, retry=retry_on_quota_violation)
-        return self._paced(ApiKey.DELETE_TOPICS, options, ask).start(topics)
+        call = partial(super().delete_topics, **kwargs)
+        return self._paced(ApiKey.DELETE_TOPICS, call, names, api_timeout, retry=retry_on_quota_violation)
 
     def create_partitions(  # type: ignore[override]  # as the library itself
         self,
@@ -104,30 +103,30 @@ class ThrottleAwareAdmin(AdminClient):
     ) -> dict[str, Future[object]]:
         """Extend topics; the other arguments are those of `create_topics`."""
         wanted = {each.topic: each for each in new_partitions}
-        ask = _request(super().create_partitions, wanted, kwargs)
-        options = _options(api_timeout, retry=retry_on_quota_violation)
-        return self._paced(ApiKey.CREATE_PARTITIONS, options, ask).start(tuple(wanted))
+        call = partial(super().create_partitions, **kwargs)
+        return self._paced(ApiKey.CREATE_PARTITIONS, call, wanted, api_timeout, retry=retry_on_quota_violation)
 
-    def _paced(self, api: ApiKey, options: RetryOptions, ask: Ask) -> PacedFutures:
-        return PacedFutures(api, ask, self._longest_throttle_ms, self._throttles, options)
+    def _paced(
+        self,
+        api: ApiKey,
+        call: partial[dict[str, Future[Any]]],
+        topics: Mapping[str, object],
+        api_timeout: float,
+        *,
+        retry: bool,
+    ) -> dict[str, Future[object]]:
+        """The futures of a call of the library for topics by name; a request ends before the call with all that is tried again does."""
+
+        def ask(names: Sequence[str], seconds: float) -> Futures:
+            within = min(seconds, call.keywords.get("request_timeout", seconds))
+            return call([topics[name] for name in names], request_timeout=within)
+
+        options = RetryOptions(retry_on_quota_violation=retry, timeout_ms=round(api_timeout * 1_000))
+        paced = PacedFutures(api, ask, self._longest_throttle_ms, self._throttles, options)
+        return paced.start(tuple(topics))
 
     def _longest_throttle_ms(self, since: float) -> int:
         """The longest throttle time in ms since then; librdkafka reports it before it settles the futures."""
         self.poll(0)
         times = [seconds for at, seconds in tuple(self._events) if at >= since]
         return round(max(times, default=0) * 1_000)
-
-
-def _options(seconds: float, *, retry: bool) -> RetryOptions:
-    return RetryOptions(retry_on_quota_violation=retry, timeout_ms=round(seconds * 1_000))
-
-
-def _request(call: Callable[..., Futures], topics: Mapping[str, object], kwargs: dict[str, Any]) -> Ask:
-    """A call of the library for some of the topics, by name; the request ends before the call with all that is tried again does."""
-
-    def ask(names: Sequence[str], seconds: float) -> Futures:
-        within = min(seconds, kwargs.get("request_timeout", seconds))
-        asked = [topics[name] for name in names]
-        return call(asked, **{**kwargs, "request_timeout": within})
-
-    return ask
