@@ -88,7 +88,7 @@ def _count_throttles(listener: Listener, driver: Driver, settings: ListenerSetti
 def _write_summary_at_end(listener: Listener, driver: Driver, settings: ListenerSettings) -> None:
     if settings.summary_file is not None:
         path = Path(settings.summary_file.replace("{app_id}", driver.watched_id))
-        listener.at_end("summary", lambda: write_summary(listener.snapshot(), path))
+        listener.at_end("summary", lambda: write_summary(listener.snapshot(), path, driver.app_id))
 
 
 def _report(listener: Listener, driver: Driver, settings: ListenerSettings) -> None:

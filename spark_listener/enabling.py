@@ -69,17 +69,14 @@ def _watch() -> None:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy, and not needed to import this package
 
     with suppress(ImportError):  # a client of Connect has no SparkContext
-        _watch_contexts()
-    _wrap(SparkSession.Builder, "getOrCreate", lambda _, session: enable(session))
+        from pyspark import SparkContext  # noqa: PLC0415 - as above
 
-
-def _watch_contexts() -> None:
-    from pyspark import SparkContext  # noqa: PLC0415 - as above
-
-    running = SparkContext._active_spark_context  # noqa: SLF001 - PySpark has no other way to ask without making one
-    _wrap(SparkContext, "__init__", lambda context, _: enable(context))
-    if running is not None:
-        _attached(running)
+        running = SparkContext._active_spark_context  # noqa: SLF001 - PySpark has no other way to ask without making one
+        _wrap(SparkContext, "__init__", lambda context, _: enable(context))
+        if running is not None:
+            _attached(running)
+    for name in ("getOrCreate", "create"):
+        _wrap(SparkSession.Builder, name, lambda _, session: enable(session))
 
 
 def _wrap(owner: type, name: str, then: Callable[[Spark, Spark], object]) -> None:

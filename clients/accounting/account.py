@@ -41,6 +41,17 @@ class ClientTotals(NamedTuple):
     quota_retries: int = 0
     """Admin calls repeated after error 89."""
 
+    def plus(self, other: ClientTotals) -> ClientTotals:
+        """The counts of both together, as of this client."""
+        return ClientTotals(
+            self.client,
+            self.throttled_ms + other.throttled_ms,
+            self.responses + other.responses,
+            max(self.longest_ms, other.longest_ms),
+            max(self.recent_longest_ms, other.recent_longest_ms),
+            self.quota_retries + other.quota_retries,
+        )
+
 
 class RecentLongest:
     """
@@ -89,15 +100,17 @@ class ClientAccount:
     def throttled(self, throttle_ms: int) -> None:
         """Count the throttle time of a response; one of 0 is no throttle, and is not counted."""
         if throttle_ms > 0:
-            self._count(throttle_ms, 1, throttle_ms, 0)
+            self.add(ClientTotals(self._totals.client, throttle_ms, 1, throttle_ms))
 
     def retried(self) -> None:
         """Count an admin call that is repeated because a quota refused it (error 89)."""
-        self._count(0, 0, 0, 1)
+        self.add(ClientTotals(self._totals.client, quota_retries=1))
 
     def add(self, totals: ClientTotals) -> None:
         """Add the totals of any client, counted elsewhere."""
-        self._count(totals.throttled_ms, totals.responses, totals.longest_ms, totals.quota_retries)
+        with self._lock:
+            self._totals = self._totals.plus(totals)
+            self._recent.record(totals.longest_ms, self._clock())
 
     @property
     def totals(self) -> ClientTotals:
@@ -105,17 +118,6 @@ class ClientAccount:
         with self._lock:
             recent = self._recent.value(self._clock())
             return self._totals._replace(recent_longest_ms=recent)
-
-    def _count(self, throttled_ms: int, responses: int, longest_ms: int, quota_retries: int) -> None:
-        with self._lock:
-            before = self._totals
-            self._totals = before._replace(
-                throttled_ms=before.throttled_ms + throttled_ms,
-                responses=before.responses + responses,
-                longest_ms=max(before.longest_ms, longest_ms),
-                quota_retries=before.quota_retries + quota_retries,
-            )
-            self._recent.record(longest_ms, self._clock())
 
 
 class ThrottleAccount:

@@ -1,7 +1,8 @@
 """Reads the event logs of finished and of running applications."""
 
 from ..errors import CodecUnusable, EventLogDamaged, EventLogError, NoEventLog
-from .log import EventLog
+from .files import logs_of
+from .log import EventLog, event_of
 
 __all__ = [
     "CodecUnusable",
@@ -9,4 +10,6 @@ __all__ = [
     "EventLogDamaged",
     "EventLogError",
     "NoEventLog",
+    "event_of",
+    "logs_of",
 ]

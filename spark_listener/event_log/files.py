@@ -38,32 +38,37 @@ class LogFile:
 
 def locate(path: Path) -> Path:
     """
-    The log that a user means: of a finished application, of one that runs, or the only one of a folder.
+    The log that a user means: its path, a folder with the id of its application, or the only log of a folder.
 
     Raises `NoEventLog` and `OSError`.
     """
-    found = path
-    if path.name and not path.exists():  # the name changes when the application ends
-        name = path.name.removesuffix(_RUNNING)
-        found = path.with_name(name if name != path.name else f"{name}{_RUNNING}")
-    if not found.exists():
-        raise NoEventLog(f"{path} does not exist")
-    if found.is_file() or is_rolled(found):
-        return found
-    logs = sorted(each for each in found.iterdir() if _may_be_log(each))
+    if path.is_file() or is_rolled(path):
+        return path
+    folder = path
+    if path.exists():
+        shown = (each for each in path.iterdir() if not each.name.startswith("."))
+        logs = sorted(each for each in shown if each.is_file() or each.name.startswith(_FOLDER))
+    else:  # the name changes when the application ends, too
+        folder, app_id = path.parent, path.name.removesuffix(_RUNNING).removeprefix(_FOLDER)
+        found = logs_of(folder, app_id) if folder.is_dir() else []
+        logs = sorted([log for attempt, log in found if not attempt] or [log for _, log in found])
+        if not logs:
+            raise NoEventLog(f"{path} does not exist")
     if not logs:
-        raise NoEventLog(f"{found} holds no event log")
+        raise NoEventLog(f"{folder} holds no event log")
     if len(logs) > 1:
         names = ", ".join(each.name for each in logs[:_MOST_NAMED])
         more = ", …" if len(logs) > _MOST_NAMED else ""
-        raise NoEventLog(f"{found} holds {len(logs)} event logs, name one: {names}{more}")
+        raise NoEventLog(f"{folder} holds {len(logs)} event logs, name one: {names}{more}")
     return logs[0]
 
 
-def _may_be_log(path: Path) -> bool:
-    if path.name.startswith("."):
-        return False
-    return path.is_file() or path.name.startswith(_FOLDER)
+def logs_of(folder: Path, app_id: str) -> Sequence[tuple[str, Path]]:
+    """The logs of an application in a folder, each with the attempt at the application in its name; empty if there is none. Raises `OSError`."""
+    codec = "|".join(map(re.escape, _CODECS))
+    # more digits would be those of another application
+    name = re.compile(rf"(?:{_FOLDER})?{re.escape(app_id)}(?:_([^.]+))?(?:{codec})?(?:{re.escape(_RUNNING)})?")
+    return [(match[1] or "", each) for each in folder.iterdir() if (match := name.fullmatch(each.name))]
 
 
 def is_rolled(path: Path) -> bool:

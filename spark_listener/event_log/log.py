@@ -53,9 +53,11 @@ class EventLog:
         self._reader: LogReader | None = None
         self._raw_bytes = 0
         self._cut = 0
+        self.missing_files = 0
+        """Rolled files that are not there, nor were compacted."""
         first = self._next(files(self.path))
         if first is not None:
-            self._reader = LogReader(first)
+            self._reader = self._opened(first)
         self.compacted = first is not None and first.compacted
         """Whether the History server has removed the tasks of jobs that it considers ended."""
 
@@ -93,7 +95,7 @@ class EventLog:
                     job.handle(event)
         finally:
             job.passed(passed)
-            job.lost(self._cut)  # lines of which only a part was there
+            job.lost(self._cut)  # lines of which only a part was there, and files
             self._cut = 0
         return count
 
@@ -118,7 +120,7 @@ class EventLog:
                 self._raw_bytes += reader.raw_bytes
                 self._cut += reader.incomplete
                 reader.close()
-            self._reader = LogReader(following)
+            self._reader = self._opened(following)
         self.finished = closed
 
     def close(self) -> None:
@@ -130,6 +132,14 @@ class EventLog:
         """The file after the one that is read, the first where none is."""
         at = -1 if self._reader is None else self._reader.file.index
         return next((each for each in found if each.index > at), None)
+
+    def _opened(self, file: LogFile) -> LogReader:
+        """The file that follows the one that is read; Spark numbers those of a folder from 1."""
+        at = 0 if self._reader is None else self._reader.file.index
+        missing = 0 if file.compacted else max(0, file.index - at - 1)
+        self.missing_files += missing
+        self._cut += missing
+        return LogReader(file)
 
 
 def is_wanted(line: bytes, *, successes: bool = False) -> bool:
@@ -143,12 +153,12 @@ def is_wanted(line: bytes, *, successes: bool = False) -> bool:
     return kind.rpartition(b".")[2] in _WANTED
 
 
-def event_of(line: bytes) -> Mapping[str, Any] | None:
+def event_of(line: bytes | str) -> Mapping[str, Any] | None:
     """The event in a line; None when there is none."""
     try:
         event = orjson.loads(line)
     except orjson.JSONDecodeError:
-        try:  # halves of surrogate pairs are valid in JSON, but not to orjson
+        try:  # halves of surrogate pairs and NaN, which Spark writes, are nothing to orjson
             event = json.loads(line)
         except (ValueError, RecursionError):
             return None

@@ -44,8 +44,8 @@ _JARS = (
     "spark.executor.extraClassPath",
 )
 """Properties that add to the class path."""
-# PythonRDD, and the scopes that PySpark's plans give their RDDs, such as BatchEvalPython, MapInPandas and FlatMapGroupsInArrow
-_PYTHON = re.compile(r"Python|InPandas|InArrow|ArrowEval|ArrowWindow|ArrowAggregate")
+# PythonRDD, and the scopes that PySpark's plans give their RDDs, such as BatchEvalPython, MapInPandas and TransformWithStateInPySpark
+_PYTHON = re.compile(r"Python|InPySpark|InPandas|InArrow|ArrowEval|ArrowWindow|ArrowAggregate")
 
 
 def parse(event: Json) -> Record | None:
@@ -101,6 +101,8 @@ def _stage_completed(event: Json) -> StageCompleted:
         attempt=number(stage, "Stage Attempt ID", 0) or 0,
         name=name(stage, "Stage Name"),
         failed=bool(text(stage, "Failure Reason")),
+        # SQL metrics such as "data sent to Python workers": all that there is of data sources in Python
+        runs_python=any("Python" in name(each, "Name") for each in parts(stage, "Accumulables")),
         began=_time_if_known(stage, "Submission Time"),
         time=_time_if_known(stage, "Completion Time"),
     )
@@ -147,6 +149,7 @@ def _query_progressed(event: Json) -> QueryProgressed:
         rows=sum(number(source, "numInputRows", 0) or 0 for source in sources),
         offsets_behind=_offsets_behind(sources),
         offsets=_kafka_offsets(sources),
+        runs_python="PythonForeachWriter" in name(part(progress, "sink"), "description"),
     )
 
 

@@ -74,6 +74,8 @@ class StageCompleted:
     attempt: int
     name: str
     failed: bool
+    runs_python: bool
+    """Whether its metrics show that Python code has run in its tasks."""
     began: float | None
     time: float | None
 
@@ -151,6 +153,8 @@ class QueryProgressed:
     offsets_behind: OffsetsBehind | None
     offsets: KafkaOffsets | None
     """None where a Kafka source does not report them, or none is read."""
+    runs_python: bool = False
+    """Whether its sink calls a Python function for each row; of such stages, no event shows it."""
 
     @property
     def ended(self) -> float | None:

@@ -114,9 +114,11 @@ def _of_tasks(number: Callable[[JobSnapshot], float]) -> SeriesReader:
 
 
 def _by_query(number: Callable[[QuerySnapshot], float | None]) -> SeriesReader:
+    """How queries get on that run; of one that ended, only the last report is known."""
+
     def read(job: JobSnapshot) -> Iterator[Series]:
         for query in job.queries:
-            value = number(query)
+            value = number(query) if query.active else None
             if value is not None:
                 yield (job.app, query.name), value
 
@@ -144,7 +146,7 @@ SERIES: Final[Mapping[Family, SeriesReader]] = {
     catalog.SPARK_TASK_RETRIES: _by_cause(lambda job: job.retries),
     catalog.SPARK_STAGE_RETRIES: _of_tasks(lambda job: job.stage_retries),
     catalog.SPARK_EXECUTORS_LOST: _of_tasks(lambda job: job.executors_lost),
-    catalog.SPARK_QUERY_RESTARTS: _by_query(lambda query: query.restarts),
+    catalog.SPARK_QUERY_RESTARTS: lambda job: [((job.app, query.name), query.restarts) for query in job.queries],
     catalog.SPARK_QUERY_BATCH_DURATION_SECONDS: lambda job: [
         ((job.app, query.name, phase), seconds) for query in job.queries for phase, seconds in query.phases.items()
     ],

@@ -119,12 +119,13 @@ class LostExecutors:
     Executors that went away without the driver having removed them.
 
     An application that stops takes its executors with it, some of them before the event of its end: a loss counts once it is a few
-    seconds old.
+    seconds old, or has failed an attempt.
     """
 
     def __init__(self) -> None:
         self._lost = 0
         self._ended = False
+        self._failed_attempts: Recent[str, None] = Recent(_MOST_UNDECIDED)
         self._undecided: Recent[str, tuple[float, float]] = Recent(_MOST_UNDECIDED)
         """By executor when it was removed, by the driver's clock, and when that was reported, by ours."""
 
@@ -133,10 +134,16 @@ class LostExecutors:
         if not (executor.planned or self._ended):
             self._undecided[executor.executor] = executor.time, now
 
+    def failed(self, executor: str) -> None:
+        """An attempt failed since this executor was lost."""
+        self._failed_attempts[executor] = None
+
     def ended(self, application: ApplicationEnded) -> None:
         """Leave out the executors that the end of the application took along."""
         before = application.time - _STOPPING_SECONDS
-        self._lost += sum(removed <= before for removed, _ in self._undecided.values())
+        self._lost += sum(
+            removed <= before or executor in self._failed_attempts for executor, (removed, _) in self._undecided.items()
+        )
         self._ended = True
         self._undecided.clear()
 

@@ -221,6 +221,8 @@ class Job:
                 self._attempts.started(record.attempt)
             case TaskEnded():
                 self._attempts.ended(record)
+                if record.reason == "ExecutorLostFailure":
+                    self._executors.failed(record.attempt.executor)
                 self._count_note(record, found)
             case StageSubmitted():
                 if record.query:

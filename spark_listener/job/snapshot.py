@@ -99,17 +99,20 @@ class Summary(NamedTuple):
     """As in `JobSnapshot`."""
     seen_clients: tuple[ClientKind, ...]
     """As in `JobSnapshot`."""
+    app_id: str
+    """`spark.app.id`; empty if it is unknown."""
 
 
-def write_summary(snapshot: JobSnapshot, path: Path) -> None:
+def write_summary(snapshot: JobSnapshot, path: Path, app_id: str = "") -> None:
     """
-    Write the throttle times of a job to a file, for `quotascope spark report --summary`.
+    Write the throttle times of a job, with `spark.app.id`, to a file for `quotascope spark report --summary`.
 
     Spark leaves accumulators without a name out of the event log, and with them the throttle times of successful tasks. Raises `OSError`.
     """
     document = {
         "quotascope_summary": _FORMAT,
         "app": snapshot.app,
+        "app_id": app_id,
         "unknown_attempts": snapshot.unknown_attempts,
         "seen_clients": snapshot.seen_clients,
         "throttles": [
@@ -132,7 +135,7 @@ def read_summary(path: Path) -> Summary:
             raise UnreadableSummary(f"{path}: written by another version of quotascope")
         throttles = tuple(_totals(row) for row in document["throttles"])
         seen = tuple(each for each in get_args(ClientKind) if each in document["seen_clients"])
-        return Summary(throttles, _count(document["unknown_attempts"]), seen)
+        return Summary(throttles, _count(document["unknown_attempts"]), seen, str(document.get("app_id", "")))
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise UnreadableSummary(f"{path} is not a summary of a Spark job") from error
 

@@ -68,21 +68,10 @@ def summed(counts: Iterable[QueryTotals]) -> tuple[QueryTotals, ...]:
     for query, totals in counts:
         key = query, totals.client
         before = sums.get(key)
-        sums[key] = query, totals if before is None else _plus(before[1], totals)
+        sums[key] = query, totals if before is None else before[1].plus(totals)
     return tuple(sorted(sums.values()))
 
 
 def named(counts: Iterable[QueryTotals], name: Callable[[str], str]) -> Iterator[QueryTotals]:
     """The same by the names of queries."""
     return ((name(query), totals) for query, totals in counts)
-
-
-def _plus(one: ClientTotals, other: ClientTotals) -> ClientTotals:
-    return ClientTotals(
-        client=one.client,
-        throttled_ms=one.throttled_ms + other.throttled_ms,
-        responses=one.responses + other.responses,
-        longest_ms=max(one.longest_ms, other.longest_ms),
-        recent_longest_ms=max(one.recent_longest_ms, other.recent_longest_ms),
-        quota_retries=one.quota_retries + other.quota_retries,
-    )

@@ -10,7 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from ..errors import ReportError
+from quotascope.pages.words import shown
+
+from ..errors import ReportError, UnreadableSummary
 from ..event_log import EventLog, EventLogError
 from ..events import (
     ApplicationEnded,
@@ -36,6 +38,7 @@ Progress = Callable[[int, int], None]
 
 LIMITED_SHARE = 0.1
 """The share of a query's time from which on a quota is said to limit it: see `Application.limited_share`."""
+_BY_QUOTA = (FailureCause.KAFKA_QUOTA, FailureCause.KAFKA_TIMEOUT_THROTTLED)
 _MOST_STAGES = 20_000
 _MOST_ATTEMPTS = 5_000
 _MOST_BATCHES = 5_000
@@ -128,6 +131,8 @@ class Application:
     """Whether the log has the end of the application."""
     compacted: bool
     """Whether the History server has removed tasks of jobs that ended."""
+    missing_files: int
+    """Rolled files of the log that were not there."""
     with_summary: bool
     """Whether `throttles` come from the listener's summary; otherwise from the notes of failed attempts."""
     throttles: tuple[QueryTotals, ...]
@@ -189,9 +194,13 @@ class Application:
 
     @property
     def least_seconds(self) -> float | None:
-        """How long it would have taken without the quota, at least; None unless all throttle times are known."""
+        """
+        How long it would have taken without the quota, at least; None unless all throttle times are known.
+
+        Also None if a quota failed attempts: they took more than their throttle times.
+        """
         critical = self.critical_seconds()
-        if critical is None or not self.throttles_complete:
+        if critical is None or not self.throttles_complete or any(map(self.snapshot.failures.get, _BY_QUOTA)):
             return None
         return max(0.0, self.ended - self.began - critical)
 
@@ -239,7 +248,7 @@ def read_application(path: Path, summary: Path | None = None, progress: Progress
 
     Raises:
         EventLogError: the log cannot be read.
-        UnreadableSummary: the summary cannot be used.
+        UnreadableSummary: the summary cannot be used, or is of another application.
         ReportError: a file cannot be opened.
 
     """
@@ -257,6 +266,8 @@ def read_application(path: Path, summary: Path | None = None, progress: Progress
         raise ReportError(f"{where}: {error.strerror or error}") from error
     if not snapshot.events:
         raise EventLogError(f"{log.path} holds no event yet")
+    if counted is not None and history.app_id and counted.app_id not in ("", history.app_id):
+        raise UnreadableSummary(f"{summary} is the summary of {shown(counted.app_id)}, not of {shown(history.app_id)}")
     source = counted or snapshot
     possible: dict[ClientKind, bool] = {
         "jvm": not history.without_java_clients,
@@ -270,6 +281,7 @@ def read_application(path: Path, summary: Path | None = None, progress: Progress
         ended=history.ended,
         finished=history.finished,
         compacted=log.compacted,
+        missing_files=log.missing_files,
         with_summary=counted is not None,
         throttles=source.throttles,
         unknown_attempts=source.unknown_attempts,
@@ -332,6 +344,7 @@ class ApplicationHistory:
                 stage.began = record.began if stage.began is None else stage.began
                 stage.ended, stage.failed = record.time, record.failed
                 stage.slots.close()
+                self.runs_python |= record.runs_python
             case TaskStarted():
                 self._at(record.attempt.began)
             case TaskEnded():
@@ -404,6 +417,7 @@ class ApplicationHistory:
     def _progressed(self, record: QueryProgressed) -> None:
         self._named(record.query, record.name)
         self._at(record.ended)
+        self.runs_python |= record.runs_python
         if record.began is None:
             return
         self.left_out += len(self._batches) == _MOST_BATCHES

@@ -319,8 +319,12 @@ def notes(application: Application) -> Sequence[str]:
         found.append(
             f"{counted(application.unknown_attempts, 'attempt')} ended without a report of the throttle times of their Kafka clients."
         )
-    if snapshot.lost_events:
-        found.append(f"{counted(snapshot.lost_events, 'line')} of the log could not be read.")
+    if application.missing_files:
+        found.append(
+            f"The log is incomplete: its folder lacks {counted(application.missing_files, 'file')} (events_N_…)."
+        )
+    if lines := snapshot.lost_events - application.missing_files:
+        found.append(f"{counted(lines, 'line')} of the log could not be read.")
     if application.left_out:
         found.append(f"{application.left_out} stages, attempts or batches are counted but not listed one by one.")
     return found

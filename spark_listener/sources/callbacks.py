@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Iterable
 
 from ..errors import SourceUnusable, brief
+from ..event_log import event_of
 from ..foreign import Java, Spark
 from ..job import EventSink
 from .bus import END, INTERFACE, QUEUE, ListenerBus
-from .source import event_of, lateness
+from .source import lateness
 
 
 class CallbackSource:

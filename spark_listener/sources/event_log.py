@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..errors import SourceUnusable, brief
-from ..event_log import EventLog, EventLogError, NoEventLog
+from ..event_log import EventLog, EventLogError, NoEventLog, logs_of
 from ..job import EventSink
 from .source import lateness
 
@@ -32,15 +31,11 @@ class LogPlace:
         """The log; of several attempts that of ours, else of the last. Raises `NoEventLog` while there is none, and `OSError`."""
         if self.app_id is None:
             return self.path
-        # an attempt's number or a suffix may follow the id; more digits would be those of another application
-        name = re.compile(rf"(?:eventlog_v2_)?{re.escape(self.app_id)}(?:_(?P<attempt>[^.]+))?(?:\..*)?")
-        found = []
-        for each in self.path.iterdir():
-            match = name.fullmatch(each.name)
-            if match is not None and self.attempt in (None, match["attempt"]):
-                attempt = match["attempt"] or ""
-                number = attempt.isascii() and attempt.isdecimal() and int(attempt)
-                found.append((int(number), attempt, each))
+        found = [
+            (int(attempt) if attempt.isascii() and attempt.isdecimal() else 0, attempt, log)
+            for attempt, log in logs_of(self.path, self.app_id)
+            if self.attempt in (None, attempt)
+        ]
         if not found:
             raise NoEventLog(f"{self.path} holds no event log of {self.app_id}")
         return max(found)[-1]
@@ -60,9 +55,7 @@ def log_place(setting: str | None, properties: Mapping[str, str], app_id: str) -
         path = _local(setting)
         return None if path is None else LogPlace(path=path)
     folder = _local(properties.get("spark.eventLog.dir", ""))
-    if properties.get("spark.eventLog.enabled") != "true" or folder is None:
-        return None
-    if not app_id:
+    if properties.get("spark.eventLog.enabled") != "true" or folder is None or not app_id:
         return None
     attempt = properties.get("spark.app.attempt.id") or None
     return LogPlace(path=folder, app_id=app_id, attempt=attempt)

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from ..errors import SourceUnusable, brief
+from ..event_log import event_of
 from ..events import may_end_attempt
 from ..foreign import Java, Spark
 from ..job import EventSink
 from ..jvm import JAR
 from .bus import END, INTERFACE, ListenerBus
-from .source import event_of, lateness
+from .source import lateness
 
 _QUEUE = "io.quotascope.spark.EventQueue"
 _BATCH = 200

@@ -1,17 +1,9 @@
-"""The interface of a source of events, and what sources share: reading an event from JSON, and how late it is."""
+"""The interface of a source of events, and how late an event is."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
-
-try:
-    import orjson
-
-    _loads: Callable[[str], Any] = orjson.loads
-except ImportError:  # there is no wheel of it for each platform
-    _loads = json.loads
 
 _TIMES: dict[str, tuple[str, ...]] = {
     "SparkListenerApplicationEnd": ("Timestamp",),
@@ -50,18 +42,6 @@ class EventSource(Protocol):
     def close(self) -> None:
         """Bring the last events, and leave nothing behind in Spark. Raises when Spark is gone."""
         ...
-
-
-def event_of(text: str) -> dict[str, Any] | None:
-    """The event in a JSON text; None when it is not one."""
-    try:
-        value = _loads(text)
-    except ValueError:
-        try:
-            value = json.loads(text)  # Spark writes NaN, which strict JSON has not
-        except (ValueError, RecursionError):
-            return None
-    return value if isinstance(value, dict) else None
 
 
 def lateness(event: Mapping[str, Any], now: float) -> float:

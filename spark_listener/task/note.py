@@ -73,17 +73,8 @@ def _summed(totals: Sequence[ClientTotals], most: int) -> list[ClientTotals]:
     kept = {each.client: each for each in longest[:most]}
     for each in longest[most:]:
         client = Client(OVERFLOW, OVERFLOW, each.client.side)
-        kept[client] = _plus(kept.get(client, ClientTotals(client)), each)
+        kept[client] = kept.get(client, ClientTotals(client)).plus(each)
     return list(kept.values())
-
-
-def _plus(one: ClientTotals, other: ClientTotals) -> ClientTotals:
-    return one._replace(
-        throttled_ms=one.throttled_ms + other.throttled_ms,
-        responses=one.responses + other.responses,
-        longest_ms=max(one.longest_ms, other.longest_ms),
-        quota_retries=one.quota_retries + other.quota_retries,
-    )
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -292,6 +292,6 @@ class _RoutedClient(ClientAccount):
         """The counts in this task so far."""
         return self._route().client(*self._client).totals
 
-    def _count(self, throttled_ms: int, responses: int, longest_ms: int, quota_retries: int) -> None:
-        totals = ClientTotals(self._client, throttled_ms, responses, longest_ms)
-        self._route().add(totals._replace(quota_retries=quota_retries))
+    def add(self, totals: ClientTotals) -> None:
+        """Add the totals of any client, counted elsewhere, to this task's."""
+        self._route().add(totals._replace(client=self._client))

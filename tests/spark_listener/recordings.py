@@ -64,6 +64,7 @@ def _task(  # noqa: PLR0913 - the numbers of an attempt
     number: int = 0,
     task: int = 0,
     speculative: bool = False,
+    executor: str = "1",
     began: float = 1,
     over: float = 0,
 ) -> Event:
@@ -74,7 +75,7 @@ def _task(  # noqa: PLR0913 - the numbers of an attempt
         "Attempt": number,
         "Partition ID": partition,
         "Launch Time": int(began * 1_000),
-        "Executor ID": "1",
+        "Executor ID": executor,
         "Speculative": speculative,
         "Finish Time": int(over * 1_000),
     }

@@ -174,10 +174,12 @@ def test_errors_are_reported_in_one_line(error: Exception, text: str) -> None:
 
 
 SCRIPT = """\
-import quotascope.spark_listener.enabling as enabling
-import quotascope.spark_listener.hook
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+SparkSession.Builder.create = lambda _: True
+import quotascope.spark_listener.enabling as enabling
+import quotascope.spark_listener.hook
 
 seen = []
 enabling._attached = lambda spark: seen.append(type(spark).__name__)
@@ -191,6 +193,7 @@ class Made(SparkContext):
 SparkContext._do_init = lambda *_, **__: None
 SparkContext._ensure_initialized = classmethod(lambda *_, **__: None)
 made = Made()
+SparkSession.builder.create()
 print(seen, SparkContext.__init__.__name__, SparkSession.Builder.getOrCreate.__name__)
 """
 RUNNER = "import sys; print(sys.argv[1:], __name__, sys.path[0] == {folder!r}); raise SystemExit(3)"
@@ -201,9 +204,9 @@ def _run(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_hook_sees_every_context_once() -> None:
-    """However often it is imported; what it wraps keeps its name."""
+    """However often it is imported, and each session that Connect's clients create; what it wraps keeps its name."""
     ran = _run("-c", SCRIPT)
-    assert ran.stdout.strip() == "['Made'] __init__ getOrCreate", ran.stderr
+    assert ran.stdout.strip() == "['Made', 'bool'] __init__ getOrCreate", ran.stderr
 
 
 def test_runner_gives_a_script_what_python_would(tmp_path: Path) -> None:

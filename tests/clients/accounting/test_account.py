@@ -3,7 +3,6 @@ import logging
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 from kafka.metrics import MetricConfig, Metrics
 from kafka.net.metrics import KafkaConnectionMetrics
 from tests.integration.eventually import eventually
+from tests.spark_listener.threads import in_threads
 
 import quotascope.clients.accounting
 from quotascope.clients.accounting import (
@@ -46,15 +46,6 @@ def test_throttle_times_are_summed() -> None:
     assert totals == ClientTotals(client.totals.client, 350, 2, 250, 250, 1)
 
 
-def test_one_quota_is_one_account() -> None:
-    """Two clients of the same user, client id and side are counted together, the sides apart."""
-    account = ThrottleAccount()
-    account.client("alice", "etl", "read").throttled(1)
-    account.client("alice", "etl", "read").throttled(2)
-    account.client("alice", "etl", "write").throttled(4)
-    assert [each.throttled_ms for each in account.totals()] == [3, 4]
-
-
 def test_the_longest_of_late_passes() -> None:
     """The longest ever stays."""
     now = 0.0
@@ -66,7 +57,7 @@ def test_the_longest_of_late_passes() -> None:
 
 
 def test_totals_of_others_are_added() -> None:
-    """What tasks bring home adds up to what happened."""
+    """What tasks bring home adds up to what happened, of a user, client id and side, for that is what a quota limits."""
     task, driver = ThrottleAccount(), ThrottleAccount()
     task.client("alice", "etl", "read").throttled(30)
     task.client("alice", "etl", "admin").retried()
@@ -102,11 +93,7 @@ def test_no_count_is_lost_between_threads() -> None:
         for _ in range(2_000):
             account.client("", "etl", "read").throttled(1)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work)
     assert account.totals()[0].throttled_ms == 8_000
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -111,6 +112,19 @@ def test_folder_of_rolled_files(tmp_path: Path, open_log: Open) -> None:
     assert followed.log.raw_bytes == followed.log.size()
 
 
+def test_files_that_are_missing(tmp_path: Path, open_log: Open) -> None:
+    """A folder that was copied in part: each is counted as lost, but for those that were compacted."""
+    folder = tmp_path / "eventlog_v2_app-1"
+    for index in (2, 3, 6):
+        add(folder / f"events_{index}_app-1", written([START]) + failures(1, first=index))
+    followed = Followed(open_log(folder))
+    assert followed.read() == (3, 6)
+    assert followed.log.missing_files == followed.job.snapshot().lost_events == 3
+    add(folder / "events_9_app-1.compact", failures(1, first=9))
+    assert followed.read() == (4, 1)
+    assert followed.log.missing_files == 3
+
+
 def test_line_that_is_cut_at_the_end_of_a_file(tmp_path: Path, open_log: Open) -> None:
     """Nothing follows when the next file is there: it is lost, and counted."""
     folder = tmp_path / "eventlog_v2_app-1"
@@ -153,6 +167,18 @@ def test_log_that_a_path_names(tmp_path: Path, open_log: Open) -> None:
         add(tmp_path / f"app-{number:02}", b"")
     with pytest.raises(NoEventLog, match=r"12 event logs, name one: app-00, .*, …"):
         open_log(tmp_path)
+
+
+def test_log_that_an_id_names(tmp_path: Path, open_log: Open) -> None:
+    """In whatever form Spark writes it, by default in rolled files that are compressed; not what else has that name, nor one of several attempts."""
+    for name in ("eventlog_v2_app-1/events_1_app-1", "app-2.zstd.inprogress", "app_3_1", "app_3_2"):
+        add(tmp_path / name, written([START]))
+    for name in ("app-1.json", "app-10", "app-2.zstd.inprogress.crc"):
+        add(tmp_path / name, b"{}")
+    assert open_log(tmp_path / "app-1").path == tmp_path / "eventlog_v2_app-1"
+    assert open_log(tmp_path / "app-2").path == tmp_path / "app-2.zstd.inprogress"
+    with pytest.raises(NoEventLog, match="2 event logs, name one: app_3_1, app_3_2"):
+        open_log(tmp_path / "app_3")
 
 
 def test_progress_is_reported(tmp_path: Path, open_log: Open) -> None:
@@ -242,14 +268,24 @@ def test_zstd_is_decompressed_piece_by_piece(tmp_path: Path, monkeypatch: pytest
 
 
 def test_lines_that_are_no_events(tmp_path: Path, open_log: Open) -> None:
-    """They are counted as lost; halves of characters, which JSON may hold, are none of them."""
-    odd = [b"{", b"{}", b"[1]", b'{"Event":"SparkListenerTaskEnd"}', b"\xff", b"{" * 5_000]
+    """They are counted as lost; halves of characters, which JSON may hold, and NaN, which Spark writes, are none of them."""
+    odd = [
+        b"{",
+        b"",
+        b"null",
+        b"[" * 100_000,
+        b"{}",
+        b"[1]",
+        b'{"Event":"SparkListenerTaskEnd"}',
+        b"\xff",
+        b"{" * 5_000,
+    ]
     half = ended(python_failure(QUOTA, "\ud800"))
-    path = add(tmp_path / "a", written([START, half]) + b"\n".join(odd) + b"\n")
+    path = add(tmp_path / "a", written([START, half, {**START, "Load": math.nan}]) + b"\n".join(odd) + b"\n")
     followed = Followed(open_log(path))
-    assert followed.read() == (1, 8)
+    assert followed.read() == (1, 12)
     snapshot = followed.job.snapshot()
-    assert (snapshot.events, snapshot.lost_events) == (2, 6)
+    assert (snapshot.events, snapshot.lost_events) == (3, 9)
 
 
 @pytest.mark.parametrize(

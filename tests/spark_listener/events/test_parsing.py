@@ -84,6 +84,7 @@ def test_clients_that_an_environment_shows(
     [
         ([{"Name": "PythonRDD"}, {"Name": "ParallelCollectionRDD"}], True),
         ([{"Name": "MapPartitionsRDD", "Scope": '{"id":"3","name":"MapInPandas"}'}], True),
+        ([{"Name": "StateStoreRDD", "Scope": '{"id":"3","name":"TransformWithStateInPySpark"}'}], True),
         ([{"Name": "MapPartitionsRDD", "Scope": '{"id":"3","name":"BatchScan KafkaTable"}'}], False),
         ([], False),
         ("x", False),

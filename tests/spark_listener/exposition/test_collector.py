@@ -81,7 +81,7 @@ def test_each_number_stands_in_its_own_series() -> None:
 
 
 def test_what_is_not_known_is_absent() -> None:
-    """A query without an age and without offsets has no such series, and a job without a source none either."""
+    """A query without an age and without offsets has no such series, nor one that has ended, and a job without a source none either."""
     shown = job()
     unknown = dict.fromkeys(
         ["progress_age_seconds", "trigger_seconds", "max_offsets_behind", "avg_offsets_behind", "catch_up"]
@@ -90,6 +90,8 @@ def test_what_is_not_known_is_absent() -> None:
     names = {name for name, _ in scraped(replace(shown, queries=(quiet,), sources=()))}
     assert {name for name in names if name.startswith("spark_query")} == {"spark_query_restarts_total"}
     assert "spark_listener_source_info" not in names
+    over = replace(shown.queries[0], phases={}, active=False)
+    assert {name for name, _ in scraped(replace(shown, queries=(over,)))} == names | {"spark_listener_source_info"}
 
 
 def test_jobs_of_one_name_are_one() -> None:

@@ -263,8 +263,8 @@ def test_entries_of_dead_drivers_are_removed_by_the_next(tmp_path: Path) -> None
     assert left == {"app-alive.json", "app-new.json", "driver.json", "pipe.json", *of_others}
 
 
-def test_repeating_calls_until_it_is_closed() -> None:
-    """At once, then again, and in the end what is last."""
+def test_repeating_calls_until_it_is_closed(caplog: pytest.LogCaptureFixture) -> None:
+    """At once, then again, and in the end what is last; one that fails is a line in the log that shows none of its text."""
     calls: list[str] = []
     thrice = threading.Event()
 
@@ -272,27 +272,12 @@ def test_repeating_calls_until_it_is_closed() -> None:
         calls.append("call")
         if len(calls) == 3:
             thrice.set()
+        raise RuntimeError("geheim")
 
     repeating = Repeating(call, 0.001, "test", lambda: calls.append("last"))
     assert thrice.wait(30)
     assert repeating.close(30)
     assert calls.count("last") == 1
     assert calls[-1] == "last"
-
-
-def test_a_call_that_fails_is_repeated(caplog: pytest.LogCaptureFixture) -> None:
-    """With a line in the log that shows none of its text."""
-    twice = threading.Event()
-    calls: list[int] = []
-
-    def call() -> None:
-        calls.append(1)
-        if len(calls) == 2:
-            twice.set()
-        raise RuntimeError("geheim")
-
-    repeating = Repeating(call, 0.001, "test")
-    assert twice.wait(30)
-    assert repeating.close(30)
     assert "RuntimeError" in caplog.text
     assert "geheim" not in caplog.text

@@ -264,7 +264,7 @@ def test_very_many_queries() -> None:
 
 @pytest.mark.parametrize("ahead", [0, 3_600, -3_600])
 def test_lost_executors(ahead: int) -> None:
-    """They count, but for those that were not needed, and those that the end of the application took along; however far the driver's clock is ahead of ours."""
+    """They count, but for those that were not needed, and those that the end of the application took along without failing an attempt; however far the driver's clock is ahead of ours."""
     clock = Clock()
     job, driver = Job("app", clock), NOW + ahead
 
@@ -279,10 +279,12 @@ def test_lost_executors(ahead: int) -> None:
     assert job.snapshot().executors_lost == 1
     removed("3", driver + 10)
     removed("4", driver + 19)
+    job.handle(ended({"Reason": "ExecutorLostFailure"}, executor="5"))
+    removed("5", driver + 19)
     job.handle({"Event": "SparkListenerApplicationEnd", "Timestamp": int(driver + 20) * 1_000})
-    removed("5", driver + 21)
+    removed("6", driver + 21)
     clock.now += 1_000
-    assert job.snapshot().executors_lost == 2
+    assert job.snapshot().executors_lost == 3
 
 
 def test_threads() -> None:
@@ -316,12 +318,12 @@ def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     job.add_throttles(lambda: REPORTED, "python")
     job.add_throttles(list, "jvm")
     job.source("pull")
-    write_summary(job.snapshot(), path)
-    assert read_summary(path) == (REPORTED, 0, ("python", "jvm"))
+    write_summary(job.snapshot(), path, "app-1")
+    assert read_summary(path) == (REPORTED, 0, ("python", "jvm"), "app-1")
     job.add_scoped_stages(lambda: [3])
     job.handle(ended({"Reason": "ExecutorLostFailure"}, stage=3))
     write_summary(job.snapshot(), path)
-    assert read_summary(path) == (REPORTED, 1, ("python", "jvm"))
+    assert read_summary(path) == (REPORTED, 1, ("python", "jvm"), "")
     assert [each.name for each in tmp_path.iterdir()] == ["summary.json"]
 
 

@@ -30,6 +30,9 @@ def test_what_an_event_log_lacks(tmp_path: Path) -> None:
     assert not [each for each in notes(application) if "--summary" in each]
     with pytest.raises(UnreadableSummary):
         read_application(path, path)
+    write_summary(job.snapshot(), tmp_path / "summary.json", "app-2")
+    with pytest.raises(UnreadableSummary, match="is the summary of app-2, not of app-1"):
+        read_application(path, tmp_path / "summary.json")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -62,6 +65,16 @@ def test_application_that_has_not_ended(tmp_path: Path) -> None:
     assert "has not ended" in reported
     assert "1 line of the log could not be read" in reported
     assert application.snapshot.executors_lost == 1
+
+
+def test_files_that_are_missing(tmp_path: Path) -> None:
+    """A report on a folder that was copied in part says so."""
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    log(folder / "events_2_app-1")
+    reported = notes(read_application(folder))
+    assert "The log is incomplete: its folder lacks 1 file (events_N_…)." in reported
+    assert not [each for each in reported if "could not be read" in each]
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -13,7 +13,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 from rich.text import Text
-from tests.spark_listener.recordings import Event, ended, stage_submitted, started
+from tests.spark_listener.recordings import (
+    QUOTA,
+    Event,
+    ended,
+    python_failure,
+    query_progressed,
+    stage_completed,
+    stage_submitted,
+    started,
+)
 from tests.spark_listener.report.throttled import HOSTILE, QUERY, attempt, log, noted, progress, stage
 
 from quotascope.clients.accounting import Client, ClientTotals
@@ -185,6 +194,10 @@ def test_critical_path_of_what_is_known(tmp_path: Path) -> None:
     partly = read_application(path, summary(tmp_path, {"throttled_ms": 41_000}, 1))
     assert json.loads(document(partly))["least_seconds_without_quota"] is None
     assert "Without the quota" not in page(partly)
+    by_quota = quiet(tmp_path, environment({}), *stream((500, 0)), attempt(python_failure(QUOTA), 3, 5, partition=9))
+    failed = read_application(by_quota, summary(tmp_path, {"throttled_ms": 41_000}))
+    assert failed.throttles_complete
+    assert failed.least_seconds is None  # nor would the attempt have failed
     no_task = read_application(quiet(tmp_path, environment({})), summary(tmp_path, SOME))
     assert json.loads(document(no_task))["critical_path_throttled_seconds"] is None
     assert "critical path" not in page(no_task)
@@ -260,6 +273,8 @@ def environment(properties: Mapping[str, str]) -> Event:
 
 
 PYTHON: Event = stage_submitted(3, info={"RDD Info": [{"Name": "PythonRDD"}], "Submission Time": None})
+SOURCE: Event = stage_completed(3, info={"Accumulables": [{"Name": "data sent to Python workers"}]})
+SINK: Event = query_progressed(sink={"description": "ForeachWriterTable(a.b.PythonForeachWriter@1,c)"})
 REMEDY = "Python code in tasks did not report, or the listener missed events (docs/spark-tasks.md)"
 
 
@@ -269,6 +284,8 @@ REMEDY = "Python code in tasks did not report, or the listener missed events (do
         pytest.param([environment({})], ["python"], [], 0, id="no client in the JVM"),
         pytest.param([environment({}), PYTHON], ["python"], [], 0, id="Python in scopes"),
         pytest.param([PYTHON], ["jvm"], ["python"], None, id="Python without a scope"),
+        pytest.param([SOURCE], ["jvm"], ["python"], None, id="a data source in Python"),
+        pytest.param([SINK], ["jvm"], ["python"], None, id="a function that a streaming query calls for each row"),
         pytest.param([environment({}), PYTHON], [], ["python"], None, id="no accumulator"),
         pytest.param([PYTHON], [], ["jvm", "python"], None, id="neither"),
         pytest.param([], ["jvm"], [], 0, id="the plugin, and no Python"),

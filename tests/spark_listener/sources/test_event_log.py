@@ -47,9 +47,6 @@ ATTEMPTS = ["app_9.zstd", "eventlog_v2_app_10", "app_2", "app_1.inprogress"]
 @pytest.mark.parametrize(
     ("names", "app_id", "attempt", "found"),
     [
-        pytest.param(["local-2.zstd", "eventlog_v2_local-1"], "local-1", None, "eventlog_v2_local-1", id="rolled"),
-        pytest.param(["local-2.zstd", "eventlog_v2_local-1"], "local-2", None, "local-2.zstd", id="one file"),
-        pytest.param(["local-2.zstd", "eventlog_v2_local-1"], "local-3", None, None, id="none"),
         pytest.param(OTHERS, "application_17_1234", None, None, id="a longer id, as YARN's numbers grow by a digit"),
         pytest.param(
             [*OTHERS, "application_17_1234_1.inprogress"],

@@ -12,7 +12,7 @@ from tests.spark_listener.recordings import Remembered
 
 from quotascope.spark_listener.sources import pull
 from quotascope.spark_listener.sources.callbacks import CallbackSource
-from quotascope.spark_listener.sources.source import event_of, lateness
+from quotascope.spark_listener.sources.source import lateness
 
 TASK_START = "org.apache.spark.scheduler.SparkListenerTaskStart"
 TASK_END = "org.apache.spark.scheduler.SparkListenerTaskEnd"
@@ -178,10 +178,3 @@ NOW = 1_000.0
 def test_lateness_is_since_the_event_was_posted(event: dict[str, Any], seconds: float) -> None:
     """By the time that each kind of event has in a place of its own; 0 where it is not known, or the clock is ahead."""
     assert lateness(event, NOW) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "1", "null", "\x00", '{"a":' + "[" * 100_000])
-def test_what_is_no_event_is_none(text: str) -> None:
-    """It raises nothing; NaN, which JSON does not know, is read, for Spark writes it."""
-    assert event_of(text) is None
-    assert str(event_of('{"value": NaN}')) == "{'value': nan}"
