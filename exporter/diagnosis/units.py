@@ -36,6 +36,8 @@ _LEAST: Final = 0.005
 _MOST = 9.995
 _TEN = 9.995
 _HUNDRED = 99.95
+_LARGE = 1e7
+"""Kafka takes quotas up to 1.8e308, whose digits would leave no room in a table for anything else."""
 
 
 def usage_of_limit(usage: EntityUsage) -> str:
@@ -208,14 +210,16 @@ def type_name(quota_type: QuotaType) -> str:
 
 def digits(value: float) -> str:
     """
-    Three digits of a number, or all of its whole ones; a small one is not shown as zero.
+    Three digits of a number, or all of its whole ones up to seven; a small one is not shown as zero.
 
-    >>> digits(0.125), digits(12.345), digits(2383.9), digits(0.004), digits(0.0)
-    ('0.12', '12.3', '2384', '<0.01', '0.00')
+    >>> digits(0.125), digits(12.345), digits(2383.9), digits(0.004), digits(0.0), digits(1e300)
+    ('0.12', '12.3', '2384', '<0.01', '0.00', '1e+300')
     """
     if 0 < value < _LEAST:
         return "<0.01"
     size = abs(value)
+    if size >= _LARGE:
+        return f"{value:.3g}"
     decimals = 2 if size < _TEN else 1 if size < _HUNDRED else 0
     return f"{value:.{decimals}f}"
 
