@@ -50,6 +50,8 @@ def test_examples_in_docstrings_are_true() -> None:
         (QuotaType.CONTROLLER_MUTATION, 1.5, 2_000.0, "1.50 / 2000 mut/s"),
         (QuotaType.CONTROLLER_MUTATION, 1e6, UNLIMITED, "1000000 mut/s unlimited"),
         (QuotaType.REQUEST, 0.0, 1e298, "0.00 / 1e+298 thr"),
+        (QuotaType.REQUEST, 0.00525, 0.005, "0.00525 / 0.005 thr"),
+        (QuotaType.REQUEST, 0.0, 0.005, "0.00 / 0.005 thr"),
     ],
 )
 def test_usage_of_limit(quota_type: QuotaType, usage: float | None, limit: float | None, text: str) -> None:
