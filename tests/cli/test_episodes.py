@@ -39,6 +39,7 @@ from quotascope.pipeline.table import Follower, follow
 START = START_MS / 1_000
 QUARTER = 900.0
 LOG = Path(__file__).parents[1] / "pipeline" / "captures" / "kafka-4.4.0-month-request.log"
+BERLIN = ("x", "--time-zone", "Europe/Berlin")
 HOSTILE = "a\n\x1b[2J<b>" + "x" * 300
 QUOTAS = """
 quotas:
@@ -248,6 +249,8 @@ def test_a_client_without_a_client_id_is_not_its_user(tmp_path: Path, run: Run) 
         (("x", "--exporter", "http://x"), "give one of them"),
         (("x", "--begin", "tonight"), "'tonight' is not a time"),
         (("x", "--begin", "2026-01-02", "--end", "2026-01-02"), "later than --begin"),
+        ((*BERLIN, "--end", "2026-10-25T02:30"), "give 2026-10-25T02:30:00+02:00 or"),
+        ((*BERLIN, "--begin", "2026-03-29T02:30"), "for --begin: the clocks of Europe/Berlin show it twice or never"),
         (("x", "--time-zone", "Nowhere"), "Invalid value for --time-zone: 'Nowhere' is not a time zone"),
         (("nothing",), "nothing: there is no such folder; `quotascope ingest LOGS --into FOLDER` makes a history"),
         (("--exporter", "http://127.0.0.1:9"), "127.0.0.1:9"),
