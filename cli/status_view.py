@@ -32,6 +32,7 @@ from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import LEVELS_LEGEND
 from quotascope.pages.words import counted
 
+from .fitted import Fitted
 from .usage_table import QUOTA, WIDEST
 
 _NODE = 11
@@ -75,7 +76,7 @@ def as_json(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> dict[s
     }
 
 
-def _sources(sources: Sequence[SourceHealth]) -> Table:
+def _sources(sources: Sequence[SourceHealth]) -> Fitted:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for header in ("source", "dialect", "state"):
         table.add_column(header, overflow="fold")
@@ -87,7 +88,7 @@ def _sources(sources: Sequence[SourceHealth]) -> Table:
         name = Text(one_line(source.name))
         dialect = Text(one_line(source.dialect))
         table.add_row(name, dialect, state, took, str(source.readings))
-    return table
+    return Fitted(table)
 
 
 def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
@@ -139,4 +140,4 @@ def _usage(entities: Sequence[EntityUsage], snapshot: Snapshot) -> Constrain:
             *(beside if snapshot.shadows else ()),
             Text(rule_or_cause(usage)),
         )
-    return Constrain(table, WIDEST)
+    return Constrain(Fitted(table, name=1), WIDEST)

@@ -30,6 +30,7 @@ from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import LEVELS_LEGEND, QuotaType, Resolution
 from quotascope.quotas import IpEntity, RuleChange, number_text
 
+from ..fitted import Fitted
 from ..usage_table import QUOTA, WIDEST
 
 
@@ -150,7 +151,7 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
         table.add_column("rule then", no_wrap=True, overflow="ellipsis", ratio=3)
         for row in rows[:most]:
             table.add_row(*row)
-        yield Constrain(table, WIDEST)
+        yield Constrain(Fitted(table), WIDEST)
         yield Text(LEVELS_LEGEND, style="dim")
     if rows and affected.incomplete:
         yield Text("and maybe more: not all brokers could be read", style="dim")
