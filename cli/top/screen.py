@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -84,14 +85,17 @@ def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int, snapsh
         right=True,
     )
     beside = (shadow,) if snapshot.shadows else ()
-    wide = (*_USUAL[:4], BAR, *_USUAL[4:6], *beside, lately, _RULE)
+    digits = max((len(one_line(each.broker)) for each in snapshot.nodes), default=0)
+    node = replace(_NODE, width=max(len(_NODE.header), min(digits, _WIDEST_NODE)))
+    small = (node, *_NARROW[:2], USAGE_OF_LIMIT, *_NARROW[2:])
+    wide = (*small[:4], BAR, *small[4:], *beside, lately, _RULE)
     wider = (*wide[:2], QUOTA_TYPE_WHOLE, *wide[3:])
-    usual = (*_SMALL, *beside, _RULE)
+    usual = (*small, *beside, _RULE)
     layouts = (
         (140, wider),
         (116, wide),
         (_WITH_RULES, usual),
-        (60, _SMALL),
+        (60, small),
         (0, _NARROW),
     )
     return usage_table(rows, layouts, width)
@@ -147,9 +151,9 @@ class _Trail:
         yield Text(sparkline(parts, ascii_only=options.ascii_only), self._style)
 
 
-_NODE = UsageColumn(header="node", cell=lambda usage: Text(one_line(usage.entity.broker)), width=4)
+_NODE = UsageColumn(header="node", cell=lambda usage: Text(one_line(usage.entity.broker)))
+_WIDEST_NODE: Final = 10
+"""Digits of the largest node id."""
 _RULE = UsageColumn(header="rule", cell=lambda usage: Text(rule_or_cause(usage)), share=1)
 
 _NARROW = (WHO, QUOTA_TYPE, USED, DELAY)
-_SMALL = (_NODE, WHO, QUOTA_TYPE, USAGE_OF_LIMIT, USED, DELAY)
-_USUAL = (*_SMALL, _RULE)
