@@ -71,7 +71,7 @@ def as_json(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> dict[s
     pressing = most_pressing(measured, top)
     return {
         "health": health_document(snapshot, findings),
-        "entities_total": len(measured),
+        "entities_total": len(measured) + snapshot.unsent,
         "entities": [entity_document(usage) for usage in pressing],
     }
 
@@ -94,7 +94,7 @@ def _sources(sources: Sequence[SourceHealth]) -> Fitted:
 def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
     if not snapshot.nodes:
         return "quota entities: unknown"
-    total = counted(len(snapshot.measured), "quota entity")
+    total = counted(len(snapshot.measured) + snapshot.unsent, "quota entity")
     if rest := left_out(snapshot):
         total += f" ({rest}: not one by one in the metrics)"
     if not snapshot.measured:

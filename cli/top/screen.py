@@ -68,6 +68,8 @@ def summary(snapshot: Snapshot, shown: Usages) -> str:
         rest = "; limits unknown"
     if untimed := throttles_unknown(shown):
         rest += f"; throttle times of {untimed} unknown"
+    if snapshot.unsent:
+        rest += f"; {snapshot.unsent} more, which the exporter did not send, unknown"
     counts = f"{limited} limited, {throttled} throttled lately" if snapshot.nodes else "entities unknown"
     return f"sources up {up}/{len(snapshot.sources)}; {counts}; muted now {muted(snapshot)}{rest}"
 
