@@ -16,7 +16,6 @@ _NAME: Final = 16
 """Columns of the terminal that a name has at least."""
 _FIGURE: Final = 12
 """The same of a figure that may be on two lines; Rich narrows the widest columns first."""
-
 _LINES: Final = 3
 """Of a block, for a cell that the table would cut."""
 
@@ -47,16 +46,14 @@ class Fitted:
             yield table.caption
 
     def _block(self, cells: Sequence[Text], width: int) -> Iterator[RenderableType]:
-        columns = self.table.columns
         lines = [Text()]
-        for column, cell in zip(columns, cells, strict=True):
+        for column, cell in zip(self.table.columns, cells, strict=True):
             if column.no_wrap:
                 cell.truncate(_LINES * width, overflow="ellipsis")
             if cell is cells[self.name]:
                 yield cell
             elif cell:
-                words = [*_text(column.header).split(), *cell.split("\n")]
-                named = Text(" ").join(words)
+                named = Text(" ").join([*_text(column.header).split(), *cell.split("\n")])
                 if lines[-1] and lines[-1].cell_len + 3 + named.cell_len > width - 2:
                     lines.append(Text())
                 lines[-1] = Text("   ").join(filter(None, (lines[-1], named)))

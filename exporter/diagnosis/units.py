@@ -143,6 +143,8 @@ def percent(ratio: float | None) -> str:
 
     >>> percent(0.984), percent(0.999), percent(1.0), percent(123.0), percent(0.004), percent(0.0), percent(-40.0), percent(None)
     ('98%', '99%', '100%', '999+', '<1%', '0%', '<0%', '')
+    >>> percent(9.99), percent(9.995)
+    ('999%', '999+')
     """
     if ratio is None:
         return ""

@@ -78,13 +78,6 @@ def test_units_of_what_is_measured_and_of_what_is_configured() -> None:
     assert units.amount(None, 2_000.0) == "2000 conn/s"
 
 
-def test_percent() -> None:
-    """A ratio of 1 is 100 percent; what does not fit says so."""
-    texts = {None: "", -0.001: "<0%", 0.0: "0%", 0.004: "<1%", 0.996: "99%", 1.0: "100%"}
-    texts |= {9.99: "999%", 9.995: "999+", 10.0: "999+"}
-    assert {ratio: units.percent(ratio) for ratio in texts} == texts
-
-
 def test_limit_and_used_part() -> None:
     """A part of no limit does not apply, of an unknown one it is unknown, zero is a number; a bucket may be full."""
     free = limits(rules={})
