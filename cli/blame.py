@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from rich.console import RenderableType
-    from rich.table import Table
 
     from quotascope.pipeline.blame.summing import Blame
+
+    from .fitted import Fitted
 
 _MOST: Final = 8
 _VICTIMS: Final = 3
@@ -95,7 +96,7 @@ def _tables(found: Blame, by: str, zone: tzinfo) -> RenderableType:
     return Group(*parts)
 
 
-def _table(found: Blame, pool: int, by: str) -> Table:
+def _table(found: Blame, pool: int, by: str) -> Fitted:
     """A row for each culprit, a column for each victim."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -103,6 +104,8 @@ def _table(found: Blame, pool: int, by: str) -> Table:
 
     from quotascope.pages.words import percent
     from quotascope.pipeline.report.blame import matrix_of, waited
+
+    from .fitted import Fitted
 
     matrix = matrix_of(found, pool, by, most=_MOST)
     named = matrix.victims[:-1][:_VICTIMS]
@@ -119,4 +122,4 @@ def _table(found: Blame, pool: int, by: str) -> Table:
     # untrusted names: a caption that is a str would be markup
     table.caption = Text("\n".join(f"#{number} {name}" for number, name in enumerate(named, start=1)))
     table.caption_justify = "left"
-    return table
+    return Fitted(table)

@@ -14,9 +14,9 @@ from .options import TimeZone, check_extra, grouped, span_of, zone_of
 from .settings import AdminOptions, RunningExporter
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from quotascope.exporter.sources.fetch import HttpTarget
+
+    from .fitted import Fitted
 
 EXAMPLES = """
 Examples:
@@ -30,8 +30,6 @@ quotascope episodes --user alice --exporter http://quotascope:9749
 _MOST: Final = 200
 """Rows of the table."""
 _MOST_GAPS: Final = 10
-_WIDE: Final = 100
-"""Columns of a terminal from which on requests and their total are shown."""
 
 
 @grouped
@@ -82,8 +80,7 @@ def episodes(
     from rich.console import Console
 
     if found["episodes"]:
-        console = Console()
-        console.print(_table(found["episodes"], zone, console.width, sums=exporter is not None))
+        Console().print(_table(found["episodes"], zone, sums=exporter is not None))
     for line in _sentences(found, zone, "seen" if exporter else "logged"):
         typer.echo(line)
 
@@ -142,22 +139,23 @@ def _rules(entity: dict[str, Any]) -> list[str] | None:
     return [entity["rule"]["name"]] if entity["rule"] and entity["limit_state"] != "unlimited" else []
 
 
-def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int, *, sums: bool) -> Table:
-    """A row for each episode, its rules below its entity; an empty name is of a client unless there are ``sums``, as of brokers. A narrow terminal has no room for requests and their total."""
+def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, *, sums: bool) -> Fitted:
+    """A row for each episode, its rules below its entity; an empty name is of a client unless there are ``sums``, as of brokers, which report neither requests nor their total."""
     from rich.table import Table
     from rich.text import Text
 
     from quotascope.metrics import spelled
     from quotascope.pages.words import moment, seconds, shown
 
+    from .fitted import Fitted
+
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("from", no_wrap=True)
-    # where the terminal is narrow these are folded, so that no number at the right is cut
-    table.add_column("length", max_width=9 if width <= _WIDE else 11)
-    table.add_column("entity, by rule", overflow="fold", min_width=12)
+    table.add_column("length", max_width=11)
+    table.add_column("entity, by rule", overflow="fold", min_width=20)
     table.add_column("node", overflow="fold", max_width=10)
     table.add_column("quota", max_width=10)
-    for header in ("requests", "total", "longest")[-1 if width < _WIDE else 0 :]:
+    for header in ("requests", "total", "longest")[-1 if sums else 0 :]:
         table.add_column(header, justify="right", no_wrap=True)
     for each in rows[-_MOST:]:
         count, rules = each["throttled_requests"], each["rules"]
@@ -173,14 +171,12 @@ def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int, *, sums: bo
             "?" if count is None else f"{count:,}",
             *("?" if length is None else seconds(length) for length in lengths),
         )
-        table.add_row(*map(Text, (*cells[:5], *cells[-1 if width < _WIDE else 5 :])))
+        table.add_row(*map(Text, (*cells[:5], *cells[-1 if sums else 5 :])))
     captions = [f"times are in {zone}"]
     if len(rows) > _MOST:
         captions.append(f"the latest {_MOST} of {len(rows):,}: --json has all")
-    if width < _WIDE:
-        captions.append(f"requests and total are shown from {_WIDE} columns on, and by --json")
     table.caption = "\n".join(captions)
-    return table
+    return Fitted(table, name=2)
 
 
 def _sentences(found: dict[str, Any], zone: tzinfo, how: str) -> Iterator[str]:

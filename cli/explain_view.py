@@ -10,6 +10,8 @@ from rich.text import Text
 
 from quotascope.exporter.diagnosis.explain import Explanation, LevelRule, asked_client, asked_user, level_text, sentence
 
+from .fitted import Fitted
+
 
 def as_table(user: str, client_id: str | None, explanations: Sequence[Explanation]) -> RenderableType:
     """The eight levels as rows, the quota types as columns, and a sentence for each type."""
@@ -29,7 +31,7 @@ def as_table(user: str, client_id: str | None, explanations: Sequence[Explanatio
     if client_id == "":
         legend = f"(…) not for clients that send no client-id; {legend}"
     bold = Text(title, style="bold")
-    return Group(bold, table, Text(legend, style="dim"), *sentences)
+    return Group(bold, Fitted(table), Text(legend, style="dim"), *sentences)
 
 
 def _cell(explanation: Explanation, rule: LevelRule) -> Text:

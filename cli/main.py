@@ -128,6 +128,10 @@ def root(
 
 def main() -> None:
     """Run the command line; mistakes and failures become one message and an exit code."""
+    # a program that starts us may have closed them: files would take their places, and get what is printed
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
     # client names are untrusted: they may hold characters that the terminal's encoding lacks
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

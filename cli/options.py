@@ -168,8 +168,12 @@ def zone_of(name: str) -> tzinfo:
 
 
 def time_of(text: str | None, name: str, zone: tzinfo) -> float | None:
-    """The Unix time in seconds of a text in ISO 8601, in the zone unless it has one; None without a text. Raises ``typer.BadParameter``."""
-    from datetime import datetime
+    """
+    The Unix time in seconds of a text in ISO 8601, in the zone unless it has one; None without a text.
+
+    Raises ``typer.BadParameter``, also for an hour that the zone's clocks show twice or skip; a day begins with its first moment.
+    """
+    from datetime import datetime, time
 
     if text is None:
         return None
@@ -177,7 +181,13 @@ def time_of(text: str | None, name: str, zone: tzinfo) -> float | None:
         given = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(f"{text[:60]!r} is not a time such as 2026-11-23T14:00:00Z", param_hint=name) from None
-    return (given if given.tzinfo else given.replace(tzinfo=zone)).timestamp()
+    if given.tzinfo is None:
+        first, last = (given.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+        if first.utcoffset() != last.utcoffset() and given.time() != time.min:
+            text = f"{first.isoformat()} or {last.isoformat()}"
+            raise typer.BadParameter(f"the clocks of {zone} show it twice or never: give {text}", param_hint=name)
+        given = first
+    return given.timestamp()
 
 
 def span_of(begin: str | None, end: str | None, zone: tzinfo) -> tuple[float | None, float | None]:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
-from rich.columns import Columns
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -28,12 +25,12 @@ from quotascope.pipeline.report.recommend_page import (
 )
 from quotascope.quotas import Commands
 
+from .fitted import Fitted
 from .quotas.change_view import changes_view
 from .usage_table import QUOTA
 
 _MOST = 40
 _HIT_MOST = 20
-_NAME = 16
 
 
 def show(console: Console, advice: Advice, commands: Commands) -> None:
@@ -77,26 +74,14 @@ def show(console: Console, advice: Advice, commands: Commands) -> None:
 
 def _show_rows(console: Console, title: str, rows: Sequence[Sequence[str]], most: int, *heads: str) -> None:
     """Rows of entity, quota and figures, up to a number of them: a table, or a block for each where the terminal has no room for all figures."""
-    shown = rows[:most]
-    widths = [
-        max(map(cell_len, [*head.split(), *cells]))
-        for head, cells in zip(heads, list(zip(*shown, strict=True))[2:], strict=True)
-    ]
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("entity", overflow="fold")
     table.add_column("quota", max_width=QUOTA)
-    for head, width in zip(heads, widths, strict=True):
-        table.add_column(head.replace(" ", "\n"), justify="left" if head == "peak hour" else "right", width=width)
+    for head in heads:
+        table.add_column(head.replace(" ", "\n"), justify="left" if head == "peak hour" else "right", no_wrap=True)
+    for cells in rows[:most]:
+        table.add_row(*map(Text, cells))
     console.print(Text(title, style="bold"))
-    if _NAME + QUOTA + sum(widths) + 2 * len(table.columns) + 1 <= console.width:
-        for cells in shown:
-            table.add_row(*map(Text, cells))
-        console.print(table)
-    else:
-        for entity, quota, *figures in shown:
-            console.print(Text(f"{entity}: {quota}"), overflow="fold")
-            named = (Text(f"{head} {figure}") for head, figure in zip(heads, figures, strict=True))
-            console.print(Padding(Columns(named, padding=(0, 3)), (0, 0, 0, 2)))
-        console.print()
+    console.print(Fitted(table))
     if len(rows) > most:
         console.print(Text(f"and {len(rows) - most:,} more: see all with --html, --csv or --json", style="dim"))

@@ -18,6 +18,7 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, spelled
 from quotascope.pages.words import seconds, shown
 from quotascope.quotas import InvalidQuotas, QuotaSet, measure_only
 
+from .fitted import Fitted
 from .usage_table import DELAY, QUOTA_TYPE, USAGE_OF_LIMIT, USED, WHO
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _table(title: str, headers: str) -> Table:
     return table
 
 
-def counts(shadows: Sequence[Shadow]) -> Table:
+def counts(shadows: Sequence[Shadow]) -> Fitted:
     """One row for each shadow and quota type, all brokers together."""
     table = _table("", "shadow, quota, entities, would be throttled, unknown")
     for each, kind in product(shadows, QuotaType):
@@ -51,10 +52,10 @@ def counts(shadows: Sequence[Shadow]) -> Table:
         cells = (str(sum(each.evaluated[place] for place in places)), known) if places else ("?", "?")
         if places or unknown:
             table.add_row(Text(one_line(each.name)), units.type_name(kind), *cells, ", ".join(unknown) or "none")
-    return table
+    return Fitted(table)
 
 
-def nearest(snapshot: Snapshot, top: int) -> Iterator[Table]:
+def nearest(snapshot: Snapshot, top: int) -> Iterator[Fitted]:
     """The entities nearest to the limits of each shadow, beside what is enforced."""
     headers = "node, entity, quota, usage / shadow limit, used, shadow throttle, limit now, throttle now"
     enforced = {place_of(usage.entity): usage for usage in snapshot.measured}
@@ -67,7 +68,7 @@ def nearest(snapshot: Snapshot, top: int) -> Iterator[Table]:
             enforced_now = ("-", "-") if now is None else (units.limit_name(now.entity), units.throttle_name(now))
             cells = (column.cell(usage) for column in (WHO, QUOTA_TYPE, USAGE_OF_LIMIT, USED, DELAY))
             table.add_row(Text(one_line(usage.entity.broker)), *cells, *enforced_now)
-        yield table
+        yield Fitted(table, name=1)
 
 
 def advice_on(snapshot: Snapshot) -> Iterator[str]:
@@ -92,7 +93,7 @@ def advice_on(snapshot: Snapshot) -> Iterator[str]:
             yield f"{key}: a rule that only measures would overrule limits that are set: `quotascope shadow stream` needs none (docs/shadow-stream.md)"
 
 
-def verified(found: Verification) -> Table:
+def verified(found: Verification) -> Fitted:
     """Predicted and happened, the entities first that differ most."""
     title = f"Shadow {shown(found.shadow)}: predicted → since it is set"
     table = _table(title, "entity, throttled, throttle time, refused, ")
@@ -111,4 +112,4 @@ def verified(found: Verification) -> Table:
         table.add_row(*map(Text, cells))
     if len(found.entities) > _MOST:
         table.caption = f"{len(found.entities) - _MOST:,} more: --json"
-    return table
+    return Fitted(table)

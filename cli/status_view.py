@@ -13,29 +13,20 @@ from quotascope.exporter.api.documents import entity_document, health_document
 from quotascope.exporter.diagnosis import Finding, FindingSeverity
 from quotascope.exporter.diagnosis.selection import most_pressing
 from quotascope.exporter.diagnosis.units import (
-    entity_name,
     handlers_idle,
     left_out,
     limits_unknown,
-    rule_or_cause,
-    shadow_name,
     source_state,
-    throttle_name,
     throttles_unknown,
-    type_name,
-    usage_of_limit,
-    used_name,
 )
 from quotascope.exporter.limits import QUOTA_KEYS
-from quotascope.exporter.snapshot import EntityUsage, Snapshot, SourceHealth, place_of
+from quotascope.exporter.snapshot import EntityUsage, Snapshot, SourceHealth
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import LEVELS_LEGEND
 from quotascope.pages.words import counted
 
-from .usage_table import QUOTA, WIDEST
-
-_NODE = 11
-"""Digits of the largest node id, and a sign."""
+from .fitted import Fitted
+from .usage_table import DELAY, NODE, QUOTA_TYPE, RULE, USAGE_OF_LIMIT, USED, WHO, WIDEST, shadow_column
 
 
 def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> RenderableType:
@@ -70,12 +61,12 @@ def as_json(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> dict[s
     pressing = most_pressing(measured, top)
     return {
         "health": health_document(snapshot, findings),
-        "entities_total": len(measured),
+        "entities_total": len(measured) + snapshot.unsent,
         "entities": [entity_document(usage) for usage in pressing],
     }
 
 
-def _sources(sources: Sequence[SourceHealth]) -> Table:
+def _sources(sources: Sequence[SourceHealth]) -> Fitted:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for header in ("source", "dialect", "state"):
         table.add_column(header, overflow="fold")
@@ -87,13 +78,13 @@ def _sources(sources: Sequence[SourceHealth]) -> Table:
         name = Text(one_line(source.name))
         dialect = Text(one_line(source.dialect))
         table.add_row(name, dialect, state, took, str(source.readings))
-    return table
+    return Fitted(table)
 
 
 def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
     if not snapshot.nodes:
         return "quota entities: unknown"
-    total = counted(len(snapshot.measured), "quota entity")
+    total = counted(len(snapshot.measured) + snapshot.unsent, "quota entity")
     if rest := left_out(snapshot):
         total += f" ({rest}: not one by one in the metrics)"
     if not snapshot.measured:
@@ -115,28 +106,15 @@ def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
 def _usage(entities: Sequence[EntityUsage], snapshot: Snapshot) -> Constrain:
     # expanded, names share what the numbers leave: a long one cannot push them out
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
-    table.add_column("node", no_wrap=True, max_width=_NODE)
-    table.add_column("entity", no_wrap=True, overflow="ellipsis", ratio=3)
-    table.add_column("quota", max_width=QUOTA)
-    headers = ["usage / limit", "used", "delay"]
-    if snapshot.shadows:
-        headers.append("shadow")
-    for header in headers:
-        table.add_column(header, justify="right", no_wrap=True)
-    in_shadows = snapshot.in_shadows
-    table.add_column("rule", no_wrap=True, overflow="ellipsis", ratio=4)
-    for usage in entities:
-        entity = usage.entity
-        style = "red" if usage.throttled else ""
-        beside = [Text(shadow_name(in_shadows.get(place_of(entity))))]
-        table.add_row(
-            Text(one_line(entity.broker)),
-            Text(entity_name(entity.user, entity.client_id), style),
-            Text(type_name(entity.quota_type)),
-            Text(usage_of_limit(usage)),
-            Text(used_name(entity, usage.used), style),
-            Text(throttle_name(usage), style),
-            *(beside if snapshot.shadows else ()),
-            Text(rule_or_cause(usage)),
+    columns = (NODE, WHO, QUOTA_TYPE, USAGE_OF_LIMIT, USED, DELAY, *shadow_column(snapshot), RULE)
+    for column in columns:
+        table.add_column(
+            column.header,
+            justify="right" if column.right else "left",
+            max_width=None if column.right else column.width,
+            ratio=column.share,
+            no_wrap=column is not QUOTA_TYPE,
         )
-    return Constrain(table, WIDEST)
+    for usage in entities:
+        table.add_row(*(column.cell(usage) for column in columns))
+    return Constrain(Fitted(table, name=1), WIDEST)

@@ -74,6 +74,8 @@ def _table(found: Usage, top: int, *, by_topic: bool) -> RenderableType:
     from quotascope.pages.words import percent, spaced
     from quotascope.pipeline.report.usage_page import HEADS, NOTHING, clients_of, topics_of
 
+    from .fitted import Fitted
+
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("entity", overflow="fold", min_width=14)
     table.add_column("quota", max_width=10)
@@ -88,4 +90,4 @@ def _table(found: Usage, top: int, *, by_topic: bool) -> RenderableType:
                 table.add_row(*map(Text, (f"  {topic}", "", held, percent(share))), style="dim")
     if more := sum(len(own[top:]) for own in owns):
         table.caption = f"{more:,} more: --top, --json or --html"
-    return table if found.clients else Text(NOTHING)
+    return Fitted(table) if found.clients else Text(NOTHING)

@@ -12,8 +12,17 @@ from rich.table import Table
 from rich.text import Text
 
 from quotascope.exporter.diagnosis.selection import NEAR
-from quotascope.exporter.diagnosis.units import entity_name, throttle_name, type_name, usage_of_limit, used_name
-from quotascope.exporter.snapshot import EntityUsage
+from quotascope.exporter.diagnosis.units import (
+    entity_name,
+    rule_or_cause,
+    shadow_name,
+    throttle_name,
+    type_name,
+    usage_of_limit,
+    used_name,
+)
+from quotascope.exporter.snapshot import EntityUsage, Snapshot, place_of
+from quotascope.exporter.untrusted import one_line
 
 WIDEST: Final = 150
 """In columns; a wider table would only have wider gaps."""
@@ -103,10 +112,24 @@ def style_of(usage: EntityUsage) -> str:
     return "yellow" if used >= NEAR else "green"
 
 
+def shadow_column(snapshot: Snapshot) -> Sequence[UsageColumn]:
+    """What shadows would do, where there are any."""
+    in_shadows = snapshot.in_shadows
+    shadow = UsageColumn(
+        header="shadow",
+        cell=lambda usage: Text(shadow_name(in_shadows.get(place_of(usage.entity)))),
+        width=7,
+        right=True,
+    )
+    return (shadow,) if snapshot.shadows else ()
+
+
+NODE: Final = UsageColumn(header="node", cell=lambda usage: Text(one_line(usage.entity.broker)), width=10)
+"""Ten digits are those of the largest id."""
 WHO: Final = UsageColumn(
     header="entity",
     cell=lambda usage: Text(entity_name(usage.entity.user, usage.entity.client_id), style_of(usage)),
-    share=1,
+    share=3,
 )
 QUOTA_TYPE: Final = UsageColumn(
     header="quota", cell=lambda usage: Text(type_name(usage.entity.quota_type)), width=QUOTA
@@ -127,3 +150,4 @@ DELAY: Final = UsageColumn(
     header="delay", cell=lambda usage: Text(throttle_name(usage), style_of(usage)), width=7, right=True
 )
 """The throttle time."""
+RULE: Final = UsageColumn(header="rule", cell=lambda usage: Text(rule_or_cause(usage)), share=4)

@@ -121,6 +121,8 @@ def _tables(summary: ReplaySummary) -> RenderableType:
     from quotascope.pages.words import shown
     from quotascope.pipeline.report.whatif import COMPARED, PAGE_NOTES, headline
 
+    from .fitted import Fitted
+
     candidates = summary.candidates[:_MOST_COLUMNS]
     numbers = [f"#{number}" for number in range(1, len(candidates) + 1)]
     parts: list[RenderableType] = [Text(headline(summary), style="bold"), Text()]
@@ -133,11 +135,15 @@ def _tables(summary: ReplaySummary) -> RenderableType:
             differences.add_row(figure.head, *(figure.difference_cell(each.candidate, base) for each in compared))
         differences.add_row("clients worse", *(f"{each.worse:,}" for each in compared))
         differences.add_row("clients better", *(f"{each.better:,}" for each in compared))
-        parts.append(differences)
+        parts.append(Fitted(differences))
     figures = _table(f"Candidates, {summary.mode_name}", "", *numbers)
     for figure in summary.figures:
         figures.add_row(figure.head, *map(figure.cell, candidates))
-    parts += [figures, _throttled(summary, numbers), Text("\n".join(summary.notes[: -len(PAGE_NOTES)]), style="dim")]
+    parts += [
+        Fitted(figures),
+        _throttled(summary, numbers),
+        Text("\n".join(summary.notes[: -len(PAGE_NOTES)]), style="dim"),
+    ]
     return Group(*parts)
 
 
@@ -148,6 +154,8 @@ def _throttled(summary: ReplaySummary, numbers: Sequence[str]) -> RenderableType
     from quotascope.metrics import spelled
     from quotascope.pages.words import spaced
     from quotascope.pipeline.report.whatif import THROTTLED_FOR, totals_of
+
+    from .fitted import Fitted
 
     names = [each.name for each in summary.candidates[: len(numbers)]]
     by_user: dict[str, list[tuple[str, ...]]] = {}
@@ -177,7 +185,7 @@ def _throttled(summary: ReplaySummary, numbers: Sequence[str]) -> RenderableType
             f"{count:,} clients, {len(summary.candidates):,} candidates: see all with --html, --csv or --json"
         )
     table.caption = "\n".join(legend)
-    return table
+    return Fitted(table)
 
 
 def _table(title: str, *heads: str) -> Table:

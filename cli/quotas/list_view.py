@@ -28,11 +28,12 @@ from quotascope.pages.words import counted
 from quotascope.quotas import to_admin
 from quotascope.quotas.quota_set import in_order as rank
 
+from ..fitted import Fitted
 from ..usage_table import QUOTA, WIDEST, UsageBar
 
 _BAR = 7
-_WHOM = 30
-"""Room for `user 'alice', client-id 'app1'`, in columns."""
+_WHOM = 20
+"""Columns that a rule has at least."""
 _MOST_NAMES = 100
 """More than fit into the widest table."""
 
@@ -71,7 +72,7 @@ def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
             last += f"; {unused} apply to no client now"
     else:
         last += "; for the clients under them give --source, --discover or --exporter"
-    return Group(Constrain(table, WIDEST), Text(f"{last}\n{LEVELS_LEGEND}", "dim"))
+    return Group(Constrain(Fitted(table), WIDEST), Text(f"{last}\n{LEVELS_LEGEND}", "dim"))
 
 
 def _use(rule: RuleUsage) -> Iterator[RenderableType]:

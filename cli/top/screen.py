@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -11,20 +12,23 @@ from rich.text import Text
 
 from quotascope.exporter.diagnosis.selection import Order, Selection, in_order, matching
 from quotascope.exporter.diagnosis.trails import Trails
-from quotascope.exporter.diagnosis.units import limits_unknown, muted, rule_or_cause, shadow_name, throttles_unknown
-from quotascope.exporter.snapshot import EntityUsage, LimitState, Snapshot, Usages, place_of
+from quotascope.exporter.diagnosis.units import limits_unknown, muted, throttles_unknown
+from quotascope.exporter.snapshot import EntityUsage, LimitState, Snapshot, Usages
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import QuotaType
 
 from ..usage_table import (
     BAR,
     DELAY,
+    NODE,
     QUOTA_TYPE,
     QUOTA_TYPE_WHOLE,
+    RULE,
     USAGE_OF_LIMIT,
     USED,
     WHO,
     UsageColumn,
+    shadow_column,
     style_of,
     usage_table,
 )
@@ -32,7 +36,7 @@ from .choices import Choices
 
 _LINES_AROUND: Final = 5
 """The first line, the header of the table and its line, what levels are or an empty line, and the keys."""
-_WITH_RULES: Final = 84
+_WITHRULES: Final = 84
 """Columns from which on the table has rules."""
 _LEVELS: Final = "a rule's digit is its level: 1 (user / client-id) wins over 8 (client-id <default>)"
 
@@ -52,7 +56,7 @@ def screen(
     head = Text("quotascope top  ", "bold")
     of_type = chosen(snapshot.measured, Choices(kind=choices.kind))
     head.append(summary(snapshot, of_type), "not bold")
-    levels = Text(_LEVELS if width >= _WITH_RULES else "", "dim")
+    levels = Text(_LEVELS if width >= _WITHRULES else "", "dim")
     return Group(_cut(head), table, levels, _cut(_last_line(choices, problem)))
 
 
@@ -67,6 +71,8 @@ def summary(snapshot: Snapshot, shown: Usages) -> str:
         rest = "; limits unknown"
     if untimed := throttles_unknown(shown):
         rest += f"; throttle times of {untimed} unknown"
+    if snapshot.unsent:
+        rest += f"; {snapshot.unsent} more, which the exporter did not send, unknown"
     counts = f"{limited} limited, {throttled} throttled lately" if snapshot.nodes else "entities unknown"
     return f"sources up {up}/{len(snapshot.sources)}; {counts}; muted now {muted(snapshot)}{rest}"
 
@@ -76,22 +82,18 @@ def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int, snapsh
     lately = UsageColumn(
         header="last 5 minutes", cell=lambda usage: _Trail(trails.of(usage), style_of(usage)), width=20
     )
-    in_shadows = snapshot.in_shadows
-    shadow = UsageColumn(
-        header="shadow",
-        cell=lambda usage: Text(shadow_name(in_shadows.get(place_of(usage.entity)))),
-        width=7,
-        right=True,
-    )
-    beside = (shadow,) if snapshot.shadows else ()
-    wide = (*_USUAL[:4], BAR, *_USUAL[4:6], *beside, lately, _RULE)
+    beside = shadow_column(snapshot)
+    digits = max((len(one_line(each.broker)) for each in snapshot.nodes), default=0)
+    node = replace(NODE, width=max(len(NODE.header), min(digits, NODE.width or 0)))
+    small = (node, *_NARROW[:2], USAGE_OF_LIMIT, *_NARROW[2:])
+    wide = (*small[:4], BAR, *small[4:], *beside, lately, RULE)
     wider = (*wide[:2], QUOTA_TYPE_WHOLE, *wide[3:])
-    usual = (*_SMALL, *beside, _RULE)
+    usual = (*small, *beside, RULE)
     layouts = (
         (140, wider),
         (116, wide),
-        (_WITH_RULES, usual),
-        (60, _SMALL),
+        (_WITHRULES, usual),
+        (60, small),
         (0, _NARROW),
     )
     return usage_table(rows, layouts, width)
@@ -147,9 +149,4 @@ class _Trail:
         yield Text(sparkline(parts, ascii_only=options.ascii_only), self._style)
 
 
-_NODE = UsageColumn(header="node", cell=lambda usage: Text(one_line(usage.entity.broker)), width=4)
-_RULE = UsageColumn(header="rule", cell=lambda usage: Text(rule_or_cause(usage)), share=1)
-
 _NARROW = (WHO, QUOTA_TYPE, USED, DELAY)
-_SMALL = (_NODE, WHO, QUOTA_TYPE, USAGE_OF_LIMIT, USED, DELAY)
-_USUAL = (*_SMALL, _RULE)

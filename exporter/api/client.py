@@ -219,6 +219,7 @@ def _snapshot(document: SnapshotDocument, known: Limits | None) -> Observed:
     snapshot = Snapshot(
         taken_at=health.taken_at,
         shown=Columns.of(usages),
+        unsent=total - count,
         nodes=tuple(
             NodeUsage(
                 broker=node.broker,

@@ -37,6 +37,8 @@ _LEAST: Final = 0.005
 _MOST = 9.995
 _TEN = 9.995
 _HUNDRED = 99.95
+_LARGE = 1e7
+"""Kafka takes quotas up to 1.8e308, whose digits would leave no room in a table for anything else."""
 
 
 def usage_of_limit(usage: EntityUsage) -> str:
@@ -51,11 +53,12 @@ def usage_of_limit(usage: EntityUsage) -> str:
     if entity.burst_tokens and usage.tokens is not None and usage.used != part_used(amount_used, limit):
         return f"{digits(usage.tokens)} of {digits(entity.burst_tokens)} tok"
     factor, prefix = _scale(kind, max(abs(amount_used or 0.0), limit or 0.0))
-    used = UNKNOWN_NUMBER if amount_used is None else digits(amount_used / factor)
+    bound = None if limit is None else limit / factor
+    used = UNKNOWN_NUMBER if amount_used is None else digits(amount_used / factor, bound)
     unit = f"{prefix}{_UNITS[kind]}"
     if entity.limit_state is LimitState.UNLIMITED:
         return f"{used} {unit} {UNLIMITED}"
-    allowed = UNKNOWN_NUMBER if limit is None else digits(limit / factor)
+    allowed = UNKNOWN_NUMBER if bound is None else digits(bound, bound)
     return f"{used} / {allowed} {unit}"
 
 
@@ -74,13 +77,14 @@ def shadow_name(in_shadow: EntityUsage | None) -> str:
 
 def usage_name(usage: EntityUsage) -> str:
     """The usage of an entity alone: ``12.0 kB/s`` or ``unknown``."""
-    return UNKNOWN if usage.usage is None else measured(usage.entity.quota_type, usage.usage)
+    entity = usage.entity
+    return UNKNOWN if usage.usage is None else measured(entity.quota_type, usage.usage, entity.limit)
 
 
 def limit_name(entity: Entity) -> str:
     """The limit of an entity alone: ``250 kB/s``, ``unlimited`` or ``unknown``."""
     if entity.limit is not None:
-        return measured(entity.quota_type, entity.limit)
+        return measured(entity.quota_type, entity.limit, entity.limit)
     unknown = entity.limit_state is LimitState.UNKNOWN
     return UNKNOWN if unknown else UNLIMITED
 
@@ -116,25 +120,24 @@ def amount(quota_type: QuotaType | None, value: float) -> str:
     if quota_type is None:
         return f"{digits(value)} conn/s"
     base = value / 100 if quota_type is QuotaType.REQUEST else value
-    if base < 1 and round(base, 2) != base:
-        return f"{base:.3g} {_UNITS[quota_type]}"
-    return measured(quota_type, base)
+    return measured(quota_type, base, base)
 
 
-def measured(quota_type: QuotaType, value: float) -> str:
+def measured(quota_type: QuotaType, value: float, limit: float | None = None) -> str:
     """
     A measured amount, or a limit as it is compared with such.
 
-    >>> measured(QuotaType.REQUEST, 0.2), measured(QuotaType.PRODUCE, 2_104_000.0)
-    ('0.20 thr', '2.10 MB/s')
+    >>> measured(QuotaType.REQUEST, 0.2), measured(QuotaType.PRODUCE, 2_104_000.0), measured(QuotaType.REQUEST, 0.0052, 0.005)
+    ('0.20 thr', '2.10 MB/s', '0.0052 thr')
 
     Args:
         quota_type: gives the unit: bytes/s, threads or mutations/s.
         value: in that unit.
+        limit: what it is compared with, if there is one; in the same unit.
 
     """
     factor, prefix = _scale(quota_type, abs(value))
-    return f"{digits(value / factor)} {prefix}{_UNITS[quota_type]}"
+    return f"{digits(value / factor, limit and limit / factor)} {prefix}{_UNITS[quota_type]}"
 
 
 def percent(ratio: float | None) -> str:
@@ -143,6 +146,8 @@ def percent(ratio: float | None) -> str:
 
     >>> percent(0.984), percent(0.999), percent(1.0), percent(123.0), percent(0.004), percent(0.0), percent(-40.0), percent(None)
     ('98%', '99%', '100%', '999+', '<1%', '0%', '<0%', '')
+    >>> percent(9.99), percent(9.995)
+    ('999%', '999+')
     """
     if ratio is None:
         return ""
@@ -209,16 +214,20 @@ def type_name(quota_type: QuotaType) -> str:
     return quota_type.label.replace("_", " ")
 
 
-def digits(value: float) -> str:
+def digits(value: float, limit: float | None = None) -> str:
     """
-    Three digits of a number, or all of its whole ones; a small one is not shown as zero.
+    Three digits of a number, or all of its whole ones up to seven; a small one is not shown as zero, and beside a limit that needs more decimals it has them.
 
-    >>> digits(0.125), digits(12.345), digits(2383.9), digits(0.004), digits(0.0)
-    ('0.12', '12.3', '2384', '<0.01', '0.00')
+    >>> digits(0.125), digits(12.345), digits(2383.9), digits(0.004), digits(0.0), digits(1e300), digits(0.00525, 0.005)
+    ('0.12', '12.3', '2384', '<0.01', '0.00', '1e+300', '0.00525')
     """
+    if limit is not None and limit < 1 and round(limit, 2) != limit and 0 < value < 1:
+        return f"{value:.3g}"
     if 0 < value < _LEAST:
         return "<0.01"
     size = abs(value)
+    if size >= _LARGE:
+        return f"{value:.3g}"
     decimals = 2 if size < _TEN else 1 if size < _HUNDRED else 0
     return f"{value:.{decimals}f}"
 

@@ -283,6 +283,8 @@ class Snapshot(OwnHealth):
     """What is shown: the measured entities without those left out, and the entities that stand for these."""
     joined: Columns | None = None
     """All that were measured; None where all of them are shown."""
+    unsent: int = 0
+    """Those that a running exporter measured and did not send; none of them is in this snapshot."""
     folds: Folds = field(default_factory=Folds)
     callbacks: Callbacks = field(default_factory=Callbacks)
     nodes: tuple[NodeUsage, ...] = ()
@@ -307,8 +309,12 @@ class Snapshot(OwnHealth):
 
     @property
     def incomplete(self) -> bool:
-        """Whether no node or not all sources in use could be read, so that there may be more entities than are measured here."""
-        return not self.nodes or any(not source.up and source.stand_by_of is None for source in self.sources)
+        """Whether no node or not all sources in use could be read, or an exporter did not send all, so that there may be more entities than are measured here."""
+        return (
+            self.unsent > 0
+            or not self.nodes
+            or any(not source.up and source.stand_by_of is None for source in self.sources)
+        )
 
     @property
     def in_shadows(self) -> Mapping[Place, EntityUsage]:

@@ -98,6 +98,14 @@ def test_an_output_that_takes_nothing() -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
+def test_standard_streams_that_are_closed() -> None:
+    """They are as /dev/null: nothing to read, and nothing is printed into a file that is opened in their place."""
+    script = f"{COMMAND} config check - 2>&1 >&- <&-; exec {COMMAND} config check nothing 2>&-"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("quotascope: standard input: no source: give --source")
+    assert (done.stdout.count("\n"), done.stderr, done.returncode) == (1, "", 1)
+
+
 def test_help_is_quick() -> None:
     """Neither HTTP, nor Kafka, nor the engine, nor the configuration's models are loaded for a help text."""
     code = (

@@ -153,6 +153,13 @@ def test_a_row_reports_usage_limit_delay_trail_and_rule() -> None:
     assert row == "1 bob / app produce 0.50 / 1.00 kB/s █████░░░░░ 50% 2.00 s ▄ 1 bob / app"
 
 
+def test_ids_of_nodes_are_whole() -> None:
+    """Amazon MSK's controllers are 10001 to 10003; the largest id has ten digits."""
+    for broker in ("10001", "2147483647"):
+        seen = snapshot(usage(broker=broker, limit=1_000.0, usage=1.0), nodes=(NodeUsage(broker=broker),))
+        assert f"\n{broker} user alice" in rendered(screen(seen, Trails(), Choices(), 80, 20), 80)
+
+
 def test_a_throttle_by_another_quota_is_reported() -> None:
     """A mutation quota shows at the requests of a broker."""
     hidden = usage_of("bob", usage=0.0, throttle_time_seconds=2.0)

@@ -42,6 +42,21 @@ def test_a_long_name_leaves_room_for_the_numbers(width: int) -> None:
     assert max(map(len, (head, first, second))) <= min(width, 150)
 
 
+@pytest.mark.parametrize("width", [30, 60])
+def test_a_narrow_terminal_cuts_no_figure(width: int) -> None:
+    """Each row is a block there, with the head before each cell; a name of ten thousand characters takes three lines."""
+    long = usage_of("alice", "x" * 10_000, throttle_time_seconds=1.0)
+    drawn = rendered(view(snapshot(long, usage_of("checkout", "cart-service")), [], 10), width)
+    text = " ".join(drawn.split())
+    figures = ("usage / limit 0.50 / 1.00 kB/s", "used 50%", "delay 1.00 s", "quota produce", "dialect ", "readings ")
+    assert all(each in text for each in ("checkout / cart-service node 1", *figures))
+    assert max(map(len, drawn.splitlines())) <= width
+    assert drawn.count("x" * (width - 3)) <= 6
+    levels = explain(Limits(rules={QuotaType.FETCH: QuotaRules({PAIRS: 5e9})}, read_at=0.0), "alice", "etl")
+    drawn = rendered(explain_view.as_table("alice", "etl", levels), width)
+    assert "2 alice / <default> produce - fetch > 5,000,000,000 " in " ".join(drawn.split())
+
+
 def test_a_burst_that_is_used_up_is_no_small_use() -> None:
     """As on the page and in `top`: of a controller mutation quota, the used part of the burst counts where it is higher."""
     broke = usage(QuotaType.CONTROLLER_MUTATION, limit=1.0, usage=0.5, tokens=-2.0, burst_tokens=10.0)

@@ -14,10 +14,13 @@ from tests.exporter.examples import NOW, health, limits, snapshot, usage
 from tests.exporter.sources.http.misbehaving import answering, serving
 from tests.strategies import texts
 
+from quotascope.cli.status_view import as_json as status
+from quotascope.cli.top.screen import summary
 from quotascope.exporter.api import documents
 from quotascope.exporter.api.client import exporter_target, observed, read_exporter, snapshot_url
 from quotascope.exporter.api.documents import encoded, snapshot_document
 from quotascope.exporter.diagnosis import diagnose
+from quotascope.exporter.diagnosis.rule_usage import rule_usage
 from quotascope.exporter.errors import ConfigError, SourceUnreadable
 from quotascope.exporter.limits import Limits, LimitsHealth, NodeSettings
 from quotascope.exporter.snapshot import LimitedRate, LimitState, NodeLoad, NodeUsage, Snapshot
@@ -165,17 +168,23 @@ def test_an_infinite_quota_is_read_back() -> None:
 
 
 def test_an_exporter_that_sends_a_part_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits are unknown when rules are missing; entities that are missing are counted."""
+    """Limits are unknown when rules are missing; entities that are missing are counted, and a rule that has none of the others may have them."""
     monkeypatch.setattr(documents, "MOST_CHARACTERS", 800)
     rules = QuotaRules({QuotaEntity(f"u{n}"): 1.0 for n in range(9)})
     known = limits(rules={QuotaType.PRODUCE: rules})
     many = (usage(user=f"u{n}", usage=float(n), of=known, limit=1.0) for n in range(9))
-    found, findings = observed(encoded(snapshot_document(snapshot(*many, limits=known))))
+    found, findings = observed(
+        encoded(snapshot_document(snapshot(*many, limits=known, nodes=(NodeUsage(broker="1"),))))
+    )
     assert [each.code for each in findings] == ["api_entities_cut", "api_rules_cut"]
     assert "2 of its 9 entities" in findings[0].text
     assert found.limits is None
     assert {each.entity.user for each in found.measured} == {"u7", "u8"}
     assert found.measured[0].entity.limit == 1.0
+    assert (found.unsent, found.incomplete) == (7, True)
+    assert {each.hits for each in rule_usage(known, found) if each.entity == QuotaEntity("u1")} == {None}
+    assert status(found, findings, 9)["entities_total"] == 9
+    assert summary(found, found.measured).endswith("; 7 more, which the exporter did not send, unknown")
 
 
 def changed(**changes: Any) -> bytes:

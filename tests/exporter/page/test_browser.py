@@ -22,7 +22,7 @@ from quotascope.exporter.config import CollectionConfig, Config, OwnerConfig
 from quotascope.exporter.http import Handlers
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
-from quotascope.metrics import QuotaType
+from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 
 pytestmark = pytest.mark.real
 
@@ -52,8 +52,9 @@ CONTRAST = """
 
 
 def shown() -> Snapshot:
-    """An entity over the limit, one close to it, one with a hostile name, and a source that is down."""
+    """An entity over the limit, one close to it, one with a hostile name, and a source that is down; alice has quotas of two types at a level."""
     rules = limits()
+    quotas = {**rules.rules, QuotaType.CONTROLLER_MUTATION: QuotaRules({QuotaEntity("alice"): 1e9})}
     return snapshot(
         usage(of=rules, limit=1_000.0, usage=1_500.0, throttle_time_seconds=2.5),
         usage(user="bob", client_id="etl", of=rules, limit=500.0, usage=425.0),
@@ -67,7 +68,7 @@ def shown() -> Snapshot:
             tokens=1010.5,
             burst_tokens=1098.9,
         ),
-        limits=rules,
+        limits=limits(rules=quotas),
         sources=(health(), health("broker-2", up=False, error=HOSTILE)),
         nodes=(NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: 2.0}),),
     )

@@ -1,0 +1,77 @@
+"""Tables whose rows become blocks where a terminal is too narrow for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Column, Table
+from rich.text import Text
+
+_NAME: Final = 16
+"""Columns of the terminal that a name has at least."""
+_FIGURE: Final = 12
+"""The same of a figure that may be on two lines; Rich narrows the widest columns first."""
+_LINES: Final = 3
+"""Of a block, for a cell that the table would cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A table; where figures would be cut, a block for each row: its name, and below it the other cells with their heads."""
+
+    table: Table
+    name: int = 0
+    """The column with the names of rows."""
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        """The table, or the blocks."""
+        table = self.table
+        line = 0 if table.box is None else 1
+        between = table.padding[1] + table.padding[3] + line
+        if line + sum(_least(column) + between for column in table.columns) <= options.max_width:
+            yield table
+            return
+        if table.title is not None:
+            yield table.title
+        for row in zip(*(column.cells for column in table.columns), strict=True):
+            yield from self._block([_text(cell) for cell in row], options.max_width)
+        if line:
+            yield ""  # as the table ends
+        if table.caption is not None:
+            yield table.caption
+
+    def _block(self, cells: Sequence[Text], width: int) -> Iterator[RenderableType]:
+        lines = [Text()]
+        for column, cell in zip(self.table.columns, cells, strict=True):
+            if column.no_wrap:
+                cell.truncate(_LINES * width, overflow="ellipsis")
+            if cell is cells[self.name]:
+                yield cell
+            elif cell:
+                named = Text(" ").join([*_text(column.header).split(), *cell.split("\n")])
+                if lines[-1] and lines[-1].cell_len + 3 + named.cell_len > width - 2:
+                    lines.append(Text())
+                lines[-1] = Text("   ").join(filter(None, (lines[-1], named)))
+        yield Padding(Text("\n").join(lines), (0, 0, 0, 2))
+
+
+def _text(cell: RenderableType) -> Text:
+    """The text of a cell; none of one that is drawn, such as a bar."""
+    text = cell if isinstance(cell, Text) else Text(cell if isinstance(cell, str) else "")
+    return Text("\n").join(text.split("\n"))
+
+
+def _least(column: Column) -> int:
+    """Columns of the terminal that show all of each figure, and of a name enough to know it."""
+    if column.width is not None:
+        return column.width
+    texts = (_text(cell).plain for cell in (column.header, *column.cells))
+    longest = max((cell_len(line) for text in texts for line in text.split("\n")), default=0)
+    if column.justify == "right":
+        return longest if column.no_wrap else min(longest, _FIGURE)
+    return max(column.min_width or 0, min(longest, _NAME, column.max_width or _NAME))
