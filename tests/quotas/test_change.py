@@ -1,164 +1,144 @@
 """Changes of quotas, and sending them to a cluster."""
 
-from collections.abc import Sequence
+from itertools import chain, repeat
 from math import nan
+from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 from hypothesis import given
-from tests.exporter.limits.test_admin import ScriptedAdmin
-from tests.quotas.names import quota_sets
+from tests.quotas.examples import ALICE, CONSUME, DEFAULT_PAIR, DEFAULT_USER, PERCENT, PRODUCE, configured, quota_sets
 
-from quotascope.clients import AdminRequestFailed, ConfiguredQuota, PermissionMissing, QuotaChange
+from quotascope.clients import AdminRequestFailed, PermissionMissing, QuotaAdmin
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.quotas import (
-    InvalidQuotas,
-    NotApplied,
-    QuotaSet,
-    RuleChange,
-    altered,
-    apply_changes,
-    difference,
-    from_admin,
-    merged,
-    to_admin,
-    without,
-)
+from quotascope.quotas import InvalidQuotas, IpEntity, NotApplied, QuotaSet, from_admin, merged
+from quotascope.quotas.change import UNREACHED, RuleChange, altered, apply_changes, difference, measure_only, without
 
-ALICE, BOB = QuotaEntity("alice"), QuotaEntity("bob", DEFAULT)
-PRODUCE, PERCENT = "producer_byte_rate", "request_percentage"
+BOB = QuotaEntity("bob", DEFAULT)
 NOW = QuotaSet({ALICE: {PRODUCE: 1.0, PERCENT: 2.0}})
 
 
 @given(quota_sets, quota_sets)
 def test_a_difference_leads_from_one_to_the_other(old: QuotaSet, new: QuotaSet) -> None:
     """Applied one after the other, as a controller does."""
-    quotas = {entity: dict(values) for entity, values in old.items()}
+    quotas = {(entity, key): value for entity, key, value in old.items_by_key()}
     for change in difference(old, new):
         request = change.for_admin
-        values = quotas.setdefault(from_admin(request.entity), {})
-        assert values.get(request.key) == change.old
-        if request.value is None:
-            del values[request.key]
-        else:
-            values[request.key] = request.value
-    assert QuotaSet(quotas) == new
+        place = from_admin(request.entity), request.key
+        assert quotas.pop(place, None) == change.old
+        if request.value is not None:
+            quotas[place] = request.value
+    assert quotas == {(entity, key): value for entity, key, value in new.items_by_key()}
     assert difference(new, new) == ()
 
 
 def test_changes_are_reported_in_words_and_for_programs() -> None:
     """Old and new value, none where there is none."""
-    new = QuotaSet({ALICE: {PERCENT: 3.0}, BOB: {PRODUCE: 4.0}})
-    changes = difference(NOW, new)
+    changes = difference(NOW, QuotaSet({ALICE: {PERCENT: 3.0}, BOB: {PRODUCE: 4.0}}))
     assert list(map(str, changes)) == [
         "user alice: producer_byte_rate 1 -> none",
         "user alice: request_percentage 2 -> 3",
         "bob / <default>: producer_byte_rate none -> 4",
     ]
-    assert changes[2].as_json() == {
-        "entity": {"user": "bob", "client-id": None},
-        "key": PRODUCE,
-        "old": None,
-        "new": 4.0,
-    }
-    assert (
-        RuleChange(entity=ALICE, key=PRODUCE, old=nan, new=None).as_json().items()
-        >= {"old": "NaN", "new": None}.items()
-    )
+    bob = {"user": "bob", "client-id": None}
+    assert changes[2].as_json() == {"entity": bob, "key": PRODUCE, "old": None, "new": 4.0}
+    never = RuleChange(entity=BOB, key=PRODUCE, old=nan, new=None)
+    assert never.as_json() == {"entity": bob, "key": PRODUCE, "old": "NaN", "new": None}
 
 
 def test_quotas_of_one_entity_are_set_and_removed() -> None:
     """Its others stay; the last one takes the entity with it. Merging sets, key by key, and removes nothing."""
-    consumed = {"consumer_byte_rate": 5.0}
-    assert altered(NOW, ALICE, {PRODUCE: None, **consumed}) == QuotaSet({ALICE: {PERCENT: 2.0, **consumed}})
-    assert without(NOW, ALICE, [PRODUCE]) == QuotaSet({ALICE: {PERCENT: 2.0}})
-    assert without(NOW, ALICE, None) == QuotaSet()
+    assert altered(NOW, ALICE, {PRODUCE: None, CONSUME: 5.0}) == {ALICE: {PERCENT: 2.0, CONSUME: 5.0}}
+    assert without(NOW, ALICE, [PRODUCE]) == {ALICE: {PERCENT: 2.0}}
+    assert without(NOW, ALICE, None) == {}
     both = merged(NOW, QuotaSet({ALICE: {PRODUCE: 9.0}, BOB: {PRODUCE: 4.0}}))
-    assert both == QuotaSet({ALICE: {PRODUCE: 9.0, PERCENT: 2.0}, BOB: {PRODUCE: 4.0}})
+    assert both == {ALICE: {PRODUCE: 9.0, PERCENT: 2.0}, BOB: {PRODUCE: 4.0}}
 
 
 def test_what_a_controller_refuses_is_refused_before() -> None:
     """With all that is wrong."""
-    with pytest.raises(InvalidQuotas) as caught:
+    with pytest.raises(InvalidQuotas, match=r"^user alice: 2 problems\n"):
         altered(NOW, ALICE, {PRODUCE: -1.0, "nix": 1.0})
-    assert str(caught.value).startswith("user alice: 2 problems\n")
     with pytest.raises(InvalidQuotas, match="is not a number"):
-        altered(NOW, ALICE, {PERCENT: float("nan")})
+        altered(NOW, ALICE, {PERCENT: nan})
 
 
 def test_what_is_not_there_cannot_be_removed() -> None:
     """Most likely another entity was meant, such as the pair instead of the user."""
-    with pytest.raises(InvalidQuotas, match="has no 'consumer_byte_rate' to remove"):
-        without(NOW, ALICE, ["consumer_byte_rate"])
-    with pytest.raises(InvalidQuotas, match="bob / <default>: has no quota to remove"):
+    with pytest.raises(InvalidQuotas, match=r"^user alice: has no 'consumer_byte_rate' to remove"):
+        without(NOW, ALICE, [CONSUME])
+    with pytest.raises(InvalidQuotas, match=r"^bob / <default>: has no quota to remove"):
         without(NOW, BOB, None)
 
 
-CHANGES = difference(QuotaSet({ALICE: {PERCENT: 9.0}}), QuotaSet({ALICE: {PRODUCE: 5.0, "consumer_byte_rate": 6.0}}))
+def test_measuring_only() -> None:
+    """All keys of an entity without any; what it has stays, and so do all others."""
+    old = QuotaSet(
+        {DEFAULT_USER: {PRODUCE: 7.0}, ALICE: {CONSUME: 3.0}, IpEntity(DEFAULT): {"connection_creation_rate": 1.0}}
+    )
+    new = measure_only(old, DEFAULT_USER, UNREACHED)
+    assert new == {**old, DEFAULT_USER: {PRODUCE: 7.0, CONSUME: 1e12, PERCENT: 1e6, "controller_mutation_rate": 1e9}}
+    assert measure_only(new, DEFAULT_USER, UNREACHED) == new
 
 
-class SlowAdmin(ScriptedAdmin):
-    """Shows what it was asked to store, or those of some keys, only after some reads."""
-
-    def __init__(self, reads: int, *stored: str, refusal: Exception | None = None) -> None:
-        super().__init__()
-        self.reads_left, self.stored, self.refusal = reads, stored, refusal
-        self.requests: list[Sequence[QuotaChange]] = []
-        self.quotas = (ConfiguredQuota(entity=to_admin(ALICE), key=PERCENT, value=9.0),)
-
-    def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
-        self.reads_left -= 1
-        if self.reads_left > 0 or not self.requests:
-            return self.quotas
-        return tuple(
-            ConfiguredQuota(entity=change.entity, key=change.key, value=change.value)
-            for change in self.requests[0]
-            if change.value is not None and (not self.stored or change.key in self.stored)
-        )
-
-    def alter_quotas(self, changes: Sequence[QuotaChange]) -> None:
-        self.requests.append(changes)
-        if self.refusal is not None:
-            raise self.refusal
+@pytest.mark.parametrize("entity", [DEFAULT_USER, QuotaEntity(None, "c"), QuotaEntity(None, DEFAULT)])
+def test_no_limit_is_lifted_by_measuring(entity: QuotaEntity) -> None:
+    """Levels 6 to 8 lose their clients to the default pair; the message names whose, and what to do."""
+    old = QuotaSet({entity: {PRODUCE: 7.0}})
+    with pytest.raises(InvalidQuotas) as refused:
+        measure_only(old, DEFAULT_PAIR, UNREACHED)
+    (problem,) = refused.value.problems
+    assert problem.startswith(f"producer_byte_rate would overrule the limit of {entity}, ")
+    assert problem.endswith("name the other keys only")
+    assert measure_only(old, DEFAULT_PAIR, [PERCENT])[DEFAULT_PAIR] == {PERCENT: 1e6}
 
 
-def apply(admin: SlowAdmin) -> list[float]:
-    """Apply the changes; the pauses that were made, which are all that takes time."""
+def test_keys_of_addresses_are_not_measured_so() -> None:
+    """The message has those that are."""
+    with pytest.raises(InvalidQuotas, match="is none of producer_byte_rate, "):
+        measure_only(QuotaSet(), DEFAULT_USER, ["connection_creation_rate"])
+
+
+CHANGES = difference(NOW, QuotaSet({ALICE: {PRODUCE: 5.0, CONSUME: 6.0}}))
+HALF, WHOLE = QuotaSet({ALICE: {PRODUCE: 5.0}}), QuotaSet({ALICE: {PRODUCE: 5.0, CONSUME: 6.0}})
+
+
+def apply(*shown: QuotaSet, refusal: Exception | None = None) -> tuple[Any, list[float]]:
+    """Apply the changes to a cluster that shows one set of quotas after the other, the last one for good; it, and the pauses."""
+    admin = create_autospec(QuotaAdmin, instance=True)
+    admin.describe_quotas.side_effect = chain(map(configured, shown), repeat(configured(shown[-1])))
+    admin.alter_quotas.side_effect = refusal
     pauses: list[float] = []
     apply_changes(admin, CHANGES, clock=lambda: sum(pauses), pause=pauses.append)
-    return pauses
+    return admin, pauses
 
 
 def test_changes_go_in_one_request_and_are_read_back() -> None:
     """As often as the broker that is asked needs to learn of them."""
-    admin = SlowAdmin(3)
-    assert len(apply(admin)) == 2
-    (request,) = admin.requests
-    assert [(change.key, change.value) for change in request] == [
-        ("consumer_byte_rate", 6.0),
-        ("producer_byte_rate", 5.0),
-        ("request_percentage", None),
-    ]
+    admin, pauses = apply(NOW, NOW, WHOLE)
+    assert len(pauses) == 2
+    ((request,),) = (call.args for call in admin.alter_quotas.call_args_list)
+    assert [(change.key, change.value) for change in request] == [(CONSUME, 6.0), (PRODUCE, 5.0), (PERCENT, None)]
 
 
-def test_what_never_comes_into_force_is_reported() -> None:
-    """After ten seconds, with what did."""
+@pytest.mark.parametrize(
+    ("refusal", "reason"),
+    [
+        (None, "the cluster shows something else"),
+        (AdminRequestFailed("AlterClientQuotas", 42, "no"), "AlterClientQuotas failed (error 42): no"),
+    ],
+)
+def test_what_does_not_come_into_force_is_reported(refusal: Exception | None, reason: str) -> None:
+    """With what did: after ten seconds, or a refusal at once, as a controller stores each entity by itself."""
     with pytest.raises(NotApplied) as caught:
-        apply(SlowAdmin(0, PRODUCE))
-    assert caught.value.done == 2
-    assert caught.value.missing == ("user alice: consumer_byte_rate none -> 6",)
-    assert str(caught.value).startswith("the cluster shows something else; in force: 2,")
-
-
-def test_a_refusal_is_reported_with_what_came_into_force() -> None:
-    """A controller stores each entity by itself."""
-    admin = SlowAdmin(0, "consumer_byte_rate", refusal=AdminRequestFailed("AlterClientQuotas", 42, "no"))
-    with pytest.raises(NotApplied, match=r"AlterClientQuotas failed \(error 42\): no") as caught:
-        apply(admin)
-    assert caught.value.done == 2
+        apply(HALF, refusal=refusal)
+    missing = "user alice: consumer_byte_rate none -> 6"
+    assert (caught.value.done, caught.value.missing) == (2, (missing,))
+    assert str(caught.value) == f"{reason}; in force: 2, not in force:\n  {missing}"
 
 
 def test_a_missing_permission_is_an_error_of_its_own() -> None:
     """It names the ACL."""
     missing = PermissionMissing(request="AlterClientQuotas", operation="AlterConfigs", username="me")
     with pytest.raises(PermissionMissing, match="--operation AlterConfigs"):
-        apply(SlowAdmin(0, refusal=missing))
+        apply(NOW, refusal=missing)
