@@ -95,7 +95,7 @@ class EventLog:
                     job.handle(event)
         finally:
             job.passed(passed)
-            job.lost(self._cut)  # lines of which only a part was there, and files
+            job.lost(self._cut)  # lines of which only a part was there, and missing files
             self._cut = 0
         return count
 
