@@ -26,7 +26,7 @@ Of Kafka's classes, with the same results in the last bit:
 `BurstSpreadingRate` is a policy that Kafka does not have.
 
 Derive classes of your own from `Measurable`, `Stat`, `CompoundStat`, `SampledStat`, `Rate`, `BinScheme`, `MetricsReporter`, `QuotaCallback` and
-`ThrottleCallback`. Most others cannot be derived from where the engine is `compiled`: an object of such a class raises TypeError.
+`ThrottleCallback`. Where the engine is `compiled`, to make an object of a class derived from most others raises TypeError.
 """
 
 from .broker_quotas import BrokerQuotas, ClientRequest, Instant

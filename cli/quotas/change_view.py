@@ -167,7 +167,7 @@ def _client(impact: Impact) -> Iterator[Text]:
     name = entity_name(impact.user, impact.client_id)
     yield Text(f"{name} *" if impact.window_restarts else name)
     yield Text(type_name(kind))
-    yield Text("?" if usage is None else measured(kind, usage))
+    yield Text("?" if usage is None else measured(kind, usage, impact.limit_after))
     yield Text(_bound(kind, impact.before))
     yield Text(_bound(kind, impact.after))
     yield _then(impact.utilization_after, limited=not unlimited)

@@ -43,10 +43,15 @@ class Impact:
     """Whether brokers measure it under another name after the change, which begins with an empty window or a full bucket."""
 
     @property
+    def limit_after(self) -> float | None:
+        """The new limit in the unit of ``usage``; None where it is unlimited or unknown."""
+        bound = None if self.after is None else self.after.bound
+        return None if bound is None else in_base_unit(self.quota_type, bound)
+
+    @property
     def utilization_after(self) -> float | None:
         """Today's usage divided by the new limit, as `part_used`."""
-        bound = None if self.after is None else self.after.bound
-        return part_used(self.usage, None if bound is None else in_base_unit(self.quota_type, bound))
+        return part_used(self.usage, self.limit_after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

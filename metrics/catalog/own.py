@@ -54,7 +54,7 @@ SOURCE_DIALECT_INFO = gauge(
 
 DISCOVERED_SOURCES = gauge(
     "quotascope_discovered_sources",
-    "Nodes that the last successful discovery found; absent without discovery.",
+    "Nodes that the last successful discovery found; absent without one.",
     ("discovery",),
     "sources",
     "the last look",

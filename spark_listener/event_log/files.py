@@ -78,7 +78,7 @@ def is_rolled(path: Path) -> bool:
 
 def files(log: Path) -> Sequence[LogFile]:
     """
-    The files of a log, in their order; after a compaction those that are left.
+    The files of a log, in their order; after a compaction those that are left, during one those that were there before.
 
     Raises `OSError`.
     """
@@ -87,7 +87,7 @@ def files(log: Path) -> Sequence[LogFile]:
     found = [
         LogFile(path=each, index=int(match[1]), compacted=each.name.endswith(_COMPACTED))
         for each in log.iterdir()
-        if (match := _EVENTS.match(each.name))
+        if (match := _EVENTS.match(each.name)) and not each.name.endswith(_COMPACTED + _RUNNING)
     ]
     found.sort(key=lambda each: (each.index, each.compacted))
     begins = max((n for n, each in enumerate(found) if each.compacted), default=0)

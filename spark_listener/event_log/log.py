@@ -52,7 +52,7 @@ class EventLog:
         """Whether the application has closed the log, and all of it was read."""
         self._reader: LogReader | None = None
         self._raw_bytes = 0
-        self._cut = 0
+        self._lost = 0
         self.missing_files = 0
         """Rolled files that are not there, nor were compacted."""
         first = self._next(files(self.path))
@@ -95,8 +95,8 @@ class EventLog:
                     job.handle(event)
         finally:
             job.passed(passed)
-            job.lost(self._cut)  # lines of which only a part was there, and files
-            self._cut = 0
+            job.lost(self._lost)  # lines of which only a part was there, and missing files
+            self._lost = 0
         return count
 
     def lines(self) -> Iterator[bytes]:
@@ -118,7 +118,7 @@ class EventLog:
                 break
             if reader is not None:
                 self._raw_bytes += reader.raw_bytes
-                self._cut += reader.incomplete
+                self._lost += reader.incomplete
                 reader.close()
             self._reader = self._opened(following)
         self.finished = closed
@@ -138,7 +138,7 @@ class EventLog:
         at = 0 if self._reader is None else self._reader.file.index
         missing = 0 if file.compacted else max(0, file.index - at - 1)
         self.missing_files += missing
-        self._cut += missing
+        self._lost += missing
         return LogReader(file)
 
 

@@ -154,7 +154,7 @@ class QueryProgressed:
     offsets: KafkaOffsets | None
     """None where a Kafka source does not report them, or none is read."""
     runs_python: bool = False
-    """Whether its sink calls a Python function for each row; of such stages, no event shows it."""
+    """Whether its sink calls a Python function for each row, which no event of its stages shows."""
 
     @property
     def ended(self) -> float | None:

@@ -114,7 +114,7 @@ def _of_tasks(number: Callable[[JobSnapshot], float]) -> SeriesReader:
 
 
 def _by_query(number: Callable[[QuerySnapshot], float | None]) -> SeriesReader:
-    """How queries get on that run; of one that ended, only the last report is known."""
+    """Series of the queries that run; of one that ended, only the last report is known."""
 
     def read(job: JobSnapshot) -> Iterator[Series]:
         for query in job.queries:

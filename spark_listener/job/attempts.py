@@ -135,7 +135,7 @@ class LostExecutors:
             self._undecided[executor.executor] = executor.time, now
 
     def failed(self, executor: str) -> None:
-        """An attempt failed since this executor was lost."""
+        """An attempt failed because this executor was lost."""
         self._failed_attempts[executor] = None
 
     def ended(self, application: ApplicationEnded) -> None:

@@ -177,10 +177,11 @@ class Application:
             query: of this streaming query only (empty: of what belongs to none); None for the whole application.
 
         Returns:
-            Seconds, a lower bound where throttle times are one; None if no throttle time or no attempt is known.
+            Seconds, a lower bound where throttle times are one; None if no throttle time or no attempt is known, or the summary counts
+            attempts that the log lacks.
 
         """
-        if self.throttled_ms is None:
+        if self.throttled_ms is None or (self.with_summary and (self.compacted or self.missing_files)):
             return None
         if not any(stage.slots.noted or stage.slots.other for stage in self.stages):
             return None if self.throttled_ms else 0.0

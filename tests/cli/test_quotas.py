@@ -121,19 +121,20 @@ def test_of_brokers_that_cannot_be_read_nothing_is_known() -> None:
 
 
 def test_parts_of_a_sum_have_rules_of_their_own() -> None:
-    """What was measured together for a user falls into client-ids, and the other way round; an infinite limit is none."""
+    """What was measured together for a user falls into client-ids, and the other way round; an infinite limit is none, a small one gives its decimals to the usage."""
     endless = Resolution(level=QuotaEntity("a").level, entity=QuotaEntity("a"), bound=inf)
     sums = [
         Impact(quota_type=QuotaType.REQUEST, user=u, client_id=c, usage=0.5, before=r, after=None, window_restarts=True)
         for u, c, r in (("a", "", endless), ("", "c", NO_RULE))
     ]
     one = replace(sums[0], after=endless, window_restarts=False)
-    lines = [
-        " ".join(line.split()) for line in rendered(view(CHANGES, Affected([*sums, one], []), 9), 110).splitlines()
-    ]
+    small = replace(one, usage=0.00525, after=replace(endless, bound=0.5))
+    text = rendered(view(CHANGES, Affected([*sums, one, small], []), 9), 110)
+    lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "user a * request 0.50 thr unlimited ? ? that of each client-id or pair" in lines
     assert "client-id c * request 0.50 thr unlimited ? ? that of each user or pair" in lines
     assert "user a request 0.50 thr unlimited unlimited - 3 user a" in lines
+    assert "user a request 0.00525 thr unlimited 0.005 thr 105% 3 user a" in lines
 
 
 def test_no_one_and_too_many_are_reported() -> None:

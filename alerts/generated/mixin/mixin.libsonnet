@@ -16176,7 +16176,7 @@ local duration(number) =
                 "type": "prometheus",
                 "uid": "${datasource}",
               },
-              "description": "Nodes that the last successful discovery found; absent without discovery.",
+              "description": "Nodes that the last successful discovery found; absent without one.",
               "fieldConfig": {
                 "defaults": {
                   "thresholds": {

@@ -137,7 +137,7 @@ def test_line_that_is_cut_at_the_end_of_a_file(tmp_path: Path, open_log: Open) -
 
 
 def test_compacted_log(tmp_path: Path, open_log: Open) -> None:
-    """What the History server has made of the first files takes their place, and is said; nothing is read twice."""
+    """What the History server has made of the first files takes their place, and is said; what it still writes is left out, and nothing is read twice."""
     folder = tmp_path / "eventlog_v2_app-1"
     add(folder / "appstatus_app-1", b"")
     add(folder / "events_1_app-1", failures(5))
@@ -145,9 +145,11 @@ def test_compacted_log(tmp_path: Path, open_log: Open) -> None:
     add(folder / "events_2_app-1.compact", written([START]) + failures(1, first=2))
     add(folder / "events_2_app-1", failures(5))
     add(folder / "events_3_app-1", failures(1, first=3))
+    add(folder / "events_3_app-1.compact.inprogress", failures(5))
     followed = Followed(open_log(folder))
     assert followed.read() == (2, 3)
     assert followed.log.compacted
+    assert followed.log.raw_bytes == followed.log.size()
     (folder / "events_3_app-1").rename(folder / "events_3_app-1.compact")
     add(folder / "events_4_app-1", failures(1, first=5))
     assert followed.read() == (3, 1)

@@ -28,7 +28,7 @@ from tests.spark_listener.report.throttled import HOSTILE, QUERY, attempt, log, 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.job import ClientKind, Job, write_summary
 from quotascope.spark_listener.report import Application, document, image, page, read_application, tables
-from quotascope.spark_listener.report.sections import throttled_clients
+from quotascope.spark_listener.report.sections import headline, throttled_clients
 from quotascope.spark_listener.task import note
 
 SPARK = {"/opt/spark/jars/spark-core_2.13-4.2.0.jar": "System Classpath"}
@@ -201,6 +201,17 @@ def test_critical_path_of_what_is_known(tmp_path: Path) -> None:
     no_task = read_application(quiet(tmp_path, environment({})), summary(tmp_path, SOME))
     assert json.loads(document(no_task))["critical_path_throttled_seconds"] is None
     assert "critical path" not in page(no_task)
+
+
+@pytest.mark.parametrize("file", ["events_2_app-1", "events_2_app-1.compact"])
+def test_critical_path_of_a_log_that_lacks_attempts(tmp_path: Path, file: str) -> None:
+    """It is unknown: the summary counts the attempts of missing and of compacted files, too, and blames no quota for them."""
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    quiet(tmp_path, environment({}), *stream((500, 0))).rename(folder / file)
+    found = read_application(folder, summary(tmp_path, {"throttled_ms": 160_000}, query="clicks"))
+    assert headline(found).startswith("Throttled 2 min 40 s, ")
+    assert (found.critical_seconds(), found.least_seconds, found.limited_share("clicks")) == (None, None, None)
 
 
 FORMS = pytest.mark.parametrize("form", [in_a_terminal, page])
