@@ -72,6 +72,8 @@ def _least(column: Column) -> int:
         return column.width
     texts = (_text(cell).plain for cell in (column.header, *column.cells))
     longest = max((cell_len(line) for text in texts for line in text.split("\n")), default=0)
+    if column.no_wrap and column.ratio is None:
+        return min(longest, column.max_width or longest)
     if column.justify == "right":
-        return longest if column.no_wrap else min(longest, _FIGURE)
+        return min(longest, _FIGURE)
     return max(column.min_width or 0, min(longest, _NAME, column.max_width or _NAME))

@@ -41,12 +41,12 @@ class Affected:
     clients: Sequence[Impact]
     addresses: Sequence[IpImpact]
     incomplete: bool = False
-    """Whether there may be more: not all could be read."""
+    """Whether there may be more: not all clients could be read."""
 
 
 _UNKNOWN = "the affected clients are unknown: give --source, --discover or --exporter"
 _NONE_AFFECTED = "no client that brokers measure separately now is affected"
-_NONE_READ = "the affected clients are unknown: not all could be read"
+_NONE_READ = "the affected clients are unknown: not all clients could be read"
 
 
 def view(changes: Sequence[RuleChange], affected: Affected | None, most: int) -> RenderableType:
@@ -154,7 +154,7 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
         yield Constrain(Fitted(table), WIDEST)
         yield Text(LEVELS_LEGEND, style="dim")
     if rows and affected.incomplete:
-        yield Text("and maybe more: not all could be read", style="dim")
+        yield Text("and maybe more: not all clients could be read", style="dim")
     if len(rows) > most:
         yield Text(f"and {len(rows) - most} more: --top shows more", style="dim")
     if any(impact.window_restarts for impact in affected.clients[:most]):

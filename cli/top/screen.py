@@ -36,7 +36,7 @@ from .choices import Choices
 
 _LINES_AROUND: Final = 5
 """The first line, the header of the table and its line, what levels are or an empty line, and the keys."""
-_WITHRULES: Final = 84
+_WITH_RULES: Final = 84
 """Columns from which on the table has rules."""
 _LEVELS: Final = "a rule's digit is its level: 1 (user / client-id) wins over 8 (client-id <default>)"
 
@@ -56,7 +56,7 @@ def screen(
     head = Text("quotascope top  ", "bold")
     of_type = chosen(snapshot.measured, Choices(kind=choices.kind))
     head.append(summary(snapshot, of_type), "not bold")
-    levels = Text(_LEVELS if width >= _WITHRULES else "", "dim")
+    levels = Text(_LEVELS if width >= _WITH_RULES else "", "dim")
     return Group(_cut(head), table, levels, _cut(_last_line(choices, problem)))
 
 
@@ -92,7 +92,7 @@ def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int, snapsh
     layouts = (
         (140, wider),
         (116, wide),
-        (_WITHRULES, usual),
+        (_WITH_RULES, usual),
         (60, small),
         (0, _NARROW),
     )

@@ -34,6 +34,8 @@ _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _NEARLY_ALL: Final = 0.99
 _LEAST: Final = 0.005
 """With two decimals, or as a ratio in whole percent, a smaller value would be shown as zero."""
+_LEAST_PRECISE: Final = 0.0001
+"""Three digits of a smaller value have an exponent."""
 _MOST = 9.995
 _TEN = 9.995
 _HUNDRED = 99.95
@@ -46,7 +48,7 @@ def usage_of_limit(usage: EntityUsage) -> str:
     Usage and limit in one unit, the larger one's; bytes/s, threads (``thr``) or mutations/s by quota type.
 
     ``2.10 / 2.00 MB/s``, ``? / 1.00 MB/s`` where the broker gave no usage, ``0.08 / ? thr`` where the limit is unknown, and
-    ``0.08 thr unlimited``. ``-1.98 of 11.0 tok`` (tokens) where more of a controller mutation quota's burst is used than of its limit.
+    ``0.08 thr unlimited``. ``-1.98 of 11.0 tok`` (tokens) where these decide which part of a controller mutation quota is used.
     """
     entity, amount_used = usage.entity, usage.usage
     limit, kind = entity.limit, entity.quota_type
@@ -218,11 +220,13 @@ def digits(value: float, limit: float | None = None) -> str:
     """
     Three digits of a number, or all of its whole ones up to seven; a small one is not shown as zero, and beside a limit that needs more decimals it has them.
 
-    >>> digits(0.125), digits(12.345), digits(2383.9), digits(0.004), digits(0.0), digits(1e300), digits(0.00525, 0.005)
-    ('0.12', '12.3', '2384', '<0.01', '0.00', '1e+300', '0.00525')
+    >>> digits(0.125), digits(12.345), digits(2383.9), digits(0.004), digits(0.0), digits(1e300)
+    ('0.12', '12.3', '2384', '<0.01', '0.00', '1e+300')
+    >>> digits(0.00525, 0.005), digits(3e-7, 0.125), digits(3e-7, 2e-7)
+    ('0.00525', '<0.0001', '3e-07')
     """
     if limit is not None and limit < 1 and round(limit, 2) != limit and 0 < value < 1:
-        return f"{value:.3g}"
+        return "<0.0001" if value < _LEAST_PRECISE <= limit else f"{value:.3g}"
     if 0 < value < _LEAST:
         return "<0.01"
     size = abs(value)

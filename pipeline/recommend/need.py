@@ -96,10 +96,9 @@ def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterato
             if sensor.kind in policy.kinds:
                 yield _need(rows["broker"][0].as_py(), rows, sensor, policy)
     if QuotaType.CONTROLLER_MUTATION in policy.kinds:
-        asked: Any = history.column("mutations")
-        some = pc.greater(pc.fill_null(asked, 1), pa.scalar(0, pa.int32()))  # or an unknown number
-        mutating = history.filter(pc.and_(some, pc.is_valid(history.column("mutation_timestamp"))))
-        for rows in _groups(mutating, names):
+        unknown = pc.is_valid(history.column("mutation_timestamp")).cast(pa.int32())
+        asked: Any = pc.coalesce(history.column("mutations"), unknown)
+        for rows in _groups(history.filter(pc.greater(asked, pa.scalar(0, pa.int32()))), names):
             sensor = mutations_of(rows, windows)
             if sensor.enough:  # a limit made of unknown and refused ones alone would be one for no usage at all
                 yield _need(CONTROLLER, rows, sensor, policy)

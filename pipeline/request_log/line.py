@@ -56,7 +56,7 @@ _USUAL_START: Final = 24 + len(_USUAL) - 1
 _SECONDS: Final = slice(1, 20)
 _MILLISECONDS: Final = slice(21, 24)
 _STAMP: Final = re.compile(
-    rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:\s?(Z|[+-]\d\d(?::?\d\d)?)(?![\w.]))?"
+    rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:\s?([+-]\d\d:?\d\d(?!\d)|(?:Z|[+-]\d\d)(?![\w.])))?"
 )
 _MOST_SECONDS: Final = 10_000
 """Parsed seconds that are cached."""

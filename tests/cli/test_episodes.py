@@ -135,7 +135,7 @@ def test_an_infinite_quota_throttles_no_request(folder: Path, run: Run) -> None:
             assert episode["rules"] == expected
 
 
-@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("width", [40, 80, 84, 106, 120])
 def test_no_number_is_cut(width: int) -> None:
     """Names are folded, however long the throttle and the id of its node are."""
     episode = {

@@ -114,8 +114,8 @@ def test_limits_of_the_affected_for_programs() -> None:
 def test_of_brokers_that_cannot_be_read_nothing_is_known() -> None:
     """None affected is no answer then, and a list may lack some."""
     nothing, some = Affected([], [], incomplete=True), Affected([], [address(1, usage=12.0)], incomplete=True)
-    assert "clients are unknown: not all could be read" in rendered(view(CHANGES, nothing, 9), 90)
-    assert "and maybe more: not all could be read" in rendered(view(CHANGES, some, 9), 90)
+    assert "clients are unknown: not all clients could be read" in rendered(view(CHANGES, nothing, 9), 90)
+    assert "and maybe more: not all clients could be read" in rendered(view(CHANGES, some, 9), 90)
     documents = [change_view.as_json(CHANGES, affected, 9) for affected in (nothing, some)]
     assert [document["affected_total"] for document in documents] == [None, 1]
 

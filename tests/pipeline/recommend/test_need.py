@@ -134,10 +134,10 @@ def test_mutations_meet_on_the_controller() -> None:
     """
     They are added up over brokers, and a burst needs what it leaves in debt when the next one comes.
 
-    One that fails before the quota needs nothing, one of an unknown size an unknown limit.
+    One that fails before the quota needs nothing, one of an unknown size an unknown limit. Without a time of the charge, that of the decision counts.
     """
     others = [mutated(at, size, user=user) for at, size in ((900, 0), (3_000, None)) for user in ("alice", "bob")]
-    rows = history([mutated(0, 22, broker="1"), mutated(1_000, 1, broker="2"), *others])
+    rows = history([mutated(0, 22, broker="1", mutation_timestamp=None), mutated(1_000, 1, broker="2"), *others])
     (found,) = (
         need for need in needs(rows, Policy(share=0), ClusterWindows()) if need.kind is QuotaType.CONTROLLER_MUTATION
     )

@@ -251,6 +251,8 @@ SUMMER = AT - 123 * 86_400_000
         ("{time} Completed request:{json}\r", "2026-11-21T09:02:00.655123+0100", "UTC", AT - 3_600_000),
         ("{time} Completed request:{json}", "2026-11-21T09:02:00.6Z", BERLIN, AT - 55),
         ("{time} Completed request:{json}", "2026-11-21T09:02:00,655-05", BERLIN, AT + 18_000_000),
+        ("{time}DEBUG Completed request:{json}", "2026-11-21T09:02:00,655+05:30", BERLIN, AT - 19_800_000),
+        ("{time} -12345 Completed request:{json}", "2026-11-21T09:02:00,655", "UTC", AT),
         ("{time} -10.0.0.1 Completed request:{json}", "2026-11-21T09:02:00,655", "UTC", AT),
         # clocks show 02:00 to 03:00 twice on 2026-10-25, and never on 2026-03-29
         (BRACKETS, "2026-10-25 01:59:59,000", BERLIN, 1_792_886_399_000),
