@@ -6,45 +6,46 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.spark_listener.recordings import (
-    RECORDED,
-    VERSIONS,
-    ended,
-    query_idle,
-    query_progressed,
-    recorded,
-    stage_submitted,
-    started,
-)
+from tests.spark_listener import recordings as spark
+from tests.spark_listener.recordings import VERSIONS, Event, ended, query_progressed, recorded, stage_submitted, started
 
-from quotascope.spark_listener.events import (
-    LOGGED,
-    EnvironmentUpdated,
-    ExecutorRemoved,
-    OffsetsBehind,
-    QueryProgressed,
-    QueryStarted,
-    QueryTerminated,
-    StageSubmitted,
-    TaskAttempt,
-    TaskEnded,
-    TaskStarted,
-    UnreadableEvent,
-    parse,
-)
-from quotascope.spark_listener.events.parsing import _phases, may_end_attempt
+from quotascope.spark_listener import events
+from quotascope.spark_listener.events import OffsetsBehind
+
+
+def parsed(event: Event) -> Any:
+    """The record, of any kind."""
+    return events.parse(event)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_recorded_event_is_read(version: str) -> None:
     """No event of the three versions lacks what is needed, and those that matter become records."""
     kinds = set()
-    for path in (RECORDED / version).glob("*.jsonl"):
+    for path in (spark.RECORDED / version).glob("*.jsonl"):
         for event in recorded(version, path.stem):
             kind = event["Event"].rpartition(".")[2]
-            assert (parse(event) is not None) == (kind in LOGGED)
+            assert (events.parse(event) is not None) == (kind in events.LOGGED)
             kinds.add(kind)
-    assert len(kinds & LOGGED) >= 10
+    assert len(kinds & events.LOGGED) >= 10
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_streaming_query_as_recorded(version: str) -> None:
+    """Its events, and the stages that work for it, have the same id; each of its three runs begins and ends."""
+    records = [events.parse(event) for event in recorded(version, "restarted")]
+    starts = [each for each in records if isinstance(each, events.QueryStarted)]
+    ends = [each.run for each in records if isinstance(each, events.QueryTerminated)]
+    assert ends == [start.run for start in starts]
+    assert len(set(ends)) == 3
+    (query,) = {start.query for start in starts}
+    assert query
+    assert {each.query for each in records if isinstance(each, events.StageSubmitted)} == {query}
+    for batch in (each for each in records if isinstance(each, events.QueryProgressed)):
+        assert batch.name == "clicks"
+        assert 0 < batch.phases["triggerExecution"] < 60
+        assert batch.ended
+        assert batch.ended > (batch.began or 0)
 
 
 SPARK = {"/opt/spark/jars/spark-core_2.13-4.2.0.jar": "System Classpath"}
@@ -73,10 +74,8 @@ def test_clients_that_an_environment_shows(
 ) -> None:
     """The listener by its property or files; no Java client of Kafka only where each jar is known."""
     shown = {"Spark Properties": properties, "Classpath Entries": entries}
-    listener, summary_file, without_java_clients = expected
-    assert parse({"Event": "SparkListenerEnvironmentUpdate", **shown}) == EnvironmentUpdated(
-        listener=listener, summary_file=summary_file, without_java_clients=without_java_clients
-    )
+    record = parsed({"Event": "SparkListenerEnvironmentUpdate", **shown})
+    assert (record.listener, record.summary_file, record.without_java_clients) == expected
 
 
 @pytest.mark.parametrize(
@@ -92,27 +91,12 @@ def test_clients_that_an_environment_shows(
 )  # fmt: skip
 def test_stages_that_run_python(rdds: object, *, expected: bool) -> None:
     """By the names of their RDDs, or of the nodes of the plan that made these."""
-    stage = {"Stage ID": 1, "RDD Info": rdds}
-    record = parse({"Event": "SparkListenerStageSubmitted", "Stage Info": stage})
-    assert isinstance(record, StageSubmitted)
-    assert record.runs_python == expected
+    assert parsed(stage_submitted(1, info={"RDD Info": rdds})).runs_python == expected
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_streaming_query_as_recorded(version: str) -> None:
-    """Its events, and the stages that work for it, have the same id."""
-    records = [parse(event) for event in recorded(version, "restarted")]
-    starts = [each for each in records if isinstance(each, QueryStarted)]
-    assert len({start.query for start in starts}) == 1
-    assert len({start.run for start in starts}) == 3
-    query = starts[0].query
-    assert query
-    assert {each.query for each in records if isinstance(each, StageSubmitted)} == {query}
-    assert [each.run for each in records if isinstance(each, QueryTerminated)] == [start.run for start in starts]
-    batches = [each for each in records if isinstance(each, QueryProgressed)]
-    assert all(batch.name == "clicks" for batch in batches)
-    assert all(0 < batch.phases["triggerExecution"] < 60 for batch in batches)
-    assert all(batch.ended and batch.ended > (batch.began or 0) for batch in batches)
+def test_name_of_any_length() -> None:
+    """Of a long name the beginning is kept."""
+    assert parsed(stage_submitted(1, info={"Stage Name": "x" * 1_000_000})).name == "x" * 1_000
 
 
 @pytest.mark.parametrize(("partition", "index", "expected"), [(5, 0, 5), (0, 3, 0), (None, 4, 4), (-1, 4, 4)])
@@ -123,12 +107,12 @@ def test_attempt_of_a_task(partition: int | None, index: int, expected: int) -> 
     The partition stays the same in a new attempt of the stage; the index, which has to do before Spark 3.3, does not.
     """
     numbers: dict[str, Any] = {"stage": 3, "stage_attempt": 1, "number": 2, "task": 77}
-    attempt = TaskAttempt(**numbers, partition=expected, speculative=False, executor="1", began=1.0)
+    attempt = events.TaskAttempt(**numbers, partition=expected, speculative=False, executor="1", began=1.0)
     begin, end = started(**numbers), ended(**numbers)
     for event in (begin, end):
         event["Task Info"] |= {"Partition ID": partition, "Index": index}
-    assert parse(begin) == TaskStarted(attempt=attempt)
-    assert parse(end) == TaskEnded(attempt=attempt, reason="Success", failure=None, text="", time=3.0)
+    assert parsed(begin) == events.TaskStarted(attempt=attempt)
+    assert parsed(end) == events.TaskEnded(attempt=attempt, reason="Success", failure=None, text="", time=3.0)
 
 
 @pytest.mark.parametrize(
@@ -143,34 +127,37 @@ def test_attempt_of_a_task(partition: int | None, index: int, expected: int) -> 
 def test_executor_that_is_no_longer_needed(reason: str | None, *, planned: bool) -> None:
     """What the driver takes away is not lost."""
     event = {"Event": "SparkListenerExecutorRemoved", "Timestamp": 5_000, "Executor ID": "2", "Removed Reason": reason}
-    assert parse(event) == ExecutorRemoved(executor="2", planned=planned, time=5.0)
+    assert parsed(event) == events.ExecutorRemoved(executor="2", planned=planned, time=5.0)
 
 
-def source(most: object, average: object) -> dict[str, Any]:
+def source(most: object, average: object) -> Event:
     behind = {"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": most, "avgOffsetsBehindLatest": average}
     return {"numInputRows": 4, "metrics": behind}
 
 
 @pytest.mark.parametrize(
-    ("sources", "behind"),
+    ("sources", "rows", "behind"),
     [
-        ([], None),
-        ([{"metrics": {}}], None),
-        ([{"metrics": None}], None),
-        ([source("12", "3.5")], OffsetsBehind(most=12.0, average=3.5)),
-        ([source("12", "3.5"), source("40", "1"), {}], OffsetsBehind(most=40.0, average=1.0)),
-        ([source("NaN", "1"), source("x", "1"), source(None, None)], None),
+        ([], 0, None),
+        ([{"metrics": {}}], 0, None),
+        ([{"metrics": None}], 0, None),
+        ([source("12", "3.5")], 4, OffsetsBehind(most=12.0, average=3.5)),
+        ([source("12", "3.5"), source("40", "1"), {}], 8, OffsetsBehind(most=40.0, average=1.0)),
+        ([source("NaN", "1"), source("x", "1"), source(None, None)], 12, None),
     ],
 )
-def test_offsets_behind(sources: list[Any], behind: OffsetsBehind | None) -> None:
-    """The source that is farthest behind is reported, and only Kafka's do."""
-    record = parse(query_progressed(*sources))
-    assert isinstance(record, QueryProgressed)
-    assert record.offsets_behind == behind
+def test_offsets_behind(sources: list[Any], rows: int, behind: OffsetsBehind | None) -> None:
+    """The source that is farthest behind is reported, and only Kafka's do; rows are those of all."""
+    record = parsed(query_progressed(*sources))
+    assert (record.rows, record.offsets_behind) == (rows, behind)
 
 
-def kafka(read: object, newest: object, name: str = "KafkaV2[Subscribe[a]]") -> Any:
+def kafka(read: object, newest: object, name: str = "KafkaV2[Subscribe[a]]") -> Event:
     return {"description": name, "endOffset": read, "latestOffset": newest}
+
+
+A = kafka('{"a":{"0":1}}', '{"a":{"0":2}}')
+RATE = kafka("9", "9", "RateStreamV2[")
 
 
 @pytest.mark.parametrize(
@@ -178,10 +165,10 @@ def kafka(read: object, newest: object, name: str = "KafkaV2[Subscribe[a]]") -> 
     [
         ([kafka('{"a":{"0":3,"1":4}}', '{"a":{"1":40,"0":30}}')], (7, 70)),
         ([kafka({"a": {"0": 3}}, {"a": {"0": 3}})], (3, 3)),
-        ([kafka('{"a":{"0":1}}', '{"a":{"0":2}}'), kafka('{"b":{"0":1}}', '{"b":{"0":2}}')], (2, 4)),
-        ([kafka('{"a":{"0":1}}', '{"a":{"0":2}}'), kafka("9", "9", "RateStreamV2[")], (1, 2)),
-        ([kafka("9", "9", "RateStreamV2[")], None),
-        ([kafka('{"a":{"0":1}}', '{"a":{"0":2}}'), kafka('{"b":{"0":1}}', None)], None),
+        ([A, kafka('{"b":{"0":1}}', '{"b":{"0":2}}')], (2, 4)),
+        ([A, RATE], (1, 2)),
+        ([RATE], None),
+        ([A, kafka('{"b":{"0":1}}', None)], None),
         ([kafka('{"a":{"0":1}}', '{"a":{"0":2,"1":9}}')], None),
         ([kafka('{"a":{"0":"1"}}', '{"a":{"0":2}}')], None),
         ([kafka('{"a":7}', '{"a":7}')], None),
@@ -189,14 +176,25 @@ def kafka(read: object, newest: object, name: str = "KafkaV2[Subscribe[a]]") -> 
         ([kafka("{", "[" * 100_000)], None),
         ([kafka(None, None)], None),
         ([], None),
-    ]
-)  # fmt: skip
-def test_offsets_of_kafka_sources(sources: list[Any], offsets: tuple[int, int] | None) -> None:
+    ],
+)
+def test_offsets_of_kafka_sources(sources: list[Event], offsets: tuple[int, int] | None) -> None:
     """Sums over partitions, from JSON in a text as in events or as it is; unknown as soon as one source lacks a part."""
-    record = parse(query_progressed(*sources))
-    assert isinstance(record, QueryProgressed)
-    found = record.offsets
+    found = parsed(query_progressed(*sources)).offsets
     assert (found and (found.read, found.newest)) == offsets
+
+
+@pytest.mark.parametrize(
+    ("reported", "phases"),
+    [
+        ({"x" * 200: 1_500, "addBatch": 250}, {"x" * 100: 1.5, "addBatch": 0.25}),
+        ({"planning": None, "late": float("inf")}, {}),
+        ({str(number): 1_000 for number in range(60)}, {str(number): 1.0 for number in range(50)}),
+    ],
+)
+def test_phases_are_seconds_by_name(reported: Event, phases: dict[str, float]) -> None:
+    """Spark reports ms. A name is kept up to 100 characters, of at most 50 phases; what is no number is none."""
+    assert parsed(query_progressed(durationMs=reported)).phases == phases
 
 
 @pytest.mark.parametrize("key", ["Stage ID", "Task Info"])
@@ -204,15 +202,8 @@ def test_event_without_what_every_version_writes(key: str) -> None:
     """It is said to be unreadable."""
     event = ended()
     del event[key]
-    with pytest.raises(UnreadableEvent):
-        parse(event)
-
-
-def test_name_of_any_length() -> None:
-    """Of a long name the beginning is kept."""
-    record = parse(stage_submitted(1, info={"Stage Name": "x" * 1_000_000}))
-    assert isinstance(record, StageSubmitted)
-    assert record.name == "x" * 1_000
+    with pytest.raises(events.UnreadableEvent):
+        parsed(event)
 
 
 JSON = st.recursive(
@@ -230,7 +221,7 @@ JSON = st.recursive(
 def test_odd_event(data: st.DataObject) -> None:
     """An event with anything in the place of anything is read or said to be unreadable."""
     failed, behind = ended({"Reason": "ExceptionFailure"}), query_progressed(source("1", "1"))
-    event = data.draw(st.sampled_from([started(), failed, stage_submitted(1), behind, query_idle(1)]))
+    event = data.draw(st.sampled_from([started(), failed, stage_submitted(1), behind, spark.query_idle(1)]))
     event = json.loads(json.dumps(event))
     where: Any = event
     for _ in range(data.draw(st.integers(0, 2))):
@@ -238,17 +229,9 @@ def test_odd_event(data: st.DataObject) -> None:
         where = data.draw(st.sampled_from(inner)) if inner else where
     where[data.draw(st.sampled_from(sorted(where)))] = data.draw(JSON)
     try:
-        parse(event)
-    except UnreadableEvent:
+        parsed(event)
+    except events.UnreadableEvent:
         return
-
-
-def test_phases_are_seconds_by_name() -> None:
-    """Spark reports ms. A name is kept up to 100 characters, of at most 50 phases; what is no number is none."""
-    reported = {"x" * 200: 1_500, "addBatch": 250, "planning": None, "late": float("inf")}
-    assert _phases({"durationMs": reported}) == {"x" * 100: 1.5, "addBatch": 0.25}
-    many = {str(number): 1_000 for number in range(60)}
-    assert [*_phases({"durationMs": many})] == [str(number) for number in range(50)]
 
 
 @pytest.mark.parametrize(
@@ -262,4 +245,4 @@ def test_phases_are_seconds_by_name() -> None:
 )
 def test_what_cannot_be_read_may_be_the_end_of_an_attempt(line: bytes, *, may: bool) -> None:
     """Unless its beginning names another kind."""
-    assert may_end_attempt(line) is may
+    assert events.may_end_attempt(line) is may

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -90,49 +91,56 @@ def test_real_failures_and_retries(version: str, case: str, source: Any) -> None
 OTHER, LOST = FailureCause.OTHER, FailureCause.EXECUTOR_LOST
 CANCELLED = {"Reason": "TaskKilled", "Kill Reason": "Stage cancelled"}
 JOB_FAILED = {"Event": "SparkListenerJobEnd", "Job ID": 1, "Completion Time": 1, "Job Result": {"Result": "JobFailed"}}
+begins, ends = partial(started, stage=1), partial(ended, stage=1)
+again = partial(begins, stage_attempt=1)
+"""An attempt in the second attempt of the stage, where numbers of attempts begin at 0 again."""
 NEXT = (stage_completed(1, failed="lost"), stage_submitted(1, 1))
-"""The stage fails, and its second attempt begins; there numbers of attempts begin at 0 again."""
+"""The stage fails, and its second attempt begins."""
 
 
 @pytest.mark.parametrize(
     ("events", "failures", "retries"),
     [
         pytest.param(
-            [stage_submitted(1), ended({"Reason": "FetchFailed"}, stage=1, partition=0, task=1), *NEXT,
-             started(stage=1, stage_attempt=1, partition=0, task=2), started(stage=1, stage_attempt=1, partition=1, task=3)],
+            [stage_submitted(1), ends("FetchFailed", task=1), *NEXT, again(task=2), again(partition=1, task=3)],
             {FailureCause.FETCH_FAILED: 1}, {FailureCause.FETCH_FAILED: 1}, id="a partition that was lost but did not fail is no retry"),
         pytest.param(
-            [ended(FAILED, stage=1, partition=0, task=1), started(stage=1, partition=0, number=1, task=2),
-             ended("Success", stage=1, partition=0, number=1, task=2), ended("Resubmitted", stage=1, partition=0, number=1, task=2)],
+            [ends(FAILED, task=1), begins(number=1, task=2), ends("Success", number=1, task=2), ends("Resubmitted", number=1, task=2)],
             {OTHER: 1, LOST: 1}, {OTHER: 1}, id="a retry whose output is lost is not counted as a retry again"),
         pytest.param(
-            [ended("Success", task=1), ended("Resubmitted", task=1), started(number=1, task=2)],
+            [ends("Success", task=1), ends("Resubmitted", task=1), begins(number=1, task=2)],
             {LOST: 1}, {LOST: 1}, id="output that is lost with its executor is repeated"),
         pytest.param(
-            [started(number=1, task=2, speculative=True), ended("Success", number=1, task=2, speculative=True), ended(LOSER, number=0, task=1)],
+            [begins(number=1, task=2, speculative=True), ends("Success", number=1, task=2, speculative=True), ends(LOSER, task=1)],
             {}, {}, id="a racing attempt is no retry, and one that loses no failure"),
-        pytest.param([ended("TaskCommitDenied", task=1), started(number=1, task=2)], {}, {}, id="a denied commit is no failure"),
-        pytest.param([started(number=1, task=2)], {}, {FailureCause.UNKNOWN: 1}, id="the cause of a failure that was not seen is not guessed"),
+        pytest.param([ends("TaskCommitDenied", task=1), begins(number=1, task=2)], {}, {}, id="a denied commit is no failure"),
+        pytest.param([begins(number=1, task=2)], {}, {FailureCause.UNKNOWN: 1}, id="the cause of a failure that was not seen is not guessed"),
         pytest.param(
-            [stage_submitted(1), stage_completed(1, failed="cancelled"), JOB_FAILED, ended(python_failure(QUOTA), stage=1, task=1), ended(CANCELLED, stage=1, task=2)],
+            [stage_submitted(1), stage_completed(1, failed="cancelled"), JOB_FAILED, ends(python_failure(QUOTA), task=1), ends(CANCELLED, task=2)],
             {FailureCause.KAFKA_QUOTA: 1}, {}, id="a task that fails after its cancelled stage counts"),
         pytest.param(
-            [ended(FAILED, stage=1, task=1), ended("Success", stage=1, task=2, number=1, speculative=True), ended(LOSER, stage=1, partition=1, task=3),
-             stage_completed(1), stage_submitted(1, 1), started(stage=1, stage_attempt=1, partition=0, task=4), started(stage=1, stage_attempt=1, partition=1, task=5)],
+            [ends(FAILED, task=1), ends("Success", number=1, task=2, speculative=True), ends(LOSER, partition=1, task=3),
+             stage_completed(1), stage_submitted(1, 1), again(task=4), again(partition=1, task=5)],
             {OTHER: 1}, {}, id="tasks of a stage that succeeded repeat a success"),
         pytest.param(
-            [ended(FAILED, stage=1, task=1), stage_completed(1), stage_submitted(1, 1), started(stage=1, stage_attempt=1, task=2)],
+            [ends(FAILED, task=1), stage_completed(1), stage_submitted(1, 1), again(task=2)],
             {OTHER: 1}, {}, id="also where a source leaves successes out"),
         pytest.param(
-            [ended(FAILED, stage=1, task=1), started(stage=1, task=2, number=1), *NEXT, started(stage=1, stage_attempt=1, task=3)],
+            [ends(FAILED, task=1), begins(number=1, task=2), *NEXT, again(task=3)],
             {OTHER: 1}, {OTHER: 1}, id="a failure is repeated once"),
         *(
             pytest.param(
-                [ended(FAILED, stage=1, partition=0, task=1), started(stage=1, partition=0, task=2, number=1, speculative=racing),
-                 ended("Success", stage=1, partition=0, task=2, number=1, speculative=racing), ended(FAILED, stage=1, partition=1, task=3), *NEXT,
-                 started(stage=1, stage_attempt=1, partition=0, task=4), started(stage=1, stage_attempt=1, partition=1, task=5)],
+                [ends(FAILED, task=1), begins(number=1, task=2, speculative=racing), ends("Success", number=1, task=2, speculative=racing),
+                 ends(FAILED, partition=1, task=3), *NEXT, again(task=4), again(partition=1, task=5)],
                 {OTHER: 2}, {OTHER: 1 if racing else 2}, id=f"a success clears the failure before it, racing {racing}")
             for racing in (False, True)
+        ),
+        *(
+            pytest.param(
+                [ends(FAILED, task=1), *start, ends(reason, number=1, task=2)],
+                {OTHER: failed}, {OTHER: 1}, id=f"a retry counts once, starts seen {len(start)}, failures {failed}")
+            for start in ([], [begins(number=1, task=2)])
+            for reason, failed in (("Success", 1), (FAILED, 2))
         ),
     ]
 )  # fmt: skip
@@ -144,16 +152,6 @@ def test_failures_and_retries(
     assert counts(snapshot.failures) == failures
     assert counts(snapshot.retries) == retries
     assert snapshot.stage_retries == events.count(stage_submitted(1, 1))
-
-
-@pytest.mark.parametrize("reason", ["Success", FAILED])
-def test_retry_whose_start_was_not_seen(reason: Any) -> None:
-    """Its end is enough, and counts once."""
-    first = [ended(FAILED, task=1)]
-    unseen = after([*first, ended(reason, number=1, task=2)])
-    seen = after([*first, started(number=1, task=2), ended(reason, number=1, task=2)])
-    assert unseen.retries == seen.retries
-    assert counts(seen.retries) == {FailureCause.OTHER: 1}
 
 
 def test_what_is_remembered_is_what_came_last() -> None:

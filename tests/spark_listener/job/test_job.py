@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import json
-from collections.abc import Container, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, call
 
 import pytest
 from tests.spark_listener.recordings import (
@@ -24,28 +24,23 @@ from tests.spark_listener.threads import in_threads
 from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals
 from quotascope.spark_listener.errors import UnreadableSummary
 from quotascope.spark_listener.events import FailureCause
-from quotascope.spark_listener.job import Job, QueryTotals, read_summary, write_summary
+from quotascope.spark_listener.job import Job, QuerySnapshot, read_summary, write_summary
 from quotascope.spark_listener.task import note
 
 WRITER = Client("alice", "billing", "write")
 TOTALS = ClientTotals(WRITER, 600, 3, 300, 300, 1)
 NOW = 1_000.0
-
-
-class Clock:
-    now = NOW
-
-    def __call__(self) -> float:
-        return self.now
+LOST = {"Reason": "ExecutorLostFailure"}
 
 
 def noted(
-    *lines: str, totals: ClientTotals = TOTALS, reported: tuple[ClientTotals, ...] = (), query: str = "", **numbers: Any
-) -> dict[str, Any]:
+    totals: ClientTotals = TOTALS, reported: tuple[ClientTotals, ...] = (), query: str = "", **numbers: Any
+) -> Event:
+    """The end of an attempt by a timeout, with a note."""
     ids = {"stage": 0, "number": 0, "task": 0, **numbers}
     attempt = note.AttemptKey(ids["stage"], ids["number"], ids["task"])
     text = note.text_of(attempt, note.Note(query, (totals,), reported))
-    return ended(python_failure(*lines, text), **numbers)
+    return ended(python_failure(TIMEOUT, text), **numbers)
 
 
 @pytest.mark.parametrize(
@@ -82,35 +77,32 @@ def test_problems() -> None:
 
 def test_note_of_a_timeout() -> None:
     """A timeout of an attempt with throttle times may have come by them; of another one that is not known."""
-    job = Job("app")
-    job.handle(noted(TIMEOUT, task=1))
-    job.handle(noted(TIMEOUT, task=2, totals=ClientTotals(WRITER)))
-    job.handle(ended(python_failure(TIMEOUT), task=3))
-    failures = job.snapshot().failures
+    without = ended(python_failure(TIMEOUT), task=3)
+    failures = after([noted(task=1), noted(ClientTotals(WRITER), task=2), without]).failures
     assert failures[FailureCause.KAFKA_TIMEOUT_THROTTLED] == 1
     assert failures[FailureCause.KAFKA_TIMEOUT] == 2
 
 
 @pytest.mark.parametrize(("plugin", "throttled_ms"), [(True, 7), (False, 607)])
-def test_note_of_an_attempt_that_reported(plugin: bool, throttled_ms: int) -> None:  # noqa: FBT001 - of a table
+def test_note_of_an_attempt_that_reported(*, plugin: bool, throttled_ms: int) -> None:
     """What it reported while it ran comes from the plugin, if that is read, and else from the note."""
     job = Job("app")
     if plugin:
         job.add_throttles(list, "jvm")
-    rest = ClientTotals(WRITER, 7, 1, 7)
-    job.handle(noted(TIMEOUT, totals=rest, reported=(TOTALS,)))
-    ((_, totals),) = job.snapshot().throttles
+    job.handle(noted(ClientTotals(WRITER, 7, 1, 7), (TOTALS,)))
+    snapshot = job.snapshot()
+    ((_, totals),) = snapshot.throttles
     assert totals.throttled_ms == throttled_ms
-    assert job.snapshot().failures[FailureCause.KAFKA_TIMEOUT_THROTTLED] == 1
+    assert snapshot.failures[FailureCause.KAFKA_TIMEOUT_THROTTLED] == 1
 
 
 def test_throttles_are_summed() -> None:
     """Notes and all readers together give one number for each query and client; queries have their names."""
-    job = Job("app", Clock())
+    job = Job("app", lambda: NOW)
     job.handle(query_started("id-1", name="clicks"))
     job.handle(stage_submitted(4, query="id-1"))
-    job.handle(noted(TIMEOUT, stage=4, task=1))
-    job.handle(noted(TIMEOUT, stage=5, task=2, query="id-2"))
+    job.handle(noted(stage=4, task=1))
+    job.handle(noted(stage=5, task=2, query="id-2"))
     other = ClientTotals(Client("", "x", "read"), 1, 1, 1, 1)
     job.add_throttles(lambda: [("id-1", TOTALS), ("", other)])
     job.add_throttles(lambda: [("id-1", TOTALS._replace(longest_ms=900))])
@@ -124,10 +116,8 @@ def test_throttles_are_summed() -> None:
 def test_readers_that_fail() -> None:
     """The last throttle times stay, for counts never go down, and the stages are left out; each failure is counted."""
     job = Job("app")
-    answers: list[Iterable[QueryTotals]] = [[("", TOTALS)]]
-    no_answers: list[Container[int]] = []
-    job.add_throttles(answers.pop)
-    job.add_scoped_stages(no_answers.pop)
+    job.add_throttles(Mock(side_effect=[[("", TOTALS)], OSError, OSError]))
+    job.add_scoped_stages(Mock(side_effect=OSError))
     for problems in (1, 3, 5):
         snapshot = job.snapshot()
         assert (snapshot.throttles, snapshot.problems) == ((("", TOTALS),), (("throttles", problems),))
@@ -135,10 +125,7 @@ def test_readers_that_fail() -> None:
 
 def test_too_many_queries() -> None:
     """Those that come late are counted together, so that the sum is right."""
-    job = Job("app")
-    for number in range(300):
-        job.handle(noted(TIMEOUT, task=number, query=f"id-{number}"))
-    throttles = job.snapshot().throttles
+    throttles = after(noted(task=number, query=f"id-{number}") for number in range(300)).throttles
     assert len(throttles) == 201
     assert sum(totals.throttled_ms for _, totals in throttles) == 300 * 600
     assert dict(throttles)[OVERFLOW].throttled_ms == 100 * 600
@@ -147,39 +134,50 @@ def test_too_many_queries() -> None:
 def test_attempts_without_a_report() -> None:
     """They count in stages whose attempts do report: by a note, or by a reader, now or later."""
     job = Job("app")
-    lost = {"Reason": "ExecutorLostFailure"}
     for number in (1, 2, 3):
-        job.handle(ended(lost, stage=number, task=number))
+        job.handle(ended(LOST, stage=number, task=number))
     for reason in ("Success", "Resubmitted"):
         job.handle(ended(reason, stage=2, task=4))
+    job.handle(noted(stage=4, task=7))
     assert job.snapshot().unknown_attempts == 0
     job.add_scoped_stages(lambda: {2})
     assert job.snapshot().unknown_attempts == 1
-    job.handle(noted(TIMEOUT, stage=1, task=5))
-    job.handle(ended(lost, stage=1, task=6))
+    job.handle(noted(stage=1, task=5))
+    job.handle(ended(LOST, stage=1, task=6))
     assert job.snapshot().unknown_attempts == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "lost", "others", "seen"),
+    [("streaming", 0, 0, ("jvm",)), ("pull", 1, 0, ("jvm",)), ("pull", 0, 1, ("jvm", "python"))],
+)
+def test_python_clients_are_not_all_seen(source: str, lost: int, others: int, seen: tuple[str, ...]) -> None:
+    """If events of tasks are missing, so may be notes on failed attempts of Python tasks; the plugin needs no events."""
+    job = Job("app")
+    job.add_throttles(lambda: [("", TOTALS)], "python")
+    job.add_throttles(list, "jvm")
+    job.source(source)
+    job.lost(lost)
+    job.lost(others, ends=False)
+    assert job.snapshot().seen_clients == seen
+
+
+def query_after(job: Job, *events: Event) -> QuerySnapshot:
+    """The only query of the job after these further events."""
+    for event in events:
+        job.handle(event)
+    (query,) = job.snapshot().queries
+    return query
 
 
 def test_trigger_of_a_query() -> None:
     """Asked for once in each run, since the next one may have another; known while the query runs."""
-    asked: list[str] = []
-
-    def trigger(query: str) -> float | None:
-        asked.append(query)
-        return 300.0 * len(asked)
-
+    trigger = Mock(side_effect=[300.0, 600.0])
     job = Job("app", trigger=trigger)
-
-    def known() -> float | None:
-        return job.snapshot().queries[0].trigger_seconds
-
-    job.handle(query_started())
-    job.handle(query_progressed())
-    assert (known(), asked) == (300, ["id-1"])
-    job.handle(query_progressed(run="run-2"))
-    assert known() == 600
-    job.handle(query_terminated(run="run-2"))
-    assert known() is None
+    assert query_after(job, query_started(), query_progressed()).trigger_seconds == 300
+    assert query_after(job, query_progressed(run="run-2")).trigger_seconds == 600
+    assert query_after(job, query_terminated(run="run-2")).trigger_seconds is None
+    assert trigger.mock_calls == [call("id-1")] * 2
 
 
 @pytest.mark.parametrize(
@@ -195,36 +193,35 @@ def test_trigger_of_a_query() -> None:
 def test_trigger_is_measured(known: float | None, reports: list[tuple[int, int]], expected: float | None) -> None:
     """Under Spark Connect, where no client can ask for it: the time between triggers that a query waits for; of one run."""
     job = Job("app", trigger=lambda _: known)
-    for began, took in reports:
-        phases = {"triggerExecution": took * 1_000}
-        job.handle(query_progressed(began=began, durationMs=phases) if took else query_idle(began))
-    assert job.snapshot().queries[0].trigger_seconds == expected
-    job.handle(query_started(run="run-2"))
-    assert job.snapshot().queries[0].trigger_seconds == known
+    events = [
+        query_progressed(began=began, durationMs={"triggerExecution": took * 1_000}) if took else query_idle(began)
+        for began, took in reports
+    ]
+    assert query_after(job, *events).trigger_seconds == expected
+    assert query_after(job, query_started(run="run-2")).trigger_seconds == known
 
 
 @pytest.mark.parametrize("ahead", [-3_600, 0, 3_600])
 def test_age_of_the_progress(ahead: int) -> None:
     """It begins with each report of the query, whatever the driver's clock says, and ends with the query."""
-    clock = Clock()
+    clock = Mock(return_value=NOW)
     job = Job("app", clock)
 
-    def age_after(event: Event) -> float | None:
-        job.handle(event)
-        clock.now += 60
-        return job.snapshot().queries[0].progress_age_seconds
-
     began = NOW + ahead
-    sources = {"metrics": {"maxOffsetsBehindLatest": "7", "avgOffsetsBehindLatest": "2"}}
-    assert age_after(query_started(name="clicks", began=began)) == 60
-    assert age_after(stage_submitted(0)) == 120
-    assert age_after(query_progressed(sources, began=began)) == 60
-    (query,) = job.snapshot().queries
-    assert query.phases == {"triggerExecution": 2.5, "addBatch": 2.0}
+    source = {"metrics": {"maxOffsetsBehindLatest": "7", "avgOffsetsBehindLatest": "2"}}
+    for event, age in (
+        (query_started(name="clicks", began=began), 60),
+        (stage_submitted(0), 120),
+        (query_progressed(source, began=began), 60),
+        (query_idle(began + 60), 60),
+        (query_terminated(), None),
+    ):
+        job.handle(event)
+        clock.return_value += 60
+        (query,) = job.snapshot().queries
+        assert query.progress_age_seconds == age
+    assert (query.name, query.phases) == ("clicks", {"triggerExecution": 2.5, "addBatch": 2.0})
     assert (query.max_offsets_behind, query.avg_offsets_behind) == (7.0, 2.0)
-    assert age_after(query_idle(began + 60)) == 60
-    assert [each.name for each in job.snapshot().queries] == ["clicks"]
-    assert age_after(query_terminated()) is None
 
 
 def clicks(query: str = "id-1", run: str = "run-1") -> Event:
@@ -265,7 +262,7 @@ def test_very_many_queries() -> None:
 @pytest.mark.parametrize("ahead", [0, 3_600, -3_600])
 def test_lost_executors(ahead: int) -> None:
     """They count, but for those that were not needed, and those that the end of the application took along without failing an attempt; however far the driver's clock is ahead of ours."""
-    clock = Clock()
+    clock = Mock(return_value=NOW)
     job, driver = Job("app", clock), NOW + ahead
 
     def removed(executor: str, seconds: float, reason: str = "exit 137") -> None:
@@ -275,15 +272,15 @@ def test_lost_executors(ahead: int) -> None:
     removed("1", driver)
     removed("2", driver, "Executor killed by driver.")
     assert job.snapshot().executors_lost == 0
-    clock.now += 6
+    clock.return_value += 6
     assert job.snapshot().executors_lost == 1
     removed("3", driver + 10)
     removed("4", driver + 19)
-    job.handle(ended({"Reason": "ExecutorLostFailure"}, executor="5"))
+    job.handle(ended(LOST, executor="5"))
     removed("5", driver + 19)
     job.handle({"Event": "SparkListenerApplicationEnd", "Timestamp": int(driver + 20) * 1_000})
     removed("6", driver + 21)
-    clock.now += 1_000
+    clock.return_value += 1_000
     assert job.snapshot().executors_lost == 3
 
 
@@ -306,79 +303,61 @@ def test_threads() -> None:
 
 
 REPORTED = (
-    ("", ClientTotals(Client("", "a\n\ud800", "read"), 5, 1, 5, 0, 0)),
+    ("", ClientTotals(Client("", "a\n\ud800", "read"), 5, 1, 4)),
     ("clicks", ClientTotals(Client("alice", "b", "write"), 700, 3, 300, 0, 2)),
 )
+REPORTING = replace(after([]), throttles=REPORTED, unknown_attempts=8, seen_clients=("python", "jvm"))
 
 
 def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     """Names of all kinds come back, as do the attempts that are missing in the sums; an older file is replaced."""
     path = tmp_path / "summary.json"
-    job = Job("app")
-    job.add_throttles(lambda: REPORTED, "python")
-    job.add_throttles(list, "jvm")
-    job.source("pull")
-    write_summary(job.snapshot(), path, "app-1")
-    assert read_summary(path) == (REPORTED, 0, ("python", "jvm"), "app-1")
-    job.add_scoped_stages(lambda: [3])
-    job.handle(ended({"Reason": "ExecutorLostFailure"}, stage=3))
-    write_summary(job.snapshot(), path)
-    assert read_summary(path) == (REPORTED, 1, ("python", "jvm"), "")
+    write_summary(REPORTING, path, "app-1")
+    assert read_summary(path) == (REPORTED, 8, ("python", "jvm"), "app-1")
+    write_summary(after([]), path)
+    assert read_summary(path) == ((), 0, (), "")
     assert [each.name for each in tmp_path.iterdir()] == ["summary.json"]
 
 
 @pytest.mark.parametrize(
-    ("source", "lost", "others", "seen"),
-    [("streaming", 0, 0, ("jvm",)), ("pull", 1, 0, ("jvm",)), ("pull", 0, 1, ("python", "jvm"))],
+    "document", [b"\xff", b"[]", b"{", b"[" * 100_000, b'{"quotascope_summary": 2, "throttles": []}']
 )
-def test_python_clients_are_not_all_seen(
-    source: str, lost: int, others: int, seen: tuple[str, ...], tmp_path: Path
-) -> None:
-    """If events of tasks are missing, so may be notes on failed attempts of Python tasks; the plugin needs no events."""
-    job = Job("app")
-    job.add_throttles(lambda: REPORTED, "python")
-    job.add_throttles(list, "jvm")
-    job.source(source)
-    job.lost(lost)
-    job.lost(others, ends=False)
-    write_summary(job.snapshot(), tmp_path / "summary.json")
-    assert read_summary(tmp_path / "summary.json").seen_clients == seen
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        b"\xff",
-        b"[]",
-        b"{",
-        b"[" * 100_000,
-        b'{"quotascope_summary": 1, "throttles": [], "unknown_attempts": 0}',
-        b'{"quotascope_summary": 2}',
-        b'{"quotascope_summary": 2, "throttles": [{}]}',
-        b'{"quotascope_summary": 2, "throttles": 7}',
-        b'{"quotascope_summary": 2, "throttles": []}',
-        b'{"quotascope_summary": 2, "throttles": [], "unknown_attempts": 0}',
-        b'{"quotascope_summary": 2, "throttles": [], "unknown_attempts": -1, "seen_clients": []}',
-        b'{"quotascope_summary": 2, "throttles": [], "unknown_attempts": 0, "seen_clients": 7}',
-    ],
-)
-def test_file_that_is_no_summary(tmp_path: Path, document: bytes) -> None:
+def test_file_that_is_no_summary(document: bytes, tmp_path: Path) -> None:
     """It is said so, with its name."""
     path = tmp_path / "other.json"
     path.write_bytes(document)
-    with pytest.raises(UnreadableSummary, match=r"other\.json"):
+    with pytest.raises(UnreadableSummary, match=r"other\.json is not a summary of a Spark job"):
         read_summary(path)
 
 
-@pytest.mark.parametrize(("key", "value"), [("side", "both"), ("user", 7), ("responses", -1), ("throttled_ms", True)])
-def test_row_of_a_summary_that_is_none(tmp_path: Path, key: str, value: object) -> None:
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [
+        ('"quotascope_summary": 2', '"quotascope_summary": 1'),
+        ('"quotascope_summary"', '"x"'),
+        ('"unknown_attempts"', '"x"'),
+        ('"unknown_attempts": 8', '"unknown_attempts": -8'),
+        ('"seen_clients"', '"x"'),
+        ('"seen_clients": [', '"seen_clients": 7, "x": ['),
+        ('"throttles"', '"x"'),
+        ('"throttles": [', '"throttles": 7, "x": ['),
+        ('"throttles": [', '"throttles": [{},'),
+        ('"clicks"', "7"),
+        ('"alice"', "7"),
+        ('"b"', "7"),
+        ('"write"', '"both"'),
+        ("700", "true"),
+        (": 3,", ": -1,"),
+        ("300", "1.5"),
+        (": 4", ': "4"'),
+    ],
+)
+def test_summary_with_one_thing_wrong(written: str, instead: str, tmp_path: Path) -> None:
     """Every name and every count is looked at."""
     path = tmp_path / "summary.json"
-    job = Job("app")
-    job.add_throttles(lambda: REPORTED)
-    write_summary(job.snapshot(), path)
-    document = json.loads(path.read_bytes())
-    document["throttles"][0][key] = value
-    path.write_text(json.dumps(document))
-    with pytest.raises(UnreadableSummary):
+    write_summary(REPORTING, path)
+    text = path.read_text()
+    assert written in text
+    path.write_text(text.replace(written, instead))
+    with pytest.raises(UnreadableSummary, match=r"summary\.json"):
         read_summary(path)
