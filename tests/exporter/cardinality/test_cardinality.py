@@ -244,6 +244,15 @@ def test_one_away_is_not_taken_for_another() -> None:
     assert shown(bounds, 500, "1", b=1.0, c=1.0) == "c"
 
 
+def test_no_place_is_kept_for_a_node_that_an_entity_has_left() -> None:
+    """An entity that moved to another node loses its place when it is away from there, even while the first node is silent."""
+    bounds = cardinality(max_entities=1)
+    at_2 = {user: usage(user=user, broker="2", usage=amount) for user, amount in (("a", 2.0), ("b", 1.0), ("c", 0.0))}
+    assert shown(bounds, 0, "12", a=2.0, b=at_2["b"]) == "a"
+    assert shown(bounds, 15, "12", a=at_2["a"], b=at_2["b"]) == "a"
+    assert shown(bounds, 30, "2", b=at_2["b"], c=at_2["c"]) == "b"
+
+
 def test_a_place_that_does_not_make_way_yet_protects_no_other() -> None:
     """Of those that a newcomer could push out some came a moment ago: it takes the next place."""
     bounds = cardinality(max_entities=3)
