@@ -1,8 +1,9 @@
 """Drawings: where things stand, and that nothing is cut off."""
 
 import math
-from collections.abc import Callable
+import re
 from datetime import UTC, datetime
+from itertools import pairwise
 from xml.etree.ElementTree import Element
 from zoneinfo import ZoneInfo
 
@@ -23,135 +24,13 @@ from quotascope.pages.charts import (
     timeline_chart,
 )
 
-LIMITS = [LimitLine(name=str(n), value=value, color=n) for n, value in ((0, 50.0), (8, 300.0), (9, 301.0))]
-
-
-def week() -> Element:
-    """Each hour has its number, 0 to 167, but for the last, which was not seen."""
-    return heat_map([*map(float, range(167)), math.nan], lambda n: f"{n:.0f} B", "A")
-
-
-def bars() -> Element:
-    values = {0: 0.5, 7: 0.125, 8: 0.0, 9: -1.0}
-    return bar_chart([ChartBar(name=f"n{n}", value=each, text=f"{each} s", color=n) for n, each in values.items()], "A")
-
-
-def usage() -> Element:
-    """Four seconds, of which the third was not seen."""
-    times = [0, 1_000, 3_000]
-    peaks, means = [100.0, 0.5, 0.0], [50.0, 0.5, 0.0]
-    curve = Curve(begin_ms=0, end_ms=4_000, piece_ms=1_000, times_ms=times, mean=means, peak=peaks)
-    drawn, left_out = line_chart(curve, LIMITS, str)
-    assert left_out == LIMITS[2:]
-    return drawn
-
-
-def timeline() -> Element:
-    """A minute with two lanes: one with three rows of failed attempts, of which one is marked, and one with one."""
-
-    def span(began: float, ended: float, marked: float = 0.0) -> Span:
-        return Span(began=began, ended=ended, color="blue", title=f"{began} to {ended}", marked=marked)
-
-    lanes = {"a": [[span(1, 20), span(22, 30)], [span(2, 8, 5)], [span(3, 5)]], "b": [[span(4, 4, 1e-9)]]}
-    return timeline_chart([Lane(label=label, rows=rows) for label, rows in lanes.items()], 60, "red")
-
-
-def boxes(svg: Element) -> list[tuple[float, ...]]:
-    """Of each rectangle where it begins, from the left and from above, its width and its height."""
-    return [tuple(float(each.attrib[name]) for name in ("x", "y", "width", "height")) for each in svg.iter("rect")]
-
-
-def texts(svg: Element) -> list[tuple[str | None, float, float]]:
-    """Each text with its place from the left, where it begins or ends or has its middle, and that of its base from above."""
-    return [(each.text, float(each.attrib["x"]), float(each.attrib["y"])) for each in svg.iter("text")]
-
-
-def lines(svg: Element, kind: str) -> list[tuple[float, ...]]:
-    """Of each line of that kind where it begins and ends from the left, and from above."""
-    found = (each for each in svg.iter("line") if each.attrib["class"] == kind)
-    return [tuple(float(each.attrib[name]) for name in ("x1", "x2", "y1", "y2")) for each in found]
-
-
-@pytest.mark.parametrize(
-    ("draw", "kind", "width", "height"),
-    [(week, "heat", 840, 178), (bars, "chart", 1150, 100), (usage, "chart", 1150, 276), (timeline, "chart", 1150, 106)],
-)
-def test_nothing_is_cut_off(draw: Callable[[], Element], kind: str, width: int, height: int) -> None:
-    """All that a drawing holds is within it, apart from its edges."""
-    svg = draw()
-    assert (svg.attrib["class"], svg.attrib["viewBox"]) == (kind, f"0 0 {width} {height}")
-    for x, y, wide, high in boxes(svg):
-        assert 0 < x <= x + wide < width
-        assert 0 < y < y + high < height
-    for _, x, y in texts(svg):
-        assert 0 < x < width
-        assert 0 < y < height
-    for left, right, upper, lower in (line for kind in ("grid", "limit s0") for line in lines(svg, kind)):
-        assert 0 < left <= right < width
-        assert 0 < upper <= lower <= height
-
-
 DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
 
-def test_hours_stand_side_by_side_and_days_below_each_other() -> None:
-    """Monday 00h first, all of one size without gaps; hours above the middle of their column, every third, and days left of their row."""
-    assert boxes(week()) == [(44 + 33 * hour, 20 + 22 * day, 33, 22) for day in range(7) for hour in range(24)]
-    hours = [(f"{hour:02}h", 44 + 33 * (hour + 0.5), 13) for hour in range(0, 24, 3)]
-    assert texts(week()) == hours + [(name, 36, 20 + 22 * day + 15) for day, name in enumerate(DAYS)]
-
-
-def test_the_more_the_darker() -> None:
-    """From faint to full, in proportion; an hour without data is not an hour of value 0."""
-    *seen, blank = week().iter("rect")
-    assert [rect.get("fill-opacity") for rect in seen] == [f"{0.08 + 0.92 * n / 166:.3f}" for n in range(167)]
-    assert (blank.get("class"), blank.get("fill-opacity")) == ("blank", None)
-    titles = [group.findtext("title") for group in week().iter("g")]
-    assert (titles[0], titles[25], titles[167]) == ("Mon 00h: 0 B", "Tue 01h: 25 B", "Sun 23h: no data")
-
-
-def test_a_week_without_anything_is_faint() -> None:
-    """As dark as the least."""
-    svg = heat_map([0.0] * 168, str, "A")
-    assert {rect.attrib["fill-opacity"] for rect in svg.iter("rect")} == {"0.080"}
-
-
-def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
-    """In rows of their own, the longest across the whole width, however little it stands for; the ninth has the first one's color."""
-    assert boxes(bars()) == [(340, 4, 640, 16), (340, 28, 160, 16), (340, 52, 0, 16), (340, 76, 0, 16)]
-    assert [rect.attrib["class"] for rect in bars().iter("rect")] == ["f0", "f7", "f0", "f1"]
-
-
-def test_a_bar_has_its_name_at_the_left_and_its_figure_at_the_right() -> None:
-    """The name ends ten pixels before the bar; right of the longest one there are 160 for the figure."""
-    names = [(f"n{n}", 330, 16 + 24 * row) for row, n in enumerate((0, 7, 8, 9))]
-    figures = [("0.5 s", 988, 16), ("0.125 s", 508, 40), ("0.0 s", 348, 64), ("-1.0 s", 348, 88)]
-    assert texts(bars()) == [text for row in zip(names, figures, strict=True) for text in row]
-
-
-def test_usage_is_drawn_by_its_pieces() -> None:
-    """A line that ends where a piece is missing; an area with a flat top for each, however low, but for none."""
-    assert {path.attrib["class"]: path.attrib["d"] for path in usage().iter("path")} == {
-        "peak": "M86.0 250.0V176.5H343.2V250.0ZM343.2 250.0V249.6H600.5V250.0Z",
-        "mean": "M86.0 213.3H343.2L343.2 249.6H600.5M857.8 250.0H1115.0",
-    }
-
-
-def test_limits_are_lines_at_their_value() -> None:
-    """Up to three times the peak, what is above is left out; a ninth candidate's line is dashed."""
-    assert lines(usage(), "limit s0") == [(86, 1115, 213.27, 213.27), (86, 1115, 29.63, 29.63)]
-    dashes = [each.get("stroke-dasharray") for each in usage().iter("line") if each.get("class") == "limit s0"]
-    assert dashes == ["", "6 4"]
-    assert [group.findtext("title") for group in usage().iter("g")] == ["0: 50.0", "8: 300.0"]
-
-
-def test_usage_stands_between_two_axes() -> None:
-    """Round rates with their lines across the drawing, and seconds with their marks below it."""
-    seconds = [86, 343.25, 600.5, 857.75, 1115]
-    across = [(86, 1115, y, y) for y in (250, 176.54, 103.09, 29.63)]
-    assert lines(usage(), "grid") == across + [(x, x, 250, 255) for x in seconds]
-    rates = [("0.0", 78, 254), ("100.0", 78, 180.54), ("200.0", 78, 107.09), ("300.0", 78, 33.63)]
-    assert texts(usage()) == rates + [(f"00:00:0{n}", x, 270) for n, x in enumerate(seconds)]
+@pytest.fixture
+def svg() -> Element:
+    """Each hour has its number, 0 to 167, but for the last, which was not seen."""
+    return heat_map([*map(float, range(167)), math.nan], lambda n: f"{n:.0f} B", "A")
 
 
 @pytest.mark.parametrize(("peak", "limit"), [(0.0, 5e-324), (1e-323, 1e-323), (1e308, 1.7e308)])
@@ -161,6 +40,144 @@ def test_any_limit_can_be_drawn(peak: float, limit: float) -> None:
     drawn, left_out = line_chart(curve, [LimitLine(name="a", value=limit, color=0)], "{:g}".format)
     assert left_out == []
     assert all(math.isfinite(float(line.attrib["y1"])) for line in drawn.iter("line"))
+
+
+def _box(rect: Element) -> tuple[float, float, float, float]:
+    """Left, top, right, bottom."""
+    x, y, width, height = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
+    return x, y, x + width, y + height
+
+
+def test_hours_stand_side_by_side_and_days_below_each_other(svg: Element) -> None:
+    """Monday 00h first, without gaps, all of one size, within the drawing: at the right and below with a narrow edge."""
+    boxes = [_box(rect) for rect in svg.iter("rect")]
+    assert len(boxes) == 7 * 24
+    rows = [boxes[start : start + 24] for start in range(0, 168, 24)]
+    for row in rows:
+        assert len({(top, bottom) for _, top, _, bottom in row}) == 1
+        assert all(one[2] == other[0] for one, other in pairwise(row))
+    assert all(one[0][3] == other[0][1] for one, other in pairwise(rows))
+    assert all(one[0][0] == other[0][0] for one, other in pairwise(rows))
+    assert len({(right - left, low - top) for left, top, right, low in boxes}) == 1
+    left, top, width, height = map(float, svg.attrib["viewBox"].split())
+    assert (left, top) == (0, 0)
+    assert 0 < width - boxes[-1][2] < 10
+    assert 0 < height - boxes[-1][3] < 10
+
+
+def test_names_stand_beside_what_they_name(svg: Element) -> None:
+    """Days at the left of their row, hours above the middle of their column, every third."""
+    boxes = [_box(rect) for rect in svg.iter("rect")]
+    texts = [*svg.iter("text")]
+    hours, days = texts[:8], texts[8:]
+    assert [each.text for each in hours] == [f"{hour:02}h" for hour in range(0, 24, 3)]
+    for name, (left, top, right, _) in zip(hours, boxes[:24:3], strict=True):
+        assert float(name.attrib["x"]) == (left + right) / 2
+        assert 0 < top - float(name.attrib["y"]) < 12
+    assert [each.text for each in days] == DAYS
+    for name, (left, top, _, bottom) in zip(days, boxes[::24], strict=True):
+        assert 0 < left - float(name.attrib["x"]) < 12
+        assert (top + bottom) / 2 < float(name.attrib["y"]) < bottom
+
+
+def test_the_more_the_darker(svg: Element) -> None:
+    """From faint to full, in proportion; an hour without data is not an hour of value 0."""
+    *seen, blank = svg.iter("rect")
+    shades = [float(rect.attrib["fill-opacity"]) for rect in seen]
+    assert (shades[0], shades[83], shades[166]) == (0.08, 0.54, 1.0)
+    assert all(one < other for one, other in pairwise(shades))
+    assert blank.attrib["class"] == "blank"
+    assert "fill-opacity" not in blank.attrib
+    titles = [group.findtext("title") for group in svg.iter("g")]
+    assert (titles[0], titles[25], titles[167]) == ("Mon 00h: 0 B", "Tue 01h: 25 B", "Sun 23h: no data")
+
+
+def test_a_week_without_anything_is_faint() -> None:
+    """As dark as the least."""
+    svg = heat_map([0.0] * 168, str, "A")
+    assert {rect.attrib["fill-opacity"] for rect in svg.iter("rect")} == {"0.080"}
+
+
+def _bars(*values: float) -> Element:
+    bars = [ChartBar(name=f"n{value}", value=value, text=f"{value} s", color=at) for at, value in enumerate(values)]
+    return bar_chart(bars, "A")
+
+
+def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
+    """In rows of their own within the drawing; the name ends left of the bar, the figure stands right of it."""
+    svg = _bars(4.0, 1.0, 0.0, -1.0)
+    boxes = [_box(rect) for rect in svg.iter("rect")]
+    left, _, right, _ = boxes[0]
+    whole = right - left
+    assert [(box[0], box[2] - box[0]) for box in boxes] == [(left, whole), (left, whole / 4), (left, 0), (left, 0)]
+    assert all(one[3] < other[1] for one, other in pairwise(boxes))
+    _, _, width, height = map(float, svg.attrib["viewBox"].split())
+    assert boxes[0][1] > 0
+    assert height - 12 < boxes[-1][3] < height
+    assert width - right > 100  # for the figure
+    texts = [*svg.iter("text")]
+    for name, reported, box in zip(texts[::2], texts[1::2], boxes, strict=True):
+        assert 0 < box[0] - float(name.attrib["x"]) < 15
+        assert 0 < float(reported.attrib["x"]) - box[2] < 15
+        assert box[1] < float(name.attrib["y"]) == float(reported.attrib["y"]) < box[3]
+    assert [each.text for each in texts] == ["n4.0", "4.0 s", "n1.0", "1.0 s", "n0.0", "0.0 s", "n-1.0", "-1.0 s"]
+
+
+def test_bars_of_less_than_one_and_more_than_eight() -> None:
+    """The longest bar takes the whole width, however little it stands for; the ninth has the first one's color."""
+    assert [_box(rect)[2] - _box(rect)[0] for rect in _bars(0.5, 0.25).iter("rect")] == [640, 320]
+    classes = [rect.attrib["class"] for rect in _bars(*[1.0] * 9).iter("rect")]
+    assert classes == [*(f"f{number}" for number in range(8)), "f0"]
+
+
+USAGE = Curve(
+    begin_ms=1_795_392_000_000,
+    end_ms=1_795_392_010_000,
+    piece_ms=1_000,
+    times_ms=[1_795_392_000_000, 1_795_392_001_000, 1_795_392_005_000],
+    mean=[50.0, 0.5, 0.0],
+    peak=[100.0, 0.5, 0.0],
+)
+"""Ten seconds; the first two and the sixth have been seen."""
+
+
+def _moves(path: Element) -> list[tuple[str, list[float]]]:
+    parts = re.findall(r"([A-Z])([^A-Z]*)", path.attrib["d"])
+    return [(move, [float(each) for each in numbers.split()]) for move, numbers in parts]
+
+
+def test_usage_is_drawn_by_its_pieces() -> None:
+    """A line that ends where a piece is missing; an area with a flat top for each, however low, but for none."""
+    svg, _ = line_chart(USAGE, [], str)
+    peak, mean = svg.iter("path")
+    second = (1115 - 86) / 10
+    assert [(move, numbers[0]) for move, numbers in _moves(mean)] == [
+        ("M", 86), ("H", pytest.approx(86 + second, abs=0.06)),
+        ("L", pytest.approx(86 + second, abs=0.06)), ("H", pytest.approx(86 + 2 * second, abs=0.06)),
+        ("M", pytest.approx(86 + 5 * second, abs=0.06)), ("H", pytest.approx(86 + 6 * second, abs=0.06)),
+    ]  # fmt: skip
+    assert "".join(move for move, _ in _moves(peak)) == "MVHVZ" * 2
+    floor, top = _moves(peak)[0][1][1], _moves(peak)[1][1][0]
+    half = _moves(mean)[0][1][1]
+    assert half == pytest.approx((floor + top) / 2, abs=0.1)
+    assert _moves(mean)[4][1][1] == floor
+
+
+def test_limits_are_lines_at_their_value() -> None:
+    """Up to three times the peak; what is above is given back, and a ninth candidate's line is dashed."""
+    limits = [LimitLine(name=str(n), value=value, color=n) for n, value in ((0, 50.0), (8, 300.0), (9, 301.0))]
+    svg, left_out = line_chart(USAGE, limits, str)
+    assert [limit.name for limit in left_out] == ["9"]
+    low, high = (line for line in svg.iter("line") if "limit" in line.attrib["class"])
+    assert (low.attrib["class"], high.attrib["class"]) == ("limit s0", "limit s0")
+    assert (low.get("stroke-dasharray"), high.get("stroke-dasharray")) == ("", "6 4")
+    mean = [*svg.iter("path")][1]
+    assert float(low.attrib["y1"]) == pytest.approx(_moves(mean)[0][1][1], abs=0.06)
+    _, _, width, height = map(float, svg.attrib["viewBox"].split())
+    for line in svg.iter("line"):
+        assert 0 < float(line.attrib["x1"]) <= float(line.attrib["x2"]) < width
+        assert 0 < float(line.attrib["y1"]) <= float(line.attrib["y2"]) < height
+    assert all(0 < float(text.attrib["y"]) < height for text in svg.iter("text"))
 
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
@@ -224,6 +241,47 @@ def test_durations_are_round_and_few() -> None:
         assert len(found) <= 9
 
 
+@pytest.fixture
+def timeline() -> Element:
+    """A minute with two lanes: one with three rows of failed attempts, of which the first is marked, and one with one."""
+    spans: list[list[list[tuple[float, float, float]]]] = [
+        [[(1, 20, 0)], [(2, 9, 4)], [(3, 5, 0)], [(4, 6, 0)]],
+        [[(22, 30, 0), (32, 40, 0)], [(33, 38, 1.5)]],
+    ]
+
+    def span(began: float, ended: float, marked: float) -> Span:
+        return Span(began=began, ended=ended, color="#123456", title=f"{began} to {ended}", marked=marked)
+
+    rows = [[[span(*each) for each in row] for row in lane] for lane in spans]
+    return timeline_chart([Lane(label=f"lane {at}", rows=lane) for at, lane in enumerate(rows)], 60, "#f0b400")
+
+
+def _ticks(svg: Element) -> list[float]:
+    lines = [each for each in svg.iter("line") if each.get("class") == "grid"]
+    assert all(each.attrib["x1"] == each.attrib["x2"] for each in lines)
+    return [float(each.attrib["x1"]) for each in lines]
+
+
+def test_ticks_stand_every_ten_seconds(timeline: Element) -> None:
+    """Side by side, with their labels above them."""
+    ticks = _ticks(timeline)
+    labels = [each for each in timeline.iter("text") if each.get("class") == "tick middle"]
+    assert [each.text for each in labels] == ["0", "+10 s", "+20 s", "+30 s", "+40 s", "+50 s", "+1 min"]
+    assert [float(each.attrib["x"]) for each in labels] == ticks
+    assert [after - before for before, after in pairwise(ticks)] == pytest.approx([145] * 6)
+    (top,) = {float(each.attrib["y1"]) for each in timeline.iter("line")}
+    assert all(0 < top - float(each.attrib["y"]) < 12 for each in labels)
+
+
+def test_an_axis_of_times_has_whole_minutes() -> None:
+    """In the zone of the reader, wherever the axis begins."""
+    svg = timeline_chart([], 300, begin_ms=1_795_392_030_000, zone=ZoneInfo("Europe/Berlin"))
+    labels = [each for each in svg.iter("text") if each.get("class") == "tick middle"]
+    assert [each.text for each in labels] == ["01:01:00", "01:02:00", "01:03:00", "01:04:00", "01:05:00"]
+    assert [float(each.attrib["x"]) for each in labels] == _ticks(svg)
+    assert _ticks(svg)[0] == pytest.approx(250 + 870 * 30 / 300)
+
+
 @pytest.mark.parametrize(
     ("label", "squeezed"),
     [("stage 12: foreachPar…on at job.py:75", False), ("W" * 36, True), ("東京" * 18, True), ("l" * 36, False)],
@@ -235,34 +293,43 @@ def test_a_broad_label_is_not_cut(label: str, *, squeezed: bool) -> None:
     assert (drawn.text, drawn.get("textLength")) == (label, "240" if squeezed else None)
 
 
-def test_spans_begin_and_end_at_their_times() -> None:
-    """A second has 14.5 pixels; a mark begins with its span and is drawn into it, and both can be seen however short they are."""
-    assert boxes(timeline()) == [
-        (264.5, 34, 275.5, 12),
-        (569, 34, 116, 12),
-        (279, 48, 87, 12),
-        (279, 55, 72.5, 5),
-        (293.5, 62, 29, 12),
-        (308, 84, 2, 12),
-        (308, 91, 2, 5),
-    ]
-    fills = [rect.get("fill") for rect in timeline().iter("rect")]
-    assert fills == ["blue", "blue", "blue", "red", "blue", "blue", "red"]
-    assert [group.findtext("title") for group in timeline().iter("g")][:2] == ["1 to 20", "22 to 30"]
+def test_spans_begin_and_end_at_their_times(timeline: Element) -> None:
+    """By the ticks, each at its second; a mark begins with its span, and has the color of marks."""
+    zero, *_, minute = _ticks(timeline)
+    found = [tuple((x - zero) / (minute - zero) * 60 for x in _box(rect)[::2]) for rect in timeline.iter("rect")]
+    first = [(1, 20), (2, 9), (2, 6), (3, 5), (4, 6)]
+    second = [(22, 30), (32, 40), (33, 38), (33, 34.5)]
+    assert found == [pytest.approx(each) for each in first + second]
+    colors = [rect.get("fill") for rect in timeline.iter("rect")]
+    assert [n for n, color in enumerate(colors) if color == "#f0b400"] == [2, 8]
 
 
-def test_lanes_stand_below_an_axis() -> None:
-    """A tick every ten seconds across all rows, its label above it, and the names of lanes left of their first row."""
-    ticks = [250 + 145 * n for n in range(7)]
-    labels = ["0", *(f"+{n} s" for n in range(10, 60, 10)), "+1 min"]
-    assert lines(timeline(), "grid") == [(x, x, 26, 106) for x in ticks]
-    axis = [(label, x, 18) for label, x in zip(labels, ticks, strict=True)]
-    assert texts(timeline()) == [*axis, ("a", 240, 45), ("b", 240, 95)]
+def test_rows_and_lanes_are_apart(timeline: Element) -> None:
+    """Rows do not touch, lanes are further apart than rows, a mark is drawn into its span, and nothing is cut off."""
+    left, top, right, bottom = map(float, timeline.attrib["viewBox"].split())
+    boxes = [_box(rect) for rect in timeline.iter("rect")]
+    marks = [boxes.pop(8), boxes.pop(2)]
+    for mark, span in zip(marks, (boxes[6], boxes[1]), strict=True):
+        assert span[1] < mark[1] < mark[3] <= span[3]
+    rows = sorted({(box[1], box[3]) for box in boxes})
+    gaps = [below - above for (_, above), (below, _) in pairwise(rows)]
+    assert gaps == [2, 2, 2, 10, 2]
+    assert {lower - upper for upper, lower in rows} == {12}
+    for line in timeline.iter("line"):
+        assert top < float(line.attrib["y1"]) < rows[0][0]
+        assert rows[-1][1] < float(line.attrib["y2"]) <= bottom
+    assert all(left < box[0] and box[2] <= _ticks(timeline)[-1] for box in boxes)
+    assert _ticks(timeline)[-1] + 20 <= right  # the last label is centered on its tick
+    assert bottom - rows[-1][1] < 20
+    names = [each for each in timeline.iter("text") if each.get("class") == "end"]
+    assert [each.text for each in names] == ["lane 0", "lane 1"]
+    for name, (upper, lower) in zip(names, (rows[0], rows[4]), strict=True):
+        assert upper < float(name.attrib["y"]) <= lower
+        assert 0 < _ticks(timeline)[0] - float(name.attrib["x"]) < 20
 
 
-def test_an_axis_of_times_has_whole_minutes() -> None:
-    """In the zone of the reader, wherever the axis begins."""
-    svg = timeline_chart([], 300, begin_ms=1_795_392_030_000, zone=ZoneInfo("Europe/Berlin"))
-    ticks = [250 + 870 * seconds / 300 for seconds in range(30, 300, 60)]
-    assert texts(svg) == [(f"01:0{n}:00", x, 18) for n, x in enumerate(ticks, start=1)]
-    assert lines(svg, "grid") == [(x, x, 26, 34) for x in ticks]
+def test_shortest_spans_can_be_seen() -> None:
+    """Two pixels wide at least, and so are marks."""
+    span = Span(began=5, ended=5, color="", title="", marked=1e-9)
+    svg = timeline_chart([Lane(label="", rows=[[span]])], 1e6, "")
+    assert [rect.get("width") for rect in svg.iter("rect")] == ["2", "2"]
