@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from quotascope.exporter.config import FileDiscoveryConfig
-from quotascope.exporter.discovery.files import MAX_BYTES, MAX_TARGETS, FileFinder, parse
+from quotascope.exporter.discovery.files import MAX_BYTES, MAX_TARGETS, FileFinder, FileTarget, parse
+from quotascope.exporter.discovery.target import Address
 from quotascope.exporter.errors import DiscoveryError
 
 
 def finder(folder: Path, **match: str) -> FileFinder:
-    return FileFinder(FileDiscoveryConfig(files=(str(folder / "*.json"),), match=match))
+    return FileFinder(FileDiscoveryConfig(files=(str(folder / "*"),), match=match))
 
 
 def write(path: Path, *targets: str, **labels: str) -> None:
@@ -32,9 +33,7 @@ async def names(found: FileFinder) -> tuple[list[str], str]:
 async def test_files_are_followed(tmp_path: Path) -> None:
     """New files, changes and removed files show with the next look."""
     looking = finder(tmp_path)
-    found, problem = await names(looking)
-    assert found == []
-    assert problem.endswith("*.json: there is no such file")
+    assert await names(looking) == ([], f"{tmp_path}/*: there is no such file")
     write(tmp_path / "a.json", "a:1")
     write(tmp_path / "b.json", "b:1")
     assert await names(looking) == (["a:1", "b:1"], "")
@@ -85,63 +84,57 @@ async def test_files_without_a_target_are_a_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("name", "text", "problem"),
     [
-        (b" " * (MAX_BYTES + 1), "longer than 1 MiB"),
-        (b"\xff", "is not UTF-8 text"),
-        (b'[{"targets": ["a:1"], "labels": {"node_id": "x"}}]', "not a node id"),
-        (None, "a.json: cannot be read: Is a directory"),
+        ("a.json", None, "cannot be read: Is a directory"),
+        ("a.json", " " * (MAX_BYTES + 1), "longer than 1 MiB"),
+        ("a.json", "[\xff]", "is not UTF-8 text (byte 1)"),
+        ("a.json", '{"targets": []}', "expected a list of groups with `targets`"),
+        ("a.json", "[1]", "group 1: expected `targets` and perhaps `labels`, and nothing else"),
+        ("a.json", '[{"targets": [], "url": "http://x"}]', "group 1: expected `targets` and perhaps `labels`"),
+        ("a.json", '[{"targets": "a:1"}]', "group 1: targets are not a list of HOST:PORT"),
+        ("a.json", '[{"targets": [1]}]', "group 1: targets are not a list"),
+        ("a.json", '[{"targets": ["a:1"]}, {"labels": {}}]', "group 2: targets are not a list"),
+        ("a.json", '[{"targets": [], "labels": {"a": 1}}]', "group 1: labels are not names with texts"),
+        ("a.json", '[{"targets": ["a:1"], "labels": {"node_id": "x"}}]', "the label node_id is 'x', which is not"),
+        ("a.json", '[{"targets": ["http://evil/x"]}]', "group 1: 'http://evil/x' has no valid port"),
+        ("a.json", '[{"targets": ["a:1', "cannot be parsed: Unterminated string"),
+        ("a.json", "[" * 100_000, "nested too deeply"),
+        ("a.json", "9" * 5000, "cannot be parsed: Exceeds the limit"),
+        ("a.json", json.dumps([{"targets": ["a:1"] * (MAX_TARGETS + 1)}]), f"more than {MAX_TARGETS} targets"),
+        # aliases can stand for any amount of memory, tags for any object
+        ("a.yml", "- &a {targets: []}\n- *a", "cannot be parsed: aliases are not allowed"),
+        ("a.yml", "- !!python/name:os.system", "cannot be parsed: could not determine a constructor"),
+        ("a.yml", "- targets: [\x00]", "cannot be parsed: unacceptable character"),
+        ("a.yml", "a: ]", "cannot be parsed: while parsing"),
     ],
 )
-async def test_hostile_file_is_reported(tmp_path: Path, content: bytes | None, reason: str) -> None:
-    """With its name and the reason, and nothing of it is used; a folder with the name of a file is one of them."""
-    file = tmp_path / "a.json"
-    file.mkdir() if content is None else file.write_bytes(content)
-    found, problem = await names(finder(tmp_path))
+async def test_wrong_file_is_refused_as_a_whole(tmp_path: Path, name: str, text: str | None, problem: str) -> None:
+    """With its name, the place and the reason; a folder with the name of a file is one of them."""
+    path = tmp_path / name
+    path.mkdir() if text is None else path.write_text(text, "latin-1")
+    found, said = await names(finder(tmp_path))
     assert found == []
-    assert reason in problem
-    assert "a.json" in problem
+    assert said.startswith(f"{path}: {problem}")
 
 
-def test_json_and_yaml_say_the_same() -> None:
-    """Both formats of Prometheus, each target with the labels of its group."""
-    as_json = '[{"targets": ["a:1", "b:2"], "labels": {"job": "kafka"}}, {"targets": ["c"]}]'
-    as_yaml = "- targets: [a:1, 'b:2']\n  labels: {job: kafka}\n- targets:\n  - c\n"
-    found = parse("x.json", as_json)
-    assert found == parse("x.yml", as_yaml)
-    assert [str(target.address) for target in found] == ["a:1", "b:2", "c"]
-    assert [dict(target.labels) for target in found] == [{"job": "kafka"}] * 2 + [{}]
-
-
-@pytest.mark.parametrize("text", ["", "[]", "- targets: []"])
-def test_an_empty_list_is_no_mistake(text: str) -> None:
-    """An empty YAML file is an empty list."""
-    assert parse("x.yml", text) == []
+TARGETS = [
+    FileTarget(address=Address(host="a", port="1"), labels={"job": "kafka"}),
+    FileTarget(address=Address(host="b", port="2"), labels={"job": "kafka"}),
+    FileTarget(address=Address(host="c"), labels={}),
+]
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "problem"),
+    ("name", "text", "expected"),
     [
-        ("x.json", '{"targets": []}', "expected a list of groups"),
-        ("x.json", "[1]", "group 1: expected `targets`"),
-        ("x.json", '[{"targets": "a:1"}]', "group 1: targets are not a list"),
-        ("x.json", '[{"targets": [1]}]', "group 1: targets are not a list"),
-        ("x.json", '[{"targets": ["a:1"]}, {"labels": {}}]', "group 2: targets are not a list"),
-        ("x.json", '[{"targets": [], "labels": {"a": 1}}]', "labels are not names with texts"),
-        ("x.json", '[{"targets": [], "url": "http://x"}]', "and nothing else"),
-        ("x.json", '[{"targets": ["http://evil/x"]}]', "group 1: 'http://evil/x'"),
-        ("x.json", '[{"targets": ["a:1', "cannot be parsed"),
-        ("x.json", "[" * 100_000, "nested too deeply"),
-        ("x.json", "9" * 5000, "cannot be parsed"),
-        ("x.json", json.dumps([{"targets": ["a:1"] * (MAX_TARGETS + 1)}]), f"more than {MAX_TARGETS} targets"),
-        # aliases can stand for any amount of memory, tags for any object
-        ("x.yml", "- &a {targets: []}\n- *a", "cannot be parsed"),
-        ("x.yml", "- !!python/name:os.system", "cannot be parsed"),
-        ("x.yml", "- targets: [\x00]", "cannot be parsed"),
-        ("x.yml", "a: ]", "cannot be parsed"),
+        ("x.json", '[{"targets": ["a:1", "b:2"], "labels": {"job": "kafka"}}, {"targets": ["c"]}]', TARGETS),
+        ("x.yml", "- targets: [a:1, 'b:2']\n  labels: {job: kafka}\n- targets:\n  - c\n", TARGETS),
+        ("x.yml", "", []),
+        ("x.yml", "[]", []),
+        ("x.yml", "- targets: []", []),
     ],
 )
-def test_what_is_refused(name: str, text: str, problem: str) -> None:
-    """The whole file is refused with the place and the reason."""
-    with pytest.raises(ValueError, match=problem):
-        parse(name, text)
+def test_json_and_yaml_say_the_same(name: str, text: str, expected: list[FileTarget]) -> None:
+    """Both formats of Prometheus, each target with the labels of its group; an empty list is no mistake, nor is an empty YAML file."""
+    assert parse(name, text) == expected

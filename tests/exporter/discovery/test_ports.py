@@ -7,7 +7,7 @@ from tests.exporter.examples import ScriptedSource, table
 from tests.exporter.limits.test_admin import ScriptedAdmin
 
 from quotascope.clients.quota_admin import Node
-from quotascope.exporter.config import AUTO, Config, FoundSourceConfig, KafkaDiscoveryConfig, SourceConfig
+from quotascope.exporter.config import AUTO, FoundSourceConfig, KafkaDiscoveryConfig, SourceConfig
 from quotascope.exporter.discovery import ports
 from quotascope.exporter.discovery.kafka import KafkaFinder
 from quotascope.exporter.discovery.ports import PortSearch
@@ -104,20 +104,3 @@ async def test_cluster_leads_to_the_agent() -> None:
     found = await finder.find()
     assert set(asked) == {100}
     assert ([(each.url, each.node_id) for each in found.targets], found.problem) == ([(url, 100)], None)
-
-
-@pytest.mark.parametrize(
-    ("section", "reason"),
-    [
-        ({"source": {"headers": {"A": "b"}}}, "would send the credentials"),
-        ({"source": {"tls": {}}}, "would send the credentials"),
-        ({"source": {"basic_auth": {"username": "a", "password": "b"}}}, "credentials"),
-        ({"kafka": {"controller_url": "http://{host}:1/"}}, "leave out controller_url"),
-    ],
-)
-def test_credentials_are_for_a_known_address(section: dict[str, dict[str, object]], reason: str) -> None:
-    """They would be sent to any program at one of the ports."""
-    given = {**section, "kafka": {"url": AUTO, **section.get("kafka", {})}}
-    kafka = {"bootstrap_servers": ["a:1"]}
-    with pytest.raises(ValueError, match=reason):
-        Config.model_validate({"kafka": kafka, "discovery": given})
