@@ -19,25 +19,15 @@ from numpy.typing import NDArray
 
 from quotascope.metrics.protocol import ApiKey
 
-from ..columns import Column
+from ..columns import CLIENT, Column
 from ..replay.compiled import Codes, Ints
 from ..replay.frame import dense
 from ..table import File, Table
 from ..topics import ID
 
-COLUMNS: Final = (
-    "completed",
-    "broker",
-    "listener",
-    "user",
-    "client_id",
-    "api_key",
-    "thread_time_ms",
-    "network_time_ms",
-    "queue_time_ms",
-    "remote_time_ms",
-    "response_queue_time_ms",
-)
+_DURATIONS: Final = ("network_time_ms", "response_queue_time_ms", "remote_time_ms", "thread_time_ms", "queue_time_ms")
+"""From the time of the line back to the time when the request was enqueued."""
+COLUMNS: Final = ("completed", *CLIENT, "listener", "api_key", *_DURATIONS)
 """What is read of `REQUESTS`, beside topics: followers, exempt and forwarded requests hold handler threads as all others."""
 RESOLUTION_US: Final = 1_000
 """Of the log's times: by so much two intervals may be out of place to each other."""
@@ -166,10 +156,7 @@ def intervals(rows: pa.Table, names: Mapping[str, str] | None = None, span_us: S
 
     """
     completed = rows["completed"].to_numpy() * 1_000
-    sent, answered, remote, local, queued = (
-        _us(rows, name)
-        for name in ("network_time_ms", "response_queue_time_ms", "remote_time_ms", "thread_time_ms", "queue_time_ms")
-    )
+    sent, answered, remote, local, queued = (_us(rows, name) for name in _DURATIONS)
     known = np.minimum.reduce([sent, answered, remote, local, queued]) >= 0
     released = completed - sent - answered - remote
     dequeued = released - local

@@ -137,12 +137,7 @@ class LoggedQueue:
     """
     The requests of a pool of handler threads as logged, and what their queue makes of them.
 
-    Args:
-        arrivals: us.
-        holds: how long each holds a thread, us.
-        logged: queue times of the log, us.
-        threads: `num.io.threads`.
-
+    Arrivals, the times that each holds a thread, and the queue times of the log are us; `threads` is `num.io.threads`.
     """
 
     def __init__(self, arrivals: Ints, holds: Ints, logged: Ints, threads: int) -> None:

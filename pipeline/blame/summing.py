@@ -86,13 +86,9 @@ class Plan:
 
 def plan_of(surveys: Sequence[Survey], threads: int | None = None, span_us: SpanUs = ALWAYS) -> Plan:
     """
-    The plan for all requests of some surveys.
+    The plan for all requests of some surveys, of which the waits in a period are divided.
 
-    Args:
-        surveys: of all parts.
-        span_us: the period of which waits are divided.
-        threads: `num.io.threads` of each broker; else, by pool, the most that were busy in a second, and at least one.
-
+    `threads` is `num.io.threads` of each broker; else, by pool, the most that were busy in a second, and at least one.
     """
     head = together([each.head for each in surveys])
     pools, of_listeners = head.pools
@@ -166,15 +162,9 @@ class Blame:
 
 def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: int) -> pa.Table:
     """
-    The sums of the waits, and of the threads that were held, in a piece of time of a pool, as `ROWS`.
+    The sums of the waits, and of the threads that were held, in a piece of time of a pool (its number), as `ROWS`.
 
-    Args:
-        requests: with the plan's names; as `divided` takes them.
-        plan: as it is.
-        pool: its number.
-        begin_us: us since 1970, the beginning of a slot or of the period.
-        end_us: its end, likewise.
-
+    Requests have the plan's names, and are those that `divided` takes. The piece begins and ends (us since 1970) with a slot or the period.
     """
     slot_us, (_, of_groups) = plan.slot_us, plan.head.clients
     of_culprits = np.r_[of_groups, NOT_LOGGED]  # the last is that of the index `NOT_LOGGED`, -1

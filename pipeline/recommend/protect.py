@@ -106,10 +106,11 @@ class Protection:
             for each, logged, predicted in self.waits
             if self.answer is not Answer.HELD
         ]  # fmt: skip
-        meaning = (
-            "Closed loop: a limited client sends later, in bursts as brokers let it; its own wait does not count.",
-        )
-        return (*waits, *(meaning if self.level is not None else ()), *self.queues.notes)
+        if self.level is not None:
+            waits.append(
+                "Closed loop: a limited client sends later, in bursts as brokers let it; its own wait does not count."
+            )
+        return (*waits, *self.queues.notes)
 
 
 def protect(

@@ -198,10 +198,8 @@ def sentences(found: Blame, zone: tzinfo = UTC, times: Sequence[BusyTime] | None
     """Those that matter, at most `SENTENCES`, of all episodes; else that there is none, and how long requests waited."""
     times = episodes(found) if times is None else times
     made = [sentence(found, each, zone) for each in times[:SENTENCES]]
-    # Arrow's sum of no rows is null: no request may have waited at all
-    whole, requests = (
-        pc.sum(each).as_py() or 0 for each in (found.sums.matrix["wait_ns"], found.sums.loads["requests"])
-    )
+    sums = found.sums
+    whole, requests = (int(each.to_numpy().sum()) for each in (sums.matrix["wait_ns"], sums.loads["requests"]))
     mean = whole / max(1, requests)
     return made or [
         f"No client stands out: in each slot of time the others waited less than 1 ms on average, or no client caused a quarter of it. Requests waited {waited(mean)} on average."
