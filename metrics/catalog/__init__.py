@@ -1,10 +1,9 @@
 """
 Every metric family of quotascope, declared once.
 
-The exporter, the generated pages and whatever reads the exposition take names,
-types, labels and units from here, so that they cannot drift apart. Base units
-(seconds, bytes, ratio); request time is counted in threads, 1 being one thread
-busy all the time (Kafka's 100 percent).
+The exporter, the generated pages and all readers of the exposition take names, types, labels and units from here, so
+that they cannot drift apart. Units are base units (seconds, bytes, ratio); request time is counted in threads, 1 being
+one thread busy all the time (Kafka's 100 percent).
 """
 
 from __future__ import annotations
@@ -13,311 +12,39 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from . import callback, clients, limits, neighbors, node, own, rules, shadow, spark, usage
-from .callback import (
-    CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND,
-    CALLBACK_DETECTED,
-    CALLBACK_FETCH_BYTES_PER_SECOND,
-    CALLBACK_FETCH_LIMIT,
-    CALLBACK_PRODUCE_BYTES_PER_SECOND,
-    CALLBACK_PRODUCE_LIMIT,
-    CALLBACK_REQUEST_LIMIT,
-    CALLBACK_REQUEST_THREADS,
-    CALLBACK_THROTTLE_FACTOR,
-    CALLBACK_THROTTLE_TIME_SECONDS,
-    CALLBACK_UTILIZATION,
-)
-from .clients import (
-    CLIENT_ADMIN_QUOTA_RETRIES,
-    CLIENT_THROTTLE_MAX_SECONDS,
-    CLIENT_THROTTLED_RESPONSES,
-    CLIENT_THROTTLED_SECONDS,
-)
-from .family import OVERFLOW, Family, FamilyType
-from .limits import (
-    BURST_USED,
-    BURST_USED_MAX,
-    CONTROLLER_MUTATION_BURST,
-    CONTROLLER_MUTATION_LIMIT,
-    FETCH_LIMIT,
-    PRODUCE_LIMIT,
-    REPORTED_UTILIZATION,
-    REQUEST_LIMIT,
-    RULE_INFO,
-    THROTTLE_CAUSE_INFO,
-    UTILIZATION,
-    UTILIZATION_MAX,
-)
-from .neighbors import (
-    BROKER_CONNECTION_LIMIT,
-    BROKER_CONNECTIONS_PER_SECOND,
-    IP_CONNECTION_LIMIT,
-    IP_CONNECTION_THROTTLE_SECONDS,
-    IP_CONNECTIONS_PER_SECOND,
-    LISTENER_CONNECTION_LIMIT,
-    LISTENER_CONNECTION_THROTTLE_SECONDS,
-    LISTENER_CONNECTIONS_PER_SECOND,
-    REMOTE_STORAGE_BYTES_PER_SECOND,
-    REMOTE_STORAGE_LIMIT,
-    REMOTE_STORAGE_THROTTLE_SECONDS,
-    REPLICATION_BYTES_PER_SECOND,
-    REPLICATION_LIMIT,
-)
-from .node import (
-    CONTROLLER_EVENT_IDLE,
-    CONTROLLER_EVENT_QUEUE_SECONDS,
-    CONTROLLER_EVENTS,
-    DELAY_QUEUE_SIZE,
-    DELAY_QUEUE_SIZE_MAX,
-    EXEMPT_REQUEST_THREADS,
-    NETWORK_PROCESSOR_IDLE,
-    REQUEST_CAPACITY_THREADS,
-    REQUEST_HANDLER_IDLE,
-    REQUEST_HANDLER_IDLE_SECONDS,
-    REQUEST_HANDLER_POOL_IDLE,
-    REQUEST_HANDLER_POOL_IDLE_SECONDS,
-    REQUEST_QUEUE_SECONDS,
-    REQUEST_QUEUE_SIZE,
-    REQUEST_THROTTLED_SECONDS,
-    STALE_ENTITIES,
-    THROTTLING_ERRORS,
-    UTILIZATION_DISAGREEMENTS,
-)
-from .own import (
-    BACKGROUND_RESTARTS,
-    BUILD_INFO,
-    CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS,
-    CONFIG_LAST_RELOAD_SUCCESSFUL,
-    DISCOVERED_SOURCES,
-    DISCOVERY_ERRORS,
-    ENTITIES,
-    LIMITS_AGE_SECONDS,
-    LIMITS_REFRESH_ERRORS,
-    OTLP_EXPORTS,
-    OTLP_POINTS,
-    PROCESS_CPU_SECONDS,
-    PROCESS_MAX_FDS,
-    PROCESS_OPEN_FDS,
-    PROCESS_RESIDENT_MEMORY_BYTES,
-    PROCESS_START_TIME_SECONDS,
-    PROCESS_VIRTUAL_MEMORY_BYTES,
-    SAMPLES,
-    SAMPLES_MISSED,
-    SERIES_DROPPED,
-    SNAPSHOT_AGE_SECONDS,
-    SOURCE_AGE_SECONDS,
-    SOURCE_DIALECT_INFO,
-    SOURCE_DURATION_SECONDS,
-    SOURCE_READINGS,
-    SOURCE_STAND_BY,
-    SOURCE_UP,
-)
-from .rules import (
-    LIMIT_CHANGES,
-    RULE_CONNECTION_LIMIT,
-    RULE_CONTROLLER_MUTATION_LIMIT,
-    RULE_FETCH_LIMIT,
-    RULE_PRODUCE_LIMIT,
-    RULE_REQUEST_LIMIT,
-    RULES,
-)
-from .shadow import (
-    SHADOW_LABELS,
-    SHADOW_THROTTLE_TIME,
-    SHADOW_THROTTLED_ENTITIES,
-    SHADOW_UNEVALUATED_ENTITIES,
-    SHADOW_UTILIZATION,
-)
-from .spark import (
-    SPARK_ADMIN_QUOTA_RETRIES,
-    SPARK_EXECUTORS_LOST,
-    SPARK_LISTENER_EVENTS,
-    SPARK_LISTENER_LAG_SECONDS,
-    SPARK_LISTENER_LOST_EVENTS,
-    SPARK_LISTENER_PROBLEMS,
-    SPARK_LISTENER_SOURCE_INFO,
-    SPARK_QUERY_AVG_OFFSETS_BEHIND,
-    SPARK_QUERY_BACKLOG_OFFSETS,
-    SPARK_QUERY_BATCH_DURATION_SECONDS,
-    SPARK_QUERY_CATCH_UP_SECONDS,
-    SPARK_QUERY_MAX_OFFSETS_BEHIND,
-    SPARK_QUERY_PROGRESS_AGE_SECONDS,
-    SPARK_QUERY_READ_OFFSETS_PER_SECOND,
-    SPARK_QUERY_RESTARTS,
-    SPARK_QUERY_TRIGGER_SECONDS,
-    SPARK_STAGE_RETRIES,
-    SPARK_TASK_FAILURES,
-    SPARK_TASK_RETRIES,
-    SPARK_THROTTLE_MAX_SECONDS,
-    SPARK_THROTTLED_RESPONSES,
-    SPARK_THROTTLED_SECONDS,
-    SPARK_UNKNOWN_ATTEMPTS,
-)
-from .usage import (
-    CONTROLLER_MUTATION_TOKENS,
-    CONTROLLER_MUTATIONS_PER_SECOND,
-    FETCH_BYTES_PER_SECOND,
-    PRODUCE_BYTES_PER_SECOND,
-    REFUSED_MUTATIONS,
-    REQUEST_THREADS,
-    THROTTLE_TIME_SECONDS,
-    THROTTLED_REQUESTS,
-    THROTTLED_SECONDS,
-)
-
-__all__ = [
-    "BACKGROUND_RESTARTS",
-    "BROKER_CONNECTIONS_PER_SECOND",
-    "BROKER_CONNECTION_LIMIT",
-    "BUILD_INFO",
-    "BURST_USED",
-    "BURST_USED_MAX",
-    "CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND",
-    "CALLBACK_DETECTED",
-    "CALLBACK_FETCH_BYTES_PER_SECOND",
-    "CALLBACK_FETCH_LIMIT",
-    "CALLBACK_PRODUCE_BYTES_PER_SECOND",
-    "CALLBACK_PRODUCE_LIMIT",
-    "CALLBACK_REQUEST_LIMIT",
-    "CALLBACK_REQUEST_THREADS",
-    "CALLBACK_THROTTLE_FACTOR",
-    "CALLBACK_THROTTLE_TIME_SECONDS",
-    "CALLBACK_UTILIZATION",
-    "CLIENT_ADMIN_QUOTA_RETRIES",
-    "CLIENT_THROTTLED_RESPONSES",
-    "CLIENT_THROTTLED_SECONDS",
-    "CLIENT_THROTTLE_MAX_SECONDS",
-    "CONFIG_LAST_RELOAD_SUCCESSFUL",
-    "CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS",
-    "CONTROLLER_EVENTS",
-    "CONTROLLER_EVENT_IDLE",
-    "CONTROLLER_EVENT_QUEUE_SECONDS",
-    "CONTROLLER_MUTATIONS_PER_SECOND",
-    "CONTROLLER_MUTATION_BURST",
-    "CONTROLLER_MUTATION_LIMIT",
-    "CONTROLLER_MUTATION_TOKENS",
-    "DELAY_QUEUE_SIZE",
-    "DELAY_QUEUE_SIZE_MAX",
-    "DISCOVERED_SOURCES",
-    "DISCOVERY_ERRORS",
-    "ENTITIES",
-    "EXEMPT_REQUEST_THREADS",
-    "FETCH_BYTES_PER_SECOND",
-    "FETCH_LIMIT",
-    "IP_CONNECTIONS_PER_SECOND",
-    "IP_CONNECTION_LIMIT",
-    "IP_CONNECTION_THROTTLE_SECONDS",
-    "LIMITS_AGE_SECONDS",
-    "LIMITS_REFRESH_ERRORS",
-    "LIMIT_CHANGES",
-    "LISTENER_CONNECTIONS_PER_SECOND",
-    "LISTENER_CONNECTION_LIMIT",
-    "LISTENER_CONNECTION_THROTTLE_SECONDS",
-    "NETWORK_PROCESSOR_IDLE",
-    "OTLP_EXPORTS",
-    "OTLP_POINTS",
-    "OVERFLOW",
-    "PROCESS_CPU_SECONDS",
-    "PROCESS_MAX_FDS",
-    "PROCESS_OPEN_FDS",
-    "PROCESS_RESIDENT_MEMORY_BYTES",
-    "PROCESS_START_TIME_SECONDS",
-    "PROCESS_VIRTUAL_MEMORY_BYTES",
-    "PRODUCE_BYTES_PER_SECOND",
-    "PRODUCE_LIMIT",
-    "REFUSED_MUTATIONS",
-    "REMOTE_STORAGE_BYTES_PER_SECOND",
-    "REMOTE_STORAGE_LIMIT",
-    "REMOTE_STORAGE_THROTTLE_SECONDS",
-    "REPLICATION_BYTES_PER_SECOND",
-    "REPLICATION_LIMIT",
-    "REPORTED_UTILIZATION",
-    "REQUEST_CAPACITY_THREADS",
-    "REQUEST_HANDLER_IDLE",
-    "REQUEST_HANDLER_IDLE_SECONDS",
-    "REQUEST_HANDLER_POOL_IDLE",
-    "REQUEST_HANDLER_POOL_IDLE_SECONDS",
-    "REQUEST_LIMIT",
-    "REQUEST_QUEUE_SECONDS",
-    "REQUEST_QUEUE_SIZE",
-    "REQUEST_THREADS",
-    "REQUEST_THROTTLED_SECONDS",
-    "RULES",
-    "RULE_CONNECTION_LIMIT",
-    "RULE_CONTROLLER_MUTATION_LIMIT",
-    "RULE_FETCH_LIMIT",
-    "RULE_INFO",
-    "RULE_PRODUCE_LIMIT",
-    "RULE_REQUEST_LIMIT",
-    "SAMPLES",
-    "SAMPLES_MISSED",
-    "SERIES_DROPPED",
-    "SHADOW_LABELS",
-    "SHADOW_THROTTLED_ENTITIES",
-    "SHADOW_THROTTLE_TIME",
-    "SHADOW_UNEVALUATED_ENTITIES",
-    "SHADOW_UTILIZATION",
-    "SNAPSHOT_AGE_SECONDS",
-    "SOURCE_AGE_SECONDS",
-    "SOURCE_DIALECT_INFO",
-    "SOURCE_DURATION_SECONDS",
-    "SOURCE_READINGS",
-    "SOURCE_STAND_BY",
-    "SOURCE_UP",
-    "SPARK_ADMIN_QUOTA_RETRIES",
-    "SPARK_EXECUTORS_LOST",
-    "SPARK_LISTENER_EVENTS",
-    "SPARK_LISTENER_LAG_SECONDS",
-    "SPARK_LISTENER_LOST_EVENTS",
-    "SPARK_LISTENER_PROBLEMS",
-    "SPARK_LISTENER_SOURCE_INFO",
-    "SPARK_QUERY_AVG_OFFSETS_BEHIND",
-    "SPARK_QUERY_BACKLOG_OFFSETS",
-    "SPARK_QUERY_BATCH_DURATION_SECONDS",
-    "SPARK_QUERY_CATCH_UP_SECONDS",
-    "SPARK_QUERY_MAX_OFFSETS_BEHIND",
-    "SPARK_QUERY_PROGRESS_AGE_SECONDS",
-    "SPARK_QUERY_READ_OFFSETS_PER_SECOND",
-    "SPARK_QUERY_RESTARTS",
-    "SPARK_QUERY_TRIGGER_SECONDS",
-    "SPARK_STAGE_RETRIES",
-    "SPARK_TASK_FAILURES",
-    "SPARK_TASK_RETRIES",
-    "SPARK_THROTTLED_RESPONSES",
-    "SPARK_THROTTLED_SECONDS",
-    "SPARK_THROTTLE_MAX_SECONDS",
-    "SPARK_UNKNOWN_ATTEMPTS",
-    "STALE_ENTITIES",
-    "THROTTLED_REQUESTS",
-    "THROTTLED_SECONDS",
-    "THROTTLE_CAUSE_INFO",
-    "THROTTLE_TIME_SECONDS",
-    "THROTTLING_ERRORS",
-    "UTILIZATION",
-    "UTILIZATION_DISAGREEMENTS",
-    "UTILIZATION_MAX",
-    "Family",
-    "FamilyType",
-    "client_families",
-    "families",
-    "job_families",
-]
+from .callback import *
+from .clients import *
+from .family import *
+from .limits import *
+from .neighbors import *
+from .node import *
+from .own import *
+from .rules import *
+from .shadow import *
+from .spark import *
+from .usage import *
 
 
 def families() -> Iterator[Family]:
-    """What the exporter shows, in the order in which it does."""
+    """Yield the families of the exporter, in its order."""
     for module in (usage, limits, callback, shadow, rules, node, neighbors, own):
         yield from _declared(module)
 
 
 def client_families() -> Iterator[Family]:
-    """What any program shows of its Kafka clients."""
+    """Yield the families of a program's Kafka clients."""
     yield from _declared(clients)
 
 
 def job_families() -> Iterator[Family]:
-    """What Spark jobs show of themselves."""
+    """Yield the families of Spark jobs."""
     yield from _declared(spark)
 
 
 def _declared(module: ModuleType) -> Iterator[Family]:
-    return (value for value in vars(module).values() if isinstance(value, Family))
+    """Yield the families of a module, those by quota type included, in the order in which it declares them."""
+    for value in vars(module).values():
+        if isinstance(value, Family):
+            yield value
+        elif isinstance(value, dict):
+            yield from (family for family in value.values() if isinstance(family, Family))

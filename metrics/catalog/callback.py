@@ -7,7 +7,11 @@ Strimzi's kafka-quotas-plugin, which reports them.
 
 from __future__ import annotations
 
+from typing import Final
+
+from ..kafka.entities import QuotaType
 from .family import Family, gauge
+from .type_texts import TEXTS
 
 _STRIMZI = "io.strimzi.kafka.quotas:type=StaticQuotaCallback"
 
@@ -16,62 +20,44 @@ def _open(name: str, text: str, unit: str, source: str, *labels: str) -> Family:
     return gauge(name, text, ("broker", *labels), unit, source, open_labels=True)
 
 
-CALLBACK_PRODUCE_BYTES_PER_SECOND = _open(
-    "kafka_quota_callback_produce_bytes_per_second",
-    "Bytes per second produced under the tags of a custom quota callback.",
-    "bytes/s",
-    "kafka.server:type=Produce byte-rate",
-)
+def _limit_source(quota_type: QuotaType) -> str:
+    """Return the attribute with a limit of the plugin, whose storage check multiplies that of produced bytes."""
+    divided = f" / {quota_type.unit.divisor:.0f}" if quota_type.unit.divisor > 1 else ""
+    multiplied = ", times ThrottleFactor" if quota_type is QuotaType.PRODUCE else ""
+    return f"{_STRIMZI},name={quota_type.group} Value{divided}{multiplied}"
 
-CALLBACK_FETCH_BYTES_PER_SECOND = _open(
-    "kafka_quota_callback_fetch_bytes_per_second",
-    "Bytes per second fetched under the tags of a custom quota callback; can be negative.",
-    "bytes/s",
-    "kafka.server:type=Fetch byte-rate",
-)
 
-CALLBACK_REQUEST_THREADS = _open(
-    "kafka_quota_callback_request_threads",
-    "Request time used under the tags of a custom quota callback, in threads.",
-    "threads",
-    "kafka.server:type=Request request-time",
-)
-
-CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND = _open(
-    "kafka_quota_callback_controller_mutations_per_second",
-    "Controller mutations per second under the tags of a custom quota callback.",
-    "mutations/s",
-    "kafka.server:type=ControllerMutation mutation-rate",
-)
+CALLBACK_USAGE: Final = {
+    quota_type: _open(
+        f"kafka_quota_callback_{quota_type.stem}_{quota_type.unit.name}",
+        texts.callback_usage,
+        quota_type.unit.documented,
+        f"kafka.server:type={quota_type.group} {quota_type.attribute}",
+    )
+    for quota_type, texts in TEXTS.items()
+}
+"""Usage under tags of a custom quota callback, by quota type."""
 
 CALLBACK_THROTTLE_TIME_SECONDS = _open(
     "kafka_quota_callback_throttle_time_seconds",
-    "Average throttle time under the tags of a custom quota callback, 0 without throttles; absent where Kafka or the agent does not report it.",
+    "Average throttle time under the tags of a custom quota callback, 0 without throttles; absent where Kafka or the "
+    "agent does not report it.",
     "seconds",
     "kafka.server:type=* throttle-time",
     "quota_type",
 )
 
-CALLBACK_PRODUCE_LIMIT = _open(
-    "kafka_quota_callback_produce_limit_bytes_per_second",
-    "Produce limit of Strimzi's quotas plugin, which all clients of the broker share.",
-    "bytes/s",
-    f"{_STRIMZI},name=Produce Value, times ThrottleFactor",
-)
-
-CALLBACK_FETCH_LIMIT = _open(
-    "kafka_quota_callback_fetch_limit_bytes_per_second",
-    "Fetch limit of Strimzi's quotas plugin, which all clients of the broker share.",
-    "bytes/s",
-    f"{_STRIMZI},name=Fetch Value",
-)
-
-CALLBACK_REQUEST_LIMIT = _open(
-    "kafka_quota_callback_request_limit_threads",
-    "Request limit of Strimzi's quotas plugin, which all clients of the broker share, in threads.",
-    "threads",
-    f"{_STRIMZI},name=Request Value / 100",
-)
+CALLBACK_LIMIT: Final = {
+    quota_type: _open(
+        f"kafka_quota_callback_{quota_type.label}_limit_{quota_type.unit.in_limit_names}",
+        texts.callback_limit,
+        quota_type.unit.documented,
+        _limit_source(quota_type),
+    )
+    for quota_type, texts in TEXTS.items()
+    if texts.callback_limit is not None
+}
+"""Limits of Strimzi's quotas plugin, by quota type; it has none of controller mutations."""
 
 CALLBACK_UTILIZATION = _open(
     "kafka_quota_callback_utilization_ratio",
@@ -91,8 +77,9 @@ CALLBACK_THROTTLE_FACTOR = gauge(
 
 CALLBACK_DETECTED = gauge(
     "quotascope_callback_detected",
-    "1 if the node uses a custom quota callback instead of the configured rules, else 0; absent if that is unknown.",
+    "1 if a custom quota callback decides on the node, as DescribeConfigs or the MBeans of Strimzi's plugin show, "
+    "else 0; absent if that is unknown.",
     ("broker",),
     "",
-    "client.quota.callback.class, and key properties other than user and client-id",
+    "client.quota.callback.class by DescribeConfigs; without that answer, the MBeans of Strimzi's quotas plugin",
 )

@@ -1,4 +1,4 @@
-"""What Kafka clients in a program say of their own waiting."""
+"""Families of Kafka clients in a program: their own reports of waiting."""
 
 from __future__ import annotations
 

@@ -33,15 +33,19 @@ class Family:
     source: str
     """Where the value comes from: an MBean attribute, a request of the Admin API, or what it is computed from."""
 
+    def __hash__(self) -> int:
+        """Hash the name, which no other family has."""
+        return hash(self.name)
+
     @property
     def documentation(self) -> str:
-        """The ``HELP`` text: the help, and the MBean and attribute where the value is one."""
+        """Text of ``HELP``: the help, and the MBean and attribute if the value is one."""
         from_mbean = self.source.startswith("kafka.")
         return f"{self.help} MBean {self.source}" if from_mbean else self.help
 
     @property
     def declared_unit(self) -> str:
-        """The unit as OpenMetrics declares it: ``bytes_per_second``. Empty where the name does not end with it, and for counts."""
+        """Unit as OpenMetrics declares it: ``bytes_per_second``; empty for counts, and unless the name ends with it."""
         unit = self.unit.replace("/s", "_per_second")
         counts = unit == self.unit and unit not in _MEASURES
         ends = self.name.removesuffix("_total").endswith(f"_{unit}")
@@ -49,7 +53,7 @@ class Family:
 
     @property
     def is_info(self) -> bool:
-        """Whether the value is always 1 and the labels say something, an ``info`` of OpenMetrics."""
+        """True if the value is always 1 and the labels are the information, an ``info`` of OpenMetrics."""
         return self.name.endswith("_info")
 
 
@@ -57,20 +61,20 @@ USAGE_LABELS = ("broker", "user", "client_id")
 TYPED_USAGE_LABELS = ("quota_type", *USAGE_LABELS)
 LIMIT_LABELS = ("user", "client_id")
 OVERFLOW = "__overflow__"
-"""``user`` and ``client_id`` of what is shown in place of all entities that are not shown one by one."""
+"""``user`` and ``client_id`` of the sum of all entities that are not shown one by one."""
 RULE_LABELS = ("rule", "level", "rule_user", "rule_client_id")
-"""``rule`` is `QuotaEntity.rule`. A default dimension reads ``<default>``; ``level`` distinguishes it from an entity of that name."""
+"""Labels of a rule; ``level`` distinguishes a default dimension from an entity named ``<default>``."""
 
 
 def gauge(
     name: str, text: str, labels: tuple[str, ...], unit: str, source: str, *, open_labels: bool = False
 ) -> Family:
-    """A value that goes up and down."""
+    """Return the family of a value that goes up and down."""
     return Family(
         name=name, type=FamilyType.GAUGE, help=text, labels=labels, open_labels=open_labels, unit=unit, source=source
     )
 
 
 def counter(name: str, text: str, labels: tuple[str, ...], unit: str, source: str) -> Family:
-    """A value that only grows, until what counts it starts again; its name ends in ``_total``."""
+    """Return the family of a value that only grows, until its source restarts; its name ends in ``_total``."""
     return Family(name=name, type=FamilyType.COUNTER, help=text, labels=labels, unit=unit, source=source)

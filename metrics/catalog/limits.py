@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from .family import LIMIT_LABELS, RULE_LABELS, TYPED_USAGE_LABELS, USAGE_LABELS, gauge
+from .type_texts import TEXTS
 
-PRODUCE_LIMIT = gauge(
-    "kafka_quota_produce_limit_bytes_per_second",
-    "Produce limit of this quota entity on each broker; absent when unlimited.",
-    LIMIT_LABELS,
-    "bytes/s",
-    "producer_byte_rate",
-)
-
-FETCH_LIMIT = gauge(
-    "kafka_quota_fetch_limit_bytes_per_second",
-    "Fetch limit of this quota entity on each broker; absent when unlimited.",
-    LIMIT_LABELS,
-    "bytes/s",
-    "consumer_byte_rate",
-)
-
-REQUEST_LIMIT = gauge(
-    "kafka_quota_request_limit_threads",
-    "Request time limit of this quota entity on each broker, in threads; absent when unlimited.",
-    LIMIT_LABELS,
-    "threads",
-    "request_percentage",
-)
-
-CONTROLLER_MUTATION_LIMIT = gauge(
-    "kafka_quota_controller_mutation_limit_per_second",
-    "Limit of controller mutations of this quota entity; absent when unlimited.",
-    LIMIT_LABELS,
-    "mutations/s",
-    "controller_mutation_rate",
-)
+LIMIT: Final = {
+    quota_type: gauge(
+        f"kafka_quota_{quota_type.label}_limit_{quota_type.unit.in_limit_names}",
+        texts.limit,
+        LIMIT_LABELS,
+        quota_type.unit.documented,
+        quota_type.quota_key,
+    )
+    for quota_type, texts in TEXTS.items()
+}
+"""Limits of entities, by quota type."""
 
 CONTROLLER_MUTATION_BURST = gauge(
     "kafka_quota_controller_mutation_burst_tokens",
@@ -94,8 +77,9 @@ BURST_USED_MAX = gauge(
 
 THROTTLE_CAUSE_INFO = gauge(
     "kafka_quota_throttle_cause_info",
-    "Always 1: the inferred cause of the throttle, own, controller_mutation (on a request throttle) or unknown.",
-    (*TYPED_USAGE_LABELS, "cause"),
+    "Always 1: the inferred cause of the throttle, own, controller_mutation (on a request throttle, by_* are the "
+    "entity that has its throttle time) or unknown.",
+    (*TYPED_USAGE_LABELS, "cause", "by_broker", "by_user", "by_client_id"),
     "",
     "computed",
 )

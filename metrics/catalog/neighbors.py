@@ -6,7 +6,8 @@ from .family import gauge
 
 BROKER_CONNECTIONS_PER_SECOND = gauge(
     "kafka_quota_broker_connections_per_second",
-    "New connections per second of the broker; without those of the inter-broker listener if there are several listeners.",
+    "New connections per second of the broker; without those of the inter-broker listener if there are several "
+    "listeners.",
     ("broker",),
     "connections/s",
     "kafka.server:type=socket-server-metrics broker-connection-accept-rate",
@@ -70,7 +71,8 @@ IP_CONNECTION_THROTTLE_SECONDS = gauge(
 
 REPLICATION_BYTES_PER_SECOND = gauge(
     "kafka_quota_replication_bytes_per_second",
-    "Bytes per second of throttled replicas sent (leader) or fetched (follower), or of all replicas moved between log directories (alter_log_dirs); absent until the first.",
+    "Bytes per second of throttled replicas sent (leader) or fetched (follower), or of all replicas moved between "
+    "log directories (alter_log_dirs); absent until the first.",
     ("broker", "direction"),
     "bytes/s",
     "kafka.server:type=LeaderReplication, FollowerReplication, AlterLogDirsReplication byte-rate",
@@ -81,7 +83,8 @@ REPLICATION_LIMIT = gauge(
     "Limit of throttled replication on this broker, used or not; absent when unlimited.",
     ("broker", "direction"),
     "bytes/s",
-    "leader.replication.throttled.rate, follower.replication.throttled.rate, replica.alter.log.dirs.io.max.bytes.per.second",
+    "leader.replication.throttled.rate, follower.replication.throttled.rate, "
+    "replica.alter.log.dirs.io.max.bytes.per.second",
 )
 
 REMOTE_STORAGE_BYTES_PER_SECOND = gauge(

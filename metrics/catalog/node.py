@@ -1,4 +1,4 @@
-"""What brokers and controllers say of themselves."""
+"""Families of brokers and controllers: their reports of themselves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ DELAY_QUEUE_SIZE = gauge(
 
 DELAY_QUEUE_SIZE_MAX = gauge(
     "kafka_quota_delay_queue_size_max",
-    "Most connections muted at once for this quota type within collection.sample_window_seconds; absent without sampling.",
+    "Most connections muted at once for this quota type within collection.sample_window_seconds; absent without "
+    "sampling.",
     ("quota_type", "broker"),
     "connections",
     "kafka.server:type=* queue-size",
@@ -38,7 +39,8 @@ REQUEST_CAPACITY_THREADS = gauge(
 
 REQUEST_THROTTLED_SECONDS = counter(
     "kafka_quota_request_throttled_seconds_total",
-    "Throttle time in responses since the broker started, by request; absent for topic requests under KRaft, where Kafka does not count it.",
+    "Throttle time in responses since the broker started, by request; absent for topic requests under KRaft, where "
+    "Kafka does not count it.",
     ("broker", "request"),
     "seconds",
     "kafka.network:type=RequestMetrics,name=ThrottleTimeMs",
@@ -46,7 +48,8 @@ REQUEST_THROTTLED_SECONDS = counter(
 
 THROTTLING_ERRORS = counter(
     "kafka_quota_throttling_errors_total",
-    "Responses with error 89 (THROTTLING_QUOTA_EXCEEDED) since the node started, by request; KRaft counts each twice, on broker and controller.",
+    "Responses with error 89 (THROTTLING_QUOTA_EXCEEDED) since the node started, by request; KRaft counts each "
+    "twice, on broker and controller.",
     ("broker", "request"),
     "errors",
     "kafka.network:type=RequestMetrics,name=ErrorsPerSec,error=THROTTLING_QUOTA_EXCEEDED",
@@ -70,7 +73,8 @@ CONTROLLER_EVENTS = counter(
 
 REQUEST_HANDLER_IDLE = gauge(
     "kafka_quota_request_handler_idle_ratio",
-    "Share of the last minute or so in which request handlers waited for requests, all pools; up to 2 on a combined node before KIP-1207.",
+    "Share of the last minute or so in which request handlers waited for requests, all pools; up to 2 on a combined "
+    "node before KIP-1207.",
     ("broker",),
     "ratio",
     "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent OneMinuteRate",
@@ -86,7 +90,8 @@ REQUEST_HANDLER_IDLE_SECONDS = counter(
 
 REQUEST_HANDLER_POOL_IDLE = gauge(
     "kafka_quota_request_handler_pool_idle_ratio",
-    "As kafka_quota_request_handler_idle_ratio for the pool of the broker or of the controller; absent before KIP-1207.",
+    "As kafka_quota_request_handler_idle_ratio for the pool of the broker or of the controller; absent before "
+    "KIP-1207.",
     ("broker", "pool"),
     "ratio",
     "kafka.server:type=KafkaRequestHandlerPool,name=(Broker|Controller)RequestHandlerAvgIdlePercent OneMinuteRate",
@@ -94,7 +99,8 @@ REQUEST_HANDLER_POOL_IDLE = gauge(
 
 REQUEST_HANDLER_POOL_IDLE_SECONDS = counter(
     "kafka_quota_request_handler_pool_idle_time_seconds_total",
-    "As kafka_quota_request_handler_idle_time_seconds_total for the pool of the broker or of the controller; absent before KIP-1207.",
+    "As kafka_quota_request_handler_idle_time_seconds_total for the pool of the broker or of the controller; absent "
+    "before KIP-1207.",
     ("broker", "pool"),
     "seconds",
     "kafka.server:type=KafkaRequestHandlerPool,name=(Broker|Controller)RequestHandlerAvgIdlePercent Count / 1e9",
@@ -102,7 +108,8 @@ REQUEST_HANDLER_POOL_IDLE_SECONDS = counter(
 
 NETWORK_PROCESSOR_IDLE = gauge(
     "kafka_quota_network_processor_idle_ratio",
-    "Share of the last 30 to 60 s in which network threads waited for connections; of a combined node those of the part that started first.",
+    "Share of the last 30 to 60 s in which network threads waited for connections; of a combined node those of the "
+    "part that started first.",
     ("broker",),
     "ratio",
     "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
@@ -110,7 +117,8 @@ NETWORK_PROCESSOR_IDLE = gauge(
 
 CONTROLLER_EVENT_IDLE = gauge(
     "kafka_quota_controller_event_idle_ratio",
-    "Share of time in which the controller's event thread waited for events, since the last read of any agent (KIP-1190).",
+    "Share of time in which the controller's event thread waited for events, since the last read of any agent "
+    "(KIP-1190).",
     ("broker",),
     "ratio",
     "kafka.controller:type=ControllerEventManager,name=AvgIdleRatio",
@@ -126,7 +134,8 @@ REQUEST_QUEUE_SIZE = gauge(
 
 REQUEST_QUEUE_SECONDS = gauge(
     "kafka_quota_request_queue_seconds",
-    "Time that requests waited for a request handler, a percentile of the last ones, mostly of 5 minutes; absent without requests.",
+    "Time that requests waited for a request handler, a percentile of the last ones, mostly of 5 minutes; absent "
+    "without requests.",
     ("broker", "request", "percentile"),
     "seconds",
     "kafka.network:type=RequestMetrics,name=RequestQueueTimeMs 50thPercentile, 95thPercentile, 99thPercentile / 1000",
@@ -142,7 +151,8 @@ STALE_ENTITIES = gauge(
 
 UTILIZATION_DISAGREEMENTS = gauge(
     "quotascope_utilization_disagreements",
-    "Entities whose reported and computed utilization differ by more than 2 points and 2 percent, because limits are out of date; absent without KIP-1373.",
+    "Entities whose reported and computed utilization differ by more than 2 points and 2 percent, because limits are "
+    "out of date; absent without KIP-1373.",
     ("broker",),
     "entities",
     "quota-utilization / 100, compared with usage divided by limit",

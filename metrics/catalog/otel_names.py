@@ -37,6 +37,7 @@ UCUM: Final[Mapping[str, str]] = {
     "offsets/s": "{offset}/s",
     "points": "{point}",
     "readings": "{reading}",
+    "lines": "{line}",
     "requests": "{request}",
     "responses": "{response}",
     "restarts": "{restart}",
@@ -52,7 +53,7 @@ UCUM: Final[Mapping[str, str]] = {
 
 
 def ucum(family: Family) -> str:
-    """The unit of a family. Raises ``KeyError`` for one that this table lacks."""
+    """Return the unit of a family. Raises ``KeyError`` for a unit that this table lacks."""
     return UCUM[family.unit]
 
 
@@ -72,7 +73,7 @@ _SUFFIXES: Final[Mapping[str, str]] = {
 
 
 def otel_name(family: Family) -> str:
-    """What a family is called in OTLP."""
+    """Return the name of a family in OTLP."""
     name = family.name
     if family.type is FamilyType.COUNTER:
         name = name.removesuffix("_total")

@@ -28,9 +28,27 @@ SOURCE_READINGS = gauge(
     "the last collection",
 )
 
+SOURCE_UNPLACED_SERIES = gauge(
+    "quotascope_source_unplaced_series",
+    "Series in the last read that are named like quota metrics but cannot be read; absent while the source is down.",
+    ("source",),
+    "series",
+    "the last read that succeeded",
+)
+
+SOURCE_SHOWS_CLIENTS = gauge(
+    "quotascope_source_shows_clients",
+    "1 if the last read shows clients, or would if there were any; 0 if it may hide some that are to be expected; "
+    "absent if neither is known.",
+    ("source",),
+    "",
+    "the last read that succeeded, delay queues, and the configured quotas",
+)
+
 SOURCE_AGE_SECONDS = gauge(
     "quotascope_source_age_seconds",
-    "Age of the values that are shown of this source, at most 120 s; absent while the source is down.",
+    "Age of the values that are shown of this source, at most 120 s (of a Prometheus source, or two of its scrape "
+    "intervals); absent while the source is down.",
     ("source",),
     "seconds",
     "the last read that succeeded",
@@ -117,7 +135,32 @@ BACKGROUND_RESTARTS = counter(
     "Restarts of a background task after a defect of quotascope; the log has its traceback.",
     ("task",),
     "restarts",
-    "discovery, limits, samples and trails, as far as they run",
+    "discovery, files, limits, samples and trails, as far as they run",
+)
+
+CERTIFICATE_EXPIRY_SECONDS = gauge(
+    "quotascope_certificate_expiry_seconds",
+    "Unix time at which the certificate in this file expires: the first of a chain, the last of the authorities.",
+    ("file",),
+    "seconds",
+    "the files that the configuration and the web config file name",
+)
+
+LOG_LINES_DROPPED = counter(
+    "quotascope_log_lines_dropped_total",
+    "Log lines dropped because the log was not read fast enough.",
+    (),
+    "lines",
+    "the log's writer",
+)
+
+HTTP_REQUESTS_REFUSED = counter(
+    "quotascope_http_requests_refused_total",
+    "Requests refused for want of room, by reason: busy (all places taken), one_client (its part of them), logins, "
+    "rate_limit, or bytes (cut while the answer was not taken).",
+    ("reason",),
+    "requests",
+    "the HTTP server",
 )
 
 SNAPSHOT_AGE_SECONDS = gauge(

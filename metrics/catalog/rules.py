@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from .family import RULE_LABELS, counter, gauge
+from .type_texts import TEXTS
 
-RULE_PRODUCE_LIMIT = gauge(
-    "kafka_quota_rule_produce_limit_bytes_per_second",
-    "Configured produce limit of this quota rule, used or not.",
-    RULE_LABELS,
-    "bytes/s",
-    "producer_byte_rate",
-)
-
-RULE_FETCH_LIMIT = gauge(
-    "kafka_quota_rule_fetch_limit_bytes_per_second",
-    "Configured fetch limit of this quota rule, used or not.",
-    RULE_LABELS,
-    "bytes/s",
-    "consumer_byte_rate",
-)
-
-RULE_REQUEST_LIMIT = gauge(
-    "kafka_quota_rule_request_limit_threads",
-    "Configured request time limit of this quota rule in threads, used or not.",
-    RULE_LABELS,
-    "threads",
-    "request_percentage",
-)
-
-RULE_CONTROLLER_MUTATION_LIMIT = gauge(
-    "kafka_quota_rule_controller_mutation_limit_per_second",
-    "Configured limit of controller mutations of this quota rule, used or not.",
-    RULE_LABELS,
-    "mutations/s",
-    "controller_mutation_rate",
-)
+RULE_LIMIT: Final = {
+    quota_type: gauge(
+        f"kafka_quota_rule_{quota_type.label}_limit_{quota_type.unit.in_limit_names}",
+        texts.rule_limit,
+        RULE_LABELS,
+        quota_type.unit.documented,
+        quota_type.quota_key,
+    )
+    for quota_type, texts in TEXTS.items()
+}
+"""Limits of configured rules, by quota type."""
 
 RULE_CONNECTION_LIMIT = gauge(
     "kafka_quota_rule_connection_limit_per_second",

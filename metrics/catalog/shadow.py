@@ -1,4 +1,4 @@
-"""What brokers would do under quotas that are not set: shadows, which nothing enforces."""
+"""Families of shadows: what brokers would do under quotas that are not set, and that nothing enforces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ SHADOW_LABELS = ("shadow", *TYPED_USAGE_LABELS)
 
 SHADOW_UTILIZATION = gauge(
     "kafka_quota_shadow_utilization_ratio",
-    "Usage / limit that this shadow would set on this broker: 1 is the limit; absent when it is unlimited or cannot be evaluated.",
+    "Usage / limit that this shadow would set on this broker: 1 is the limit, a lower bound for a client that is "
+    "throttled now; absent when it is unlimited or cannot be evaluated.",
     SHADOW_LABELS,
     "ratio",
     "computed",
@@ -17,7 +18,17 @@ SHADOW_UTILIZATION = gauge(
 
 SHADOW_THROTTLE_TIME = gauge(
     "kafka_quota_shadow_throttle_time_seconds",
-    "Throttle time of a request now under this shadow, 0 within the limit; absent when it cannot be evaluated.",
+    "Throttle time of a request now under this shadow, 0 within the limit; the broker's own where limit and grouping "
+    "stay; absent when it cannot be evaluated.",
+    SHADOW_LABELS,
+    "seconds",
+    "computed",
+)
+
+SHADOW_THROTTLE_CHANGE = gauge(
+    "kafka_quota_shadow_throttle_change_seconds",
+    "Throttle time under this shadow minus that of the quotas in force: above 0 for what it would throttle newly or "
+    "longer, 0 where nothing changes; absent when unknown.",
     SHADOW_LABELS,
     "seconds",
     "computed",
@@ -25,11 +36,15 @@ SHADOW_THROTTLE_TIME = gauge(
 
 SHADOW_THROTTLED_ENTITIES = gauge(
     "kafka_quota_shadow_throttled_entities",
-    "Quota entities that this shadow would throttle now on this broker, those not shown one by one included; absent when none can be evaluated.",
-    ("shadow", "quota_type", "broker"),
+    "Quota entities that this shadow would throttle or that are throttled now, by change: new, longer, shorter, "
+    "ended, unchanged (docs/shadow.md); absent when none can be evaluated.",
+    ("shadow", "quota_type", "broker", "change"),
     "entities",
     "computed",
 )
+
+WORSE = 'change=~"new|longer"'
+"""A matcher in PromQL on what speaks against a shadow."""
 
 SHADOW_UNEVALUATED_ENTITIES = gauge(
     "kafka_quota_shadow_unevaluated_entities",

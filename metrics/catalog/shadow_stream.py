@@ -1,4 +1,4 @@
-"""What shadows would have done to each request of the brokers' logs, as the stream of `quotascope shadow stream` counts it."""
+"""Families of `quotascope shadow stream`: what shadows would have done to each request in the brokers' logs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ SHADOW_THROTTLE_SECONDS = counter(
 
 SHADOW_REFUSED_MUTATIONS = counter(
     "kafka_quota_shadow_refused_mutations_total",
-    "Controller mutations of this quota entity that this shadow would have refused with error 89 (THROTTLING_QUOTA_EXCEEDED); absent before the first.",
+    "Controller mutations of this quota entity that this shadow would have refused with error 89 "
+    "(THROTTLING_QUOTA_EXCEEDED); absent before the first.",
     ("shadow", "broker", "user", "client_id"),
     "mutations",
     "request log",
@@ -33,7 +34,8 @@ SHADOW_REFUSED_MUTATIONS = counter(
 
 SHADOW_LATE_REQUESTS = counter(
     "quotascope_shadow_late_requests_total",
-    "Requests logged earlier than --hold before newer ones of their broker, or more than a day ahead: charged when they come.",
+    "Requests logged earlier than --hold before newer ones of their broker, or more than a day ahead: charged when "
+    "they come.",
     (),
     "requests",
     "computed",

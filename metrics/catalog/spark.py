@@ -1,4 +1,4 @@
-"""What Spark jobs say of their own waiting for Kafka."""
+"""Families of Spark jobs: their own reports of waiting for Kafka."""
 
 from __future__ import annotations
 

@@ -1,0 +1,11 @@
+"""Identifiers of the dashboards in Grafana, which links lead to."""
+
+from typing import Final
+
+OVERVIEW: Final = "quotascope-overview"
+ENTITY: Final = "quotascope-entity"
+MUTATIONS: Final = "quotascope-mutations"
+BROKERS: Final = "quotascope-brokers"
+SHADOW: Final = "quotascope-shadow"
+SPARK: Final = "quotascope-spark"
+EXPORTER: Final = "quotascope-exporter"
