@@ -1,5 +1,5 @@
 """
-Talking to Kafka: a cluster's quotas through its Admin API, whatever library does the talking.
+Client of a cluster's quotas through Kafka's Admin API, independent of the library that sends the requests.
 
 `open_quota_admin(connection)` gives a `QuotaAdmin`; all errors are `ClientError`.
 """
@@ -22,6 +22,7 @@ from .errors import (
 from .quota_admin import (
     BrokerSettings,
     ClusterDescription,
+    ConfigOrigin,
     ConfiguredQuota,
     Entity,
     Node,
@@ -40,6 +41,7 @@ __all__ = [
     "BrokerSettings",
     "ClientError",
     "ClusterDescription",
+    "ConfigOrigin",
     "ConfiguredQuota",
     "Connection",
     "CredentialsUnavailable",

@@ -1,4 +1,4 @@
-"""Chooses the adapter; the Kafka library is loaded here, when it is needed, and not before."""
+"""Choice of the adapter; the Kafka library is imported when a connection is opened, not before."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from .topic_admin import TopicAdmin
 
 def open_quota_admin(connection: Connection) -> QuotaAdmin:
     """
-    The Admin API of a cluster; its first call connects.
+    Return the Admin API of a cluster; its first call connects.
 
-    Raises `LibraryMissing` when kafka-python or a library of the login is not installed, `UnsupportedByLibrary` when it is a version without quotas.
+    Raises `LibraryMissing` when kafka-python or a library of the login is not installed, `UnsupportedByLibrary` when it
+    is a version without quotas.
     """
     with _library(connection):
         from .kafka_python import KafkaPythonAdmin  # noqa: PLC0415 - an optional library
@@ -27,7 +28,9 @@ def open_quota_admin(connection: Connection) -> QuotaAdmin:
 
 def open_topic_admin(connection: Connection, account: ThrottleAccount) -> TopicAdmin:
     """
-    The topics of a cluster; the first call connects. What quotas make it wait, and repeat, is counted in the account.
+    Return the topics of a cluster; the first call connects.
+
+    Waits and retries that quotas cause are counted in the account.
 
     Raises `LibraryMissing` and `UnsupportedByLibrary`, as `open_quota_admin`.
     """
@@ -38,7 +41,7 @@ def open_topic_admin(connection: Connection, account: ThrottleAccount) -> TopicA
 
 @contextmanager
 def _library(connection: Connection) -> Iterator[None]:
-    """An import of kafka-python, and of what the login needs besides: errors say what to install."""
+    """Import kafka-python, and the library that the login needs, within the block: errors say what to install."""
     if connection.sasl is not None:
         check_library(connection.sasl)
     try:

@@ -1,9 +1,10 @@
 """
-Why a cluster that can be reached did not let us in.
+Diagnosis of a cluster that can be reached and refuses the login.
 
-kafka-python says "socket disconnected" or "timeout" for a wrong password, a mechanism that is off, a missing client certificate,
-a listener of another protocol and a broker that stops alike. This connects to the server again, and distinguishes them. Only the
-broker's own answer (error 58 of SaslAuthenticate, KIP-152) is a wrong password: a connection that ends does not show it.
+kafka-python says "socket disconnected" or "timeout" for a wrong password, a mechanism that is off, a missing client
+certificate, a listener of another protocol and a broker that stops alike. This connects to the server again, and
+distinguishes them. Only the broker's own answer (error 58 of SaslAuthenticate, KIP-152) is a wrong password: a
+connection that ends does not show it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import struct
 from collections.abc import Callable
 from typing import Protocol
 
-from quotascope.metrics.protocol import ApiKey, ErrorCode
+from quotascope.metrics.kafka.protocol import ApiKey, ErrorCode
 
 from .errors import AdminUnreachable, AuthenticationFailed, ClientError, TlsFailed
 from .reach import open_first, refusal, refused_by_server
@@ -25,24 +26,28 @@ _MOST_BYTES = 10_000
 
 
 class Exchange(Protocol):
-    """The client's part of a SASL mechanism. Its methods raise ``ValueError`` or ``LookupError`` for what makes no sense."""
+    """
+    The client's part of a SASL mechanism.
+
+    Its methods raise ``ValueError`` or ``LookupError`` for what makes no sense.
+    """
 
     def auth_bytes(self) -> bytes:
-        """What is sent next."""
+        """Return the bytes to send next."""
         ...
 
     def receive(self, auth_bytes: bytes) -> object:
-        """Take the server's answer to it."""
+        """Process the server's answer."""
         ...
 
     def is_done(self) -> bool:
-        """Whether nothing more is to be sent."""
+        """Return whether the exchange is complete."""
         ...
 
 
 def diagnose(connection: Connection, complaint: str, exchange: Callable[[Sasl, str], Exchange]) -> ClientError:
     """
-    The error that says what keeps us out.
+    Return an error that states why the login failed.
 
     Args:
         connection: how to ask again; the same credentials go over it in the same way.
@@ -53,7 +58,10 @@ def diagnose(connection: Connection, complaint: str, exchange: Callable[[Sasl, s
     if connection.sasl is None:
         if connection.protocol.uses_tls and (reason := refusal(connection)) is not None:
             return TlsFailed(connection.bootstrap_servers, reason)
-        hint = f"the server does not talk {connection.protocol} on this port, limits new connections, or went away ({complaint})"
+        hint = (
+            f"the server does not talk {connection.protocol} on this port, limits new connections, "
+            f"or went away ({complaint})"
+        )
         return AdminUnreachable(connection.bootstrap_servers, hint)
     try:
         reported = _asked_again(connection, connection.sasl, exchange)
@@ -72,7 +80,11 @@ def diagnose(connection: Connection, complaint: str, exchange: Callable[[Sasl, s
 
 
 def _asked_again(connection: Connection, sasl: Sasl, exchange: Callable[[Sasl, str], Exchange]) -> str | None:
-    """Why the broker refuses the credentials, None when it accepts them. Raises what a broken connection or answer raises."""
+    """
+    Log in again, and return the broker's reason for a refusal, None if it accepts the credentials.
+
+    Raises connection errors.
+    """
     opened, host = open_first(connection)
     with opened:
         code, offered = _handshake(opened, connection, sasl)
@@ -92,14 +104,14 @@ def _asked_again(connection: Connection, sasl: Sasl, exchange: Callable[[Sasl, s
 
 
 def _handshake(opened: socket.socket, connection: Connection, sasl: Sasl) -> tuple[int, list[str]]:
-    """Error code and offered mechanisms of a SaslHandshake, which goes before any credentials."""
+    """Return error code and offered mechanisms of a SaslHandshake, which comes before any credentials."""
     header = struct.pack(">hhi", ApiKey.SASL_HANDSHAKE, _VERSION, 0)
     request = header + _text(connection.client_id) + _text(sasl.mechanism.on_the_wire)
     return _mechanisms(_answer(opened, request))
 
 
 def _authenticate(opened: socket.socket, connection: Connection, token: bytes) -> tuple[int, str, bytes]:
-    """Error code, message and bytes of the answer to a SaslAuthenticate version 0."""
+    """Return error code, message and bytes of the answer to a SaslAuthenticate version 0."""
     header = struct.pack(">hhi", ApiKey.SASL_AUTHENTICATE, 0, 1) + _text(connection.client_id)
     answer = _answer(opened, header + struct.pack(">i", len(token)) + token)
     code, length = struct.unpack_from(">hh", answer, 4)

@@ -1,5 +1,5 @@
 """
-What can go wrong between us and a Kafka cluster.
+Errors between this program and a Kafka cluster.
 
 ::
 
@@ -14,7 +14,8 @@ What can go wrong between us and a Kafka cluster.
     ├── PermissionMissing         authenticated, but not allowed; says which ACL is missing
     ├── AdminTimeout              connected, but no answer in time
     └── AdminRequestFailed        the cluster answered with another error
-        └── MutationThrottled     a quota on controller mutations refused it for now (error 89)
+        ├── MutationThrottled     a quota on controller mutations refused it for now (error 89)
+        └── UnsupportedByCluster  its brokers are too old for this request
 
 Messages are one line, hold no secret, and say what to do where that is known.
 """
@@ -24,16 +25,18 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from quotascope.metrics.protocol import ErrorCode
+from quotascope.metrics.errors import QuotascopeError
+from quotascope.metrics.kafka.protocol import ErrorCode
 
 _LONGEST_REASON = 300
 
 
-class ClientError(Exception):
+class ClientError(QuotascopeError):
     """Base of all errors of this room."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Exception's own calls the constructor with the message: no other process could restore the error, and its pool would hang
+        # Exception's own calls the constructor with the message: no other process could restore the error, and its pool
+        # would hang
         return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
@@ -42,11 +45,11 @@ class InvalidConnection(ClientError):
 
 
 class LibraryMissing(ClientError):
-    """A Kafka client library is not installed; without an extra, it is what pip installs."""
+    """A Kafka client library is not installed; without an extra, pip installs the library by its name."""
 
     def __init__(self, library: str, extra: str = "") -> None:
-        wanted = f"'quotascope[{extra}]'" if extra else library
-        super().__init__(f"{library} is not installed: pip install {wanted}")
+        package = f"'.[{extra}]' in a clone of quotascope" if extra else library
+        super().__init__(f"{library} is not installed: pip install {package}")
         self.library = library
         self.extra = extra
 
@@ -75,7 +78,7 @@ class TlsFailed(AdminUnreachable):
 
 
 class CredentialsUnavailable(ClientError):
-    """No token or ticket could be had, so that no broker was asked."""
+    """No token or ticket could be obtained, so that no broker was asked."""
 
     def __init__(self, origin: str, reason: str) -> None:
         self.origin = one_line(origin)
@@ -84,33 +87,65 @@ class CredentialsUnavailable(ClientError):
 
 
 class AuthenticationFailed(ClientError):
-    """The cluster did not accept who we say we are; `credential` names what was refused where that is not a user's password."""
+    """The cluster refused the login; `credential` names what it refused, where that is not a user's password."""
 
     def __init__(self, username: str | None, mechanism: str | None, reason: str, credential: str | None = None) -> None:
         self.username = username
         self.mechanism = mechanism
         self.reason = one_line(reason)
         named = one_line(credential or f"user {one_line(username or '')!r}")
-        who = f"{named} by SASL/{mechanism}" if mechanism else "this client"
-        super().__init__(f"Kafka refused {who}: {self.reason}")
+        client_text = f"{named} by SASL/{mechanism}" if mechanism else "this client"
+        super().__init__(f"Kafka refused {client_text}: {self.reason}")
 
 
 class PermissionMissing(ClientError):
-    """The user may not do this; `operation` on the cluster, or on the topic, is the ACL that would allow it."""
+    """
+    A request for which the user lacks the permission.
 
-    def __init__(self, *, request: str, operation: str, username: str | None, topic: str | None = None) -> None:
+    Args:
+        request: Name of the request in Kafka's protocol.
+        operation: Operation of the ACL that would allow it, on the cluster or on the topic.
+        username: User that we logged in as; None without a login.
+        topic: Topic that the ACL is about; None for the cluster.
+        servers: Bootstrap servers that were asked, `host:port`.
+        is_secured: Whether clients of these servers need settings for TLS or a login.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        request: str,
+        operation: str,
+        username: str | None,
+        topic: str | None = None,
+        servers: Sequence[str] = (),
+        is_secured: bool = False,
+    ) -> None:
         self.request = request
         self.operation = operation
         self.username = username
         self.topic = topic
+        self.servers = tuple(servers)
+        self.is_secured = is_secured
         super().__init__(f"{request} is not permitted; to grant it: {self.grant}")
 
     @property
     def grant(self) -> str:
-        """The command that grants it, without the address of the cluster."""
+        """
+        The command that grants the permission.
+
+        `admin.properties` stands for the settings of a user who may grant it.
+        """
+        words = ["kafka-acls.sh"]
+        if self.servers:
+            words += ["--bootstrap-server", shlex.quote(one_line(",".join(self.servers)))]
+        if self.is_secured:
+            words += ["--command-config", "admin.properties"]
         principal = shlex.quote(one_line(f"User:{self.username}")) if self.username else "User:…"
-        resource = "--cluster" if self.topic is None else f"--topic {shlex.quote(one_line(self.topic))}"
-        return f"kafka-acls.sh --add --allow-principal {principal} --operation {self.operation} {resource}"
+        words += ["--add", "--allow-principal", principal, "--operation", self.operation]
+        words += ["--cluster"] if self.topic is None else ["--topic", shlex.quote(one_line(self.topic))]
+        return " ".join(words)
 
 
 class AdminTimeout(ClientError):
@@ -147,13 +182,26 @@ class MutationThrottled(AdminRequestFailed):
         super().__init__(request, ErrorCode.THROTTLING_QUOTA_EXCEEDED, f"{reason} (wait {throttle_time_ms} ms)")
 
     def after(self, waited_ms: int) -> MutationThrottled:
-        """The same refusal with the rest of its throttle time after a wait in ms."""
+        """Return the same refusal with the rest of its throttle time after a wait in ms."""
         left_ms = max(0, self.throttle_time_ms - waited_ms)
         return MutationThrottled(self.request, left_ms, self.message)
 
 
+class UnsupportedByCluster(AdminRequestFailed):
+    """
+    The brokers do not know a request, which was added in a later release of Kafka.
+
+    Kafka: `UnsupportedVersionException`. `since` is that release, empty where it is not known.
+    """
+
+    def __init__(self, request: str, since: str = "") -> None:
+        self.since = since
+        added = f", which came with Kafka {since}" if since else ""
+        super().__init__(request, ErrorCode.UNSUPPORTED_VERSION, f"the cluster does not know this request{added}")
+
+
 def one_line(text: str) -> str:
-    """Text from outside, made fit for a log: no line breaks or control characters, and not endless."""
+    """Return a text from outside, made fit for a log: without line breaks or control characters, and cut."""
     printable = "".join(character if character.isprintable() else " " for character in text)
     words = " ".join(printable.split())
     return words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"

@@ -1,23 +1,24 @@
 """
 The adapter to kafka-python 3.0: the only file that imports `kafka`.
 
-It speaks in the library's protocol classes through one private call, `admin._manager.run(admin._manager.send, request)`,
-because 3.0.12 has no public method for client quotas, and its public `describe_configs` hides a missing permission behind an
-empty answer. `tests/clients/test_kafka_python.py` fails when a new version moves what is used here.
+It speaks in the library's protocol classes through one private call, `admin._manager.run(admin._manager.send,
+request)`, because 3.0.12 has no public method for client quotas, and its public `describe_configs` hides a missing
+permission behind an empty answer. `tests/clients/test_kafka_python.py` fails when a new version moves what is used
+here.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import kafka
-from kafka.errors import KafkaError, KafkaTimeoutError, RequestTimedOutError
+from kafka.errors import KafkaError, KafkaTimeoutError, RequestTimedOutError, UnsupportedVersionError
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.sasl import get_sasl_mechanism
@@ -30,20 +31,27 @@ from kafka.protocol.admin import (
     DescribeQuorumRequest,
 )
 from kafka.protocol.api_message import ApiMessage
-from kafka.protocol.metadata import ApiVersionsRequest
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka.version import __version__
 
-from quotascope.metrics import KafkaRelease
-from quotascope.metrics.protocol import ErrorCode
+from quotascope.metrics.kafka.release import KafkaRelease, ReleaseRange
 
 from . import answers
 from .diagnosis import Exchange, diagnose
-from .errors import AdminRequestFailed, AdminTimeout, AdminUnreachable, ClientError, UnsupportedByLibrary
+from .errors import (
+    AdminRequestFailed,
+    AdminTimeout,
+    AdminUnreachable,
+    ClientError,
+    UnsupportedByCluster,
+    UnsupportedByLibrary,
+)
 from .library_log import LibraryLog
 from .login import check_login, ticket_missing
 from .quota_admin import (
     BrokerSettings,
     ClusterDescription,
+    ConfigOrigin,
     ConfiguredQuota,
     Entity,
     QuorumVoters,
@@ -55,11 +63,12 @@ from .security import BearerTokens, Connection, Sasl, SaslMechanism
 
 _FIRST_ATTEMPT_SECONDS: Final = 1.0
 _MOST_ASKED: Final = 4
-"""How many brokers are asked, one after the other, for an answer that any of them can give."""
+"""Number of brokers that are asked, one after the other, for an answer that any of them can give."""
 _ONE_NODE_SECONDS: Final = 1.0
-"""How long one broker is waited for before another one is asked what any broker can answer."""
+"""Longest wait for one broker before the next is asked for an answer that any broker can give."""
 _NO_ANSWER: Final = (KafkaTimeoutError, RequestTimedOutError)
 _BROKER: Final = 4  # ConfigResource.Type.BROKER
+_Value = TypeVar("_Value")
 
 
 class KafkaPythonAdmin:
@@ -67,7 +76,12 @@ class KafkaPythonAdmin:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._username = (connection.sasl.username or None) if connection.sasl else None
+        self._check = partial(
+            answers.check,
+            username=(connection.sasl.username or None) if connection.sasl else None,
+            servers=connection.bootstrap_servers,
+            is_secured=connection.protocol.is_secured,
+        )
         self._lock = threading.Lock()
         self._admin: kafka.KafkaAdminClient | None = None
         self._closed = False
@@ -75,32 +89,47 @@ class KafkaPythonAdmin:
         """The broker that answered last what any broker can."""
 
     def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
-        """Every configured quota."""
+        """Return every configured quota."""
         answer = self._ask("DescribeClientQuotas", lambda: DescribeClientQuotasRequest(components=[], strict=False))
         return answers.quotas(answer)
 
     def describe_cluster(self) -> ClusterDescription:
-        """The cluster and its brokers."""
-        found = answers.cluster(self._ask("DescribeCluster", DescribeClusterRequest))
-        return replace(found, release=self._release())
+        """Return the cluster and its brokers."""
+        return answers.cluster(self._cluster(DescribeClusterRequest))
 
-    def _release(self) -> str:
-        manager = getattr(self._admin, "_manager", None)
-        version = getattr(manager, "broker_version", None) or ()
-        return ".".join(map(str, version))
+    def _cluster(self, request: Callable[[], ApiMessage]) -> answers.Answer:
+        """Return the answer to DescribeCluster, or, before Kafka 2.8, to Metadata, which has the same fields."""
+        try:
+            return self._ask("DescribeCluster", request)
+        except UnsupportedByCluster:
+            return self._ask("Metadata", lambda: MetadataRequest(topics=[]))
 
     def describe_release(self) -> KafkaRelease | None:
-        """The release of the broker that answers."""
+        """Return the release of the broker that answers."""
         answer = self._ask("ApiVersions", _features_request)
         return answers.release(answer)
 
+    def describe_releases(
+        self, node_ids: Collection[int], patience_seconds: float
+    ) -> dict[int, ReleaseRange | ClientError]:
+        """Return the releases that each of several brokers may have, or an error for a broker without an answer."""
+        seconds = min(patience_seconds, self._connection.timeout_seconds)
+
+        async def one(manager: KafkaConnectionManager, node_id: int, deadline: float) -> ReleaseRange | ClientError:
+            answer = await _sent(manager, _features_request(), node_id, deadline)
+            if isinstance(answer, KafkaError):
+                return _failure("ApiVersions", answer, seconds)
+            releases = answers.releases(answer)
+            return releases or AdminRequestFailed("ApiVersions", None, f"node {node_id} answers as no broker does")
+
+        return self._side_by_side(node_ids, seconds, one)
+
     def describe_brokers(self) -> RegisteredBrokers:
-        """The brokers, with those that are down where the cluster reports them."""
-        answer = self._ask("DescribeCluster", lambda: DescribeClusterRequest(include_fenced_brokers=True))
-        return answers.brokers(answer)
+        """Return the brokers, including those that are down where the cluster reports them."""
+        return answers.brokers(self._cluster(lambda: DescribeClusterRequest(include_fenced_brokers=True)))
 
     def describe_voters(self) -> QuorumVoters:
-        """The controllers of the quorum, none when there is no quorum."""
+        """Return the controllers of the quorum; none when there is no quorum."""
         answer = self._quorum()
         if answer is None:
             return QuorumVoters(node_ids=(), nodes=())
@@ -109,59 +138,65 @@ class KafkaPythonAdmin:
     def describe_all_settings(
         self, node_ids: Collection[int], patience_seconds: float
     ) -> dict[int, BrokerSettings | ClientError]:
-        """The settings of several brokers, asked side by side, and an error for each that does not give them."""
+        """Return the settings of several brokers, asked concurrently, or an error for a broker without an answer."""
         seconds = min(patience_seconds, self._connection.timeout_seconds)
+
+        async def one(manager: KafkaConnectionManager, node_id: int, deadline: float) -> BrokerSettings | ClientError:
+            values: dict[str, str | None] = {}
+            origins: dict[str, ConfigOrigin] = {}
+            keys: Sequence[str] = answers.SETTINGS
+            while keys:
+                answer = await _sent(manager, _configs_request(node_id, keys), node_id, deadline)
+                if isinstance(answer, KafkaError):
+                    return _failure("DescribeConfigs", answer, seconds)
+                try:
+                    self._check("DescribeConfigs", answer)
+                except ClientError as error:
+                    return error
+                answer_values = answers.configs(answer)
+                keys = () if values else answers.listener_rate_keys(answer_values)
+                values |= answer_values
+                origins |= answers.config_origins(answer)
+            try:
+                return answers.settings(node_id, values, origins)
+            except ClientError as error:
+                return error
+
+        return self._side_by_side(node_ids, seconds, one)
+
+    def _side_by_side(
+        self,
+        node_ids: Collection[int],
+        seconds: float,
+        ask: Callable[[KafkaConnectionManager, int, float], Awaitable[_Value]],
+    ) -> dict[int, _Value]:
+        """Call `ask` for each broker concurrently until a deadline (steady time in seconds), and return the results."""
         with self._lock:
             manager = _manager(self._connected())
 
-            async def all_of_them() -> dict[int, BrokerSettings | ClientError]:
+            async def all_of_them() -> dict[int, _Value]:
                 deadline = time.monotonic() + seconds
                 if not {broker.node_id for broker in manager.cluster.brokers()}.issuperset(node_ids):
                     # the library looks every five minutes only, and a broker was new or down when it did last
                     look = manager.call_soon(manager.cluster.refresh_metadata)
                     with suppress(KafkaError):
                         await manager.wait_for(look, _ONE_NODE_SECONDS * 1000)
+                pending = {node_id: manager.call_soon(ask, manager, node_id, deadline) for node_id in node_ids}
+                return {node_id: await answer for node_id, answer in pending.items()}
 
-                async def one(node_id: int) -> BrokerSettings | ClientError:
-                    found: dict[str, str | None] = {}
-                    keys: Sequence[str] = answers.SETTINGS
-                    while keys:
-                        request = _configs_request(node_id, keys)
-                        answer = await _sent(manager, request, node_id, deadline)
-                        try:
-                            some = self._configs_in(answer, seconds)
-                        except ClientError as error:
-                            return error
-                        keys = () if found else answers.listener_rate_keys(some)
-                        found |= some
-                    return answers.settings(node_id, found)
-
-                asked = {each: manager.call_soon(one, each) for each in node_ids}
-                return {node_id: await answer for node_id, answer in asked.items()}
-
-            settings: dict[int, BrokerSettings | ClientError] = manager.run(all_of_them)
-            return settings
-
-    def _configs_in(self, answer: answers.Answer | KafkaError, seconds: float) -> dict[str, str | None]:
-        if isinstance(answer, _NO_ANSWER):
-            raise AdminTimeout("DescribeConfigs", seconds)
-        if isinstance(answer, KafkaError):
-            raise AdminRequestFailed("DescribeConfigs", getattr(answer, "errno", None), str(answer))
-        answers.check("DescribeConfigs", answer, self._username)
-        return answers.configs(answer)
+            results: dict[int, _Value] = manager.run(all_of_them)
+            return results
 
     def describe_quorum_leader(self) -> int | None:
-        """The active controller, or None when there is no quorum."""
+        """Return the active controller, or None when there is no quorum."""
         answer = self._quorum()
         return None if answer is None else answers.quorum_leader(answer)
 
     def _quorum(self) -> answers.Answer | None:
         try:
             return self._ask("DescribeQuorum", _quorum_request)
-        except AdminRequestFailed as error:
-            if error.code == ErrorCode.UNSUPPORTED_VERSION:
-                return None
-            raise
+        except UnsupportedByCluster:
+            return None
 
     def alter_quotas(self, changes: Sequence[QuotaChange]) -> None:
         """Set and remove quotas."""
@@ -170,7 +205,7 @@ class KafkaPythonAdmin:
             self._ask("AlterClientQuotas", lambda: _alter_request(groups))
 
     def close(self) -> None:
-        """End the connection, and with it a call under way."""
+        """Close the connection, which ends a call under way."""
         self._closed = True
         self._disconnect()
 
@@ -184,11 +219,15 @@ class KafkaPythonAdmin:
             except Exception:
                 self._disconnect()  # its state is unknown
                 raise
-        answers.check(name, answer, self._username)
+        self._check(name, answer)
         return answer
 
     def _ask_again(self, name: str, request: Callable[[], ApiMessage]) -> answers.Answer:
-        """A lost connection is no reason to fail: the broker may have restarted since the last call."""
+        """
+        Send a request, and send it once more if the connection was lost.
+
+        The broker may have restarted since the last call.
+        """
         try:
             return self._send(request)
         except KafkaError as error:
@@ -196,7 +235,9 @@ class KafkaPythonAdmin:
             raise AdminUnreachable(self._connection.bootstrap_servers, str(error)) from error
 
     def _forget_unless_refused(self, name: str, error: KafkaError) -> None:
-        """Drop the connection after an error of the connection; raise every other error as ours."""
+        """Drop the connection after a connection error; raise any other error as one of ours."""
+        if isinstance(error, UnsupportedVersionError):
+            raise UnsupportedByCluster(name, answers.SINCE.get(name, "")) from error
         if not error.retriable:
             raise AdminRequestFailed(name, getattr(error, "errno", None), str(error)) from error
         self._disconnect()
@@ -210,15 +251,15 @@ class KafkaPythonAdmin:
         if isinstance(message, AlterClientQuotasRequest):
             return private_send(admin, message)
         # One broker that hangs must not hide what the others know: each but the last is waited for a moment only.
-        for other in _candidates(admin, self._answered)[:-1]:
+        for candidate in _candidates(admin, self._answered)[:-1]:
             manager = _manager(admin)
             deadline = time.monotonic() + _ONE_NODE_SECONDS
-            answer = manager.run(_sent, manager, request(), other, deadline)
+            answer = manager.run(_sent, manager, request(), candidate, deadline)
             if not isinstance(answer, KafkaError):
-                self._answered = other
+                self._answered = candidate
                 return cast("answers.Answer", answer)
-        last = _candidates(admin, self._answered)[-1:]
-        return private_send(admin, message, last[0] if last else None)
+        last_candidate = _candidates(admin, self._answered)[-1:]
+        return private_send(admin, message, last_candidate[0] if last_candidate else None)
 
     def _connected(self) -> kafka.KafkaAdminClient:
         if self._closed:
@@ -233,6 +274,13 @@ class KafkaPythonAdmin:
             admin.close()
 
 
+def _failure(request: str, error: KafkaError, seconds: float) -> ClientError:
+    """Return the error for a broker that gave no answer within some seconds."""
+    if isinstance(error, _NO_ANSWER):
+        return AdminTimeout(request, seconds)
+    return AdminRequestFailed(request, getattr(error, "errno", None), str(error))
+
+
 def _manager(admin: kafka.KafkaAdminClient) -> KafkaConnectionManager:
     manager: KafkaConnectionManager | None = getattr(admin, "_manager", None)
     if manager is None or not (hasattr(manager, "run") and hasattr(manager, "send")):
@@ -240,22 +288,22 @@ def _manager(admin: kafka.KafkaAdminClient) -> KafkaConnectionManager:
     return manager
 
 
-def _candidates(admin: kafka.KafkaAdminClient, first: int | None) -> list[int]:
-    """The brokers to ask, in this order: the one that answered last, those that are connected, the others."""
+def _candidates(admin: kafka.KafkaAdminClient, preferred: int | None) -> list[int]:
+    """Return the brokers to ask in order: the one that answered last, then connected ones, then the rest."""
     manager = _manager(admin)
     ids = [broker.node_id for broker in manager.cluster.brokers()]
     connected = {conn.node_id for conn in manager.least_used_connections()}
-    return sorted(ids, key=lambda each: (each != first, each not in connected))[:_MOST_ASKED]
+    return sorted(ids, key=lambda node_id: (node_id != preferred, node_id not in connected))[:_MOST_ASKED]
 
 
 async def _sent(
     manager: KafkaConnectionManager, request: ApiMessage, node_id: int, deadline: float
 ) -> answers.Answer | KafkaError:
-    """The answer of one broker until then (steady time in seconds), or why there is none."""
-    left = max(0.0, deadline - time.monotonic())
+    """Return the answer of one broker, or an error if there is none before the deadline (steady time in seconds)."""
+    remaining = max(0.0, deadline - time.monotonic())
     try:
         future = manager.send(request, node_id)
-        answer: answers.Answer = (await manager.wait_for(future, left * 1000)).to_dict()
+        answer: answers.Answer = (await manager.wait_for(future, remaining * 1000)).to_dict()
     except KafkaError as error:
         return error
     return answer
@@ -263,7 +311,7 @@ async def _sent(
 
 def private_send(admin: kafka.KafkaAdminClient, request: ApiMessage, node_id: int | None = None) -> answers.Answer:
     """
-    Send one request, to one broker or to any, and wait for the answer: the private call.
+    Send one request, to one broker or to any, and wait for the answer, by a private method of the library.
 
     Raises `UnsupportedByLibrary` when the library has changed inside, and `KafkaError`.
     """
@@ -276,28 +324,29 @@ def connect(
     connection: Connection, make: Callable[..., kafka.KafkaAdminClient] = kafka.KafkaAdminClient
 ) -> kafka.KafkaAdminClient:
     """
-    A connected client of the library, or of another kind that `make` gives for its configuration.
+    Return a connected client of the library, or of the kind that `make` returns for the configuration.
 
-    Raises `AdminUnreachable`, `TlsFailed`, `CredentialsUnavailable`, `AuthenticationFailed` or `AdminTimeout`. The library itself tries a wrong password
-    again and again until its time is over; here one attempt that fails is enough, and only silence is waited out.
+    Raises `AdminUnreachable`, `TlsFailed`, `CredentialsUnavailable`, `AuthenticationFailed` or `AdminTimeout`. The
+    library itself tries a wrong password again and again until its time is over; here one attempt that fails is enough,
+    and only silence is waited out.
     """
     check_reachable(connection)
-    first = min(_FIRST_ATTEMPT_SECONDS, connection.timeout_seconds)
-    left = list(connection.bootstrap_servers)
+    seconds = min(_FIRST_ATTEMPT_SECONDS, connection.timeout_seconds)
+    remaining = list(connection.bootstrap_servers)
     failures: list[AdminUnreachable] = []
     # The library would spend all of the time on the first server that it chooses, even if that one hangs.
     for server in connection.bootstrap_servers[:_MOST_ASKED]:
         try:
-            admin = _attempt(connection, (server,), make, first)
+            admin = _attempt(connection, (server,), make, seconds)
         except AdminUnreachable as failure:
             failures.append(failure)
-            left.remove(server)
+            remaining.remove(server)
         else:
             if admin is not None:
                 return admin
-    if left:
+    if remaining:
         try:
-            admin = _attempt(connection, left, make, connection.timeout_seconds)
+            admin = _attempt(connection, remaining, make, connection.timeout_seconds)
         except AdminUnreachable as failure:
             failures.append(failure)
         else:
@@ -307,14 +356,14 @@ def connect(
                 servers = ", ".join(connection.bootstrap_servers)
                 raise AdminTimeout(f"connecting to Kafka at {servers}", connection.timeout_seconds)
             reason = f"no answer within {connection.timeout_seconds:g} s"
-            failures.append(AdminUnreachable(left, reason))
+            failures.append(AdminUnreachable(remaining, reason))
     raise combined(connection, failures)
 
 
 def _attempt(
     connection: Connection, servers: Sequence[str], make: Callable[..., kafka.KafkaAdminClient], seconds: float
 ) -> kafka.KafkaAdminClient | None:
-    """A client of one of these servers, None when they are silent. Raises what keeps us out."""
+    """Return a client of one of these servers, None if they do not respond. Raises an error if the login fails."""
     if connection.sasl is not None:
         check_login(connection.sasl, connection.timeout_seconds)
     tried = replace(connection, bootstrap_servers=tuple(servers))
@@ -335,7 +384,7 @@ def _attempt(
 
 
 def _exchange(connection: Connection, sasl: Sasl, host: str) -> Exchange:
-    """The library's side of a SASL mechanism, at its beginning."""
+    """Return the library's side of a SASL mechanism, in its initial state."""
     mechanism = get_sasl_mechanism(sasl.mechanism.on_the_wire)
     configs = _sasl_configs(sasl, connection.timeout_seconds)
     exchange: Exchange = mechanism(host=host, **configs)
@@ -345,7 +394,7 @@ def _exchange(connection: Connection, sasl: Sasl, host: str) -> Exchange:
 def _bootstrap(
     connection: Connection, make: Callable[..., kafka.KafkaAdminClient], seconds: float
 ) -> kafka.KafkaAdminClient:
-    """One attempt; what it has started is stopped when it fails, which the library leaves undone."""
+    """Return a connected client after one attempt; stop its threads when it fails, which the library does not do."""
     started: list[KafkaNetClient] = []
 
     def start(**configs: object) -> KafkaNetClient:
@@ -376,7 +425,7 @@ def _configs(connection: Connection, seconds: float) -> dict[str, object]:
 
 
 def _sasl_configs(sasl: Sasl | None, seconds: float) -> dict[str, object]:
-    """What the library needs for a login; fetching a token takes about ``seconds`` at most."""
+    """Return the library's settings for a login; fetching a token takes about ``seconds`` at most."""
     if sasl is None:
         return {}
     mechanism = {"sasl_mechanism": sasl.mechanism.on_the_wire}
@@ -395,14 +444,14 @@ def _sasl_configs(sasl: Sasl | None, seconds: float) -> dict[str, object]:
 
 
 class _Provider(AbstractTokenProvider):
-    """Our tokens as the library asks for them: for each connection, and before a session ends (KIP-368)."""
+    """Token provider for the library, which asks for a token at each connection and before a session ends (KIP-368)."""
 
     def __init__(self, tokens: BearerTokens, seconds: float) -> None:
         self._tokens = tokens
         self._seconds = seconds
 
     def token(self) -> str:
-        """A token that has not expired."""
+        """Return a token that has not expired."""
         return self._tokens.current(self._seconds).reveal()
 
 

@@ -1,8 +1,9 @@
 """
-Keeps a client library's logger quiet, and remembers what it complained of.
+Handler that keeps a client library's logger quiet, and remembers its exceptions.
 
-kafka-python logs every attempt to connect, and at DEBUG its whole configuration, password included. Nothing of it reaches
-the log; its first complaint goes into our error message, which the library's own exception ("timeout") would not explain.
+kafka-python logs every attempt to connect, and at DEBUG its whole configuration, password included. Nothing of it
+reaches the log; its first complaint goes into our error message, which the library's own exception ("timeout") would
+not explain.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ import logging
 
 
 class LibraryLog(logging.Handler):
-    """Takes the place of all handlers of one logger and its children."""
+    """Handler that replaces all handlers of one logger and its children."""
 
     def __init__(self, name: str) -> None:
         super().__init__(logging.WARNING)
         self._name = name
         self.complaints: list[BaseException] = []
-        """The exceptions that were logged, but for repetitions; of one server those after the first are its consequences."""
+        """
+        The exceptions that were logged, but for repetitions.
+
+        Of one server those after the first are its consequences.
+        """
 
     def install(self) -> None:
         """Take over the logger."""
@@ -27,7 +32,7 @@ class LibraryLog(logging.Handler):
         logger.handlers = [self]
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Remember the exceptions that the record is about, if it is about any."""
+        """Remember the exceptions of the record, if it has any."""
         arguments = record.args if isinstance(record.args, tuple) else ()
         self.complaints += [
             argument

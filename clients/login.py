@@ -1,7 +1,8 @@
 """
-What a login needs before Kafka is asked: tokens (OAUTHBEARER, AWS IAM) and Kerberos tickets (GSSAPI).
+Credentials that a client gets before it connects: tokens (OAUTHBEARER, AWS IAM) and Kerberos tickets (GSSAPI).
 
-Where a token comes from is a `TokenSource`; `Tokens` keeps one until it has to be renewed. Its text never appears in a message.
+Where a token comes from is a `TokenSource`; `Tokens` keeps one until it has to be renewed. Its text never appears in a
+message.
 """
 
 from __future__ import annotations
@@ -31,16 +32,20 @@ from typing import IO, Any, Final, Protocol, cast
 
 from .errors import CredentialsUnavailable, LibraryMissing, one_line
 from .reach import network_reason
+from .reading import content_of
 from .security import Sasl, SaslMechanism, Secret, Tls
 
 _MOST_BYTES: Final = 1 << 16
 """The longest token, and the longest answer with one in it."""
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*", re.ASCII)
-"""RFC 6750, 2.1; what is not one could end the field of the SASL message."""
+"""Syntax of a token (RFC 6750, 2.1); any other text could end the field of the SASL message."""
 _RENEWED_AT: Final = 0.8
-"""The part of a token's life after which another is fetched (Kafka: `sasl.login.refresh.window.factor`); sessions end later."""
+"""
+The part of a token's life after which another is fetched (Kafka: `sasl.login.refresh.window.factor`); sessions end
+later.
+"""
 _LAST_SECOND: Final = 1e11
-"""No time in seconds; what is beyond it is no time either, and could not be shown as one."""
+"""Upper bound of a time in seconds: a larger number is no time, and could not be shown as one."""
 _SHOWN_CLAIMS: Final = ("iss", "aud", "sub", "scope")
 
 
@@ -54,20 +59,20 @@ class Token:
 
 
 class TokenSource(Protocol):
-    """Where tokens come from."""
+    """Source of tokens."""
 
     @property
     def origin(self) -> str:
-        """For messages, such as `the token file /run/token`."""
+        """Description of the source for messages, such as `the token file /run/token`."""
         ...
 
     @property
     def keeps(self) -> bool:
-        """Whether a token is used until it has to be renewed; else each login asks again."""
+        """True if a token is used until its renewal; False if each login asks for a new one."""
         ...
 
     def fetch(self, seconds: float) -> Token:
-        """A token; takes about that long at most. Raises `CredentialsUnavailable`."""
+        """Return a token; takes about ``seconds`` at most. Raises `CredentialsUnavailable`."""
         ...
 
 
@@ -83,30 +88,33 @@ class Tokens:
 
     @property
     def origin(self) -> str:
-        """As of the source."""
+        """Description of the source."""
         return self._source.origin
 
     def current(self, seconds: float) -> Secret:
         """
-        A token that has not expired, renewed after four fifths of its life; fetching one takes about ``seconds`` at most.
+        Return a token that has not expired, renewed after four fifths of its life.
+
+        Fetching one takes about ``seconds`` at most.
 
         Raises `CredentialsUnavailable`.
         """
         with self._lock:
-            given, now = self._given, self._clock()
-            if given is not None and now < self._renew_at:
-                return given.value
+            token, now = self._given, self._clock()
+            if token is not None and now < self._renew_at:
+                return token.value
             try:
                 token = self._source.fetch(seconds)
             except CredentialsUnavailable:
-                if given is not None and now < (given.expires_at or -math.inf):
-                    return given.value
+                if token is not None and now < (token.expires_at or -math.inf):
+                    return token.value
                 raise
             ends = token.expires_at
             if ends is not None and ends <= now:
                 raise CredentialsUnavailable(
                     self.origin,
-                    f"its token expired at {datetime.fromtimestamp(ends, UTC):%Y-%m-%dT%H:%M:%SZ}: renew it, or set this machine's clock",
+                    f"its token expired at {datetime.fromtimestamp(ends, UTC):%Y-%m-%dT%H:%M:%SZ}: "
+                    "renew it, or set this machine's clock",
                 )
             self._given, self._renew_at = token, -math.inf
             if self._source.keeps and ends is not None:
@@ -114,13 +122,13 @@ class Tokens:
             return token.value
 
     def refused(self) -> str:
-        """Drop the token that was given last: a broker refused it. Returns what it claims of itself, empty when that cannot be read."""
+        """Drop the last token, which a broker refused. Return its claims, or an empty text if they cannot be read."""
         with self._lock:
-            given, self._given = self._given, None
+            token, self._given = self._given, None
             self._renew_at = -math.inf
-        claims = _claims(given.value.reveal()) if given else {}
-        found = (f"{name} {claims[name]}" for name in _SHOWN_CLAIMS if name in claims)
-        return one_line(", ".join(found))
+        claims = _claims(token.value.reveal()) if token else {}
+        claim_texts = (f"{name} {claims[name]}" for name in _SHOWN_CLAIMS if name in claims)
+        return one_line(", ".join(claim_texts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +149,7 @@ class ClientCredentials:
         return f"the token endpoint {self.url.partition('?')[0]}"
 
     def fetch(self, seconds: float) -> Token:
-        """Ask the endpoint; redirects are not followed."""
+        """Ask the endpoint for a token; redirects are not followed."""
         secret = self.client_secret.reveal()
         login = ":".join(map(urllib.parse.quote_plus, (self.client_id, secret)))
         form = {"grant_type": "client_credentials"}
@@ -183,44 +191,49 @@ class ClientCredentials:
             words = words.replace(secret, "****") if secret else words
         return CredentialsUnavailable(
             self.origin,
-            f"HTTP {error.code}{f' ({one_line(words)})' if words else ''}: check the client id, its secret and the scope",
+            f"HTTP {error.code}{f' ({one_line(words)})' if words else ''}: "
+            "check the client id, its secret and the scope",
         )
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """An answer that leads elsewhere is an error: the secret must not go there."""
+    """Handler that treats a redirect as an error: the secret must not be sent elsewhere."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> None:
-        """Follow nothing."""
+        """Refuse the redirect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenFile:
-    """A token that something else keeps fresh in a file, such as a projected token of a service account in Kubernetes."""
+    """A token in a file that another program renews, such as a projected token of a service account in Kubernetes."""
 
     path: Path
     keeps: bool = False
 
     @property
     def origin(self) -> str:
-        """The file."""
+        """The path of the file."""
         return f"the token file {self.path}"
 
     def fetch(self, seconds: float) -> Token:  # noqa: ARG002 - files are quick
-        """Read the file."""
+        """Read the token from the file."""
         try:
-            with self.path.open("rb") as file:
-                content = file.read(_MOST_BYTES + 1)
+            content = content_of(self.path, _MOST_BYTES)
         except OSError as error:
-            raise CredentialsUnavailable(self.origin, (error.strerror or str(error)).lower()) from None
+            reason = error.strerror or str(error)
+            raise CredentialsUnavailable(self.origin, f"{reason[:1].lower()}{reason[1:]}") from None
         return _token(self.origin, content.decode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenCommand:
-    """A command that prints a token. It runs without a shell, and is killed with its children when it takes too long."""
+    """
+    A command that prints a token.
+
+    It runs without a shell, and is killed with its children when it takes too long.
+    """
 
     arguments: tuple[str, ...]
     keeps: bool = True
@@ -231,7 +244,7 @@ class TokenCommand:
         return f"the token command {self.arguments[0]}"
 
     def fetch(self, seconds: float) -> Token:
-        """Run the command."""
+        """Run the command, and return the token that it prints."""
         try:
             process = subprocess.Popen(  # noqa: S603 - the command is the operator's
                 self.arguments,
@@ -261,57 +274,65 @@ class TokenCommand:
 
 
 def _printed(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
-    """The beginnings of standard output and error of a process that ends by then; else raises ``TimeoutError``."""
+    """
+    Return the beginnings of standard output and error of a process.
+
+    Raise ``TimeoutError`` if it does not end in time.
+    """
     deadline = time.monotonic() + seconds
-    kept = {process.stdout: b"", process.stderr: b""}
+    output = {process.stdout: b"", process.stderr: b""}
     with selectors.DefaultSelector() as selector:
-        for pipe in kept:
+        for pipe in output:
             selector.register(cast("IO[bytes]", pipe), selectors.EVENT_READ, pipe)
         while selector.get_map():
-            left = deadline - time.monotonic()
-            ready = selector.select(left) if left > 0 else ()
+            remaining = deadline - time.monotonic()
+            ready = selector.select(remaining) if remaining > 0 else ()
             if not ready:
                 raise TimeoutError
             for key, _ in ready:
                 if data := os.read(key.fd, _MOST_BYTES):
-                    kept[key.data] = (kept[key.data] + data)[: _MOST_BYTES + 1]
+                    output[key.data] = (output[key.data] + data)[: _MOST_BYTES + 1]
                 else:
                     selector.unregister(key.fileobj)
     try:
         process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         raise TimeoutError from None
-    return kept[process.stdout], kept[process.stderr]
+    return output[process.stdout], output[process.stderr]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MskIam:
-    """Tokens that AWS's signer makes of the credentials that the AWS SDK finds: variables, profile, role of a pod or machine."""
+    """
+    Tokens of AWS's signer, made from the credentials that the AWS SDK finds.
+
+    Variables, profile, role of a pod or machine.
+    """
 
     region: str | None = None
-    """Of the cluster; None for that of the environment or profile."""
+    """Region of the cluster; None for the region of the environment or profile."""
     keeps: bool = True
 
     @property
     def origin(self) -> str:
-        """The signer."""
+        """The name of the signer."""
         return "AWS IAM"
 
     def fetch(self, seconds: float) -> Token:  # noqa: ARG002 - the SDK has its own times
-        """Sign one; the SDK asks AWS for credentials only where it has none that are valid."""
+        """Sign a token; the SDK asks AWS for credentials only if it has none that are valid."""
         signer = importlib.import_module("aws_msk_iam_sasl_signer.MSKAuthTokenProvider")
         try:
             session = importlib.import_module("botocore.session").Session()
             named = self.region or os.environ.get("AWS_REGION")
             region = named or session.get_config_variable("region")
-            found = session.get_credentials() is not None
-            if region and found:
+            has_credentials = session.get_credentials() is not None
+            if region and has_credentials:
                 value, ends_ms = signer.generate_auth_token(region)
         except Exception as error:  # noqa: BLE001 - the SDK's errors have no common base
             raise CredentialsUnavailable(self.origin, f"{type(error).__name__}: {error}") from None
         if not region:
             raise CredentialsUnavailable(self.origin, "no region: set it, or AWS_REGION")
-        if not found:
+        if not has_credentials:
             raise CredentialsUnavailable(
                 self.origin, "no credentials: set AWS_PROFILE or AWS_ACCESS_KEY_ID, or give the machine or pod a role"
             )
@@ -334,9 +355,9 @@ def check_library(sasl: Sasl) -> None:
 
 def check_login(sasl: Sasl, seconds: float) -> None:
     """
-    Whether there is something to log in with, before a broker is asked; takes about ``seconds`` at most.
+    Raise `CredentialsUnavailable` if there are no credentials for a login, before a broker is asked.
 
-    Raises `CredentialsUnavailable`.
+    Takes about ``seconds`` at most.
     """
     if sasl.tokens is not None:
         sasl.tokens.current(seconds)
@@ -354,7 +375,7 @@ def check_login(sasl: Sasl, seconds: float) -> None:
 
 
 def ticket_missing(error: BaseException) -> CredentialsUnavailable:
-    """What Kerberos's library (`gssapi.exceptions.GSSError`) says, without its numbers."""
+    """Return an error with the message of Kerberos's library (`gssapi.exceptions.GSSError`), without its numbers."""
     words = str(error)
     statuses, minor = (
         getattr(error, "get_all_statuses", None),
@@ -368,29 +389,29 @@ def ticket_missing(error: BaseException) -> CredentialsUnavailable:
 
 
 def _token(origin: str, text: str, expires_at: float | None = None) -> Token:
-    """The token in a text; its own `exp` says when it ends where nothing else does."""
+    """Return the token in a text; its claim `exp` is its expiry unless the caller knows it."""
     value = text.strip()
     if len(value) > _MOST_BYTES or not _TOKEN.fullmatch(value):
-        found = f"{len(value)} characters that are" if value else "nothing, which is"
-        raise CredentialsUnavailable(origin, f"gave {found} no token (RFC 6750)")
+        content = f"{len(value)} characters that are" if value else "nothing, which is"
+        raise CredentialsUnavailable(origin, f"gave {content} no token (RFC 6750)")
     if expires_at is None:
         expires_at = _number(_claims(value).get("exp"))
     return Token(value=Secret(value), expires_at=expires_at)
 
 
 def _number(value: object) -> float | None:
-    """Seconds, which some issuers write as text; None for what cannot be a time."""
+    """Return a time in seconds, which some issuers write as text; None for a value that is no time."""
     if not isinstance(value, int | float | str):
         return None
     try:
-        found = float(value)
+        seconds = float(value)
     except (ValueError, OverflowError):
         return None
-    return found if 0 <= found < _LAST_SECOND else None
+    return seconds if 0 <= seconds < _LAST_SECOND else None
 
 
 def _claims(token: str) -> Mapping[str, Any]:
-    """What a JWT says, unverified: that is the broker's part. Empty for other tokens."""
+    """Return the claims of a JWT, unverified: the broker verifies them. Empty for other tokens."""
     parts = token.split(".")
     if len(parts) != 3:  # noqa: PLR2004 - head, claims, signature
         return {}
@@ -402,10 +423,10 @@ def _claims(token: str) -> Mapping[str, Any]:
 
 def _object(body: bytes) -> Mapping[str, Any]:
     try:
-        found = json.loads(body)
+        document = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
+    return cast("Mapping[str, Any]", document) if isinstance(document, dict) else {}
 
 
 def _reason(error: Exception) -> str:

@@ -1,5 +1,5 @@
 """
-The quotas of a cluster, independent of the library that reads them.
+Quotas of a cluster, independent of the library that reads them.
 
 The values are the Admin API's own, in Kafka's units and names; nothing is resolved or joined here.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from quotascope.metrics import KafkaRelease
+    from quotascope.metrics.kafka.release import KafkaRelease, ReleaseRange
 
 from .errors import ClientError
 
@@ -37,7 +38,7 @@ class QuotaChange:
     entity: Entity
     key: str
     value: float | None
-    """None removes it."""
+    """New value; None removes the quota."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +53,16 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterDescription:
-    """The cluster and the brokers that are up (API 60). Nodes that are only controllers are not in it."""
+    """
+    The cluster and the brokers that are up (API 60, before Kafka 2.8 API 3).
+
+    Nodes that are only controllers are not in it.
+    """
 
     cluster_id: str
     nodes: tuple[Node, ...]
-    release: str = ""
-    """The oldest release of Kafka that speaks as the brokers do, such as 4.1; empty when the library does not report it."""
+    controller_id: int | None = None
+    """The active controller in ZooKeeper mode; any broker under KRaft, where it means nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +71,10 @@ class RegisteredBrokers:
 
     nodes: tuple[Node, ...]
     with_fenced: bool
-    """Whether those that are registered but down are among them (KIP-1073, Kafka 4.0); else only those that are up."""
+    """
+    True if `nodes` has brokers that are registered but down (KIP-1073, Kafka 4.0); False if it has only those that are
+    up.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +83,21 @@ class QuorumVoters:
 
     node_ids: tuple[int, ...]
     nodes: tuple[Node, ...]
-    """Where they listen to brokers and each other; empty where the cluster does not report it (before KIP-853, Kafka 3.9)."""
+    """
+    Addresses for brokers and other controllers; empty where the cluster does not report them (before KIP-853, Kafka
+    3.9).
+    """
+
+
+class ConfigOrigin(Enum):
+    """Place where the value of a broker's config key is set (`ConfigEntry.ConfigSource`)."""
+
+    BROKER = "broker"
+    """Set dynamically, for this broker alone."""
+    ALL_BROKERS = "all brokers"
+    """Set dynamically, as the default of all brokers (`kafka-configs --entity-default`)."""
+    FILE = "file"
+    """Set in the broker's file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,24 +106,26 @@ class BrokerSettings:
 
     node_id: int
     num_io_threads: int
-    """`num.io.threads`; with the next, 100 % of request time each."""
+    """Value of `num.io.threads`; each of these threads, and of the network threads, is 100 % of request time."""
     num_network_threads: int
-    """`num.network.threads`, per listener."""
+    """Value of `num.network.threads`, per listener."""
     quota_samples: int
-    """`quota.window.num`"""
+    """Value of `quota.window.num`."""
     quota_window_seconds: int
-    """`quota.window.size.seconds`"""
+    """Value of `quota.window.size.seconds`."""
     controller_quota_samples: int
-    """`controller.quota.window.num`"""
+    """Value of `controller.quota.window.num`."""
     controller_quota_window_seconds: int
-    """`controller.quota.window.size.seconds`"""
+    """Value of `controller.quota.window.size.seconds`."""
     client_quota_callback_class: str | None
-    """`client.quota.callback.class`: when it is set, the eight levels mean nothing."""
+    """Value of `client.quota.callback.class`: when it is set, the eight levels mean nothing."""
     rates: Mapping[str, int] = field(default_factory=dict)
     """
-    The limits of replication, tiered storage (bytes/s) and new connections (connections/s) by config key, the broker's own or
-    else the cluster's default; a key without a limit is missing. Listeners' keys are in lower case.
+    Limits of replication, tiered storage (bytes/s) and new connections (connections/s) by config key, the broker's own
+    or else the cluster's default; a key without a limit is missing. Listeners' keys are in lower case.
     """
+    origins: Mapping[str, ConfigOrigin] = field(default_factory=dict)
+    """Origins of these limits, by config key, where the broker reports them."""
 
 
 class QuotaAdmin(Protocol):
@@ -114,28 +138,40 @@ class QuotaAdmin(Protocol):
     """
 
     def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
-        """Every configured quota. Needs DESCRIBE_CONFIGS on the cluster."""
+        """Return every configured quota. Needs DESCRIBE_CONFIGS on the cluster."""
         ...
 
     def describe_cluster(self) -> ClusterDescription:
-        """The cluster and its brokers. Needs no permission."""
+        """Return the cluster and its brokers. Needs no permission."""
         ...
 
     def describe_release(self) -> KafkaRelease | None:
         """
-        The release of the broker that answers, by the newest `metadata.version` that it supports (API 18). Needs no permission.
+        Return the release of the broker that answers, judged by the API versions it supports (API 18).
 
-        None when it names no such feature: before KRaft.
+        Needs no permission.
+
+        None where it may be one of several.
+        """
+        ...
+
+    def describe_releases(
+        self, node_ids: Collection[int], patience_seconds: float
+    ) -> Mapping[int, ReleaseRange | ClientError]:
+        """
+        Return the releases that each of several brokers may have, asked concurrently. Needs no permission.
+
+        A broker that does not answer within `patience_seconds` has an error in their place.
         """
         ...
 
     def describe_brokers(self) -> RegisteredBrokers:
-        """The brokers, with those that are down where the cluster reports them. Needs no permission."""
+        """Return the brokers, including those that are down where the cluster reports them. Needs no permission."""
         ...
 
     def describe_voters(self) -> QuorumVoters:
         """
-        The controllers of the KRaft quorum, those that are down as well. Needs DESCRIBE on the cluster.
+        Return the controllers of the KRaft quorum, including those that are down. Needs DESCRIBE on the cluster.
 
         None at all when the cluster has no quorum to describe (ZooKeeper).
         """
@@ -145,7 +181,7 @@ class QuotaAdmin(Protocol):
         self, node_ids: Collection[int], patience_seconds: float
     ) -> Mapping[int, BrokerSettings | ClientError]:
         """
-        The settings of several brokers, asked side by side. Needs DESCRIBE_CONFIGS on the cluster.
+        Return the settings of several brokers, asked concurrently. Needs DESCRIBE_CONFIGS on the cluster.
 
         A broker that does not answer within `patience_seconds` has an error in their place, as has one that refuses.
         """
@@ -153,7 +189,7 @@ class QuotaAdmin(Protocol):
 
     def describe_quorum_leader(self) -> int | None:
         """
-        The active controller: the leader of the KRaft quorum (API 55). Needs DESCRIBE on the cluster.
+        Return the active controller, which is the leader of the KRaft quorum (API 55). Needs DESCRIBE on the cluster.
 
         None when the cluster has no quorum to describe (ZooKeeper).
         """
@@ -168,5 +204,5 @@ class QuotaAdmin(Protocol):
         ...
 
     def close(self) -> None:
-        """End the connection; safe to call twice, and from another thread while a call is under way."""
+        """Close the connection; safe to call twice, and from another thread while a call is under way."""
         ...

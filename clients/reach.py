@@ -1,5 +1,5 @@
 """
-Whether a server can be reached at all, and if not, why.
+Reachability of a server, and the reason when it cannot be reached.
 
 Client libraries retry until their time is over and then say "timeout". This says "connection refused" at once.
 """
@@ -20,7 +20,7 @@ _LAST_PORT = 65_535
 
 def check_reachable(connection: Connection) -> None:
     """
-    Try the servers in turn until one accepts a connection (and TLS, where it is wanted).
+    Try the servers in turn until one accepts a connection (and TLS, if the protocol uses it).
 
     Raises `AdminUnreachable` with each server's reason when none does, `TlsFailed` when it is TLS that failed.
     """
@@ -28,7 +28,7 @@ def check_reachable(connection: Connection) -> None:
 
 
 def open_first(connection: Connection) -> tuple[socket.socket, str]:
-    """A connection to the first server that accepts one, and its host. Raises as `check_reachable`."""
+    """Return a connection to the first server that accepts one, and its host. Raises as `check_reachable` does."""
     deadline = time.monotonic() + connection.timeout_seconds
     failures: list[AdminUnreachable] = []
     for server in connection.bootstrap_servers:
@@ -41,7 +41,7 @@ def open_first(connection: Connection) -> tuple[socket.socket, str]:
 
 
 def combined(connection: Connection, failures: list[AdminUnreachable]) -> AdminUnreachable:
-    """What several servers failed of, as one error with the reason of each."""
+    """Combine the failures of several servers into one error with the reason of each."""
     kind = TlsFailed if any(isinstance(failure, TlsFailed) for failure in failures) else AdminUnreachable
     if len(failures) == 1:
         return failures[0]
@@ -50,7 +50,7 @@ def combined(connection: Connection, failures: list[AdminUnreachable]) -> AdminU
 
 def refusal(connection: Connection) -> str | None:
     """
-    Why a server that was reached ends the connection, or None when it does not.
+    Return the reason why a server ends the connection, or None when it does not.
 
     A server that wants a client certificate says so only after the handshake (TLS 1.3).
     """
@@ -66,7 +66,11 @@ def refusal(connection: Connection) -> str | None:
 
 
 def open_socket(server: str, connection: Connection, seconds: float) -> socket.socket:
-    """A connection to one server, encrypted where the protocol says so. Raises `AdminUnreachable` or `TlsFailed`."""
+    """
+    Return a connection to one server, encrypted if the protocol uses TLS.
+
+    Raises `AdminUnreachable` or `TlsFailed`.
+    """
     host, port = _host_and_port(server)
     try:
         plain = socket.create_connection((host, port), timeout=seconds)
@@ -94,7 +98,7 @@ def _host_and_port(server: str) -> tuple[str, int]:
 
 
 def network_reason(error: OSError | UnicodeError) -> str:
-    """Why no connection came about, in a few words."""
+    """Return the reason of a failed connection in a few words."""
     if isinstance(error, socket.gaierror | UnicodeError):
         return "the host name is not known"
     if isinstance(error, TimeoutError):
@@ -113,5 +117,5 @@ def _tls_reason(error: OSError) -> str:
 
 
 def refused_by_server(error: ssl.SSLError) -> str:
-    """What it means when the server ends a TLS session that we were content with."""
+    """Explain why the server ended a TLS session that this client had accepted."""
     return f"the server ended the TLS session ({error.reason}): it may want a client certificate, or another one"

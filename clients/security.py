@@ -1,4 +1,4 @@
-"""How to connect to a Kafka cluster: servers, protocol, who we are, and whom we trust."""
+"""Settings of a connection to a Kafka cluster: servers, protocol, credentials and trusted certificates."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from .errors import InvalidConnection
+from .reading import content_of
+
+_MOST_BYTES: Final = 1 << 20
+"""Bound of a file of certificates; the file of all public authorities has a quarter of it."""
 
 
 class SecurityProtocol(StrEnum):
@@ -21,13 +25,18 @@ class SecurityProtocol(StrEnum):
     SASL_SSL = "SASL_SSL"
 
     @property
+    def is_secured(self) -> bool:
+        """True if clients need settings for TLS or a login."""
+        return self is not SecurityProtocol.PLAINTEXT
+
+    @property
     def uses_sasl(self) -> bool:
-        """Whether the client logs in by SASL."""
+        """True if the client logs in by SASL."""
         return self in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
 
     @property
     def uses_tls(self) -> bool:
-        """Whether the connection is encrypted."""
+        """True if the connection is encrypted."""
         return self in {SecurityProtocol.SSL, SecurityProtocol.SASL_SSL}
 
 
@@ -39,12 +48,12 @@ class SaslMechanism(StrEnum):
     SCRAM_SHA_512 = "SCRAM-SHA-512"
     OAUTHBEARER = "OAUTHBEARER"
     AWS_MSK_IAM = "AWS_MSK_IAM"
-    """The name that AWS's clients have for it; on the wire it is OAUTHBEARER with a token that AWS's signer makes."""
+    """AWS's name of the mechanism; the protocol's name is OAUTHBEARER, with a token that AWS's signer makes."""
     GSSAPI = "GSSAPI"
 
     @property
     def on_the_wire(self) -> str:
-        """What the client asks the broker for."""
+        """The mechanism's name in the protocol."""
         return "OAUTHBEARER" if self is SaslMechanism.AWS_MSK_IAM else self.value
 
 
@@ -57,7 +66,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The password itself, to be handed on and nothing else."""
+        """Return the password itself, only to be passed on."""
         return self._value
 
     def __repr__(self) -> str:
@@ -67,60 +76,62 @@ class Secret:
 
 
 class BearerTokens(Protocol):
-    """What OAUTHBEARER sends; `login.Tokens` has them of an issuer, a file, a command or AWS."""
+    """Source of tokens for OAUTHBEARER; `login.Tokens` gets them from an issuer, a file, a command or AWS."""
 
     @property
     def origin(self) -> str:
-        """Where they come from, for messages."""
+        """Description of the source, for messages."""
         ...
 
     def current(self, seconds: float) -> Secret:
-        """A token that has not expired; takes about that long at most. Raises `CredentialsUnavailable`."""
+        """Return a token that has not expired; takes about ``seconds`` at most. Raises `CredentialsUnavailable`."""
         ...
 
     def refused(self) -> str:
-        """Drop the token that was given last; what it claims of itself, without what is secret."""
+        """Drop the last token, and return its claims without secrets."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kerberos:
-    """A ticket made of `keytab`, else one that is there already (`kinit`, `KRB5CCNAME`, `KRB5_CLIENT_KTNAME`)."""
+    """A ticket made from `keytab`, or one that exists already (`kinit`, `KRB5CCNAME`, `KRB5_CLIENT_KTNAME`)."""
 
     service_name: str = "kafka"
     """The first part of the brokers' principals (Kafka: `sasl.kerberos.service.name`)."""
     keytab: Path | None = None
-    """The key of our principal; the library makes tickets of it, and renews them. The whole process uses it."""
+    """Key of the client's principal; the library makes tickets from it, and renews them. The whole process uses it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sasl:
     """
-    Who we are: `username` and `password` for PLAIN and SCRAM, `tokens` for OAUTHBEARER and AWS_MSK_IAM, `kerberos` for GSSAPI.
+    Credentials.
+
+    `username` and `password` for PLAIN and SCRAM, `tokens` for OAUTHBEARER and AWS_MSK_IAM, `kerberos` for GSSAPI.
 
     Raises `InvalidConnection` when the mechanism lacks what it needs.
     """
 
     mechanism: SaslMechanism = SaslMechanism.PLAIN
     username: str = ""
-    """Empty where only the broker knows the user that a token or ticket is for."""
+    """User name; empty where only the broker knows the user of a token or ticket."""
     password: Secret = field(default_factory=partial(Secret, ""))
     tokens: BearerTokens | None = None
     kerberos: Kerberos | None = None
 
     def __post_init__(self) -> None:
         if self.mechanism.on_the_wire == SaslMechanism.OAUTHBEARER:
-            needed, given = "a source of tokens", self.tokens is not None
+            needed, is_set = "a source of tokens", self.tokens is not None
         elif self.mechanism is SaslMechanism.GSSAPI:
-            needed, given = "Kerberos", self.kerberos is not None
+            needed, is_set = "Kerberos", self.kerberos is not None
         else:
-            needed, given = "a user", bool(self.username)
-        if not given:
+            needed, is_set = "a user", bool(self.username)
+        if not is_set:
             raise InvalidConnection(f"SASL/{self.mechanism} needs {needed}")
 
     @property
     def credential(self) -> str:
-        """What a broker refuses when it refuses us, for messages."""
+        """The name of the credential for messages about a refused login."""
         if self.tokens is not None:
             return f"the token of {self.tokens.origin}"
         return "the Kerberos ticket" if self.kerberos else f"user {self.username!r}"
@@ -128,21 +139,23 @@ class Sasl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """Whom we trust, and the certificate we show. All files are PEM."""
+    """Trusted authorities, and the client's certificate. All files are PEM."""
 
     ca_file: Path | None = None
-    """Certificates of the authorities to trust; None for those of the system."""
+    """Certificates of the trusted authorities; None for those of the system."""
     cert_file: Path | None = None
-    """Our own certificate with its chain, for clusters that ask for one."""
+    """The client's certificate with its chain, for clusters that ask for one."""
     key_file: Path | None = None
-    """Its key; None when it is in `cert_file`."""
+    """Private key of the certificate; None when it is in `cert_file`."""
     key_password: Secret | None = None
     verify: bool = True
-    """False trusts any certificate of any name: for tests only."""
+    """Verification of the server's certificate; False accepts any certificate and name, for tests only."""
 
     def context(self) -> ssl.SSLContext:
-        """What Python's ssl makes of it. Raises `InvalidConnection` when a file cannot be used."""
+        """Return an SSL context with these settings. Raises `InvalidConnection` when a file cannot be used."""
         try:
+            if self.ca_file is not None:
+                content_of(self.ca_file, _MOST_BYTES)  # OpenSSL would wait for the writer of a pipe
             context = ssl.create_default_context(cafile=self.ca_file)
         except OSError as error:
             raise InvalidConnection(f"the CA file {self.ca_file} cannot be used: {_reason(error)}") from error
@@ -157,6 +170,8 @@ class Tls:
         # an empty password instead of None: OpenSSL would ask on the terminal
         password = self.key_password.reveal() if self.key_password else ""
         try:
+            for file in filter(None, (cert_file, self.key_file)):
+                content_of(file, _MOST_BYTES)
             context.load_cert_chain(cert_file, self.key_file, password)
         except OSError as error:
             files = cert_file if self.key_file is None else f"{cert_file} with {self.key_file}"
@@ -164,7 +179,7 @@ class Tls:
 
 
 def _reason(error: OSError) -> str:
-    """Why a file of TLS cannot be used, without the codes of OpenSSL and of the operating system."""
+    """Return the reason why a TLS file cannot be used, without the codes of OpenSSL and of the operating system."""
     if not isinstance(error, ssl.SSLError):
         return error.strerror or str(error)
     if not error.reason:  # OpenSSL's way to say that nothing in the file is PEM
@@ -175,7 +190,7 @@ def _reason(error: OSError) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
     """
-    Everything needed to reach a cluster.
+    All settings that are needed to reach a cluster.
 
     Raises `InvalidConnection` when SASL is wanted without a login, a login is given without SASL, or AWS's without TLS.
     """
@@ -185,10 +200,10 @@ class Connection:
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     sasl: Sasl | None = None
     tls: Tls = field(default_factory=Tls)
-    """Used by the SSL protocols only."""
+    """TLS settings, used by the SSL protocols only."""
     client_id: str = "quotascope"
     timeout_seconds: float = 10.0
-    """The longest time for connecting, and again for each request."""
+    """Timeout of connecting, and again of each request."""
 
     def __post_init__(self) -> None:
         if not self.bootstrap_servers:

@@ -9,14 +9,14 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicShape:
-    """What a new topic is to be."""
+    """Shape of a new topic."""
 
     partitions: int | None = None
-    """None leaves it to the cluster (`num.partitions`)."""
+    """Number of partitions; None leaves it to the cluster (`num.partitions`)."""
     replication_factor: int | None = None
-    """None leaves it to the cluster (`default.replication.factor`)."""
+    """Replication factor; None leaves it to the cluster (`default.replication.factor`)."""
     configs: Mapping[str, str] = field(default_factory=dict)
-    """By topic config key, such as `retention.ms`."""
+    """Values by topic config key, such as `retention.ms`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,29 +25,31 @@ class TopicFound:
 
     partitions: int | None
     replication_factor: int | None
-    """The least of its partitions."""
+    """Smallest replication factor of its partitions."""
 
 
 class TopicAdmin(Protocol):
     """
-    The part of the Admin API that makes topics.
+    The part of the Admin API that creates topics.
 
     Calls block and raise `ClientError`. The first one connects.
     """
 
     def find(self, name: str) -> TopicFound | None:
-        """A topic; None when there is none of that name. Needs DESCRIBE on the topic."""
+        """Return a topic; None when there is none of that name. Needs DESCRIBE on the topic."""
         ...
 
     def create(self, name: str, shape: TopicShape, timeout_ms: int) -> TopicFound | None:
         """
-        Make a topic, at the pace that quotas allow; None when it has come to be meanwhile. Needs CREATE on the cluster or the topic.
+        Create a topic, at the pace that quotas allow; None if another client created it meanwhile.
 
-        What a quota on controller mutations refuses (error 89) is tried again when the broker's throttle time is over, until the
-        timeout is; then it is raised as `MutationThrottled` (KIP-599).
+        Needs CREATE on the cluster or the topic.
+
+        What a quota on controller mutations refuses (error 89) is tried again when the broker's throttle time is over,
+        until the timeout is; then it is raised as `MutationThrottled` (KIP-599).
         """
         ...
 
     def close(self) -> None:
-        """End the connection; safe to call twice."""
+        """Close the connection; safe to call twice."""
         ...

@@ -1,15 +1,18 @@
 """
 Quotas as people write them: files under version control, changes, commands for Kafka's tool, manifests for Strimzi.
 
-A `QuotaSet` is all quotas of a file (`read_quotas`, `quotas_yaml`) or of a cluster (`QuotaSet.of`); `difference` is what leads from
-one to the other, `kafka_configs` and `kafka_users` say it to other tools, and `apply_changes` to the cluster.
+A `QuotaSet` is all quotas of a file (`read_quotas`, `quotas_yaml`) or of a cluster (`QuotaSet.of`); `difference` is
+what leads from one to the other, `kafka_configs` and `kafka_users` say it to other tools, and `apply_changes` to the
+cluster.
 """
 
-from .change import UNREACHED, RuleChange, altered, apply_changes, difference, measure_only, without
+from .alike import PRINCIPAL_TYPE, Names, bare, differences, oddities
+from .change import UNREACHED, RuleChange, altered, apply_changes, difference, measure_only, without, without_all
+from .commands import options_of, remove_command, set_command
 from .errors import InvalidQuotas, NotApplied, QuotasError
-from .kafka_configs import Commands, kafka_configs
+from .kafka_configs import Commands, bash_quoted, kafka_configs
 from .kafka_user import API_VERSION, Manifests, kafka_users
-from .quota_file import QUOTAS, quotas_in, quotas_yaml, read_quotas, rules_of
+from .quota_file import DEFAULT_TEXT, QUOTAS, quotas_in, quotas_yaml, read_quotas, rules_of
 from .quota_set import (
     Entity,
     IpEntity,
@@ -17,6 +20,7 @@ from .quota_set import (
     from_admin,
     may_be_host,
     merged,
+    names_of,
     number,
     number_text,
     overruled_by,
@@ -30,6 +34,8 @@ from .yaml_file import STDIN, Located, StrictLoader, load, load_file, named, ref
 
 __all__ = [
     "API_VERSION",
+    "DEFAULT_TEXT",
+    "PRINCIPAL_TYPE",
     "QUOTAS",
     "STDIN",
     "UNREACHED",
@@ -39,6 +45,7 @@ __all__ = [
     "IpEntity",
     "Located",
     "Manifests",
+    "Names",
     "NotApplied",
     "QuotaSet",
     "QuotasError",
@@ -46,7 +53,10 @@ __all__ = [
     "StrictLoader",
     "altered",
     "apply_changes",
+    "bare",
+    "bash_quoted",
     "difference",
+    "differences",
     "from_admin",
     "kafka_configs",
     "kafka_users",
@@ -56,8 +66,11 @@ __all__ = [
     "measure_only",
     "merged",
     "named",
+    "names_of",
     "number",
     "number_text",
+    "oddities",
+    "options_of",
     "overruled_by",
     "overruling_rules",
     "problems_of",
@@ -65,10 +78,13 @@ __all__ = [
     "quotas_yaml",
     "read_quotas",
     "refusing",
+    "remove_command",
     "rules_of",
+    "set_command",
     "storable",
     "text_of",
     "to_admin",
     "unnamed",
     "without",
+    "without_all",
 ]

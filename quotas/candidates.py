@@ -1,8 +1,8 @@
 """
-Quotas that might be set, from a file (docs/whatif.md describes the format): candidates, or all that is wrong in it by line.
+Candidates of a replay, read from a file (docs/whatif.md describes the format), or all its problems by line.
 
-Resolving them to entities is Kafka's precedence (`quotascope.metrics.RuleTable`). `pipeline.replay` shows what they would have done, the
-exporter what they would do now.
+Resolving them to entities is Kafka's precedence (`quotascope.metrics.kafka.rules.RuleTable`). `pipeline.replay` shows
+what they would have done, the exporter what they would do now.
 """
 
 from __future__ import annotations
@@ -17,47 +17,50 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from quotascope.metrics import InvalidConfig, QuotaType, RuleTable, WindowConfig
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.errors import InvalidConfig
+from quotascope.metrics.kafka.rules import RuleTable
+from quotascope.metrics.kafka.windows import WindowConfig
 
-from .errors import InvalidQuotas, QuotasError
+from .errors import BadWindows, InvalidQuotas
 from .quota_file import rules_of
 from .quota_set import QuotaSet, merged, number_text
 from .yaml_file import Located, load_file, named
 
 _MOST_WINDOWS: Final = 10_000
-"""Windows of each sensor, all of which are held in memory."""
+"""Bound of the windows of each sensor, all of which are held in memory."""
 _LONGEST: Final = 86_400
-"""Seconds: a day."""
+"""Longest window in seconds: a day."""
 
 
 class MutationPolicy(Enum):
-    """What counts controller mutations; the value is what a file calls it."""
+    """Policy that counts controller mutations; the value is its name in a file."""
 
     TOKEN_BUCKET = "token-bucket"  # noqa: S105 - no password
-    """What brokers have (KIP-599)."""
+    """Kafka's policy (KIP-599)."""
 
     BURST_SPREADING = "burst-spreading"
-    """The windowed rate of an early draft of KIP-599, for comparison: no broker has it."""
+    """Windowed rate of an early draft of KIP-599, for comparison: no broker has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """All quotas that a replay applies: what is not in it is unlimited."""
+    """All quotas that a replay applies: a key that is not in it is unlimited."""
 
     name: str
-    """What results call it."""
+    """Name of the candidate in results."""
 
     quotas: QuotaSet
-    """By entity and key, as `kafka-configs` would set them. Quotas on addresses have no part in a replay."""
+    """Quotas by entity and key, as `kafka-configs` would set them. Quotas on addresses have no part in a replay."""
 
     added: QuotaSet = field(default_factory=QuotaSet)
-    """Those of `quotas` that it sets itself, beside the quotas that all candidates of the file start from."""
+    """Part of `quotas` that the candidate sets itself, beside the quotas that all candidates of the file start from."""
 
     removed: QuotaSet = field(default_factory=QuotaSet)
-    """What it removes of those: entities and keys count, values mean nothing."""
+    """Quotas that it removes from those it starts from: entities and keys count, values mean nothing."""
 
     based: bool = False
-    """Whether the file lists the quotas that all of its candidates start from."""
+    """True if the file lists the quotas that all of its candidates start from."""
 
     windows: WindowConfig = field(default_factory=WindowConfig)
     """The brokers' `quota.window.num` and `quota.window.size.seconds`."""
@@ -68,24 +71,20 @@ class Candidate:
     mutation_policy: MutationPolicy = MutationPolicy.TOKEN_BUCKET
 
     def over(self, base: QuotaSet) -> Candidate:
-        """The candidate that starts from these quotas."""
-        kept = {
+        """Return the candidate that starts from these quotas."""
+        remaining = {
             entity: {key: value for key, value in values.items() if key not in self.removed.get(entity, {})}
             for entity, values in base.items()
         }  # fmt: skip
-        return replace(self, quotas=merged(QuotaSet(kept), self.added))
+        return replace(self, quotas=merged(QuotaSet(remaining), self.added))
 
     def tables(self) -> Mapping[QuotaType, RuleTable]:
-        """The rules of each quota type, to be resolved by Kafka's precedence."""
+        """Return the rules of each quota type, to be resolved by Kafka's precedence."""
         return self.quotas.tables()
 
 
-class BadWindows(QuotasError):
-    """No cluster has such windows, or a replay does not take them."""
-
-
 def windows(num: int, size_seconds: int) -> WindowConfig:
-    """A number of windows and their length. Raises `BadWindows`."""
+    """Return the windows with this number and length. Raises `BadWindows`."""
     if num > _MOST_WINDOWS or size_seconds > _LONGEST:
         raise BadWindows(f"a replay takes at most {_MOST_WINDOWS} windows of at most {_LONGEST} s")
     try:
@@ -95,11 +94,11 @@ def windows(num: int, size_seconds: int) -> WindowConfig:
 
 
 def windows_of_text(text: str) -> WindowConfig:
-    """Windows as a command line gives them, `11x1`: their number and their seconds. Raises `BadWindows`."""
-    given = re.fullmatch(r"([0-9]{1,5})x([0-9]{1,5})", text)
-    if given is None:
+    """Return windows from a text of a command line, `11x1`: their number and their seconds. Raises `BadWindows`."""
+    match = re.fullmatch(r"([0-9]{1,5})x([0-9]{1,5})", text)
+    if match is None:
         raise BadWindows(f"windows are given as NUMxSECONDS, such as 11x1, not {text[:60]!r}")
-    return windows(int(given[1]), int(given[2]))
+    return windows(int(match[1]), int(match[2]))
 
 
 _NAMES: Final = ("user", "client-id", "ip")
@@ -117,7 +116,7 @@ _Content = Mapping[str, Located]
 
 def read_candidates(path: Path | str) -> tuple[Candidate, ...]:
     """
-    The candidates in a file, or on standard input for `-`, in their order; those of grids last.
+    Return the candidates in a file, or on standard input for `-`, in their order; those of grids last.
 
     A file with nothing but `quotas` is one candidate of that name.
 
@@ -126,56 +125,56 @@ def read_candidates(path: Path | str) -> tuple[Candidate, ...]:
     document = load_file(Path(path))
     problems = _Problems()
     content = problems.mapping(document, _TOP, "candidates:")
-    found = [] if content is None else list(islice(_candidates(content, problems), _MOST + 1))
-    if not found and not problems.sentences:
+    numbered = [] if content is None else list(islice(_candidates(content, problems), _MOST + 1))
+    if not numbered and not problems.sentences:
         problems.add(document.line, "there is no candidate; give `candidates:`")
-    if len(found) > _MOST:
+    if len(numbered) > _MOST:
         problems.add(document.line, f"more than {_MOST} candidates")
     else:
         lines: dict[str, int] = {}
-        for line, candidate in found:
+        for line, candidate in numbered:
             name = candidate.name
             if name in lines:
                 problems.add(line, f"the name {name[:60]!r} is there already in line {lines[name]}")
             lines.setdefault(name, line)
     if problems.sentences:
         raise InvalidQuotas(named(Path(path)), problems.in_order())
-    return tuple(candidate for _, candidate in found)
+    return tuple(candidate for _, candidate in numbered)
 
 
 @dataclass(slots=True)
 class _Problems:
-    """Reads values, and notes what is wrong with them."""
+    """Reader of values that collects their problems."""
 
     sentences: list[str] = field(default_factory=list)
-    """One for each problem, beginning with its line."""
+    """Sentences about problems, each beginning with its line."""
 
     def add(self, line: int, about: str) -> None:
-        """Note a problem."""
+        """Record a problem."""
         self.sentences.append(f"line {line}: {about}")
 
     def in_order(self) -> list[str]:
-        """The sentences by their lines."""
-        return sorted(self.sentences, key=lambda each: int(each.split(":", 1)[0].removeprefix("line ")))
+        """Return the sentences in the order of their lines."""
+        return sorted(self.sentences, key=lambda sentence: int(sentence.split(":", 1)[0].removeprefix("line ")))
 
-    def mapping(self, item: Located, known: Sequence[str], example: str) -> _Content | None:
-        """Keys and values; None with a problem noted if it is something else."""
+    def mapping(self, item: Located, allowed: Sequence[str], example: str) -> _Content | None:
+        """Return keys and values; record a problem and return None if the item is no mapping."""
         if item.mapping is None:
             self.add(item.line, f"expected keys and values, such as `{example}`")
         else:
-            self.unknown_keys(item.mapping, known)
+            self.unknown_keys(item.mapping, allowed)
         return item.mapping
 
-    def unknown_keys(self, content: _Content, known: Sequence[str]) -> None:
-        """Note the keys that have no meaning."""
+    def unknown_keys(self, content: _Content, allowed: Sequence[str]) -> None:
+        """Record a problem for each key that has no meaning."""
         for key, item in content.items():
-            if key not in known:
-                close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-                hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+            if key not in allowed:
+                close = difflib.get_close_matches(key, allowed, n=1, cutoff=0.5)
+                hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(allowed)}"
                 self.add(item.line, f"unknown key {key[:60]!r}; {hint}")
 
     def text(self, content: _Content, key: str, line: int) -> str | None:
-        """The text under a key, None with a problem noted if there is none."""
+        """Return the text under a key; record a problem and return None if there is none."""
         item = content.get(key)
         if item is not None and isinstance(item.value, str) and item.value.strip():
             return item.value
@@ -184,7 +183,7 @@ class _Problems:
         return None
 
     def number(self, content: _Content, key: str, line: int) -> float | None:
-        """The number under a key, None with a problem noted if there is none."""
+        """Return the number under a key; record a problem and return None if there is none."""
         item = content.get(key)
         value = None if item is None else item.value
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -194,7 +193,7 @@ class _Problems:
         return float(value)
 
     def items(self, content: _Content, key: str) -> tuple[Located, ...]:
-        """The list under a key, empty if there is none."""
+        """Return the list under a key, empty if there is none."""
         item = content.get(key)
         if item is None or item.value is None:
             return ()
@@ -233,10 +232,10 @@ def _candidate(item: Located, common: Candidate, problems: _Problems) -> Candida
     policy: MutationPolicy | None = MutationPolicy.TOKEN_BUCKET
     if "mutations" in content:
         called = problems.text(content, "mutations", item.line)
-        policy = next((each for each in MutationPolicy if each.value == called), None)
+        policy = next((member for member in MutationPolicy if member.value == called), None)
         if policy is None:
-            known = " or ".join(policy.value for policy in MutationPolicy)
-            problems.add(content["mutations"].line, f"`mutations` must be {known}")
+            choices = " or ".join(policy.value for policy in MutationPolicy)
+            problems.add(content["mutations"].line, f"`mutations` must be {choices}")
     if name is None or policy is None:
         return None
     candidate = replace(common, name=name, added=added, removed=removed, mutation_policy=policy)
@@ -245,9 +244,10 @@ def _candidate(item: Located, common: Candidate, problems: _Problems) -> Candida
 
 def _quotas(content: _Content, key: str, problems: _Problems) -> QuotaSet:
     """
-    The quotas under a key.
+    Return the quotas under a key.
 
-    Those to remove are read as quotas as well, in which each key stands for itself, so that entity and keys are checked as those of quotas.
+    Those to remove are read as quotas as well, in which each key stands for itself, so that entity and keys are checked
+    as those of quotas.
     """
     item = content.get(key)
     if item is None:
@@ -256,10 +256,12 @@ def _quotas(content: _Content, key: str, problems: _Problems) -> QuotaSet:
         return rules_of(item, problems.sentences)
     rules = []
     for rule in item.items or ():
-        given = rule.mapping or {}
-        problems.unknown_keys(given, (*_NAMES, "keys"))
-        keys = {str(each.value): Located(value=1, line=each.line, text="1") for each in problems.items(given, "keys")}
-        rules.append(Located(value={**_names(given), **keys}, line=rule.line))
+        rule_content = rule.mapping or {}
+        problems.unknown_keys(rule_content, (*_NAMES, "keys"))
+        keys = {
+            str(key.value): Located(value=1, line=key.line, text="1") for key in problems.items(rule_content, "keys")
+        }
+        rules.append(Located(value={**_names(rule_content), **keys}, line=rule.line))
     return rules_of(Located(value=tuple(rules), line=item.line), problems.sentences)
 
 
@@ -276,8 +278,8 @@ def _windows(content: _Content, key: str, problems: _Problems) -> WindowConfig:
         return WindowConfig()
     problems.unknown_keys(item.mapping, _WINDOWS)
     values = [
-        problems.number(item.mapping, name, item.line) if name in item.mapping else one
-        for name, one in zip(_WINDOWS, (11.0, 1.0), strict=True)
+        problems.number(item.mapping, name, item.line) if name in item.mapping else default
+        for name, default in zip(_WINDOWS, (11.0, 1.0), strict=True)
     ]
     if any(value is None or not value.is_integer() for value in values):
         problems.add(item.line, f"`{key}` takes whole numbers")
@@ -290,7 +292,11 @@ def _windows(content: _Content, key: str, problems: _Problems) -> WindowConfig:
 
 
 def _grid(item: Located, problems: _Problems) -> Iterator[tuple[str, QuotaSet]]:
-    """One key of one entity takes one value after the other: each quota with the name of its candidate."""
+    """
+    Yield a quota for each value of a grid, with the name of its candidate.
+
+    One key of one entity takes one value after the other.
+    """
     content = problems.mapping(item, _GRID, "key:")
     if content is None:
         return
@@ -323,27 +329,27 @@ def _values(content: _Content, key: str | None, item: Located, problems: _Proble
 
 
 def _steps(content: _Content, item: Located, *, whole: bool, problems: _Problems) -> list[float]:
-    first = problems.number(content, "from", item.line)
-    last = problems.number(content, "to", item.line)
+    lowest = problems.number(content, "from", item.line)
+    highest = problems.number(content, "to", item.line)
     steps = problems.number(content, "steps", item.line)
     scale = problems.text(content, "scale", item.line) if "scale" in content else "log"
-    if first is None or last is None or steps is None:
+    if lowest is None or highest is None or steps is None:
         return []
     if scale not in ("log", "linear"):
         problems.add(item.line, "`scale` must be log or linear")
     elif not steps.is_integer() or not 2 <= steps <= _MOST_STEPS:  # noqa: PLR2004 - both ends
         problems.add(item.line, f"`steps` must be a whole number from 2 to {_MOST_STEPS}")
-    elif last == math.inf:
+    elif highest == math.inf:
         problems.add(item.line, "`to` must be finite")
-    elif not 0 < first < last:
+    elif not 0 < lowest < highest:
         problems.add(item.line, "`from` must be above 0 and below `to`")
     else:
         shares = [step / (int(steps) - 1) for step in range(1, int(steps) - 1)]
         if scale == "log":
-            ratio = math.log(last / first)
-            inner = [first * math.exp(ratio * share) for share in shares]
+            ratio = math.log(highest / lowest)
+            inner = [lowest * math.exp(ratio * share) for share in shares]
         else:
-            inner = [first + (last - first) * share for share in shares]
-        values = [first, *inner, last]
+            inner = [lowest + (highest - lowest) * share for share in shares]
+        values = [lowest, *inner, highest]
         return list(dict.fromkeys(map(float, map(round, values)))) if whole else values
     return []

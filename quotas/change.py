@@ -1,4 +1,4 @@
-"""Changes from one set of quotas to another; applied to a cluster, and read back until they are in force."""
+"""Changes from one set of quotas to another, applied to a cluster and read back until they are in force."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 
 from quotascope.clients.errors import AdminRequestFailed
 from quotascope.clients.quota_admin import QuotaAdmin, QuotaChange
-from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 
 from .errors import InvalidQuotas, NotApplied
 from .quota_set import Entity, QuotaSet, in_order, number_text, overruled_by, problems_of, shown, to_admin
@@ -33,60 +33,68 @@ class RuleChange:
     entity: Entity
     key: str
     old: float | None
-    """None when there was none."""
+    """Value before; None when there was none."""
     new: float | None
-    """None when it is removed."""
+    """Value after; None when the quota is removed."""
 
     def __str__(self) -> str:
-        """In words: `user alice: producer_byte_rate 1024 -> 2048`."""
+        """Return the change in words: `user alice: producer_byte_rate 1024 -> 2048`."""
         old, new = ("none" if value is None else number_text(value) for value in (self.old, self.new))
         return f"{self.entity}: {self.key} {old} -> {new}"
 
     def as_json(self) -> dict[str, object]:
-        """For programs: the entity as the Admin API has it, null for the default. An old value that is no number, which Kafka up to 4.3 stores, is `"NaN"`."""
+        """
+        Return the change for programs: the entity as in the Admin API, null for the default.
+
+        An old value that is no number, which Kafka up to 4.3 stores, is `"NaN"`.
+        """
         old = "NaN" if self.old is not None and isnan(self.old) else self.old
         return {"entity": to_admin(self.entity), "key": self.key, "old": old, "new": self.new}
 
     @property
     def for_admin(self) -> QuotaChange:
-        """As the Admin API has it."""
+        """The change as a value of the Admin API."""
         return QuotaChange(entity=to_admin(self.entity), key=self.key, value=self.new)
 
 
 def difference(old: QuotaSet, new: QuotaSet) -> tuple[RuleChange, ...]:
-    """The changes from one to the other; none when they are the same."""
-    found = []
+    """Return the changes from the old quotas to the new ones; none when they are the same."""
+    changes = []
     for entity in sorted({*old, *new}, key=in_order):
-        now, then = old.get(entity, {}), new.get(entity, {})
-        found += [
-            RuleChange(entity=entity, key=key, old=now.get(key), new=then.get(key))
-            for key in sorted({*now, *then})
-            if now.get(key) != then.get(key)
+        before, after = old.get(entity, {}), new.get(entity, {})
+        changes += [
+            RuleChange(entity=entity, key=key, old=before.get(key), new=after.get(key))
+            for key in sorted({*before, *after})
+            if before.get(key) != after.get(key)
         ]
-    return tuple(found)
+    return tuple(changes)
 
 
 def altered(quotas: QuotaSet, entity: Entity, values: Mapping[str, float | None]) -> QuotaSet:
     """
-    The quotas after some of one entity were set, or removed where the value is None; the others stay.
+    Return the quotas with some of one entity set, or removed where the value is None; all others stay.
 
     Raises `InvalidQuotas` when a controller would refuse it.
     """
     problems = problems_of(to_admin(entity), values)
     if problems:
         raise InvalidQuotas(str(entity), problems)
-    kept = {**quotas.get(entity, {}), **values}
-    present = {key: value for key, value in kept.items() if value is not None}
+    merged_values = {**quotas.get(entity, {}), **values}
+    present = {key: value for key, value in merged_values.items() if value is not None}
     return QuotaSet({**quotas, entity: present})
 
 
 def measure_only(quotas: QuotaSet, entity: QuotaEntity, keys: Collection[str]) -> QuotaSet:
     """
-    The quotas with limits for one entity that no client reaches, so that Kafka measures what clients use; what it has stays.
+    Return the quotas with limits for one entity that no client reaches, so that Kafka measures its usage.
 
-    Kafka measures clients only under types of quota of which there is at least one rule (`ClientQuotaManager.quotasEnabled`).
+    Existing quotas of the entity stay.
 
-    Raises `InvalidQuotas` for a key that is none of a client's, and when a rule that is there would decide for fewer clients.
+    Kafka measures clients only under types of quota of which there is at least one rule
+    (`ClientQuotaManager.quotasEnabled`).
+
+    Raises `InvalidQuotas` for a key that is none of a client's, and when a rule that is there would decide for fewer
+    clients.
     """
     problems = []
     tables = quotas.tables()
@@ -95,13 +103,14 @@ def measure_only(quotas: QuotaSet, entity: QuotaEntity, keys: Collection[str]) -
         kind = QuotaType.of_quota_key(key)
         if kind is None:
             close = get_close_matches(key[:60], UNREACHED, n=1)
-            meant = f"; did you mean {close[0]!r}?" if close else ""
-            problems.append(f"{shown(key)} is none of {', '.join(UNREACHED)}{meant}")
+            suggestion = f"; did you mean {close[0]!r}?" if close else ""
+            problems.append(f"{shown(key)} is none of {', '.join(UNREACHED)}{suggestion}")
         elif key not in present and (lost := overruled_by(tables[kind], entity)):
             named = ", ".join(map(str, lost[:_MOST_NAMED]))
-            more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
+            remainder = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
             problems.append(
-                f"{key} would overrule the limit of {named}{more}, and its clients would be unlimited; as there is such a rule, "
+                f"{key} would overrule the limit of {named}{remainder}, and its clients would be unlimited; "
+                f"as there is such a rule, "
                 f"Kafka measures every client under {key} already: name the other keys only"
             )
     if problems:
@@ -112,21 +121,38 @@ def measure_only(quotas: QuotaSet, entity: QuotaEntity, keys: Collection[str]) -
 
 def without(quotas: QuotaSet, entity: Entity, keys: Collection[str] | None) -> QuotaSet:
     """
-    The quotas without some of one entity, or without all of them when `keys` is None.
+    Return the quotas without some keys of one entity, or without all of them when `keys` is None.
 
-    Raises `InvalidQuotas` when it has not got one of them: most likely another entity was meant.
+    Raises `InvalidQuotas` when the entity lacks one of them: most likely another entity was meant.
     """
     present = quotas.get(entity, {})
     absent = [key for key in keys or () if key not in present]
     if absent or not present:
-        what = ", ".join(map(shown, absent)) or "quota"
-        raise InvalidQuotas(str(entity), [f"has no {what} to remove"])
-    kept = {k: v for k, v in present.items() if keys is not None and k not in keys}
-    return QuotaSet({**quotas, entity: kept})
+        keys_text = ", ".join(map(shown, absent)) or "quota"
+        raise InvalidQuotas(str(entity), [f"has no {keys_text} to remove"])
+    remaining = {k: v for k, v in present.items() if keys is not None and k not in keys}
+    return QuotaSet({**quotas, entity: remaining})
+
+
+def without_all(quotas: QuotaSet, removed: QuotaSet) -> QuotaSet:
+    """
+    Return the quotas without the entities and keys of others, whatever their values.
+
+    Raises `InvalidQuotas` when it has not got one of them.
+    """
+    problems = []
+    for entity, values in removed.items():
+        try:
+            quotas = without(quotas, entity, values.keys())
+        except InvalidQuotas as error:
+            problems.append(f"{entity} {error.problems[0]}")
+    if problems:
+        raise InvalidQuotas("to remove", problems)
+    return quotas
 
 
 def by_entity(changes: Iterable[RuleChange]) -> dict[Entity, list[RuleChange]]:
-    """Changes grouped by entity, as every tool wants them."""
+    """Group changes by entity, as every tool expects them."""
     groups: dict[Entity, list[RuleChange]] = {}
     for change in changes:
         groups.setdefault(change.entity, []).append(change)
@@ -149,7 +175,8 @@ def apply_changes(
 
     The controller stores each entity separately, and the broker that answers learns of it a moment later.
 
-    Raises `NotApplied`, which lists what is in force and what is not, and `ClientError` when the cluster cannot be asked.
+    Raises `NotApplied`, which lists what is in force and what is not, and `ClientError` when the cluster cannot be
+    asked.
 
     Args:
         admin: of the cluster.
@@ -171,8 +198,8 @@ def apply_changes(
 
 
 def _not_applied(reason: str, changes: Sequence[RuleChange], missing: Sequence[RuleChange]) -> NotApplied:
-    done = len(changes) - len(missing)
-    return NotApplied(reason, [str(change) for change in missing], done)
+    applied = len(changes) - len(missing)
+    return NotApplied(reason, [str(change) for change in missing], applied)
 
 
 def _missing(admin: QuotaAdmin, changes: Sequence[RuleChange]) -> list[RuleChange]:

@@ -1,5 +1,5 @@
 """
-What can go wrong with quotas as people write them.
+Errors in quotas as people write them.
 
 ::
 
@@ -13,26 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-
-class QuotasError(Exception):
-    """Anything that goes wrong with quotas as people write them; the message is for a human."""
+from quotascope.metrics.errors import InvalidInput, QuotascopeError
 
 
-class InvalidInput(Exception):
-    """Something that was read, and cannot be used; holds every problem found, not only the first. Base of the errors of several rooms."""
+class QuotasError(QuotascopeError):
+    """Base of the errors of this room; the message is for a person."""
 
-    def __init__(self, subject: str, problems: Sequence[str]) -> None:
-        self.subject = subject
-        """What was read, such as the name of a file."""
-        self.problems = tuple(problems)
-        """One sentence for each, beginning with its place."""
-        super().__init__(subject, self.problems)
 
-    def __str__(self) -> str:
-        if len(self.problems) == 1:
-            return f"{self.subject}: {self.problems[0]}"
-        lines = "".join(f"\n  {problem}" for problem in self.problems)
-        return f"{self.subject}: {len(self.problems)} problems{lines}"
+class BadWindows(QuotasError):
+    """No cluster has such windows, or a replay does not support them."""
 
 
 class InvalidQuotas(InvalidInput, QuotasError):
@@ -40,7 +29,7 @@ class InvalidQuotas(InvalidInput, QuotasError):
 
 
 class NotApplied(QuotasError):
-    """The cluster does not show what it was asked to store."""
+    """The cluster does not show the quotas that it was asked to store."""
 
     def __init__(self, reason: str, missing: Sequence[str], done: int) -> None:
         self.missing = tuple(missing)

@@ -16,22 +16,23 @@ _NAMED: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    """Commands to run, and what no command can express."""
+    """Commands to run, and changes that no command can express."""
 
     lines: tuple[str, ...]
-    """One command each, for bash."""
+    """Commands for bash."""
     left_out: tuple[str, ...] = ()
-    """What is missing, and why; one sentence each."""
+    """Sentences about the changes that are missing, with reasons."""
 
 
 def kafka_configs(
     changes: Iterable[RuleChange], *, bootstrap_servers: str, command_config: str | None = None
 ) -> Commands:
     """
-    One command for each entity.
+    Return one command for each entity.
 
     Args:
-        changes: what is to be set (`--add-config`) and removed (`--delete-config`, which refuses to remove what is not there).
+        changes: what is to be set (`--add-config`) and removed (`--delete-config`, which refuses to remove what is not
+            there).
         bootstrap_servers: `host:port,…`
         command_config: the tool's file with the settings of the connection, if it needs one.
 
@@ -49,8 +50,8 @@ def kafka_configs(
             words += ["--entity-type", _TYPES[kind]]
             words += ["--entity-name", name] if isinstance(name, str) else ["--entity-default"]
         words.append("--alter")
-        added = [f"{each.key}={number_text(each.new)}" for each in group if each.new is not None]
-        removed = [each.key for each in group if each.new is None]
+        added = [f"{change.key}={number_text(change.new)}" for change in group if change.new is not None]
+        removed = [change.key for change in group if change.new is None]
         if added:
             words += ["--add-config", ",".join(added)]
         if removed:
@@ -61,7 +62,9 @@ def kafka_configs(
 
 def bash_quoted(word: str) -> str:
     r"""
-    A word as bash reads it back; what is unprintable is escaped, so that it cannot move a cursor or break a line.
+    Return a word quoted for bash.
+
+    Unprintable characters are escaped, so that they cannot move a cursor or break a line.
 
     >>> print(bash_quoted("plain"), bash_quoted("it's $HOME"), bash_quoted("a\n\x1b[2J"))
     plain 'it'"'"'s $HOME' $'a\n\x1b[2J'

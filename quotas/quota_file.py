@@ -11,18 +11,17 @@ Quotas in a YAML file, read and written (docs/quotas.md describes the format).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-import yaml
-
-from quotascope.metrics import CLIENT_QUOTA_KEYS, DEFAULT, IP_QUOTA_KEYS, QuotaEntity
-from quotascope.metrics.entities import Name
+from quotascope.metrics.kafka.entities import DEFAULT, Name, QuotaEntity
+from quotascope.metrics.kafka.validation import CLIENT_QUOTA_KEYS, IP_QUOTA_KEYS
 
 from .errors import InvalidQuotas
+from .foreign import format_of, format_of_text
+from .manifests import is_manifest, levels_of, quotas_of_manifests
 from .quota_set import (
     CLIENT_ID,
     IP,
@@ -37,30 +36,61 @@ from .quota_set import (
     problems_of,
     to_admin,
 )
-from .yaml_file import Located, load_file, named
+from .yaml_file import Located, load_all, named, quoted, refusing, text_of
 
 QUOTAS: Final = "quotas"
 """The key of the list."""
 DEFAULT_TEXT: Final = "<default>"
-"""How a file writes the default entity."""
+"""Text of the default entity in a file."""
 NAME: Final = "name"
-"""The key that says that a name is literal, whatever it looks like."""
+"""Key that makes a name literal, even if it looks like the default."""
 
 _KINDS: Final = (USER, CLIENT_ID, IP)
 _QUOTA_KEYS: Final = (*CLIENT_QUOTA_KEYS, *IP_QUOTA_KEYS)
 
 
 def read_quotas(path: Path) -> QuotaSet:
-    """The quotas in a file, or on standard input for `-`. Raises `InvalidQuotas` with all that is wrong in it."""
-    return quotas_in(load_file(path), named(path))
+    """
+    Return the quotas in a file, or on standard input for `-`.
+
+    A document with the key `quotas`, or manifests of Strimzi's `KafkaUser`.
+
+    Raises `InvalidQuotas` with all that is wrong in it, or with the format that it has instead.
+    """
+    subject = named(path)
+    with refusing(lambda problem: InvalidQuotas(subject, [problem])):
+        text = text_of(path)
+    try:
+        documents = load_all(text, subject, levels_of)
+    except InvalidQuotas as error:
+        if (description := format_of_text(text)) is not None:
+            raise InvalidQuotas(subject, [f"is {description}"]) from error
+        raise
+    # also as `kubectl get -o json | jq .items` lists them
+    resources = [item for document in documents for item in document.items or (document,)]
+    if any(item.mapping is not None and is_manifest(item.mapping) for item in resources):
+        return quotas_of_manifests(resources, subject)
+    if len(documents) > 1:
+        line = documents[1].line
+        raise InvalidQuotas(subject, [f"line {line}: a second document; put all rules below one `{QUOTAS}`"])
+    document = documents[0] if documents else Located(value={}, line=1)
+    return quotas_in(document, subject, text)
 
 
-def quotas_in(document: Located, subject: str) -> QuotaSet:
-    """The quotas of a document with nothing but the key `quotas`. Raises `InvalidQuotas`, which calls it `subject`."""
+def quotas_in(document: Located, subject: str, text: str = "") -> QuotaSet:
+    """
+    Return the quotas of a document that has only the key `quotas`.
+
+    Raises `InvalidQuotas`, which calls it `subject`; the text serves to recognize other formats.
+    """
     content = document.mapping
     problems: list[str] = []
-    if content is None or QUOTAS not in content:
-        raise InvalidQuotas(subject, ["line 1: expected the key `quotas`"])
+    description = format_of(document)
+    if description is None and (content is None or QUOTAS not in content):
+        description = format_of_text(text)
+    if description is not None or content is None or QUOTAS not in content:
+        hint = "" if description is None else f"; this is {description}"
+        raise InvalidQuotas(subject, [f"line 1: expected the key `{QUOTAS}`{hint}"])
     problems += [
         f"line {item.line}: unknown key {key[:60]!r}; known: {QUOTAS}" for key, item in content.items() if key != QUOTAS
     ]
@@ -72,7 +102,7 @@ def quotas_in(document: Located, subject: str) -> QuotaSet:
 
 def rules_of(rules: Located, problems: list[str]) -> QuotaSet:
     """
-    The quotas of a list of rules, wherever in a document it stands.
+    Return the quotas of a list of rules, at any place of a document.
 
     What is wrong is appended to `problems`, a sentence for each that begins with its line; the rule is then left out.
     """
@@ -84,10 +114,10 @@ def rules_of(rules: Located, problems: list[str]) -> QuotaSet:
     lines: dict[Entity, int] = {}
     quotas: dict[Entity, Mapping[str, float]] = {}
     for rule in rules.items:
-        found = _rule(rule, problems)
-        if found is None:
+        entity_values = _rule(rule, problems)
+        if entity_values is None:
             continue
-        entity, values = found
+        entity, values = entity_values
         if entity in lines:
             again = f"{entity} is there already in line {lines[entity]}"
             problems.append(f"line {rule.line}: {again}")
@@ -97,14 +127,14 @@ def rules_of(rules: Located, problems: list[str]) -> QuotaSet:
 
 
 def _rule(rule: Located, problems: list[str]) -> tuple[Entity, Mapping[str, float]] | None:
-    """One item of the list, None when something is wrong with it."""
-    before = len(problems)
+    """Return the entity and values of one item of the list, None when something is wrong with it."""
+    problems_before = len(problems)
     if rule.mapping is None:
         problems.append(f"line {rule.line}: expected keys and values, such as `user:`")
         return None
     names = {kind: _name(kind, rule.mapping[kind], problems) for kind in _KINDS if kind in rule.mapping}
     values = {key: _number(key, item, problems) for key, item in rule.mapping.items() if key not in _KINDS}
-    if len(problems) > before:
+    if len(problems) > problems_before:
         return None
     entity: Entity | None = None
     if names.keys() == {IP}:
@@ -116,8 +146,8 @@ def _rule(rule: Located, problems: list[str]) -> tuple[Entity, Mapping[str, floa
     elif not values:
         wrong = [f"{entity} has no quota"]
     else:
-        found = problems_of(to_admin(entity), values, STORES_INFINITY)
-        wrong = [f"{entity}: {problem}" for problem in found]
+        rule_problems = problems_of(to_admin(entity), values, STORES_INFINITY)
+        wrong = [f"{entity}: {problem}" for problem in rule_problems]
     problems += [f"line {rule.line}: {text}" for text in wrong]
     return None if entity is None or wrong else (entity, values)
 
@@ -158,7 +188,11 @@ def _number(key: str, item: Located, problems: list[str]) -> float:
 
 
 def quotas_yaml(quotas: QuotaSet) -> str:
-    """A document that `quotas_in` reads back as the same quotas: always in the same order, one line for each value."""
+    """
+    Return a document that `quotas_in` reads back as the same quotas.
+
+    Always in the same order, one line for each value.
+    """
     if not quotas:
         return f"{QUOTAS}: []\n"
     lines = [f"{QUOTAS}:"]
@@ -173,16 +207,3 @@ def _written(name: Name) -> str:
     if not isinstance(name, str):
         return DEFAULT_TEXT
     return f"{{{NAME}: {quoted(name)}}}" if name == DEFAULT_TEXT else quoted(name)
-
-
-def quoted(text: str) -> str:
-    r"""
-    A text in double quotes, on one line, with all that is unprintable escaped: the same text in YAML 1.1 and 1.2.
-
-    >>> print(quoted('a "b"\n'))
-    "a \"b\"\n"
-    """
-    if text.isascii() and text.isprintable():
-        return json.dumps(text)
-    dumped: str = yaml.safe_dump(text, default_style='"', allow_unicode=text.isprintable(), width=float("inf"))
-    return dumped.rstrip("\n")

@@ -1,5 +1,8 @@
 """
-Quotas as values: entities as all of Kafka's tools know them (users, client-ids, pairs, addresses, defaults), numbers as text, sets of quotas.
+Values for quotas.
+
+Entities as all of Kafka's tools know them (users, client-ids, pairs, addresses, defaults), numbers as text, sets of
+quotas.
 
 And which of a set's rules leave others without effect by Kafka's precedence.
 """
@@ -14,20 +17,10 @@ from math import inf, isnan
 from typing import Final, TypeAlias
 
 from quotascope.clients.quota_admin import ConfiguredQuota
-from quotascope.metrics import (
-    DEFAULT,
-    NEWEST_RELEASE,
-    DefaultType,
-    KafkaRelease,
-    QuotaEntity,
-    QuotaRules,
-    QuotaType,
-    RuleTable,
-    is_address,
-    spelled_name,
-    validate_alteration,
-)
-from quotascope.metrics.entities import Name
+from quotascope.metrics.kafka.entities import DEFAULT, DefaultType, Name, QuotaEntity, QuotaType, spelled_name
+from quotascope.metrics.kafka.release import NEWEST_RELEASE, KafkaRelease
+from quotascope.metrics.kafka.rules import QuotaRules, RuleTable
+from quotascope.metrics.kafka.validation import is_address, validate_alteration
 
 from .errors import QuotasError
 
@@ -40,14 +33,14 @@ _LONGEST = 120
 
 @dataclass(frozen=True, slots=True)
 class IpEntity:
-    """An IP address, or all that have no quota of their own (KIP-612)."""
+    """An IP address, or the default of all addresses without a quota of their own (KIP-612)."""
 
     ip: str | DefaultType
-    """As it was configured; Kafka also takes the name of a host, which its nodes look up."""
+    """Address as configured; Kafka also takes the name of a host, which its nodes look up."""
 
     @property
     def rule(self) -> str:
-        """The rule for it; addresses have no levels."""
+        """The rule for the address; addresses have no levels."""
         return str(self)
 
     def __str__(self) -> str:
@@ -58,12 +51,12 @@ Entity: TypeAlias = QuotaEntity | IpEntity
 
 
 def shown(name: str) -> str:
-    """A name in quotes, with all that is unprintable escaped, cut if it is long."""
+    """Return a name in quotes, with unprintable characters escaped, cut if it is long."""
     return repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "…")
 
 
 def names_of(entity: Entity) -> dict[str, Name]:
-    """The names of an entity by kind: `user`, `client-id` or `ip`."""
+    """Return the names of an entity by kind: `user`, `client-id` or `ip`."""
     if isinstance(entity, IpEntity):
         return {IP: entity.ip}
     names = {USER: entity.user, CLIENT_ID: entity.client_id}
@@ -71,13 +64,13 @@ def names_of(entity: Entity) -> dict[str, Name]:
 
 
 def to_admin(entity: Entity) -> dict[str, str | None]:
-    """The entity as the Admin API has it: None is the default (KIP-546)."""
+    """Return the entity as in the Admin API: None is the default (KIP-546)."""
     return {kind: name if isinstance(name, str) else None for kind, name in names_of(entity).items()}
 
 
 def from_admin(entity: Mapping[str, str | None]) -> Entity:
     """
-    The entity of an answer of the Admin API.
+    Return the entity of an answer of the Admin API.
 
     Raises `QuotasError` for a kind of entity that this version does not know.
     """
@@ -91,7 +84,11 @@ def from_admin(entity: Mapping[str, str | None]) -> Entity:
 
 
 def in_order(entity: Entity) -> tuple[object, ...]:
-    """Sorts entities for people: users with their clients, then clients, then addresses; defaults before names."""
+    """
+    Return a key that sorts entities for people: users with their clients, then clients, then addresses.
+
+    Defaults before names.
+    """
     if isinstance(entity, IpEntity):
         return (2, *_rank(entity.ip), 0, "")
     section = 1 if entity.user is None else 0
@@ -107,12 +104,12 @@ def _rank(name: Name | None) -> tuple[int, str]:
 _NUMBER: Final = re.compile(r"[+-]?(?:0|[1-9](?:_?[0-9])*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _INFINITY: Final = "Infinity"
 STORES_INFINITY: Final = KafkaRelease(4, 3)
-"""The last release that does: a file with the quotas of its cluster has to be read back."""
+"""Last release that stores infinity: a file with the quotas of its cluster has to be read back."""
 
 
 def number_text(value: float) -> str:
     """
-    The shortest text that is read back as the same number, without an exponent where it is whole and not huge.
+    Return the shortest text that is read back as the same number, without an exponent where it is whole and not huge.
 
     Infinity is spelled as by Kafka's tools.
 
@@ -124,7 +121,7 @@ def number_text(value: float) -> str:
 
 def number(text: str) -> float | None:
     """
-    The number that a text is, None when it is none: plain decimals and `Infinity`, no NaN.
+    Return the number that a text stands for, None when it is no number: plain decimals and `Infinity`, no NaN.
 
     Not read by YAML, because YAML 1.1 takes 0100 for 64, 1:30 for 90 and 1e6 for a text.
 
@@ -146,7 +143,7 @@ def problems_of(
     entity: Mapping[str, str | None], values: Mapping[str, float | None], release: KafkaRelease = NEWEST_RELEASE
 ) -> list[str]:
     """
-    All that is wrong with quotas for an entity, as the Admin API has it; None among the values is a removal.
+    Return all problems of quotas for an entity, as in the Admin API; None among the values is a removal.
 
     Controllers up to 4.3 store infinity, too.
     """
@@ -155,7 +152,7 @@ def problems_of(
 
 
 def may_be_host(text: str) -> bool:
-    """Whether a text is an address, or could be the name of a host: only the controller's name service knows."""
+    """Return whether a text is an address, or could be the name of a host: only the controller's name service knows."""
     if is_address(text):
         return True
     return len(text) <= _LONGEST_HOST and _HOST.fullmatch(text) is not None
@@ -163,7 +160,7 @@ def may_be_host(text: str) -> bool:
 
 class QuotaSet(Mapping[Entity, Mapping[str, float]]):
     """
-    Quotas by entity and key, in Kafka's units; never changed once made, and always in the same order.
+    Quotas by entity and key, in Kafka's units; immutable, and always in the same order.
 
     Args:
         quotas: values by key (`producer_byte_rate`, …) by entity; an entity without any is left out.
@@ -173,14 +170,14 @@ class QuotaSet(Mapping[Entity, Mapping[str, float]]):
     __slots__ = ("_quotas",)
 
     def __init__(self, quotas: Mapping[Entity, Mapping[str, float]] | None = None) -> None:
-        given = quotas or {}
+        mapping = quotas or {}
         self._quotas = {
-            entity: dict(sorted(given[entity].items())) for entity in sorted(given, key=in_order) if given[entity]
+            entity: dict(sorted(mapping[entity].items())) for entity in sorted(mapping, key=in_order) if mapping[entity]
         }
 
     @classmethod
     def of(cls, configured: Iterable[ConfiguredQuota]) -> QuotaSet:
-        """The quotas of a cluster. Raises `QuotasError` for a kind of entity unknown here."""
+        """Return the quotas of a cluster. Raises `QuotasError` for a kind of entity unknown here."""
         quotas: dict[Entity, dict[str, float]] = {}
         for quota in configured:
             entity = from_admin(quota.entity)
@@ -200,13 +197,13 @@ class QuotaSet(Mapping[Entity, Mapping[str, float]]):
         return f"QuotaSet({self._quotas!r})"
 
     def items_by_key(self) -> Iterator[tuple[Entity, str, float]]:
-        """Every single quota."""
+        """Yield every single quota."""
         for entity, values in self._quotas.items():
             for key, value in values.items():
                 yield entity, key, value
 
     def tables(self) -> dict[QuotaType, QuotaRules]:
-        """The rules of each quota type, ready to be resolved; addresses and keys unknown here have no part in it."""
+        """Return the rules of each quota type, ready to be resolved; addresses and unknown keys are left out."""
         tables = {kind: QuotaRules() for kind in QuotaType}
         for entity, key, value in self.items_by_key():
             kind = QuotaType.of_quota_key(key)
@@ -215,17 +212,17 @@ class QuotaSet(Mapping[Entity, Mapping[str, float]]):
         return tables
 
     def of_entities(self, entities: Iterable[Entity]) -> QuotaSet:
-        """Those of some entities only."""
+        """Return the quotas of some entities only."""
         return QuotaSet({entity: self[entity] for entity in entities if entity in self._quotas})
 
 
 def storable(quotas: QuotaSet) -> tuple[QuotaSet, list[str]]:
     """
-    The quotas that a file can have and a controller stores, and a sentence for each other one.
+    Return the quotas that a file can have and a controller stores, and a sentence for each quota that is left out.
 
     A cluster may have others from an earlier release: NaN (Kafka up to 4.3), or 0 (ZooKeeper).
     """
-    kept: dict[Entity, dict[str, float]] = {}
+    accepted: dict[Entity, dict[str, float]] = {}
     refused = []
     for entity, key, value in quotas.items_by_key():
         # no file has NaN, which newer controllers refuse
@@ -234,61 +231,61 @@ def storable(quotas: QuotaSet) -> tuple[QuotaSet, list[str]]:
         if problems:
             refused.append(f"{entity}: {', '.join(problems)}; no controller would store it again")
         else:
-            kept.setdefault(entity, {})[key] = value
-    return QuotaSet(kept), refused
+            accepted.setdefault(entity, {})[key] = value
+    return QuotaSet(accepted), refused
 
 
-def merged(quotas: QuotaSet, others: QuotaSet) -> QuotaSet:
-    """The quotas after all the others were set as well; nothing is removed."""
-    both = {entity: {**quotas.get(entity, {}), **others.get(entity, {})} for entity in (*quotas, *others)}
-    return QuotaSet(both)
+def merged(quotas: QuotaSet, additions: QuotaSet) -> QuotaSet:
+    """Return the quotas with the additions set as well; nothing is removed."""
+    united = {entity: {**quotas.get(entity, {}), **additions.get(entity, {})} for entity in (*quotas, *additions)}
+    return QuotaSet(united)
 
 
 def overruling_rules(rules: RuleTable) -> Mapping[QuotaEntity, QuotaEntity]:
     """
-    For each rule that decides for no client that sends a client-id, the one that decides in its place.
+    Return, for each rule that decides for no client that sends a client-id, the rule that decides in its place.
 
-    ``<default>/<default>`` overrules so the rule for the default user and all rules for client-ids. Only names without a rule
-    of their own need to be asked: a stronger rule takes further names away, and gives none back.
+    ``<default>/<default>`` overrules so the rule for the default user and all rules for client-ids. Only names without
+    a rule of their own need to be asked: a stronger rule takes further names away, and gives none back.
     """
-    other = unnamed(rules)
-    decisions = ((entity, _decided(rules, entity.user, entity.client_id, other)) for entity in rules)
+    unnamed_client = unnamed(rules)
+    decisions = ((entity, _decided(rules, entity.user, entity.client_id, unnamed_client)) for entity in rules)
     return {entity: decided for entity, decided in decisions if decided is not None and decided != entity}
 
 
 def overruled_by(rules: RuleTable, added: QuotaEntity) -> list[QuotaEntity]:
     """
-    The rules that would lose some clients, or all of them, to one that is added.
+    Return the rules that would lose some clients, or all of them, to an added rule.
 
     Looked for among the clients that both are for; one that a third rule decides for already is no loss.
     """
-    after = QuotaRules(rules)
-    after.set(added, 1.0)
-    other = unnamed(after)
+    rules_after = QuotaRules(rules)
+    rules_after.set(added, 1.0)
+    unnamed_client = unnamed(rules_after)
     lost = []
     for entity in rules:
         user = _narrower(entity.user, added.user)
         client_id = _narrower(entity.client_id, added.client_id)
-        before = _decided(rules, user, client_id, other)
-        if before == entity and _decided(after, user, client_id, other) != entity:
+        decided_before = _decided(rules, user, client_id, unnamed_client)
+        if decided_before == entity and _decided(rules_after, user, client_id, unnamed_client) != entity:
             lost.append(entity)
     return lost
 
 
 def unnamed(*tables: RuleTable) -> str:
-    """A name that no rule of any of these tables has, neither for a user nor for a client-id."""
+    """Return a name that no rule of any of these tables has, neither for a user nor for a client-id."""
     entities = chain.from_iterable(tables)
     names = {name for entity in entities for name in (entity.user, entity.client_id)}
     candidates = (f"any-other-{number}" for number in count())
     return next(name for name in candidates if name not in names)
 
 
-def _decided(rules: RuleTable, user: Name | None, client_id: Name | None, other: str) -> QuotaEntity | None:
-    """What decides for these names; where there is none, for names without a rule of their own."""
+def _decided(rules: RuleTable, user: Name | None, client_id: Name | None, placeholder: str) -> QuotaEntity | None:
+    """Return the rule that decides for these names; where a name is missing, for a name without a rule of its own."""
     return rules.decide(
-        user if isinstance(user, str) else other, client_id if isinstance(client_id, str) else other
+        user if isinstance(user, str) else placeholder, client_id if isinstance(client_id, str) else placeholder
     ).entity
 
 
-def _narrower(one: Name | None, other: Name | None) -> Name | None:
-    return one if isinstance(one, str) else other
+def _narrower(name: Name | None, fallback: Name | None) -> Name | None:
+    return name if isinstance(name, str) else fallback

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -14,34 +14,49 @@ import yaml
 from yaml.constructor import ConstructorError
 from yaml.nodes import Node
 
+from quotascope.clients.reading import bounded, content_of
+
 from .errors import InvalidQuotas
 
 STDIN: Final = Path("-")
-"""Stands for standard input."""
+"""Path that stands for standard input."""
 
 
 def named(path: Path) -> str:
-    """How messages call a file."""
+    """Return the name of a file in messages."""
     return "standard input" if path == STDIN else str(path)
 
 
 MOST_BYTES: Final = 16 << 20
-"""Of a file of quotas, of which a rule has 60 bytes: PyYAML reads some 100 kB a second."""
+"""Bound of a file of quotas, of which a rule has 60 bytes: PyYAML reads some 100 kB a second."""
 
 
 def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
-    """The text of a file, or of standard input for `-`. Raises ``OSError``, also for one that is longer, and ``UnicodeDecodeError``."""
-    with nullcontext(sys.stdin.buffer) if path == STDIN else path.open("rb") as file:
-        data = file.read(most_bytes + 1)
-    if len(data) > most_bytes:
-        problem = f"it is larger than {most_bytes >> 20} MiB, the largest that is read"
-        raise OSError(errno.EFBIG, problem)
-    return data.decode("utf-8-sig")
+    """
+    Return the text of a file, or of standard input for `-`.
+
+    Raises as ``content_of`` does, and ``UnicodeDecodeError``.
+    """
+    content = bounded(sys.stdin.buffer, most_bytes) if path == STDIN else content_of(path, most_bytes)
+    return content.decode("utf-8-sig")
+
+
+def quoted(text: str) -> str:
+    r"""
+    Return a text in double quotes, on one line, with unprintable characters escaped: the same text in YAML 1.1 and 1.2.
+
+    >>> print(quoted('a "b"\n'))
+    "a \"b\"\n"
+    """
+    if text.isascii() and text.isprintable():
+        return json.dumps(text)
+    dumped: str = yaml.safe_dump(text, default_style='"', allow_unicode=text.isprintable(), width=float("inf"))
+    return dumped.rstrip("\n")
 
 
 @contextmanager
 def refusing(refused: Callable[[str], Exception]) -> Iterator[None]:
-    """Raise what is made of the problem when the file that is read within the block cannot be, or its YAML is none."""
+    """Raise the exception that `refused` returns if the file that is read within the block is unreadable or no YAML."""
     try:
         yield
     except OSError as error:
@@ -64,14 +79,14 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
 
 
 MOST_REPEATED: Final = 200_000
-"""Values that the aliases of a document may stand for, together."""
+"""Bound of the values that the aliases of a document may stand for, together."""
 _MOST_BITS: Final = 1_024
-"""Of a whole number: beyond, no float is as large, and Python does not write it in decimal for ever."""
+"""Bound of the bits of a whole number: no float is larger, and Python takes long to write more digits."""
 
 
 class StrictLoader(yaml.SafeLoader):
     """
-    PyYAML's safe loader without its holes.
+    PyYAML's safe loader, with bounds for hostile documents.
 
     A value that does not fit its tag (`!!int ""`, `!!timestamp x`) is an error of YAML, where PyYAML raises whatever
     Python makes of it. Aliases, of which a few lines can stand for any amount of memory, are counted by what they
@@ -86,8 +101,8 @@ class StrictLoader(yaml.SafeLoader):
         """Nodes below each node that is complete, itself included, aliases written out."""
 
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
-        """PyYAML's, and count."""
-        before = self._nodes
+        """Compose a node as PyYAML does, and count it."""
+        nodes_before = self._nodes
         is_alias = self.check_event(yaml.AliasEvent)
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
         node = super().compose_node(parent, index)
@@ -95,11 +110,11 @@ class StrictLoader(yaml.SafeLoader):
             self._repeat(self._sizes.get(id(node), MOST_REPEATED + 1), mark)
         else:
             self._nodes += 1
-            self._sizes[id(node)] = self._nodes - before
+            self._sizes[id(node)] = self._nodes - nodes_before
         return node
 
     def construct_object(self, node: Node, deep: bool = False) -> object:  # noqa: FBT001, FBT002 - PyYAML's signature
-        """The value of a node."""
+        """Return the value of a node."""
         try:
             value = super().construct_object(node, deep)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
@@ -120,24 +135,24 @@ def _refused(problem: str, mark: yaml.Mark) -> ConstructorError:
     return ConstructorError(None, None, problem, mark)
 
 
-_DEEPEST = 20
-"""More levels than any of our files has."""
+DEEPEST: Final = 20
+"""Bound of nested levels; none of our files has as many."""
 
 Value: TypeAlias = "object | tuple[Located, ...] | Mapping[str, Located]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Located:
-    """A value of a YAML document, and where it stands."""
+    """A value of a YAML document, and its line."""
 
     value: Value
-    """A mapping or tuple of further ones, or what YAML makes of a scalar: text, int, float, bool, None."""
+    """A mapping or tuple of further values, or the scalar that YAML reads: text, int, float, bool, None."""
     line: int
-    """From 1."""
+    """Line number, from 1."""
     text: str = ""
-    """A scalar as written, without its quotes."""
+    """Scalar as written, without its quotes."""
     quoted: bool = False
-    """Whether a scalar is in quotes, or a block."""
+    """True if a scalar is in quotes, or a block."""
 
     @property
     def mapping(self) -> Mapping[str, Located] | None:
@@ -151,7 +166,7 @@ class Located:
 
 
 def load_file(path: Path) -> Located:
-    """The document in a file, or on standard input for `-`. Raises `InvalidQuotas`."""
+    """Return the document in a file, or on standard input for `-`. Raises `InvalidQuotas`."""
     subject = named(path)
     with refusing(lambda problem: InvalidQuotas(subject, [problem])):
         text = text_of(path)
@@ -159,32 +174,106 @@ def load_file(path: Path) -> Located:
 
 
 def load(text: str, subject: str) -> Located:
-    """The document in a text, an empty mapping if it is empty. Raises `InvalidQuotas`, which calls it `subject`."""
+    """
+    Return the document in a text, an empty mapping if it is empty.
+
+    Raises `InvalidQuotas`, which calls it `subject`.
+    """
     with refusing(lambda problem: InvalidQuotas(subject, [problem])):
         loader = StrictLoader(text)
         node = loader.get_single_node()
         if node is None:
             return Located(value={}, line=1)
-        return _Reader(loader, subject).located(node, 0)
+        reader = _Reader(loader)
+        document = reader.located(node, 0)
+    _check(reader, subject=subject)
+    return document
+
+
+def load_all(text: str, subject: str, levels: Callable[[Mapping[str, str]], int | None]) -> list[Located]:
+    """
+    Return the documents in a text that are not empty. Raises `InvalidQuotas`, which calls it `subject`.
+
+    Args:
+        text: a stream of YAML, or JSON.
+        subject: what messages call it.
+        levels: by the keys of a document that have plain texts, how many of its levels are of interest: those below are
+            None then, and may be
+            anything; None for all.
+
+    """
+    with refusing(lambda problem: InvalidQuotas(subject, [problem])):
+        loader = StrictLoader(_spaced(text))
+        documents: list[Located] = []
+        readers: list[_Reader] = []
+        while loader.check_node():
+            node = loader.get_node()
+            if node is None or (isinstance(node, yaml.ScalarNode) and not node.value):
+                continue
+            readers.append(_Reader(loader, levels(_plain(node))))
+            documents.append(readers[-1].located(node, 0))
+    _check(*readers, subject=subject)
+    return documents
+
+
+def _spaced(text: str) -> str:
+    """Replace tabs by blanks in JSON, which may be indented by them, unlike YAML; JSON has no other plain tabs."""
+    if "\t" in text and text.lstrip().startswith(("{", "[")):
+        try:
+            json.loads(text)
+        except ValueError:
+            return text
+        return text.replace("\t", " ")
+    return text
+
+
+def line_of(node: yaml.Node) -> int:
+    """Return the line of a node, from 1."""
+    return int(node.start_mark.line) + 1
+
+
+def repeated_keys(node: yaml.MappingNode) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each key that stands in a mapping already; one that is merged by << may be replaced."""
+    first_lines: dict[str, int] = {}
+    for key_node, _ in node.value:
+        key, line = str(key_node.value), line_of(key_node)
+        if key in first_lines:
+            yield line, f"the key {key[:60]!r} is there already in line {first_lines[key]}"
+        first_lines.setdefault(key, line)
+
+
+def _plain(node: yaml.Node) -> Mapping[str, str]:
+    if not isinstance(node, yaml.MappingNode):
+        return {}
+    pairs = ((key.value, value.value) for key, value in node.value if isinstance(value, yaml.ScalarNode))
+    return {str(key): str(value) for key, value in pairs}
 
 
 class _Reader:
-    """Turns each node into its value once, however often aliases repeat it."""
+    """
+    Reader that turns each node into its value once, however often aliases repeat it.
 
-    def __init__(self, loader: yaml.SafeLoader, subject: str) -> None:
+    A node below the given number of levels is None.
+    """
+
+    def __init__(self, loader: yaml.SafeLoader, levels: int | None = None) -> None:
         self._loader = loader
-        self._subject = subject
+        self._levels = levels
+        self.problems: list[tuple[int, str]] = []
+        """Line and text of each key that is there twice."""
         self._done: dict[int, Located] = {}
 
     def located(self, node: yaml.Node, depth: int) -> Located:
-        if depth > _DEEPEST:
-            raise ValueError(f"more than {_DEEPEST} levels")
+        if self._levels is not None and depth > self._levels:
+            return Located(value=None, line=line_of(node))
+        if depth > DEEPEST:
+            raise ValueError(f"more than {DEEPEST} levels")
         if id(node) not in self._done:
             self._done[id(node)] = self._read(node, depth)
         return self._done[id(node)]
 
     def _read(self, node: yaml.Node, depth: int) -> Located:
-        line = int(node.start_mark.line) + 1
+        line = line_of(node)
         if isinstance(node, yaml.MappingNode):
             return Located(value=dict(self._pairs(node, depth)), line=line)
         if isinstance(node, yaml.SequenceNode):
@@ -198,13 +287,14 @@ class _Reader:
         )
 
     def _pairs(self, node: yaml.MappingNode, depth: int) -> Iterator[tuple[str, Located]]:
+        self.problems += repeated_keys(node)
         self._loader.flatten_mapping(node)
-        seen: set[str] = set()
         for key_node, value_node in node.value:
-            key = str(key_node.value)
-            if key in seen:
-                line = int(key_node.start_mark.line) + 1
-                problem = f"line {line}: the key {key[:60]!r} is there twice"
-                raise InvalidQuotas(self._subject, [problem])
-            seen.add(key)
-            yield key, self.located(value_node, depth + 1)
+            yield str(key_node.value), self.located(value_node, depth + 1)
+
+
+def _check(*readers: _Reader, subject: str) -> None:
+    """Raise `InvalidQuotas` with all keys that are there twice."""
+    problems = sorted(problem for reader in readers for problem in reader.problems)
+    if problems:
+        raise InvalidQuotas(subject, [f"line {line}: {text}" for line, text in problems])

@@ -1,4 +1,4 @@
-"""Counts throttle times, from any thread and in bounded space."""
+"""Counters of throttle times, safe to use from any thread and in bounded space."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Literal, NamedTuple, get_args
 _RECENT_SECONDS = 60.0
 
 Side = Literal["read", "write", "admin"]
-"""What a client is for: a consumer reads, a producer writes."""
+"""Side of a client: a consumer reads, a producer writes."""
 _SIDES = get_args(Side)
 
 OVERFLOW = "__overflow__"
-"""User and client-id of what is counted for all clients that came too late to be counted one by one."""
+"""User and client-id that stand for all clients beyond the cap, which are counted together."""
 
 
 class Client(NamedTuple):
-    """Who was throttled."""
+    """Identity of a client: its user, client-id and side."""
 
     user: str
     """The configured principal, empty where none is known."""
@@ -42,7 +42,7 @@ class ClientTotals(NamedTuple):
     """Admin calls repeated after error 89."""
 
     def plus(self, other: ClientTotals) -> ClientTotals:
-        """The counts of both together, as of this client."""
+        """Return the sums of both clients' counts, under the name of this client."""
         return ClientTotals(
             self.client,
             self.throttled_ms + other.throttled_ms,
@@ -69,12 +69,12 @@ class RecentLongest:
         self._now = 0
 
     def record(self, value: int, now: float) -> None:
-        """Take in a value that is not negative."""
+        """Record a value that is not negative."""
         self._turn(now)
         self._now = max(self._now, value)
 
     def value(self, now: float) -> int:
-        """The largest; 0 when there was none."""
+        """Return the largest value; 0 when there was none."""
         self._turn(now)
         return max(self._before, self._now)
 
@@ -87,7 +87,7 @@ class RecentLongest:
 
 
 class ClientAccount:
-    """The counts of one client. Made by `ThrottleAccount.client`; all methods may be called from any thread."""
+    """Counts of one client, returned by `ThrottleAccount.client`; all methods may be called from any thread."""
 
     __slots__ = ("_clock", "_lock", "_recent", "_totals")
 
@@ -125,7 +125,8 @@ class ThrottleAccount:
     The counts of all clients of a program.
 
     Args:
-        most_clients: how many are counted one by one; those that come later are counted together, by side, as `OVERFLOW`.
+        most_clients: how many are counted one by one; those that come later are counted together, by side, as
+            `OVERFLOW`.
         clock: seconds that do not go back.
 
     """
@@ -138,10 +139,10 @@ class ThrottleAccount:
 
     def client(self, user: str, client_id: str, side: Side) -> ClientAccount:
         """
-        The counts of one client, which are shown from now on, as zeros at first.
+        Return the counts of one client; its series are shown from this call on, at first as zeros.
 
-        Clients with the same user, client-id and side are counted as one, as a quota does. Raises `ValueError` for another side
-        than read, write and admin.
+        Clients with the same user, client-id and side are counted as one, as a quota does. Raises `ValueError` for
+        another side than read, write and admin.
         """
         if side not in _SIDES:
             raise ValueError(f"side is one of {', '.join(_SIDES)}, not {side!r}")
@@ -149,20 +150,20 @@ class ThrottleAccount:
             return self._known(Client(user, client_id, side))
 
     def add(self, totals: ClientTotals) -> None:
-        """Count what was counted elsewhere, such as in a task."""
+        """Add counts made elsewhere, such as in a task."""
         self.client(*totals.client).add(totals)
 
     def totals(self) -> tuple[ClientTotals, ...]:
-        """The counts of each client so far, sorted by user, client-id and side."""
+        """Return the counts of each client so far, sorted by user, client-id and side."""
         with self._lock:
             clients = [self._clients[client] for client in sorted(self._clients)]
-        return tuple(each.totals for each in clients)
+        return tuple(account.totals for account in clients)
 
     def _known(self, client: Client) -> ClientAccount:
-        found = self._clients.get(client)
-        if found is None and len(self._clients) >= self._most_clients:
+        account = self._clients.get(client)
+        if account is None and len(self._clients) >= self._most_clients:
             client = Client(OVERFLOW, OVERFLOW, client.side)
-            found = self._clients.get(client)
-        if found is None:
-            found = self._clients[client] = ClientAccount(client, self._clock)
-        return found
+            account = self._clients.get(client)
+        if account is None:
+            account = self._clients[client] = ClientAccount(client, self._clock)
+        return account

@@ -1,9 +1,9 @@
 """
-Clients of kafka-python: its network layer records the throttle time of every response in one sensor.
+Counting for clients of kafka-python: its network layer records the throttle time of every response in one sensor.
 
-What the sensor keeps is an average and a maximum of a window. Here it gets a sum. Its name and the attribute that leads to it
-are kafka-python's own affair: `tests/clients/accounting/test_account.py` fails when a new version moves them, and a client
-that cannot be watched works as before, after a warning in the log.
+What the sensor keeps is an average and a maximum of a window. Here it gets a sum. Its name and the attribute that leads
+to it are kafka-python's own affair: `tests/clients/accounting/test_account.py` fails when a new version moves them, and
+a client that cannot be watched works as before, after a warning in the log.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def kafka_python_config(
     config: Mapping[str, Any], account: ThrottleAccount, *, side: Side, user: str | None = None
 ) -> dict[str, Any]:
     """
-    The configuration of a client with a `kafka_client` that counts the throttle time of every response, from the first on.
+    Return the configuration of a client with a `kafka_client` that counts every throttle time from the first on.
 
     Args:
         config: of a KafkaProducer, a KafkaConsumer or a KafkaAdminClient.
@@ -61,10 +61,10 @@ def kafka_python_config(
 
 def watch(kafka_client: object, account: ThrottleAccount, *, side: Side, user: str | None = None) -> bool:
     """
-    Count from now on the throttle times of a client that is there already; return whether that is possible.
+    Count the throttle times of an existing client from now on; return False if the client does not allow it.
 
-    It is not, and a warning says so, when the client is watched already, keeps no metrics (`metrics_enabled`) or is of a version
-    that is built otherwise. The arguments are those of `kafka_python_config`.
+    It is not, and a warning says so, when the client is watched already, keeps no metrics (`metrics_enabled`) or is of
+    a version that is built otherwise. The arguments are those of `kafka_python_config`.
     """
     config = getattr(kafka_client, "config", {})
     client = client_account(config, account, side, user)
@@ -79,13 +79,17 @@ def _default_connect(side: Side) -> Callable[..., object]:
 
 
 def client_account(config: Mapping[str, Any], account: ThrottleAccount, side: Side, user: str | None) -> ClientAccount:
-    """The account of the client that has this configuration."""
+    """Return the account of the client that has this configuration."""
     name = config.get("sasl_plain_username") if user is None else user
     return account.client(str(name or ""), str(config.get("client_id") or ""), side)
 
 
 def _feed(metrics: _Metrics | None, client: ClientAccount) -> bool:
-    """Add the account to the sensor; the first connection finds it and adds its own statistics."""
+    """
+    Add the account to the sensor; return False if there are no metrics.
+
+    The first connection adds its own statistics.
+    """
     if metrics is None:
         return _not_counted("it keeps no metrics")
     try:
@@ -110,9 +114,9 @@ class _Total:
         self._client = client
 
     def record(self, _config: object, value: float, _now: float) -> None:
-        """The throttle time of a response in ms."""
+        """Add the throttle time of a response in ms."""
         self._client.throttled(int(value))
 
     def measure(self, _config: object, _now: float) -> float:
-        """The sum in ms."""
+        """Return the sum in ms."""
         return float(self._client.totals.throttled_ms)

@@ -1,4 +1,4 @@
-"""For programs that have OpenTelemetry's SDK, or whatever else implements its API."""
+"""Export by OpenTelemetry's SDK, or by any other implementation of its API."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def observe(account: ThrottleAccount, meter: Meter) -> None:
     """
     Show an account through observable instruments: `observe(account, get_meter("my.program"))`.
 
-    Names and units are such that Prometheus, behind a Collector, calls the series as `ThrottleCollector` does. A label that is empty
-    is left out, which means the same.
+    Names and units are such that Prometheus, behind a Collector, calls the series as `ThrottleCollector` does. A label
+    that is empty is left out, which means the same.
     """
     for reading in READINGS:
         family = reading.family

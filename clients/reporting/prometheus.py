@@ -1,4 +1,4 @@
-"""For programs that serve or push by prometheus-client."""
+"""Export by prometheus-client, served or pushed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .rows import READINGS
 
 class ThrottleCollector(Collector):
     """
-    Shows an account in a registry: `REGISTRY.register(ThrottleCollector(account))`.
+    Collector of an account for a registry: `REGISTRY.register(ThrottleCollector(account))`.
 
     Nothing is copied or remembered: each scrape reads the account.
     """
@@ -24,12 +24,12 @@ class ThrottleCollector(Collector):
         self._account = account
 
     def describe(self) -> Iterator[Metric]:
-        """The families without series."""
+        """Yield the families without series."""
         for reading in READINGS:
             yield _metric(reading.family)
 
     def collect(self) -> Iterator[Metric]:
-        """The families as they are now."""
+        """Yield the families with their current values."""
         for reading in READINGS:
             metric = _metric(reading.family)
             for labels, value in reading.rows(self._account):

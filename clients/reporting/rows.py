@@ -1,4 +1,4 @@
-"""The families of the catalog out of what was counted."""
+"""Rows of the catalog's families, read from an account."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..accounting import ClientTotals, ThrottleAccount
 
 
 class ClientReading(NamedTuple):
-    """A family, and its number of one client; None where the client has none."""
+    """A family, and the function that reads its number from a client; None where the client has none."""
 
     family: Family
     number: Callable[[ClientTotals], float | None]
 
     def rows(self, account: ThrottleAccount) -> Iterator[tuple[tuple[str, ...], float]]:
-        """The label values and the number of each series. Text that UTF-8 cannot hold is spelled out."""
+        """Yield the label values and the number of each series. Text that UTF-8 cannot encode is escaped."""
         for totals in account.totals():
             value = self.number(totals)
             if value is not None:

@@ -1,9 +1,10 @@
 """
 The admin client of confluent-kafka.
 
-librdkafka asks in versions of these requests that are older than error 89 (2.16: CreateTopics 4, DeleteTopics 4, CreatePartitions 2,
-against 6, 5 and 3), so brokers never refuse it for its quota: they do what it asks and mute its connection. Here that is counted.
-A librdkafka that asks in newer versions would be refused, and then this waits and tries again.
+librdkafka asks in versions of these requests that are older than error 89 (2.16: CreateTopics 4, DeleteTopics 4,
+CreatePartitions 2, against 6, 5 and 3), so brokers never refuse it for its quota: they do what it asks and mute its
+connection. Here that is counted. A librdkafka that asks in newer versions would be refused, and then this waits and
+tries again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Final
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.protocol import ApiKey
 
 from ..accounting import ThrottleAccount, confluent_kafka_config
 from ..accounting.confluent import ThrottleEvent, client_account
@@ -100,9 +101,9 @@ class ThrottleAwareAdmin(AdminClient):
         **kwargs: Any,  # noqa: ANN401 - the library's
     ) -> dict[str, Future[object]]:
         """Extend topics; the other arguments are those of `create_topics`."""
-        wanted = {each.topic: each for each in new_partitions}
-        ask = _request(super().create_partitions, wanted, kwargs)
-        return self._paced(ApiKey.CREATE_PARTITIONS, wanted, ask, api_timeout, retry=retry_on_quota_violation)
+        new_by_topic = {topic.topic: topic for topic in new_partitions}
+        ask = _request(super().create_partitions, new_by_topic, kwargs)
+        return self._paced(ApiKey.CREATE_PARTITIONS, new_by_topic, ask, api_timeout, retry=retry_on_quota_violation)
 
     def _paced(
         self, api: ApiKey, topics: Iterable[str], ask: Ask, seconds: float, *, retry: bool
@@ -111,18 +112,26 @@ class ThrottleAwareAdmin(AdminClient):
         return PacedFutures(api, ask, self._longest_throttle_ms, self._throttles, options).start(tuple(topics))
 
     def _longest_throttle_ms(self, since: float) -> int:
-        """The longest throttle time in ms since then; librdkafka reports it before it settles the futures."""
+        """
+        Return the longest throttle time in ms since a moment.
+
+        Librdkafka reports it before it settles the futures.
+        """
         self.poll(0)
-        times = [seconds for at, seconds in tuple(self._events) if at >= since]
+        times = [seconds for moment, seconds in tuple(self._events) if moment >= since]
         return round(max(times, default=0) * 1_000)
 
 
 def _request(call: Callable[..., Futures], topics: Mapping[str, object], kwargs: dict[str, Any]) -> Ask:
-    """A call of the library for some of the topics, by name; the request ends before the call with all that is tried again does."""
+    """
+    Return a function that calls the library for some of the topics.
+
+    The request ends before the call with all its retries does.
+    """
 
     def ask(names: Sequence[str], seconds: float) -> Futures:
         within = min(seconds, kwargs.get("request_timeout", seconds))
-        asked = [topics[name] for name in names]
-        return call(asked, **{**kwargs, "request_timeout": within})
+        selected = [topics[name] for name in names]
+        return call(selected, **{**kwargs, "request_timeout": within})
 
     return ask

@@ -1,22 +1,26 @@
-"""Counts what `mutate` repeats."""
+"""Counting of the requests that `mutate` repeats."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from quotascope.metrics.protocol import ErrorCode
+from quotascope.metrics.kafka.protocol import ErrorCode
 
 from ..accounting import ClientAccount
 from ..throttling import ApiError, MutationAnswer
 from ..throttling.mutation import K
 
 Send: TypeAlias = Callable[[tuple[K, ...], int], MutationAnswer[K]]
-"""What `mutate` calls: sends a request for some topics with a timeout in ms."""
+"""Function that `mutate` calls: it sends a request for some topics with a timeout in ms."""
 
 
 def counted(send: Send[K], client: ClientAccount) -> Send[K]:
-    """The same, and a request that follows a refusal is counted as a retry; one that repeats it for another reason is not."""
+    """
+    Return `send` with counting.
+
+    A request after a refusal is a retry, a request repeated for another reason is not.
+    """
     refused = False
 
     def sending(keys: tuple[K, ...], timeout_ms: int) -> MutationAnswer[K]:
@@ -32,6 +36,6 @@ def counted(send: Send[K], client: ClientAccount) -> Send[K]:
 
 
 def any_refused(results: Mapping[K, ApiError | None]) -> bool:
-    """Whether a quota refused any of the topics."""
+    """Return whether a quota refused any of the topics."""
     codes = (error.code for error in results.values() if error is not None)
     return ErrorCode.THROTTLING_QUOTA_EXCEEDED in codes

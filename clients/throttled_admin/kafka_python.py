@@ -1,5 +1,5 @@
 """
-The admin client of kafka-python, which gives up at the first error 89 without this.
+Admin client of kafka-python, which without this class gives up at the first error 89.
 
 Its methods keep a response's throttle time to themselves, so one private method is overridden to see it
 (`_send_request_to_controller`); `tests/clients/throttled_admin/test_kafka_python.py` fails when a new version moves it.
@@ -20,7 +20,7 @@ from kafka.protocol.admin import (
     DeleteTopicsRequest,
 )
 
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.protocol import ApiKey
 
 from ..accounting import ThrottleAccount, kafka_python_config
 from ..accounting.kafka_python import client_account
@@ -38,10 +38,12 @@ _API_TIMEOUT_MS: Final = 60_000  # default.api.timeout.ms
 
 class ThrottleAwareAdmin(kafka.KafkaAdminClient):
     """
-    A `KafkaAdminClient` that waits for the broker's throttle time when it changes topics, and repeats what a quota refused, by KIP-599's rules.
+    A `KafkaAdminClient` that changes topics by KIP-599's rules.
 
-    Only the topics that were refused are sent again; the results of the others stand. When the time is over, what was last
-    refused fails with `QuotaExceeded`. Calls from several threads are sent one after the other.
+    It waits for the broker's throttle time, and repeats the changes that a quota refused.
+
+    Only the topics that were refused are sent again; the results of the others stand. When the time is over, what was
+    last refused fails with `QuotaExceeded`. Calls from several threads are sent one after the other.
 
     Args:
         account: where throttle times and retries are counted; None to count for oneself.
@@ -90,7 +92,7 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
         if validate_only and wait_for_metadata:
             raise ValueError("validate_only and wait_for_metadata exclude each other")
         create: _Untyped = super().create_topics
-        names = [_name(each) for each in new_topics]
+        names = [_name(topic) for topic in new_topics]
 
         def ask(pending: Sequence[Topic], ms: int) -> list[Entry]:
             topics = _only(new_topics, pending)
@@ -173,7 +175,7 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
         return outcomes.entries(results, raise_errors=raise_errors)
 
     def _worth_another_try(self, error: KafkaError) -> Exception:
-        """What `mutate` tries again: a lost connection, no answer in time; every other error is raised as it is."""
+        """Return the error if `mutate` should retry it: a lost connection or a timeout. Raise any other error."""
         if not error.retriable:
             raise error
         return AdminUnreachable([str(self.config["bootstrap_servers"])], str(error))
@@ -203,13 +205,13 @@ def _name(topic: Any) -> str:  # noqa: ANN401 - a name or a NewTopic
 def _only(topics: Any, names: Sequence[Topic]) -> Any:  # noqa: ANN401 - of any of the shapes that the library takes
     if isinstance(topics, Mapping):
         return {name: topics[name] for name in names}
-    return [each for each in topics if _name(each) in names]
+    return [topic for topic in topics if _name(topic) in names]
 
 
 def _response(entries: Sequence[Entry]) -> CreatePartitionsResponse:
-    kept = ("name", "error_code", "error_message")
+    fields = ("name", "error_code", "error_message")
     result = CreatePartitionsResponse.CreatePartitionsTopicResult
     return CreatePartitionsResponse(
-        throttle_time_ms=max((each.get("throttle_time_ms", 0) for each in entries), default=0),
-        results=[result(**{key: each[key] for key in kept}) for each in entries],
+        throttle_time_ms=max((entry.get("throttle_time_ms", 0) for entry in entries), default=0),
+        results=[result(**{key: entry[key] for key in fields}) for entry in entries],
     )

@@ -1,4 +1,4 @@
-"""What became of topics, in the words of kafka-python."""
+"""Results of topics in the form of kafka-python's responses."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from uuid import UUID
 
 from kafka import errors
 
-from quotascope.metrics.protocol import ErrorCode
+from quotascope.metrics.kafka.protocol import ErrorCode
 
 from ..errors import AdminRequestFailed, AdminTimeout, ClientError, MutationThrottled
 from ..throttling import ApiError
 
 Topic: TypeAlias = str | UUID
 Entry: TypeAlias = dict[str, Any]
-"""What a response says of one topic."""
+"""Entry of a response about one topic."""
 
 
 class QuotaExceeded(MutationThrottled, errors.ThrottlingQuotaExceededError):  # type: ignore[misc]
-    """Error 89 when no time is left to try again; `throttle_time_ms` is what is left of the throttle."""
+    """Error 89 when no time is left for a retry; `throttle_time_ms` is the rest of the throttle time."""
 
 
 class TopicOutcomes:
-    """The last that was said of each topic."""
+    """Latest entry of each topic."""
 
     def __init__(self, topics: Iterable[Topic]) -> None:
         self._topics = {str(topic): topic for topic in topics}
         self._entries: dict[Topic, Entry] = {}
 
     def answered(self, entries: Sequence[Entry]) -> dict[Topic, ApiError | None]:
-        """Take in a response; return the error of each topic, None for success."""
-        found = {self._topic(entry): entry for entry in entries}
-        self._entries.update(found)
-        return {topic: _error(entry) for topic, entry in found.items()}
+        """Record a response; return the error of each topic, None for success."""
+        entry_by_topic = {self._topic(entry): entry for entry in entries}
+        self._entries.update(entry_by_topic)
+        return {topic: _error(entry) for topic, entry in entry_by_topic.items()}
 
     def entries(self, results: Mapping[Topic, ClientError | None], *, raise_errors: bool) -> list[Entry]:
         """
-        One entry for each topic, in the order in which they were asked for; one that is throttled has `throttle_time_ms`.
+        Return one entry for each topic, in the order of the request; a throttled topic has `throttle_time_ms`.
 
         Raises the first error as the library would, if that is wanted: `QuotaExceeded` or another `KafkaError`.
         """
@@ -50,7 +50,7 @@ class TopicOutcomes:
         ]
 
     def _topic(self, entry: Entry) -> Topic:
-        """The topic of an entry; an answer to a request by id has the name as well."""
+        """Return the topic of an entry; the answer to a request by id has the name as well."""
         name = str(entry["name"])
         by_name = self._topics.get(name, name)
         return self._topics.get(str(entry.get("topic_id")), by_name)
@@ -62,7 +62,7 @@ def _error(entry: Entry) -> ApiError | None:
 
 
 def _changed(name: str, error: ClientError | None) -> Entry:
-    """What an entry says otherwise than the response, which may be missing or out of date."""
+    """Return the fields of an entry that differ from the response, which may be missing or out of date."""
     if isinstance(error, MutationThrottled):
         return {"throttle_time_ms": error.throttle_time_ms}
     if isinstance(error, AdminTimeout):

@@ -1,4 +1,4 @@
-"""One call of confluent-kafka's admin client, with all that is tried again, behind the futures that it returns."""
+"""One call of confluent-kafka's admin client with all its retries, behind the futures that it returns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException
 
-from quotascope.metrics.protocol import ApiKey, ErrorCode
+from quotascope.metrics.kafka.protocol import ApiKey, ErrorCode
 
 from ..accounting import ClientAccount
 from ..errors import AdminTimeout, ClientError, MutationThrottled
@@ -19,13 +19,13 @@ from .counted import counted
 
 Futures: TypeAlias = Mapping[str, Future[object]]
 Ask: TypeAlias = Callable[[Sequence[str], float], Futures]
-"""Sends a request for some topics, to be answered within a number of seconds."""
+"""Function that sends a request for some topics, with a timeout in seconds."""
 LongestThrottle: TypeAlias = Callable[[float], int]
-"""The longest throttle time in ms of the client since a time (`time.monotonic`)."""
+"""Function that returns the client's longest throttle time in ms since a moment (`time.monotonic`)."""
 
 
 class QuotaExceeded(MutationThrottled, KafkaException):
-    """Error 89 when no time is left to try again; `throttle_time_ms` is what is left of the throttle."""
+    """Error 89 when no time is left for a retry; `throttle_time_ms` is the rest of the throttle time."""
 
     def __init__(self, request: str, throttle_time_ms: int, message: str | None) -> None:
         super().__init__(request, throttle_time_ms, message)
@@ -34,10 +34,10 @@ class QuotaExceeded(MutationThrottled, KafkaException):
 
 class PacedFutures:
     """
-    Futures of topics, each settled as soon as it is known what became of its topic.
+    Futures of topics, each settled as soon as the result of its topic is known.
 
-    The first request goes out at once, so that the caller gets the errors of wrong arguments; a thread waits for its answer and does the
-    rest.
+    The first request goes out at once, so that the caller gets the errors of wrong arguments; a thread waits for its
+    answer and does the rest.
     """
 
     def __init__(
@@ -74,20 +74,24 @@ class PacedFutures:
 
     def _send(self, topics: tuple[str, ...], left_ms: int) -> MutationAnswer[str]:
         if self._first is None:
-            asked = (time.monotonic(), self._ask(topics, max(left_ms, 1) / 1_000))
+            sent = (time.monotonic(), self._ask(topics, max(left_ms, 1) / 1_000))
         else:
-            asked, self._first = self._first, None
-        since, futures = asked
+            sent, self._first = self._first, None
+        since, futures = sent
         problems = {topic: futures[topic].exception() for topic in topics}
         throttle_time_ms = self._longest_throttle_ms(since)  # counted before any future has its result
         return MutationAnswer(
             version=first_waiting_version(self._api) or 0,
             throttle_time_ms=throttle_time_ms,
-            results={topic: self._result(topic, each) for topic, each in problems.items()},
+            results={topic: self._result(topic, problem) for topic, problem in problems.items()},
         )
 
     def _result(self, topic: str, problem: BaseException | None) -> ApiError | None:
-        """Whatever it is but a refusal for a quota, it is the last word on this topic."""
+        """
+        Settle the future of a topic unless a quota refused the topic.
+
+        Return the error that `MutationCall` expects.
+        """
         if problem is None:
             self._settle(topic, None)
             return None
@@ -103,7 +107,7 @@ class PacedFutures:
         if isinstance(error, MutationThrottled):
             return QuotaExceeded(error.request, error.throttle_time_ms, error.message)
         if isinstance(error, AdminTimeout):
-            return KafkaException(KafkaError(KafkaError._TIMED_OUT, str(error)))  # noqa: SLF001 - public, despite its name
+            return KafkaException(KafkaError(KafkaError._TIMED_OUT, str(error)))  # noqa: SLF001 - a public constant
         return None if error is None else self._errors.get(topic, error)
 
     def _settle(self, topic: str, error: BaseException | None) -> None:

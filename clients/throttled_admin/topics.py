@@ -1,4 +1,4 @@
-"""Topics by `kafka_python.ThrottleAwareAdmin`, as a `TopicAdmin`. `TopicAdmin` describes the methods."""
+"""Topics by `kafka_python.ThrottleAwareAdmin`. `TopicAdmin` describes the methods."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from kafka import KafkaAdminClient, errors
 
-from quotascope.metrics.protocol import ErrorCode
+from quotascope.metrics.kafka.protocol import ErrorCode
 
 from ..accounting import ThrottleAccount
 from ..errors import (
@@ -49,16 +49,16 @@ class KafkaPythonTopics:
         self._admin: KafkaAdminClient | None = None
 
     def find(self, name: str) -> TopicFound | None:
-        """A topic; None when there is none of that name."""
+        """Return a topic; None when there is none of that name."""
         (entry,) = self._ask("Metadata", lambda admin: admin.describe_topics([name]))
         if entry["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return None
         self._check("Metadata", "Describe", name, entry)
-        replicas = [len(each["replica_nodes"]) for each in entry["partitions"]]
+        replicas = [len(partition["replica_nodes"]) for partition in entry["partitions"]]
         return TopicFound(partitions=len(replicas), replication_factor=min(replicas, default=None))
 
     def create(self, name: str, shape: TopicShape, timeout_ms: int) -> TopicFound | None:
-        """Make a topic, at the pace that quotas allow; None when it has come to be meanwhile."""
+        """Create a topic, at the pace that quotas allow; None if another client created it meanwhile."""
         topic = {
             "num_partitions": shape.partitions or _DEFAULT,
             "replication_factor": shape.replication_factor or _DEFAULT,
@@ -66,10 +66,10 @@ class KafkaPythonTopics:
         }
 
         def ask(admin: Any) -> list[Entry]:  # noqa: ANN401 - half typed
-            found: dict[str, list[Entry]] = admin.create_topics(
+            response: dict[str, list[Entry]] = admin.create_topics(
                 {name: topic}, timeout_ms=timeout_ms, raise_errors=False
             )
-            return found["topics"]
+            return response["topics"]
 
         (entry,) = self._ask("CreateTopics", ask)
         if entry["error_code"] == ErrorCode.TOPIC_ALREADY_EXISTS:
@@ -83,7 +83,7 @@ class KafkaPythonTopics:
         )
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         admin, self._admin = self._admin, None
         if admin is not None:
             admin.close()
@@ -105,18 +105,25 @@ class KafkaPythonTopics:
         return AdminRequestFailed(request, getattr(error, "errno", None), str(error))
 
     def _check(self, request: str, operation: str, name: str, entry: Entry) -> None:
-        """Raise what an answer says went wrong with the topic."""
+        """Raise an error if an answer has an error code for the topic."""
         code, message = entry["error_code"], entry.get("error_message")
         if code == ErrorCode.THROTTLING_QUOTA_EXCEEDED:
             raise MutationThrottled(request, entry.get("throttle_time_ms", 0), message)
         if code in _NOT_ALLOWED:
-            raise PermissionMissing(request=request, operation=operation, username=self._user or None, topic=name)
+            raise PermissionMissing(
+                request=request,
+                operation=operation,
+                username=self._user or None,
+                topic=name,
+                servers=self._connection.bootstrap_servers,
+                is_secured=self._connection.protocol.is_secured,
+            )
         if code:
             raise AdminRequestFailed(request, code, message or _described(code))
 
 
 def _reported(entry: Entry, key: str) -> int | None:
-    """A number of the answer, which is -1 without the permission to see it, and missing in old versions."""
+    """Return a number of the answer, which is -1 without the permission to see it, and missing in old versions."""
     value = entry.get(key, _DEFAULT)
     return int(value) if value > 0 else None
 

@@ -1,8 +1,8 @@
 """
-What a client does when a broker throttles it (KIP-219, KIP-599), without a client or a network.
+Behavior of a client that a broker throttles (KIP-219, KIP-599), without a client or a network.
 
-`ClientConnection` waits as Kafka's clients do, `throttle_time_sensor` keeps their metrics, `MutationCall` repeats what a
-quota refused, and `mutate` does all of it around a function that sends requests.
+`ClientConnection` waits as Kafka's clients do, `throttle_time_sensor` keeps their metrics, `MutationCall` repeats what
+a quota refused, and `mutate` does all of it around a function that sends requests.
 """
 
 from .connection import ClientConnection, ClientKind, least_loaded, throttle_time_sensor

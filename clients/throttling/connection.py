@@ -1,12 +1,16 @@
-"""What a client remembers of a connection to hold back while it is throttled (KIP-219), and what it measures of its throttles."""
+"""State of a connection that a client holds back while it is throttled (KIP-219), and the metrics of its throttles."""
 
 from collections import deque
 from collections.abc import Mapping
 from enum import Enum
 from typing import TypeVar
 
-from quotascope.metrics import LONG_MAX, NEWEST_RELEASE, Avg, KafkaRelease, Max, Registry, Sensor
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.sensor import Sensor
+from quotascope.metrics.engine.windowed import Avg, Max
+from quotascope.metrics.kafka.numbers import LONG_MAX
+from quotascope.metrics.kafka.protocol import ApiKey
+from quotascope.metrics.kafka.release import NEWEST_RELEASE, KafkaRelease
 
 from .waiting import client_waits
 
@@ -17,9 +21,9 @@ class ClientConnection:
     """
     Requests under way to a node, and the time before which no other may be sent to it.
 
-    Kafka: the throttling of `NetworkClient`, `ClusterConnectionStates` and `InFlightRequests`. A lost connection is no way out:
-    the throttle belongs to the node and outlives a reconnection to the same host, so this object is kept for as long. All
-    times are ms of one clock.
+    Kafka: the throttling of `NetworkClient`, `ClusterConnectionStates` and `InFlightRequests`. A lost connection is no
+    way out: the throttle belongs to the node and outlives a reconnection to the same host, so this object is kept for
+    as long. All times are ms of one clock.
 
     Args:
         throttle_time: receives the throttle time of every response (`throttle_time_sensor`); None to keep no metrics.
@@ -36,15 +40,15 @@ class ClientConnection:
         self.throttled_until_ms: int = 0
 
     def sent(self, timeout_ms: int, now_ms: int) -> None:
-        """A request went out, to be answered within `timeout_ms` (`request.timeout.ms`)."""
+        """Record a sent request, to be answered within `timeout_ms` (`request.timeout.ms`)."""
         self._in_flight.append(_InFlight(now_ms, timeout_ms))
 
     def received(self, api: ApiKey, version: int, throttle_time_ms: int, now_ms: int) -> bool:
         """
-        The response to the oldest request came in; return whether it makes the client wait.
+        Record the response to the oldest request; return whether it makes the client wait.
 
-        A version that does not is recorded in the metrics all the same, and so is a throttle time of 0, which is what a response
-        without that field has.
+        A version that does not is recorded in the metrics all the same, and so is a throttle time of 0, which is what a
+        response without that field has.
         """
         if self._in_flight:
             self._in_flight.popleft()
@@ -64,23 +68,27 @@ class ClientConnection:
 
     @property
     def in_flight(self) -> int:
-        """How many requests are not yet answered."""
+        """Number of requests without a response."""
         return len(self._in_flight)
 
     def ready(self, now_ms: int) -> bool:
-        """Whether the throttle allows another request."""
+        """Return whether the throttle allows another request."""
         return self.throttled_until_ms <= now_ms
 
     def throttle_delay_ms(self, now_ms: int) -> int:
-        """How long the throttle lasts, 0 without one."""
+        """Return the rest of the throttle in ms, 0 without one."""
         return max(0, self.throttled_until_ms - now_ms)
 
     def poll_delay_ms(self, now_ms: int, otherwise_ms: int = LONG_MAX) -> int:
-        """How long to wait for the node at most: for the end of its throttle, else for `otherwise_ms`, by default for any event."""
+        """
+        Return the longest wait for the node in ms.
+
+        Until the end of its throttle, else `otherwise_ms`, by default without bound.
+        """
         return self.throttle_delay_ms(now_ms) or otherwise_ms
 
     def timed_out(self, now_ms: int) -> bool:
-        """Whether a request is unanswered for longer than its timeout and the throttles that came meanwhile."""
+        """Return whether a request is unanswered for longer than its timeout and the throttles since it was sent."""
         return any(request.timed_out(now_ms) for request in self._in_flight)
 
 
@@ -95,24 +103,26 @@ class _InFlight:
         self.throttle_time_ms = 0
 
     def timed_out(self, now_ms: int) -> bool:
-        """Whether its time is over; a clock that went back counts as no time."""
+        """Return whether its time is over; a clock that went back counts as no time."""
         elapsed_ms = max(0, now_ms - self.sent_ms)
         return elapsed_ms - self.throttle_time_ms > self.timeout_ms
 
 
 def least_loaded(connections: Mapping[NodeT, ClientConnection], now_ms: int) -> NodeT | None:
     """
-    The node with the fewest requests under way among those that are not throttled, the first of equals; None if all are.
+    Return the node with the fewest requests under way among those that are not throttled, the first of equals.
+
+    None if all are throttled.
 
     Kafka's `leastLoadedNode` looks also at what a connection is otherwise ready for, and starts at a random node.
     """
-    ready = (node for node, each in connections.items() if each.ready(now_ms))
+    ready = (node for node, connection in connections.items() if connection.ready(now_ms))
     return min(ready, key=lambda node: connections[node].in_flight, default=None)
 
 
 class ClientKind(Enum):
     """
-    A client that measures its throttles: sensor, group and descriptions of its metrics. Admin clients do not.
+    Kind of client that measures its throttles: sensor, group and descriptions of its metrics. Admin clients do not.
 
     Kafka: `SenderMetricsRegistry`, `FetchMetricsRegistry`, `ShareFetchMetricsRegistry`.
     """
@@ -141,11 +151,11 @@ class ClientKind(Enum):
 
 def throttle_time_sensor(registry: Registry, kind: ClientKind, client_id: str, now_ms: int) -> Sensor:
     """
-    The sensor for throttle times in ms, made when there is none yet; `now_ms` is epoch ms.
+    Return the sensor for throttle times in ms, created at the first call; `now_ms` is epoch ms.
 
-    It wants the throttle time of every response of every API, zeros included: so `…-throttle-time-avg` is diluted by what was not
-    throttled, and 0, not NaN, for a client that is active and unthrottled. Raises `DuplicateMetric` when another sensor of the
-    registry has such a metric; one registry is for one client.
+    It wants the throttle time of every response of every API, zeros included: so `…-throttle-time-avg` is diluted by
+    what was not throttled, and 0, not NaN, for a client that is active and unthrottled. Raises `DuplicateMetric` when
+    another sensor of the registry has such a metric; one registry is for one client.
     """
     sensor = registry.sensor(kind.sensor_name, now_ms)
     tags = {"client-id": client_id}

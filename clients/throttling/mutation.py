@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
-from quotascope.metrics import INT_MAX
-from quotascope.metrics.protocol import ErrorCode
+from quotascope.metrics.kafka.numbers import INT_MAX
+from quotascope.metrics.kafka.protocol import ErrorCode
 
 from ..errors import AdminRequestFailed, AdminTimeout, ClientError, MutationThrottled
 
@@ -20,27 +20,30 @@ K = TypeVar("K", bound=Hashable)
 
 
 def kafka_spread() -> float:
-    """What Kafka multiplies a backoff by, so that clients that failed together do not come back together (KIP-580)."""
+    """Return a random factor for a backoff, so that clients that failed together spread their retries (KIP-580)."""
     return random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - not a secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryOptions:
-    """What Kafka's admin client lets its users choose."""
+    """Options of Kafka's admin client for retries."""
 
     retry_on_quota_violation: bool = True
-    """Whether what was refused with error 89 is tried again (`retryOnQuotaViolation`)."""
+    """Switch of retries after error 89 (`retryOnQuotaViolation`)."""
     timeout_ms: int = 60_000
-    """For the call with all that is tried again (`default.api.timeout.ms`)."""
+    """Timeout of the call with all its retries (`default.api.timeout.ms`)."""
     retries: int = INT_MAX
-    """How often a request that failed as a whole is tried again (`retries`)."""
+    """Number of retries of a request that failed as a whole (`retries`)."""
     spread: Callable[[], float] = kafka_spread
-    """What to multiply its next backoff by. A refusal for a quota has none: the broker gives each client its own throttle time."""
+    """
+    Function that returns a factor for the next backoff. A refusal for a quota has none: the broker gives each client
+    its own throttle time.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """What a response says went wrong with one topic."""
+    """Error of one topic in a response."""
 
     code: int
     message: str | None = None
@@ -48,11 +51,13 @@ class ApiError:
 
 class MutationCall(Generic[K]):
     """
-    Topics to create, delete or extend, and what became of each (Kafka: `KafkaAdminClient`, `getCreateTopicsCall` and its like).
+    Topics to create, delete or extend, and the result of each.
+
+    As `getCreateTopicsCall` and its like of Kafka's `KafkaAdminClient`.
 
     Sends nothing and never waits: its caller sends `pending` until `done`, and passes the answers. What was refused for
-    its quota is pending again at once. The pause that this needs comes from the connection, as responses that can carry error 89
-    are of versions that make the client wait.
+    its quota is pending again at once. The pause that this needs comes from the connection, as responses that can carry
+    error 89 are of versions that make the client wait.
 
     Args:
         request: its name, for messages.
@@ -78,28 +83,29 @@ class MutationCall(Generic[K]):
 
     @property
     def pending(self) -> tuple[K, ...]:
-        """What to send next."""
+        """Topics to send next."""
         return tuple(key for key in self._asked if key in self._unfinished)
 
     @property
     def done(self) -> bool:
-        """Whether every topic has a result."""
+        """True if every topic has a result."""
         return not self._unfinished
 
     @property
     def results(self) -> Mapping[K, ClientError | None]:
-        """What became of each topic so far; None is success."""
+        """Results of the topics so far; None is success."""
         return MappingProxyType(self._results)
 
     def remaining_ms(self, now_ms: int) -> int:
-        """What is left of the timeout; at 0 one last request may go out."""
+        """Return the rest of the timeout in ms; at 0 one last request may be sent."""
         return self.deadline_ms - now_ms
 
     def answered(self, results: Mapping[K, ApiError | None], throttle_time_ms: int, now_ms: int) -> None:
         """
-        Take in a response: the error of each topic, None for success, and the throttle time of all.
+        Record a response: the error of each topic, None for success, and the throttle time of all.
 
-        A topic that was asked for and is not in it fails, unless another one is tried again. A topic that was not asked for is ignored.
+        A topic that was asked for and is not in it fails, unless another one is tried again. A topic that was not asked
+        for is ignored.
         """
         refused: dict[K, MutationThrottled] = {}
         for key, error in results.items():
@@ -117,7 +123,9 @@ class MutationCall(Generic[K]):
 
     def failed(self, error: ClientError, now_ms: int, *, retriable: bool) -> None:
         """
-        The request failed as a whole: try it again after a backoff, if it is worth it and there are time and tries left.
+        Record a request that failed as a whole.
+
+        Retry it after a backoff if it is retriable and time and tries are left.
 
         Otherwise every unfinished topic fails: with `error` when it is final, else as `expire` says.
         """
@@ -134,10 +142,10 @@ class MutationCall(Generic[K]):
 
     def expire(self, now_ms: int) -> bool:
         """
-        Whether the deadline is over; if so the call is done.
+        End the call if its deadline is over; return whether it is.
 
-        Topics that were last refused for their quota fail with `MutationThrottled` and what is left of the throttle, all others with
-        `AdminTimeout`.
+        Topics that were last refused for their quota fail with `MutationThrottled` and what is left of the throttle,
+        all others with `AdminTimeout`.
         """
         if self.remaining_ms(now_ms) >= 0:
             return False
@@ -152,7 +160,7 @@ class MutationCall(Generic[K]):
         return AdminRequestFailed(self._request, error.code, error.message or "no reason given")
 
     def _begin_anew(self, refused: dict[K, MutationThrottled], now_ms: int) -> None:
-        """Kafka makes a new call of what was refused: all but the deadline starts afresh."""
+        """Start a new call for the refused topics, as Kafka does: only the deadline stays."""
         self._refused = refused
         self._started_ms = now_ms
         self._asked = tuple(refused)

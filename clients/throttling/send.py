@@ -1,12 +1,12 @@
-"""Changes topics through any client, at the pace that quotas allow (KIP-599)."""
+"""Changes of topics through any client, at the pace that quotas allow (KIP-599)."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic
 
-from quotascope.metrics import Clock, SteadyClock
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.engine.clock import Clock, SteadyClock
+from quotascope.metrics.kafka.protocol import ApiKey
 
 from ..errors import AdminTimeout, AdminUnreachable, ClientError, TlsFailed
 from .connection import ClientConnection
@@ -18,7 +18,7 @@ class MutationAnswer(Generic[K]):
     """The response to CreateTopics, CreatePartitions or DeleteTopics."""
 
     version: int
-    """Of the response; the client waits for those that say so (`client_waits`)."""
+    """Version of the response, which decides whether the client waits (`client_waits`)."""
     throttle_time_ms: int
     results: Mapping[K, ApiError | None]
     """The error of each topic, None for success."""
@@ -34,14 +34,15 @@ def mutate(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Mapping[K, ClientError | None]:
     """
-    Create, extend or delete topics, wait for the broker's throttle time, and try again what a quota refused.
+    Create, extend or delete topics, wait for the broker's throttle time, and retry what a quota refused.
 
     Blocks until every topic has a result or the timeout is over, like the futures of Kafka's admin client.
 
     Args:
         api: CREATE_TOPICS, CREATE_PARTITIONS or DELETE_TOPICS.
         keys: names or ids of topics.
-        send: sends one request for these topics with this timeout in ms, and returns the response. Of what it may raise,
+        send: sends one request for these topics with this timeout in ms, and returns the response. Of what it may
+            raise,
             `AdminUnreachable` and `AdminTimeout` are worth another try, every other `ClientError` is the result of the
             topics, and anything else passes through.
         options: how long and how often to try.
@@ -49,7 +50,8 @@ def mutate(
         sleep: waits for seconds.
 
     Returns:
-        What became of each topic: None when it was done, else why not. `MutationThrottled` has the rest of the throttle time.
+        What became of each topic: None when it was done, else why not. `MutationThrottled` has the rest of the throttle
+        time.
 
     """
     tell_ms = SteadyClock() if clock is None else clock
@@ -81,7 +83,7 @@ def _attempt(
 
 
 def _pause(call: MutationCall[K], connection: ClientConnection, clock: Clock, sleep: Callable[[float], None]) -> None:
-    """Wait until another request makes sense, or can make none any more."""
+    """Wait until the next request may be sent, or the deadline is over."""
     ready_ms = max(connection.throttled_until_ms, call.next_try_ms)
     until_ms = min(ready_ms, call.deadline_ms + 1)
     while (now_ms := clock()) < until_ms:

@@ -1,15 +1,15 @@
 """
-Which responses make a client itself wait (KIP-219).
+Responses that make a client itself wait (KIP-219).
 
-The broker mutes the connection whatever the version is; the version decides whether the client, too, holds back its next
-request. Up to Kafka 4.3 a response class has to say so (`shouldClientThrottle`); since 4.4 those that say nothing make the client wait
-as well, in every version. The release is that of the client's library, not the broker's.
+The broker mutes the connection whatever the version is; the version decides whether the client, too, holds back its
+next request. Up to Kafka 4.3 a response class has to say so (`shouldClientThrottle`); since 4.4 those that say nothing
+make the client wait as well, in every version. The release is that of the client's library, not the broker's.
 """
 
 from typing import Final
 
-from quotascope.metrics import KAFKA_4_4, NEWEST_RELEASE, KafkaRelease
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.protocol import ApiKey
+from quotascope.metrics.kafka.release import KAFKA_4_4, NEWEST_RELEASE, KafkaRelease
 
 _SINCE: Final[dict[int, tuple[ApiKey, ...]]] = {
     0: (
@@ -93,11 +93,15 @@ def first_waiting_version(api: ApiKey, release: KafkaRelease = NEWEST_RELEASE) -
 
 
 def client_waits(api: ApiKey, version: int, release: KafkaRelease = NEWEST_RELEASE) -> bool:
-    """Return whether a client waits for the throttle time in a response of this version (Kafka: `shouldClientThrottle`)."""
-    first = first_waiting_version(api, release)
-    return first is not None and version >= first
+    """
+    Return whether a client waits for the throttle time in a response of this version.
+
+    As `shouldClientThrottle` of Kafka's responses.
+    """
+    first_version = first_waiting_version(api, release)
+    return first_version is not None and version >= first_version
 
 
 def has_throttle_time(api: ApiKey) -> bool:
-    """Return whether the response has a field for a throttle time in any version, be it heeded or not."""
+    """Return whether the response has a field for a throttle time in any version, even if clients ignore it."""
     return api not in _WITHOUT_THROTTLE_TIME
