@@ -26,10 +26,14 @@ class Background:
         self._pause = pause
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.restarts: dict[str, int] = {}
-        """How often lasting work failed and was started again, by its name; 0 if it never failed."""
+        """Failures after which lasting work was started again, by its name; 0 if it never failed."""
 
     def start(self, name: str, work: Callable[[], Awaitable[None]], *, lasting: bool = False) -> None:
-        """Start in the running loop; earlier work of this name must have been stopped. ``lasting`` work never ends without a failure."""
+        """
+        Start in the running loop; earlier work of this name must have been stopped.
+
+        ``lasting`` work never ends without a failure.
+        """
         if lasting:
             self.restarts.setdefault(name, 0)
         task = asyncio.create_task(self._guarded(name, work, lasting=lasting))

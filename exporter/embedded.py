@@ -5,10 +5,18 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 
-from quotascope.metrics import Clock, KafkaMetric, MetricName, QuotaManagers, Registry, parse_object_name
+from quotascope.metrics.engine.clock import Clock
+from quotascope.metrics.engine.metric import KafkaMetric
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.quota_factory import QuotaManagers
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.kafka.jmx import parse_object_name
+from quotascope.metrics.kafka.release import ReleaseRange
 
 from .limits import Limits, NodeSettings
 from .mapping import SERVER, Bean, BeanColumn, BeanLayout, BeanTable, wanted
+from .names import known_rules
+from .sources.source import CoverageTracker
 
 
 class EmbeddedSource:
@@ -46,9 +54,10 @@ class EmbeddedSource:
         self._columns: dict[MetricName, BeanColumn | None] = {}
         self._shown: list[KafkaMetric] = []
         self._layout = BeanLayout(())
+        self._covered = CoverageTracker(complete=True)
 
     async def read(self) -> BeanTable:
-        """The quota metrics as they are now."""
+        """Return the quota metrics as they are now."""
         metrics = list(self._registry.metrics().values())
         beans = {
             (name, attribute): value
@@ -60,20 +69,21 @@ class EmbeddedSource:
         now_ms = self._clock()
         values = array("d", [metric.peek(now_ms) for metric in self._shown])
         values.extend(beans.values())
-        return BeanTable(node_id=self.node_id, layout=self._layout, values=values)
+        coverage = self._covered.of(self._layout)
+        return BeanTable(node_id=self.node_id, layout=self._layout, values=values, coverage=coverage)
 
     async def close(self) -> None:
-        """Nothing to release: the registry belongs to the engine."""
+        """Do nothing: the registry belongs to the engine."""
 
     def _learn(self, metrics: list[KafkaMetric], beans: Iterable[tuple[str, str]]) -> None:
-        known, self._columns = self._columns, {}
+        columns_by_name, self._columns = self._columns, {}
         of_all = self._registry.config.tags
         for name in (metric.name for metric in metrics if metric.stat is not None):
-            if name not in known:
+            if name not in columns_by_name:
                 tags = {key: value for key, value in name.tags.items() if value and (key, value) not in of_all}
                 bean = Bean.of(SERVER, {**tags, "type": name.group})
-                known[name] = wanted(BeanColumn(bean, name.name))
-            self._columns[name] = known[name]
+                columns_by_name[name] = wanted(BeanColumn(bean, name.name))
+            self._columns[name] = columns_by_name[name]
         self._shown = [metric for metric in metrics if self._columns.get(metric.name)]
         columns = (self._columns[metric.name] for metric in self._shown)
         self._further = {
@@ -106,7 +116,7 @@ class EmbeddedLimits:
         self._request_capacity_threads = request_capacity_threads
 
     async def read(self) -> Limits:
-        """The rules in force now."""
+        """Return the rules in force now."""
         client = self._quotas.produce.config
         controller = self._quotas.controller_mutation.config
         callback = self._quotas.callback
@@ -119,11 +129,12 @@ class EmbeddedLimits:
             quota_callback_class=None if callback is None else type(callback).__qualname__,
         )
         return Limits(
-            rules={manager.quota_type: manager.rules() for manager in self._quotas.all()},
+            rules=known_rules({manager.quota_type: manager.rules() for manager in self._quotas.all()}),
             nodes={self._node_id: settings},
             active_controller=self._node_id,
+            releases={self._node_id: ReleaseRange(oldest=client.release, newest=client.release)},
             read_at=self._clock() / 1000,
         )
 
     async def close(self) -> None:
-        """Nothing to release: the engine has its own owner."""
+        """Do nothing: the engine has its own owner."""

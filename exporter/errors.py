@@ -1,5 +1,5 @@
 """
-What can go wrong in the exporter.
+The errors of the exporter.
 
 ::
 
@@ -9,12 +9,14 @@ What can go wrong in the exporter.
     ├── InvalidQuery           a query parameter of the page or of its JSON is none that there is
     ├── DiscoveryError         the nodes of the cluster could not be found; those found last stay
     ├── LimitsError            the configured limits could not be read
-    │   └── LimitsDenied       not allowed to read them
+    │   ├── LimitsDenied       not allowed to read them
+    │   └── LimitsUnsupported  the cluster is too old to report them
     └── SourceError            one source could not be read; the others go on
         ├── SourceUnreachable  no connection, or none in time
         ├── SourceDenied       wrong credentials or not allowed
         └── SourceUnreadable   an answer that is not what the dialect promises
-            └── SourceNotRead  an answer as it should be, by which the agent could not read something
+            ├── SourceNotRead  an answer as it should be, by which the agent could not read something
+            └── AnswerTooLong  an answer longer than it may be
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ import errno
 import os
 import ssl
 
-from quotascope.quotas.errors import InvalidInput
+from quotascope.metrics.errors import InvalidInput, QuotascopeError
 
 
-class ExporterError(Exception):
+class ExporterError(QuotascopeError):
     """Base of all errors of the exporter; the message says what was wrong, where, and what to do."""
 
 
@@ -54,6 +56,10 @@ class LimitsDenied(LimitsError):
     """Wrong credentials, or an ACL that is missing; the message says which."""
 
 
+class LimitsUnsupported(LimitsError):
+    """The cluster's release of Kafka does not report quotas."""
+
+
 class SourceError(ExporterError):
     """One source could not be read."""
 
@@ -74,8 +80,16 @@ class SourceNotRead(SourceUnreadable):
     """The agent answered as it should, but that it could not read something."""
 
 
+class AnswerTooLong(SourceUnreadable):
+    """The answer is longer than it may be, though it may be read in parts."""
+
+
 def os_reason(error: OSError) -> str:
-    """The reason alone, such as ``Connection refused``: asyncio puts a text of its own, with the address, in its place."""
+    """
+    Return the reason alone, such as ``Connection refused``.
+
+    Asyncio puts a text of its own, with the address, in its place.
+    """
     if isinstance(error, ssl.SSLError):  # its errno is not the system's
         return error.reason or str(error)
     if error.errno is not None and error.errno in errno.errorcode:

@@ -22,24 +22,24 @@ class Expiring(Generic[K, V]):
         self._keep = keep
         self._entries: dict[K, tuple[V, float]] = {}
 
-    def see(self, key: K, value: V, at: float) -> None:
+    def see(self, key: K, value: V, now_seconds: float) -> None:
         """Set the value of a key that is seen now."""
-        self._entries[key] = value, at
+        self._entries[key] = value, now_seconds
 
     def get(self, key: K) -> V | None:
-        """The value of a key, None when there is none."""
+        """Return the value of a key, None when there is none."""
         entry = self._entries.get(key)
         return None if entry is None else entry[0]
 
-    def expire(self, at: float) -> list[K]:
+    def expire(self, now_seconds: float) -> list[K]:
         """Drop the entries that were not seen for too long, and return their keys."""
-        gone = [key for key, (_, seen_at) in self._entries.items() if abs(at - seen_at) > self._keep]
-        for key in gone:
+        expired = [key for key, (_, seen_at) in self._entries.items() if abs(now_seconds - seen_at) > self._keep]
+        for key in expired:
             del self._entries[key]
-        return gone
+        return expired
 
     def values(self) -> list[V]:
-        """The values, in the order in which their keys were first seen."""
+        """Return the values, in the order in which their keys were first seen."""
         return [value for value, _ in self._entries.values()]
 
     def __len__(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
@@ -11,13 +10,17 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from .api import Api
+from .alert_terms import DEFAULT_TERMS, AlertTerms
+from .api.handlers import Api
 from .collection import Collection
 from .config import CollectionConfig, Config
 from .exposition import Renderer, TextFormat, accepts_gzip, choose_format, gzipped
-from .page import Pages, Runbooks
+from .page.runbooks import Runbooks
+from .page.serving import Pages
 from .snapshot import Snapshot
+from .steady import steady
 from .threads import RENDERING
+from .web.pieces import Pieces
 
 log = structlog.get_logger()
 
@@ -32,7 +35,8 @@ class Handlers:
     """
     The handlers of ``/metrics``, the pages and health checks, all from snapshots, and of the runbooks.
 
-    ``runbooks`` are Markdown by the name of the alert; ``clock`` returns Unix time in seconds.
+    ``runbooks`` are Markdown by the name of the alert, ``summaries`` their severities and summaries; ``clock`` returns
+    steady seconds, by which numbers age.
     """
 
     def __init__(
@@ -40,25 +44,28 @@ class Handlers:
         collection: Collection,
         config: Config,
         runbooks: Mapping[str, str] | None = None,
-        clock: Callable[[], float] = time.time,
+        summaries: Mapping[str, tuple[str, str]] | None = None,
+        clock: Callable[[], float] = steady,
+        *,
+        terms: AlertTerms = DEFAULT_TERMS,
     ) -> None:
         self._collection = collection
         self._config = config
-        self._runbooks = Runbooks(runbooks or {})
-        self.pages = Pages(collection, config, has_runbooks=bool(runbooks))
+        self.pages = Pages(collection, config, has_runbooks=bool(runbooks), terms=terms)
         """The pages and their JSON."""
+        self._runbooks = Runbooks(runbooks or {}, summaries, self.pages)
         self._rendering = Rendering(Renderer(config.cluster), clock)
         self._clock = clock
 
-    def configure(self, config: Config) -> None:
-        """Use another configuration from the next request on."""
+    def configure(self, config: Config, terms: AlertTerms) -> None:
+        """Use another configuration, and owners of the alerts, from the next request on."""
         if config.cluster != self._config.cluster:
             self._rendering = Rendering(Renderer(config.cluster), self._clock)
         self._config = config
-        self.pages.configure(config)
+        self.pages.configure(config, terms)
 
     def app(self) -> web.Application:
-        """The application with all routes."""
+        """Return the application with all routes."""
         app = web.Application(middlewares=[_answer_errors])
         self.pages.add_to(app.router)
         Api(self.pages, self._runbooks.texts).add_to(app.router)
@@ -69,7 +76,7 @@ class Handlers:
         return app
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """One scrape, in the format and encoding that it asks for."""
+        """Answer a scrape, in the format and encoding that it asks for."""
         timeout = scrape_timeout(request.headers.get(TIMEOUT_HEADER), self._config.collection)
         snapshot = await self._collection.snapshot(timeout)
         chosen = choose_format(request.headers.get("Accept", ""))
@@ -81,14 +88,14 @@ class Handlers:
         }
         if compressed:
             headers["Content-Encoding"] = "gzip"
-        return web.Response(body=body, headers=headers)
+        return web.Response(body=Pieces(body), headers=headers)
 
     async def healthy(self, _request: web.Request) -> web.Response:
-        """Whether the process lives."""
+        """Return whether the process lives."""
         return web.Response(text="healthy\n")
 
     async def ready(self, _request: web.Request) -> web.Response:
-        """Whether the first collection is done, whatever it found."""
+        """Return whether the first collection is done, whatever it found."""
         if self._collection.latest is None:
             text = "not ready: the first collection is under way\n"
             return web.Response(status=503, text=text)
@@ -96,7 +103,11 @@ class Handlers:
 
 
 def scrape_timeout(header: str | None, config: CollectionConfig) -> float:
-    """Seconds that a collection may take: a little less than the scraper waits, never less than half of it, of at least a second; five minutes at most."""
+    """
+    Return the seconds that a collection may take.
+
+    A little less than the scraper waits, never less than half of it, of at least a second; five minutes at most.
+    """
     try:
         allowed = float(header or "")
     except ValueError:
@@ -104,8 +115,8 @@ def scrape_timeout(header: str | None, config: CollectionConfig) -> float:
     if not 0 < allowed < float("inf"):
         return config.timeout_seconds
     allowed = max(allowed, _SHORTEST_TIMEOUT_SECONDS)
-    wanted = max(allowed - config.margin_seconds, allowed / 2)
-    return min(wanted, _LONGEST_TIMEOUT_SECONDS)
+    patience = max(allowed - config.margin_seconds, allowed / 2)
+    return min(patience, _LONGEST_TIMEOUT_SECONDS)
 
 
 @web.middleware
@@ -129,8 +140,8 @@ class Rendering:
     """
     Renders bodies in threads, so that the text of a large cluster does not delay health checks.
 
-    Scrapes that want the same body at the same time share it; it is not kept afterwards. ``clock`` returns Unix time
-    in seconds.
+    Scrapes that want the same body at the same time share it; it is not kept afterwards. ``clock`` returns steady
+    seconds, by which numbers age.
     """
 
     def __init__(self, renderer: Renderer, clock: Callable[[], float]) -> None:
@@ -139,13 +150,13 @@ class Rendering:
         self._under_way: dict[_Key, asyncio.Task[bytes]] = {}
 
     async def body(self, snapshot: Snapshot, text_format: TextFormat, *, compressed: bool) -> bytes:
-        """The snapshot in this format."""
-        run, now = asyncio.get_running_loop().run_in_executor, self._clock()
+        """Return the snapshot in this format."""
+        run, now_seconds = asyncio.get_running_loop().run_in_executor, snapshot.time_at(self._clock())
 
         async def made() -> bytes:
             if compressed:
                 return await run(RENDERING, gzipped, await self.body(snapshot, text_format, compressed=False))
-            return await run(RENDERING, self._renderer.render, snapshot, now, text_format)
+            return await run(RENDERING, self._renderer.render, snapshot, now_seconds, text_format)
 
         key = id(snapshot), text_format, compressed
         task = self._under_way.get(key)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from io import StringIO
-from typing import Final, TextIO
+from typing import Final, TextIO, cast
 
 import structlog
 from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
@@ -18,22 +21,23 @@ from .untrusted import LONGEST, one_line
 
 _LONGEST_OF = {"exception": 10_000}
 _EVERY_SECONDS: Final = 60.0
+_NUMBER: Final = re.compile(r"\d+")
 
 
-def configure_logs(config: LogConfig, stream: TextIO | None = None) -> None:
+def configure_logs(config: LogConfig, stream: TextIO | LogWriter | None = None) -> None:
     """Send all log lines, those of libraries included, to ``stream`` (default: standard error)."""
     target = stream or sys.stderr
     level = logging.getLevelNamesMapping()[config.level.value.upper()]
     structlog.configure(
         processors=_processors(config.format, target),
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *_: _Lines(target),
+        logger_factory=lambda *_: _Lines(cast("TextIO", target)),
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(handlers=[_Forward()], level=level, force=True)
 
 
-def _processors(log_format: LogFormat, stream: TextIO) -> list[Processor]:
+def _processors(log_format: LogFormat, stream: TextIO | LogWriter) -> list[Processor]:
     if log_format is LogFormat.AUTO:
         log_format = LogFormat.HUMAN if stream.isatty() else LogFormat.LOGFMT
     level = structlog.processors.add_log_level
@@ -57,7 +61,11 @@ def _processors(log_format: LogFormat, stream: TextIO) -> list[Processor]:
 
 
 def _traceback(stream: TextIO, info: ExcInfo) -> None:
-    """Write a traceback without local variables, which may be secrets, and with what an exception quotes made printable."""
+    """
+    Write a traceback without local variables, which may be secrets.
+
+    The message of the exception is made printable.
+    """
     plain = StringIO()
     structlog.dev.plain_traceback(plain, info)
     longest = _LONGEST_OF["exception"]
@@ -71,6 +79,72 @@ def tame(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         if isinstance(value, str):
             event[key] = one_line(value, _LONGEST_OF.get(key, LONGEST))
     return event
+
+
+class LogWriter:
+    """
+    A stream whose text is written by a thread of its own: a reader of the log that does not read holds no scrape up.
+
+    What has no room any more is dropped and counted, and a line says so once there is room again.
+
+    Args:
+        stream: Where the text goes; it may block.
+        most_characters: Of the text that waits.
+
+    """
+
+    def __init__(self, stream: TextIO, most_characters: int = 1 << 22) -> None:
+        self._stream = stream
+        self._most = most_characters
+        self._waiting: deque[str] = deque()
+        self._length = 0
+        self._unreported = 0
+        self._changed = threading.Condition()
+        self.dropped = 0
+        """Texts dropped since the start, a line each."""
+        threading.Thread(target=self._write_all, name="quotascope-log", daemon=True).start()
+
+    def write(self, text: str) -> int:
+        """Hand the text over; never blocks."""
+        with self._changed:
+            if self._length + len(text) > self._most:
+                self.dropped += 1
+                self._unreported += 1
+            else:
+                self._waiting.append(text)
+                self._length += len(text)
+                self._changed.notify_all()
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: each text is flushed once it is written."""
+
+    def isatty(self) -> bool:
+        """Return whether a person reads the stream."""
+        return self._stream.isatty()
+
+    def close(self, seconds: float) -> None:
+        """Wait until all is written, but not longer than that; what comes later is written, too."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._waiting, seconds)
+
+    def _write_all(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                text = self._waiting[0]
+            with contextlib.suppress(OSError, ValueError):
+                self._stream.write(text)
+                self._stream.flush()
+            with self._changed:
+                self._waiting.popleft()
+                self._length -= len(text)
+                unreported, self._unreported = self._unreported, 0
+                self._changed.notify_all()
+            if unreported:
+                structlog.get_logger().warning(
+                    "log lines were dropped: the log is not read fast enough", lines=unreported
+                )
 
 
 class _Lines(structlog.WriteLogger):
@@ -94,6 +168,38 @@ class _Forward(logging.Handler):
             self.handleError(record)
 
 
+class FailureLog:
+    """
+    Logs what fails for a while: that it begins, and later another kind of reason, at most once a minute.
+
+    Reasons that differ in numbers only, such as ports and durations, are of one kind.
+
+    Args:
+        event: What fails.
+        clock: Steady seconds.
+
+    """
+
+    def __init__(self, event: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._event = event
+        self._clock = clock
+        self._kind: str | None = None
+        self._logged_at = float("-inf")
+
+    def fails(self, reason: str, **details: object) -> None:
+        """Log the reason if it is to be logged; ``details`` are part of the line."""
+        kind, now_seconds = _NUMBER.sub("#", reason), self._clock()
+        begins = self._kind is None
+        if begins or (kind != self._kind and now_seconds - self._logged_at >= _EVERY_SECONDS):
+            event = self._event if begins else f"{self._event}, for another reason"
+            structlog.get_logger().warning(event, error=reason, **details)
+            self._kind, self._logged_at = kind, now_seconds
+
+    def works(self) -> None:
+        """Let the next failure be a new one."""
+        self._kind = None
+
+
 class RateLimitedLog:
     """
     Logs an event that clients can cause: at once, and then at most once a minute, with how often it happened since.
@@ -115,8 +221,8 @@ class RateLimitedLog:
     def add(self, **details: object) -> None:
         """Count the event; ``details`` are of this time, and part of the line if one is logged."""
         self._count += 1
-        at = self._clock()
-        if at - self._logged_at >= _EVERY_SECONDS:
+        now_seconds = self._clock()
+        if now_seconds - self._logged_at >= _EVERY_SECONDS:
             log = getattr(structlog.get_logger(), self._level)
             log(self._event, times=self._count, **details)
-            self._count, self._logged_at = 0, at
+            self._count, self._logged_at = 0, now_seconds

@@ -1,5 +1,5 @@
 """
-What a source reads, and which attribute of which MBean means what: one table for all sources.
+The attributes of MBeans that sources read, and their meanings: one table for all sources.
 
 Names are parsed once; then a read is only an array of numbers, which the table makes base units of.
 """
@@ -7,12 +7,19 @@ Names are parsed once; then a read is only an array of numbers, which the table 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import Final, Self
+from enum import Enum, auto
+from itertools import compress, count
+from operator import is_not
+from typing import Final
 
-from quotascope.metrics import QuotaType, ReplicationQuotaType, RLMQuotaType, catalog
+from quotascope.metrics import catalog
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.node_quota_types import ReplicationQuotaType, RLMQuotaType
+
+from .coverage import Coverage
+from .names import property_known_as
 
 SERVER: Final = "kafka.server"
 STRIMZI_QUOTAS: Final = "io.strimzi.kafka.quotas"
@@ -20,6 +27,8 @@ STRIMZI_QUOTAS: Final = "io.strimzi.kafka.quotas"
 MILLISECONDS: Final = 1000.0
 NANOSECONDS: Final = 1e9
 PERCENT: Final = 100.0
+_BLOCK: Final = 64
+"""Columns that are compared at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,72 +50,49 @@ class Bean:
         """
         Make a bean from properties in any order.
 
-        Halves of surrogate pairs, which no UTF-8 text can hold, become question marks.
+        Halves of surrogate pairs, which no UTF-8 text can hold, become question marks; long names are cut (`known_as`).
         """
         pairs = (
-            (key, value) if value.isascii() else (key, value.encode(errors="replace").decode())
+            (key, property_known_as(key, value if value.isascii() else value.encode(errors="replace").decode()))
             for key, value in properties.items()
         )
         return cls(domain, tuple(sorted(pairs)))
 
     def get(self, key: str) -> str | None:
-        """The value of one key property, or None when the name has none."""
+        """Return the value of one key property, or None when the name has none."""
         return next((value for name, value in self.properties if name == key), None)
 
 
 class Meaning(Enum):
-    """What a number stands for, and how the family that shows it has it."""
+    """
+    Meanings of numbers that the exporter computes with.
 
-    family: catalog.Family | None
-    """None where no family shows it as it is, or the quota type says which one."""
-    divisor: float
-    """Kafka's unit divided by this is ours; the sums of means and counts are made later."""
-    percentile: str
-    """The label ``percentile``; empty for what is none."""
+    A number that is only passed on has its family as meaning.
+    """
 
-    def __new__(cls, family: catalog.Family | None = None, divisor: float = 1.0, percentile: str = "") -> Self:
-        """Number the members, so that two with the same family are two."""
-        meaning = object.__new__(cls)
-        meaning._value_ = len(cls.__members__)
-        meaning.family, meaning.divisor, meaning.percentile = family, divisor, percentile
-        return meaning
+    USAGE = auto()
+    THROTTLE_TIME = auto()
+    TOKENS = auto()
+    REPORTED_UTILIZATION = auto()
+    DELAY_QUEUE_SIZE = auto()
+    REQUEST_THROTTLE_MEAN = auto()
+    REQUEST_THROTTLE_COUNT = auto()
+    ACTIVE_CONTROLLER = auto()
+    STARTED_AT = auto()
+    CONTROLLER_EVENT_MEAN = auto()
+    CONTROLLER_EVENT_COUNT = auto()
+    CALLBACK_LIMIT = auto()
 
-    USAGE = ()
-    THROTTLE_TIME = catalog.THROTTLE_TIME_SECONDS, MILLISECONDS
-    TOKENS = catalog.CONTROLLER_MUTATION_TOKENS
-    THROTTLED_SECONDS = catalog.THROTTLED_SECONDS, MILLISECONDS
-    THROTTLED_REQUESTS = catalog.THROTTLED_REQUESTS
-    REFUSED_MUTATIONS = catalog.REFUSED_MUTATIONS
-    REPORTED_UTILIZATION = catalog.REPORTED_UTILIZATION, PERCENT
-    DELAY_QUEUE_SIZE = catalog.DELAY_QUEUE_SIZE
-    EXEMPT_REQUEST_TIME = catalog.EXEMPT_REQUEST_THREADS, PERCENT
-    REQUEST_THROTTLE_MEAN = catalog.REQUEST_THROTTLED_SECONDS
-    REQUEST_THROTTLE_COUNT = catalog.REQUEST_THROTTLED_SECONDS  # noqa: PIE796 - numbered
-    THROTTLING_ERRORS = catalog.THROTTLING_ERRORS
-    ACTIVE_CONTROLLER = ()  # noqa: PIE796 - numbered
-    STARTED_AT = None, MILLISECONDS
-    CONTROLLER_EVENT_MEAN = catalog.CONTROLLER_EVENT_QUEUE_SECONDS
-    CONTROLLER_EVENT_COUNT = catalog.CONTROLLER_EVENTS
-    BROKER_CONNECTIONS = catalog.BROKER_CONNECTIONS_PER_SECOND
-    LISTENER_CONNECTIONS = catalog.LISTENER_CONNECTIONS_PER_SECOND
-    LISTENER_CONNECTION_THROTTLE = catalog.LISTENER_CONNECTION_THROTTLE_SECONDS, MILLISECONDS
-    IP_CONNECTIONS = catalog.IP_CONNECTIONS_PER_SECOND
-    IP_CONNECTION_THROTTLE = catalog.IP_CONNECTION_THROTTLE_SECONDS, MILLISECONDS
-    REPLICATION = catalog.REPLICATION_BYTES_PER_SECOND
-    REMOTE_STORAGE = catalog.REMOTE_STORAGE_BYTES_PER_SECOND
-    REMOTE_STORAGE_THROTTLE = catalog.REMOTE_STORAGE_THROTTLE_SECONDS, MILLISECONDS
-    CALLBACK_LIMIT = ()  # noqa: PIE796 - numbered
-    CALLBACK_FACTOR = catalog.CALLBACK_THROTTLE_FACTOR
-    HANDLER_IDLE = catalog.REQUEST_HANDLER_IDLE
-    HANDLER_IDLE_TIME = catalog.REQUEST_HANDLER_IDLE_SECONDS, NANOSECONDS
-    POOL_IDLE = catalog.REQUEST_HANDLER_POOL_IDLE
-    POOL_IDLE_TIME = catalog.REQUEST_HANDLER_POOL_IDLE_SECONDS, NANOSECONDS
-    NETWORK_IDLE = catalog.NETWORK_PROCESSOR_IDLE
-    CONTROLLER_IDLE = catalog.CONTROLLER_EVENT_IDLE
-    REQUEST_QUEUE_SIZE = catalog.REQUEST_QUEUE_SIZE
-    REQUEST_QUEUE_P50 = catalog.REQUEST_QUEUE_SECONDS, MILLISECONDS, "50"
-    REQUEST_QUEUE_P95 = catalog.REQUEST_QUEUE_SECONDS, MILLISECONDS, "95"
-    REQUEST_QUEUE_P99 = catalog.REQUEST_QUEUE_SECONDS, MILLISECONDS, "99"
+
+class Guard(Enum):
+    """Reasons why a number of a node is not passed on as it is."""
+
+    NAN_IS_ZERO = auto()
+    """An average is NaN when there was nothing to average: no throttle."""
+    ZERO_IS_UNKNOWN = auto()
+    """A meter is 0 until it ticks, 5 s after the start of the node."""
+    REQUESTS_ONLY = auto()
+    """A percentile is 0 for a request that never came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +107,12 @@ class Attribute:
     free: tuple[str, ...] = ()
     """Key properties that distinguish one bean from another."""
     required: bool = False
-    """Whether every free key property must be there."""
+    """True if every free key property must be there."""
     open: bool = False
-    """Whether it is about beans with further key properties of any name: tags of a custom quota callback (KIP-257)."""
+    """True if it is about beans with further key properties of any name: tags of a custom quota callback (KIP-257)."""
     name: str
     """The attribute's name."""
-    meaning: Meaning
+    meaning: Meaning | catalog.Family
     quota_type: QuotaType | None = None
     part: str = ""
     """The value of the label ``direction``, ``pool`` or ``percentile``, which is in no free key property."""
@@ -134,29 +120,33 @@ class Attribute:
     """Kafka's unit divided by this is ours."""
     family: catalog.Family | None = None
     """The family that shows it, None when it only serves others."""
-    brokers_have_it: bool = True
-    """False when only our own engine counts it."""
+    guard: Guard | None = None
+    """The reason why a number of a node is not always passed on as it is."""
     optional: bool = False
-    """Whether an agent may refuse it, whose policy was written for the quotas alone."""
+    """True if an agent may refuse it, whose policy was written for the quotas alone."""
 
     @property
     def pattern(self) -> str:
-        """The pattern of the MBeans that have it; it may match others as well. An optional one that stands alone has its name, which the JVM need not look for."""
+        """
+        The pattern of the MBeans that have it; it may match others as well.
+
+        An optional one that stands alone has its name, which the JVM need not look for.
+        """
         fixed = "".join(f",{key}={value}" for key, value in self.fixed.items())
-        rest = "" if self.optional and not self.free else ",*"
-        return f"{self.domain}:type={self.type}{fixed}{rest}"
+        ending = "" if self.optional and not self.free else ",*"
+        return f"{self.domain}:type={self.type}{fixed}{ending}"
 
     def admits(self, bean: Bean) -> bool:
-        """Whether a bean of the right domain and type is meant, by its other key properties."""
-        rest = {key: value for key, value in bean.properties if key != "type"}
+        """Return whether a bean of the right domain and type is meant, by its other key properties."""
+        properties = {key: value for key, value in bean.properties if key != "type"}
         for key, value in self.fixed.items():
-            if rest.pop(key, None) != value:
+            if properties.pop(key, None) != value:
                 return False
         if self.open:
-            return not rest.keys() <= set(self.free)
+            return not properties.keys() <= set(self.free)
         if self.required:
-            return rest.keys() == set(self.free)
-        return rest.keys() <= set(self.free)
+            return properties.keys() == set(self.free)
+        return properties.keys() <= set(self.free)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +156,7 @@ class BeanColumn:
     bean: Bean
     attribute: str
     mapped: Attribute | None = field(default=None, compare=False, repr=False)
-    """What it means; None as long as it was not looked up."""
+    """Its meaning; None as long as it was not looked up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,99 +182,106 @@ class BeanTable:
     values: array[float] = field(repr=False)
     """float64, one for each column; NaN where the broker says NaN or null."""
     remark: str | None = None
-    """What is wrong with the answer although it could be read, and what to do."""
+    """The fault of the answer although it could be read, and the remedy."""
     hint: str | None = None
-    """What to check if there are quotas, because the answer had no series of any entity."""
+    """Advice for an answer without a series of any entity although there are quotas."""
+    coverage: Coverage = field(default=Coverage(), repr=False)
+    """The coverage of this answer: the same object as long as the layout is the same. By default nothing is certain."""
+    age_seconds: float = 0.0
+    """Age of the numbers when they were read, where something else read the node before."""
+    stale: bool = False
+    """True if newer numbers should be there."""
 
 
-@dataclass(frozen=True, slots=True)
-class UsageAttribute:
-    """What a quota type limits."""
-
-    attribute: str
-    divisor: float
-    """Kafka's unit of usage and limit alike, divided by this, is ours."""
-    family: catalog.Family
-    callback_family: catalog.Family
-    """The same for entities of a custom quota callback."""
-
-
-USAGE: Final = {
-    QuotaType.PRODUCE: UsageAttribute(
-        "byte-rate", 1.0, catalog.PRODUCE_BYTES_PER_SECOND, catalog.CALLBACK_PRODUCE_BYTES_PER_SECOND
-    ),
-    QuotaType.FETCH: UsageAttribute(
-        "byte-rate", 1.0, catalog.FETCH_BYTES_PER_SECOND, catalog.CALLBACK_FETCH_BYTES_PER_SECOND
-    ),
-    QuotaType.REQUEST: UsageAttribute(
-        "request-time", PERCENT, catalog.REQUEST_THREADS, catalog.CALLBACK_REQUEST_THREADS
-    ),
-    QuotaType.CONTROLLER_MUTATION: UsageAttribute(
-        "mutation-rate", 1.0, catalog.CONTROLLER_MUTATIONS_PER_SECOND, catalog.CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND
-    ),
-}
-PERCENTILES: Final = {each: each.percentile for each in Meaning if each.percentile}
+PERCENTILES: Final = ("50", "95", "99")
+"""Of the times that requests wait for a request handler."""
 THROTTLING_ERROR: Final = "THROTTLING_QUOTA_EXCEEDED"
 """Error 89 (KIP-599)."""
 
 
-def in_base_unit(quota_type: QuotaType, bound: float) -> float:
-    """A bound in our unit: request time in threads instead of percent, all others as they are."""
-    return bound / USAGE[quota_type].divisor
-
-
-def _of_type(kind: str, name: str, meaning: Meaning) -> Attribute:
-    """An attribute of beans of this type, in the family and unit of its meaning."""
-    return Attribute(type=kind, name=name, meaning=meaning, family=meaning.family, divisor=meaning.divisor)
-
-
-def _of_entities(kind: QuotaType, name: str, meaning: Meaning) -> Attribute:
-    """An attribute that each user and client-id has."""
-    attribute = _of_type(kind.group, name, meaning)
-    return replace(attribute, quota_type=kind, free=("user", "client-id"))
+def _of_entities(
+    kind: QuotaType, name: str, meaning: Meaning, family: catalog.Family, divisor: float = 1.0
+) -> Attribute:
+    """Return an attribute that each user and client-id has."""
+    return Attribute(
+        type=kind.group,
+        name=name,
+        meaning=meaning,
+        quota_type=kind,
+        free=("user", "client-id"),
+        family=family,
+        divisor=divisor,
+    )
 
 
 def _client_quotas() -> Iterator[Attribute]:
-    """``ClientQuotaManager``, ``ClientRequestQuotaManager`` and ``ControllerMutationQuotaManager``."""
-    for kind, usage in USAGE.items():
-        used = _of_entities(kind, usage.attribute, Meaning.USAGE)
-        yield replace(used, family=usage.family, divisor=usage.divisor)
-        yield _of_entities(kind, "throttle-time", Meaning.THROTTLE_TIME)
-        for name, meaning in (
-            ("throttle-time-total", Meaning.THROTTLED_SECONDS),
-            ("throttle-count", Meaning.THROTTLED_REQUESTS),
-        ):
-            yield replace(_of_entities(kind, name, meaning), brokers_have_it=False)
-        queue = _of_type(kind.group, "queue-size", Meaning.DELAY_QUEUE_SIZE)
-        yield replace(queue, quota_type=kind)
+    """Yield the attributes of Kafka's managers of client, request and controller mutation quotas."""
+    for kind in QuotaType:
+        yield _of_entities(kind, kind.attribute, Meaning.USAGE, catalog.USAGE[kind], kind.unit.divisor)
+        yield _of_entities(kind, "throttle-time", Meaning.THROTTLE_TIME, catalog.THROTTLE_TIME_SECONDS, MILLISECONDS)
+        yield Attribute(
+            type=kind.group,
+            name="queue-size",
+            meaning=Meaning.DELAY_QUEUE_SIZE,
+            quota_type=kind,
+            family=catalog.DELAY_QUEUE_SIZE,
+        )
     # which brokers report since KIP-1373, if they do at all
     for kind in (QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST):
-        yield _of_entities(kind, "quota-utilization", Meaning.REPORTED_UTILIZATION)
-    mutation = QuotaType.CONTROLLER_MUTATION
-    yield _of_entities(mutation, "tokens", Meaning.TOKENS)
-    refused = _of_entities(mutation, "refusal-count", Meaning.REFUSED_MUTATIONS)
-    yield replace(refused, brokers_have_it=False)
+        yield _of_entities(
+            kind, "quota-utilization", Meaning.REPORTED_UTILIZATION, catalog.REPORTED_UTILIZATION, PERCENT
+        )
+    yield _of_entities(QuotaType.CONTROLLER_MUTATION, "tokens", Meaning.TOKENS, catalog.CONTROLLER_MUTATION_TOKENS)
     # quotas of a custom callback (client.quota.callback.class, KIP-257): the same attributes under tags that it chooses
-    for kind, usage in USAGE.items():
-        used = _of_entities(kind, usage.attribute, Meaning.USAGE)
-        family = usage.callback_family
-        yield replace(used, family=family, divisor=usage.divisor, open=True)
-        throttle = _of_entities(kind, "throttle-time", Meaning.THROTTLE_TIME)
-        family = catalog.CALLBACK_THROTTLE_TIME_SECONDS
-        yield replace(throttle, family=family, open=True)
+    for kind in QuotaType:
+        usage = _of_entities(kind, kind.attribute, Meaning.USAGE, catalog.CALLBACK_USAGE[kind], kind.unit.divisor)
+        yield replace(usage, open=True)
+        throttle = _of_entities(
+            kind, "throttle-time", Meaning.THROTTLE_TIME, catalog.CALLBACK_THROTTLE_TIME_SECONDS, MILLISECONDS
+        )
+        yield replace(throttle, open=True)
 
 
-def _of_node(
-    beans: str, name: str, meaning: Meaning, *free: str, part: str = "", required: bool = True, optional: bool = False
+def _of_node(  # noqa: PLR0913 - the columns of a table
+    beans: str,
+    name: str,
+    meaning: Meaning | catalog.Family,
+    *free: str,
+    family: catalog.Family | None = None,
+    divisor: float = 1.0,
+    guard: Guard | None = None,
+    part: str = "",
+    required: bool = True,
+    optional: bool = False,
 ) -> Attribute:
-    """An attribute of ``beans`` that are about a node, such as ``kafka.server:type=Request``, with the key properties ``free`` besides."""
+    """
+    Return an attribute of ``beans`` that are about a node, such as ``kafka.server:type=Request``.
+
+    Args:
+        beans: Domain, type and further key properties.
+        name: Of the attribute.
+        meaning: The family that shows the number, or what is computed with it.
+        free: Key properties that distinguish beans, in the order of the family's labels.
+        family: To which a number that is computed with contributes.
+        divisor: From Kafka's unit to ours.
+        guard: Why the number is not always passed on as it is.
+        part: The value of the label that is in no key property.
+        required: Whether the beans have all of ``free``.
+        optional: Whether an agent may refuse it.
+
+    """
     domain, _, properties = beans.partition(":")
     fixed = dict(pair.split("=") for pair in properties.split(","))
-    return replace(
-        _of_type(fixed.pop("type"), name, meaning),
+    return Attribute(
         domain=domain,
+        type=fixed.pop("type"),
         fixed=fixed,
         free=free,
+        name=name,
+        meaning=meaning,
+        family=meaning if isinstance(meaning, catalog.Family) else family,
+        divisor=divisor,
+        guard=guard,
         part=part,
         required=required,
         optional=optional,
@@ -298,86 +295,106 @@ _HANDLERS: Final = f"{SERVER}:type=KafkaRequestHandlerPool"
 _ERRORS: Final = f"{_REQUESTS},name=ErrorsPerSec,error={THROTTLING_ERROR}"
 
 _LOAD: Final = (
-    # KafkaRequestHandlerPool: one bean by pool since KIP-1207. The meter of a pool counts idle nanoseconds, shared among its
-    # threads, so that its rate is a ratio in spite of "percent".
+    # KafkaRequestHandlerPool: one bean by pool since KIP-1207. The meter of a pool counts idle nanoseconds, shared
+    # among its threads, so that its rate is a ratio in spite of "percent".
     *(
-        _of_node(
-            f"{_HANDLERS},name={pool.title()}RequestHandlerAvgIdlePercent", name, meaning, part=pool, optional=True
-        )
+        attribute
         for pool, ratio, time in (
-            ("", Meaning.HANDLER_IDLE, Meaning.HANDLER_IDLE_TIME),
-            ("broker", Meaning.POOL_IDLE, Meaning.POOL_IDLE_TIME),
-            ("controller", Meaning.POOL_IDLE, Meaning.POOL_IDLE_TIME),
+            ("", catalog.REQUEST_HANDLER_IDLE, catalog.REQUEST_HANDLER_IDLE_SECONDS),
+            ("broker", catalog.REQUEST_HANDLER_POOL_IDLE, catalog.REQUEST_HANDLER_POOL_IDLE_SECONDS),
+            ("controller", catalog.REQUEST_HANDLER_POOL_IDLE, catalog.REQUEST_HANDLER_POOL_IDLE_SECONDS),
         )
-        for name, meaning in (("OneMinuteRate", ratio), ("Count", time))
+        for beans in [f"{_HANDLERS},name={pool.title()}RequestHandlerAvgIdlePercent"]
+        for attribute in (
+            _of_node(beans, "OneMinuteRate", ratio, part=pool, guard=Guard.ZERO_IS_UNKNOWN, optional=True),
+            _of_node(beans, "Count", time, part=pool, divisor=NANOSECONDS, optional=True),
+        )
     ),
     # of SocketServer, RequestChannel and RequestMetrics, and of QuorumControllerMetrics (KIP-1190)
     _of_node(
         "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
         "Value",
-        Meaning.NETWORK_IDLE,
+        catalog.NETWORK_PROCESSOR_IDLE,
         optional=True,
     ),
     _of_node(
-        "kafka.network:type=RequestChannel,name=RequestQueueSize", "Value", Meaning.REQUEST_QUEUE_SIZE, optional=True
+        "kafka.network:type=RequestChannel,name=RequestQueueSize", "Value", catalog.REQUEST_QUEUE_SIZE, optional=True
     ),
-    _of_node(f"{_EVENTS},name=AvgIdleRatio", "Value", Meaning.CONTROLLER_IDLE, optional=True),
+    _of_node(f"{_EVENTS},name=AvgIdleRatio", "Value", catalog.CONTROLLER_EVENT_IDLE, optional=True),
     *(
         _of_node(
             f"{_REQUESTS},name=RequestQueueTimeMs",
             f"{percentile}thPercentile",
-            meaning,
+            catalog.REQUEST_QUEUE_SECONDS,
             "request",
             part=percentile,
+            divisor=MILLISECONDS,
+            guard=Guard.REQUESTS_ONLY,
             optional=True,
         )
-        for meaning, percentile in PERCENTILES.items()
+        for percentile in PERCENTILES
     ),
 )
-LOAD_MEANINGS: Final = {each.meaning for each in _LOAD} | {Meaning.REQUEST_THROTTLE_COUNT}
+LOAD_MEANINGS: Final = {attribute.meaning for attribute in _LOAD} | {Meaning.REQUEST_THROTTLE_COUNT}
 """Of the load of a node; without the count of responses, a percentile of 0 may be that of a request that never came."""
 
 ATTRIBUTES: Final = (
     *_client_quotas(),
     # RequestChannelMetrics, RequestMetrics, QuorumControllerMetrics and AppInfoParser
-    _of_node(f"{SERVER}:type=Request", "exempt-request-time", Meaning.EXEMPT_REQUEST_TIME),
-    _of_node(f"{_REQUESTS},name=ThrottleTimeMs", "Mean", Meaning.REQUEST_THROTTLE_MEAN, "request"),
-    _of_node(f"{_REQUESTS},name=ThrottleTimeMs", "Count", Meaning.REQUEST_THROTTLE_COUNT, "request"),
-    _of_node(_ERRORS, "Count", Meaning.THROTTLING_ERRORS, "request"),
+    _of_node(f"{SERVER}:type=Request", "exempt-request-time", catalog.EXEMPT_REQUEST_THREADS, divisor=PERCENT),
+    *(
+        _of_node(f"{_REQUESTS},name=ThrottleTimeMs", name, meaning, "request", family=catalog.REQUEST_THROTTLED_SECONDS)
+        for name, meaning in (("Mean", Meaning.REQUEST_THROTTLE_MEAN), ("Count", Meaning.REQUEST_THROTTLE_COUNT))
+    ),
+    _of_node(_ERRORS, "Count", catalog.THROTTLING_ERRORS, "request"),
     _of_node("kafka.controller:type=KafkaController,name=ActiveControllerCount", "Value", Meaning.ACTIVE_CONTROLLER),
-    _of_node(f"{_EVENTS},name=EventQueueTimeMs", "Mean", Meaning.CONTROLLER_EVENT_MEAN),
-    _of_node(f"{_EVENTS},name=EventQueueTimeMs", "Count", Meaning.CONTROLLER_EVENT_COUNT),
-    _of_node(f"{SERVER}:type=app-info", "StartTimeMs", Meaning.STARTED_AT, "id"),
+    _of_node(
+        f"{_EVENTS},name=EventQueueTimeMs",
+        "Mean",
+        Meaning.CONTROLLER_EVENT_MEAN,
+        family=catalog.CONTROLLER_EVENT_QUEUE_SECONDS,
+    ),
+    _of_node(
+        f"{_EVENTS},name=EventQueueTimeMs", "Count", Meaning.CONTROLLER_EVENT_COUNT, family=catalog.CONTROLLER_EVENTS
+    ),
+    _of_node(f"{SERVER}:type=app-info", "StartTimeMs", Meaning.STARTED_AT, "id", divisor=MILLISECONDS),
     # ConnectionQuotas
-    _of_node(_SOCKETS, "broker-connection-accept-rate", Meaning.BROKER_CONNECTIONS),
-    _of_node(_SOCKETS, "connection-accept-rate", Meaning.LISTENER_CONNECTIONS, "listener"),
-    _of_node(_SOCKETS, "connection-accept-rate", Meaning.IP_CONNECTIONS, "ip"),
-    _of_node(_SOCKETS, "connection-accept-throttle-time", Meaning.LISTENER_CONNECTION_THROTTLE, "listener"),
-    _of_node(_SOCKETS, "ip-connection-accept-throttle-time", Meaning.IP_CONNECTION_THROTTLE, "listener"),
+    _of_node(_SOCKETS, "broker-connection-accept-rate", catalog.BROKER_CONNECTIONS_PER_SECOND),
+    _of_node(_SOCKETS, "connection-accept-rate", catalog.LISTENER_CONNECTIONS_PER_SECOND, "listener"),
+    _of_node(_SOCKETS, "connection-accept-rate", catalog.IP_CONNECTIONS_PER_SECOND, "ip"),
+    *(
+        _of_node(_SOCKETS, name, family, "listener", divisor=MILLISECONDS, guard=Guard.NAN_IS_ZERO)
+        for name, family in (
+            ("connection-accept-throttle-time", catalog.LISTENER_CONNECTION_THROTTLE_SECONDS),
+            ("ip-connection-accept-throttle-time", catalog.IP_CONNECTION_THROTTLE_SECONDS),
+        )
+    ),
     # ReplicationQuotaManager, RLMQuotaManager and RLMQuotaMetrics
     *(
-        _of_node(f"{SERVER}:type={each.value}", "byte-rate", Meaning.REPLICATION, part=each.label)
-        for each in ReplicationQuotaType
+        _of_node(f"{SERVER}:type={kind.value}", "byte-rate", catalog.REPLICATION_BYTES_PER_SECOND, part=kind.label)
+        for kind in ReplicationQuotaType
     ),
     *(
-        _of_node(f"{SERVER}:type={each.value}", "byte-rate", Meaning.REMOTE_STORAGE, part=each.label)
-        for each in RLMQuotaType
+        _of_node(f"{SERVER}:type={kind.value}", "byte-rate", catalog.REMOTE_STORAGE_BYTES_PER_SECOND, part=kind.label)
+        for kind in RLMQuotaType
     ),
     *(
         _of_node(
             f"{SERVER}:type=RemoteLogManager",
-            f"remote-{each.label}-throttle-time-avg",
-            Meaning.REMOTE_STORAGE_THROTTLE,
-            part=each.label,
+            f"remote-{kind.label}-throttle-time-avg",
+            catalog.REMOTE_STORAGE_THROTTLE_SECONDS,
+            part=kind.label,
+            divisor=MILLISECONDS,
+            guard=Guard.NAN_IS_ZERO,
         )
-        for each in RLMQuotaType
+        for kind in RLMQuotaType
     ),
     # StaticQuotaCallback and PolicyBasedThrottle of Strimzi's kafka-quotas-plugin
     _of_node(f"{STRIMZI_QUOTAS}:type=StaticQuotaCallback", "Value", Meaning.CALLBACK_LIMIT, "name", optional=True),
     _of_node(
         f"{STRIMZI_QUOTAS}:type=ThrottleFactor,name=ThrottleFactor",
         "Value",
-        Meaning.CALLBACK_FACTOR,
+        catalog.CALLBACK_THROTTLE_FACTOR,
         "observingBrokerId",
         required=False,
         optional=True,
@@ -385,6 +402,8 @@ ATTRIBUTES: Final = (
     *_LOAD,
 )
 """All that sources ask for, and all that they return."""
+BY_MEANING: Final = {attribute.meaning: attribute for attribute in ATTRIBUTES if not attribute.open}
+"""One attribute of each meaning: all of them have one divisor, but for usages, and one guard."""
 
 _BY_PLACE: Final[dict[tuple[str, str, str], list[Attribute]]] = {}
 for _attribute in ATTRIBUTES:
@@ -392,15 +411,30 @@ for _attribute in ATTRIBUTES:
 
 
 def attribute_of(column: BeanColumn) -> Attribute | None:
-    """What a column means, None for one that is not used. Columns from ``wanted`` have it already."""
+    """
+    Return the attribute that a column is of, None for one that is not used.
+
+    Columns from ``wanted`` have it already.
+    """
     if column.mapped is not None:
         return column.mapped
     bean = column.bean
     candidates = _BY_PLACE.get((bean.domain, bean.get("type") or "", column.attribute))
-    return next((found for found in candidates or () if found.admits(bean)), None)
+    return next((candidate for candidate in candidates or () if candidate.admits(bean)), None)
 
 
 def wanted(column: BeanColumn) -> BeanColumn | None:
-    """The column with what it means, None for one that is not used."""
-    found = attribute_of(column)
-    return None if found is None else BeanColumn(column.bean, column.attribute, found)
+    """Return the column with its meaning, None for one that is not used."""
+    attribute = attribute_of(column)
+    return None if attribute is None else BeanColumn(column.bean, column.attribute, attribute)
+
+
+def replaced(old: Sequence[object], new: Sequence[object]) -> list[int]:
+    """Return the places (ascending) where two sequences do not have the same object, or only one of them has any."""
+    places: list[int] = []
+    length = min(len(old), len(new))
+    for start in range(0, length, _BLOCK):
+        ours, theirs = old[start : start + _BLOCK], new[start : start + _BLOCK]
+        if ours != theirs:
+            places += compress(count(start), map(is_not, ours, theirs))
+    return [*places, *range(length, max(len(old), len(new)))]

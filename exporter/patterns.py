@@ -12,12 +12,12 @@ from typing import Final
 
 Matches = Callable[[str], bool]
 
-_MISSING: Final = "needs google-re2, which matches in linear time: install quotascope[patterns]"
+_MISSING: Final = "needs google-re2, which matches in linear time: pip install '.[patterns]' in a clone of quotascope"
 
 
 def matcher(pattern: str) -> Matches:
     """
-    Whether a name matches as a whole, over lines as well.
+    Return whether a name matches as a whole, over lines as well.
 
     Raises ``ValueError`` when the pattern is wrong, or the engine is not installed.
     """

@@ -1,7 +1,8 @@
-"""How the process of the exporter uses memory and threads, and reports to systemd."""
+"""The memory and threads of the exporter's process, and its reports to systemd."""
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
 import os
@@ -20,7 +21,10 @@ READY: Final = "READY=1"
 """The exporter listens, and has a handler for SIGHUP."""
 STOPPING: Final = "STOPPING=1"
 """The exporter answers the requests in progress, and no new ones."""
+ALIVE: Final = "WATCHDOG=1"
+"""The event loop turns; for a unit with ``WatchdogSec``."""
 _SOCKET: Final = "NOTIFY_SOCKET"
+_WATCHDOG: Final = "WATCHDOG_USEC"
 _GC_THRESHOLDS: Final = (250_000, 20, 10)
 _M_ARENA_MAX: Final = -8
 """Of glibc's <malloc.h>."""
@@ -42,8 +46,8 @@ def share_arenas() -> None:
     """
     Let all threads use the same two heaps; to be called before there are any.
 
-    glibc gives each thread one of its own, up to eight for each core, and each of them keeps some of the largest answer that its
-    thread ever read: after an hour twice the memory that is needed. Another C library is left alone.
+    glibc gives each thread one of its own, up to eight for each core, and each of them keeps some of the largest answer
+    that its thread ever read: after an hour twice the memory that is needed. Another C library is left alone.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _MOST_ARENAS)
@@ -51,9 +55,9 @@ def share_arenas() -> None:
 
 def spare_threads() -> None:
     """
-    Keep NumPy's linear algebra, which nothing here uses, from starting a thread for each core; to be called before NumPy is imported.
+    Keep NumPy's linear algebra, which nothing here uses, from starting a thread for each core.
 
-    A value of the environment counts more.
+    To be called before NumPy is imported. A value of the environment counts more.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -75,3 +79,18 @@ def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
             link.sendall(state.encode())
     except OSError as error:
         log.warning("the service manager cannot be notified", error=os_reason(error))
+
+
+async def report_alive(environ: Mapping[str, str] = os.environ) -> None:
+    """
+    Report to systemd that the event loop turns, twice in the time that a unit's ``WatchdogSec`` allows, until canceled.
+
+    Without such a time it reports nothing. A loop that something blocks reports nothing either, and systemd starts the
+    service again.
+    """
+    allowed_us = environ.get(_WATCHDOG, "")
+    if not allowed_us.isdecimal() or int(allowed_us) == 0:
+        return
+    while True:
+        notify(ALIVE, environ)
+        await asyncio.sleep(int(allowed_us) / 2e6)

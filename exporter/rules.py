@@ -6,9 +6,10 @@ because it only serves others, the agent has a family of its own.
 
 A pattern is a regular expression, as Java and Python read it, for the text that jmx_exporter makes of an attribute:
 ``domain<type=Produce, user=alice, client-id="a,b"><>byte-rate: 12.5``. Key properties come in the order in which the
-broker wrote them, their values as they are: what ``ObjectName.quote`` quoted stays quoted. In quotes, a backslash stands
-before ``"``, ``\``, ``*``, ``?`` and the n of a line end. A pattern holds no dot, which in Java stops at six kinds of line
-ends, and no repetition that backtracks, which in Java overflows the stack for a client-id of some thousand characters.
+broker wrote them, their values as they are: what ``ObjectName.quote`` quoted stays quoted. In quotes, a backslash
+stands before ``"``, ``\``, ``*``, ``?`` and the n of a line end. A pattern holds no dot, which in Java stops at six
+kinds of line ends, and no repetition that backtracks, which in Java overflows the stack for a client-id of some
+thousand characters.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Final
 
 import yaml
 
-from quotascope.metrics.catalog import Family, FamilyType
+from quotascope.metrics.catalog import CALLBACK_THROTTLE_FACTOR, Family, FamilyType
 from quotascope.metrics.catalog.family import counter, gauge
 
 from .mapping import ATTRIBUTES, MILLISECONDS, Attribute, Meaning
@@ -31,7 +32,8 @@ TAGS: Final = "tags"
 
 THROTTLE_MEAN = gauge(
     "kafka_quota_request_throttle_mean_seconds",
-    "Mean throttle time reported in responses since the broker started, by request; times kafka_quota_requests_total it is their sum.",
+    "Mean throttle time reported in responses since the broker started, by request; times "
+    "kafka_quota_requests_total it is their sum.",
     ("broker", "request"),
     "seconds",
     "kafka.network:type=RequestMetrics,name=ThrottleTimeMs Mean / 1000",
@@ -45,7 +47,8 @@ REQUESTS = counter(
 )
 EVENT_QUEUE_MEAN = gauge(
     "kafka_quota_controller_event_queue_mean_seconds",
-    "Mean time that events of the controller waited to be handled; times kafka_quota_controller_events_total it is their sum.",
+    "Mean time that events of the controller waited to be handled; times kafka_quota_controller_events_total it "
+    "is their sum.",
     ("broker",),
     "seconds",
     "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs Mean / 1000",
@@ -83,7 +86,7 @@ STRIMZI_FACTOR = gauge(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
-    """What an agent calls one attribute."""
+    """The name of one attribute in the rules of an agent."""
 
     attribute: Attribute
     family: Family
@@ -95,14 +98,14 @@ class Name:
     """Key properties of the bean by the label that has their value."""
 
 
-_IN_PARTS: Final = {
+_IN_PARTS: Final[Mapping[Meaning | Family, tuple[Family, float]]] = {
     Meaning.REQUEST_THROTTLE_MEAN: (THROTTLE_MEAN, MILLISECONDS),
     Meaning.REQUEST_THROTTLE_COUNT: (REQUESTS, 1.0),
     Meaning.CONTROLLER_EVENT_MEAN: (EVENT_QUEUE_MEAN, MILLISECONDS),
     Meaning.ACTIVE_CONTROLLER: (ACTIVE_CONTROLLER, 1.0),
     Meaning.STARTED_AT: (START_TIME, MILLISECONDS),
     Meaning.CALLBACK_LIMIT: (STRIMZI_LIMIT, 1.0),
-    Meaning.CALLBACK_FACTOR: (STRIMZI_FACTOR, 1.0),
+    CALLBACK_THROTTLE_FACTOR: (STRIMZI_FACTOR, 1.0),
 }
 _PROPERTIES: Final = {
     "client_id": "client-id",
@@ -133,14 +136,14 @@ def _named(attribute: Attribute) -> Name:
     )
 
 
-NAMES: Final = tuple(_named(each) for each in ATTRIBUTES if each.brokers_have_it)
+NAMES: Final = tuple(_named(attribute) for attribute in ATTRIBUTES)
 """In the order of the table."""
 
 _BY_ATTRIBUTE: Final = {id(name.attribute): name for name in NAMES}
 
 
 def name_of(attribute: Attribute) -> Name:
-    """What an agent calls an attribute of the table that brokers have. Raises ``KeyError`` for others."""
+    """Return the name of an attribute of the table that brokers have. Raises ``KeyError`` for others."""
     return _BY_ATTRIBUTE[id(attribute)]
 
 
@@ -153,7 +156,7 @@ _GROUPS_OF_VALUE: Final = 2
 
 
 def pattern_of(name: Name) -> tuple[str, dict[str, str]]:
-    """The pattern of an attribute of all its beans, and by label the groups that make up its value."""
+    """Return the pattern of an attribute of all its beans, and by label the groups that make up its value."""
     attribute = name.attribute
     fixed = [f", {key}={_literal(value)}" for key, value in attribute.fixed.items()]
     head = f"^{_literal(attribute.domain)}<type={_literal(attribute.type)}"
@@ -184,20 +187,24 @@ def _literal(text: str) -> str:
 
 
 _HEAD: Final = """\
-# Rules for jmx_exporter, written by `quotascope rules jmx-exporter`: Kafka's quotas under the names and units of quotascope.
+# Rules for jmx_exporter, written by `quotascope rules jmx-exporter`: Kafka's quotas under the names and \
+units of quotascope.
 #
 #   java -javaagent:jmx_prometheus_javaagent.jar=9404:THIS_FILE ...
 #
 # quotascope reads the page like every other source (dialect quotascope_rules), and adds what no broker reports: limits,
 # rules, utilization and causes. Where Prometheus scrapes the page itself, mind what rules cannot do:
 #
-# - user is percent-encoded, as Kafka writes it (svc%3Ateam%20a). A client_id with a quote, a backslash, an asterisk, a question mark
+# - user is percent-encoded, as Kafka writes it (svc%3Ateam%20a). A client_id with a quote, a backslash, an asterisk, \
+a question mark
 #   or a line end stays as Java quotes it, in quotes and with backslashes; all others are as the client gave them.
-# - A throttle time is NaN as long as there was none, and kafka_quota_request_queue_seconds of a request that never came is 0.
+# - A throttle time is NaN as long as there was none, and kafka_quota_request_queue_seconds of a request that never \
+came is 0.
 # - kafka_quota_controller_mutation_tokens of a client without a limit is 1e20.
 # - Entities left over from earlier rules are there too, for an hour.
 # - The sums of throttle times and of the controller's waits are not there, but their means and counts.
-# - There is no label broker: the target identifies it. Both this page and quotascope in one Prometheus count everything twice.
+# - There is no label broker: the target identifies it. Both this page and quotascope in one Prometheus count \
+everything twice.
 #
 # To keep the rules that you have, put those below before them, and the object names into their list, if they have one.
 
@@ -215,7 +222,7 @@ rules:
 
 
 def jmx_exporter_rules() -> str:
-    """The rules file: YAML with comments."""
+    """Return the rules file: YAML with comments."""
     patterns = dict.fromkeys(name.attribute.pattern for name in NAMES)
     parts = [
         _HEAD,
@@ -225,24 +232,28 @@ def jmx_exporter_rules() -> str:
         _RULES_HEAD,
     ]
     for name in sorted(NAMES, key=lambda name: not _is_by_client(name)):
-        pattern, groups = pattern_of(name)
-        labels = {**name.constants, **groups}
-        if name.attribute.open:
-            labels[TAGS] = "$1"
-        rule = {
-            "pattern": pattern,
-            "name": name.family.name,
-            "type": "COUNTER" if name.family.type is FamilyType.COUNTER else "GAUGE",
-            "help": name.family.help,
-            **({"valueFactor": 1 / name.divisor} if name.divisor != 1 else {}),
-            **({"labels": labels} if labels else {}),
-            **({"cache": True} if _is_by_client(name) else {}),
-        }
-        text = yaml.safe_dump([rule], sort_keys=False, width=10_000, allow_unicode=True)
+        text = yaml.safe_dump([rule_of(name)], sort_keys=False, width=10_000, allow_unicode=True)
         parts.extend(f"  {line}\n" for line in text.splitlines())
     return "".join(parts)
 
 
+def rule_of(name: Name) -> dict[str, object]:
+    """Return the rule of an attribute, as it stands in the list ``rules``."""
+    pattern, groups = pattern_of(name)
+    labels = {**name.constants, **groups}
+    if name.attribute.open:
+        labels[TAGS] = "$1"
+    return {
+        "pattern": pattern,
+        "name": name.family.name,
+        "type": "COUNTER" if name.family.type is FamilyType.COUNTER else "GAUGE",
+        "help": name.family.help,
+        **({"valueFactor": 1 / name.divisor} if name.divisor != 1 else {}),
+        **({"labels": labels} if labels else {}),
+        **({"cache": True} if _is_by_client(name) else {}),
+    }
+
+
 def _is_by_client(name: Name) -> bool:
-    """Whether there is one for each client."""
+    """Return whether there is one for each client."""
     return name.attribute.open or "client_id" in name.properties

@@ -18,27 +18,22 @@ from .errors import ExporterError, SourceUnreachable
 
 _Result = TypeVar("_Result")
 _LONGEST_CLOSE_SECONDS: Final = 2.0
-_ANSWERS: Final = ThreadPoolExecutor(max_workers=16, thread_name_prefix="answers")
-"""For the answers of agents."""
-_LARGE_BYTES: Final = 4 << 20
-_LARGE_ANSWERS: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="large-answers")
-"""One at a time, so that several agents cannot make the exporter hold all of their large answers decoded at once."""
+ANSWERS: Final = ThreadPoolExecutor(max_workers=16, thread_name_prefix="answers")
+"""For the answers of agents; how many are decoded at once, and which, their cost decides."""
 
 RENDERING: Final = ThreadPoolExecutor(max_workers=4, thread_name_prefix="rendering")
-"""For scrapes. Apart from asyncio's own threads: looking up the host of an agent blocks one, for long if no name server answers."""
-
-
-def pool_of_answer(length: int) -> Executor:
-    """The threads that decode an agent's answer of that many bytes."""
-    return _LARGE_ANSWERS if length > _LARGE_BYTES else _ANSWERS
+"""
+For scrapes. Apart from asyncio's own threads: looking up the host of an agent blocks one, for long if no name server
+answers.
+"""
 
 
 class BlockingCalls:
     """
     The blocking calls of one owner, one at a time.
 
-    A thread cannot be ended: that of a call that was canceled runs on. Until it ends, further calls are refused, so that
-    calls that take too long pile up neither threads nor memory.
+    A thread cannot be ended: that of a call that was canceled runs on. Until it ends, further calls are refused, so
+    that calls that take too long pile up neither threads nor memory.
 
     Args:
         name: Of its threads.
@@ -60,7 +55,11 @@ class BlockingCalls:
             raise self._error(self._message)
 
     async def run(self, call: Callable[[], _Result], pool: Executor | None = None) -> _Result:
-        """The call's result or exception, from a thread of ``pool`` or else a daemon thread. Raises as ``check``."""
+        """
+        Return the call's result or exception, from a thread of ``pool`` or else a daemon thread.
+
+        Raises as ``check``.
+        """
         self.check()
         self._busy.acquire()
         try:
@@ -75,14 +74,22 @@ class BlockingCalls:
             del work  # an error holds this frame and so the result: a cycle, which the garbage collector finds late
 
     async def close(self, call: Callable[[], object]) -> None:
-        """Run the call that ends the others, beside one that still runs, for two seconds at most; its errors are ignored."""
+        """
+        Run the call that ends the others, beside one that still runs, for two seconds at most.
+
+        Its errors are ignored.
+        """
         with contextlib.suppress(Exception):
             async with asyncio.timeout(_LONGEST_CLOSE_SECONDS):
                 await asyncio.wrap_future(in_daemon_thread(f"{self._name}-close", call))
 
 
 def answer_thread() -> BlockingCalls:
-    """Decodes the answers of one source; the source is not asked while its last answer is still decoded."""
+    """
+    Return a thread that decodes the answers of one source.
+
+    The source is not asked while its last answer is still decoded.
+    """
     return BlockingCalls(
         "answers",
         SourceUnreachable,

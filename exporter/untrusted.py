@@ -9,7 +9,7 @@ _LONGEST_LOOKED_AT = 2_000
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
-    """The text with everything unprintable escaped, cut after ``longest`` characters."""
+    """Return the text with everything unprintable escaped, cut after ``longest`` characters."""
     cut = text if len(text) <= longest else text[:longest] + "…"
     if cut.isprintable():
         return cut
@@ -17,7 +17,7 @@ def one_line(text: str, longest: int = LONGEST) -> str:
 
 
 def shown(text: object) -> str:
-    """An untrusted text, such as a reason, as a part of a message: short, its line ends as blanks."""
+    """Return an untrusted text, such as a reason, as a part of a message: short, its line ends as blanks."""
     line = " ".join(str(text)[:_LONGEST_LOOKED_AT].split())
     printable = "".join(char if char.isprintable() else "?" for char in line)
     if len(printable) <= _LONGEST_REASON:

@@ -1,5 +1,5 @@
-"""The JSON API: what the exporter answers under `/api/v1/`, and how the command line reads it back."""
+"""
+The JSON API.
 
-from .handlers import Api
-
-__all__ = ["Api"]
+What the exporter answers under `/api/v1/` (`handlers`), and how the command line reads it back (`client`).
+"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -14,31 +14,33 @@ from pydantic import TypeAdapter, ValidationError
 from yarl import URL
 
 from quotascope.clients.security import Tls
-from quotascope.metrics import DEFAULT, NO_RULE, Level, QuotaEntity, QuotaRules, QuotaType, Resolution
-from quotascope.metrics.entities import Name
+from quotascope.metrics import catalog
+from quotascope.metrics.kafka.entities import DEFAULT, NO_RULE, Level, Name, QuotaEntity, QuotaType, Resolution
+from quotascope.metrics.kafka.release import KafkaRelease, ReleaseRange
+from quotascope.metrics.kafka.rules import QuotaRules
+from quotascope.pages.baseline import ThrottleChange
 
 from ..config import secret, usable
+from ..coverage import Coverage
 from ..diagnosis import Catalog, Finding
 from ..errors import ConfigError, SourceError, SourceUnreadable
-from ..join.limiting import deciding, limited
+from ..join.limiting import RulesInForce, limited, overruled
 from ..limits import Limits
 from ..page.query import MOST, EpisodeQuery
 from ..snapshot import (
     Columns,
-    ConnectionUsage,
     Entity,
     EntityUsage,
-    LimitedRate,
     LimitState,
-    NodeLoad,
     NodeUsage,
     Shadow,
+    ShadowUsage,
     Snapshot,
     ThrottleCause,
 )
 from ..sources.fetch import MEBIBYTE, HttpFetch, HttpTarget, Peer
 from ..untrusted import shown
-from .documents import EntityDocument, ShadowDocument, SnapshotDocument
+from .documents import CoverageDocument, EntityDocument, ReleaseDocument, ShadowDocument, ShadowEntity, SnapshotDocument
 
 Observed: TypeAlias = tuple[Snapshot, Sequence[Finding]]
 """A snapshot, and what is wrong or missing."""
@@ -49,7 +51,8 @@ _RECENT_PATH: Final = "/api/v1/entities?show=all&size=500"
 _TIMEOUT_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 256 * MEBIBYTE
 _HINT: Final = (
-    "give the address of `quotascope serve`, such as http://quotascope:9749; an exporter of a release without the JSON API "
+    "give the address of `quotascope serve`, such as http://quotascope:9749; an exporter of a release without the "
+    "JSON API "
     "has to be upgraded"
 )
 _EXPORTER: Final = Peer(
@@ -72,11 +75,13 @@ _DEFAULT_CLIENT: Final = {
     Level.DEFAULT_USER_DEFAULT_CLIENT,
     Level.DEFAULT_CLIENT,
 }
+_NAMED_USER: Final = {Level.USER_CLIENT, Level.USER_DEFAULT_CLIENT, Level.USER}
+_NAMED_CLIENT: Final = {Level.USER_CLIENT, Level.DEFAULT_USER_CLIENT, Level.CLIENT}
 
 
 def snapshot_url(text: str) -> str:
     """
-    The address of an exporter's snapshot; the path to it can be left out, or be that of ``/metrics``.
+    Return the address of an exporter's snapshot; the path to it can be left out, or be that of ``/metrics``.
 
     >>> snapshot_url("http://quotascope:9749")
     'http://quotascope:9749/api/v1/snapshot'
@@ -106,7 +111,9 @@ def exporter_target(
     tls: Tls | None = None,
 ) -> HttpTarget:
     """
-    Where and how to ask, as a ``user`` if one is given: then with a password, for which a file takes precedence.
+    Return the address of an exporter, and the login of a ``user`` if one is given.
+
+    A file of its password takes precedence.
 
     Raises ``ConfigError``, and ``InvalidConnection`` for files of TLS that cannot be used.
     """
@@ -130,7 +137,7 @@ def exporter_target(
 
 async def read_exporter(target: HttpTarget, limits: Limits | None = None) -> Observed:
     """
-    What an exporter shows now. Raises ``SourceError``.
+    Return the snapshot that an exporter shows now, with its findings. Raises ``SourceError``.
 
     Args:
         target: Where it answers.
@@ -148,9 +155,10 @@ async def read_exporter(target: HttpTarget, limits: Limits | None = None) -> Obs
 
 async def read_recent(target: HttpTarget) -> dict[tuple[str, str, str, str], list[float | None]]:
     """
-    What an exporter remembers of the utilization of its fullest entities in steps of ``STEP_SECONDS``, the latest last.
+    Return the recent utilization of an exporter's fullest entities in steps of ``STEP_SECONDS``, the latest last.
 
-    By quota type as labels have it, broker, user and client-id; empty where it cannot be read, as of an exporter without it.
+    By quota type as labels have it, broker, user and client-id; empty where it cannot be read, as of an exporter
+    without it.
     """
     url = URL(target.url.removesuffix(_PATH) + _RECENT_PATH)
     fetch = HttpFetch(target, _HINT, _EXPORTER)
@@ -169,7 +177,7 @@ async def read_recent(target: HttpTarget) -> dict[tuple[str, str, str, str], lis
 
 
 async def read_episodes(target: HttpTarget, query: EpisodeQuery) -> dict[str, Any]:
-    """What an exporter answers at ``/api/v1/episodes``, all parts as one. Raises ``SourceError``."""
+    """Return the answer of an exporter at ``/api/v1/episodes``, all parts as one. Raises ``SourceError``."""
     base = f"{target.url.removesuffix(_PATH)}/api/v1/episodes"
     fetch, rows = HttpFetch(target, _HINT, _EXPORTER), list[dict[str, Any]]()
     address = query.with_values(size=MOST).address
@@ -188,52 +196,63 @@ async def read_episodes(target: HttpTarget, query: EpisodeQuery) -> dict[str, An
 
 
 def observed(answer: bytes, limits: Limits | None = None) -> Observed:
-    """The answer of ``/api/v1/snapshot`` as a snapshot. Raises ``SourceUnreadable`` when it is something else."""
+    """
+    Return the answer of ``/api/v1/snapshot`` as a snapshot.
+
+    Raises ``SourceUnreadable`` when it is something else.
+    """
     try:
         # not by pydantic's own parser, which refuses halves of surrogate pairs
         document = _DOCUMENT.validate_python(json.loads(answer))
         return _snapshot(document, limits)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        first_error = error.errors(include_url=False, include_input=False)[0]
+        reason = f"{'.'.join(map(str, first_error['loc']))}: {first_error['msg']}"
     except (ValueError, KeyError, RecursionError) as error:
         reason = str(error)
     raise SourceUnreadable(f"the answer is not a snapshot of this release of quotascope ({shown(reason)}); {_HINT}")
 
 
-def _snapshot(document: SnapshotDocument, known: Limits | None) -> Observed:
-    health, limits, findings = document.health, known, list(document.health.findings)
+def _snapshot(document: SnapshotDocument, known_limits: Limits | None) -> Observed:
+    health, limits, findings = document.health, known_limits, list(document.health.findings)
     count, total = len(document.entities), document.entities_total
     if count < total:
         findings.append(Catalog.API_ENTITIES_CUT.found(count=count, total=total))
-    if known is None and health.limits_known:
+    if known_limits is None and health.limits_known:
         if len(document.rules) == document.rules_total:
             limits = _limits(document)
         else:
             findings.append(Catalog.API_RULES_CUT.found(total=document.rules_total))
-    callback = any(node.quota_callback for node in health.nodes)
-    tables = deciding(known, callback_seen=callback)
+    callbacks = {node.broker for node in health.nodes if node.quota_callback}
+    without = overruled(known_limits, {node.broker: bool(node.foreign_labels) for node in health.nodes}, callbacks)
+    rules = RulesInForce(known_limits, without)
     usages = (_usage(entity) for entity in document.entities)
-    if known is not None:
-        usages = (replace(usage, entity=limited(usage.entity, tables)) for usage in usages)
+    if known_limits is not None:
+        usages = (replace(usage, entity=limited(usage.entity, rules.on(usage.entity.broker))) for usage in usages)
     snapshot = Snapshot(
         taken_at=health.taken_at,
-        shown=Columns.of(usages),
+        thresholds=document.thresholds,
+        columns=Columns.of(usages),
         unsent=total - count,
         nodes=tuple(
             NodeUsage(
                 broker=node.broker,
+                coverage=None if node.coverage is None else _coverage(node.coverage),
                 quota_callback=node.quota_callback,
+                overruled=node.overruled if known_limits is None else node.broker in without,
+                foreign_labels=tuple(node.foreign_labels),
                 static_limits={
                     _TYPES[label]: inf if bound is None else bound for label, bound in node.callback_limits.items()
                 },
                 delay_queue_size={
                     _TYPES[label]: size for label, size in node.delay_queue_size.items() if size is not None
                 },
-                load=NodeLoad(handlers_idle=node.request_handler_idle),
-                connections=ConnectionUsage(
-                    ips={ip: LimitedRate(rate=rate) for ip, rate in document.connections.get(node.broker, {}).items()}
-                ),
+                numbers={
+                    catalog.REQUEST_HANDLER_IDLE: {(): node.request_handler_idle},
+                    catalog.IP_CONNECTIONS_PER_SECOND: {
+                        (ip,): rate for ip, rate in document.connections.get(node.broker, {}).items()
+                    },
+                },
             )
             for node in health.nodes
         ),
@@ -245,42 +264,95 @@ def _snapshot(document: SnapshotDocument, known: Limits | None) -> Observed:
     return snapshot, findings
 
 
-def _shadow(given: ShadowDocument) -> Shadow:
-    places = {(_TYPES[each.quota_type], each.broker): each for each in given.counts}
-    return Shadow(
-        name=given.name,
-        entities=tuple(map(_usage, given.entities)),
-        evaluated={place: each.evaluated for place, each in places.items()},
-        throttled={place: each.throttled for place, each in places.items()},
-        unevaluated={(_TYPES[each.quota_type], each.broker, each.reason): each.entities for each in given.unevaluated},
+def _coverage(document: CoverageDocument) -> Coverage:
+    def types(labels: Iterable[str]) -> frozenset[QuotaType]:
+        return frozenset(_TYPES[label] for label in labels)
+
+    return Coverage(
+        kinds={_TYPES[label]: frozenset(kinds) for label, kinds in document.kinds.items()},
+        tagged=document.tagged,
+        usages=types(document.usages),
+        throttle_times=types(document.throttle_times),
+        tokens=document.tokens,
+        queues=types(document.delay_queues),
+        connections=document.connections,
+        complete=document.complete,
+        alike=document.alike,
+        unplaced=document.unplaced,
+        labels_of_page=tuple(document.labels_of_page),
+        in_seconds=document.in_seconds,
     )
 
 
-def _usage(given: EntityDocument) -> EntityUsage:
-    kind, rule = _TYPES[given.quota_type], None
-    if given.rule is not None:
-        level = Level(given.rule["level"])
-        entity = _entity(level, given.rule["user"], given.rule["client_id"])
-        percent = 100 if kind is QuotaType.REQUEST else 1
-        bound = None if given.limit is None else given.limit * percent
-        rule = Resolution(level=level, entity=entity, bound=bound)
-    elif LimitState(given.limit_state) is LimitState.UNLIMITED:
+def _shadow(document: ShadowDocument) -> Shadow:
+    places = {(_TYPES[count.quota_type], count.broker): count for count in document.counts}
+    return Shadow(
+        name=document.name,
+        entities=tuple(map(_shadow_usage, document.entities)),
+        evaluated={place: count.evaluated for place, count in places.items()},
+        changes={
+            place: {ThrottleChange(name): n for name, n in count.changes.items()} for place, count in places.items()
+        },
+        unevaluated={
+            (_TYPES[unknown.quota_type], unknown.broker, unknown.reason): unknown.entities
+            for unknown in document.unevaluated
+        },
+    )
+
+
+def _shadow_usage(document: ShadowEntity) -> ShadowUsage:
+    usage = _usage(document)
+    return ShadowUsage(
+        entity=usage.entity,
+        usage=usage.usage,
+        throttle_time_seconds=usage.throttle_time_seconds,
+        change=None if document.change is None else ThrottleChange(document.change),
+        change_seconds=document.change_seconds,
+        held_back=document.held_back,
+        unchanged=document.kept,
+    )
+
+
+def _usage(document: EntityDocument) -> EntityUsage:
+    kind = _TYPES[document.quota_type]
+    rule = _resolution(kind, document.rule, document.limit)
+    if rule is None and LimitState(document.limit_state) is LimitState.UNLIMITED:
         rule = NO_RULE
+    decider = None
+    if (by := document.decided_by) is not None:
+        decider = Entity(
+            broker=by.broker or "",
+            quota_type=QuotaType.CONTROLLER_MUTATION,
+            user=by.user,
+            client_id=by.client_id,
+            resolution=_resolution(QuotaType.CONTROLLER_MUTATION, by.rule, by.limit),
+            limit=by.limit,
+            burst_tokens=by.burst_tokens,
+        )
     return EntityUsage(
         entity=Entity(
-            broker=given.broker,
+            broker=document.broker,
             quota_type=kind,
-            user=given.user,
-            client_id=given.client_id,
+            user=document.user,
+            client_id=document.client_id,
             resolution=rule,
-            limit=given.limit,
-            burst_tokens=given.burst_tokens,
+            limit=document.limit,
+            burst_tokens=document.burst_tokens,
         ),
-        usage=given.usage,
-        throttle_time_seconds=given.throttle_time_seconds,
-        tokens=given.tokens,
-        cause=None if given.cause is None else ThrottleCause(given.cause),
+        usage=document.usage,
+        throttle_time_seconds=document.throttle_time_seconds,
+        tokens=document.tokens,
+        cause=None if document.cause is None else ThrottleCause(document.cause),
+        decided_by=decider,
     )
+
+
+def _resolution(kind: QuotaType, rule: Mapping[str, str] | None, limit: float | None) -> Resolution | None:
+    if rule is None:
+        return None
+    level = Level(rule["level"])
+    bound = None if limit is None else kind.in_kafka_unit(limit)
+    return Resolution(level=level, entity=_entity(level, rule["user"], rule["client_id"]), bound=bound)
 
 
 def _limits(document: SnapshotDocument) -> Limits:
@@ -298,12 +370,22 @@ def _limits(document: SnapshotDocument) -> Limits:
         rules=rules,
         connection_limits=connections,
         nodes=health.settings,
+        releases={node: _release(release) for node, release in health.releases.items()},
         read_at=health.limits.read_at or health.taken_at,
     )
 
 
+def _release(document: ReleaseDocument) -> ReleaseRange:
+    mode = "-zookeeper" if document.zookeeper else ""
+    oldest, newest = (
+        None if version is None else KafkaRelease.parse(f"{version}{mode}")
+        for version in (document.oldest, document.newest)
+    )
+    return ReleaseRange(oldest=oldest, newest=newest)
+
+
 def _entity(level: Level, user: str, client_id: str) -> QuotaEntity:
-    """The level separates a default from an entity that has its name."""
-    of_user: Name | None = DEFAULT if level in _DEFAULT_USER else user or None
-    of_client: Name | None = DEFAULT if level in _DEFAULT_CLIENT else client_id or None
+    """Return the key of a rule: its level separates a default from an entity of that name, an empty name from none."""
+    of_user: Name | None = DEFAULT if level in _DEFAULT_USER else user if level in _NAMED_USER else None
+    of_client: Name | None = DEFAULT if level in _DEFAULT_CLIENT else client_id if level in _NAMED_CLIENT else None
     return QuotaEntity(of_user, of_client)

@@ -1,5 +1,5 @@
 """
-What the JSON API answers; docs/api.md describes it.
+The answers of the JSON API; docs/api.md describes it.
 
 A number that is unknown or does not apply is null. Lists with names from outside are bounded in characters, so that an
 answer stays small whatever names clients choose.
@@ -8,47 +8,59 @@ answer stays small whatever names clients choose.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from math import isfinite
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
 
-from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.metrics.catalog.thresholds import DEFAULTS, SharedThresholds
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType, Resolution
 from quotascope.quotas import IpEntity
 
+from ..coverage import Coverage, EntityKind, Unplaced
 from ..diagnosis import Finding, FindingSeverity, diagnose, worst
 from ..diagnosis.episodes import Episode, Episodes, entity_matches
 from ..diagnosis.explain import as_json
+from ..diagnosis.misnamed import Misnamed
+from ..diagnosis.releases import is_tested
 from ..diagnosis.rule_usage import RuleUsage, rule_usage
 from ..diagnosis.selection import Selection, in_order
 from ..diagnosis.trails import STEP_SECONDS, Trail
 from ..exposition import own_version
 from ..exposition.rows import rule_labels
-from ..limits import LimitsHealth, NodeSettings
+from ..limits import LimitChange, LimitsHealth, NodeSettings
 from ..limits.model import DEFAULT_IP
-from ..mapping import in_base_unit
-from ..page.entity import EntityResult
+from ..names import asked_as
 from ..page.query import EntityQuery, EpisodeQuery, PartQuery, QueryResult
-from ..page.rules import RulesResult
-from ..snapshot import EntityUsage, Floats, Shadow, Snapshot, SourceHealth, place_of
+from ..snapshot import EntityUsage, Floats, Shadow, ShadowUsage, Snapshot, SourceHealth, place_of
 from ..snapshot.entity import finite
+
+if TYPE_CHECKING:  # the command line reads documents without what makes pages
+    from ..page.entity import EntityResult
+    from ..page.rules import RulesResult
 
 MOST_CHARACTERS: Final = 32 << 20
 """Of one list in an answer: about 80,000 entities with ordinary names."""
 _ROW_CHARACTERS: Final = 400
 """Of an entity or a rule without its names."""
-UNITS: Final = {
-    QuotaType.PRODUCE: "bytes_per_second",
-    QuotaType.FETCH: "bytes_per_second",
-    QuotaType.REQUEST: "threads",
-    QuotaType.CONTROLLER_MUTATION: "mutations_per_second",
-}
-"""The unit of usage and limit."""
 _ANY: Final = TypeAdapter(Any)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeciderDocument:
+    """The entity of controller mutations that a request throttle is of."""
+
+    broker: str | None
+    """Null where it is not measured."""
+    user: str
+    client_id: str
+    limit: float | None
+    burst_tokens: float | None
+    rule: dict[str, str] | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,7 +82,12 @@ class EntityDocument:
     throttle_time_seconds: float | None
     cause: str | None
     rule: dict[str, str] | None
-    """``name``, ``level``, ``user`` and ``client_id`` of the rule that applies; the name is as people read it (`QuotaEntity.rule`)."""
+    """
+    ``name``, ``level``, ``user`` and ``client_id`` of the rule that applies; the name is as people read it
+    (`QuotaEntity.rule`).
+    """
+    decided_by: DeciderDocument | None = None
+    """Null for any throttle that is not known to be of another entity's quota, and in exporters of earlier releases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +133,32 @@ class ExplainedEntity(EntityDocument):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeantDocument:
+    """An entity that a misnamed rule may be meant for."""
+
+    rule: str
+    """The rule for it, as people read it; there may be none."""
+    measured_under: str | None
+    """
+    The rule that applies now to a client that is measured under its names; null where none does, or it is unknown.
+    """
+    has_rule: bool
+    """Whether it has quotas with the same keys already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MisnamedDocument:
+    """Why the name of a rule may be another than was meant."""
+
+    text: str
+    meant: list[MeantDocument]
+    commands: list[str]
+    """
+    Commands for bash that set its quotas for the entities that are meant, and remove it; without an address of Kafka.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleDocument:
     """One configured quota: of a user, a client-id or both, or of an address."""
 
@@ -137,11 +180,15 @@ class RuleDocument:
     """The highest among these."""
     throttled: int | None
     """How many of these were throttled lately."""
+    hidden_on: list[str] = field(default_factory=list)
+    """Nodes on which clients may be measured under it that their agents do not show."""
+    misnamed: MisnamedDocument | None = None
+    """Null for a rule that applies to a client, and for one whose name gives no reason to doubt it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartDocument:
-    """Which part of a list an answer has, and the query of the next part."""
+    """The part of a list that an answer has, and the query of the next part."""
 
     taken_at: float
     """Unix time in seconds of the collection."""
@@ -171,7 +218,7 @@ class RulesDocument(PartDocument):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainDocument(PartDocument):
-    """Which quotas apply to a user and client-id, and what is measured of it."""
+    """The quotas that apply to a user and client-id, and the entities that are measured of it."""
 
     limits_known: bool
     user: str | None
@@ -208,8 +255,17 @@ class EpisodesDocument(PartDocument):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesDocument(PartDocument):
+    """The quotas that were set, changed or removed lately, newest first; of more than 100 the latest."""
+
+    since: float | None
+    """From when on this exporter sees changes, Unix time in seconds."""
+    changes: list[LimitChange]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunbookDocument:
-    """What to do about an alert."""
+    """The advice about an alert."""
 
     alert: str
     path: str
@@ -237,8 +293,37 @@ class ErrorDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CoverageDocument:
+    """The quotas that the agent of a node can show, judged by its last answer."""
+
+    kinds: dict[str, list[EntityKind]]
+    """The kinds of entities in it, by quota type."""
+    tagged: bool
+    """Whether there are entities under other names than user and client-id."""
+    usages: list[str]
+    """Quota types with a usage of an entity."""
+    throttle_times: list[str]
+    """Quota types with a throttle time of an entity."""
+    tokens: bool
+    delay_queues: list[str]
+    """Quota types with a delay queue."""
+    connections: bool
+    """Whether there are rates of new connections."""
+    complete: bool
+    """Whether all entities of a quota type with a delay queue are in it."""
+    alike: bool
+    """Whether entities of all kinds are in it of a quota type with entities of one."""
+    unplaced: Unplaced | None
+    """The series that are named like quota metrics and are not understood."""
+    labels_of_page: list[str] = field(default_factory=list)
+    """Labels that Kafka's own quotas do not have and that have one value on the series of all clients: left out."""
+    in_seconds: str = ""
+    """A metric of throttle times that is read in seconds because its name says so; empty where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDocument:
-    """What a node reports of itself."""
+    """The report of a node about itself."""
 
     broker: str
     quota_callback: bool | None
@@ -248,6 +333,26 @@ class NodeDocument:
     """By quota type."""
     request_handler_idle: float | None = None
     """Share of the last minute or so, of the busiest pool of request handlers."""
+    overruled: bool = False
+    """Whether the configured quotas do not decide on it, or may not."""
+    foreign_labels: list[str] = field(default_factory=list)
+    """Labels that Kafka's own quotas do not have, where it is unknown whether the node has a custom quota callback."""
+    coverage: CoverageDocument | None = None
+    """What its agent can show; null in exporters of earlier releases."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseDocument:
+    """The releases of Kafka that a broker may be of; both are the same where it is known."""
+
+    oldest: str | None
+    """Null for one before all that are known."""
+    newest: str | None
+    """Null for one that may be newer than all that are known."""
+    zookeeper: bool
+    """Whether ZooKeeper keeps the metadata."""
+    tested: bool
+    """Whether quotascope is tested with each of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,17 +369,22 @@ class HealthDocument:
     limits: LimitsHealth
     settings: dict[str, NodeSettings]
     """By node id, as far as they are known."""
+    releases: dict[str, ReleaseDocument] = field(default_factory=dict)
+    """By node id of a broker, as far as brokers showed them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowCount:
-    """How many entities of a quota type a shadow has on a broker."""
+    """The number of entities of a quota type that a shadow has on a broker."""
 
     quota_type: str
     broker: str
     evaluated: int
-    throttled: int
-    """Of these, those that it would throttle."""
+    changes: dict[str, int]
+    """
+    Those that it or a quota in force throttles, by change: ``new``, ``longer``, ``shorter``, ``ended`` or
+    ``unchanged``.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,15 +397,32 @@ class ShadowUnknown:
     entities: int
 
 
+@dataclass(slots=True, kw_only=True)
+class ShadowEntity(EntityDocument):
+    """An entity as the rules of a shadow make it; the throttle time is Kafka's answer at this moment."""
+
+    change: str | None
+    """Against the quotas in force; null where neither throttles it."""
+    change_seconds: float | None
+    """Its throttle time minus that of the quotas in force; null where either is unknown."""
+    held_back: bool
+    """
+    Whether a limit in force throttles a part of it, so that ``usage`` and ``utilization`` are lower bounds of what it
+    would use.
+    """
+    kept: bool
+    """Whether the shadow changes neither its limit nor how it is measured."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowDocument:
-    """What brokers would do under rules that none of them enforces."""
+    """The actions that brokers would take under rules that none of them enforces."""
 
     name: str
     counts: list[ShadowCount]
     unevaluated: list[ShadowUnknown]
-    entities: list[EntityDocument]
-    """Nearest to their limits, as its rules make them; the throttle time is Kafka's answer at this moment."""
+    entities: list[ShadowEntity]
+    """Those that it would throttle newly or longer first, then those nearest to their limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,16 +438,18 @@ class SnapshotDocument:
     connections: dict[str, dict[str, float | None]]
     """New connections/s by node and address, where that has a limit."""
     shadows: list[ShadowDocument] = field(default_factory=list)
+    thresholds: SharedThresholds = DEFAULTS
+    """Those of the alerts: what is near a limit, and what is a finding."""
 
 
 def health_document(snapshot: Snapshot, findings: Sequence[Finding] | None = None) -> HealthDocument:
-    """The answer of ``/api/v1/health``; ``findings`` where they are known already."""
-    found = list(diagnose(snapshot) if findings is None else findings)
+    """Return the answer of ``/api/v1/health``; ``findings`` where they are known already."""
+    all_findings = list(diagnose(snapshot) if findings is None else findings)
     return HealthDocument(
         version=own_version(),
         taken_at=snapshot.taken_at,
-        severity=worst(found),
-        findings=found,
+        severity=worst(all_findings),
+        findings=all_findings,
         sources=list(snapshot.sources),
         nodes=[
             NodeDocument(
@@ -328,24 +457,62 @@ def health_document(snapshot: Snapshot, findings: Sequence[Finding] | None = Non
                 quota_callback=node.quota_callback,
                 callback_limits={kind.label: finite(bound) for kind, bound in node.static_limits.items()},
                 delay_queue_size={kind.label: finite(size) for kind, size in node.delay_queue_size.items()},
-                request_handler_idle=finite(node.load.idle),
+                request_handler_idle=finite(node.handlers_idle),
+                overruled=node.overruled,
+                foreign_labels=list(node.foreign_labels),
+                coverage=None if node.coverage is None else coverage_document(node.coverage),
             )
             for node in snapshot.nodes
         ],
         limits_known=snapshot.limits is not None,
-        limits=snapshot.limits_health,
+        limits=replace(snapshot.limits_health, changes=()),
         settings=dict(snapshot.limits.nodes) if snapshot.limits else {},
+        releases={
+            node: ReleaseDocument(
+                oldest=None if release.oldest is None else release.oldest.version,
+                newest=None if release.newest is None else release.newest.version,
+                zookeeper=release.zookeeper,
+                tested=is_tested(release),
+            )
+            for node, release in (snapshot.limits.releases if snapshot.limits else {}).items()
+        },
+    )
+
+
+def coverage_document(coverage: Coverage) -> CoverageDocument:
+    """Return what an agent can show, lists in the order of quota types and of kinds."""
+
+    def labels(quota_types: Container[QuotaType]) -> list[str]:
+        return [quota_type.label for quota_type in QuotaType if quota_type in quota_types]
+
+    return CoverageDocument(
+        kinds={
+            quota_type.label: [kind for kind in EntityKind if kind in coverage.kinds[quota_type]]
+            for quota_type in QuotaType
+            if quota_type in coverage.kinds
+        },
+        tagged=coverage.tagged,
+        usages=labels(coverage.usages),
+        throttle_times=labels(coverage.throttle_times),
+        tokens=coverage.tokens,
+        delay_queues=labels(coverage.queues),
+        connections=coverage.connections,
+        complete=coverage.complete,
+        alike=coverage.alike,
+        unplaced=coverage.unplaced,
+        labels_of_page=list(coverage.labels_of_page),
+        in_seconds=coverage.in_seconds,
     )
 
 
 def snapshot_document(snapshot: Snapshot) -> SnapshotDocument:
-    """The answer of ``/api/v1/snapshot``."""
+    """Return the answer of ``/api/v1/snapshot``."""
     measured = snapshot.measured
     rules = rule_usage(snapshot.limits, snapshot) if snapshot.limits else []
-    most = MOST_CHARACTERS // _ROW_CHARACTERS
+    max_rows = MOST_CHARACTERS // _ROW_CHARACTERS
     entities = list(_bounded(map(entity_document, measured)))
     if len(entities) < len(measured):
-        measured = in_order(measured, Selection(), most)
+        measured = in_order(measured, Selection(near_limit=snapshot.thresholds.near_limit), max_rows)
         entities = list(_bounded(map(entity_document, measured)))
     return SnapshotDocument(
         health=health_document(snapshot),
@@ -354,32 +521,48 @@ def snapshot_document(snapshot: Snapshot) -> SnapshotDocument:
         rules_total=len(rules),
         rules=list(_bounded(map(_rule_document, rules))),
         connections={
-            node.broker: {ip: finite(of.rate) for ip, of in ips}
+            node.broker: {ip: finite(rate) for ip, rate in ips}
             for node in snapshot.nodes
-            if (ips := list(node.connections.ips.items())[:most])
+            if (ips := list(node.connections_by_ip.items())[:max_rows])
         },
         shadows=list(map(shadow_document, snapshot.shadows)),
+        thresholds=snapshot.thresholds,
     )
 
 
 def shadow_document(shadow: Shadow) -> ShadowDocument:
-    """What a shadow would do."""
+    """Return the effects of a shadow."""
     return ShadowDocument(
         name=shadow.name,
         counts=[
-            ShadowCount(quota_type=kind.label, broker=broker, evaluated=shadow.evaluated[kind, broker], throttled=throttled)
-            for (kind, broker), throttled in shadow.throttled.items()
+            ShadowCount(
+                quota_type=kind.label,
+                broker=broker,
+                evaluated=shadow.evaluated[kind, broker],
+                changes={change.value: count for change, count in changes.items()},
+            )
+            for (kind, broker), changes in shadow.changes.items()
         ],
         unevaluated=[
             ShadowUnknown(quota_type=kind.label, broker=broker, reason=str(reason), entities=count)
             for (kind, broker, reason), count in shadow.unevaluated.items()
         ],
-        entities=list(_bounded(map(entity_document, shadow.entities)))
+        entities=list(_bounded(map(_shadow_entity, shadow.entities)))
     )  # fmt: skip
 
 
+def _shadow_entity(usage: ShadowUsage) -> ShadowEntity:
+    return ShadowEntity(
+        **_fields(entity_document(usage)),
+        change=None if usage.change is None else usage.change.value,
+        change_seconds=finite(usage.change_seconds),
+        held_back=usage.held_back,
+        kept=usage.unchanged,
+    )
+
+
 def entities_document(result: QueryResult) -> EntitiesDocument:
-    """The answer of ``/api/v1/entities``, with owners and the utilization of the last minutes."""
+    """Return the answer of ``/api/v1/entities``, with owners and the utilization of the last minutes."""
     entities = list(_bounded(map(entity_document, result.rows)))
     return EntitiesDocument(
         **_part(result.snapshot, result.query, len(entities), result.total),
@@ -397,7 +580,7 @@ def entities_document(result: QueryResult) -> EntitiesDocument:
 
 
 def rules_document(result: RulesResult) -> RulesDocument:
-    """The answer of ``/api/v1/rules``."""
+    """Return the answer of ``/api/v1/rules``."""
     rules = list(_bounded(map(_rule_document, result.rules)))
     return RulesDocument(
         **_part(result.snapshot, result.query, len(rules), result.total),
@@ -407,9 +590,13 @@ def rules_document(result: RulesResult) -> RulesDocument:
 
 
 def explain_document(result: EntityResult, query: EntityQuery) -> ExplainDocument:
-    """The answer of ``/api/v1/explain``: what the command prints as JSON, and the entities that are measured; ``query`` has their part."""
-    wanted = result.rows[query.offset : query.offset + query.size]
-    entities = list(_bounded(map(entity_document, wanted)))
+    """
+    Return the answer of ``/api/v1/explain``.
+
+    What the command prints as JSON, and the entities that are measured; ``query`` has their part.
+    """
+    part_of_rows = result.rows[query.offset : query.offset + query.size]
+    entities = list(_bounded(map(entity_document, part_of_rows)))
     words: dict[str, Any] = as_json(result.user, result.client_id, result.explanations or (), result.callbacks)
     names = [(key, text) for key, text in (("user", result.user), ("client_id", result.client_id)) if text is not None]
     part = _part(result.snapshot, query, len(entities), len(result.rows))
@@ -423,14 +610,14 @@ def explain_document(result: EntityResult, query: EntityQuery) -> ExplainDocumen
             _explained(
                 entity,
                 result.trails.trail(usage.entity),
-                [each for each in result.episodes if place_of(each.usage.entity) == place_of(usage.entity)],
+                [episode for episode in result.episodes if place_of(episode.usage.entity) == place_of(usage.entity)],
             )
-            for entity, usage in zip(entities, wanted, strict=False)
+            for entity, usage in zip(entities, part_of_rows, strict=False)
         ],
     )
 
 
-def _explained(entity: EntityDocument, trail: Trail | None, found: Sequence[Episode]) -> ExplainedEntity:
+def _explained(entity: EntityDocument, trail: Trail | None, episodes: Sequence[Episode]) -> ExplainedEntity:
     history = None
     if trail is not None:
         history = HistoryDocument(
@@ -444,61 +631,83 @@ def _explained(entity: EntityDocument, trail: Trail | None, found: Sequence[Epis
         history=history,
         episodes=[
             EpisodeDocument(
-                began_at=each.began_at,
-                ended_at=None if each.ongoing else each.seen_at,
-                longest_seconds=each.longest_seconds,
+                began_at=episode.began_at,
+                ended_at=None if episode.ongoing else episode.seen_at,
+                longest_seconds=episode.longest_seconds,
             )
-            for each in found
+            for episode in episodes
         ],
     )
 
 
-def episodes_document(snapshot: Snapshot, known: Episodes, query: EpisodeQuery) -> EpisodesDocument:
-    """The answer of ``/api/v1/episodes``."""
-    found = [
-        each
-        for each in known
-        if entity_matches(each.usage.entity, query.user, query.client_id)
-        and query.type in {None, each.usage.entity.quota_type}
-        and each.seen_at >= query.since
+def episodes_document(snapshot: Snapshot, episodes: Episodes, query: EpisodeQuery) -> EpisodesDocument:
+    """Return the answer of ``/api/v1/episodes``."""
+    user, client_id = (None if name is None else asked_as(name) for name in (query.user, query.client_id))
+    matching = [
+        episode
+        for episode in episodes
+        if entity_matches(episode.usage.entity, user, client_id)
+        and query.type in {None, episode.usage.entity.quota_type}
+        and episode.seen_at >= query.since
     ]
-    wanted = found[query.offset : query.offset + query.size]
-    entities = list(_bounded(entity_document(each.usage) for each in wanted))
+    part_of_episodes = matching[query.offset : query.offset + query.size]
+    entities = list(_bounded(entity_document(episode.usage) for episode in part_of_episodes))
     return EpisodesDocument(
-        **_part(snapshot, query, len(entities), len(found)),
-        since=snapshot.taken_at if known.since is None else known.since,
-        gaps=[[begin, end] for begin, end in known.gaps],
+        **_part(snapshot, query, len(entities), len(matching)),
+        since=snapshot.taken_at if episodes.since is None else episodes.since,
+        gaps=[[begin, end] for begin, end in episodes.gaps],
         episodes=[
-            ListedEpisode(**_fields(entity), began_at=each.began_at, seen_at=each.seen_at, ongoing=each.ongoing)
-            for entity, each in zip(entities, wanted, strict=False)
+            ListedEpisode(
+                **_fields(entity), began_at=episode.began_at, seen_at=episode.seen_at, ongoing=episode.ongoing
+            )
+            for entity, episode in zip(entities, part_of_episodes, strict=False)
         ],
+    )
+
+
+def changes_document(snapshot: Snapshot, query: PartQuery) -> ChangesDocument:
+    """Return the answer of ``/api/v1/changes``."""
+    health = snapshot.limits_health
+    part_of_changes = health.changes[query.offset : query.offset + query.size]
+    return ChangesDocument(
+        **_part(snapshot, query, len(part_of_changes), len(health.changes)),
+        since=health.changes_since,
+        changes=[replace(change, old=finite(change.old), new=finite(change.new)) for change in part_of_changes],
     )
 
 
 def runbooks_document(runbooks: Mapping[str, str], query: EntityQuery) -> RunbooksDocument:
-    """The answer of ``/api/v1/runbooks``."""
-    wanted = list(islice(runbooks.items(), query.offset, query.offset + query.size))
+    """Return the answer of ``/api/v1/runbooks``."""
+    part_of_runbooks = list(islice(runbooks.items(), query.offset, query.offset + query.size))
     return RunbooksDocument(
         total=len(runbooks),
         offset=query.offset,
         size=query.size,
         next=query.following(len(runbooks)),
-        runbooks=[RunbookDocument(alert=alert, path=f"runbooks/{alert}", text=text) for alert, text in wanted],
+        runbooks=[
+            RunbookDocument(alert=alert, path=f"runbooks/{alert}", text=text) for alert, text in part_of_runbooks
+        ],
     )
 
 
 def entity_document(usage: EntityUsage) -> EntityDocument:
-    """What one entity used, its limit, and the rule that applies."""
-    entity, rule = usage.entity, None
-    if entity.resolution is not None and entity.resolution.entity is not None:
-        labels = rule_labels(entity.resolution.entity)
-        rule = dict(zip(("name", "level", "user", "client_id"), labels, strict=True))
+    """Return the usage of one entity, its limit, and the rule that applies."""
+    entity, decider, decided_by = usage.entity, usage.decided_by, None
+    if decider is not None:
+        decided_by = DeciderDocument(
+            broker=decider.broker or None,
+            user=decider.user,
+            client_id=decider.client_id,
+            limit=finite(decider.limit),
+            burst_tokens=finite(decider.burst_tokens),
+            rule=_rule(decider.resolution),
+        )
     return EntityDocument(
         broker=entity.broker,
         quota_type=entity.quota_type.label,
         user=entity.user,
         client_id=entity.client_id,
-        unit=UNITS[entity.quota_type],
+        unit=entity.quota_type.unit.name,
         usage=finite(usage.usage),
         limit=finite(entity.limit),
         limit_state=entity.limit_state.value,
@@ -508,12 +717,23 @@ def entity_document(usage: EntityUsage) -> EntityDocument:
         burst_used=finite(usage.burst_used),
         throttle_time_seconds=finite(usage.throttle_time_seconds),
         cause=None if usage.cause is None else usage.cause.value,
-        rule=rule,
+        decided_by=decided_by,
+        rule=_rule(entity.resolution),
     )
 
 
+def _rule(resolution: Resolution | None) -> dict[str, str] | None:
+    if resolution is None or resolution.entity is None:
+        return None
+    return dict(zip(("name", "level", "user", "client_id"), rule_labels(resolution.entity), strict=True))
+
+
 def encoded(answer: object, indent: int | None = None) -> bytes:
-    """JSON in ASCII: other characters are escaped, so that names can hold anything, halves of surrogate pairs included."""
+    """
+    Return JSON in ASCII.
+
+    Other characters are escaped, so that names can hold anything, halves of surrogate pairs included.
+    """
     plain = _ANY.dump_python(answer, mode="json")
     return json.dumps(plain, allow_nan=False, indent=indent).encode("ascii") + b"\n"
 
@@ -533,42 +753,59 @@ def _rule_document(rule: RuleUsage) -> RuleDocument:
         client_id=client_id,
         ip=ip,
         value=finite(rule.value),
-        limit=finite(rule.value if kind is None else in_base_unit(kind, rule.value)),
-        unit="connections_per_second" if kind is None else UNITS[kind],
+        limit=finite(rule.value if kind is None else kind.in_base_unit(rule.value)),
+        unit="connections_per_second" if kind is None else kind.unit.name,
         entities=None if rule.hits is None else len(rule.hits),
         utilization=finite(rule.fullest),
         throttled=rule.throttled,
+        hidden_on=list(rule.hidden_on),
+        misnamed=None if rule.misnamed is None else _misnamed_document(rule.misnamed),
     )
 
 
-def _part(snapshot: Snapshot, query: PartQuery, shown: int, total: int) -> dict[str, Any]:
-    """The fields of ``PartDocument``."""
+def _misnamed_document(rule: Misnamed) -> MisnamedDocument:
+    return MisnamedDocument(
+        text=rule.text,
+        meant=[
+            MeantDocument(
+                rule=candidate.entity.rule,
+                measured_under=None if candidate.under is None else candidate.under.rule,
+                has_rule=candidate.has_rule,
+            )
+            for candidate in rule.meant
+        ],
+        commands=list(rule.commands),
+    )
+
+
+def _part(snapshot: Snapshot, query: PartQuery, count: int, total: int) -> dict[str, Any]:
+    """Return the fields of ``PartDocument``."""
     return {
         "taken_at": snapshot.taken_at,
         "total": total,
         "offset": query.offset,
         "size": query.size,
-        "next": query.following(total, shown),
+        "next": query.following(total, count),
     }
 
 
 def _fields(entity: EntityDocument) -> dict[str, Any]:
-    return {each.name: getattr(entity, each.name) for each in fields(entity)}
+    return {field.name: getattr(entity, field.name) for field in fields(entity)}
 
 
 def _series(values: Floats) -> list[float | None]:
-    """Numbers of 32 bits with no more digits than they hold."""
+    """Return numbers of 32 bits with no more digits than they hold."""
     return [float(f"{value:.7g}") if isfinite(value) else None for value in values.tolist()]
 
 
-_Row = TypeVar("_Row", EntityDocument, RuleDocument)
+_Row = TypeVar("_Row", EntityDocument, ShadowEntity, RuleDocument)
 
 
 def _bounded(rows: Iterable[_Row]) -> Iterator[_Row]:
-    """The first rows that fit into ``MOST_CHARACTERS``; one at least."""
-    left = MOST_CHARACTERS
+    """Yield the first rows that fit into ``MOST_CHARACTERS``; one at least."""
+    room = MOST_CHARACTERS
     for row in rows:
         yield row
-        left -= _ROW_CHARACTERS + len(row.user) + len(row.client_id)
-        if left <= 0:
+        room -= _ROW_CHARACTERS + len(row.user) + len(row.client_id)
+        if room <= 0:
             return

@@ -1,4 +1,8 @@
-"""The routes of the JSON API. Logins, rate limits and places for requests are those of every request (`exporter/web`)."""
+"""
+The routes of the JSON API.
+
+Logins, rate limits and places for requests are those of every request (`exporter/web`).
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,14 @@ from typing import Final
 from aiohttp import web
 
 from ..errors import InvalidQuery
-from ..page import Pages
 from ..page.entity import asked_entity
-from ..page.query import EntityQuery, EpisodeQuery
+from ..page.query import EntityQuery, EpisodeQuery, PartQuery
 from ..page.rules import RuleQuery, find_rules
+from ..page.serving import Pages
 from ..snapshot import Snapshot
 from ..untrusted import shown
 from .documents import (
+    changes_document,
     encoded,
     entities_document,
     episodes_document,
@@ -43,17 +48,17 @@ class Api:
         self._runbooks = runbooks or {}
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        """All routes."""
-        for name in ("entities", "episodes", "rules", "explain", "health", "snapshot"):
+        """Add all routes."""
+        for name in ANSWERS.keys() - {"runbooks"}:  # which need no snapshot
             router.add_get(f"{PREFIX}{name}", self.answer, name=name)
         router.add_get(f"{PREFIX}runbooks", self.runbooks)
         router.add_get(f"{PREFIX}openapi.json", self.description)
 
     async def answer(self, request: web.Request) -> web.Response:
-        """One document; 400 for a parameter that cannot be used, 503 before the first collection."""
+        """Answer with one document; 400 for a parameter that cannot be used, 503 before the first collection."""
         name = request.match_info.route.name or ""
         try:
-            made = self._answer(name, request.query)
+            answer = self._answer(name, request.query)
         except InvalidQuery as error:
             return _json(encoded({"error": str(error)}), status=400)
         snapshot: Snapshot | None
@@ -63,10 +68,10 @@ class Api:
             snapshot = await self._pages.snapshot()
         if snapshot is None:
             return _json(encoded({"error": _NOTHING_YET}), status=503)
-        return _json(await self._pages.in_turn(lambda: encoded(made(snapshot))))
+        return _json(await self._pages.in_turn(lambda: encoded(answer(snapshot))))
 
     async def runbooks(self, request: web.Request) -> web.Response:
-        """The runbooks; needs no snapshot."""
+        """Return the runbooks; needs no snapshot."""
         try:
             _check_names("runbooks", request.query)
             query = EntityQuery.read(request.query)
@@ -75,38 +80,45 @@ class Api:
         return _json(encoded(runbooks_document(self._runbooks, query)))
 
     async def description(self, _request: web.Request) -> web.Response:
-        """The API as OpenAPI describes it."""
+        """Return the API as OpenAPI describes it."""
         return _json(encoded(openapi()))
 
-    def _answer(self, name: str, given: Mapping[str, str]) -> Answer:
-        """What makes a document of a snapshot. Raises ``InvalidQuery``."""
-        _check_names(name, given)
+    def _answer(self, name: str, parameters: Mapping[str, str]) -> Answer:  # noqa: PLR0911  # one for each path
+        """Return a function that makes a document of a snapshot. Raises ``InvalidQuery``."""
+        _check_names(name, parameters)
         match name:
             case "entities":
-                query = EntityQuery.read(given)
-                return lambda now: entities_document(self._pages.found(now, query))
+                query = EntityQuery.read(parameters)
+                return lambda snapshot: entities_document(self._pages.found(snapshot, query))
             case "episodes":
-                asked, known = EpisodeQuery.read(given), self._pages.episodes
-                return lambda now: episodes_document(now, known, asked)
+                episode_query, episodes = EpisodeQuery.read(parameters), self._pages.episodes
+                return lambda snapshot: episodes_document(snapshot, episodes, episode_query)
             case "rules":
-                wanted = RuleQuery.read(given)
-                return lambda now: rules_document(find_rules(now, wanted))
+                rule_query = RuleQuery.read(parameters)
+                return lambda snapshot: rules_document(find_rules(snapshot, rule_query))
+            case "changes":
+                shown_part = PartQuery.read(parameters)
+                return lambda snapshot: changes_document(snapshot, shown_part)
             case "explain":
-                part, who = EntityQuery.read(given), asked_entity(given)
-                return lambda now: explain_document(self._pages.explained(now, *who), part)
+                part, who = EntityQuery.read(parameters), asked_entity(parameters)
+                return lambda snapshot: explain_document(self._pages.explained(snapshot, *who), part)
             case "health":
                 return health_document
             case _:
                 return snapshot_document
 
 
-def _check_names(name: str, given: Mapping[str, str]) -> None:
-    """Raise ``InvalidQuery`` for a parameter that the path does not have: with a filter ignored, an answer would be taken for what it is not."""
-    known = ANSWERS[name][1]
-    for parameter in given:
-        if parameter not in known:
+def _check_names(name: str, parameters: Mapping[str, str]) -> None:
+    """
+    Raise ``InvalidQuery`` for a parameter that the path does not have.
+
+    With a filter ignored, an answer would be taken for what it is not.
+    """
+    allowed = ANSWERS[name][1]
+    for parameter in parameters:
+        if parameter not in allowed:
             raise InvalidQuery(
-                f"unknown parameter {shown(parameter)!r}: {PREFIX}{name} has {', '.join(known) or 'no parameters'}"
+                f"unknown parameter {shown(parameter)!r}: {PREFIX}{name} has {', '.join(allowed) or 'no parameters'}"
             )
 
 

@@ -11,6 +11,7 @@ from ..exposition import own_version
 from ..page.query import EntityQuery, EpisodeQuery, PartQuery
 from ..page.rules import RuleQuery
 from .documents import (
+    ChangesDocument,
     EntitiesDocument,
     EpisodesDocument,
     ErrorDocument,
@@ -28,6 +29,7 @@ ANSWERS: Final[dict[str, tuple[type, dict[str, dict[str, Any]]]]] = {
     "episodes": (EpisodesDocument, EpisodeQuery.described()),
     "rules": (RulesDocument, RuleQuery.described()),
     "explain": (ExplainDocument, _OF_ENTITY | _PART),
+    "changes": (ChangesDocument, _PART),
     "runbooks": (RunbooksDocument, _PART),
     "health": (HealthDocument, {}),
     "snapshot": (SnapshotDocument, {}),
@@ -38,7 +40,7 @@ _MODE: Final = "serialization"
 
 @cache
 def openapi() -> dict[str, Any]:
-    """The document."""
+    """Return the document."""
     kinds = [ErrorDocument, *(kind for kind, _ in ANSWERS.values())]
     references, definitions = TypeAdapter.json_schemas(
         [(kind, _MODE, TypeAdapter[Any](kind)) for kind in kinds], ref_template="#/components/schemas/{model}"

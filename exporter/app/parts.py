@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias
 
 from quotascope.quotas.candidates import Candidate
 
+from ..alert_terms import DEFAULT_TERMS, AlertTerms
 from ..config import Config, KafkaConfig
 from ..config.load import Loaded
 from ..discovery.discovery import OpenAdmin, build_finders, check_found_sources
@@ -15,10 +18,13 @@ from ..discovery.target import Finder
 from ..limits import LimitsSource
 from ..limits.admin import AdminLimits, read_timeout
 from ..otlp import OtlpPush, build_push
+from ..otlp.push import Starts
 from ..shadow import read_shadows
 from ..sources.build import build_sources
 from ..sources.source import Source
 
+ReadTerms: TypeAlias = Callable[[Path], AlertTerms]
+"""Reads the configuration of the alerts. Raises ``ConfigError``."""
 _LIMITS_SECONDS: Final = 30.0
 """The interval and timeout of a source of limits that has no configuration."""
 
@@ -35,8 +41,12 @@ class Parts:
     limits: LimitsSource | None = None
     push: OtlpPush | None = None
     shadows: tuple[Candidate, ...] = ()
+    alert_terms: AlertTerms = DEFAULT_TERMS
+    """Thresholds and owners, as the alerts have them."""
+    starts: Starts = field(default_factory=lambda: Starts(time.time_ns()))
+    """Times since which counters count, which pushes report; also known while no push is configured."""
     renew: bool = False
-    """Whether the sources of found nodes have to be built again, because the settings that they share changed."""
+    """True if the sources of found nodes have to be built again, because the settings that they share changed."""
 
     @property
     def config(self) -> Config:
@@ -53,62 +63,79 @@ class Parts:
 
 
 def build_parts(
-    now: Loaded, before: Parts | None = None, *, open_admin: OpenAdmin, environ: Mapping[str, str]
+    new: Loaded,
+    old_parts: Parts | None = None,
+    *,
+    open_admin: OpenAdmin,
+    read_terms: ReadTerms,
+    environ: Mapping[str, str],
 ) -> Parts:
     """
-    The parts of a configuration; one with the settings that it has in ``before`` is the same object.
+    Return the parts of a configuration; one with the settings that it has in ``old_parts`` is the same object.
 
-    ``environ`` may hold where to push. Raises ``ConfigError`` and ``ClientError``; ``before`` stays as it was in any case.
+    ``read_terms`` reads the file of ``alerts_config``; ``environ`` may hold where to push. Raises ``ConfigError`` and
+    ``ClientError``; ``old_parts`` stay as they were in any case.
     """
-    known = before or Parts(loaded=Loaded(config=Config()))
-    config, old = now.config, known.config
+    known_parts = old_parts or Parts(loaded=Loaded(config=Config()))
+    config, old = new.config, known_parts.config
     check_found_sources(config)
-    sources = _sources(now, known)
-    finders = known.finders
-    if not now.same(known.loaded, _finding(config), _finding(old)):
+    sources = _sources(new, known_parts)
+    finders = known_parts.finders
+    if not new.same(known_parts.loaded, _finding(config), _finding(old)):
         finders = build_finders(config, open_admin)
-    limits = known.limits if config.kafka else None
+    limits = known_parts.limits if config.kafka else None
     kafka = _connection(config.kafka), _connection(old.kafka)
-    if config.kafka and (limits is None or not now.same(known.loaded, *kafka)):
+    if config.kafka and (limits is None or not new.same(known_parts.loaded, *kafka)):
         limits = AdminLimits(open_admin(config.kafka))
-    push = known.push
-    same = now.same(known.loaded, config.otlp, old.otlp)
-    if not same or config.cluster != old.cluster:
-        push = build_push(config, environ, known.push.starts if known.push else None)
-    shadows = known.shadows
-    if not now.same(known.loaded, config.shadow, old.shadow):
+    push = known_parts.push
+    is_unchanged = new.same(known_parts.loaded, config.otlp, old.otlp)
+    if not is_unchanged or config.cluster != old.cluster:
+        push = build_push(config, environ, known_parts.starts)
+    shadows = known_parts.shadows
+    if not new.same(known_parts.loaded, config.shadow, old.shadow):
         shadows = read_shadows(config.shadow.file) if config.shadow.file else ()
+    terms = known_parts.alert_terms
+    if not new.same(known_parts.loaded, config.alerts_config, old.alerts_config):
+        terms = read_terms(config.alerts_config) if config.alerts_config else DEFAULT_TERMS
     common = config.discovery.source, old.discovery.source
     return Parts(
-        loaded=now,
+        loaded=new,
         sources=sources,
         finders=finders,
         limits=limits,
         push=push,
         shadows=shadows,
-        renew=not now.same(known.loaded, *common),
+        alert_terms=terms,
+        starts=known_parts.starts,
+        renew=not new.same(known_parts.loaded, *common),
     )
 
 
-def _sources(now: Loaded, before: Parts) -> tuple[Source, ...]:
-    """In the order of the configuration; those with other settings than before, or other content of their files, are built."""
-    wanted = {config.label: config for config in now.config.sources}
-    known = zip(before.config.sources, before.sources, strict=False)
-    sources = {old.label: source for old, source in known if now.same(before.loaded, wanted.get(old.label), old)}
-    fresh = [config for label, config in wanted.items() if label not in sources]
+def _sources(new: Loaded, old_parts: Parts) -> tuple[Source, ...]:
+    """
+    Return the sources in the order of the configuration.
+
+    Those with other settings than before, or other content of their files, are built.
+    """
+    configs = {config.label: config for config in new.config.agents}
+    old_sources = zip(old_parts.config.agents, old_parts.sources, strict=False)
+    sources = {
+        old.label: source for old, source in old_sources if new.same(old_parts.loaded, configs.get(old.label), old)
+    }
+    fresh = [config for label, config in configs.items() if label not in sources]
     sources.update(zip((config.label for config in fresh), build_sources(fresh), strict=True))
-    return tuple(sources[label] for label in wanted)
+    return tuple(sources[label] for label in configs)
 
 
 def _finding(config: Config) -> tuple[object, ...]:
-    """All settings that finders depend on."""
-    found, kafka = config.discovery, config.kafka
-    connection = _connection(kafka) if found.kafka else None
+    """Return all settings that finders depend on."""
+    discovery, kafka = config.discovery, config.kafka
+    connection = _connection(kafka) if discovery.kafka or config.prometheus_servers else None
     timeout = kafka.timeout_seconds if kafka else None
-    return found.kafka, found.file_sd, connection, timeout
+    return discovery.kafka, discovery.file_sd, connection, timeout, config.prometheus_servers
 
 
 def _connection(kafka: KafkaConfig | None) -> KafkaConfig | None:
-    """The settings without the one that concerns no connection."""
+    """Return the settings without the one that concerns no connection."""
     default = KafkaConfig.model_fields["refresh_interval_seconds"].default
     return kafka and kafka.model_copy(update={"refresh_interval_seconds": default})

@@ -1,11 +1,11 @@
-"""Reads the configuration again, builds its parts, and swaps the exporter to them when it is good."""
+"""Reads the configuration or its files again, builds the parts, and swaps the exporter to them when they are good."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol
@@ -15,23 +15,21 @@ import structlog
 from quotascope.clients.errors import ClientError
 
 from ..config import Config, LogConfig
-from ..config.load import Loaded, loaded
+from ..config.load import Loaded, files_in, loaded
 from ..config.section import Section
 from ..errors import ConfigError, ExporterError
+from ..following import FileCalls, Signature, signature
 from ..snapshot import ReloadHealth
-from ..threads import BlockingCalls
 from .parts import Parts
 
 log = structlog.get_logger()
 
 _NEEDS_RESTART: Final = "server"
 """The section that is read once, at the start."""
-_LONGEST_READ_SECONDS: Final = 10.0
-"""A file system of another machine can make a read wait for ever."""
 
 
 class Swappable(Protocol):
-    """What works with the parts of a configuration: the exporter."""
+    """The user of the parts of a configuration: the exporter."""
 
     @property
     def parts(self) -> Parts:
@@ -45,9 +43,9 @@ class Swappable(Protocol):
 
 class Reloader:
     """
-    Reads the configuration on request, one time after the other.
+    Reads the configuration on request, and the files that it names after they have changed, one time after the other.
 
-    One that cannot be used changes nothing: each problem is logged, and ``health`` shows it until the next attempt.
+    What cannot be used changes nothing: each problem is logged, and ``health`` shows it until an attempt succeeds.
 
     Args:
         read: Reads it with the values that override the file; may block. Raises ``ConfigError``.
@@ -59,19 +57,23 @@ class Reloader:
 
     def __init__(
         self,
-        read: Callable[[], Config],
+        read_config: Callable[[], Config],
         build: Callable[[Loaded, Parts], Parts],
         configure_logs: Callable[[LogConfig], None],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._read = read
+        self._read = read_config
         self._build = build
         self._configure_logs = configure_logs
         self._clock = clock
         self._wanted = asyncio.Event()
-        self._calls = BlockingCalls("quotascope-reload", busy="a file of it is still being read")
+        self._calls = FileCalls("configuration")
+        self._seen: tuple[Loaded, Signature] | None = None
+        """The configuration whose files were looked at last, and how they were; None to read them in any case."""
+        self._refused: tuple[str, ...] = ()
+        """Why the files of the configuration in use cannot be used as they are now."""
         self.between = asyncio.Lock()
-        """As long as it is held, no reload begins; it is free when none is under way."""
+        """The lock of reloads: as long as it is held, none begins; it is free when none is under way."""
         self.health = ReloadHealth(succeeded_at=clock())
         """The outcome of the last attempt."""
 
@@ -87,63 +89,117 @@ class Reloader:
             await self.reload(exporter)
 
     async def reload(self, exporter: Swappable) -> None:
-        """Read, build and swap. A failure is logged and remembered, not raised."""
+        """Read the configuration, build and swap. A failure is logged and remembered, not raised."""
         async with self.between:
+            # the old parts are held by no name, so that what they hold is freed
+            old_loaded = exporter.parts.loaded
             try:
-                # the old parts are held by no name, so that what they hold is freed
-                before = exporter.parts.loaded
-                async with asyncio.timeout(_LONGEST_READ_SECONDS):
-                    parts, restart = await self._calls.run(partial(self._prepared, exporter.parts))
+                parts, restart = await self._calls.run(partial(self._prepared, exporter.parts))
                 self._configure_logs(parts.config.log)
                 await exporter.swap(parts)
-                now = parts.loaded
-                changed = [*changed_fields(before.config, now.config), *changed_files(before, now)]
-                log.info("configuration was read again", changed=", ".join(changed) or "nothing")
-                for field in restart:
-                    log.warning("a change needs a restart", field=field)
-                self.health = ReloadHealth(succeeded_at=self._clock(), needs_restart=restart)
-                gc.collect()  # what was replaced is in cycles; too expensive for each scrape
-            except ConfigError as error:
-                self._failed(error, error.subject, error.problems)
-            except ClientError as error:
-                self._failed(error, "kafka", (str(error),))
-            except TimeoutError:
-                text = f"a file of it cannot be read to its end within {_LONGEST_READ_SECONDS:g} s"
-                self._failed(ExporterError(text), "configuration", (text,))
-            except ExporterError as error:
-                self._failed(error, "configuration", (str(error),))
-            except Exception as error:
-                log.exception("reading the configuration again failed unexpectedly")
-                self._failed(error, "configuration", (type(error).__name__,))
+            except Exception as error:  # noqa: BLE001 - each kind has its words
+                subject, problems = _explained(error)
+                _log_refused(subject, problems, error)
+                self.health = replace(self.health, error=_summary(error))
+                return
+            new_loaded = parts.loaded
+            changed = [*changed_fields(old_loaded.config, new_loaded.config), *changed_files(old_loaded, new_loaded)]
+            log.info("configuration was read again", changed=", ".join(changed) or "nothing")
+            for field in restart:
+                log.warning("a change needs a restart", field=field)
+            self._seen, self._refused = None, ()
+            self.health = ReloadHealth(succeeded_at=self._clock(), needs_restart=restart)
+            gc.collect()  # what was replaced is in cycles; too expensive for each scrape
 
-    def _prepared(self, before: Parts) -> tuple[Parts, tuple[str, ...]]:
-        """The parts of the configuration as it is now, and the changed fields that need a restart."""
-        config, old = self._read(), before.config
+    async def renew(self, exporter: Swappable) -> None:
+        """
+        Build the parts again whose files have changed: certificates, passwords, tokens, candidates.
+
+        The configuration stays. Files that cannot be used leave the parts as they are, and are tried again at each
+        call.
+        """
+        async with self.between:
+            old_loaded = exporter.parts.loaded
+            try:
+                parts = await self._calls.run(partial(self._renewed, exporter.parts))
+                if parts is not None:
+                    await exporter.swap(parts)
+            except Exception as error:  # noqa: BLE001 - each kind has its words
+                subject, problems = _explained(error)
+                if problems != self._refused:
+                    _log_refused(subject, problems, error)
+                self._seen, self._refused = None, problems
+                self.health = replace(self.health, files_error=_summary(error))
+                return
+            self._refused = ()
+            self.health = replace(self.health, files_error=None)
+            if parts is not None:
+                changed = ", ".join(changed_files(old_loaded, parts.loaded))
+                log.info("files of the configuration were read again", changed=changed)
+                gc.collect()
+
+    def _prepared(self, old_parts: Parts) -> tuple[Parts, tuple[str, ...]]:
+        """Return the parts of the configuration as it is now, and the changed fields that need a restart."""
+        config, old = self._read(), old_parts.config
         fields = changed_fields(old.server, config.server, f"{_NEEDS_RESTART}.")
-        kept = config.model_copy(update={_NEEDS_RESTART: old.server})
-        return self._build(loaded(kept), before), tuple(fields)
+        new_config = config.model_copy(update={_NEEDS_RESTART: old.server})
+        return self._build(loaded(new_config), old_parts), tuple(fields)
 
-    def _failed(self, error: Exception, subject: str, problems: tuple[str, ...]) -> None:
-        for problem in problems:
-            log.error(
-                "the configuration cannot be used, the previous one stays in force", file=subject, problem=problem
-            )
-        self.health = replace(self.health, error=str(error) or type(error).__name__)
+    def _renewed(self, old_parts: Parts) -> Parts | None:
+        """Return the parts with the content of their files as it is now; None when that is the same."""
+        config = old_parts.config
+        # the server looks at its own
+        files = set(files_in(config)) - set(files_in(config.server))
+        seen = old_parts.loaded, signature(sorted(files))
+        if self._seen is not None and self._seen == seen:
+            return None
+        new_loaded = loaded(config)
+        changed = any(new_loaded.contents[file] != old_parts.loaded.contents.get(file) for file in files)
+        parts = self._build(new_loaded, old_parts) if changed else None
+        self._seen = (parts or old_parts).loaded, seen[1]
+        return parts
+
+
+def _explained(error: Exception) -> tuple[str, tuple[str, ...]]:
+    """Return the part of the configuration that cannot be used, and each problem with it."""
+    match error:
+        case ConfigError():
+            return error.subject, tuple(error.problems)
+        case ClientError():
+            return "kafka", (str(error),)
+        case ExporterError():
+            return "configuration", (str(error),)
+    return "configuration", (type(error).__name__,)
+
+
+def _summary(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _log_refused(subject: str, problems: Iterable[str], error: Exception) -> None:
+    if not isinstance(error, ExporterError | ClientError):
+        log.error("reading the configuration again failed unexpectedly", exc_info=error)
+    for problem in problems:
+        log.error("the configuration cannot be used, the previous one stays in force", file=subject, problem=problem)
 
 
 def changed_fields(old: Section, new: Section, place: str = "") -> Iterator[str]:
-    """The fields that differ, as people write them: ``kafka.timeout_seconds``. Never values, which may be secrets."""
+    """
+    Yield the fields that differ, as people write them: ``kafka.timeout_seconds``.
+
+    Never values, which may be secrets.
+    """
     for name in type(new).model_fields:
-        before, after = getattr(old, name), getattr(new, name)
-        here = f"{place}{name}"
-        if isinstance(before, Section) and isinstance(after, Section):
-            yield from changed_fields(before, after, f"{here}.")
-        elif before != after:
-            yield here
+        old_value, new_value = getattr(old, name), getattr(new, name)
+        field_place = f"{place}{name}"
+        if isinstance(old_value, Section) and isinstance(new_value, Section):
+            yield from changed_fields(old_value, new_value, f"{field_place}.")
+        elif old_value != new_value:
+            yield field_place
 
 
 def changed_files(old: Loaded, new: Loaded) -> Iterator[str]:
-    """The files that both configurations name, with different content."""
+    """Yield the files that both configurations name, with different content."""
     for path in sorted(old.contents.keys() & new.contents.keys()):
         if old.contents[path] != new.contents[path]:
             yield str(path)

@@ -1,4 +1,4 @@
-"""What keeps the number of series in bounds, without making totals wrong and never in silence."""
+"""Keeps the number of series in bounds, without making totals wrong and never in silence."""
 
 from .cardinality import Cardinality
 

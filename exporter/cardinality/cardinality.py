@@ -1,4 +1,4 @@
-"""Which entities of a snapshot are shown one by one, and what stands for the others."""
+"""The entities of a snapshot that are shown one by one, and those that stand for the others."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
+from quotascope.metrics.kafka.entities import QuotaType
 
 from ..config import CardinalityConfig, Excluded
+from ..names import real_name
 from ..patterns import matcher
 from ..snapshot import TYPES, Columns, Folds, Layout, Snapshot
 from ..snapshot.columns import NAMES
-from .identity import AWAY_SECONDS, HOLD_SECONDS, Grouped, Identities, Ints, Mask, name_of
+from .identity import AWAY_SECONDS, HOLD_SECONDS, POOLS, Grouped, Identities, Ints, Mask, name_of
 from .overflow import Overflow
 from .places import Places, Pressure
 
@@ -24,135 +25,173 @@ _ALLOWED: Final = 1
 _EXCLUDED: Final = 2
 _RESERVED: Final = 3
 """Verdict: the name is that of the fold."""
+_UNKNOWN: Final = 4
+"""Verdict: the name is a long one that is not remembered, so no pattern can be matched with it."""
+_OF_ALLOWED: Final = {True: _ALLOWED, False: _EXCLUDED, None: _UNKNOWN}
 
 
 class Cardinality:
     """
     Keeps the series of successive snapshots in bounds.
 
-    In this order: names that are excluded, identities that have been idle for long, identities beyond the
-    cap, details of those far from their limit. What is excluded or beyond the cap is folded into one
-    entity for each node and quota type. The numbers of what is shown are not touched. Only the cap concerns entities of
-    custom quota callbacks: their tags are no users and client-ids, and their limits are not known. ``maxima``: there is sampling,
-    and its maxima are series, too.
+    In this order: names that are excluded, identities that have been idle for long, the longest names where all
+    have too many bytes, identities beyond the cap, details of those far from their limit. What is excluded or beyond
+    the cap is folded into one entity for each node and quota type. The numbers of what is shown are not touched. Only
+    the cap concerns entities of custom quota callbacks: their tags are no users and client-ids, and their limits are
+    not known. ``maxima``: there is sampling, and its maxima are series, too.
     """
 
     def __init__(self, config: CardinalityConfig, *, maxima: bool = False) -> None:
         self._identities = Identities()
         self._overflow = Overflow()
         self._idle_at = np.nan
-        """When idleness was judged last."""
+        """Time when idleness was judged last."""
         self._config = config
         self._set_cap(config.max_entities)
         self.configure(config, maxima=maxima)
 
     def configure(self, config: CardinalityConfig, *, maxima: bool = False) -> None:
         """Apply other bounds from the next snapshot on; decisions under a bound that stays the same are kept."""
-        before, self._config, self._maxima = self._config, config, maxima
+        previous, self._config, self._maxima = self._config, config, maxima
         users = config.include_users, config.exclude_users
         client_ids = config.include_client_ids, config.exclude_client_ids
         self._allows = _allows(*users), _allows(*client_ids)
         self._only_capped = not (
             any((*users, *client_ids)) or config.idle_after_seconds is not None or config.detail_above is not None
         )
-        known = self._identities.known
-        known["verdict"] = 0
-        if config.max_entities != before.max_entities:
+        records = self._identities.known
+        records["verdict"] = 0
+        if config.max_entities != previous.max_entities or config.max_name_bytes != previous.max_name_bytes:
             self._set_cap(config.max_entities)
-        if config.idle_after_seconds != before.idle_after_seconds:
-            known["judged_at"] = np.nan
-        if config.detail_above != before.detail_above:
-            known["near_at"] = np.nan
+        if config.idle_after_seconds != previous.idle_after_seconds:
+            records["judged_at"] = np.nan
+        if config.detail_above != previous.detail_above:
+            records["near_at"] = np.nan
 
-    def _set_cap(self, most: int) -> None:
-        self._places = Places(self._identities, most)
+    def _set_cap(self, max_entities: int) -> None:
+        self._places = Places(self._identities, max_entities)
         self._fit: tuple[Layout, bool] = (Layout(()), True)
         """The last layout, and whether each of its identities has a place in any case."""
         self._all: tuple[Layout, float] | None = None
-        """What was shown last, and when, if that was all."""
+        """The last layout that was shown as a whole, and its time; None if it was not."""
 
-    def allows(self, user: str, client_id: str) -> bool:
-        """Whether an entity of these names may be shown; an absent one is no reason to exclude it."""
+    def allows(self, user: str, client_id: str) -> bool | None:
+        """
+        Return whether an entity of these names may be shown; an absent one is no reason to exclude it.
+
+        None where that is unknown.
+        """
         parts = zip(self._allows, (user, client_id), strict=True)
-        return all(allows(part) for allows, part in parts if part)
+        allowed = [allows(part) for allows, part in parts if part]
+        return False if False in allowed else None if None in allowed else True
 
     def apply(self, joined: Snapshot) -> Snapshot:
-        """The snapshot as it is shown; to be called once for each, in their order."""
-        columns, at = joined.shown, joined.taken_at
-        if self._shows_all(columns.layout, at):
-            self._all = columns.layout, at
-            return replace(joined, folds=Folds(max_entities=self._config.max_entities))
+        """Return the snapshot as it is shown; to be called once for each, in their order."""
+        columns, now_seconds = joined.columns, joined.steady_at
+        if self._shows_all(columns.layout, now_seconds):
+            self._all = columns.layout, now_seconds
+            bounds = Folds(max_entities=self._config.max_entities, max_name_bytes=self._config.max_name_bytes)
+            return replace(joined, folds=bounds)
         if self._all is not None:
             self._places.give_to_all(*self._all)
             self._all = None
-        view = self._identities.of(columns.layout, at)
-        pressure = Pressure(view, columns)
+        view = self._identities.of(columns.layout, now_seconds)
+        pressure = Pressure(view, columns, joined.thresholds.near_limit)
         verdicts = self._verdicts(view)
         allowed = verdicts == _ALLOWED
-        idle = allowed & self._idle(view, columns, pressure, allowed, at)
-        candidates = allowed & ~idle
+        idle = allowed & self._idle(view, columns, pressure, allowed, now_seconds)
+        active = allowed & ~idle
+        candidates = active & ~self._long(view, active)
         nodes = frozenset(node.broker for node in joined.nodes)
-        shown = self._places.chosen(view, candidates, pressure, nodes, at)
-        bare = shown & ~self._near(view, pressure, shown, at)
+        exposed = self._places.chosen(view, candidates, pressure, nodes, now_seconds)
+        bare = exposed & ~self._near(view, pressure, exposed, now_seconds)
         excluded = view.own & ~allowed
-        beyond = ~(shown | idle | excluded)
+        beyond = ~(exposed | idle | excluded)
         folded = beyond | excluded
         if self._config.excluded is Excluded.DROP:
             folded &= verdicts != _EXCLUDED
         reasons = {"overflow": beyond, "excluded": excluded, "idle": idle}
         series = self._series(view, columns, reasons, bare)
-        own, tagged = view.own, ~view.own
+        is_own, tagged = view.own, ~view.own
         return replace(
             joined,
-            shown=self._overflow.columns(columns, view, shown, folded, bare, at),
-            joined=columns if bare.any() or not shown.all() else None,
+            columns=self._overflow.columns(columns, view, exposed, folded, bare, now_seconds),
+            joined=columns if bare.any() or not exposed.all() else None,
             folds=Folds(
-                overflow=_rows(view, beyond & own),
+                overflow=_rows(view, beyond & is_own),
                 excluded=_rows(view, excluded),
+                unmatched=int((verdicts == _UNKNOWN).sum()),
                 idle=_rows(view, idle),
                 series_dropped={reason: int(dropped.sum()) for reason, dropped in series.items()},
-                crowded=_crowded(view, candidates & own, shown),
+                crowded=_crowded(view, candidates & is_own, exposed),
                 max_entities=self._config.max_entities,
+                long=_crowded(view, active & ~candidates, np.zeros_like(active)),
+                max_name_bytes=self._config.max_name_bytes,
             ),
             callbacks=replace(
                 joined.callbacks,
                 folded=_rows(view, beyond & tagged),
-                crowded=_crowded(view, candidates & tagged, shown),
+                crowded=_crowded(view, candidates & tagged, exposed),
             ),
         )
 
-    def _shows_all(self, layout: Layout, at: float) -> bool:
-        """Whether it is plain, without a look at each identity, that all are shown in full."""
+    def _shows_all(self, layout: Layout, now_seconds: float) -> bool:
+        """Return whether it is plain, without a look at each identity, that all are shown in full."""
         if not self._only_capped or self._places.contested.any():
             return False
-        most = self._config.max_entities
-        last, fitted = self._fit
-        if layout is not last:
-            rows = layout.rows_in(last) < 0 if fitted else slice(None)
+        max_entities = self._config.max_entities
+        last_layout, fitted = self._fit
+        if layout is not last_layout:
+            rows = layout.rows_in(last_layout) < 0 if fitted else slice(None)
             fresh = layout.entities[rows]
             fits = not any(OVERFLOW in name_of(entity) for entity in fresh)
-            if fits and len(layout) > most:
-                pools = self._identities.of(layout, at).pools
-                fits = bool((np.bincount(pools) <= most).all())
+            if fits and (len(layout) > max_entities or self._may_be_long(layout)):
+                view = self._identities.of(layout, now_seconds)
+                fits = bool((np.bincount(view.pools) <= max_entities).all())
+                fits = fits and not self._long(view, np.ones(len(view.numbers), np.bool_)).any()
             self._fit = layout, fits
         return self._fit[1]
 
+    def _may_be_long(self, layout: Layout) -> bool:
+        """Return whether names may have too many bytes; those of an identity count once for each of its nodes here."""
+        by_kind = np.bincount(
+            layout.types + len(TYPES) * (np.arange(len(layout)) >= layout.own.stop), layout.name_bytes
+        )
+        return bool((by_kind > self._config.max_name_bytes).any())
+
+    def _long(self, view: Grouped, active: Mask) -> Mask:
+        """
+        Return, by identity, whether an active one is folded because the names of their pool have too many bytes.
+
+        The longest come first, of equal ones the last by name: which names there are decides alone, so nothing
+        flutters, and names that somebody makes long for the purpose displace no ordinary one.
+        """
+        long = np.zeros(len(view.numbers), np.bool_)
+        lengths = view.greatest(view.layout.name_bytes.astype(np.float64))
+        totals = np.bincount(view.pools[active], lengths[active], POOLS)
+        for pool in np.flatnonzero(totals > self._config.max_name_bytes):
+            inside = np.flatnonzero(active & (view.pools == pool))
+            shortest_first = inside[np.argsort(lengths[inside], kind="stable")]
+            fitting = np.cumsum(lengths[shortest_first]) <= self._config.max_name_bytes
+            long[shortest_first[~fitting]] = True
+        return long
+
     def _verdicts(self, view: Grouped) -> NDArray[np.int8]:
-        """By identity: one of the verdicts above; each name is judged once while it is there."""
-        known, names = self._identities.known, self._identities.names
-        verdicts = known["verdict"]
+        """Return one of the verdicts above by identity; each name is judged once while it is there."""
+        records, names = self._identities.known, self._identities.names
+        verdicts = records["verdict"]
         for number in view.numbers[verdicts[view.numbers] == 0]:
-            own = known["pool"][number] < len(TYPES)
-            allowed = not own or self.allows(*names[number])
-            verdicts[number] = _ALLOWED if allowed else _EXCLUDED
+            is_own = records["pool"][number] < len(TYPES)
+            allowed = not is_own or self.allows(*names[number])
+            verdicts[number] = _OF_ALLOWED[allowed]
             if OVERFLOW in names[number]:
                 verdicts[number] = _RESERVED
         verdicts_of_view: NDArray[np.int8] = verdicts[view.numbers]
         return verdicts_of_view
 
-    def _idle(self, view: Grouped, columns: Columns, pressure: Pressure, allowed: Mask, at: float) -> Mask:
+    def _idle(self, view: Grouped, columns: Columns, pressure: Pressure, allowed: Mask, now_seconds: float) -> Mask:
         """
-        By identity: whether no node saw usage or a throttle for the configured time.
+        Return by identity whether no node saw usage or a throttle for the configured time.
 
         One that is new, or was away for long, counts as moving.
         """
@@ -160,32 +199,36 @@ class Cardinality:
         after_seconds = self._config.idle_after_seconds
         if after_seconds is None:
             return idle
-        known = self._identities.known
+        records = self._identities.known
         used = ~np.isnan(columns.usage) & (columns.usage != 0)
         judged = allowed & view.own
         numbers = view.numbers[judged]
-        judged_at, moved_at = known["judged_at"][numbers], known["moved_at"][numbers]
-        moves = view.any(used | pressure.throttled)[judged] | (moved_at > at)
-        moves |= (judged_at != self._idle_at) & ~(abs(at - judged_at) <= AWAY_SECONDS)
-        known["moved_at"][numbers[moves]] = at
-        known["judged_at"][numbers] = self._idle_at = at
-        idle[judged] = ~moves & (at - moved_at >= after_seconds)
+        judged_at, moved_at = records["judged_at"][numbers], records["moved_at"][numbers]
+        moves = view.any(used | pressure.throttled)[judged] | (moved_at > now_seconds)
+        moves |= (judged_at != self._idle_at) & ~(abs(now_seconds - judged_at) <= AWAY_SECONDS)
+        records["moved_at"][numbers[moves]] = now_seconds
+        records["judged_at"][numbers] = self._idle_at = now_seconds
+        idle[judged] = ~moves & (now_seconds - moved_at >= after_seconds)
         return idle
 
-    def _near(self, view: Grouped, pressure: Pressure, shown: Mask, at: float) -> Mask:
-        """By identity: whether it was throttled, or used so much of its limit, in the last five minutes, which deserves details."""
+    def _near(self, view: Grouped, pressure: Pressure, exposed: Mask, now_seconds: float) -> Mask:
+        """
+        Return by identity whether it deserves details.
+
+        An identity does that was throttled, or used so much of its limit, in the last five minutes.
+        """
         above = self._config.detail_above
         if above is None:
-            return shown
-        known = self._identities.known
+            return exposed
+        records = self._identities.known
         near = view.any(pressure.throttled | (pressure.used > above))
-        known["near_at"][view.numbers[near & shown]] = at
-        held = abs(at - known["near_at"][view.numbers]) <= HOLD_SECONDS
+        records["near_at"][view.numbers[near & exposed]] = now_seconds
+        held = abs(now_seconds - records["near_at"][view.numbers]) <= HOLD_SECONDS
         return held | ~view.own
 
     def _series(self, view: Grouped, columns: Columns, reasons: Mapping[str, Mask], bare: Mask) -> dict[str, Ints]:
         """
-        By reason, and by identity: how many series more there would be, as the exposition writes them.
+        Return by reason, and by identity, the number of further series there would be, as the exposition writes them.
 
         Of the maxima of sampling those are counted that have a value now.
         """
@@ -196,36 +239,45 @@ class Cardinality:
         details = (2 if self._maxima else 1) * ratios.sum(axis=0)
         details += columns.causes > 0
         details += np.isfinite(columns.reported_utilization)
-        others = np.zeros(len(columns), np.intp)
+        counts = np.zeros(len(columns), np.intp)
         for name in NAMES:
             column = getattr(columns, name)
             if name != "reported_utilization" and column is not columns.layout.absent:
-                others += ~np.isnan(column)
+                counts += ~np.isnan(column)
         of_details = view.sum(details) + view.ruled
-        of_all = of_details + view.sum(others) + view.of_limit
+        of_all = of_details + view.sum(counts) + view.of_limit
         series = {reason: np.where(out, of_all, 0) for reason, out in reasons.items()}
         return series | {"detail": np.where(bare, of_details, 0)}
 
 
-def _allows(include: Iterable[str], exclude: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a part of a name is shown under these patterns. Raises ``ValueError`` for a wrong one."""
+def _allows(include: Iterable[str], exclude: Iterable[str]) -> Callable[[str], bool | None]:
+    """
+    Return whether a part of a name is shown under these patterns; None where that is unknown.
+
+    Raises ``ValueError`` for a wrong one.
+    """
     included, excluded = [*map(matcher, include)], [*map(matcher, exclude)]
 
-    def allows(part: str) -> bool:
-        if included and not any(matches(part) for matches in included):
+    def allows(part: str) -> bool | None:
+        if not included and not excluded:
+            return True
+        name = real_name(part)
+        if name is None:
+            return None
+        if included and not any(matches(name) for matches in included):
             return False
-        return not any(matches(part) for matches in excluded)
+        return not any(matches(name) for matches in excluded)
 
     return allows
 
 
 def _rows(view: Grouped, chosen: Mask) -> int:
-    """How many entities these identities are."""
+    """Return the number of entities of these identities."""
     return int(chosen[view.of_row].sum())
 
 
-def _crowded(view: Grouped, candidates: Mask, shown: Mask) -> dict[QuotaType, int]:
-    """How many identities there are, by quota type, where not all of them are shown."""
+def _crowded(view: Grouped, candidates: Mask, exposed: Mask) -> dict[QuotaType, int]:
+    """Return the number of identities, by quota type, where not all of them are shown."""
     counts = np.bincount(view.pools[candidates] % len(TYPES), minlength=len(TYPES))
-    left = np.bincount(view.pools[candidates & ~shown] % len(TYPES))
-    return {TYPES[kind]: int(counts[kind]) for kind in np.flatnonzero(left)}
+    hidden = np.bincount(view.pools[candidates & ~exposed] % len(TYPES))
+    return {TYPES[kind]: int(counts[kind]) for kind in np.flatnonzero(hidden)}

@@ -18,12 +18,15 @@ Name = tuple[str, ...]
 """User and client-id, or tags."""
 
 HOLD_SECONDS: Final = 300.0
-"""How long what was decided of an identity holds against what would change it soon again."""
+"""Time for which a decision about an identity holds against changes."""
 AWAY_SECONDS: Final = 120.0
-"""How long what is known of an identity is kept while no node has it."""
+"""Time that the record of an identity is kept while no node has it."""
 
 POOLS: Final = 2 * len(TYPES)
-"""A pool has its own count of identities: there is one for each quota type, and as many for the entities of custom callbacks."""
+"""
+A pool has its own count of identities: there is one for each quota type, and as many for the entities of custom
+callbacks.
+"""
 _SPARE: Final = 1000
 
 _KNOWN: Final = np.dtype(
@@ -58,35 +61,35 @@ class Grouped:
 
     @cached_property
     def own(self) -> Mask:
-        """By identity: whether it is one of Kafka's own quotas, not a callback's."""
+        """Mask of the identities of Kafka's own quotas, as opposed to a callback's."""
         return self.pools < len(TYPES)
 
     def greatest(self, by_row: Floats) -> Floats:
-        """By identity: the greatest value of its rows."""
+        """Return by identity the greatest value of its rows."""
         greatest = np.full(len(self.numbers), -np.inf)
         np.maximum.at(greatest, self.of_row, by_row)
         return greatest
 
     def sum(self, by_row: Ints) -> Ints:
-        """By identity: the sum over its rows."""
+        """Return by identity the sum over its rows."""
         sums = np.bincount(self.of_row, by_row, len(self.numbers))
         return sums.astype(np.intp)
 
     def any(self, by_row: Mask) -> Mask:
-        """By identity: whether any of its rows is marked."""
+        """Return by identity whether any of its rows is marked."""
         marked = np.zeros(len(self.numbers), np.bool_)
         marked[self.of_row[by_row]] = True
         return marked
 
     @cached_property
     def of_limit(self) -> Ints:
-        """By identity: how many series there are of its limit and burst, which are the same on all nodes."""
+        """Number of series of each identity's limit and burst, which are the same on all nodes."""
         limited, burst = ~np.isnan((self.layout.limits, self.layout.bursts))
         return self.any(limited).astype(np.intp) + self.any(burst)
 
     @cached_property
     def ruled(self) -> Mask:
-        """By identity: whether a configured rule is known that decides."""
+        """Mask of the identities for which a configured rule is known that decides."""
         return self.any(~np.isnan(self.layout.ruled))
 
 
@@ -94,8 +97,8 @@ class Identities:
     """
     Gives each identity a number, and keeps what is known of it in the row of that number.
 
-    An identity that is away keeps its number for as long as something that is known of it still counts; then another one gets it.
-    So what is kept is bounded by the identities of the last minutes, not by all that ever were.
+    An identity that is away keeps its number for as long as something that is known of it still counts; then another
+    one gets it. So what is kept is bounded by the identities of the last minutes, not by all that ever were.
     """
 
     def __init__(self) -> None:
@@ -107,34 +110,38 @@ class Identities:
         self._free: list[int] = []
         self._view = self._ordered(Layout(()), np.empty(0, np.intp))
 
-    def of(self, layout: Layout, at: float) -> Grouped:
-        """The identities of a layout at ``at`` (Unix time in seconds); the same object while the layout is the same."""
-        last = self._view
-        if layout is last.layout:
-            return last
+    def of(self, layout: Layout, now_seconds: float) -> Grouped:
+        """
+        Return the identities of a layout at ``now_seconds`` (Unix time).
+
+        The same object while the layout is the same.
+        """
+        previous = self._view
+        if layout is previous.layout:
+            return previous
         numbers = np.full(len(layout), -1, np.intp)
-        if len(last.layout):
-            before = layout.rows_in(last.layout)
-            known = before >= 0
-            numbers[known] = last.numbers[last.of_row[before[known]]]
+        if len(previous.layout):
+            old_rows = layout.rows_in(previous.layout)
+            is_old = old_rows >= 0
+            numbers[is_old] = previous.numbers[previous.of_row[old_rows[is_old]]]
         for row in np.flatnonzero(numbers < 0):
             numbers[row] = self._number(layout.entities[row])
         self._view = self._ordered(layout, numbers)
         if len(self._numbers) > 2 * len(self._view.numbers) + _SPARE:
-            self._forget(at)
+            self._forget(now_seconds)
         return self._view
 
     def _ordered(self, layout: Layout, numbers: Ints) -> Grouped:
-        own, tagged = numbers[layout.own], numbers[layout.tagged]
+        own_numbers, tagged = numbers[layout.own], numbers[layout.tagged]
         # rows of an identity are together, but for those of callbacks, which are sorted by node first
-        begins = np.diff(own, prepend=-1) != 0
-        found, of_tagged = np.unique(tagged, return_inverse=True)
+        begins = np.diff(own_numbers, prepend=-1) != 0
+        tagged_numbers, of_tagged = np.unique(tagged, return_inverse=True)
         pools = self.known["pool"]
-        named = [(pools[number], self.names[number]) for number in found]
-        by_name = np.array(sorted(range(len(found)), key=named.__getitem__), np.intp)
+        named = [(pools[number], self.names[number]) for number in tagged_numbers]
+        by_name = np.array(sorted(range(len(tagged_numbers)), key=named.__getitem__), np.intp)
         of_own = np.cumsum(begins) - 1
         of_row = np.append(of_own, begins.sum() + np.argsort(by_name)[of_tagged])
-        ordered = np.append(own[begins], found[by_name])
+        ordered = np.append(own_numbers[begins], tagged_numbers[by_name])
         return Grouped(layout=layout, numbers=ordered, of_row=of_row, pools=pools[ordered])
 
     def _number(self, entity: Entity) -> int:
@@ -144,28 +151,28 @@ class Identities:
         number = self._numbers.get((pool, name))
         if number is None:
             if not self._free:
-                size, more = len(self.known), max(len(self.known) // 2, _SPARE)
-                self.known = np.append(self.known, np.repeat(_NEW, more))
-                self.names += [()] * more
-                self._free += range(size + more - 1, size - 1, -1)
+                size, further = len(self.known), max(len(self.known) // 2, _SPARE)
+                self.known = np.append(self.known, np.repeat(_NEW, further))
+                self.names += [()] * further
+                self._free += range(size + further - 1, size - 1, -1)
             number = self._numbers[pool, name] = self._free.pop()
             self.names[number] = name
             self.known[number] = _NEW[0]
             self.known["pool"][number] = pool
         return number
 
-    def _forget(self, at: float) -> None:
-        known = self.known
-        kept = known["placed"] | (abs(at - known["near_at"]) <= HOLD_SECONDS)
-        kept |= abs(at - known["judged_at"]) <= AWAY_SECONDS
-        kept[self._view.numbers] = True
+    def _forget(self, now_seconds: float) -> None:
+        records = self.known
+        is_kept = records["placed"] | (abs(now_seconds - records["near_at"]) <= HOLD_SECONDS)
+        is_kept |= abs(now_seconds - records["judged_at"]) <= AWAY_SECONDS
+        is_kept[self._view.numbers] = True
         for key, number in [*self._numbers.items()]:
-            if not kept[number]:
+            if not is_kept[number]:
                 del self._numbers[key]
                 self.names[number] = ()
                 self._free.append(number)
 
 
 def name_of(entity: Entity) -> Name:
-    """The name of the identity that an entity belongs to."""
+    """Return the name of the identity that an entity belongs to."""
     return (entity.user, entity.client_id) if entity.tags is None else entity.tags

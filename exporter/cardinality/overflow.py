@@ -1,4 +1,4 @@
-"""What is shown instead of all that were joined: some of the rows, and entities that stand for others."""
+"""The rows that are shown instead of all that were joined, and the entities that stand for the others."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from math import fsum, nan
 
 import numpy as np
 
-from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
+from quotascope.metrics.kafka.entities import QuotaType
 
 from ..expiry import Expiring
 from ..snapshot import Columns, Entity, Floats, Layout
@@ -22,7 +22,7 @@ class _Choice:
     """The layout that is shown, and where its rows come from: the same while the same rows are chosen."""
 
     joined: Layout
-    shown: Mask
+    exposed: Mask
     """By identity, as the next."""
     folded: Mask
     layout: Layout
@@ -44,27 +44,28 @@ class Overflow:
         """By node, quota type and tags, seen when they were last needed for a new choice."""
         self._choice: _Choice | None = None
 
-    def columns(self, joined: Columns, view: Grouped, shown: Mask, folded: Mask, bare: Mask, at: float) -> Columns:
+    def columns(
+        self, joined: Columns, view: Grouped, exposed: Mask, folded: Mask, bare: Mask, now_seconds: float
+    ) -> Columns:
         """
-        What is shown instead of ``joined``, the same object where all of it is shown in full.
+        Return the columns that are shown instead of ``joined``, the same object where all of it is shown in full.
 
         Usage of a fold is the sum of its members. Its throttle time is the longest of them, for a sum of averages means
-        nothing. It has no limit, so no utilization, rule or tokens, and no cause. It has no counters, which would fall
-        whenever a member leaves, as if there had been a restart; only embedded engines have any. By identity: what is neither
-        ``shown`` nor ``folded`` is left out; what is ``bare`` is shown without details.
+        nothing. It has no limit, so no utilization, rule or tokens, and no cause. By identity: what is neither
+        ``exposed`` nor ``folded`` is left out; what is ``bare`` is shown without details.
         """
         bare_rows = bare[view.of_row]
-        if shown.all():
+        if exposed.all():
             self._choice = None
             return replace(joined, detailed=~bare_rows) if bare.any() else joined
         choice = self._choice
         if (
             choice is None
             or choice.joined is not joined.layout
-            or not np.array_equal(choice.shown, shown)
+            or not np.array_equal(choice.exposed, exposed)
             or not np.array_equal(choice.folded, folded)
         ):
-            choice = self._choice = self._chosen(joined.layout, view, shown, folded, at)
+            choice = self._choice = self._chosen(joined.layout, view, exposed, folded, now_seconds)
         layout, rows = choice.layout, choice.rows
         values = {name: taken(getattr(joined, name), rows, np.nan) for name in NAMES}
         for name, fold in (("usage", _total), ("throttle_time", np.fmax.reduce)):
@@ -75,11 +76,18 @@ class Overflow:
         return Columns(
             layout=layout,
             causes=taken(joined.causes, rows, 0),
+            deciders={
+                row: joined.deciders[joined_row]
+                for row, joined_row in enumerate(rows.tolist())
+                if joined_row in joined.deciders
+            }
+            if joined.deciders
+            else {},
             detailed=~bare_rows if bare_rows.any() else None,
             **{name: layout.absent if np.isnan(column).all() else fixed(column) for name, column in values.items()},
         )
 
-    def _chosen(self, joined: Layout, view: Grouped, shown: Mask, folded: Mask, at: float) -> _Choice:
+    def _chosen(self, joined: Layout, view: Grouped, exposed: Mask, folded: Mask, now_seconds: float) -> _Choice:
         members = np.flatnonzero(folded[view.of_row])
         groups = joined.node_numbers[members].astype(np.intp) * POOLS
         groups += view.pools[view.of_row[members]]
@@ -101,15 +109,15 @@ class Overflow:
                     tags=tags,
                     stands_in=True,
                 )
-            self._stand_ins.see(key, entity, at)
+            self._stand_ins.see(key, entity, now_seconds)
             stand_ins[entity.serial] = entity, rows
-        self._stand_ins.expire(at)
-        gone = np.flatnonzero(~shown[view.of_row])
-        layout = joined.changed(gone, (entity for entity, _ in stand_ins.values()))
+        self._stand_ins.expire(now_seconds)
+        removed = np.flatnonzero(~exposed[view.of_row])
+        layout = joined.changed(removed, (entity for entity, _ in stand_ins.values()))
         rows = layout.rows_in(joined)
         places = np.flatnonzero(rows < 0).tolist()
         folds = [(row, stand_ins[layout.entities[row].serial][1]) for row in places]
-        return _Choice(joined, shown, folded, layout, rows, folds)
+        return _Choice(joined, exposed, folded, layout, rows, folds)
 
 
 def _total(usages: Floats) -> float:

@@ -1,4 +1,4 @@
-"""Which identities are shown when there are more of them than places."""
+"""The identities that are shown when there are more of them than places."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ THROTTLED: Final = 2
 """Rank: throttled or in token debt. Weight: the longest throttle, in seconds."""
 
 _NEAR_RATIO: Final = 0.5
+"""Utilization from which on an entity has rank `NEAR`: well before the alert on it, unless that comes earlier."""
 _CLEARLY_MORE: Final = 2.0
 
 
 class Pressure:
-    """How much entities and identities matter to a reader who looks at quotas."""
+    """The importance of entities and identities to a reader who looks at quotas."""
 
-    def __init__(self, view: Grouped, columns: Columns) -> None:
+    def __init__(self, view: Grouped, columns: Columns, near_limit: float) -> None:
         delayed = np.fmax(columns.throttle_time, 0.0)
         self.throttled: Mask = (delayed > 0) | (columns.tokens < 0)
         """By row: whether it was throttled lately, or mutations are refused now."""
-        self.used = np.fmax(columns.used, 0.0)
+        self.used = np.fmax(columns.pressure, 0.0)
         """By row: the part of the limit or of the burst that is used, the larger one; 0 where there is none."""
-        near = self.used >= _NEAR_RATIO
+        near = self.used >= min(_NEAR_RATIO, near_limit)
         rank = np.where(self.throttled, THROTTLED, np.where(near, NEAR, QUIET))
         quiet = np.fmax(columns.usage, 0.0)
         weight = np.where(self.throttled, delayed, np.where(near, self.used, quiet))
@@ -44,79 +45,93 @@ class Pressure:
 
 class Places:
     """
-    Decides which identities are shown, from one snapshot to the next: each pool has ``most`` places.
+    Decides which identities are shown, from one snapshot to the next: each pool has ``max_places`` places.
 
     An identity that is shown stays so unless another has a higher rank (throttled, near its limit, neither)
     than it had in the last five minutes, or, after five minutes, more than twice its weight. It also keeps
     its place for five minutes while its node is down, so that a short outage changes nothing.
-    The decision does not depend on the order of the entities. Which identity has a place, and since when, is in ``identities``.
+    The decision does not depend on the order of the entities. Which identity has a place, and since when, is in
+    ``identities``.
     """
 
-    def __init__(self, identities: Identities, most: int) -> None:
+    def __init__(self, identities: Identities, max_places: int) -> None:
         self._identities = identities
-        self._most = most
+        self._most = max_places
         self.contested = np.zeros(POOLS, np.bool_)
-        """By pool: whether there was not a place for each a short while ago, so that it matters which identity has one."""
+        """
+        By pool: whether there was not a place for each a short while ago, so that it matters which identity has one.
+        """
         self._on: dict[str, Ints] = {}
         """The numbers of those with a contested place by the nodes where they were last seen."""
         identities.known["placed"] = False
 
-    def chosen(self, view: Grouped, candidates: Mask, pressure: Pressure, nodes: AbstractSet[str], at: float) -> Mask:
-        """By identity: those of the candidates that are shown at ``at`` (Unix time in seconds), when these nodes have answered."""
-        known = self._identities.known
-        placed, pools = known["placed"], known["pool"]
-        there, silent = np.zeros((2, len(known)), np.bool_)
-        there[view.numbers[candidates]] = True
+    def chosen(
+        self, view: Grouped, candidates: Mask, pressure: Pressure, nodes: AbstractSet[str], now_seconds: float
+    ) -> Mask:
+        """
+        Return by identity whether it is a candidate that is shown at ``now_seconds`` (Unix time).
+
+        The ``nodes`` are those that have answered.
+        """
+        records = self._identities.known
+        placed, pools = records["placed"], records["pool"]
+        is_present, silent = np.zeros((2, len(records)), np.bool_)
+        is_present[view.numbers[candidates]] = True
         for node in self._on.keys() - nodes:
             silent[self._on[node]] = True
-        away = placed & ~there
-        returning = away & silent & ~_past(known["seen_at"], at)
+        away = placed & ~is_present
+        returning = away & silent & ~_past(records["seen_at"], now_seconds)
         placed[away & ~returning] = False
         counts = np.bincount(view.pools[candidates], minlength=POOLS)
         # one that comes back finds its place even where all others fit meanwhile
         awaited = np.bincount(pools[returning], minlength=POOLS) > 0
         self.contested = (counts > self._most) | awaited
-        wanted = self.contested[view.pools]
-        self._place(view.numbers[candidates & ~wanted], at)
-        self._observe(view, np.flatnonzero(candidates & wanted), pressure, at)
+        is_contested = self.contested[view.pools]
+        self._place(view.numbers[candidates & ~is_contested], now_seconds)
+        self._observe(view, np.flatnonzero(candidates & is_contested), pressure, now_seconds)
         for pool in np.flatnonzero(self.contested):
             inside = candidates & (view.pools == pool)
             outside = np.flatnonzero(inside & ~placed[view.numbers])
             holders = np.flatnonzero(placed & (pools == pool))
-            self._admit(view, outside, holders, pressure, at)
+            self._admit(view, outside, holders, pressure, now_seconds)
         holding = candidates & placed[view.numbers]
-        self._note_nodes(view, holding & wanted, nodes)
+        self._note_nodes(view, holding & is_contested, nodes)
         return np.where(counts[view.pools] > self._most, holding, candidates)
 
-    def give_to_all(self, layout: Layout, at: float) -> None:
-        """Give places to all identities of a layout that was shown as a whole at ``at`` (Unix time in seconds), before places are contested."""
+    def give_to_all(self, layout: Layout, now_seconds: float) -> None:
+        """
+        Give places to all identities of a layout that was shown as a whole at ``now_seconds`` (Unix time).
+
+        To be called before places are contested.
+        """
         self._identities.known["placed"] = False
-        self._place(self._identities.of(layout, at).numbers, at)
+        self._place(self._identities.of(layout, now_seconds).numbers, now_seconds)
 
-    def _place(self, numbers: Ints, at: float, rank: object = QUIET, weight: object = 0.0) -> None:
-        known: Any = self._identities.known
-        known["placed"][numbers] = True
+    def _place(self, numbers: Ints, now_seconds: float, rank: object = QUIET, weight: object = 0.0) -> None:
+        records: Any = self._identities.known
+        records["placed"][numbers] = True
         for moment in ("since", "seen_at", "pressed_at"):
-            known[moment][numbers] = at
-        known["rank"][numbers] = rank
-        known["weight"][numbers] = weight
+            records[moment][numbers] = now_seconds
+        records["rank"][numbers] = rank
+        records["weight"][numbers] = weight
 
-    def _observe(self, view: Grouped, there: Ints, pressure: Pressure, at: float) -> None:
+    def _observe(self, view: Grouped, present: Ints, pressure: Pressure, now_seconds: float) -> None:
         """Note the highest rank of the last minutes, and the weight that it came with."""
-        known = self._identities.known
-        there = there[known["placed"][view.numbers[there]]]
-        numbers = view.numbers[there]
-        known["seen_at"][numbers] = at
-        higher = pressure.rank[there] >= known["rank"][numbers]
-        higher |= _past(known["pressed_at"][numbers], at)
-        there, numbers = there[higher], numbers[higher]
-        known["rank"][numbers] = pressure.rank[there]
-        known["weight"][numbers] = pressure.weight[there]
-        known["pressed_at"][numbers] = at
+        records = self._identities.known
+        present = present[records["placed"][view.numbers[present]]]
+        numbers = view.numbers[present]
+        records["seen_at"][numbers] = now_seconds
+        higher = pressure.rank[present] >= records["rank"][numbers]
+        higher |= _past(records["pressed_at"][numbers], now_seconds)
+        present, numbers = present[higher], numbers[higher]
+        records["rank"][numbers] = pressure.rank[present]
+        records["weight"][numbers] = pressure.weight[present]
+        records["pressed_at"][numbers] = now_seconds
 
-    def _admit(self, view: Grouped, outside: Ints, holders: Ints, pressure: Pressure, at: float) -> None:
+    @np.errstate(over="ignore")  # an agent may report any float; nothing is more than infinity
+    def _admit(self, view: Grouped, outside: Ints, holders: Ints, pressure: Pressure, now_seconds: float) -> None:
         """Give free places to the strongest outside, and let the others compete with the holders that they may move."""
-        known, rank, weight = self._identities.known, pressure.rank, pressure.weight
+        records, rank, weight = self._identities.known, pressure.rank, pressure.weight
         room = self._most - len(holders)
         if room:
             # of equal ones the last by name
@@ -124,59 +139,65 @@ class Places:
             split = [max(0, len(outside) - room)]
             outside, entering = np.split(outside[weakest_first], split)
             numbers = view.numbers[entering]
-            self._place(numbers, at, rank[entering], weight[entering])
+            self._place(numbers, now_seconds, rank[entering], weight[entering])
             holders = np.concatenate([holders, numbers])
         if not len(outside):
             return
-        held, held_weight = known["rank"][holders], known["weight"][holders]
-        open_since = _past(known["since"][holders], at)
-        least = np.full(THROTTLED + 1, np.inf)
-        np.minimum.at(least, held[open_since], held_weight[open_since])
-        more = weight[outside] > _CLEARLY_MORE * least[rank[outside].astype(np.intp)]
-        able = outside[(rank[outside] > held.min()) | more]
+        held, held_weight = records["rank"][holders], records["weight"][holders]
+        open_since = _past(records["since"][holders], now_seconds)
+        lightest = np.full(THROTTLED + 1, np.inf)
+        np.minimum.at(lightest, held[open_since], held_weight[open_since])
+        is_heavier = weight[outside] > _CLEARLY_MORE * lightest[rank[outside].astype(np.intp)]
+        able = outside[(rank[outside] > held.min()) | is_heavier]
         if not len(able):
             return
         able = able[np.lexsort((able, weight[able], rank[able]))][::-1]
-        more = weight[able[0]] > _CLEARLY_MORE * held_weight
-        yielding = (held < rank[able[0]]) | ((held == rank[able[0]]) & open_since & more)
+        is_heavier = weight[able[0]] > _CLEARLY_MORE * held_weight
+        yielding = (held < rank[able[0]]) | ((held == rank[able[0]]) & open_since & is_heavier)
         weakest_first = np.lexsort((held_weight[yielding], held[yielding]))
-        self._compete(view, able, holders[yielding][weakest_first], pressure, at)
+        self._compete(view, able, holders[yielding][weakest_first], pressure, now_seconds)
 
-    def _compete(self, view: Grouped, able: Ints, weakest: Ints, pressure: Pressure, at: float) -> None:
+    def _compete(self, view: Grouped, able: Ints, weakest: Ints, pressure: Pressure, now_seconds: float) -> None:
         """Let the challengers ``able``, the strongest first, take the places of the ``weakest`` as far as they may."""
-        known, names = self._identities.known, self._identities.names
-        rank, weight, since = known["rank"], known["weight"], known["since"]
+        records, names = self._identities.known, self._identities.names
+        rank, weight, since = records["rank"], records["weight"], records["since"]
         challengers = iter(able)
         challenger = next(challengers)
-        equals = groupby(weakest, lambda each: (rank[each], weight[each]))
+        equals = groupby(weakest, lambda holder: (rank[holder], weight[holder]))
         for (held_rank, held_weight), group in equals:
             for holder in sorted(group, key=names.__getitem__):
-                now, now_weight = pressure.rank[challenger], pressure.weight[challenger]
-                if now == held_rank and not _past(since[holder], at):
+                challenging_rank, challenging_weight = pressure.rank[challenger], pressure.weight[challenger]
+                if challenging_rank == held_rank and not _past(since[holder], now_seconds):
                     continue  # it does not make way yet
-                if now < held_rank or (now == held_rank and now_weight <= _CLEARLY_MORE * held_weight):
+                if challenging_rank < held_rank or (
+                    challenging_rank == held_rank and challenging_weight <= _CLEARLY_MORE * held_weight
+                ):
                     return
-                known["placed"][holder] = False
-                self._place(view.numbers[[challenger]], at, now, now_weight)
+                records["placed"][holder] = False
+                self._place(view.numbers[[challenger]], now_seconds, challenging_rank, challenging_weight)
                 challenger = next(challengers, -1)
                 if challenger < 0:
                     return
 
     def _note_nodes(self, view: Grouped, holding: Mask, nodes: AbstractSet[str]) -> None:
-        """Remember where those with a contested place were seen: on the nodes that have answered now, on the others when those last did."""
-        known = self._identities.known
-        kept = known["placed"] & self.contested[known["pool"]]
-        away = kept.copy()
+        """
+        Remember the nodes where identities with a contested place were seen.
+
+        A node that has not answered now counts as when it last did.
+        """
+        records = self._identities.known
+        is_kept = records["placed"] & self.contested[records["pool"]]
+        away = is_kept.copy()
         away[view.numbers[holding]] = False
-        on = {node: each[(away if node in nodes else kept)[each]] for node, each in self._on.items()}
+        on = {node: numbers[(away if node in nodes else is_kept)[numbers]] for node, numbers in self._on.items()}
         rows = np.flatnonzero(holding[view.of_row])
         of_node = view.layout.node_numbers[rows]
         for place, node in enumerate(view.layout.nodes):
-            there = view.numbers[view.of_row[rows[of_node == place]]]
-            on[node] = np.concatenate([on.get(node, there[:0]), there])
-        self._on = {node: each for node, each in on.items() if len(each)}
+            present = view.numbers[view.of_row[rows[of_node == place]]]
+            on[node] = np.concatenate([on.get(node, present[:0]), present])
+        self._on = {node: numbers for node, numbers in on.items() if len(numbers)}
 
 
-def _past(since: Floats, at: float) -> Mask:
-    """Whether what was decided then holds no more."""
-    return np.abs(at - since) >= HOLD_SECONDS
+def _past(since: Floats, now_seconds: float) -> Mask:
+    """Return whether a decision of that time holds no more."""
+    return np.abs(now_seconds - since) >= HOLD_SECONDS

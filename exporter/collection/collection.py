@@ -8,6 +8,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
+from quotascope.metrics.catalog.thresholds import DEFAULTS, SharedThresholds
+
 from ..cardinality import Cardinality
 from ..discovery import Roster
 from ..join import Join
@@ -15,6 +17,7 @@ from ..limits.refresh import LimitsRefresh
 from ..shadow import Shadows
 from ..snapshot import OwnHealth, Shadow, Snapshot, SourceRead
 from ..sources.source import Source
+from ..steady import steady
 from .reads import Reads, States
 from .sampling import WINDOW_SECONDS, PeakKeeper
 
@@ -28,21 +31,23 @@ class _UnderWay:
 
     began: float
     ends: float
-    """When it ends with what there is."""
+    """Time at which it ends with the reads that are complete."""
     expired: asyncio.Event
     """Set from then on."""
     task: asyncio.Task[Snapshot]
     waiting: int = 0
-    """How many wait for it."""
+    """Number of callers that wait for it."""
 
 
 class Collection:
     """
     Makes snapshots on demand.
 
-    Each is no older than ``max_age_seconds``: the last one, the one being made, or a new one. A collection continues for
-    ``patience_seconds`` even when no request waits for it any more. Without ``cardinality`` all entities are shown.
-    ``window_seconds`` is how far back maxima reach, when there is sampling.
+    Each is no older than ``max_age_seconds``: the last one, the one being made, or a new one. A collection continues
+    for ``patience_seconds`` even when no request waits for it any more. Without ``cardinality`` all entities are shown.
+    ``window_seconds`` is how far back maxima reach, when there is sampling. ``clock`` gives Unix time in seconds,
+    ``steady`` seconds that no one sets, by which ages are measured, entities and nodes are forgotten and throttle
+    episodes last.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what a snapshot is made of
@@ -53,32 +58,35 @@ class Collection:
         clock: Callable[[], float] = time.time,
         cardinality: Cardinality | None = None,
         patience_seconds: float = 9.0,
-        own: Callable[[], OwnHealth] = OwnHealth,
+        own_health: Callable[[], OwnHealth] = OwnHealth,
         window_seconds: float = WINDOW_SECONDS,
         shadows: Shadows | None = None,
+        steady: Callable[[], float] = steady,
+        thresholds: SharedThresholds = DEFAULTS,
     ) -> None:
         self._roster = sources if isinstance(sources, Roster) else Roster(sources)
         self._limits = limits
         self._max_age_seconds = max_age_seconds
-        self._clock = clock
+        self._clock, self._steady = clock, steady
         self._cardinality = cardinality
         self._patience_seconds = patience_seconds
-        self._own = own
-        self._reads = Reads(clock)
+        self._own = own_health
+        self._reads = Reads(steady)
         self._states = States()
         self._join = Join()
         self._shadows = shadows
+        self._thresholds = thresholds
         self._peaks = PeakKeeper(window_seconds)
         self._run: _UnderWay | None = None
         self._fresh_until = float("-inf")
         self.latest: Snapshot | None = None
         """The last snapshot, whatever its age."""
         self.latest_began = float("-inf")
-        """When its collection began, by the event loop's clock, which no one sets back."""
+        """Start of its collection by the event loop's clock, which no one sets back."""
 
     async def snapshot(self, timeout_seconds: float) -> Snapshot:
         """
-        A snapshot, within about ``timeout_seconds``.
+        Return a snapshot, within about ``timeout_seconds``.
 
         Sources that have not answered by then are shown with their last numbers, or as down where there are none.
         """
@@ -104,10 +112,19 @@ class Collection:
         return self._made(self._reads.so_far(), over=False)
 
     def configure(
-        self, max_age_seconds: float, patience_seconds: float, window_seconds: float, shadows: Shadows | None = None
+        self,
+        max_age_seconds: float,
+        patience_seconds: float,
+        window_seconds: float,
+        shadows: Shadows | None = None,
+        thresholds: SharedThresholds = DEFAULTS,
     ) -> None:
-        """Have other bounds of time, and other shadows, from the next collection on; maxima of a window of another length begin from scratch."""
-        self._shadows = shadows
+        """
+        Have other bounds of time, other shadows and other thresholds from the next collection on.
+
+        Maxima of a window of another length begin from scratch.
+        """
+        self._shadows, self._thresholds = shadows, thresholds
         self._max_age_seconds = max_age_seconds
         self._patience_seconds = patience_seconds
         if window_seconds != self._peaks.window_seconds:
@@ -123,7 +140,7 @@ class Collection:
 
     def _begun(self, longest_seconds: float) -> _UnderWay:
         loop = asyncio.get_running_loop()
-        now, expired = loop.time(), asyncio.Event()
+        now_seconds, expired = loop.time(), asyncio.Event()
         timer = loop.call_later(longest_seconds, expired.set)
         task = loop.create_task(self._collect(longest_seconds * _SHARE, expired))
 
@@ -133,7 +150,7 @@ class Collection:
                 task.exception()  # seen, even when all who asked have gone
 
         task.add_done_callback(ended)
-        return _UnderWay(now, now + longest_seconds, expired, task)
+        return _UnderWay(now_seconds, now_seconds + longest_seconds, expired, task)
 
     async def _collect(self, patience: float, expired: asyncio.Event) -> Snapshot:
         """Read, join, cap; ends soon after the event is set."""
@@ -152,20 +169,28 @@ class Collection:
         return snapshot
 
     def _made(self, reads: Sequence[SourceRead], *, over: bool) -> Snapshot:
-        """What these reads show, once the collection is ``over`` or while it is under way."""
-        limits, own = self._limits, self._own()
-        each = self._roster.once_each(reads)
-        joined = self._join.snapshot(each, limits.limits, limits.health, self._clock())
+        """Return the snapshot of these reads, once the collection is ``over`` or while it is under way."""
+        limits, own_health, taken_at, boot_seconds = self._limits, self._own(), self._clock(), self._steady()
+        reads_by_node = [source_read.on_clock(taken_at, boot_seconds) for source_read in self._roster.once_each(reads)]
+        health = limits.health_on_clock(taken_at, boot_seconds)
+        joined = replace(
+            self._join.snapshot(reads_by_node, limits.limits, health, taken_at, boot_seconds),
+            thresholds=self._thresholds,
+        )
         shadows: tuple[Shadow, ...] = ()
         if self._shadows is not None:
-            late = {read.table.node_id for read in each if read.table and read.health.late}
+            late = {
+                source_read.table.node_id
+                for source_read in reads_by_node
+                if source_read.table and (source_read.health.late or source_read.health.stale)
+            }
             shadows = self._shadows.of(joined, late)
-        kept = self._cardinality.apply(joined) if self._cardinality else joined
-        now = asyncio.get_running_loop().time()
-        peaks = None if own.sampling is None else self._peaks.update(kept, now)
+        capped = self._cardinality.apply(joined) if self._cardinality else joined
+        now_seconds = asyncio.get_running_loop().time()
+        peaks = None if own_health.sampling is None else self._peaks.update(capped, now_seconds)
         sources = self._states.shown(joined.sources, over=over)
-        beside = {each.name: getattr(own, each.name) for each in fields(OwnHealth)}
-        return replace(kept, sources=sources, peaks=peaks, shadows=shadows, **beside)
+        health_fields = {field.name: getattr(own_health, field.name) for field in fields(OwnHealth)}
+        return replace(capped, sources=sources, peaks=peaks, shadows=shadows, **health_fields)
 
 
 async def unless(expired: asyncio.Event, *work: Coroutine[object, object, object]) -> None:

@@ -1,9 +1,12 @@
-"""Reads all sources at the same time, each for as long as it takes, and shows what there is when a scrape has to be answered."""
+"""
+Reads all sources at the same time, each for as long as it takes.
+
+A scrape gets the values that are there when it has to be answered.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -11,11 +14,16 @@ from typing import Final
 import structlog
 
 from ..errors import SourceError
+from ..logs import FailureLog
 from ..snapshot import SourceHealth, SourceRead
 from ..sources.source import Source
+from ..steady import steady
 
 STALE_AFTER_SECONDS: Final = 120.0
 """Numbers that were asked for longer ago are not shown any more: the source is down until its read ends."""
+
+_DOWN_SECONDS: Final = 1.0
+"""Longest wait for a source whose last read failed, and took longer: once it is up, the next scrape shows it."""
 
 log = structlog.get_logger()
 
@@ -25,10 +33,10 @@ class Reads:
     The reads of all sources, which may last longer than the collections that began them.
 
     A source has one read under way at most. One that takes longer than a scrape can wait is
-    read in the background, and the next collections show its last numbers with their age.
+    read in the background, and the next collections show its last numbers with their age, by ``clock``: steady seconds.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = steady) -> None:
         self._clock = clock
         self._of: dict[int, _SourceReads] = {}
         """By the identity of the source."""
@@ -40,33 +48,36 @@ class Reads:
         self._patience_seconds = patience_seconds
         self._asked = []
         for source in sources:
-            each = self._of.get(id(source))
-            if each is None:
-                each = self._of[id(source)] = _SourceReads(source, self._clock)
-            if each.task is None or each.task.done():
-                each.begun = asyncio.get_running_loop().time()
-                each.task = asyncio.create_task(each.read())
-            self._asked.append(each)
+            source_reads = self._of.get(id(source))
+            if source_reads is None:
+                source_reads = self._of[id(source)] = _SourceReads(source, self._clock)
+            if source_reads.task is None or source_reads.task.done():
+                source_reads.begun = asyncio.get_running_loop().time()
+                source_reads.task = asyncio.create_task(source_reads.read())
+            self._asked.append(source_reads)
 
     async def done(self) -> None:
         """
         Wait until every source has answered or failed that is likely to do so in time.
 
-        No read is waited for when it is older than the patience, or when the one before took longer and can still be shown.
+        A read is not waited for when it is older than the patience, or when the read before took longer and can still
+        be shown. The wait is a second at most when the read before failed after more than a second: a source without
+        useful answers keeps no scrape waiting.
         """
-        now, patience = asyncio.get_running_loop().time(), self._patience_seconds
+        now_seconds, patience = asyncio.get_running_loop().time(), self._patience_seconds
         waits = []
-        for each in self._asked:
-            late_before = each.took > patience and each.recent(now) is not None
-            if each.task is not None and not late_before:
-                left = max(0.0, each.begun + patience - now)
-                waits.append(asyncio.wait({each.task}, timeout=left))
+        for source_reads in self._asked:
+            late_before = source_reads.took > patience and source_reads.recent is not None
+            if source_reads.task is not None and not late_before:
+                longest = min(patience, _DOWN_SECONDS) if source_reads.is_slow_to_fail else patience
+                remaining_seconds = max(0.0, source_reads.begun + longest - now_seconds)
+                waits.append(asyncio.wait({source_reads.task}, timeout=remaining_seconds))
         await asyncio.gather(*waits)
         self._patience_seconds = 0.0  # whatever the timers' resolution, it is over
 
     def so_far(self) -> list[SourceRead]:
-        """What each source gave until now, in their order."""
-        return [each.shown(self._patience_seconds) for each in self._asked]
+        """Return the results of the sources so far, in their order."""
+        return [source_reads.shown(self._patience_seconds) for source_reads in self._asked]
 
     async def keep_only(self, sources: Iterable[Source]) -> None:
         """End the reads of all other sources, and forget what these gave."""
@@ -80,7 +91,11 @@ class Reads:
 
 
 class _SourceReads:
-    """One source: the read under way, and what became of the one before. Times are those of the event loop's clock."""
+    """
+    One source: the read under way, and what became of the one before.
+
+    Times are those of the event loop's clock, but for ``_last_asked``.
+    """
 
     def __init__(self, source: Source, clock: Callable[[], float]) -> None:
         self._source = source
@@ -90,31 +105,40 @@ class _SourceReads:
         self.took = 0.0
         """Seconds that the last read took."""
         self._last: SourceRead | None = None
-        self._last_begun = 0.0
+        self._last_asked = 0.0
+        """When the read before was begun, by the clock of ages."""
 
-    def recent(self, now: float) -> SourceRead | None:
-        """What the read before gave, unless that is too old to be shown."""
-        old = now - self._last_begun > STALE_AFTER_SECONDS
+    @property
+    def is_slow_to_fail(self) -> bool:
+        """Return whether the last read failed, and took long for that."""
+        return self._last is not None and not self._last.health.up and self.took > _DOWN_SECONDS
+
+    @property
+    def recent(self) -> SourceRead | None:
+        """The result of the earlier read, unless that is too old to be shown."""
+        old = self._clock() - self._last_asked > STALE_AFTER_SECONDS
         return None if old else self._last
 
     def shown(self, patience_seconds: float) -> SourceRead:
-        """The outcome of this read, or that of the one before while this one is not over."""
-        now = asyncio.get_running_loop().time()
-        waited = now - self.begun
-        read = self.recent(now)
-        if read is None:
-            text, last = f"no answer after {waited:.1f} s", self._last
-            if last is not None:
+        """Return the outcome of this read, or that of the one before while this one is not over."""
+        waited = asyncio.get_running_loop().time() - self.begun
+        result = self.recent
+        if result is None:
+            text, last_read = f"no answer after {waited:.1f} s", self._last
+            if last_read is not None:
                 text += f", and its last values are older than {STALE_AFTER_SECONDS:g} s"
             text += "; the read continues in the background"
-            if last is not None and last.health.up and self.took > waited:
-                text += f". The last one took {self.took:.1f} s: raise Prometheus's scrape_timeout to more than twice as long, or read between scrapes (collection.sample_every_seconds)"
-            read = self._failed(text, waited)
+            if last_read is not None and last_read.health.up and self.took > waited:
+                text += (
+                    f". The last one took {self.took:.1f} s: raise Prometheus's scrape_timeout to "
+                    "more than twice as long, or read between scrapes (collection.sample_every_seconds)"
+                )
+            result = self._failed(text, waited)
         if self.task is None or self.task.done():
-            return read
+            return result
         pending = max(waited, self.took) < patience_seconds
-        health = replace(read.health, pending=pending, late=read.health.up and not pending)
-        return replace(read, health=health)
+        health = replace(result.health, pending=pending, late=result.health.up and not pending)
+        return replace(result, health=health)
 
     async def read(self) -> None:
         """Read once, and keep how that ended."""
@@ -123,11 +147,11 @@ class _SourceReads:
         try:
             table = await source.read()
         except SourceError as error:
-            read = self._failed(str(error), loop.time() - started)
+            result = self._failed(str(error), loop.time() - started)
         except Exception as error:
             # not promised by any source, but the others are still worth showing
             log.debug("a source failed unexpectedly", source=source.name, exc_info=True)
-            read = self._failed(f"unexpected {type(error).__name__}: {error}", loop.time() - started)
+            result = self._failed(f"unexpected {type(error).__name__}: {error}", loop.time() - started)
         else:
             health = SourceHealth(
                 name=source.name,
@@ -135,12 +159,13 @@ class _SourceReads:
                 up=True,
                 duration_seconds=loop.time() - started,
                 readings=len(table.values),
-                read_at=asked_at,
                 remark=table.remark,
                 hint=table.hint,
+                node_id=table.node_id,
+                stale=table.stale,
             )
-            read = SourceRead(health=health, table=table)
-        self._last, self._last_begun = read, self.begun
+            result = SourceRead(health=health, table=table, asked_at=asked_at - table.age_seconds)
+        self._last, self._last_asked = result, asked_at
         self.took = loop.time() - self.begun
 
     def _failed(self, error: str, seconds: float) -> SourceRead:
@@ -150,36 +175,40 @@ class _SourceReads:
 
 
 class States:
-    """Whether each source was up in the last collection, and how much its last successful read gave."""
+    """The state of each source in the last collection, and the number of readings of its last successful read."""
 
     def __init__(self) -> None:
         self._up: dict[str, bool] = {}
         self._readings: dict[str, int] = {}
+        self._failures: dict[str, FailureLog] = {}
 
     def shown(self, sources: Sequence[SourceHealth], *, over: bool) -> tuple[SourceHealth, ...]:
         """
-        The sources of a collection, those that are down with their last known number of readings.
+        Return the sources of a collection, those that are down with their last known number of readings.
 
         When it is ``over``, changes are logged, and sources that are not among these forgotten. One that may
         still answer in time has not changed yet.
         """
-        shown, names = [], set()
+        exposed, names = [], set()
         for health in sources:
             names.add(health.name)
             if over and not health.pending:
-                before = self._up.get(health.name)
+                was_up = self._up.get(health.name)
                 self._up[health.name] = health.up
                 if health.up:
                     self._readings[health.name] = health.readings
-                if health.up and not before:
-                    event = "source is up" if before is None else "source is up again"
+                if health.up and not was_up:
+                    event = "source is up" if was_up is None else "source is up again"
                     log.info(event, source=health.name, readings=health.readings)
-                if not health.up and before is not False:
-                    error = health.error
-                    log.warning("source is down", source=health.name, error=error)
-            known = self._readings.get(health.name, 0)
-            shown.append(health if health.up else replace(health, readings=known))
+                failures = self._failures.setdefault(health.name, FailureLog("source is down"))
+                if health.up:
+                    failures.works()
+                else:
+                    failures.fails(health.error or "", source=health.name)
+            readings = self._readings.get(health.name, 0)
+            exposed.append(health if health.up else replace(health, readings=readings))
         for name in self._up.keys() - names if over else ():
             del self._up[name]
             self._readings.pop(name, None)
-        return tuple(shown)
+            self._failures.pop(name, None)
+        return tuple(exposed)

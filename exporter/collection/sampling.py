@@ -12,7 +12,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
 
 from ..snapshot import Floats, Layout, Peaks, Sampling, Snapshot
 from ..snapshot.layout import fixed, taken
@@ -30,8 +30,9 @@ class Sampler:
     Asks for a snapshot at an interval, sharing those that scrapes ask for.
 
     Timed from the start, whatever a read takes: a read that takes longer than the pause costs the
-    samples that were due meanwhile, which are counted, and never makes two at once. It counts on from ``before``. ``collect`` gets
-    the longest time to wait for sources, in seconds, and may give an earlier snapshot if that is recent enough.
+    samples that were due meanwhile, which are counted, and never makes two at once. It continues ``sampling``.
+    ``collect`` gets the longest time to wait for sources, in seconds, and may give an earlier snapshot if that is
+    recent enough.
     """
 
     def __init__(
@@ -39,29 +40,29 @@ class Sampler:
         collect: Callable[[float], Awaitable[Snapshot]],
         every_seconds: float,
         timeout_seconds: float,
-        before: Sampling | None = None,
+        sampling: Sampling | None = None,
     ) -> None:
         self._collect = collect
         self._every_seconds = every_seconds
         self._timeout_seconds = timeout_seconds
-        self.sampling = before or Sampling()
-        """How it goes."""
+        self.sampling = sampling or Sampling()
+        """The counts of its reads."""
 
     async def run(
         self, clock: Callable[[], float] | None = None, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
         """Sample until canceled. ``clock`` gives a steady time in seconds, the loop's when None."""
-        now = clock or asyncio.get_running_loop().time
-        due = now() + self._every_seconds
+        steady_clock = clock or asyncio.get_running_loop().time
+        due = steady_clock() + self._every_seconds
         while True:
-            await pause(max(0.0, due - now()))
+            await pause(max(0.0, due - steady_clock()))
             taken = 1
             try:
                 await self._collect(self._timeout_seconds)
             except Exception:
                 log.exception("a sample failed")
                 taken = 0
-            missed = max(0, int((now() - due) // self._every_seconds))
+            missed = max(0, int((steady_clock() - due) // self._every_seconds))
             self.sampling = Sampling(samples=self.sampling.samples + taken, missed=self.sampling.missed + missed)
             due += (1 + missed) * self._every_seconds
 
@@ -70,8 +71,8 @@ class PeakKeeper:
     """
     Maxima over a rolling window, the same for every scraper.
 
-    The window reaches back by ``window_seconds`` at least, and by a quarter more at most. What is kept grows with the entities that were seen
-    in it, not with the number of scrapers. Times are steady ones in seconds.
+    The window reaches back by ``window_seconds`` at least, and by a quarter more at most. What is kept grows with the
+    entities that were seen in it, not with the number of scrapers. Times are steady ones in seconds.
     """
 
     def __init__(self, window_seconds: float) -> None:
@@ -83,9 +84,13 @@ class PeakKeeper:
         self._queues: list[dict[tuple[str, QuotaType], float]] = [{}]
         """The greatest delay queues by part of the window, the current part first."""
 
-    def update(self, snapshot: Snapshot, at: float) -> Peaks:
-        """The maxima of the entities and nodes that this snapshot shows, its own values included; to be called once for each."""
-        part = int(at // (self.window_seconds / _PARTS))
+    def update(self, snapshot: Snapshot, now_seconds: float) -> Peaks:
+        """
+        Return the maxima of the entities and nodes that this snapshot shows, its own values included.
+
+        To be called once for each.
+        """
+        part = int(now_seconds // (self.window_seconds / _PARTS))
         for _ in range(min(part - self._part, _PARTS + 1)):
             self._utilization.turn()
             self._burst_used.turn()
@@ -103,11 +108,11 @@ class PeakKeeper:
             for key, size in sizes.items():
                 if key[0] in present:
                     queues[key] = max(size, queues.get(key, size))
-        columns, layout = snapshot.shown, snapshot.shown.layout
-        shown = columns.detailed
+        columns, layout = snapshot.columns, snapshot.columns.layout
+        detailed = columns.detailed
         return Peaks(
-            utilization=self._utilization.update(columns.utilization, shown, layout, layout.limits),
-            burst_used=self._burst_used.update(columns.burst_used, shown, layout, layout.bursts),
+            utilization=self._utilization.update(columns.utilization, detailed, layout, layout.limits),
+            burst_used=self._burst_used.update(columns.burst_used, detailed, layout, layout.bursts),
             delay_queue_size=queues,
         )
 
@@ -116,13 +121,13 @@ class _Window:
     """
     The greatest values of one column in each part of the window.
 
-    They are kept by serial of the entity, not by row: a node that is away for a moment takes its rows out of the layout, and
-    nothing out of the window.
+    They are kept by serial of the entity, not by row: a node that is away for a moment takes its rows out of the
+    layout, and nothing out of the window.
     """
 
     def __init__(self) -> None:
         self._places: dict[int, int] = {}
-        """Where each serial is in the parts, in their order."""
+        """Place of each serial in the parts, in their order."""
         self._parts = np.empty((_PARTS + 1, 0))
         """By part, the current one first, and by place; NaN where there was no value."""
         self._layout = Layout(())
@@ -133,36 +138,40 @@ class _Window:
         """Begin a new part; entities that are gone and have no value in any are forgotten once they are a quarter."""
         self._parts = np.roll(self._parts, 1, axis=0)
         self._parts[0] = np.nan
-        kept: NDArray[np.bool_] = np.logical_or.reduce(np.isfinite(self._parts))
-        kept[self._places_of_rows[self._rows]] = True
-        if 4 * kept.sum() < 3 * len(kept):  # a few more are not worth the work
-            serials = compress(self._places, kept.tolist())
+        is_kept: NDArray[np.bool_] = np.logical_or.reduce(np.isfinite(self._parts))
+        is_kept[self._places_of_rows[self._rows]] = True
+        if 4 * is_kept.sum() < 3 * len(is_kept):  # a few more are not worth the work
+            serials = compress(self._places, is_kept.tolist())
             self._places = {serial: place for place, serial in enumerate(serials)}
-            self._parts = self._parts[:, kept]
-            places = np.where(kept, np.cumsum(kept) - 1, -1)
+            self._parts = self._parts[:, is_kept]
+            places = np.where(is_kept, np.cumsum(is_kept) - 1, -1)
             self._places_of_rows = taken(places, self._places_of_rows, -1)
 
     def update(self, values: Floats, detailed: NDArray[np.bool_] | None, layout: Layout, bounds: Floats) -> Floats:
-        """The greatest value of the window by row, after these; only ``detailed`` rows count, and those with a bound that the values are parts of."""
+        """
+        Return the greatest value of the window by row, after these.
+
+        Only ``detailed`` rows count, and those with a bound that the values are parts of.
+        """
         if layout is not self._layout:
-            self._layout, self._rows, last = layout, np.flatnonzero(bounds > 0), self._layout
+            self._layout, self._rows, previous = layout, np.flatnonzero(bounds > 0), self._layout
             # a copy: what is carried is not writable
-            places = self._places_of_rows = np.array(layout.carry(self._places_of_rows, last, -1))
+            places = self._places_of_rows = np.array(layout.carry(self._places_of_rows, previous, -1))
             for row in self._rows[places[self._rows] < 0].tolist():
                 places[row] = self._places.setdefault(int(layout.serials[row]), len(self._places))
-            more = np.full((_PARTS + 1, len(self._places) - self._parts.shape[1]), np.nan)
-            self._parts = np.hstack([self._parts, more])
+            empty = np.full((_PARTS + 1, len(self._places) - self._parts.shape[1]), np.nan)
+            self._parts = np.hstack([self._parts, empty])
         rows = self._rows
         if not len(rows):
             return layout.absent
         places = self._places_of_rows[rows]
-        now = values[rows]
-        hidden = ~np.isfinite(now)
+        current_values = values[rows]
+        hidden = ~np.isfinite(current_values)
         if detailed is not None:
             hidden |= ~detailed[rows]
-        now[hidden] = np.nan
+        current_values[hidden] = np.nan
         current = self._parts[0]
-        current[places] = np.fmax(current[places], now)
+        current[places] = np.fmax(current[places], current_values)
         greatest = np.full(len(layout), np.nan)
         greatest[rows] = np.fmax.reduce(self._parts)[places]
         if detailed is not None:

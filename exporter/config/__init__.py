@@ -3,7 +3,6 @@
 from .load import Override, discovery_overrides, load_config, sources_override
 from .model import (
     CardinalityConfig,
-    ClientsConfig,
     CollectionConfig,
     Config,
     Excluded,
@@ -14,7 +13,6 @@ from .model import (
     OtlpConfig,
     OtlpProtocol,
     OtlpTlsConfig,
-    OwnerConfig,
     ServerConfig,
 )
 from .section import TlsConfig, header_values, seconds_of, secret, tls_of, usable
@@ -25,6 +23,8 @@ from .sources import (
     FoundSourceConfig,
     KafkaConfig,
     KafkaDiscoveryConfig,
+    PrometheusConfig,
+    PrometheusSourceConfig,
     SaslConfig,
     SourceConfig,
 )
@@ -32,7 +32,6 @@ from .sources import (
 __all__ = [
     "AUTO",
     "CardinalityConfig",
-    "ClientsConfig",
     "CollectionConfig",
     "Config",
     "Dialect",
@@ -49,7 +48,8 @@ __all__ = [
     "OtlpProtocol",
     "OtlpTlsConfig",
     "Override",
-    "OwnerConfig",
+    "PrometheusConfig",
+    "PrometheusSourceConfig",
     "SaslConfig",
     "ServerConfig",
     "SourceConfig",

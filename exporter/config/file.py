@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from quotascope.quotas import StrictLoader, named, refusing, text_of
+from quotascope.quotas.yaml_file import DEEPEST, line_of, repeated_keys
 
 from ..errors import ConfigError
 
@@ -18,8 +19,6 @@ Place = tuple[str | int, ...]
 
 _MOST_BYTES = 1 << 20
 """Longer than any configuration; PyYAML needs ten seconds for it."""
-_DEEPEST = 20
-"""More levels than any configuration has."""
 _HALF = re.compile("[\ud800-\udfff]")
 """A surrogate without its pair, which no encoding can write."""
 _VARIABLE = re.compile(r"\$(\$\{|\{(\w+)\})", re.ASCII)
@@ -35,9 +34,9 @@ class ConfigDocument:
     raw: dict[Place, str] = field(default_factory=dict)
     """Texts as written wherever ``${NAME}`` was filled in; safe to show."""
     problems: list[tuple[int, str]] = field(default_factory=list)
-    """What is wrong with its form: line and text. The values are usable all the same."""
+    """Faults of its form: line and text. The values are usable all the same."""
     broken: set[Place] = field(default_factory=set)
-    """Where a value is missing because of such a problem."""
+    """Places without a value because of such a problem."""
 
 
 def read_document(path: Path, environ: Mapping[str, str] | None) -> ConfigDocument:
@@ -78,10 +77,10 @@ class _YamlReader:
         self._document = document
 
     def value(self, node: yaml.Node, place: Place) -> object:
-        """The value of a node."""
-        self._document.lines.setdefault(place, _line(node))
-        if len(place) > _DEEPEST:
-            raise ValueError(f"more than {_DEEPEST} levels")
+        """Return the value of a node."""
+        self._document.lines.setdefault(place, line_of(node))
+        if len(place) > DEEPEST:
+            raise ValueError(f"more than {DEEPEST} levels")
         if isinstance(node, yaml.MappingNode):
             return dict(self._items(node, place))
         if isinstance(node, yaml.SequenceNode):
@@ -99,17 +98,11 @@ class _YamlReader:
         return self._filled(scalar, place)
 
     def _items(self, node: yaml.MappingNode, place: Place) -> Iterator[tuple[str, object]]:
-        seen: dict[str, int] = {}
-        for key_node, _ in node.value:
-            key, line = str(key_node.value), _line(key_node)
-            if key in seen:
-                text = f"the key {key!r} is there already in line {seen[key]}"
-                self._document.problems.append((line, text))
-            seen.setdefault(key, line)
+        self._document.problems += repeated_keys(node)
         self._loader.flatten_mapping(node)
         for key_node, value_node in node.value:
             key = str(key_node.value)
-            self._document.lines[(*place, key)] = _line(key_node)
+            self._document.lines[(*place, key)] = line_of(key_node)
             yield key, self.value(value_node, (*place, key))
 
     def _filled(self, text: str, place: Place) -> str:
@@ -131,7 +124,3 @@ class _YamlReader:
         if filled != text:
             self._document.raw[place] = text
         return filled
-
-
-def _line(node: yaml.Node) -> int:
-    return int(node.start_mark.line) + 1

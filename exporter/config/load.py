@@ -14,17 +14,19 @@ from typing import Any, Final, TypeVar
 from pydantic import SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
+from quotascope.clients.reading import content_of
+from quotascope.metrics.connection_settings import PREFIX, variable
 from quotascope.quotas import named
 
 from ..errors import ConfigError
 from ..untrusted import one_line
 from .file import ConfigDocument, Place, read_document
 from .model import Config
-from .section import Section
+from .section import MOST_BYTES, Section
 
 _Section = TypeVar("_Section", bound=Section)
-PREFIX: Final = "QUOTASCOPE_"
 _SOURCES: Final = "QUOTASCOPE_SOURCES"
+_PROMETHEUS: Final = "prometheus"
 _LONGEST: Final = 60
 _PLAINLY: Final = {
     "int_parsing": "expected a whole number",
@@ -32,8 +34,11 @@ _PLAINLY: Final = {
     "bool_parsing": "expected true or false",
     "path_not_file": "expected a file that is there",
 }
-"""What pydantic says of a value in words of its own."""
+"""Expectations of pydantic in words of our own."""
 _QUERY: Final = re.compile(r"\?[^\s'\"]+")
+_OF_ALERTS: Final = {("owners",), ("default_owner",), ("thresholds",)}
+"""Keys of the alerts' configuration, which a reader may look for in this one."""
+_OF_ALERTS_CONFIG: Final = "belongs to the alerts' configuration: put it there, and name that file as alerts_config"
 _STRUCTURE: Final = {
     "model_type": "keys and values",
     "dict_type": "keys and values",
@@ -44,7 +49,7 @@ _STRUCTURE: Final = {
 
 def load_config(path: Path | None, environ: Mapping[str, str], flags: Iterable[Override] = ()) -> Config:
     """
-    The configuration by precedence: flags, environment, file, defaults.
+    Return the configuration by precedence: flags, environment, file, defaults.
 
     Raises ``ConfigError`` with all mistakes at once.
     """
@@ -56,7 +61,11 @@ def load_config(path: Path | None, environ: Mapping[str, str], flags: Iterable[O
 def build_config(
     document: ConfigDocument, subject: str, environ: Mapping[str, str], flags: Iterable[Override] = ()
 ) -> Config:
-    """As ``load_config``, from a document. Raises ``ConfigError``, which calls it ``subject``."""
+    """
+    Return the configuration as ``load_config`` does, from a document.
+
+    Raises ``ConfigError``, which calls it ``subject``.
+    """
     overrides, unknown = environment_overrides(environ)
     overrides.extend(flags)
     return filled(Config, document, subject, overrides, unknown)
@@ -71,25 +80,25 @@ def filled(
     context: Mapping[str, object] | None = None,
 ) -> _Section:
     """
-    The section that a document and overrides make.
+    Return the section that a document and overrides make.
 
-    Raises ``ConfigError`` with all mistakes, those known as ``unknown`` first, then in the order of the file; ``context`` is
-    for the validators of the model.
+    Raises ``ConfigError`` with all mistakes, those known as ``unknown`` first, then in the order of the file;
+    ``context`` is for the validators of the model.
     """
-    found = [(0, text) for text in unknown]
-    found.extend((line, f"line {line}: {text}") for line, text in document.problems)
+    problems = [(0, text) for text in unknown]
+    problems.extend((line, f"line {line}: {text}") for line, text in document.problems)
     data = _replaced(document.data, overrides)
     try:
         section = model.model_validate(data, context=dict(context or {}))
     except ValidationError as error:
-        given: dict[Place, str] = {each.place: each.origin for each in overrides}
+        origins: dict[Place, str] = {override.place: override.origin for override in overrides}
         for details in error.errors(include_url=False):
             if details["loc"] not in document.broken:
-                line, where = _origin(details["loc"], document, given)
+                line, where = _origin(details["loc"], document, origins)
                 text = _sentence(details, document, model)
-                found.append((line, f"{where}: {text}" if where else text))
-    if found:
-        in_order = sorted(found, key=lambda problem: problem[0])
+                problems.append((line, f"{where}: {text}" if where else text))
+    if problems:
+        in_order = sorted(problems, key=lambda problem: problem[0])
         raise ConfigError(subject, [text for _, text in in_order]) from None
     return section
 
@@ -117,25 +126,15 @@ class Override:
     """The flag or variable, such as ``--port``."""
 
 
-def variable(place: tuple[str, ...]) -> str:
-    """
-    The environment variable for a place: ``QUOTASCOPE_SERVER__PORT``.
-
-    Two underscores between levels: Kubernetes sets ``QUOTASCOPE_SERVER_PORT`` of its own accord
-    where a service is named ``quotascope-server``.
-    """
-    return PREFIX + "__".join(place).upper()
-
-
 def environment_overrides(environ: Mapping[str, str]) -> tuple[list[Override], list[str]]:
-    """The values that the environment gives, and what is wrong with its names."""
+    """Return the values that the environment gives, and what is wrong with its names."""
     names = {variable(place): place for place in value_places()}
     overrides = [
         Override(place=place, value=environ[name], origin=name) for name, place in names.items() if name in environ
     ]
     if _SOURCES in environ:
         overrides.append(sources_override(environ[_SOURCES].split(), _SOURCES))
-    unknown = []
+    unknown = [f"{name} {_OF_ALERTS_CONFIG}" for name in sorted(map(variable, _OF_ALERTS)) if name in environ]
     for name in sorted(environ):
         if name.startswith(PREFIX) and "__" in name and name not in names:
             close = difflib.get_close_matches(name, names, n=1)
@@ -145,38 +144,44 @@ def environment_overrides(environ: Mapping[str, str]) -> tuple[list[Override], l
 
 
 def sources_override(texts: Iterable[str], origin: str) -> Override:
-    """Sources in their short form, see ``source_from_text``."""
+    """Return sources in their short form, see ``source_from_text``."""
     sources = [source_from_text(text) for text in texts]
     return Override(place=("sources",), value=sources, origin=origin)
 
 
 def source_from_text(text: str) -> dict[str, object]:
     """
-    A source in its short form, ``[DIALECT[:NODE_ID]=]URL``.
+    Return a source in its short form, ``[DIALECT[:NODE_ID]=]URL``.
 
-    ``auto:1=http://broker-1:9404/metrics``. What is missing or wrong is left to
-    the checks of the configuration.
+    ``auto:1=http://broker-1:9404/metrics``; ``prometheus=URL`` is a Prometheus server. What is missing or wrong is left
+    to the checks of the configuration.
     """
     head, equals, url = text.partition("=")
     if not equals or "://" in head:  # the first = is in the URL's query
         return {"url": text}
     dialect, colon, node_id = head.partition(":")
+    if dialect == _PROMETHEUS:
+        return {_PROMETHEUS: {"url": url, **({"node_id": node_id} if colon else {})}}
     source: dict[str, object] = {"dialect": dialect, "url": url}
     return {**source, "node_id": node_id} if colon else source
 
 
 def discovery_overrides(text: str, origin: str) -> list[Override]:
-    """Discovery by the cluster in its short form, ``[DIALECT=]URL`` with placeholders."""
-    found = source_from_text(text)
-    url = Override(place=("discovery", "kafka", "url"), value=found["url"], origin=origin)
-    if found["url"] == text:
+    """Return discovery by the cluster in its short form, ``[DIALECT=]URL`` with placeholders."""
+    source = source_from_text(text)
+    url = Override(place=("discovery", "kafka", "url"), value=source["url"], origin=origin)
+    if source["url"] == text:
         return [url]
     dialect = ("discovery", "source", "dialect")
-    return [url, Override(place=dialect, value=found["dialect"], origin=origin)]
+    return [url, Override(place=dialect, value=source["dialect"], origin=origin)]
 
 
 def _origin(place: Place, document: ConfigDocument, overrides: Mapping[Place, str]) -> tuple[int, str]:
-    """Line (0 outside the file) and name of what gave the value at a place, or at the nearest place above it; ``overrides`` are flags and variables."""
+    """
+    Return line (0 outside the file) and name of the origin of the value at a place, or at the nearest place above.
+
+    ``overrides`` are flags and variables.
+    """
     for end in range(len(place), -1, -1):
         if place[:end] in overrides:
             return 0, overrides[place[:end]]
@@ -187,7 +192,7 @@ def _origin(place: Place, document: ConfigDocument, overrides: Mapping[Place, st
 
 
 def _sentence(details: ErrorDetails, document: ConfigDocument, root: type[Section]) -> str:
-    """A mistake that pydantic found in a section of type ``root``, as a sentence that begins with its place."""
+    """Return a mistake that pydantic found in a section of type ``root``, as a sentence that begins with its place."""
     place, kind = details["loc"], details["type"]
     if kind == "extra_forbidden":
         return _unknown_key(place, root)
@@ -202,12 +207,12 @@ def _sentence(details: ErrorDetails, document: ConfigDocument, root: type[Sectio
     expectation = details["msg"].partition(", unable to")[0]
     text = expectation.replace("Input should be", "expected", 1)
     text = _PLAINLY.get(kind, text)
-    known = re.findall("'([^']*)'", text) if kind in {"literal_error", "enum"} else []
-    close = difflib.get_close_matches(str(details["input"]), known, n=1)
+    allowed = re.findall("'([^']*)'", text) if kind in {"literal_error", "enum"} else []
+    close = difflib.get_close_matches(str(details["input"]), allowed, n=1)
     if not is_secret(place, root):
-        given = repr(document.raw.get(place, details["input"]))
-        shown = _QUERY.sub("?…", given)  # of a URL: tokens are there
-        cut = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
+        text_of_value = repr(document.raw.get(place, details["input"]))
+        without_query = _QUERY.sub("?…", text_of_value)  # of a URL: tokens are there
+        cut = without_query if len(without_query) <= _LONGEST else without_query[:_LONGEST] + "…"
         text = f"{text}, got {cut}"
     if close:
         text += f"; did you mean {close[0]!r}?"
@@ -216,15 +221,17 @@ def _sentence(details: ErrorDetails, document: ConfigDocument, root: type[Sectio
 
 def _unknown_key(place: Place, root: type[Section]) -> str:
     key, section = str(place[-1]), section_at(place[:-1], root)
-    known = list(section.model_fields) if section else []
-    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    if root is Config and place in _OF_ALERTS:
+        return f"{key} {_OF_ALERTS_CONFIG}"
+    keys = list(section.model_fields) if section else []
+    close = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
     where = f" under {dotted(place[:-1])}" if place[:-1] else ""
-    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(keys)}"
     return f"unknown key {key!r}{where}; {hint}"
 
 
 def dotted(place: Place) -> str:
-    """A place as people write it: ``sources[0].url``."""
+    """Return a place as people write it: ``sources[0].url``."""
     steps = (
         f"[{step}]" if isinstance(step, int) else f".{step}"
         for step in place
@@ -234,38 +241,58 @@ def dotted(place: Place) -> str:
 
 
 def section_in(annotation: object) -> type[Section] | None:
-    """The section that a field of this type holds, alone, optional or in a sequence."""
+    """Return the section that a field of this type holds, alone, optional or in a sequence."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation
-    found = (section_in(part) for part in typing.get_args(annotation))
-    return next((section for section in found if section), None)
+    return next(sections_in(annotation), None)
+
+
+def sections_in(annotation: object) -> Iterator[type[Section]]:
+    """Yield all sections that a field of this type can hold: an entry of `sources` is one of two."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for part in typing.get_args(annotation):
+        yield from sections_in(part)
+
+
+def sections_at(place: Place, root: type[Section] = Config) -> list[type[Section]]:
+    """Return the sections that can be at a place below ``root``, none for values and places that do not exist."""
+    sections = [root]
+    for step in place:
+        if isinstance(step, str):
+            fields = [section.model_fields[step] for section in sections if step in section.model_fields]
+            sections = [below for field in fields for below in sections_in(field.annotation)]
+    return sections
 
 
 def section_at(place: Place, root: type[Section] = Config) -> type[Section] | None:
-    """The section at a place below ``root``, None for values and for places that do not exist."""
-    section: type[Section] | None = root
-    for step in place:
-        if isinstance(step, int):
-            continue
-        field = section.model_fields.get(step) if section else None
-        section = section_in(field.annotation) if field else None
-    return section
+    """Return the section at a place below ``root``, None for values and for places that do not exist."""
+    return next(iter(sections_at(place, root)), None)
 
 
 def is_secret(place: Place, root: type[Section] = Config) -> bool:
-    """Whether the value at a place must not be shown: the field that it belongs to, alone or as an item of it, is secret or unknown."""
+    """
+    Return whether the value at a place must not be shown.
+
+    The field that it belongs to, alone or as an item of it, is secret or unknown.
+    """
     for end in range(len(place), 0, -1):
-        section, key = section_at(place[: end - 1], root), place[end - 1]
-        if section and isinstance(key, str) and key in section.model_fields:
-            return _mentions(section.model_fields[key].annotation, SecretStr)
+        key = place[end - 1]
+        for section in sections_at(place[: end - 1], root):
+            if isinstance(key, str) and key in section.model_fields:
+                return _mentions(section.model_fields[key].annotation, SecretStr)
     return True
 
 
 def value_places(section: type[Section] = Config, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The places of all values outside of lists of sections that one text can give, in the order of declaration."""
-    for key, each in section.model_fields.items():
-        below = section_in(each.annotation)
-        kind = typing.get_origin(each.annotation)
+    """
+    Yield the places of all values that one text can give, in the order of declaration.
+
+    Lists of sections have none.
+    """
+    for key, model_field in section.model_fields.items():
+        below = section_in(model_field.annotation)
+        kind = typing.get_origin(model_field.annotation)
         if kind is dict:
             continue
         if below is None:
@@ -274,9 +301,9 @@ def value_places(section: type[Section] = Config, place: tuple[str, ...] = ()) -
             yield from value_places(below, (*place, key))
 
 
-def _mentions(annotation: object, wanted: type) -> bool:
+def _mentions(annotation: object, kind: type) -> bool:
     parts = typing.get_args(annotation)
-    return annotation is wanted or any(_mentions(part, wanted) for part in parts)
+    return annotation is kind or any(_mentions(part, kind) for part in parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,31 +314,35 @@ class Loaded:
     contents: Mapping[Path, str] = field(default_factory=dict)
     """A digest of each file that the configuration names; empty for one that cannot be read."""
 
-    def same(self, before: Loaded, ours: object, theirs: object) -> bool:
-        """Whether a part of this configuration equals one of an earlier one, with the same content of the files that it names."""
+    def same(self, old_loaded: Loaded, ours: object, theirs: object) -> bool:
+        """
+        Return whether a part of this configuration equals one of an earlier one.
+
+        The files that it names must have the same content, too.
+        """
         if ours != theirs:
             return False
-        return all(self.contents.get(path) == before.contents.get(path) for path in files_in(ours))
+        return all(self.contents.get(path) == old_loaded.contents.get(path) for path in files_in(ours))
 
 
 def loaded(config: Config) -> Loaded:
-    """The configuration with the content of its files now."""
+    """Return the configuration with the content of its files now."""
     contents: dict[Path, str] = {}
     for path in files_in(config):
         try:
-            contents[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+            contents[path] = hashlib.sha256(content_of(path, MOST_BYTES)).hexdigest()
         except OSError:
             contents[path] = ""
     return Loaded(config=config, contents=contents)
 
 
 def files_in(part: object) -> Iterator[Path]:
-    """The files that a part of the configuration names."""
+    """Yield the files that a part of the configuration names."""
     return (path for _, path in named_files(part))
 
 
 def named_files(part: object, name: str = "") -> Iterator[tuple[str, Path]]:
-    """The same, each with the field that names it, such as ``ca_file``."""
+    """Yield the same, each with the field that names it, such as ``ca_file``."""
     match part:
         case Path():
             yield name, part

@@ -14,8 +14,17 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, FilePath, SecretStr, model_validator
 
 from ..patterns import matcher
-from .section import Seconds, Section, at_most_one, comma_separated
-from .sources import DiscoveryConfig, HeaderName, HttpUrl, KafkaConfig, SourceConfig
+from .section import Seconds, Section, comma_separated
+from .sources import (
+    DiscoveryConfig,
+    HeaderName,
+    HttpUrl,
+    KafkaConfig,
+    PrometheusConfig,
+    PrometheusSourceConfig,
+    SourceConfig,
+    SourceEntry,
+)
 
 DEFAULT_PORT = 9749
 """The port of `quotascope serve`."""
@@ -50,11 +59,14 @@ def _listen_address(text: str) -> str:
 
 
 class ServerConfig(Section):
-    """Where quotascope itself listens."""
+    """The addresses on which quotascope itself listens."""
 
     address: str = Field(
         default="0.0.0.0",  # noqa: S104 - Prometheus usually runs elsewhere
-        description="Address to listen on. Without web_config_file any client that reaches it is answered: 127.0.0.1 limits it to this machine.",
+        description=(
+            "Address to listen on. Without web_config_file any client that reaches it is answered: 127.0.0.1 "
+            "limits it to this machine."
+        ),
     )
     port: int = Field(default=DEFAULT_PORT, ge=0, le=65_535, description="Port; 0 takes a free one.")
     listen_addresses: Annotated[
@@ -62,17 +74,26 @@ class ServerConfig(Section):
         BeforeValidator(comma_separated),
     ] = Field(
         default=(),
-        description="Addresses with ports to listen on, instead of address and port, as `--web.listen-address` of Prometheus's exporters: an empty host is all of IPv4 and IPv6.",
+        description=(
+            "Addresses with ports to listen on, instead of address and port, as `--web.listen-address` of "
+            "Prometheus's exporters: an empty host is all of IPv4 and IPv6."
+        ),
         examples=[(":9749",), ("127.0.0.1:9749", "[::1]:9749")],
     )
     web_config_file: FilePath | None = Field(
         default=None,
-        description="TLS, users and headers in the web config format that all exporters of Prometheus share; read again when it changes. docs/security.md lists what is supported.",
+        description=(
+            "TLS, users and headers in the web config format that all exporters of Prometheus share; read again "
+            "when it changes. docs/security.md lists what is supported."
+        ),
         examples=["/etc/quotascope/web.yaml"],
     )
     allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
         default=(),
-        description="Host names that requests may use, such as quotascope.corp, besides localhost and IP addresses. If empty, all are allowed; on a loopback address, none.",
+        description=(
+            "Host names that requests may use, such as quotascope.corp, besides localhost and IP addresses. If "
+            "empty, all are allowed; on a loopback address, none."
+        ),
     )
     max_connections: int = Field(
         default=512,
@@ -84,7 +105,10 @@ class ServerConfig(Section):
         default=40,
         ge=1,
         le=100_000,
-        description="Most scrapes answered at once, and most other requests at once; more get 503.",
+        description=(
+            "Most scrapes answered at once, and most other requests at once; more get 503. One client has at most "
+            "a quarter of them: raise it where many come through one proxy."
+        ),
     )
 
     @property
@@ -92,42 +116,55 @@ class ServerConfig(Section):
         """Host and port of each address to listen on; an empty host is all addresses of this machine."""
         if not self.listen_addresses:
             return ((self.address, self.port),)
-        parts = (each.rpartition(":") for each in self.listen_addresses)
+        parts = (address.rpartition(":") for address in self.listen_addresses)
         return tuple((host.strip("[]"), int(port)) for host, _, port in parts)
 
 
 class CollectionConfig(Section):
-    """How scrapes read the brokers."""
+    """The reading of brokers at scrapes."""
 
     max_age_seconds: float = Field(
         default=1.0,
         ge=0,
         allow_inf_nan=False,
-        description="A scrape is answered with values no older than this; scrapes at the same time share one collection.",
+        description=(
+            "A scrape is answered with values no older than this; scrapes at the same time share one collection."
+        ),
     )
     timeout_seconds: Seconds = Field(
         default=9.0,
-        description="Longest collection when the request has no X-Prometheus-Scrape-Timeout-Seconds, which Prometheus sends.",
+        description=(
+            "Longest collection when the request has no X-Prometheus-Scrape-Timeout-Seconds, which Prometheus sends."
+        ),
     )
     sample_every_seconds: Seconds | None = Field(
         default=None,
-        description="Also reads the brokers between scrapes, this often, and shows the maxima of the last sample_window_seconds. Without it, only scrapes read the brokers.",
+        description=(
+            "Also reads the brokers between scrapes, this often, and shows the maxima of the last "
+            "sample_window_seconds. Without it, only scrapes read the brokers."
+        ),
         examples=[5.0],
     )
     sample_window_seconds: Seconds = Field(
         default=60.0,
-        description="How far back these maxima reach, the same for every scraper. With less than Prometheus's scrape interval, peaks between two scrapes are lost.",
+        description=(
+            "How far back these maxima reach, the same for every scraper. With less than Prometheus's scrape "
+            "interval, peaks between two scrapes are lost."
+        ),
     )
     margin_seconds: float = Field(
         default=0.5,
         ge=0,
         allow_inf_nan=False,
-        description="How much earlier than Prometheus's timeout the answer is sent; sources that have not answered by then show their last values.",
+        description=(
+            "How much earlier than Prometheus's timeout the answer is sent; sources that have not answered by "
+            "then show their last values."
+        ),
     )
 
 
 class Excluded(StrEnum):
-    """What to do with entities that are excluded by name."""
+    """The treatment of entities that are excluded by name."""
 
     OVERFLOW = "overflow"
     DROP = "drop"
@@ -138,8 +175,10 @@ def _checked(pattern: str) -> str:
     return pattern
 
 
+Pattern = Annotated[str, AfterValidator(_checked)]
+"""An RE2 expression."""
 Patterns = Annotated[
-    tuple[Annotated[str, AfterValidator(_checked)], ...],
+    tuple[Pattern, ...],
     # a variable of the environment holds one text; patterns may contain commas and spaces
     BeforeValidator(lambda value: value.splitlines() if isinstance(value, str) else value),
 ]
@@ -151,11 +190,26 @@ class CardinalityConfig(Section):
     max_entities: int = Field(
         default=10_000,
         ge=1,
-        description="Most pairs of user and client-id that are shown for each quota type, and most entities of custom quota callbacks. All others are shown as one entity, `__overflow__`, so that sums stay right.",
+        description=(
+            "Most pairs of user and client-id that are shown for each quota type, and most entities of custom "
+            "quota callbacks. All others are shown as one entity, `__overflow__`, so that sums stay right."
+        ),
+    )
+    max_name_bytes: int = Field(
+        default=2_097_152,
+        ge=1_024,
+        description=(
+            "Most bytes that the names of these may have together, for each quota type: those with the longest "
+            "names become overflow first. A name has at most 256 bytes; a longer one is shown as its beginning "
+            "with a digest."
+        ),
     )
     include_users: Patterns = Field(
         default=(),
-        description="Show only users with a name that matches one of these RE2 expressions as a whole, such as team-.*. An entity without a user is not affected. Needs quotascope[patterns].",
+        description=(
+            "Show only users with a name that matches one of these RE2 expressions as a whole, such as team-.*. "
+            "An entity without a user is not affected. Needs quotascope[patterns]."
+        ),
     )
     exclude_users: Patterns = Field(
         default=(), description="Do not show users with a name that matches, even if include_users matches, too."
@@ -164,57 +218,29 @@ class CardinalityConfig(Section):
     exclude_client_ids: Patterns = Field(default=(), description="The same for client-ids.")
     excluded: Excluded = Field(
         default=Excluded.OVERFLOW,
-        description="What to do with entities that are not shown because of their names: overflow adds them to the overflow entity, drop leaves them out of sums, too.",
+        description=(
+            "What to do with entities that are not shown because of their names: overflow adds them to the "
+            "overflow entity, drop leaves them out of sums, too."
+        ),
     )
     detail_above: float | None = Field(
         default=None,
         ge=0,
         allow_inf_nan=False,
-        description="Show utilization, burst, rule and cause only of entities that were throttled or above this utilization in the last five minutes. Without it: of all entities.",
+        description=(
+            "Show utilization, burst, rule and cause only of entities that were throttled or above this "
+            "utilization in the last five minutes. Without it: of all entities."
+        ),
         examples=[0.5],
     )
     idle_after_seconds: Seconds | None = Field(
         default=None,
-        description="Leave out entities that had neither usage nor a throttle for this long, until they have some again. Without it: Kafka drops them after an hour.",
+        description=(
+            "Leave out entities that had neither usage nor a throttle for this long, until they have some again. "
+            "Without it: Kafka drops them after an hour."
+        ),
         examples=[900.0],
     )
-
-
-Pattern = Annotated[str, AfterValidator(_checked)]
-
-
-class ClientsConfig(Section):
-    """Entities by user and client-id: all keys that are given must match."""
-
-    user: str | None = Field(default=None, description="Name of the user.", examples=["alice"])
-    user_pattern: Pattern | None = Field(
-        default=None,
-        description="RE2 expression that matches the user's name as a whole. Needs quotascope[patterns].",
-        examples=["payments-.*"],
-    )
-    client_id: str | None = Field(default=None, description="The client-id.", examples=["billing"])
-    client_id_pattern: Pattern | None = Field(
-        default=None, description="The same for the client-id.", examples=["etl-.*"]
-    )
-
-    @model_validator(mode="after")
-    def _consistent(self) -> ClientsConfig:
-        at_most_one(self, "user", "user_pattern")
-        at_most_one(self, "client_id", "client_id_pattern")
-        names = ("user", "user_pattern", "client_id", "client_id_pattern")
-        if all(getattr(self, name) is None for name in names):
-            raise ValueError(f"needs one of {', '.join(names)}")
-        return self
-
-
-class TeamConfig(Section):
-    """A team."""
-
-    team: str = Field(min_length=1, description="Name of the owner.", examples=["payments"])
-
-
-class OwnerConfig(ClientsConfig, TeamConfig):  # in this order, the team comes first
-    """A team, and entities that are its own."""
 
 
 class OtlpProtocol(StrEnum):
@@ -225,14 +251,14 @@ class OtlpProtocol(StrEnum):
 
 
 class OtlpCompression(StrEnum):
-    """How requests are compressed."""
+    """The compression of requests."""
 
     GZIP = "gzip"
     NONE = "none"
 
 
 def _pairs(value: object) -> object:
-    """``name=value,name=value``, as in an environment variable, beside a mapping."""
+    """Return the mapping of ``name=value,name=value``, as in an environment variable; a mapping as it is."""
     if not isinstance(value, str):
         return value
     pairs = (pair.partition("=") for pair in value.split(",") if pair.strip())
@@ -274,7 +300,10 @@ class OtlpConfig(Section):
 
     endpoint: HttpUrl | None = Field(
         default=None,
-        description="Where the receiver listens; https for TLS. http/protobuf: a URL without a path gets /v1/metrics. Without it: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT, or this machine.",
+        description=(
+            "Where the receiver listens; https for TLS. http/protobuf: a URL without a path gets /v1/metrics. "
+            "Without it: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT, or this machine."
+        ),
         examples=["http://collector:4318"],
     )
     protocol: OtlpProtocol | None = Field(
@@ -304,11 +333,16 @@ class OtlpConfig(Section):
         default=3_000_000,
         ge=100_000,
         le=64_000_000,
-        description="Largest request before compression, in bytes; larger pushes are split. By default, a Collector takes 4 MiB over gRPC and 20 MiB over HTTP.",
+        description=(
+            "Largest request before compression, in bytes; larger pushes are split. By default, a Collector takes "
+            "4 MiB over gRPC and 20 MiB over HTTP."
+        ),
     )
     resource_attributes: Annotated[dict[str, str], BeforeValidator(_pairs)] = Field(
         default_factory=dict,
-        description="Further attributes of the resource, or other values for service.name, service.instance.id and the like.",
+        description=(
+            "Further attributes of the resource, or other values for service.name, service.instance.id and the like."
+        ),
         examples=[{"deployment.environment.name": "production"}],
     )
 
@@ -318,14 +352,20 @@ class ShadowConfig(Section):
 
     file: FilePath | None = Field(
         default=None,
-        description="File of candidates, as for `quotascope whatif`; without `quotas` in it, they start from the cluster's own quotas. At most ten candidates.",
+        description=(
+            "File of candidates, as for `quotascope whatif`; without `quotas` in it, they start from the "
+            "cluster's own quotas. At most ten candidates."
+        ),
         examples=["/etc/quotascope/shadow.yaml"],
     )
     max_entities: int = Field(
         default=100,
         ge=1,
         le=10_000,
-        description="Most entities with series of their own for each shadow: those nearest to their limits. The counts include all entities.",
+        description=(
+            "Most entities with series of their own for each shadow: those nearest to their limits. The counts "
+            "include all entities."
+        ),
     )
 
 
@@ -344,12 +384,18 @@ class Config(Section):
     cluster: str | None = Field(
         default=None,
         min_length=1,
-        description="Adds the label `cluster` with this value to every series. Leave it out when Prometheus sets that label on the target.",
+        description=(
+            "Adds the label `cluster` with this value to every series. Leave it out when Prometheus sets that "
+            "label on the target."
+        ),
         examples=["prod-eu"],
     )
-    sources: tuple[SourceConfig, ...] = Field(
+    sources: tuple[SourceEntry, ...] = Field(
         default=(),
-        description="All brokers and controllers to read: each node measures its own usage, and the active controller that of controller mutation quotas.",
+        description=(
+            "All brokers and controllers to read: each node measures its own usage, and the active controller "
+            "that of controller mutation quotas. An entry `prometheus` stands for all nodes of a cluster."
+        ),
     )
     discovery: DiscoveryConfig = Field(
         default=DiscoveryConfig(),
@@ -362,30 +408,37 @@ class Config(Section):
     collection: CollectionConfig = Field(default=CollectionConfig(), description="How scrapes read the brokers.")
     cardinality: CardinalityConfig = Field(
         default=CardinalityConfig(),
-        description="Bounds the number of series. Entities that are not shown are counted in quotascope_entities and quotascope_series_dropped.",
+        description=(
+            "Bounds the number of series. Entities that are not shown are counted in quotascope_entities and "
+            "quotascope_series_dropped."
+        ),
     )
     shadow: ShadowConfig = Field(
         default=ShadowConfig(),
         description="Shows what brokers would do under quotas that are not set (docs/shadow.md).",
     )
-    owners: tuple[OwnerConfig, ...] = Field(
-        default=(),
-        description="Owners of entities: the page and /api/v1/entities show them, and filter by them. The first entry that matches applies. The list has the same form as in the alerts' configuration.",
-    )
-    default_owner: str | None = Field(
+    alerts_config: FilePath | None = Field(
         default=None,
-        min_length=1,
-        description="The owner of all other entities. Default: they have none.",
-        examples=["platform"],
+        description=(
+            "The configuration of the alerts (`quotascope alerts config`), for its thresholds and owners: page, API "
+            "and findings call the same entities near their limit as the alerts do, and show and filter by the owners "
+            "by which alerts are routed. Read again when it changes. Without it: the default thresholds, and no owners."
+        ),
+        examples=["/etc/quotascope/alerts.yaml"],
     )
     grafana_url: HttpUrl | None = Field(
         default=None,
-        description="Address of the Grafana that has quotascope's dashboards: the page of an entity links to its dashboard.",
+        description=(
+            "Address of the Grafana that has quotascope's dashboards: the page of an entity links to its dashboard."
+        ),
         examples=["https://grafana.corp"],
     )
     otlp: OtlpConfig | None = Field(
         default=None,
-        description="Pushes the same metrics to an OpenTelemetry receiver. The variables OTEL_EXPORTER_OTLP_… alone do not enable it; `otlp: {}` does, and takes the other settings from them.",
+        description=(
+            "Pushes the same metrics to an OpenTelemetry receiver. The variables OTEL_EXPORTER_OTLP_… alone do "
+            "not enable it; `otlp: {}` does, and takes the other settings from them."
+        ),
     )
     log: LogConfig = Field(default=LogConfig(), description="Log lines on standard error.")
 
@@ -398,3 +451,18 @@ class Config(Section):
         if self.discovery.kafka is not None and self.kafka is None:
             raise ValueError("discovery.kafka (--discover) needs kafka (--bootstrap-servers): it asks that cluster")
         return self
+
+    @property
+    def agents(self) -> tuple[SourceConfig, ...]:
+        """The sources that are agents of one node each."""
+        return tuple(source for source in self.sources if isinstance(source, SourceConfig))
+
+    @property
+    def prometheus_servers(self) -> tuple[PrometheusConfig, ...]:
+        """The Prometheus servers that nodes are read from."""
+        return tuple(source.prometheus for source in self.sources if isinstance(source, PrometheusSourceConfig))
+
+    @property
+    def finds_nodes(self) -> bool:
+        """Whether nodes are found while the exporter runs, by a discovery or in a Prometheus server."""
+        return self.discovery.wanted or bool(self.prometheus_servers)

@@ -12,7 +12,9 @@ import yaml
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from .load import section_in, variable
+from quotascope.metrics.connection_settings import variable
+
+from .load import section_in, sections_in
 from .model import Config
 from .section import Section
 
@@ -24,14 +26,14 @@ The configuration of quotascope: every key, its default, and what it means.
 
 A key after a # without a space has no default; its value is an example. ${{NAME}} in a value is
 replaced by that environment variable ($${{ is a literal ${{). Environment variables also set values
-outside of `sources` and `owners`: {variable(("server", "port"))} sets server.port. Flags set the
+outside of `sources`: {variable(("server", "port"))} sets server.port. Flags set the
 most common ones. Flags override the environment, which overrides this file.
 `quotascope config check FILE` reports all errors in a file.
 """
 
 
 def reference(root: type[Section] = Config, head: str = _HEAD) -> str:
-    """A section with every key as YAML. Loading that of `Config` gives the defaults and one example source."""
+    """Return a section with every key as YAML. Loading that of `Config` gives the defaults and one example source."""
     lines = [*_comment(head), "", *_section(root, ())]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -39,23 +41,36 @@ def reference(root: type[Section] = Config, head: str = _HEAD) -> str:
 def _section(section: type[Section], place: tuple[str, ...]) -> Iterator[str]:
     for key, field in section.model_fields.items():
         yield from _comment(field.description or "")
-        here, below = (*place, key), section_in(field.annotation)
+        place_of_key, below = (*place, key), section_in(field.annotation)
         default = field.get_default(call_default_factory=True)
         if below is not None:
             listed = typing.get_origin(field.annotation) is tuple
-            nested = _nested(_section(below, here), as_item=listed)
+            nested = _nested(_section(below, place_of_key), as_item=listed)
             lines, active = (
                 [f"{key}:", *nested],
-                here in _SHOWN or isinstance(field.default, BaseModel),
+                place_of_key in _SHOWN or isinstance(field.default, BaseModel),
             )
         elif default is None or default == {}:
             lines, active = _yaml(key, field.examples), False
         else:
-            given = field.examples if default is PydanticUndefined else [default]
-            lines, active = _yaml(key, given), True
+            examples = field.examples if default is PydanticUndefined else [default]
+            lines, active = _yaml(key, examples), True
         yield from (line if active else f"#{line}" for line in lines)
+        for other in [*sections_in(field.annotation)][1:]:
+            yield from _as_item(_nested(_section(other, place_of_key), as_item=True))
         if not place:
             yield ""
+
+
+def _as_item(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of an item that is commented out, its first key with the mark of an item."""
+    is_first = True
+    for line in lines:
+        if is_first and line.startswith("    #") and not line.startswith("    # "):
+            is_first = False
+            yield f"  #- {line.removeprefix('    #')}"
+        else:
+            yield line
 
 
 def _yaml(key: str, values: list[Any] | None) -> list[str]:
@@ -66,11 +81,11 @@ def _yaml(key: str, values: list[Any] | None) -> list[str]:
 
 
 def _nested(lines: Iterator[str], *, as_item: bool) -> Iterator[str]:
-    first = as_item
+    is_first = as_item
     for line in lines:
-        marker = "- " if first and not line.startswith("#") else "  "
+        marker = "- " if is_first and not line.startswith("#") else "  "
         yield f"  {marker if as_item else ''}{line}".rstrip()
-        first = first and line.startswith("#")
+        is_first = is_first and line.startswith("#")
 
 
 def _comment(text: str) -> Iterator[str]:

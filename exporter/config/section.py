@@ -1,4 +1,4 @@
-"""What all sections of the configuration share: strictness, times, secrets, TLS."""
+"""The common parts of all sections of the configuration: strictness, times, secrets, TLS."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import (
     AfterValidator,
@@ -22,7 +22,9 @@ from pydantic import (
 )
 
 from quotascope.clients.errors import ClientError
+from quotascope.clients.reading import content_of
 from quotascope.clients.security import Secret, Tls
+from quotascope.metrics.connection_settings import CA_FILE, ConnectionSetting
 
 from ..errors import ConfigError
 
@@ -50,12 +52,20 @@ Seconds = Annotated[
 
 
 def seconds_of(text: str, origin: str) -> float:
-    """The seconds that ``500ms``, ``5s``, ``1m`` or ``7`` stand for. Raises ``ConfigError``, which names the ``origin``."""
+    """
+    Return the seconds that ``500ms``, ``5s``, ``1m`` or ``7`` stand for.
+
+    Raises ``ConfigError``, which names the ``origin``.
+    """
     try:
         return TypeAdapter[float](Seconds).validate_python(text)
     except ValidationError:
         problem = f"expected a time such as 500ms, 5s or 1m, got {text!r}"
         raise ConfigError(origin, [problem]) from None
+
+
+MOST_BYTES: Final = 1 << 20
+"""Of a file that the configuration names: a certificate, a password, a token."""
 
 
 class Section(BaseModel):
@@ -72,14 +82,17 @@ class Section(BaseModel):
         return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}
 
 
+def described(setting: ConnectionSetting, *, default: object = None, min_length: int | None = None) -> Any:  # noqa: ANN401 - as Field
+    """Return the field of a setting of the connection to Kafka."""
+    return Field(
+        default=default, min_length=min_length, description=setting.description, examples=list(setting.examples) or None
+    )
+
+
 class TlsConfig(Section):
     """TLS towards a broker or its agent."""
 
-    ca_file: FilePath | None = Field(
-        default=None,
-        description="PEM file of the authorities to trust. Without it: the system's.",
-        examples=["/etc/quotascope/ca.pem"],
-    )
+    ca_file: FilePath | None = described(CA_FILE)
     cert_file: FilePath | None = Field(
         default=None,
         description="PEM file with the certificate (and chain) that quotascope presents.",
@@ -107,7 +120,7 @@ class TlsConfig(Section):
 
 
 def matching(pattern: str, problem: str) -> AfterValidator:
-    """A check that a text matches as a whole; ``problem`` says what is wrong otherwise."""
+    """Return a check that a text matches as a whole; ``problem`` says what is wrong otherwise."""
     expression = re.compile(pattern, re.ASCII | re.DOTALL)
 
     def check(text: str) -> str:
@@ -119,7 +132,7 @@ def matching(pattern: str, problem: str) -> AfterValidator:
 
 
 def comma_separated(value: object) -> object:
-    """A text as the list of the parts between its commas; anything else as it is."""
+    """Return a text as the list of the parts between its commas; anything else as it is."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return value
@@ -127,9 +140,9 @@ def comma_separated(value: object) -> object:
 
 def at_most_one(section: Section, *names: str) -> None:
     """Raise ValueError when more than one of these keys is given."""
-    given = [name for name in names if getattr(section, name) is not None]
-    if len(given) > 1:
-        raise ValueError(f"{' and '.join(given)} exclude each other")
+    present = [name for name in names if getattr(section, name) is not None]
+    if len(present) > 1:
+        raise ValueError(f"{' and '.join(present)} exclude each other")
 
 
 def exactly_one(section: Section, *names: str) -> None:
@@ -141,31 +154,35 @@ def exactly_one(section: Section, *names: str) -> None:
 
 def secret(value: SecretStr | None, file: Path | None) -> str | None:
     """
-    The secret itself, from the configuration or from its file without the last line end.
+    Return the secret itself, from the configuration or from its file without the last line end.
 
     Raises ``OSError`` when the file cannot be read, ``ValueError`` when it is not text.
     """
     if file is None:
         return None if value is None else value.get_secret_value()
     try:
-        return file.read_text(encoding="utf-8").rstrip("\r\n")
+        return content_of(file, MOST_BYTES).decode().rstrip("\r\n")
     except UnicodeDecodeError:
         raise ValueError(f"{file} is not UTF-8 text") from None
 
 
 def header_values(values: Mapping[str, SecretStr], files: Mapping[str, Path]) -> dict[str, str]:
-    """HTTP headers, some with values that are read from files. Raises as ``secret``, and ``ValueError`` for a value that no header can have."""
-    found = {name: value.get_secret_value() for name, value in values.items()}
-    found |= {name: secret(None, file) or "" for name, file in files.items()}
-    for name, value in found.items():
+    """
+    Return HTTP headers, some with values that are read from files.
+
+    Raises as ``secret``, and ``ValueError`` for a value that no header can have.
+    """
+    headers = {name: value.get_secret_value() for name, value in values.items()}
+    headers |= {name: secret(None, file) or "" for name, file in files.items()}
+    for name, value in headers.items():
         if not value.isprintable():
             raise ValueError(f"the value of the header {name} holds control characters")
-    return found
+    return headers
 
 
 @contextmanager
 def usable(subject: str) -> Iterator[None]:
-    """Raise ``ConfigError``, which calls it ``subject``, for files and values of the configuration that cannot be used within the block."""
+    """Raise ``ConfigError``, which calls it ``subject``, for files and values that cannot be used within the block."""
     try:
         yield
     except OSError as error:
@@ -178,7 +195,11 @@ def usable(subject: str) -> Iterator[None]:
 
 
 def tls_of(config: TlsConfig) -> Tls:
-    """Whom to trust and what to show, to Kafka and to agents alike. Raises as ``secret``."""
+    """
+    Return the authorities to trust and the certificate to show, to Kafka and to agents alike.
+
+    Raises as ``secret``.
+    """
     password = secret(config.key_password, config.key_password_file)
     return Tls(
         ca_file=config.ca_file,

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, FilePath, SecretStr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, FilePath, SecretStr, WrapValidator, model_validator
 
 from quotascope.clients.security import SaslMechanism, SecurityProtocol
+from quotascope.metrics import connection_settings as settings
 
-from .section import Seconds, Section, TlsConfig, comma_separated, exactly_one, matching
+from .section import Seconds, Section, TlsConfig, comma_separated, described, exactly_one, matching
 
 
 class Dialect(StrEnum):
@@ -31,6 +32,7 @@ class Dialect(StrEnum):
     CONFLUENT = "confluent"
     JMX_DEFAULT = "jmx_default"
     STRIMZI = "strimzi"
+    JMX_RULES = "jmx_rules"
 
 
 def http_url(url: str) -> str:
@@ -77,7 +79,12 @@ class DialectConfig(Section):
 
     dialect: Dialect = Field(
         default=Dialect.AUTO,
-        description="auto: detected from the answer. jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent that answers with Prometheus text; its naming is detected. To force a naming: quotascope_rules, kafka_2_0_0, confluent, strimzi, or jmx_default for an agent without rules, such as Amazon MSK has.",
+        description=(
+            "auto: detected from the answer. jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent "
+            "that answers with Prometheus text; its naming is detected. To force a naming: quotascope_rules, "
+            "kafka_2_0_0, confluent, strimzi, jmx_default for an agent without rules, such as Amazon MSK has, or "
+            "jmx_rules for rules of any other spelling."
+        ),
         examples=["auto"],
     )
 
@@ -98,7 +105,10 @@ class AddressConfig(DialectConfig):
     node_id: int | None = Field(
         default=None,
         ge=0,
-        description="Kafka's node.id, the value of the label `broker`. Default: the id that the node reports, which needs its app-info beans.",
+        description=(
+            "Kafka's node.id, the value of the label `broker`. Default: the id that the node reports, which needs "
+            "its app-info beans."
+        ),
         examples=[1],
     )
 
@@ -108,12 +118,19 @@ class AccessConfig(Section):
 
     timeout_seconds: Seconds = Field(
         default=60.0,
-        description="Longest time of one read, all its requests included. No scrape waits that long: a read that takes longer than half a scrape's time continues in the background, and the last values are shown with their age.",
+        description=(
+            "Longest time of one read, all its requests included. No scrape waits that long: a read that takes "
+            "longer than half a scrape's time continues in the background, and the last values are shown with "
+            "their age."
+        ),
     )
     max_answer_bytes: int = Field(
         default=64 << 20,
         ge=1024,
-        description="Longest answer that is read, in bytes after decompression. Its content is limited, too: see docs/hostile-input.md.",
+        description=(
+            "Longest answer that is read, in bytes after decompression. Its content is limited, too: see "
+            "docs/hostile-input.md."
+        ),
     )
     tls: TlsConfig | None = Field(default=None, description="For https URLs.")
     basic_auth: BasicAuthConfig | None = Field(default=None, description="HTTP basic authentication.")
@@ -138,6 +155,101 @@ class SourceConfig(AccessConfig, AddressConfig):  # in this order, fields of the
         return self.name or urlsplit(self.url).netloc
 
 
+_MATCHER: Final = r'\s*[a-zA-Z_][a-zA-Z0-9_]*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\\n]|\\.)*"\s*'
+_SELECTOR: Final = re.compile(rf"{_MATCHER}(?:,{_MATCHER})*,?\s*")
+
+
+def _selector(text: str) -> str:
+    """Return the matchers of a selector of series, without braces."""
+    stripped = text.strip()
+    inner = stripped[1:-1] if stripped.startswith("{") and stripped.endswith("}") else stripped
+    if inner.strip() and not _SELECTOR.fullmatch(inner):
+        raise ValueError("""is not a list of matchers such as {job="kafka", cluster="prod-eu"}""")
+    return inner.strip().rstrip(",").rstrip()
+
+
+def _server_url(url: str) -> str:
+    http_url(url)
+    if urlsplit(url).path.rstrip("/").endswith(("/metrics", "/federate", "/jolokia", "/api/v1/query")):
+        raise ValueError(
+            "is not the address of a Prometheus server, such as http://prometheus:9090: the page of an agent is a "
+            "source of its own, `url` (on the command line auto= or jmx_exporter=)"
+        )
+    return url
+
+
+class PrometheusAddressConfig(DialectConfig):
+    """The address of a Prometheus server, and which of its series are of the cluster."""
+
+    url: Annotated[str, AfterValidator(_server_url)] = Field(
+        description="Address below which /api/v1/query answers: of Prometheus, Thanos Query, or Mimir (…/prometheus).",
+        examples=["http://prometheus:9090"],
+    )
+    name: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Beginning of the label `source`. Default: host and port of the URL.",
+        examples=["prometheus"],
+    )
+    selector: Annotated[str, AfterValidator(_selector)] = Field(
+        default="",
+        description=(
+            "Matchers of the series of one cluster. Needed where the server has several: their labels are then named "
+            "in an error."
+        ),
+        examples=['{job="kafka", cluster="prod-eu"}'],
+    )
+    nodes: dict[str, Annotated[int, Field(ge=0)]] = Field(
+        default_factory=dict,
+        description=(
+            "Kafka's node.id by the label `instance`, for agents that do not report it. Without it: the label "
+            "node_id of the target, or the broker of that host as the Admin API reports it."
+        ),
+        examples=[{"broker-1:9404": 1}],
+    )
+    instance_label: str = Field(
+        default="instance", min_length=1, description="The label that tells the nodes of one cluster apart."
+    )
+    replica_labels: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
+        default=("prometheus_replica", "replica", "__replica__"),
+        description="Labels that tell two Prometheus servers apart that scrape the same agents: the newest is read.",
+    )
+
+
+class PrometheusConfig(AccessConfig, PrometheusAddressConfig):  # in this order, fields of the address come first
+    """A Prometheus server that has the series of the brokers' agents."""
+
+    @property
+    def label(self) -> str:
+        """The name, or else host and port; free of secrets."""
+        return self.name or urlsplit(self.url).netloc
+
+
+class PrometheusSourceConfig(Section):
+    """All nodes of a cluster, as a Prometheus server has them."""
+
+    prometheus: PrometheusConfig = Field(
+        description="Reads all nodes from the Prometheus server that scrapes their agents (docs/prometheus.md)."
+    )
+
+    @property
+    def label(self) -> str:
+        """The name of the server."""
+        return self.prometheus.label
+
+
+def _entry(value: object, _handler: object) -> SourceConfig | PrometheusSourceConfig:
+    """Return an entry of `sources`: which of the two it is, its key `prometheus` says."""
+    if isinstance(value, SourceConfig | PrometheusSourceConfig):
+        return value
+    if isinstance(value, dict) and "prometheus" in value:
+        return PrometheusSourceConfig.model_validate(value)
+    return SourceConfig.model_validate(value)
+
+
+SourceEntry = Annotated[SourceConfig | PrometheusSourceConfig, WrapValidator(_entry)]
+
+
 def _not_empty(servers: tuple[str, ...]) -> tuple[str, ...]:
     if not servers:
         raise ValueError("names no broker")
@@ -156,15 +268,7 @@ def _host_and_port(server: str) -> str:
 Server = Annotated[str, AfterValidator(_host_and_port)]
 
 
-_WITH_PASSWORD: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _OF_TOKEN_URL: Final = ("client_id", "client_secret", "client_secret_file", "scope", "token_ca_file")
-_OF_MECHANISMS: Final = {
-    _WITH_PASSWORD: ("username", "password", "password_file"),
-    ("OAUTHBEARER",): ("token_url", *_OF_TOKEN_URL, "token_file", "token_command"),
-    ("AWS_MSK_IAM",): ("region",),
-    ("GSSAPI",): ("keytab", "service_name"),
-}
-"""The keys that have an effect, by mechanisms."""
 
 
 def _token_url(url: str) -> str:
@@ -185,49 +289,17 @@ def _named(command: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
 class SaslConfig(Section):
     """SASL towards Kafka."""
 
-    mechanism: SaslMechanism = Field(
-        default=SaslMechanism.PLAIN,
-        description="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM (extra msk) or GSSAPI (Kerberos, extra kerberos).",
-    )
-    username: str | None = Field(
-        default=None, min_length=1, description="PLAIN, SCRAM: user name.", examples=["quotascope"]
-    )
-    password: SecretStr | None = Field(
-        default=None, description="Password; either this or password_file.", examples=["${KAFKA_PASSWORD}"]
-    )
-    password_file: FilePath | None = Field(
-        default=None, description="The same, read from a file.", examples=["/run/secrets/kafka-password"]
-    )
-    token_url: Annotated[str, AfterValidator(_token_url)] | None = Field(
-        default=None,
-        description="OAUTHBEARER: token endpoint of an issuer that gives tokens for client_id and its secret; or else token_file or token_command.",
-        examples=["https://sso.corp/realms/kafka/protocol/openid-connect/token"],
-    )
-    client_id: str | None = Field(
-        default=None,
-        min_length=1,
-        description="quotascope's client id at the issuer; not Kafka's client.id.",
-        examples=["quotascope"],
-    )
-    client_secret: SecretStr | None = Field(
-        default=None, description="Its secret; either this or client_secret_file.", examples=["${CLIENT_SECRET}"]
-    )
-    client_secret_file: FilePath | None = Field(
-        default=None, description="The same, read from a file.", examples=["/run/secrets/client-secret"]
-    )
-    scope: str | None = Field(
-        default=None, description="Scope to ask for, if the issuer wants one.", examples=["kafka"]
-    )
-    token_ca_file: FilePath | None = Field(
-        default=None,
-        description="PEM file of the authorities to trust for token_url. Without it: the system's.",
-        examples=["/etc/quotascope/issuer-ca.pem"],
-    )
-    token_file: Path | None = Field(
-        default=None,
-        description="OAUTHBEARER: file with a token that something else renews; it is read for each login.",
-        examples=["/var/run/secrets/kafka/token"],
-    )
+    mechanism: SaslMechanism = described(settings.MECHANISM, default=SaslMechanism.PLAIN)
+    username: str | None = described(settings.USERNAME, min_length=1)
+    password: SecretStr | None = described(settings.PASSWORD)
+    password_file: FilePath | None = described(settings.PASSWORD_FILE)
+    token_url: Annotated[str, AfterValidator(_token_url)] | None = described(settings.TOKEN_URL)
+    client_id: str | None = described(settings.CLIENT_ID, min_length=1)
+    client_secret: SecretStr | None = described(settings.CLIENT_SECRET)
+    client_secret_file: FilePath | None = described(settings.CLIENT_SECRET_FILE)
+    scope: str | None = described(settings.SCOPE)
+    token_ca_file: FilePath | None = described(settings.TOKEN_CA_FILE)
+    token_file: Path | None = described(settings.TOKEN_FILE)
     token_command: (
         Annotated[
             tuple[SecretStr, ...],
@@ -235,46 +307,28 @@ class SaslConfig(Section):
             AfterValidator(_named),
         ]
         | None
-    ) = Field(
-        default=None,
-        description="OAUTHBEARER: command that prints a token, as a list of words or one line. It runs without a shell.",
-        examples=[["/usr/local/bin/kafka-token", "--audience", "kafka"]],
-    )
-    region: str | None = Field(
-        default=None,
-        min_length=1,
-        description="AWS_MSK_IAM: region of the cluster. Default: AWS_REGION, or that of the AWS profile. Credentials are those that the AWS SDK finds.",
-        examples=["eu-west-1"],
-    )
-    keytab: FilePath | None = Field(
-        default=None,
-        description="GSSAPI: keytab of the principal to log in as. Default: the ticket or keytab that KRB5CCNAME or KRB5_CLIENT_KTNAME names.",
-        examples=["/etc/quotascope/quotascope.keytab"],
-    )
-    service_name: str | None = Field(
-        default=None,
-        min_length=1,
-        description="GSSAPI: first part of the brokers' principals, sasl.kerberos.service.name. Default: kafka.",
-        examples=["kafka"],
-    )
+    ) = described(settings.TOKEN_COMMAND)
+    region: str | None = described(settings.REGION, min_length=1)
+    keytab: FilePath | None = described(settings.KEYTAB)
+    service_name: str | None = described(settings.SERVICE_NAME, min_length=1)
 
     @model_validator(mode="after")
     def _consistent(self) -> SaslConfig:
-        for mechanisms, keys in _OF_MECHANISMS.items():
-            for key in keys:
-                if getattr(self, key) is None:
-                    continue
-                if self.mechanism.value not in mechanisms:
-                    only = " and ".join(mechanisms)
-                    raise ValueError(f"{key} has no effect with {self.mechanism.value}, only with {only}")
-                if key in _OF_TOKEN_URL and self.token_url is None:
-                    raise ValueError(f"{key} needs token_url")
+        for setting in settings.SETTINGS:
+            key, mechanisms = setting.key, setting.mechanisms
+            if not mechanisms or getattr(self, key) is None:
+                continue
+            if self.mechanism.value not in mechanisms:
+                only = " and ".join(mechanisms)
+                raise ValueError(f"{key} has no effect with {self.mechanism.value}, only with {only}")
+            if key in _OF_TOKEN_URL and self.token_url is None:
+                raise ValueError(f"{key} needs token_url")
         if self.mechanism is SaslMechanism.OAUTHBEARER:
             exactly_one(self, "token_url", "token_file", "token_command")
             if self.token_url is not None:
                 exactly_one(self, "client_id")
                 exactly_one(self, "client_secret", "client_secret_file")
-        elif self.mechanism.value in _WITH_PASSWORD:
+        elif self.mechanism.value in settings.USERNAME.mechanisms:
             exactly_one(self, "username")
             exactly_one(self, "password", "password_file")
         return self
@@ -287,13 +341,8 @@ class KafkaConfig(Section):
         tuple[Server, ...],
         BeforeValidator(comma_separated),
         AfterValidator(_not_empty),
-    ] = Field(
-        description="Brokers to connect to first: a list, or HOST:PORT separated by commas.",
-        examples=[["broker-1:9092", "broker-2:9092"]],
-    )
-    security_protocol: SecurityProtocol = Field(
-        default=SecurityProtocol.PLAINTEXT, description="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
-    )
+    ] = described(settings.BOOTSTRAP_SERVERS, default=...)
+    security_protocol: SecurityProtocol = described(settings.SECURITY_PROTOCOL, default=SecurityProtocol.PLAINTEXT)
     sasl: SaslConfig | None = Field(default=None, description="For the SASL protocols.")
     tls: TlsConfig | None = Field(default=None, description="For the SSL protocols.")
     refresh_interval_seconds: Seconds = Field(
@@ -326,11 +375,15 @@ AUTO: Final = "auto"
 """In place of the address of agents: the ports that agents usually have."""
 
 
-def _template(required: set[str], *names: str, other: str = "") -> AfterValidator:
-    """A check of a URL with some of these names in braces, of which one at least must be a required one; ``other`` is allowed as well."""
+def _template(required: set[str], *names: str, alternative: str = "") -> AfterValidator:
+    """
+    Return a check of a URL with some of these names in braces, of which one at least must be a required one.
+
+    ``alternative`` is allowed as well.
+    """
 
     def check(text: str) -> str:
-        if text and text == other:
+        if text and text == alternative:
             return text
         used = set(_PLACEHOLDER.findall(text))
         if not used <= set(names) or set("{}") & set(_PLACEHOLDER.sub("", text)):
@@ -364,18 +417,26 @@ class FoundSourceConfig(AccessConfig, DialectConfig):
 class KafkaDiscoveryConfig(Section):
     """Brokers and controllers as the cluster itself reports them."""
 
-    url: Annotated[str, _template({"host", "node_id"}, "host", "node_id", "rack", other=AUTO)] = Field(
-        description="Where a node's agent answers. {host}, {node_id} and {rack} are replaced by the values that the cluster reports for the node. auto tries the usual ports, without TLS or credentials.",
+    url: Annotated[str, _template({"host", "node_id"}, "host", "node_id", "rack", alternative=AUTO)] = Field(
+        description=(
+            "Where a node's agent answers. {host}, {node_id} and {rack} are replaced by the values that the "
+            "cluster reports for the node. auto tries the usual ports, without TLS or credentials."
+        ),
         examples=["http://{host}:8778/jolokia"],
     )
     controller_url: NodeTemplate | None = Field(
         default=None,
-        description="The same for nodes that are only controllers; {rack} is unknown for them. Default: url. Not with auto.",
+        description=(
+            "The same for nodes that are only controllers; {rack} is unknown for them. Default: url. Not with auto."
+        ),
         examples=["http://{host}:8779/jolokia"],
     )
     controllers: Annotated[tuple[Controller, ...], BeforeValidator(comma_separated)] = Field(
         default=(),
-        description="Controllers as NODE_ID@HOST, for clusters older than Kafka 3.9, which do not report the addresses of their controllers. The value of controller.quorum.voters can be used.",
+        description=(
+            "Controllers as NODE_ID@HOST, for clusters older than Kafka 3.9, which do not report the addresses of "
+            "their controllers. The value of controller.quorum.voters can be used."
+        ),
         examples=[["100@controller-1", "101@controller-2"]],
     )
     refresh_interval_seconds: Seconds = Field(default=30.0, description="How often the cluster is read.")
@@ -391,7 +452,10 @@ class FileDiscoveryConfig(Section):
     )
     url: TargetTemplate = Field(
         default="http://{target}/jolokia",
-        description="Where a target's agent answers: {target} is replaced by HOST:PORT from the file, {host} and {port} by its parts. The file's own __scheme__ and __metrics_path__ are not used.",
+        description=(
+            "Where a target's agent answers: {target} is replaced by HOST:PORT from the file, {host} and {port} "
+            "by its parts. The file's own __scheme__ and __metrics_path__ are not used."
+        ),
     )
     match: dict[str, str] = Field(
         default_factory=dict,
@@ -405,7 +469,7 @@ class FileDiscoveryConfig(Section):
 
 
 class DiscoveryConfig(Section):
-    """Where brokers and controllers are found."""
+    """The ways in which brokers and controllers are found."""
 
     kafka: KafkaDiscoveryConfig | None = Field(
         default=None,
@@ -413,7 +477,10 @@ class DiscoveryConfig(Section):
     )
     file_sd: FileDiscoveryConfig | None = Field(
         default=None,
-        description="Targets from files. Anyone who can write these files decides where the requests of `source` go, with its credentials.",
+        description=(
+            "Targets from files. Anyone who can write these files decides where the requests of `source` go, with "
+            "its credentials."
+        ),
     )
     source: FoundSourceConfig = Field(default=FoundSourceConfig(), description="How discovered sources are read.")
 
@@ -432,5 +499,5 @@ class DiscoveryConfig(Section):
 
     @property
     def wanted(self) -> bool:
-        """Whether any discovery is configured."""
+        """Return whether any discovery is configured."""
         return self.kafka is not None or self.file_sd is not None

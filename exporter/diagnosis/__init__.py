@@ -1,6 +1,10 @@
-"""What analyzes snapshots, limits and configurations, and exports nothing: findings, explanations, selections, and the doctor."""
+"""
+Analyzes snapshots, limits and configurations, and exports nothing.
 
-from .catalog import Catalog, Finding, FindingSeverity, worst
+Findings, explanations, selections, and the doctor.
+"""
+
+from .catalog import UNCERTAIN, Catalog, Finding, FindingSeverity, is_all_clear, worst
 from .findings import diagnose
 
-__all__ = ["Catalog", "Finding", "FindingSeverity", "diagnose", "worst"]
+__all__ = ["UNCERTAIN", "Catalog", "Finding", "FindingSeverity", "diagnose", "is_all_clear", "worst"]

@@ -1,4 +1,4 @@
-"""Whether certificates expire soon, those that servers present and those in files, and whether secret files are private."""
+"""The expiry of certificates that servers present or files hold, and the privacy of secret files."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from cryptography import x509
 from yarl import URL
 
 from quotascope.clients.errors import ClientError
+from quotascope.clients.reading import content_of
 from quotascope.clients.security import Tls
 
 from ..config import Config, SourceConfig, TlsConfig, tls_of
 from ..config.load import named_files
+from ..config.section import MOST_BYTES
 from ..errors import ConfigError
 from ..web.settings import WebSettings, load_web_settings
 from .catalog import Catalog, Finding
@@ -39,12 +42,12 @@ _TlsServer: TypeAlias = tuple[str, int, TlsConfig | None]
 
 
 async def certificates(
-    config: Config, found: Iterable[SourceConfig], clock: Callable[[], float] = time.time
+    config: Config, found_sources: Iterable[SourceConfig], clock: Callable[[], float] = time.time
 ) -> list[Finding]:
-    """The certificates of all TLS servers that the configuration or discovery names, and of all files that hold some."""
-    servers = list(dict.fromkeys(_servers(config, found)))
+    """Return findings about the certificates of all TLS servers that are configured or discovered, and of all files."""
+    servers = list(dict.fromkeys(_servers(config, found_sources)))
     presented = await asyncio.gather(*map(_presented, servers))
-    now = clock()
+    now_seconds = clock()
     findings = []
     for (host, port, _), der in zip(servers, presented, strict=True):
         if der is None:
@@ -54,23 +57,37 @@ async def certificates(
         except (ValueError, x509.InvalidVersion):
             findings.append(Catalog.CERTIFICATE_UNREADABLE.found(f"{host}:{port}"))
         else:
-            findings.append(judged(f"{host}:{port}", _end(certificate), now))
+            findings.append(judged(f"{host}:{port}", _end(certificate), now_seconds))
     web = _web_settings(config)
-    named = {path: name for name, path in named_files(config)}
-    for path, name in {**named, **dict.fromkeys(web.files if web else (), "")}.items():
+    ends = ends_of_files(config, web or WebSettings())
+    return [*findings, *(judged(str(path), end, now_seconds) for path, end in ends.items())]
+
+
+def ends_of_files(config: Config, web: WebSettings) -> dict[Path, float]:
+    """
+    Return the times until which the certificates in files are valid, in Unix time, by file.
+
+    The files are those that the configuration and the web config file name.
+
+    Of authorities it is the last, since one that is valid is enough; of a chain the first. Files without a certificate
+    are left out.
+    """
+    ends = {}
+    tls = web.config.tls_server_config
+    of_web = [("client_ca_file" if tls and path == tls.client_ca_file else "", path) for path in web.files]
+    for name, path in [*named_files(config), *of_web]:
         try:
-            held = x509.load_pem_x509_certificates(path.read_bytes())
+            held = x509.load_pem_x509_certificates(content_of(path, MOST_BYTES))
         except (OSError, ValueError, x509.InvalidVersion):
             continue  # a password or a key, or reported by another check
-        # one valid authority is enough; in a chain every certificate has to be valid
-        choose = max if name == "ca_file" else min
-        findings.append(judged(str(path), choose(map(_end, held)), now))
-    return findings
+        choose = max if name.endswith("ca_file") else min
+        ends[path] = choose(map(_end, held))
+    return ends
 
 
-def judged(name: str, end: float, now: float) -> Finding:
-    """How long a certificate is still valid; both are Unix times in seconds."""
-    days = (end - now) / _DAY
+def judged(name: str, end: float, now_seconds: float) -> Finding:
+    """Return a finding about the time for which a certificate is still valid; both times are Unix times in seconds."""
+    days = (end - now_seconds) / _DAY
     if days < 0:
         return Catalog.CERTIFICATE_ENDED.found(name, days=-days)
     ends_soon = days < _SOON_DAYS
@@ -79,7 +96,7 @@ def judged(name: str, end: float, now: float) -> Finding:
 
 
 def secrets(config: Config) -> Iterator[Finding]:
-    """A finding for each file with passwords, tokens or keys that every user of this machine can read."""
+    """Yield a finding for each file with passwords, tokens or keys that every user of this machine can read."""
     web = _web_settings(config)
     named = [*named_files(config), *named_files(web.config if web else None)]
     for path in dict.fromkeys(path for name, path in named if name in _SECRET_FIELDS):
@@ -91,8 +108,9 @@ def secrets(config: Config) -> Iterator[Finding]:
             yield Catalog.SECRET_READABLE.found(path)
 
 
-def _servers(config: Config, found: Iterable[SourceConfig]) -> Iterator[_TlsServer]:
-    urls = [(source.url, source.tls) for source in (*config.sources, *found)]
+def _servers(config: Config, found_sources: Iterable[SourceConfig]) -> Iterator[_TlsServer]:
+    urls = [(source.url, source.tls) for source in (*config.agents, *found_sources)]
+    urls += [(server.url, server.tls) for server in config.prometheus_servers]
     if config.otlp is not None and config.otlp.endpoint is not None:
         urls.append((config.otlp.endpoint, None))
     for url, tls in urls:
@@ -101,13 +119,17 @@ def _servers(config: Config, found: Iterable[SourceConfig]) -> Iterator[_TlsServ
             yield parts.host, parts.port, tls
     kafka = config.kafka
     if kafka is not None and kafka.security_protocol.uses_tls:
-        for each in kafka.bootstrap_servers:
-            host, _, port = each.rpartition(":")
+        for bootstrap_server in kafka.bootstrap_servers:
+            host, _, port = bootstrap_server.rpartition(":")
             yield host.strip("[]"), int(port), kafka.tls
 
 
 async def _presented(server: _TlsServer) -> bytes | None:
-    """The server's certificate, trusted or not; None without a TLS session, for which other checks give the reason."""
+    """
+    Return the server's certificate, trusted or not.
+
+    None without a TLS session, for which other checks give the reason.
+    """
     host, port, tls = server
     try:
         ours = tls_of(tls) if tls else Tls()
@@ -122,7 +144,11 @@ async def _presented(server: _TlsServer) -> bytes | None:
 
 
 def _web_settings(config: Config) -> WebSettings | None:
-    """The web config file; None without one, and for one that cannot be used, which the check of the address reports."""
+    """
+    Return the web config file.
+
+    None without one, and for one that cannot be used, which the check of the address reports.
+    """
     file = config.server.web_config_file
     try:
         return None if file is None else load_web_settings(file)

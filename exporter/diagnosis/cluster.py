@@ -1,4 +1,8 @@
-"""What the Admin API answers to each request that quotascope makes, and the findings about it: reachability, permissions, windows."""
+"""
+The answers of the Admin API to the requests that quotascope makes, and the findings about them.
+
+Reachability, permissions, windows.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +18,20 @@ from quotascope.clients.errors import (
     LibraryMissing,
     PermissionMissing,
     TlsFailed,
+    UnsupportedByCluster,
 )
 from quotascope.clients.quota_admin import BrokerSettings, ClusterDescription, ConfiguredQuota, QuotaAdmin
+from quotascope.metrics.kafka.release import ReleaseRange
+from quotascope.pages.words import counted
 
 from ..config import CollectionConfig
 from ..limits import Limits
 from ..limits.admin import connection_limits_of, rules_of, settings_of
+from ..limits.model import SETTINGS_OF
 from ..untrusted import one_line
 from .catalog import Catalog, Finding
+from .releases import release_findings, release_text
+from .units import replication_throttles
 
 _Value = TypeVar("_Value")
 _HINTS: Final[tuple[tuple[type[ClientError], str], ...]] = (
@@ -31,7 +41,6 @@ _HINTS: Final[tuple[tuple[type[ClientError], str], ...]] = (
     (TlsFailed, "Check kafka.tls and kafka.security_protocol."),
     (ClientError, "Check kafka.bootstrap_servers, kafka.security_protocol and the network."),
 )  # fmt: skip
-_OLDEST: Final = (2, 7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,29 +51,49 @@ class ClusterAnswers:
     quotas: Sequence[ConfiguredQuota] | ClientError = ()
     settings: Mapping[int, BrokerSettings | ClientError] = field(default_factory=dict)
     leader: int | ClientError | None = None
+    releases: Mapping[int, ReleaseRange | ClientError] = field(default_factory=dict)
 
     @property
     def reached(self) -> bool:
-        """Whether the cluster could be reached."""
+        """Return whether the cluster could be reached."""
         return not isinstance(self.description, ClientError)
+
+    @property
+    def zookeeper(self) -> bool:
+        """Return whether ZooKeeper keeps the cluster's metadata, as far as brokers showed it."""
+        return any(release.zookeeper for release in self.known_releases.values())
 
     @property
     def brokers(self) -> Mapping[int, BrokerSettings]:
         """The settings that could be read, by node id."""
-        found = self.settings.items()
-        return {node: s for node, s in found if isinstance(s, BrokerSettings)}
+        answers = self.settings.items()
+        return {node: s for node, s in answers if isinstance(s, BrokerSettings)}
 
-    def limits(self, at: float) -> Limits | None:
-        """The limits, as far as there are answers; ``at`` is the Unix time of the answers in seconds."""
+    @property
+    def known_releases(self) -> Mapping[str, ReleaseRange]:
+        """The releases that each broker may be of, by node id, as far as brokers showed them."""
+        return {str(node): release for node, release in self.releases.items() if isinstance(release, ReleaseRange)}
+
+    def limits(self, read_at: float) -> Limits | None:
+        """Return the limits, as far as there are answers; ``read_at`` is the Unix time of the answers in seconds."""
         if isinstance(self.quotas, ClientError) or not self.reached:
             return None
         leader, brokers = self.leader, self.brokers.items()
+        description = self.description
+        if leader is None and self.zookeeper and isinstance(description, ClusterDescription):
+            leader = description.controller_id
         return Limits(
             rules=rules_of(self.quotas),
             connection_limits=connection_limits_of(self.quotas),
             nodes={str(node): settings_of(settings) for node, settings in brokers},
             active_controller=str(leader) if isinstance(leader, int) else None,
-            read_at=at,
+            releases=self.known_releases,
+            missing={
+                f"{SETTINGS_OF}{node}": str(error)
+                for node, error in self.settings.items()
+                if isinstance(error, ClientError)
+            },
+            read_at=read_at,
         )
 
 
@@ -82,35 +111,38 @@ def ask(admin: QuotaAdmin) -> ClusterAnswers:
         return ClusterAnswers(description=description)
     nodes = [node.node_id for node in description.nodes]
     settings = tried(lambda: admin.describe_all_settings(nodes, inf))
+    releases = tried(lambda: admin.describe_releases(nodes, inf))
     return ClusterAnswers(
         description=description,
         quotas=tried(admin.describe_quotas),
         settings=dict.fromkeys(nodes, settings) if isinstance(settings, ClientError) else settings,
         leader=tried(admin.describe_quorum_leader),
+        releases=dict.fromkeys(nodes, releases) if isinstance(releases, ClientError) else releases,
     )
 
 
 def reachability(answers: ClusterAnswers) -> Iterator[Finding]:
-    """Whether the cluster answers, and its id and release."""
-    found = answers.description
-    if isinstance(found, ClientError):
-        hint = next(text for kind, text in _HINTS if isinstance(found, kind))
-        yield Catalog.KAFKA_UNREACHABLE.found(error=found, hint=hint)
+    """Yield whether the cluster answers, and its id and release."""
+    description = answers.description
+    if isinstance(description, ClientError):
+        hint = next(text for kind, text in _HINTS if isinstance(description, kind))
+        yield Catalog.KAFKA_UNREACHABLE.found(error=description, hint=hint)
         return
+    releases = answers.known_releases
     yield Catalog.KAFKA_ANSWERS.found(
-        cluster=one_line(found.cluster_id),
-        count=len(found.nodes),
-        release=f", Kafka {found.release} or newer" if found.release else "",
+        cluster=one_line(description.cluster_id),
+        brokers=counted(len(description.nodes), "broker"),
+        release=f"Kafka {release_text(releases)}" if releases else "of an unknown release of Kafka",
     )
-    if found.release and tuple(map(int, found.release.split("."))) < _OLDEST:
-        yield Catalog.KAFKA_TOO_OLD.found(release=found.release)
+    yield from release_findings(releases)
 
 
 def permissions(answers: ClusterAnswers) -> Iterator[Finding]:
-    """Whether each request is allowed, and what is missing without it."""
+    """Yield for each request whether it is allowed, and what is missing without it."""
     if not answers.reached:
         return
     settings = [e for e in answers.settings.values() if isinstance(e, ClientError)]
+    granted_with: dict[str, str] = {}
     for request, answer, what, lost in (
         (
             "DescribeClientQuotas",
@@ -122,7 +154,11 @@ def permissions(answers: ClusterAnswers) -> Iterator[Finding]:
             "DescribeConfigs",
             next(iter(settings), None),
             "the brokers' settings",
-            "there is no request capacity, burst or limit of connections",
+            (
+                "there is no request capacity, burst or limit of connections, it is unknown whether a custom quota "
+                "callback decides, "
+                "and KafkaQuotaHeavyClientWithoutLimit (an alert of the profile `all`) cannot fire"
+            ),
         ),
         (
             "DescribeQuorum",
@@ -131,30 +167,52 @@ def permissions(answers: ClusterAnswers) -> Iterator[Finding]:
             "figures of controller mutation quotas are stale after a failover",
         ),
     ):
-        if isinstance(answer, PermissionMissing):
-            yield Catalog.PERMISSION_MISSING.found(request, what=what, lost=lost, grant=answer.grant)
+        if answer is None and answers.zookeeper and request == "DescribeQuorum":
+            yield Catalog.NO_QUORUM.found(request)
+        elif isinstance(answer, UnsupportedByCluster):
+            yield Catalog.REQUEST_UNSUPPORTED.found(request, error=answer.reason, lost=lost)
+        elif isinstance(answer, PermissionMissing):
+            first_request = granted_with.setdefault(answer.grant, request)
+            grant = answer.grant if first_request == request else f"The same command grants it as for {first_request}."
+            yield Catalog.PERMISSION_MISSING.found(request, what=what, lost=lost, grant=grant)
         elif isinstance(answer, ClientError):
             yield Catalog.PERMISSION_UNKNOWN.found(request, what=what, error=answer)
         else:
             yield Catalog.PERMISSION_GRANTED.found(request, what=what)
 
 
+def replication(answers: ClusterAnswers) -> Iterator[Finding]:
+    """
+    Yield the limits of replication.
+
+    A reassignment that ended without ``--verify`` leaves them, and replicas that fall behind stay so.
+    """
+    settings = {str(node): settings_of(broker_settings) for node, broker_settings in answers.brokers.items()}
+    if limits := replication_throttles(settings):
+        yield Catalog.REPLICATION_THROTTLED.found(limits="; ".join(limits))
+    elif settings:
+        yield Catalog.REPLICATION_UNTHROTTLED.found()
+
+
 def windows(
     answers: ClusterAnswers, collection: CollectionConfig, scraped_every_seconds: float | None
 ) -> Iterator[Finding]:
     """
-    Whether reads come often enough for the windows in which brokers measure.
+    Yield whether reads come often enough for the windows in which brokers measure.
 
     A window is ``quota.window.num`` samples of ``quota.window.size.seconds`` each; the last one is not yet full.
     """
-    lengths = {(each.quota_samples, each.quota_window_seconds) for each in answers.brokers.values()}
+    lengths = {
+        (broker_settings.quota_samples, broker_settings.quota_window_seconds)
+        for broker_settings in answers.brokers.values()
+    }
     if not lengths:
         return
     if len(lengths) > 1:
         yield Catalog.WINDOWS_DIFFER.found()
     window = min(float(max(1, count - 1) * seconds) for count, seconds in lengths)
     reads = collection.sample_every_seconds, scraped_every_seconds
-    every = min((each for each in reads if each is not None), default=None)
+    every = min((interval for interval in reads if interval is not None), default=None)
     if every is None:
         yield Catalog.WINDOW_NOT_COMPARED.found(window=window)
     elif every > window:

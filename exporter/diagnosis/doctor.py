@@ -14,6 +14,7 @@ import structlog
 
 from quotascope.clients.errors import ClientError
 from quotascope.clients.quota_admin import QuotaAdmin
+from quotascope.metrics.catalog.thresholds import DEFAULTS, SharedThresholds
 
 from ..cardinality import Cardinality
 from ..collection.reads import Reads
@@ -21,14 +22,16 @@ from ..config import Config, KafkaConfig, SourceConfig
 from ..discovery.discovery import build_roster
 from ..errors import ConfigError, ExporterError
 from ..join import Join
+from ..memory import limit_bytes
 from ..snapshot import LimitsHealth, Snapshot, SourceRead
+from ..steady import steady
 from ..threads import BlockingCalls
 from ..untrusted import shown
 from .catalog import Catalog, Finding
 from .certificates import certificates, secrets
-from .cluster import ClusterAnswers, ask, permissions, reachability, windows
+from .cluster import ClusterAnswers, ask, permissions, reachability, replication, windows
 from .findings import agent_findings, discovery_findings, quota_findings
-from .probes import clocks, listening, receiver
+from .probes import clocks, listening, memory_findings, receiver
 
 log = structlog.get_logger()
 
@@ -42,8 +45,12 @@ _PATIENCE_SECONDS: Final = 5.0
 
 
 async def examine(checks: Mapping[str, Look], seconds: float, progress: Progress = lambda _: None) -> list[Finding]:
-    """The findings of all checks, in their order; a check that takes longer than ``seconds`` is given up, and breaks no other."""
-    left = list(checks)
+    """
+    Return the findings of all checks, in their order.
+
+    A check that takes longer than ``seconds`` is given up, and breaks no other.
+    """
+    unfinished = list(checks)
 
     async def findings(check: str, look: Look) -> list[Finding]:
         try:
@@ -58,19 +65,19 @@ async def examine(checks: Mapping[str, Look], seconds: float, progress: Progress
             text = f"{type(error).__name__}: {shown(error)}"
             return [Catalog.CHECK_DEFECT.found(check, check=check, error=text)]
         finally:
-            left.remove(check)
-            progress(left)
+            unfinished.remove(check)
+            progress(unfinished)
 
-    progress(left)
-    found = await asyncio.gather(*map(findings, checks, checks.values()))
-    return list(chain.from_iterable(found))
+    progress(unfinished)
+    findings_of_checks = await asyncio.gather(*map(findings, checks, checks.values()))
+    return list(chain.from_iterable(findings_of_checks))
 
 
 def checks_of(
     evidence: Evidence, environ: Mapping[str, str], scraped_every_seconds: float | None = None
 ) -> dict[str, Look]:
     """
-    All checks of a configuration by name, in the order in which they are shown.
+    Return all checks of a configuration by name, in the order in which they are shown.
 
     Args:
         evidence: What several of them share.
@@ -89,18 +96,18 @@ def checks_of(
         return () if answers is None else view(answers)
 
     async def discovery() -> Iterable[Finding]:
-        wanted = config.discovery.wanted
-        return discovery_findings(await evidence.snapshot()) if wanted else ()
+        is_configured = config.finds_nodes
+        return discovery_findings(await evidence.snapshot()) if is_configured else ()
 
     async def agents() -> Iterable[Finding]:
         snapshot = await evidence.snapshot()
-        return agent_findings(evidence.reads, snapshot.limits, discovers=config.discovery.wanted)
+        return agent_findings(evidence.reads, snapshot, discovers=config.finds_nodes)
 
     async def quotas() -> Iterable[Finding]:
         return quota_findings(await evidence.snapshot())
 
     async def of_nodes() -> Iterable[Finding]:
-        return await clocks([*config.sources, *await evidence.nodes()])
+        return await clocks([*config.agents, *await evidence.nodes()])
 
     async def of_certificates() -> Iterable[Finding]:
         return await certificates(config, await evidence.nodes())
@@ -114,20 +121,26 @@ def checks_of(
         "discovery": discovery,
         "agents": agents,
         "quotas": quotas,
+        "replication": lambda: of_cluster(replication),
         "windows": lambda: of_cluster(lambda answers: windows(answers, config.collection, scraped_every_seconds)),
         "clocks": of_nodes,
         "certificates": of_certificates,
         "secrets": of_files,
         "listening": lambda: listening(config.server),
+        "memory": partial(_memory, evidence),
     }
     if config.otlp is not None:
         checks["otlp"] = partial(receiver, config.otlp, environ)
     return checks
 
 
+async def _memory(evidence: Evidence) -> Iterable[Finding]:
+    return memory_findings((await evidence.snapshot()).sources, limit_bytes())
+
+
 class Evidence:
     """
-    What several checks look at: the cluster's answers, and one snapshot of everything.
+    The evidence that several checks share: the cluster's answers, and one snapshot of everything.
 
     Each is made when a check first needs it, also when that check is given up meanwhile, and all checks share it.
 
@@ -135,35 +148,45 @@ class Evidence:
         config: What to read.
         open_admin: Opens the Admin API, which connects with its first call.
         clock: Gives Unix time in seconds.
+        thresholds: Those of the alerts.
 
     """
 
     def __init__(
-        self, config: Config, open_admin: Callable[[KafkaConfig], QuotaAdmin], clock: Callable[[], float] = time.time
+        self,
+        config: Config,
+        open_admin: Callable[[KafkaConfig], QuotaAdmin],
+        clock: Callable[[], float] = time.time,
+        thresholds: SharedThresholds = DEFAULTS,
     ) -> None:
         self.config = config
         self._open_admin = open_admin
         self._clock = clock
+        self._thresholds = thresholds
         self._tasks: dict[str, asyncio.Task[Any]] = {}
         self._closing: list[Callable[[], Coroutine[object, object, object]]] = []
         self.reads: Sequence[SourceRead] = ()
-        """What the snapshot was made of, once there is one."""
+        """The reads that the snapshot was made of, once there is one."""
         self._found: Sequence[SourceConfig] = ()
 
     async def cluster(self) -> ClusterAnswers | None:
-        """The answers of the Admin API, None when none is configured. Raises ``ConfigError`` and ``ClientError``."""
+        """
+        Return the answers of the Admin API, None when none is configured.
+
+        Raises ``ConfigError`` and ``ClientError``.
+        """
         return await self._once("cluster", self._ask)
 
     async def answers(self) -> ClusterAnswers | None:
-        """The same, None as well when asking failed, which the check of Kafka reports."""
+        """Return the same, None as well when asking failed, which the check of Kafka reports."""
         try:
             return await self.cluster()
         except (ClientError, ConfigError):
             return None
 
     async def nodes(self) -> Sequence[SourceConfig]:
-        """How the sources that discovery finds are read; none when it cannot look."""
-        if self.config.discovery.wanted:
+        """Return the configurations of the sources that discovery finds; none when it cannot look."""
+        if self.config.finds_nodes:
             try:
                 await self.snapshot()
             except (ClientError, ConfigError):
@@ -171,7 +194,11 @@ class Evidence:
         return self._found
 
     async def snapshot(self) -> Snapshot:
-        """Every source read once, joined with the limits. Raises ``ConfigError`` and ``ClientError``."""
+        """
+        Return the reads of all sources, each read once, joined with the limits.
+
+        Raises ``ConfigError`` and ``ClientError``.
+        """
         return await self._once("snapshot", self._look)
 
     async def close(self) -> None:
@@ -202,19 +229,21 @@ class Evidence:
         if discovery is not None:
             self._closing.append(discovery.close)
             await discovery.refresh()
-        self._found = roster.found
+        self._found = roster.found_configs
         async with roster.reading() as sources:
-            reads = Reads(self._clock)
+            reads = Reads()
             self._closing.insert(0, lambda: reads.keep_only(()))
             timeout = self.config.collection.timeout_seconds
             reads.begin(sources, max(_PATIENCE_SECONDS, timeout))
             await reads.done()
-        now = self._clock()
+        now_seconds, steady_seconds = self._clock(), steady()
         answers = await self.answers()
-        limits = answers.limits(now) if answers else None
-        health = LimitsHealth(configured=self.config.kafka is not None, read_at=None if limits is None else now)
-        self.reads = roster.once_each(reads.so_far())
-        joined = Join().snapshot(self.reads, limits, health, now)
+        limits = answers.limits(now_seconds) if answers else None
+        health = LimitsHealth(configured=self.config.kafka is not None, read_at=None if limits is None else now_seconds)
+        self.reads = [
+            source_read.on_clock(now_seconds, steady_seconds) for source_read in roster.once_each(reads.so_far())
+        ]
+        joined = replace(Join().snapshot(self.reads, limits, health, now_seconds), thresholds=self._thresholds)
         capped = Cardinality(self.config.cardinality).apply(joined)
-        found = () if discovery is None else (*discovery.health.values(),)
-        return replace(capped, discoveries=found)
+        discoveries = () if discovery is None else (*discovery.health.values(),)
+        return replace(capped, discoveries=discoveries)

@@ -1,7 +1,8 @@
 """
 Throttle episodes as collections show them: from the first to the last throttle of an entity without a long pause.
 
-A throttle shorter than the time between two collections may be missed when these are more than 30 s apart: brokers report each for 30 to 60 s.
+A throttle shorter than the time between two collections may be missed when these are more than 30 s apart: brokers
+report each for 30 to 60 s.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final
 import numpy as np
 import structlog
 
-from quotascope.metrics.throttle_time import EPISODE_PAUSE_SECONDS
+from quotascope.metrics.kafka.windows import EPISODE_PAUSE_SECONDS
 
 from ..snapshot import Columns, Entity, EntityUsage, Place, Snapshot, place_of
 from .units import rule_or_cause, throttles_unknown
@@ -23,19 +24,28 @@ from .units import rule_or_cause, throttles_unknown
 log = structlog.get_logger()
 
 MOST_CHARACTERS: Final = 16 << 20
-"""That are kept: with ordinary names about 40,000 episodes."""
+"""Characters that are kept: with ordinary names those of about 40,000 episodes."""
 MOST_LINES: Final = 60
 """Lines of log in a minute, beside one that counts those left out."""
 MOST_GAPS: Final = 100
+_CLOCK_STEP_SECONDS: Final = 0.1
+"""By less the clock is not set, but read a moment later."""
 _CHARACTERS: Final = 400
 """Of an episode without its names."""
 _LOST_SECONDS: Final = 900.0
-"""After so long on a node that is not read, an episode ended when it was seen last; the longest throttle that is waited for, too, since its client may be gone."""
+"""
+After so long on a node that is not read, an episode ended when it was seen last; the longest throttle that is waited
+for, too, since its client may be gone.
+"""
 
 
 @dataclass(slots=True, kw_only=True)
 class Episode:
-    """One episode of an entity on a node; times are those of collections, in Unix seconds."""
+    """
+    One episode of an entity on a node; times are those of collections, in Unix seconds.
+
+    They follow a clock that is set, so that what lies between them, and until now, stays what it was.
+    """
 
     began_at: float
     """The first collection that showed a throttle: the first of all may show one that began before."""
@@ -43,7 +53,8 @@ class Episode:
     """The last one that did: up to 60 s after the last throttle, and the time between collections."""
     usage: EntityUsage
     """
-    The entity as it was when its throttle time, an average of 30 to 60 s, was longest: with its limit, rule and utilization.
+    The entity as it was when its throttle time, an average of 30 to 60 s, was longest: with its limit, rule and
+    utilization.
 
     These are the last known where it had no rule then: the average may still grow after a quota was removed.
     """
@@ -51,7 +62,7 @@ class Episode:
     """Until when a throttle may last: brokers report each for a minute, however long it is."""
     ongoing: bool = True
     quiet: bool = False
-    """Whether its node was read without a throttle since ``seen_at``."""
+    """True if its node was read without a throttle since ``seen_at``."""
 
     @property
     def longest_seconds(self) -> float:
@@ -60,17 +71,18 @@ class Episode:
 
     @property
     def characters(self) -> int:
-        """What keeping it costs."""
+        """Cost of keeping it."""
         entity = self.usage.entity
         return _CHARACTERS + len(entity.user) + len(entity.client_id)
 
 
 class Episodes:
     """
-    The episodes since the exporter started; of those that ended the latest, as far as they fit into ``MOST_CHARACTERS``.
+    The episodes since the exporter started.
 
-    Noting a snapshot costs a few array operations, and work for each entity that is throttled or was in the last minute. The begin and the
-    end of an episode are lines of the log, no more than ``MOST_LINES`` in a minute.
+    Of those that ended the latest, as far as they fit into ``MOST_CHARACTERS``. Noting a snapshot costs a few array
+    operations, and work for each entity that is throttled or was in the last minute. The begin and the end of an
+    episode are lines of the log, no more than ``MOST_LINES`` in a minute.
     """
 
     def __init__(self) -> None:
@@ -79,44 +91,57 @@ class Episodes:
         self._characters = 0
         self._lines, self._unlogged, self._minute = 0, 0, float("-inf")
         self._now: float | None = None
+        self._steady = 0.0
+        """The last snapshot by the clock that no one sets."""
         self.since: float | None = None
         """From when on episodes are known, Unix time in seconds; None before the first collection."""
         self.gaps = deque[tuple[float, float]]()
-        """Times in which a source was not read or reported no throttle times, collections were more than a minute apart, or an episode did not fit; the latest last."""
+        """
+        Times in which a source was not read or reported no throttle times, collections were more than a minute apart,
+        or an episode did not fit; the latest last.
+        """
 
     def __iter__(self) -> Iterator[Episode]:
-        """The latest to begin among those that go on first, then those that ended, the latest first."""
+        """Yield the latest to begin among those that go on first, then those that ended, the latest first."""
         yield from reversed(self._open.values())
         yield from reversed(self._ended)
 
     def note(self, snapshot: Snapshot) -> None:
-        """Add a snapshot; one of an earlier time than the last one means that the clock was set back, and all that was noted with it."""
-        now = snapshot.taken_at
-        back = max(0.0, (now if self._now is None else self._now) - now)
-        if back and self.since is not None:
-            for episode in self:
-                episode.began_at, episode.seen_at = episode.began_at - back, episode.seen_at - back
-                episode.muted_until -= back
-            self.since -= back
-            self.gaps = deque((begin - back, end - back) for begin, end in self.gaps)
-        if not 0 <= now - self._minute < 60:  # noqa: PLR2004 - a minute
+        """Add a snapshot; when the clock was set since the last one, all that was noted is set with it."""
+        now_seconds = snapshot.taken_at
+        self._follow_clock(now_seconds, snapshot.steady_at)
+        if not 0 <= now_seconds - self._minute < 60:  # noqa: PLR2004 - a minute
             if self._unlogged:
                 log.info("throttle episodes were not logged: too many in a minute", lines=self._unlogged)
-            self._lines, self._unlogged, self._minute = 0, 0, now
+            self._lines, self._unlogged, self._minute = 0, 0, now_seconds
         columns = snapshot.measured.columns
         rows = snapshot.measured.where(columns.throttle_time > 0).rows.tolist()
         slow = {place_of(columns.layout.entities[row]): row for row in rows}
-        self._end_quiet(snapshot, slow, now)
-        fitted = [self._throttled(columns, place, row, now) for place, row in slow.items()]
-        self._cover(snapshot, now, fits=all(fitted))
+        self._end_quiet(snapshot, slow, now_seconds)
+        fitted = [self._throttled(columns, place, row, now_seconds) for place, row in slow.items()]
+        self._cover(snapshot, now_seconds, fits=all(fitted))
 
-    def _throttled(self, columns: Columns, place: Place, row: int, now: float) -> bool:
-        """Note a throttled row; whether there was room."""
+    def _follow_clock(self, now_seconds: float, steady: float) -> None:
+        """Set all times as the clock was set since the last snapshot, forth or back."""
+        passed, self._steady = max(0.0, steady - self._steady), steady
+        if self._now is None or self.since is None:
+            return
+        step = now_seconds - (self._now + passed)
+        if abs(step) < _CLOCK_STEP_SECONDS and now_seconds >= self._now:
+            return
+        for episode in self:
+            episode.began_at, episode.seen_at = episode.began_at + step, episode.seen_at + step
+            episode.muted_until += step
+        self._now, self._minute, self.since = self._now + step, self._minute + step, self.since + step
+        self.gaps = deque((begin + step, end + step) for begin, end in self.gaps)
+
+    def _throttled(self, columns: Columns, place: Place, row: int, now_seconds: float) -> bool:
+        """Note a throttled row; return whether there was room."""
         throttle, episode = float(columns.throttle_time[row]), self._open.get(place)
-        muted_until = now + min(max(0.0, throttle - EPISODE_PAUSE_SECONDS), _LOST_SECONDS)
+        muted_until = now_seconds + min(max(0.0, throttle - EPISODE_PAUSE_SECONDS), _LOST_SECONDS)
         if episode is None:
             usage = columns.usage_at(row)
-            episode = Episode(began_at=now, seen_at=now, muted_until=muted_until, usage=usage)
+            episode = Episode(began_at=now_seconds, seen_at=now_seconds, muted_until=muted_until, usage=usage)
             while self._ended and self._characters + episode.characters > MOST_CHARACTERS:
                 oldest = self._ended.popleft()
                 self._characters -= oldest.characters
@@ -131,23 +156,29 @@ class Episodes:
             longest = max(episode.longest_seconds, throttle)
             ruled = episode.usage if _has_rule(episode.usage) and not _has_rule(usage) else usage
             episode.usage = replace(ruled, throttle_time_seconds=longest)
-        episode.seen_at, episode.quiet = now, False
+        episode.seen_at, episode.quiet = now_seconds, False
         episode.muted_until = max(episode.muted_until, muted_until)
         return True
 
-    def _end_quiet(self, snapshot: Snapshot, slow: Collection[Place], now: float) -> None:
-        """End episodes after a pause; where a node is not read, or reports no throttle times any more, nothing is known to have ended."""
-        quiet = [(place, each) for place, each in self._open.items() if each.quiet or place not in slow]
+    def _end_quiet(self, snapshot: Snapshot, slow: Collection[Place], now_seconds: float) -> None:
+        """
+        End episodes after a pause.
+
+        Where a node is not read, or reports no throttle times any more, nothing is known to have ended.
+        """
+        quiet = [(place, episode) for place, episode in self._open.items() if episode.quiet or place not in slow]
         if not quiet:
             return
-        columns, read = snapshot.measured.columns, {node.broker for node in snapshot.nodes}
+        columns, brokers = snapshot.measured.columns, {node.broker for node in snapshot.nodes}
         serials = columns.layout.serials[np.isnan(columns.throttle_time)]
-        ours = [each.usage.entity.serial for _, each in quiet]
+        ours = [episode.usage.entity.serial for _, episode in quiet]
         unknown = set(serials[np.isin(serials, ours)].tolist())
-        for place, each in quiet:
-            entity = each.usage.entity
-            each.quiet |= entity.broker in read and entity.serial not in unknown
-            if now > (each.muted_until + EPISODE_PAUSE_SECONDS if each.quiet else each.seen_at + _LOST_SECONDS):
+        for place, episode in quiet:
+            entity = episode.usage.entity
+            episode.quiet |= entity.broker in brokers and entity.serial not in unknown
+            if now_seconds > (
+                episode.muted_until + EPISODE_PAUSE_SECONDS if episode.quiet else episode.seen_at + _LOST_SECONDS
+            ):
                 self._end(place)
 
     def _end(self, place: Place) -> None:
@@ -161,22 +192,22 @@ class Episodes:
             seconds=round(episode.seen_at - episode.began_at, 3),
         )
 
-    def _cover(self, snapshot: Snapshot, now: float, *, fits: bool) -> None:
+    def _cover(self, snapshot: Snapshot, now_seconds: float, *, fits: bool) -> None:
         """Note whether the time since the last collection was seen."""
-        last = now if self._now is None else min(self._now, now)
+        previous = now_seconds if self._now is None else min(self._now, now_seconds)
         if self.since is None:
-            self.since = now
-        used = [each for each in snapshot.sources if each.stand_by_of is None]
-        read = used and all(each.up and not each.late for each in used)
-        seen = read and fits and not throttles_unknown(snapshot.measured)
-        if not seen or now - last > EPISODE_PAUSE_SECONDS:
-            joined = self.gaps and self.gaps[-1][1] >= last
-            self.gaps.append((self.gaps.pop()[0] if joined else last, now))
+            self.since = now_seconds
+        used = [source for source in snapshot.sources if source.stand_by_of is None]
+        all_read = used and all(source.up and not source.late and not source.stale for source in used)
+        seen = all_read and fits and not throttles_unknown(snapshot.measured)
+        if not seen or now_seconds - previous > EPISODE_PAUSE_SECONDS:
+            joined = self.gaps and self.gaps[-1][1] >= previous
+            self.gaps.append((self.gaps.pop()[0] if joined else previous, now_seconds))
         if len(self.gaps) > MOST_GAPS:
             self.since = max(self.since, self.gaps.popleft()[1])
-        self._now = now
+        self._now = now_seconds
 
-    def _log(self, event: str, episode: Episode, **more: object) -> None:
+    def _log(self, event: str, episode: Episode, **details: object) -> None:
         if self._lines >= MOST_LINES:
             self._unlogged += 1
             return
@@ -189,7 +220,7 @@ class Episodes:
             user=entity.user,
             client_id=entity.client_id,
             began=_iso(episode.began_at),
-            **more,
+            **details,
             longest_throttle_seconds=round(episode.longest_seconds, 6),
             utilization=usage.utilization,
             limit=entity.limit,
@@ -198,7 +229,7 @@ class Episodes:
 
 
 def entity_matches(entity: Entity, user: str | None, client_id: str | None) -> bool:
-    """Whether an entity is one that requests of a user and client-id are counted under; None is any."""
+    """Return whether an entity is one that requests of a user and client-id are counted under; None is any."""
     of_user = user is None or entity.user == user or (not entity.user and client_id is not None)
     of_client = client_id is None or entity.client_id == client_id or (not entity.client_id and user is not None)
     return of_user and of_client and (user is None or client_id is None or bool(entity.user or entity.client_id))
@@ -209,5 +240,5 @@ def _has_rule(usage: EntityUsage) -> bool:
     return resolution is not None and resolution.entity is not None
 
 
-def _iso(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+def _iso(unix_seconds: float) -> str:
+    return datetime.fromtimestamp(unix_seconds, UTC).isoformat(timespec="milliseconds")

@@ -1,30 +1,29 @@
-"""Which quota applies to a user and a client-id, and why: as values, as JSON and in words. The terminal, the page and the API show the same."""
+"""
+The quota that applies to a user and a client-id, and the reason: as values, as JSON and in words.
+
+The terminal, the page and the API show the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf, isfinite
-from typing import Final
 
-from quotascope.metrics import Level, QuotaEntity, QuotaRules, QuotaType, Resolution, spelled
-from quotascope.quotas import unnamed
+from quotascope.metrics.kafka.entities import Level, QuotaEntity, QuotaType, Resolution, spelled
+from quotascope.metrics.kafka.rules import QuotaRules
+from quotascope.quotas import PRINCIPAL_TYPE, unnamed
 
+from ..coverage import EntityKind
 from ..exposition.rows import rule_labels
 from ..limits import Limits
-from ..mapping import in_base_unit
+from ..names import asked_as
 from ..snapshot import LimitState, NodeUsage
 from ..snapshot.entity import finite
+from ..snapshot.visibility import Visibility
+from ..untrusted import shown
+from .releases import unenforced_text
 from .units import type_name
-
-PRINCIPAL_TYPE: Final = "User:"
-"""How the string form of a principal begins (`KafkaPrincipal.toString`)."""
-_UNITS = {
-    QuotaType.PRODUCE: " B/s",
-    QuotaType.FETCH: " B/s",
-    QuotaType.REQUEST: " % of a thread",
-    QuotaType.CONTROLLER_MUTATION: " mutations/s",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,31 +40,42 @@ class LevelRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Which quota of one type applies to one user and client-id."""
+    """The quota of one type that applies to one user and client-id."""
 
     quota_type: QuotaType
     levels: tuple[LevelRule, ...]
     """All eight, strongest first."""
     decision: Resolution
-    """What applies now."""
+    """The rule that applies now."""
     fallback: Resolution | None
-    """What would apply if the deciding rule were removed; None when no rule decides."""
+    """The rule that would apply if the deciding rule were removed; None when no rule decides."""
     measured_as: tuple[str | None, str | None] | None
     """
-    User and client-id under which the broker measures; empty for a dimension that it does not separate, None when it does not measure.
+    User and client-id under which the broker measures; empty for a dimension that it does not separate, None when it
+    does not measure.
 
     A name is None when each user, or each client, has its own.
     """
     by_client: bool = False
-    """Whether the broker measures those clients of the user that send a client-id by it."""
+    """True if the broker measures those clients of the user that send a client-id by it."""
     overruled: bool = False
-    """Whether a custom quota callback decides on every node, so that no limit is known."""
+    """True if a custom quota callback decides on every node, so that no limit is known."""
+    unenforced: str | None = None
+    """Why a quota of this type has no effect in this cluster, None where it has."""
     shared: Mapping[str, float] = field(default_factory=dict)
-    """By node the limit that Strimzi's quotas plugin sets to all its clients but the excluded ones together, in Kafka's unit; infinite when unlimited."""
+    """
+    By node the limit that Strimzi's quotas plugin sets to all its clients but the excluded ones together, in Kafka's
+    unit; infinite when unlimited.
+    """
+
+    hidden_on: tuple[str, ...] = ()
+    """The nodes whose agents may not show the client, though the node measures it."""
 
     @property
     def limit_state(self) -> LimitState:
-        """Whether the client has a limit of this type."""
+        """Return whether the client has a limit of this type."""
+        if self.unenforced is not None:
+            return LimitState.UNLIMITED
         return LimitState.UNKNOWN if self.overruled else _state(self.decision)
 
 
@@ -73,31 +83,35 @@ def explain(
     limits: Limits, user: str | None, client_id: str | None, nodes: Iterable[NodeUsage] = ()
 ) -> list[Explanation]:
     """
-    The explanation for each quota type. Needs no traffic: it follows from the configured quotas alone.
+    Return the explanation for each quota type. Needs no traffic: it follows from the configured quotas alone.
 
     Args:
         limits: the configured quotas.
         user: the principal's name; None for any user that no quota names.
-        client_id: what the client sends; empty for a client that sends none, None for any client-id that no quota names.
+        client_id: what the client sends; empty for a client that sends none, None for any client-id that no quota
+            names.
         nodes: what the nodes report of themselves, which may be limits of Strimzi's quotas plugin.
 
     """
     tables = [limits.rules.get(kind, QuotaRules()) for kind in QuotaType]
-    other = unnamed(*tables)
+    nodes_read = list(nodes)
+    visibility = Visibility(nodes_read, limits)
+    unnamed_client = unnamed(*tables)
     callbacks = overruling(limits)
     overruled = bool(callbacks) and callbacks.keys() == limits.nodes.keys()
-    name = other if user is None else user
-    sent = other if client_id is None else client_id
-    found = []
+    name = unnamed_client if user is None else asked_as(user)
+    sent = unnamed_client if client_id is None else asked_as(client_id)
+    explanations = []
     for kind, rules in zip(QuotaType, tables, strict=True):
         decision, fallback = rules.decide(name, sent), None
         if decision.entity is not None:
-            rest = QuotaRules(rules)
-            rest.remove(decision.entity)
-            fallback = rest.decide(name, sent)
+            other_rules = QuotaRules(rules)
+            other_rules.remove(decision.entity)
+            fallback = other_rules.decide(name, sent)
         tags = rules.metric_tags(name, sent)
-        by_user, by_client = (None if tag == other else tag for tag in tags)
-        found.append(
+        by_user, by_client = (None if tag == unnamed_client else tag for tag in tags)
+        seen_as = EntityKind.of(*tags)
+        explanations.append(
             Explanation(
                 quota_type=kind,
                 levels=tuple(
@@ -107,17 +121,19 @@ def explain(
                 decision=decision,
                 fallback=fallback,
                 measured_as=(by_user, by_client) if rules.enabled else None,
-                by_client=rules.enabled and rules.metric_tags(name, other)[1] != "",
+                by_client=rules.enabled and rules.metric_tags(name, unnamed_client)[1] != "",
                 overruled=overruled,
-                shared={node.broker: node.static_limits[kind] for node in nodes if kind in node.static_limits},
+                unenforced=unenforced_text(limits.releases, kind),
+                shared={node.broker: node.static_limits[kind] for node in nodes_read if kind in node.static_limits},
+                hidden_on=visibility.hidden_on(kind, seen_as) if nodes_read and rules.enabled and seen_as else (),
             )
         )
-    return found
+    return explanations
 
 
 def user_of(limits: Limits, name: str) -> str:
     """
-    The user that a principal's string form such as ``User:alice`` means; any other name unchanged.
+    Return the user that a principal's string form such as ``User:alice`` means; any other name unchanged.
 
     Kafka's quotas hold the name alone. A name that really begins with ``User:`` is one that some quota names.
     """
@@ -126,7 +142,11 @@ def user_of(limits: Limits, name: str) -> str:
 
 
 def overruling(limits: Limits) -> dict[str, str]:
-    """The custom quota callback of each node that has one, by node id: it decides there instead of the configured quotas."""
+    """
+    Return the custom quota callback of each node that has one, by node id.
+
+    It decides there instead of the configured quotas.
+    """
     return {
         node_id: settings.quota_callback_class
         for node_id, settings in limits.nodes.items()
@@ -138,17 +158,18 @@ def as_json(
     user: str | None, client_id: str | None, explanations: Iterable[Explanation], callbacks: Mapping[str, str]
 ) -> dict[str, object]:
     """
-    An explanation for programs; ``limit`` is in the units of the metrics, ``configured`` in Kafka's.
+    Return an explanation for programs; ``limit`` is in the units of the metrics, ``configured`` in Kafka's.
 
-    ``limit_state`` says what a missing limit means. ``callbacks`` are the nodes on which a custom quota callback decides
-    instead, with its class: what is explained does not hold there. ``shared`` are the limits of Strimzi's quotas plugin there, null when unlimited.
+    ``limit_state`` says what a missing limit means. ``callbacks`` are the nodes on which a custom quota callback
+    decides instead, with its class: the explanation does not hold there. ``shared`` are the limits of Strimzi's
+    quotas plugin there, null when unlimited.
     """
     quotas = []
-    for each in explanations:
-        kind, fallback, measured_as = each.quota_type, each.fallback, each.measured_as
-        then = None if fallback is None else _state(fallback)
+    for explanation in explanations:
+        kind, fallback, measured_as = explanation.quota_type, explanation.fallback, explanation.measured_as
+        fallback_state = None if fallback is None else _state(fallback)
         levels = []
-        for rule in each.levels:
+        for rule in explanation.levels:
             level = _json_rule(kind, rule.entity, rule.bound)
             if client_id is None and isinstance(rule.entity.client_id, str):
                 level["rule_client_id"] = None
@@ -159,11 +180,13 @@ def as_json(
             {
                 "quota_type": kind.label,
                 "quota_key": kind.quota_key,
-                "limit_state": each.limit_state.value,
-                "decision": _json_resolution(kind, each.decision),
+                "limit_state": explanation.limit_state.value,
+                "not_enforced": explanation.unenforced,
+                "decision": _json_resolution(kind, explanation.decision),
                 "fallback": _json_resolution(kind, fallback),
-                "fallback_limit_state": then,
-                "shared": {node: finite(in_base_unit(kind, bound)) for node, bound in each.shared.items()},
+                "fallback_limit_state": fallback_state,
+                "shared": {node: finite(kind.in_base_unit(bound)) for node, bound in explanation.shared.items()},
+                "hidden_on": list(explanation.hidden_on),
                 "measured_as": measured_as and dict(zip(("user", "client_id"), measured_as, strict=True)),
                 "levels": levels,
             }
@@ -177,19 +200,19 @@ def as_json(
 
 
 def asked_user(user: str | None) -> str:
-    """The user that an explanation is for."""
+    """Return the user that an explanation is for."""
     return "any user that no quota names" if user is None else spelled(user, None)
 
 
 def asked_client(client_id: str | None) -> str:
-    """The client-id that an explanation is for."""
+    """Return the client-id that an explanation is for."""
     if client_id is None:
         return "any client-id that no quota names"
     return spelled(None, client_id) if client_id else "no client-id"
 
 
 def level_text(entity: QuotaEntity, user: str | None, client_id: str | None) -> str:
-    """What a quota would be for; one for the very names that are asked about is called as they are."""
+    """Return the client that a quota would be for; a quota for the very names of the question is called as they are."""
     unnamed_user = user is None and isinstance(entity.user, str)
     if not unnamed_user and (client_id or not isinstance(entity.client_id, str)):
         return str(entity)
@@ -204,7 +227,7 @@ def level_text(entity: QuotaEntity, user: str | None, client_id: str | None) -> 
 
 
 def sentence(explanation: Explanation, user: str | None, client_id: str | None) -> str:
-    """Which rule applies for a quota type, which would without it, and what the broker counts together."""
+    """Return the rule that applies for a quota type, the next one, and the clients that the broker counts together."""
     quota_type, decision = explanation.quota_type, explanation.decision
     name = f"{type_name(quota_type)}: "
     if explanation.shared:
@@ -212,27 +235,33 @@ def sentence(explanation: Explanation, user: str | None, client_id: str | None) 
     if explanation.overruled:
         return f"{name}unknown; a custom quota callback sets it on every node"
     counted = _counted(explanation, user, client_id)
+    if hidden := explanation.hidden_on:
+        nodes = f"{'node' if len(hidden) == 1 else 'nodes'} {', '.join(map(shown, hidden))}"
+        counted += f"; not visible here on {nodes}: it is not read, or its agent does not show it"
     if decision.entity is None or explanation.fallback is None:
         return f"{name}unlimited; {counted}"
-    now = f"{decision.entity.rule} applies, {_amount(quota_type, decision.bound)}"
-    then = explanation.fallback
-    other = "unlimited"
-    if then.entity is not None:
-        other = f"{then.entity.rule}, {_amount(quota_type, then.bound)}"
-    return f"{name}{now}; without it: {other}; {counted}"
+    if explanation.unenforced is not None:
+        bound = _amount(quota_type, decision.bound)
+        return f"{name}unlimited; {decision.entity.rule}, {bound}, has no effect: {explanation.unenforced}"
+    deciding_rule = f"{decision.entity.rule} applies, {_amount(quota_type, decision.bound)}"
+    fallback = explanation.fallback
+    alternative = "unlimited"
+    if fallback.entity is not None:
+        alternative = f"{fallback.entity.rule}, {_amount(quota_type, fallback.bound)}"
+    return f"{name}{deciding_rule}; without it: {alternative}; {counted}"
 
 
 def _shared(explanation: Explanation) -> str:
-    """The limits of Strimzi's quotas plugin, and its rule as it is configured."""
+    """Return the limits of Strimzi's quotas plugin, and its rule as it is configured."""
     kind, limits = explanation.quota_type, explanation.shared
     amounts = {node: _amount(kind, bound) for node, bound in limits.items()}
     if kind is QuotaType.CONTROLLER_MUTATION:
         return "unlimited under Strimzi's quotas plugin"
-    each = f"{next(iter(amounts.values()))} on each node"
+    limits_by_node = f"{next(iter(amounts.values()))} on each node"
     if len({*limits.values()}) > 1:
-        each = ", ".join(f"{text} on node {node}" for node, text in amounts.items())
+        limits_by_node = ", ".join(f"{text} on node {node}" for node, text in amounts.items())
     rule = f"client.quota.callback.static.{kind.label}"
-    return f"{each}, for all clients together except excluded principals ({rule})"
+    return f"{limits_by_node}, for all clients together except excluded principals ({rule})"
 
 
 def _counted(explanation: Explanation, user: str | None, client_id: str | None) -> str:
@@ -256,7 +285,7 @@ def _counted(explanation: Explanation, user: str | None, client_id: str | None) 
 
 
 def _amount(quota_type: QuotaType, bound: float | None) -> str:
-    return "unlimited" if bound is None or not isfinite(bound) else f"{bound:,.10g}{_UNITS[quota_type]}"
+    return "unlimited" if bound is None or not isfinite(bound) else f"{bound:,.10g} {quota_type.unit.words}"
 
 
 def _state(resolution: Resolution) -> LimitState:
@@ -276,6 +305,6 @@ def _json_rule(quota_type: QuotaType, entity: QuotaEntity, bound: float | None) 
         "level": level,
         "rule_user": rule_user,
         "rule_client_id": rule_client_id,
-        "limit": None if bound is None else finite(in_base_unit(quota_type, bound)),
+        "limit": None if bound is None else finite(quota_type.in_base_unit(bound)),
         "configured": bound,
     }

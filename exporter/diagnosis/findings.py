@@ -4,63 +4,88 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from math import isfinite
 from typing import Final
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics import catalog
 from quotascope.metrics.catalog import OVERFLOW
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 from quotascope.pages.words import counted
 
+from ..coverage import EntityKind
 from ..limits import QUOTA_KEYS, Limits
+from ..mapping import BeanColumn
 from ..snapshot import Snapshot, SourceHealth, SourceRead
 from ..untrusted import shown
-from .catalog import Catalog, Finding, FindingSeverity
+from .catalog import UNCERTAIN, Catalog, Finding, FindingSeverity
 from .explain import overruling
+from .releases import enforcement_findings, release_findings
 from .rule_usage import RuleUsage, rule_usage
 from .selection import Order, Selection, Show, in_order, matching
 from .units import amount, entity_name, measured, type_name
+from .unseen import kinds_text, label_findings, lacking_on, source_names, unit_findings, unseen_findings
 
 _EXAMPLES: Final = 3
+_MISNAMED: Final = 5
+"""Misnamed rules that have a finding each."""
 _BYTES: Final = frozenset({QuotaType.PRODUCE, QuotaType.FETCH})
-HARDLY_IDLE: Final = 0.1
-"""The idle share of request handlers below which requests wait; that of the alert on it."""
 _IDLED_S: Final = 15.0
-"""For how long handlers have to have been idle since a node's start: before that, their mean over a minute is mostly of the start."""
-_MUCH_TRAFFIC: Final = 10e6
-"""Bytes/s from which shares are compared: a tenth of a 1 Gbit/s network."""
+"""
+For how long handlers have to have been idle since a node's start: before that, their mean over a minute is mostly of
+the start.
+"""
 _SEVERAL_USERS: Final = 3
 """One of two users always has most."""
 _MOST: Final = 0.8
+_CONNECTIONS_LACKING: Final = (
+    "The agent lacks rules for kafka.server:type=socket-server-metrics,*: `quotascope rules jmx-exporter` writes them."
+)
 _DIALECT_GAPS: Final = {
     "kafka_2_0_0": "no delay queues, exempt request time, new connections or replication",
     "confluent": "no controller mutation quotas, delay queues, exempt request time, new connections or replication",
 }
-"""What dialects leave out however the agent is configured; docs/dialects.md has the whole table."""
+"""Quotas that the published rules of dialects leave out; docs/dialects.md has the whole table."""
+
+
+def _is_extra(column: BeanColumn) -> bool:
+    """Return whether an agent that has a number has more rules than those of ``_DIALECT_GAPS``."""
+    return column.attribute in {"queue-size", "exempt-request-time"}
 
 
 def diagnose(snapshot: Snapshot) -> list[Finding]:
-    """What is wrong or missing, and what to do: for ``status``, ``top``, the page, the API and the log."""
+    """Return the problems of a snapshot, with advice: for ``status``, ``top``, the page, the API and the log."""
     parts = (
         _exporter(snapshot),
         _sources(snapshot),
         discovery_findings(snapshot),
         _limits(snapshot),
-        _measured(snapshot),
+        unseen_findings(snapshot),
+        unit_findings(snapshot),
         _folded(snapshot),
         _nodes(snapshot),
     )
     problems = FindingSeverity.WARNING, FindingSeverity.ERROR
-    return [each for each in chain.from_iterable(parts) if each.severity in problems]
+    return [
+        finding for finding in chain.from_iterable(parts) if finding.severity in problems or finding.code in UNCERTAIN
+    ]
 
 
 def quota_findings(snapshot: Snapshot) -> Iterator[Finding]:
-    """Whether quotas are configured, which decide, and whether clients are measured under them; nothing when no source can be read."""
+    """
+    Yield whether quotas are configured, which ones decide, and whether clients are measured under them.
+
+    Nothing when no source can be read.
+    """
     if not any(source.up for source in snapshot.sources):
         return
     limits = snapshot.limits
-    problems = [*_measured(snapshot), *_folded(snapshot), *_nodes(snapshot)]
+    problems = [*unseen_findings(snapshot), *_folded(snapshot), *_nodes(snapshot)]
     yield from problems
+    yield from label_findings(snapshot)
+    yield from unit_findings(snapshot)
+    if limits is not None:
+        yield from enforcement_findings(limits)
     if not problems:
         counts = {} if limits is None else {k: limits.count(k) for k in QUOTA_KEYS}
         named = ", ".join(f"{count} of {key}" for key, count in counts.items() if count)
@@ -68,25 +93,58 @@ def quota_findings(snapshot: Snapshot) -> Iterator[Finding]:
         text = f"limits: {named}" if named else unnamed
         yield Catalog.QUOTAS_MEASURED.found(count=len(snapshot.measured), limits=text)
     if limits is not None:
-        if not callback_classes(snapshot):
+        unsure = limits.settings_missing or any(node.overruled for node in snapshot.nodes)
+        if not unsure and not callback_classes(snapshot):
             yield Catalog.RULES_DECIDE.found()
-        rules = rule_usage(limits, snapshot)
-        idle = [rule for rule in rules if rule.hits == ()]
-        overruled = [rule for rule in idle if rule.overruled_by is not None]
-        rest = [rule for rule in idle if rule.overruled_by is None]
-        if overruled:
-            yield Catalog.LIMITS_OVERRULED.found(count=len(overruled), total=len(rules), examples=_examples(overruled))
-        if rest and snapshot.measured:
-            yield Catalog.LIMITS_UNUSED.found(count=len(rest), total=len(rules), examples=_examples(rest))
+        yield from _idle_rules(snapshot, limits)
     yield from _one_user(snapshot)
 
 
-def agent_findings(reads: Iterable[SourceRead], limits: Limits | None, *, discovers: bool = False) -> Iterator[Finding]:
-    """Whether each agent can be read, which dialect it speaks, and what it leaves out; ``discovers`` is whether agents are looked for."""
+def _idle_rules(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
+    """Yield the rules under which no client is measured, and those of which that cannot be seen."""
+    rules = rule_usage(limits, snapshot)
+    overruled = [rule for rule in rules if rule.hits == () and rule.overruled_by is not None]
+    doubtful = {rule.misnamed.entity: rule.misnamed for rule in rules if rule.hits == () and rule.misnamed is not None}
+    idle = [rule for rule in rules if rule.hits == () and rule.overruled_by is None and rule.misnamed is None]
+    # a node that is not read is a finding of its own
+    brokers = {node.broker for node in snapshot.nodes}
+    unseen = [rule for rule in rules if rule.hits is None and not brokers.isdisjoint(rule.hidden_on)]
+    for problem in islice(doubtful.values(), _MISNAMED):
+        yield Catalog.RULE_MISNAMED.found(problem.entity.rule, problem=problem.text, commands=problem.commands)
+    if len(doubtful) > _MISNAMED:
+        yield Catalog.RULES_MISNAMED.found(count=len(doubtful) - _MISNAMED)
+    if overruled:
+        yield Catalog.LIMITS_OVERRULED.found(count=len(overruled), total=len(rules), examples=_examples(overruled))
+    if idle and snapshot.measured:
+        yield Catalog.LIMITS_UNUSED.found(count=len(idle), total=len(rules), examples=_examples(idle))
+    if unseen and snapshot.measured:
+        hidden = {
+            (quota_type, EntityKind.of_rule(rule.entity)): rule.hidden_on
+            for rule in unseen
+            if isinstance(rule.entity, QuotaEntity) and (quota_type := QuotaType.of_quota_key(rule.key)) is not None
+        }
+        nodes = dict.fromkeys(chain.from_iterable(rule.hidden_on for rule in unseen))
+        kinds = kinds_text(hidden) or "new connections"
+        yield Catalog.LIMITS_NOT_VISIBLE.found(
+            count=len(unseen),
+            total=len(rules),
+            examples=_examples(unseen),
+            sources=f"{source_names(snapshot, nodes)} may show no {kinds}",
+            rule=lacking_on(snapshot, hidden) or _CONNECTIONS_LACKING,
+        )
+
+
+def agent_findings(reads: Iterable[SourceRead], snapshot: Snapshot, *, discovers: bool = False) -> Iterator[Finding]:
+    """
+    Yield whether each agent can be read, the dialect that it speaks, and the numbers that it leaves out.
+
+    ``discovers`` is whether discovery looks for agents.
+    """
+    limits = snapshot.limits
     none = True
     mutations = limits.count(QuotaType.CONTROLLER_MUTATION.quota_key) if limits else 0
-    for read in reads:
-        none, source, table = False, read.health, read.table
+    for source_read in reads:
+        none, source, table = False, source_read.health, source_read.table
         if source.up and source.stand_by_of is not None:
             node = source.stand_by_of
             yield Catalog.SOURCE_STANDS_BY.found(source.name, node=node)
@@ -107,36 +165,45 @@ def agent_findings(reads: Iterable[SourceRead], limits: Limits | None, *, discov
         types = {column.bean.get("type") for column in table.layout.columns if column.attribute == "queue-size"}
         unseen = [kind for kind in QuotaType if kind.group not in types]
         missing = _DIALECT_GAPS.get(source.dialect)
-        if missing is not None:
-            wanted = mutations and "mutation" in missing
-            entry = Catalog.DIALECT_GAPS_MATTER if wanted else Catalog.DIALECT_GAPS
+        if missing is not None and not any(map(_is_extra, table.layout.columns)):
+            is_needed = mutations and "mutation" in missing
+            entry = Catalog.DIALECT_GAPS_MATTER if is_needed else Catalog.DIALECT_GAPS
             yield entry.found(source.name, dialect=source.dialect, missing=missing, count=mutations)
         elif unseen:
             names = ", ".join(map(type_name, unseen))
             yield Catalog.SOURCE_WITHOUT_QUEUES.found(source.name, types=names)
     if none:
         yield (Catalog.NO_SOURCE_FOUND if discovers else Catalog.NO_SOURCE).found()
+    yield from _unread_brokers(snapshot)
 
 
 def discovery_findings(snapshot: Snapshot) -> Iterator[Finding]:
-    """Whether each kind of discovery finds nodes."""
-    for each in snapshot.discoveries:
-        if each.error is None:
-            yield Catalog.DISCOVERY_WORKS.found(each.name, count=each.targets)
+    """Yield whether each kind of discovery finds nodes."""
+    for discovery in snapshot.discoveries:
+        if discovery.error is None:
+            yield Catalog.DISCOVERY_WORKS.found(discovery.name, count=discovery.targets)
         else:
-            yield Catalog.DISCOVERY_FAILED.found(each.name, error=each.error, count=each.targets)
+            yield Catalog.DISCOVERY_FAILED.found(discovery.name, error=discovery.error, count=discovery.targets)
 
 
 def callback_classes(snapshot: Snapshot) -> Mapping[str, str | None]:
-    """The custom quota callback of each node that has one, by node id; None where only the tags of its beans show one."""
-    found: dict[str, str | None] = {node.broker: None for node in snapshot.nodes if node.quota_callback}
-    return found if snapshot.limits is None else found | overruling(snapshot.limits)
+    """
+    Return the custom quota callback of each node that has one, by node id.
+
+    None where only the tags of its beans show one.
+    """
+    callbacks: dict[str, str | None] = {node.broker: None for node in snapshot.nodes if node.quota_callback}
+    return callbacks if snapshot.limits is None else callbacks | overruling(snapshot.limits)
 
 
 def _exporter(snapshot: Snapshot) -> Iterator[Finding]:
     reload = snapshot.reload
     if reload is not None and reload.error is not None:
         yield Catalog.RELOAD_FAILED.found(error=reload.error)
+    if reload is not None and reload.files_error is not None:
+        yield Catalog.FILES_REFUSED.found(error=reload.files_error)
+    if snapshot.push is not None and snapshot.push.error is not None:
+        yield Catalog.PUSH_FAILS.found(error=snapshot.push.error)
     if reload is not None and reload.needs_restart:
         yield Catalog.RESTART_NEEDED.found(fields=", ".join(reload.needs_restart))
     for name, count in snapshot.restarts.items():
@@ -147,8 +214,8 @@ def _exporter(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _sources(snapshot: Snapshot) -> Iterator[Finding]:
     if not snapshot.sources:
-        wanted = bool(snapshot.discoveries)
-        yield (Catalog.NO_SOURCE_FOUND if wanted else Catalog.NO_SOURCE).found()
+        discovers = bool(snapshot.discoveries)
+        yield (Catalog.NO_SOURCE_FOUND if discovers else Catalog.NO_SOURCE).found()
     for source in snapshot.sources:
         if not source.up:
             yield _unreadable(source)
@@ -156,8 +223,23 @@ def _sources(snapshot: Snapshot) -> Iterator[Finding]:
         if source.late and source.read_at is not None:
             age = max(0.0, snapshot.taken_at - source.read_at)
             yield Catalog.SOURCE_LATE.found(source.name, dialect=source.dialect, age=age)
+        if source.stale and source.read_at is not None:
+            age = max(0.0, snapshot.taken_at - source.read_at)
+            yield Catalog.SOURCE_STALE.found(source.name, dialect=source.dialect, age=age)
         if source.remark is not None:
             yield _incomplete(source, source.remark)
+    yield from _unread_brokers(snapshot)
+
+
+def _unread_brokers(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield the brokers without a source; one that fails may be theirs, and is the cause to mend first."""
+    brokers = snapshot.brokers_not_read
+    if brokers and snapshot.sources and not snapshot.has_failing_source:
+        yield Catalog.BROKERS_NOT_READ.found(
+            ", ".join(map(shown, brokers[:_EXAMPLES])),
+            brokers=counted(len(brokers), "broker"),
+            names=", ".join([*map(shown, brokers[:_EXAMPLES]), *(["…"] if len(brokers) > _EXAMPLES else [])]),
+        )
 
 
 def _unreadable(source: SourceHealth) -> Finding:
@@ -175,37 +257,21 @@ def _limits(snapshot: Snapshot) -> Iterator[Finding]:
         age = f" (the limits shown are {seconds:.0f} s old)"
     if not health.configured:
         yield Catalog.NO_ADMIN_API.found()
+    elif health.unsupported:
+        yield Catalog.LIMITS_UNSUPPORTED.found(error=health.error, age=age)
     elif health.denied:
         yield Catalog.LIMITS_DENIED.found(error=health.error, age=age)
     elif health.error is not None:
         yield Catalog.LIMITS_UNREACHABLE.found(error=health.error, age=age)
     for what, reason in limits.missing.items() if limits else ():
         yield Catalog.LIMITS_INCOMPLETE.found(what, reason=reason)
-
-
-def _measured(snapshot: Snapshot) -> Iterator[Finding]:
-    """Why no entity is measured, where none is although a source can be read."""
-    measured, limits = snapshot.measured or snapshot.shown.tagged, snapshot.limits
-    if measured or not any(source.up for source in snapshot.sources):
-        return
-    rules = None
-    if limits is not None and not callback_classes(snapshot):
-        rules = sum(limits.count(kind.quota_key) for kind in QuotaType)
-    stale = sum(sum(node.stale_entities.values()) for node in snapshot.nodes)
-    if rules == 0:
-        yield Catalog.NO_QUOTA.found()
-    elif stale:
-        yield Catalog.ONLY_STALE_BEANS.found(count=stale)
-    else:
-        known = "" if rules is None else f" (configured for clients: {counted(rules, 'rule')})"
-        yield Catalog.NO_TRAFFIC.found(rules=known)
-        for source in snapshot.sources:
-            if source.up and source.hint is not None:
-                yield Catalog.SOURCE_WITHOUT_ENTITIES.found(source.name, dialect=source.dialect, hint=source.hint)
+    if limits is not None:
+        yield from release_findings(limits.releases)
+        yield from enforcement_findings(limits)
 
 
 def _folded(snapshot: Snapshot) -> Iterator[Finding]:
-    """What the metrics show only as a sum, or not at all, to bound the number of series."""
+    """Yield the entities that the metrics show only as a sum, or not at all, to bound the number of series."""
     folds, callbacks = snapshot.folds, snapshot.callbacks
     for finding, crowded in (
         (Catalog.ENTITIES_FOLDED, folds.crowded),
@@ -214,6 +280,11 @@ def _folded(snapshot: Snapshot) -> Iterator[Finding]:
         if crowded:
             counts = (f"{count} of {kind.label}" for kind, count in crowded.items())
             yield finding.found(counts=", ".join(counts), most=folds.max_entities, overflow=OVERFLOW)
+    if folds.unmatched:
+        yield Catalog.NAMES_UNMATCHED.found(names=counted(folds.unmatched, "name"), overflow=OVERFLOW)
+    if folds.long:
+        counts = (f"{count} of {kind.label}" for kind, count in folds.long.items())
+        yield Catalog.NAMES_FOLDED.found(counts=", ".join(counts), most=folds.max_name_bytes, overflow=OVERFLOW)
     if snapshot.measured and not snapshot.entities:
         yield Catalog.ENTITIES_LEFT_OUT.found(count=len(snapshot.measured), excluded=folds.excluded, idle=folds.idle)
     if callbacks.left_out:
@@ -222,11 +293,13 @@ def _folded(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _nodes(snapshot: Snapshot) -> Iterator[Finding]:
-    """Nodes that decide by themselves, are missing, or contradict the configured limits."""
+    """Yield the nodes that decide by themselves, are missing, or contradict the configured limits."""
     limits = snapshot.limits
     if limits is not None and limits.rules.get(QuotaType.CONTROLLER_MUTATION):
         leader, nodes = limits.active_controller, {n.broker for n in snapshot.nodes}
-        if leader is not None and nodes and leader not in nodes:
+        # a source that fails may be the controller's, and a broker that is not read has a finding of its own
+        has_finding = snapshot.has_failing_source or leader in snapshot.brokers_not_read
+        if leader is not None and nodes and leader not in nodes and not has_finding:
             yield Catalog.CONTROLLER_NOT_READ.found(leader)
     static = {node.broker for node in snapshot.nodes if node.static_limits}
     for node_id, name in callback_classes(snapshot).items():
@@ -242,30 +315,37 @@ def _nodes(snapshot: Snapshot) -> Iterator[Finding]:
             ]
             limits_text = ", ".join(shares) or "no limit"
             yield Catalog.STATIC_LIMITS.found(node.broker, limits=limits_text)
-        if node.throttle_factor is not None and node.throttle_factor < 1:
-            yield Catalog.STORAGE_THROTTLED.found(node.broker, factor=node.throttle_factor)
-        idled_s = node.load.handlers_idle_seconds
-        if node.load.idle is not None and node.load.idle < HARDLY_IDLE and (idled_s is None or idled_s >= _IDLED_S):
+        factor = node.number(catalog.CALLBACK_THROTTLE_FACTOR)
+        if factor is not None and factor < 1:
+            yield Catalog.STORAGE_THROTTLED.found(node.broker, factor=factor)
+        idle, idled_s = node.handlers_idle, node.number(catalog.REQUEST_HANDLER_IDLE_SECONDS)
+        if idle is not None and idle < snapshot.thresholds.handlers_idle and (idled_s is None or idled_s >= _IDLED_S):
             yield Catalog.NODE_SATURATED.found(
-                node.broker, idle=node.load.idle, clients=_most_request_time(snapshot, node.broker)
+                node.broker, idle=idle, clients=_most_request_time(snapshot, node.broker)
             )
-        if node.utilization_disagreements:
-            yield Catalog.UTILIZATION_DIFFERS.found(node.broker, count=node.utilization_disagreements)
+        if disagreements := node.number(catalog.UTILIZATION_DISAGREEMENTS):
+            yield Catalog.UTILIZATION_DIFFERS.found(node.broker, count=disagreements)
 
 
 def _most_request_time(snapshot: Snapshot, broker: str) -> str:
-    of_node = Selection(order=Order.USAGE, show=Show.ALL, quota_type=QuotaType.REQUEST, broker=broker)
-    found = matching(snapshot.measured, of_node)
+    of_node = Selection(
+        near_limit=snapshot.thresholds.near_limit,
+        order=Order.USAGE,
+        show=Show.ALL,
+        quota_type=QuotaType.REQUEST,
+        broker=broker,
+    )
+    usages = matching(snapshot.measured, of_node)
     clients = [
-        f"{shown(entity_name(each.entity.user, each.entity.client_id))} {measured(QuotaType.REQUEST, each.usage)}"
-        for each in in_order(found, of_node, _EXAMPLES)
-        if each.usage is not None
+        f"{shown(entity_name(usage.entity.user, usage.entity.client_id))} {measured(QuotaType.REQUEST, usage.usage)}"
+        for usage in in_order(usages, of_node, _EXAMPLES)
+        if usage.usage is not None
     ]
     return ", ".join(clients) or "unknown, since no request quota lets Kafka measure it"
 
 
 def _one_user(snapshot: Snapshot) -> Iterator[Finding]:
-    """A user with nearly all of the bytes, in a cluster with enough traffic and users for that to matter."""
+    """Yield a user with nearly all of the bytes, in a cluster with enough traffic and users for that to matter."""
     columns, rows = snapshot.measured.columns, snapshot.measured.rows
     by_user: dict[str, float] = defaultdict(float)
     for row in rows[columns.usage[rows] > 0]:
@@ -274,7 +354,7 @@ def _one_user(snapshot: Snapshot) -> Iterator[Finding]:
             by_user[entity.user] += columns.usage[row]
     total = sum(by_user.values())
     users = by_user.keys() - {""}  # quotas of client-ids have no user
-    if total > _MUCH_TRAFFIC and len(users) >= _SEVERAL_USERS:
+    if total > snapshot.thresholds.heavy_bytes and len(users) >= _SEVERAL_USERS:
         busiest = max(users, key=lambda user: by_user[user])
         share = by_user[busiest] / total
         if share > _MOST:

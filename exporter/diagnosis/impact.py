@@ -1,4 +1,4 @@
-"""Which entities and addresses are affected when the configured quotas change, as far as they are measured."""
+"""The entities and addresses that a change of the configured quotas affects, as far as they are measured."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from quotascope.metrics import DEFAULT, NO_RULE, QuotaType, Resolution, RuleTable
+from quotascope.metrics.kafka.entities import DEFAULT, NO_RULE, QuotaType, Resolution
+from quotascope.metrics.kafka.rules import RuleTable
 from quotascope.quotas import IpEntity, QuotaSet, RuleChange, number_text
 
 from ..join.limiting import IpLimits
 from ..limits import CONNECTION_KEY
 from ..limits.model import DEFAULT_IP
-from ..mapping import in_base_unit
 from ..snapshot import EntityUsage, NodeUsage
 from ..snapshot.entity import part_used
 from .units import measured as measured_text
@@ -22,6 +22,7 @@ from .units import measured as measured_text
 _FAR_BELOW: Final = 100
 _Tags = tuple[str, str]
 """User and client-id as a broker measures them; empty for a dimension that it does not separate."""
+_Seen = tuple[QuotaType, _Tags]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,18 +36,25 @@ class Impact:
     """Empty for a sum over client-ids."""
     usage: float | None
     """The greatest of all brokers, in bytes/s, threads or mutations/s; None when it is not measured separately."""
-    before: Resolution | None
+    old_rule: Resolution | None
     """None when brokers do not measure it separately: it is a part or a sum of entities that rules apply to."""
-    after: Resolution | None
-    """As ``before``."""
+    new_rule: Resolution | None
+    """The rule after the change, as ``old_rule``."""
     window_restarts: bool
-    """Whether brokers measure it under another name after the change, which begins with an empty window or a full bucket."""
+    """
+    True if brokers measure it under another name after the change, which begins with an empty window or a full bucket.
+    """
+    held_back: bool = False
+    """
+    True if the limit in force throttles it on any broker: ``usage`` is a lower bound of what it would use under another
+    one.
+    """
 
     @property
     def limit_after(self) -> float | None:
         """The new limit in the unit of ``usage``; None where it is unlimited or unknown."""
-        bound = None if self.after is None else self.after.bound
-        return None if bound is None else in_base_unit(self.quota_type, bound)
+        bound = None if self.new_rule is None else self.new_rule.bound
+        return None if bound is None else self.quota_type.in_base_unit(bound)
 
     @property
     def utilization_after(self) -> float | None:
@@ -61,105 +69,140 @@ class IpImpact:
     ip: str
     usage: float | None
     """New connections/s, the greatest of all brokers; None when no broker reports any."""
-    before: float | None
-    """Connections/s per broker, infinite when unlimited; None when unknown, as a rule for the name of a host makes it."""
-    after: float | None
-    """As ``before``."""
+    old_limit: float | None
+    """
+    Connections/s per broker, infinite when unlimited; None when unknown, as a rule for the name of a host makes it.
+    """
+    new_limit: float | None
+    """The limit after the change, as ``old_limit``."""
+
+    @property
+    def held_back(self) -> bool:
+        """
+        Return whether it reaches its limit, beyond which brokers accept connections later.
+
+        ``usage`` is a lower bound of what it would use.
+        """
+        return self.usage is not None and self.old_limit is not None and self.usage >= self.old_limit
 
     @property
     def utilization_after(self) -> float | None:
         """Today's usage divided by the new limit, as `part_used`."""
-        return part_used(self.usage, self.after)
+        return part_used(self.usage, self.new_limit)
 
 
 def impacts(old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]) -> list[Impact]:
     """
-    All entities that get another rule, or another value of the same rule; the highest utilization after the change first.
+    Return all entities that get another rule, or another value of the same rule.
 
-    Only entities that are measured under some quota are known, and pairs with a changed rule that are measured as a part of one: a
-    client that no quota measures is not among them.
+    The highest utilization after the change first. Only entities that are measured under some quota are known, and
+    pairs with a changed rule that are measured as a part of one: a client that no quota measures is not among them.
     """
-    before, after = old.tables(), new.tables()
-    known = {(usage.entity.user, usage.entity.client_id) for usage in measured}
-    greatest: dict[tuple[QuotaType, _Tags], float] = {}
-    for each in measured:
-        if each.usage is not None:
-            key = each.entity.quota_type, (each.entity.user, each.entity.client_id)
-            greatest[key] = max(each.usage, greatest.get(key, each.usage))
-    found = []
+    old_tables, new_tables = old.tables(), new.tables()
+    measured_tags = {(usage.entity.user, usage.entity.client_id) for usage in measured}
+    greatest, held_back = _seen(measured)
+    impacts_of_entities = []
     for kind in QuotaType:
-        if dict(before[kind]) == dict(after[kind]):
+        if dict(old_tables[kind]) == dict(new_tables[kind]):
             continue
         pairs = {
             (rule.user, rule.client_id)
-            for rule in {*before[kind], *after[kind]}
+            for rule in {*old_tables[kind], *new_tables[kind]}
             if isinstance(rule.user, str) and isinstance(rule.client_id, str)
         }
-        parts = {pair for pair in pairs if before[kind].enabled and before[kind].metric_tags(*pair) in known}
-        decided = {
-            tags: (*_decided(before[kind], tags), *_decided(after[kind], tags)) for tags in sorted(known | parts)
+        parts = {
+            pair for pair in pairs if old_tables[kind].enabled and old_tables[kind].metric_tags(*pair) in measured_tags
         }
-        pairs_become = {each[2] for tags, each in decided.items() if all(tags)}
-        named = {rule.user for rule in after[kind]}, {rule.client_id for rule in after[kind]}
+        decided = {
+            tags: (*_decided(old_tables[kind], tags), *_decided(new_tables[kind], tags))
+            for tags in sorted(measured_tags | parts)
+        }
+        pairs_become = {decision[2] for tags, decision in decided.items() if all(tags)}
+        named = {rule.user for rule in new_tables[kind]}, {rule.client_id for rule in new_tables[kind]}
         for tags, (old_tags, old_rule, new_tags, new_rule) in decided.items():
             if (old_tags, old_rule) == (new_tags, new_rule):
                 continue
             if old_rule == NO_RULE and (new_rule == NO_RULE or (new_rule is None and not _reached(tags, named))):
                 continue
-            if old_tags == new_tags != tags and old_tags in known:
+            if old_tags == new_tags != tags and old_tags in measured_tags:
                 continue  # a part of another entity, which is listed
             if old_rule is None and (new_rule is None or tags in pairs_become):
                 continue  # a sum of pairs, which are listed
-            found.append(
+            impacts_of_entities.append(
                 Impact(
                     quota_type=kind,
                     user=tags[0],
                     client_id=tags[1],
                     usage=greatest.get((kind, tags)) if old_tags == tags else None,
-                    before=old_rule,
-                    after=new_rule,
+                    old_rule=old_rule,
+                    new_rule=new_rule,
                     window_restarts=old_tags != new_tags,
+                    held_back=old_tags == tags and (kind, tags) in held_back,
                 )
             )
-    return sorted(found, key=lambda each: (-(each.utilization_after or 0.0), each.after is None))
+    return sorted(impacts_of_entities, key=lambda impact: (-(impact.utilization_after or 0.0), impact.new_rule is None))
+
+
+def _seen(measured: Iterable[EntityUsage]) -> tuple[dict[_Seen, float], set[_Seen]]:
+    """Return the greatest usage of each entity on any broker, and those that their limit throttles on any."""
+    greatest: dict[_Seen, float] = {}
+    held_back: set[_Seen] = set()
+    for usage in measured:
+        key = usage.entity.quota_type, (usage.entity.user, usage.entity.client_id)
+        if usage.usage is not None:
+            greatest[key] = max(usage.usage, greatest.get(key, usage.usage))
+        if usage.held_back:
+            held_back.add(key)
+    return greatest, held_back
 
 
 def ip_impacts(old: QuotaSet, new: QuotaSet, nodes: Sequence[NodeUsage]) -> list[IpImpact]:
-    """All measured addresses that get another limit. Brokers measure only addresses that already have a limit."""
+    """
+    Return all measured addresses that get another limit.
+
+    Brokers measure only addresses that already have a limit.
+    """
     rates: dict[str, list[float]] = defaultdict(list)
     for node in nodes:
-        for ip, usage in node.connections.ips.items():
-            rates[ip] += [] if usage.rate is None else [usage.rate]
-    before, after = IpLimits(connection_rules(old)), IpLimits(connection_rules(new))
-    found = [
-        IpImpact(ip=ip, usage=max(rates[ip], default=None), before=_ip_limit(before, ip), after=_ip_limit(after, ip))
+        for ip, rate in node.connections_by_ip.items():
+            rates[ip] += [] if rate is None else [rate]
+    old_limits, new_limits = IpLimits(connection_rules(old)), IpLimits(connection_rules(new))
+    impacts_of_addresses = [
+        IpImpact(
+            ip=ip,
+            usage=max(rates[ip], default=None),
+            old_limit=_ip_limit(old_limits, ip),
+            new_limit=_ip_limit(new_limits, ip),
+        )
         for ip in sorted(rates)
-        if _ip_limit(before, ip) != _ip_limit(after, ip)
+        if _ip_limit(old_limits, ip) != _ip_limit(new_limits, ip)
     ]
-    return sorted(found, key=lambda impact: -(impact.utilization_after or 0.0))
+    return sorted(impacts_of_addresses, key=lambda impact: -(impact.utilization_after or 0.0))
 
 
 def reaching(changes: Iterable[RuleChange], measured: Sequence[EntityUsage]) -> list[str]:
     """
-    New limits of clients that today's usage is not far below, a sentence for each.
+    Return a sentence for each new limit of clients that today's usage is not far below.
 
-    They are compared with the sum of what one broker measures: a rule may measure together what is measured separately now.
+    They are compared with the sum of what one broker measures: a rule may measure together what is measured separately
+    now.
     """
     used: dict[tuple[QuotaType, str], float] = defaultdict(float)
     for usage in measured:
         used[usage.entity.quota_type, usage.entity.broker] += max(0.0, usage.usage or 0)
     return [
-        f"{change.key} {number_text(change.new)}: broker {broker} measures {measured_text(kind, amount)} now, more than a hundredth of it"
+        f"{change.key} {number_text(change.new)}: broker {broker} measures {measured_text(kind, amount)} now, more "
+        "than a hundredth of it"
         for change in changes
         for (kind, broker), amount in used.items()
         if kind.quota_key == change.key
         and change.new is not None
-        and amount > in_base_unit(kind, change.new) / _FAR_BELOW
+        and amount > kind.in_base_unit(change.new) / _FAR_BELOW
     ]
 
 
 def connection_rules(quotas: QuotaSet) -> Mapping[str, float]:
-    """New connections/s by address; the default reads ``<default>``."""
+    """Return new connections/s by address; the default reads ``<default>``."""
     return {
         entity.ip if isinstance(entity.ip, str) else DEFAULT_IP: value
         for entity, key, value in quotas.items_by_key()
@@ -168,20 +211,24 @@ def connection_rules(quotas: QuotaSet) -> Mapping[str, float]:
 
 
 def _reached(tags: _Tags, named: Sequence[Collection[object]]) -> bool:
-    """Whether some rule may be for a part of what is measured under these tags, by the users and the client-ids that rules are for."""
+    """
+    Return whether some rule may be for a part of the entity with these tags.
+
+    The rules are ``named`` by the users and by the client-ids that they are for.
+    """
     return all(not tag or not {tag, DEFAULT, None}.isdisjoint(names) for tag, names in zip(tags, named, strict=True))
 
 
-def _decided(rules: RuleTable, known: _Tags) -> tuple[_Tags | None, Resolution | None]:
+def _decided(rules: RuleTable, measured_tags: _Tags) -> tuple[_Tags | None, Resolution | None]:
     """
-    The tags under which a broker measures this, and the rule that applies.
+    Return the tags under which a broker measures this, and the rule that applies.
 
     No tags when it is not measured separately; no rule when that depends on the exact user and client-id.
     """
     if not rules.enabled:
         return None, NO_RULE
-    user, client_id = known
-    tags = rules.metric_tags(user, client_id) if user and client_id else known
+    user, client_id = measured_tags
+    tags = rules.metric_tags(user, client_id) if user and client_id else measured_tags
     if not rules.would_record(*tags):
         return None, None
     return tags, rules.limit(*tags) or NO_RULE

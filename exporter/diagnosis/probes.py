@@ -1,4 +1,4 @@
-"""What the doctor tries over the network: the agents' clocks, the exporter's own address, and the OTLP receiver."""
+"""Tries the network for the doctor: the agents' clocks, the exporter's own address, and the OTLP receiver."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import errno
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Final
 
@@ -18,7 +18,9 @@ from quotascope.clients.errors import ClientError
 
 from ..config import OtlpConfig, OtlpProtocol, ServerConfig, SourceConfig, tls_of
 from ..errors import ConfigError, os_reason
+from ..memory import MEBIBYTE, needed_bytes
 from ..otlp.settings import receiver_of
+from ..snapshot import SourceHealth
 from ..untrusted import shown
 from ..web.connection import advice_of_files, most_connections
 from ..web.server import url_of
@@ -36,8 +38,8 @@ _REFUSALS: Final = (*_DENIED, 421)
 
 async def clocks(configs: Iterable[SourceConfig], clock: Callable[[], float] = time.time) -> list[Finding]:
     """Compare each agent's clock, which is its node's, with this machine's. Agents that send no time are left out."""
-    found = await asyncio.gather(*(_clock(config, clock) for config in configs))
-    return [finding for finding in found if finding is not None]
+    findings = await asyncio.gather(*(_clock(config, clock) for config in configs))
+    return [finding for finding in findings if finding is not None]
 
 
 async def _clock(config: SourceConfig, clock: Callable[[], float]) -> Finding | None:
@@ -61,7 +63,7 @@ async def _clock(config: SourceConfig, clock: Callable[[], float]) -> Finding | 
 
 def clock_compared(source: str, date: str | None, asked_at: float, answered_at: float) -> Finding | None:
     """
-    Whether two clocks agree; None when the agent sent no time.
+    Return whether two clocks agree; None when the agent sent no time.
 
     Args:
         source: the agent's source.
@@ -71,10 +73,10 @@ def clock_compared(source: str, date: str | None, asked_at: float, answered_at: 
 
     """
     try:
-        at = parsedate_to_datetime(date or "").timestamp()
+        agent_time = parsedate_to_datetime(date or "").timestamp()
     except (ValueError, OverflowError):  # the latter of a year of twenty digits
         return None
-    behind, ahead = asked_at - 1 - at, at - answered_at
+    behind, ahead = asked_at - 1 - agent_time, agent_time - answered_at
     off = max(behind, ahead)
     if off <= _TOLERANCE_SECONDS:
         return Catalog.CLOCK_AGREES.found(source)
@@ -84,20 +86,44 @@ def clock_compared(source: str, date: str | None, asked_at: float, answered_at: 
 
 async def listening(server: ServerConfig) -> list[Finding]:
     """
-    Whether the exporter can listen, or already does, and whether enough connections can be open at once.
+    Return whether the exporter can listen, or already does, and whether enough connections can be open at once.
 
     Raises ``ConfigError`` for mistakes in the web config file.
     """
     if server.web_config_file is not None:
         load_web_settings(server.web_config_file)
-    findings = [await _address(server, *each) for each in server.endpoints]
-    wanted = server.max_connections
-    most = most_connections(wanted)
-    if most < wanted:
-        advice = advice_of_files(wanted)
+    findings = [await _address(server, *endpoint) for endpoint in server.endpoints]
+    max_connections = server.max_connections
+    possible = most_connections(max_connections)
+    if possible < max_connections:
+        advice = advice_of_files(max_connections)
         hint = f"{advice[0].upper()}{advice[1:]}."
-        findings.append(Catalog.TOO_FEW_FILES.found(most=most, wanted=wanted, hint=hint))
+        findings.append(Catalog.TOO_FEW_FILES.found(most=possible, wanted=max_connections, hint=hint))
     return findings
+
+
+def memory_findings(sources: Sequence[SourceHealth], limit: int | None) -> list[Finding]:
+    """
+    Return a finding where the numbers of all sources do not fit into ``limit`` bytes of memory.
+
+    None without a limit.
+    """
+    up = [source for source in sources if source.up and source.stand_by_of is None]
+    count = sum(source.readings for source in up)
+    needed = needed_bytes(count)
+    if limit is None or needed <= limit:
+        return []
+    unread = sum(not source.up for source in sources)
+    return [
+        Catalog.MEMORY_SHORT.found(
+            count=count,
+            sources="1 source" if len(up) == 1 else f"{len(up)} sources",
+            more=f", beside those of {unread} that cannot be read," if unread else "",
+            needed=needed // MEBIBYTE,
+            limit=limit // MEBIBYTE,
+            advised=-(-needed * 5 // 4 // MEBIBYTE),
+        )
+    ]
 
 
 async def _address(server: ServerConfig, address: str, port: int) -> Finding:  # noqa: PLR0911 - one for each finding
@@ -123,12 +149,12 @@ async def _address(server: ServerConfig, address: str, port: int) -> Finding:  #
 
 def _bind_error(address: str | None, port: int) -> OSError | None:
     try:
-        family, kind, protocol, _, at = socket.getaddrinfo(
+        family, kind, protocol, _, socket_address = socket.getaddrinfo(
             address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         with socket.socket(family, kind, protocol) as tried:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            tried.bind(at)
+            tried.bind(socket_address)
             tried.listen()
     except OSError as error:
         return error
@@ -136,7 +162,7 @@ def _bind_error(address: str | None, port: int) -> OSError | None:
 
 
 async def _get(url: str) -> tuple[int, str]:
-    """Status and beginning of an answer of this machine; 0 without one."""
+    """Return status and beginning of an answer of this machine; 0 without one."""
     trusting = ssl.create_default_context()  # only the kind of answer matters
     trusting.check_hostname = False
     trusting.verify_mode = ssl.CERT_NONE
@@ -153,7 +179,9 @@ async def _get(url: str) -> tuple[int, str]:
 
 async def receiver(config: OtlpConfig, environ: Mapping[str, str]) -> list[Finding]:
     """
-    Whether the OpenTelemetry receiver accepts a request without metrics, as it would accept others; over gRPC, connect only.
+    Return whether the OpenTelemetry receiver accepts a request without metrics, as it would accept others.
+
+    Over gRPC, connect only.
 
     Raises ``ConfigError`` when a file or a variable cannot be used.
     """

@@ -1,4 +1,4 @@
-"""Which quota entities are shown, and in which order."""
+"""The selection of the quota entities that are shown, and their order."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import NO_RULE, Level, QuotaType
+from quotascope.metrics.kafka.entities import NO_RULE, Level, QuotaType
 
-from ..snapshot import TYPES, Columns, Floats, Usages
+from ..names import contains
+from ..snapshot import CAUSES, TYPES, Columns, Floats, ThrottleCause, Usages
 from ..snapshot.layout import node_order
 
-NEAR: Final = 0.8
-"""The utilization from which on an entity counts as close to its limit."""
 _LEVELS: Final = list(Level)
+_OF_MUTATIONS: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
 _Key: TypeAlias = NDArray[Any]
 
 
 class Order(StrEnum):
-    """By what entities are sorted: numbers from the greatest down, names and levels from the first up."""
+    """The sort keys of entities: numbers from the greatest down, names and levels from the first up."""
 
     URGENCY = "urgency"
-    """The throttled by throttle time; those from ``NEAR`` on by utilization; those whose utilization is unknown; the others by utilization; the unlimited."""
+    """
+    The throttled by throttle time; those near their limit by utilization; those whose utilization is unknown; the
+    others by utilization; the unlimited.
+    """
     USED = "used"
-    """The part of the limit, or of the burst of mutations, where that is more."""
+    """Usage divided by limit."""
     DELAY = "delay"
     """Throttle time."""
     NAME = "name"
@@ -37,7 +40,7 @@ class Order(StrEnum):
     LIMIT = "limit"
     """As ``usage``."""
     TOKENS = "tokens"
-    """What is left of the burst; the emptiest bucket first."""
+    """The rest of the burst; the emptiest bucket first."""
     LEVEL = "level"
     """The place of the rule that decides among Kafka's eight."""
     TYPE = "type"
@@ -45,24 +48,26 @@ class Order(StrEnum):
 
 
 class Show(StrEnum):
-    """Which entities are shown."""
+    """The entities that are shown."""
 
     LIMITED = "limited"
     """All but unlimited entities; of these, the throttled ones, such as by a mutation quota."""
     NEAR = "near"
-    """Those that use 80 % of a limit or more, and those that were throttled."""
+    """Entities that use as much of a limit as the alert on it allows, and those that were throttled."""
     THROTTLED = "throttled"
     ALL = "all"
-    """Those without a limit as well."""
+    """All entities, those without a limit as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """A choice of entities and their order."""
 
+    near_limit: float
+    """The utilization from which on an entity counts as close to its limit (`SharedThresholds.near_limit`)."""
     order: Order = Order.URGENCY
     backwards: bool = False
-    """Whether the order is reversed."""
+    """True if the order is reversed."""
     show: Show = Show.LIMITED
     quota_type: QuotaType | None = None
     """None for all."""
@@ -73,53 +78,53 @@ class Selection:
 
 
 def matching(measured: Usages, selection: Selection) -> Usages:
-    """The entities that a selection shows, in the order of the snapshot."""
+    """Return the entities that a selection shows, in the order of the snapshot."""
     columns = measured.columns
     layout = columns.layout
-    wanted = _SHOWN[selection.show](columns)
+    mask = _SHOWN[selection.show](columns, selection.near_limit)
     if selection.quota_type is not None:
-        wanted = wanted & (layout.types == TYPES.index(selection.quota_type))
+        mask = mask & (layout.types == TYPES.index(selection.quota_type))
     if selection.broker:
-        here = [node == selection.broker for node in layout.nodes]
-        wanted = wanted & np.array(here, np.bool_)[layout.node_numbers]
-    found = measured.where(wanted)
+        is_on_broker = [node == selection.broker for node in layout.nodes]
+        mask = mask & np.array(is_on_broker, np.bool_)[layout.node_numbers]
+    usages = measured.where(mask)
     if selection.text:
-        text, entities = selection.text.casefold(), layout.entities[found.rows]
+        text, entities = selection.text.casefold(), layout.entities[usages.rows]
         rows = [
             row
-            for row, entity in zip(found.rows, entities, strict=True)
-            if text in entity.user.casefold() or text in entity.client_id.casefold()
+            for row, entity in zip(usages.rows, entities, strict=True)
+            if contains(entity.user, text) or contains(entity.client_id, text)
         ]
-        found = Usages(columns, np.array(rows, np.intp))
-    return found
+        usages = Usages(columns, np.array(rows, np.intp))
+    return usages
 
 
-def in_order(usages: Usages, selection: Selection, most: int | None = None) -> Usages:
-    """The first ``most`` entities of a selection; what has no number comes last in either direction."""
+def in_order(usages: Usages, selection: Selection, max_count: int | None = None) -> Usages:
+    """Return the first ``max_count`` entities of a selection; those without a number come last in either direction."""
     columns, order = usages.columns, selection.order
-    keys = _KEYS[order](usages)
+    keys = _KEYS[order](usages, selection.near_limit)
     if selection.backwards:
         keys = [-key for key in keys]
     rows = usages.rows[np.lexsort(keys[::-1])]
     if selection.backwards and order in _NUMBERS:
         unknown = np.isnan(_NUMBERS[order](columns))
-        by_name = in_order(usages.where(unknown), Selection(order=Order.NAME))
+        by_name = in_order(usages.where(unknown), Selection(near_limit=selection.near_limit, order=Order.NAME))
         rows = np.concatenate([rows[~unknown[rows]], by_name.rows])
-    return Usages(columns, rows[:most])
+    return Usages(columns, rows[:max_count])
 
 
-def most_pressing(usages: Usages, most: int | None = None) -> Usages:
-    """Up to ``most`` entities that are throttled or use something of a limit: the longest throttled first, then those closest to their limit."""
+def most_pressing(usages: Usages, near_limit: float, max_count: int | None = None) -> Usages:
+    """Return the ``max_count`` most urgent entities that are throttled or use some of a limit or a burst."""
     columns = usages.columns
-    pressing = usages.where(_was_throttled(columns) | (columns.used > 0))
-    return in_order(pressing, Selection(order=Order.DELAY), most)
+    pressing = usages.where(_was_throttled(columns) | (columns.pressure > 0))
+    return in_order(pressing, Selection(near_limit=near_limit), max_count)
 
 
-def urgency(columns: Columns) -> Floats:
-    """The place of each entity in the order of urgency as a number, the most urgent the greatest."""
-    used, throttle = columns.used, columns.throttle_time
+def urgency(columns: Columns, near_limit: float) -> Floats:
+    """Return the place of each entity in the order of urgency as a number, the most urgent the greatest."""
+    used, throttle = columns.pressure, columns.throttle_time
     unlimited = np.isnan(columns.layout.limits) & ~columns.layout.limits_unknown
-    rank = np.select([throttle > 0, used >= NEAR, unlimited, np.isnan(used)], [4.0, 3.0, 0.0, 2.0], 1.0)
+    rank = np.select([throttle > 0, used >= near_limit, unlimited, np.isnan(used)], [4.0, 3.0, 0.0, 2.0], 1.0)
     within = np.nan_to_num(np.where(throttle > 0, throttle, used), nan=0.0)
     # below 1, so that no number leads from one rank to the next
     numbers: Floats = rank + np.clip(within / (1 + np.abs(within)), 0.0, 1 - 1e-9)
@@ -130,13 +135,13 @@ def _was_throttled(columns: Columns) -> NDArray[np.bool_]:
     return columns.throttle_time > 0
 
 
-_SHOWN: Final[dict[Show, Callable[[Columns], NDArray[np.bool_]]]] = {
-    Show.LIMITED: lambda columns: (
+_SHOWN: Final[dict[Show, Callable[[Columns, float], NDArray[np.bool_]]]] = {
+    Show.LIMITED: lambda columns, _: (
         ~np.isnan(columns.layout.limits) | columns.layout.limits_unknown | _was_throttled(columns)
     ),
-    Show.NEAR: lambda columns: _was_throttled(columns) | (columns.used >= NEAR),
-    Show.THROTTLED: _was_throttled,
-    Show.ALL: lambda columns: np.ones(len(columns), np.bool_),
+    Show.NEAR: lambda columns, near_limit: _was_throttled(columns) | (columns.pressure >= near_limit),
+    Show.THROTTLED: lambda columns, _: _was_throttled(columns),
+    Show.ALL: lambda columns, _: np.ones(len(columns), np.bool_),
 }
 
 
@@ -151,7 +156,7 @@ _NUMBERS: Final[dict[Order, Callable[[Columns], Floats]]] = {
 
 
 def _of(usages: Usages, order: Order) -> tuple[_Key, _Key]:
-    """Which of some entities have no number of an order, and the numbers; 0 for none."""
+    """Return a mask of the entities that have no number of an order, and the numbers; 0 for none."""
     numbers = _NUMBERS[order](usages.columns)[usages.rows]
     return np.isnan(numbers).astype(np.int8), np.nan_to_num(numbers, nan=0.0)
 
@@ -161,7 +166,7 @@ def _fullest(usages: Usages) -> list[_Key]:
 
 
 def _greatest(usages: Usages, order: Order) -> list[_Key]:
-    """One type after the other, for each has its own unit; the greatest number first, what has none last."""
+    """Return keys for one type after the other, for each has its own unit; the greatest number first, none last."""
     without, numbers = _of(usages, order)
     return [_types(usages), without, -numbers]
 
@@ -171,14 +176,23 @@ def _types(usages: Usages) -> _Key:
 
 
 def _nodes(usages: Usages) -> _Key:
-    """The place of each entity's node: 9 comes before 10."""
+    """Return the place of each entity's node: 9 comes before 10."""
     layout = usages.columns.layout
     places = {node: place for place, node in enumerate(sorted(layout.nodes, key=node_order))}
     return np.array([places[node] for node in layout.nodes], np.intp)[layout.node_numbers[usages.rows]]
 
 
+def _referring(usages: Usages) -> _Key:
+    """Return a key by which an entity comes first whose throttle is by another entity's quota."""
+    return np.asarray(usages.columns.causes[usages.rows] == _OF_MUTATIONS, np.int8)
+
+
 def _names(usages: Usages) -> _Key:
-    """The place of each entity by user, then client-id; of equal names the rows of a layout are in the order of type and node."""
+    """
+    Return the place of each entity by user, then client-id.
+
+    Of equal names the rows of a layout are in the order of type and node.
+    """
     names = [(entity.user, entity.client_id) for entity in usages.columns.layout.entities[usages.rows]]
     places = np.empty(len(names), np.intp)
     places[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
@@ -190,16 +204,16 @@ def _levels(usages: Usages) -> _Key:
     return np.array([_LEVELS.index((entity.resolution or NO_RULE).level) for entity in entities], np.intp)
 
 
-_KEYS: Final[dict[Order, Callable[[Usages], list[_Key]]]] = {
-    Order.URGENCY: lambda usages: [-urgency(usages.columns)[usages.rows]],
-    Order.USED: _fullest,
-    Order.DELAY: lambda usages: _fullest(usages)[::-1],
-    Order.NAME: lambda usages: [_names(usages)],
-    Order.USAGE: lambda usages: _greatest(usages, Order.USAGE),
-    Order.LIMIT: lambda usages: _greatest(usages, Order.LIMIT),
-    Order.TOKENS: lambda usages: [*_of(usages, Order.TOKENS)],
-    Order.LEVEL: lambda usages: [_levels(usages), _names(usages)],
-    Order.TYPE: lambda usages: [_types(usages), *_fullest(usages)],
-    Order.BROKER: lambda usages: [_nodes(usages), *_fullest(usages)],
+_KEYS: Final[dict[Order, Callable[[Usages, float], list[_Key]]]] = {
+    Order.URGENCY: lambda usages, near_limit: [-urgency(usages.columns, near_limit)[usages.rows], _referring(usages)],
+    Order.USED: lambda usages, _: _fullest(usages),
+    Order.DELAY: lambda usages, _: [*_fullest(usages)[::-1], _referring(usages)],
+    Order.NAME: lambda usages, _: [_names(usages)],
+    Order.USAGE: lambda usages, _: _greatest(usages, Order.USAGE),
+    Order.LIMIT: lambda usages, _: _greatest(usages, Order.LIMIT),
+    Order.TOKENS: lambda usages, _: [*_of(usages, Order.TOKENS)],
+    Order.LEVEL: lambda usages, _: [_levels(usages), _names(usages)],
+    Order.TYPE: lambda usages, _: [_types(usages), *_fullest(usages)],
+    Order.BROKER: lambda usages, _: [_nodes(usages), *_fullest(usages)],
 }
-"""What orders are sorted by, a number for each entity, the weightiest first: the least comes first."""
+"""The sort keys of orders, a number for each entity, the weightiest first: the least comes first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, nan
 from typing import Final
 
 import numpy as np
@@ -18,24 +18,32 @@ STEP_SECONDS: Final = 15.0
 RECENT_STEPS: Final = 20
 """Five minutes of them stand in a row of a table."""
 MOST: Final = 20_000
-"""Entities that are remembered, the throttled and the fullest: with ``STEPS`` this bounds memory to 14.4 MB of numbers, whatever the number of clients."""
+"""
+Entities that are remembered, the throttled and the fullest: with ``STEPS`` this bounds memory to 14.4 MB of numbers,
+whatever the number of clients.
+"""
 
 _Slots = NDArray[np.intp]
 _NUMBERS: Final = 3
 _FEWEST: Final = 64
+_MS: Final = 3
 _DIGITS: Final = 6
 """Of a number of 32 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trail:
-    """The last minutes of one entity; arrays have a value for each step, the latest last, and NaN where it was not seen."""
+    """
+    The last minutes of one entity.
+
+    Arrays have a value for each step, the latest last, and NaN where it was not seen.
+    """
 
     times: Floats
     """Unix time in seconds at which each step began."""
     step_seconds: float
     used: Floats
-    """The highest utilization of the limit, or of the burst."""
+    """The highest utilization of the limit."""
     usage: Floats
     """The highest usage, in the unit of ``Entity.limit``."""
     throttle_time: Floats
@@ -46,9 +54,9 @@ class Trails:
     """
     The highest numbers of each entity in each of the last steps of time, as far as snapshots report them.
 
-    Steps begin at multiples of their length, so that they stay in place while time passes. An entity that no step has
-    seen is dropped. Noting a snapshot costs a few array operations; only entities that came since the last one are
-    looked up by name.
+    Steps begin at multiples of their length, so that they stay in place while time passes; when the clock is set, they
+    are set with it, and stay as long ago as they were. An entity that no step has seen is dropped. Noting a snapshot
+    costs a few array operations; only entities that came since the last one are looked up by name.
 
     Args:
         steps: how many steps are kept.
@@ -57,13 +65,20 @@ class Trails:
 
     """
 
-    def __init__(self, steps: int = STEPS, step_seconds: float = STEP_SECONDS, most: int = MOST) -> None:
+    def __init__(self, steps: int = STEPS, step_seconds: float = STEP_SECONDS, max_entities: int = MOST) -> None:
         self._steps = steps
         self._step_seconds = step_seconds
-        self._most = most
+        self._most = max_entities
         self._now = 0
+        self._ahead: float | None = None
+        """Seconds by which the clock was ahead of the steady one at the first snapshot."""
+        self._set = 0.0
+        """Seconds by which the clock was set since, forth or back."""
         self._set_back = 0
-        """Steps by which the clock was set back in total."""
+        """
+        Steps by which the steady clock was set back in total: of an exporter that was asked, and started again, only
+        its clock is known.
+        """
         self._slots: dict[Place, int] = {}
         """The place of each entity in the last dimension of ``_values``."""
         self._keys: dict[int, Place] = {}
@@ -79,8 +94,12 @@ class Trails:
         return len(self._slots)
 
     def note(self, snapshot: Snapshot) -> None:
-        """Add a snapshot; when it is of an earlier time than the last one, the clock was set back."""
-        step = int(snapshot.taken_at // self._step_seconds)
+        """Add a snapshot, which is later than the last one whatever its time is."""
+        ahead = snapshot.taken_at - snapshot.steady_at
+        if self._ahead is None:
+            self._ahead = ahead
+        self._set = round(ahead - self._ahead, _MS)
+        step = int((snapshot.steady_at + self._ahead) // self._step_seconds)
         self._set_back = max(self._set_back, self._now - step)
         new = min(step + self._set_back - self._now, self._steps)
         self._now = step + self._set_back
@@ -89,19 +108,23 @@ class Trails:
             self._forget(np.flatnonzero(self._seen <= self._now - self._steps))
         columns, rows = snapshot.measured.columns, snapshot.measured.rows
         if len(rows) > self._most:
-            used = np.nan_to_num(columns.used[rows], nan=-1.0)
+            used = np.nan_to_num(columns.pressure[rows], nan=-1.0)
             pressing = np.where(columns.throttle_time[rows] > 0, np.inf, used)
-            first = np.argpartition(-pressing, self._most - 1)[: self._most]
-            rows = rows[first]
+            most_pressing = np.argpartition(-pressing, self._most - 1)[: self._most]
+            rows = rows[most_pressing]
         slots = self._slots_of(columns.layout, rows)
         numbers = (columns.used, columns.usage, columns.throttle_time)
         with np.errstate(over="ignore"):
-            for kept, now in zip(self._values[:, self._at(0)], numbers, strict=True):
-                kept[slots] = np.fmax(kept[slots], now[rows].astype(np.float32))
+            for kept_values, numbers_now in zip(self._values[:, self._at(0)], numbers, strict=True):
+                kept_values[slots] = np.fmax(kept_values[slots], numbers_now[rows].astype(np.float32))
         self._seen[slots] = self._now
 
     def recall(self, entity: Entity, used: Sequence[float | None]) -> None:
-        """Take over what an exporter remembers of an entity that was noted: its utilization in the last steps, the latest last."""
+        """
+        Take over what an exporter remembers of an entity that was noted.
+
+        Its utilization in the last steps, the latest last.
+        """
         slot = self._slots.get(place_of(entity))
         if slot is None:
             return
@@ -111,17 +134,25 @@ class Trails:
                 self._values[0, place, slot] = value
 
     def of(self, usage: EntityUsage) -> list[float | None]:
-        """The utilization of the last ``RECENT_STEPS``, the latest last; None where the entity was not seen."""
+        """Return the utilization of the last ``RECENT_STEPS``, the latest last; None where the entity was not seen."""
+        used = self._recent(0, usage)
+        return [None if isnan(value) else round(value, _DIGITS) for value in used]
+
+    def throttled(self, usage: EntityUsage) -> list[bool]:
+        """Return whether the entity was seen throttled in each of the same steps."""
+        return [value > 0 for value in self._recent(2, usage)]
+
+    def _recent(self, number: int, usage: EntityUsage) -> list[float]:
         steps = min(self._steps, RECENT_STEPS)
         slot = self._slots.get(place_of(usage.entity))
         if slot is None:
-            return [None] * steps
+            return [nan] * steps
         places = [self._at(back) for back in range(steps - 1, -1, -1)]
-        used = self._values[0, places, slot].tolist()
-        return [None if isnan(value) else round(value, _DIGITS) for value in used]
+        recent: list[float] = self._values[number, places, slot].tolist()
+        return recent
 
     def trail(self, entity: Entity) -> Trail | None:
-        """All that is remembered of an entity; None when it was not seen."""
+        """Return all that is remembered of an entity; None when it was not seen."""
         slot = self._slots.get(place_of(entity))
         if slot is None:
             return None
@@ -129,7 +160,7 @@ class Trails:
         values = self._values[:, (self._now - ages) % self._steps, slot]
         used, usage, throttle_time = values.astype(np.float64)
         return Trail(
-            times=(self._now - self._set_back - ages.astype(np.float64)) * self._step_seconds,
+            times=(self._now - self._set_back - ages.astype(np.float64)) * self._step_seconds + self._set,
             step_seconds=self._step_seconds,
             used=used,
             usage=usage,
@@ -137,11 +168,15 @@ class Trails:
         )
 
     def _at(self, back: int) -> int:
-        """Where the values of a step are, by how many steps it is back."""
+        """Return the place of the values of a step, by the number of steps that it is back."""
         return (self._now - back) % self._steps
 
     def _slots_of(self, layout: Layout, rows: NDArray[np.intp]) -> _Slots:
-        """The slots of some rows: those of the last layout, by name where an entity is new there, else fresh ones."""
+        """
+        Return the slots of some rows.
+
+        Those of the last layout, by name where an entity is new there, else fresh ones.
+        """
         if self._layout is None:
             self._of_row = np.full(len(layout), -1)
         elif layout is not self._layout:
@@ -152,28 +187,28 @@ class Trails:
             return self._of_row[rows]
         keys = [place_of(layout.entities[row]) for row in new]
         self._of_row[new] = [self._slots.get(key, -1) for key in keys]
-        known = self._of_row[rows]
+        known_slots = self._of_row[rows]
         fresh = [key for key in keys if key not in self._slots]
         if fresh:
-            for key, slot in zip(fresh, self._room(len(fresh), known), strict=True):
+            for key, slot in zip(fresh, self._room(len(fresh), known_slots), strict=True):
                 self._slots[key], self._keys[slot] = slot, key
             self._of_row[new] = [self._slots[key] for key in keys]
         return self._of_row[rows]
 
-    def _room(self, wanted: int, in_use: _Slots) -> Sequence[int]:
-        """Empty slots, where there are none those that were seen longest ago, but for those in use."""
+    def _room(self, count: int, in_use: _Slots) -> Sequence[int]:
+        """Return empty slots, or those that were seen longest ago where there are none, but not those in use."""
         size = len(self._seen)
-        needed = min(len(self._slots) + wanted, self._most)
+        needed = min(len(self._slots) + count, self._most)
         if needed > size:
-            more = min(max(needed, 2 * size, _FEWEST), self._most) - size
-            grown = np.full((_NUMBERS, self._steps, more), np.nan, np.float32)
+            growth = min(max(needed, 2 * size, _FEWEST), self._most) - size
+            grown = np.full((_NUMBERS, self._steps, growth), np.nan, np.float32)
             self._values = np.concatenate([self._values, grown], axis=2)
-            self._seen = np.concatenate([self._seen, np.full(more, -1)])
-        others = np.ones(len(self._seen), np.bool_)
-        others[in_use[in_use >= 0]] = False
-        candidates = np.flatnonzero(others)
+            self._seen = np.concatenate([self._seen, np.full(growth, -1)])
+        is_free = np.ones(len(self._seen), np.bool_)
+        is_free[in_use[in_use >= 0]] = False
+        candidates = np.flatnonzero(is_free)
         oldest_first = np.argsort(self._seen[candidates], kind="stable")
-        room = candidates[oldest_first[:wanted]]
+        room = candidates[oldest_first[:count]]
         self._forget(room)
         return [int(slot) for slot in room]
 

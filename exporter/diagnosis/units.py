@@ -1,22 +1,37 @@
 """
 Numbers, names and counts of quotas as a person reads them.
 
-Four things are never written alike: what is unknown (``?`` among numbers, ``unknown`` among words), what is ``unlimited``,
-zero (``0 s``), and what does not apply (``-``), such as the used part of no limit.
+Four things are never written alike: what is unknown (``?`` among numbers, ``unknown`` among words), what is
+``unlimited``, zero (``0 s``), and what does not apply (``-``), such as the used part of no limit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import inf
 from typing import Final
 
 import numpy as np
 
-from quotascope.metrics import QuotaType, Resolution, spelled
+from quotascope.clients.quota_admin import ConfigOrigin
+from quotascope.metrics.kafka.entities import QuotaType, Resolution, spelled
 from quotascope.pages import words
+from quotascope.pages.baseline import lower_bound
 
-from ..snapshot import TYPES, Entity, EntityUsage, LimitState, Snapshot, SourceHealth, ThrottleCause, Usages
-from ..snapshot.entity import part_used
+from ..limits import NodeSettings
+from ..snapshot import (
+    TYPES,
+    Entity,
+    EntityUsage,
+    LimitState,
+    ShadowUsage,
+    Snapshot,
+    SourceHealth,
+    ThrottleCause,
+    Usages,
+)
+from ..snapshot.layout import node_order
+from ..snapshot.visibility import Visibility
 from ..untrusted import shown
 
 UNKNOWN_NUMBER: Final = "?"
@@ -24,13 +39,9 @@ UNKNOWN: Final = "unknown"
 UNLIMITED: Final = "unlimited"
 NOT_APPLICABLE: Final = "-"
 
-_UNITS = {
-    QuotaType.PRODUCE: "B/s",
-    QuotaType.FETCH: "B/s",
-    QuotaType.REQUEST: "thr",
-    QuotaType.CONTROLLER_MUTATION: "mut/s",
-}
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+_NAMED: Final = 3
+"""Nodes that are named in a line."""
 _NEARLY_ALL: Final = 0.99
 _LEAST: Final = 0.005
 """With two decimals, or as a ratio in whole percent, a smaller value would be shown as zero."""
@@ -45,46 +56,44 @@ _LARGE = 1e7
 
 def usage_of_limit(usage: EntityUsage) -> str:
     """
-    Usage and limit in one unit, the larger one's; bytes/s, threads (``thr``) or mutations/s by quota type.
+    Return usage and limit in one unit, the larger one's; bytes/s, percent of a thread or mutations/s by quota type.
 
-    ``2.10 / 2.00 MB/s``, ``? / 1.00 MB/s`` where the broker gave no usage, ``0.08 / ? thr`` where the limit is unknown, and
-    ``0.08 thr unlimited``. ``-1.98 of 11.0 tok`` (tokens) where these decide which part of a controller mutation quota is used.
+    ``2.10 / 2.00 MB/s``, ``? / 1.00 MB/s`` where the broker gave no usage, ``8.00 / ? %`` where the limit is unknown,
+    and ``8.00 % unlimited``.
     """
     entity, amount_used = usage.entity, usage.usage
     limit, kind = entity.limit, entity.quota_type
-    if entity.burst_tokens and usage.tokens is not None and usage.used != part_used(amount_used, limit):
-        return f"{digits(usage.tokens)} of {digits(entity.burst_tokens)} tok"
     factor, prefix = _scale(kind, max(abs(amount_used or 0.0), limit or 0.0))
     bound = None if limit is None else limit / factor
     used = UNKNOWN_NUMBER if amount_used is None else digits(amount_used / factor, bound)
-    unit = f"{prefix}{_UNITS[kind]}"
+    unit = f"{prefix}{kind.unit.short}"
     if entity.limit_state is LimitState.UNLIMITED:
         return f"{used} {unit} {UNLIMITED}"
     allowed = UNKNOWN_NUMBER if bound is None else digits(bound, bound)
     return f"{used} / {allowed} {unit}"
 
 
-def shadow_name(in_shadow: EntityUsage | None) -> str:
+def shadow_name(in_shadow: ShadowUsage | None) -> str:
     """
-    What a shadow would do to an entity: the throttle time, or else the used part of its limit.
+    Return the effect of a shadow on an entity: the throttle time, or else the used part of its limit.
 
-    ``11.0 s``, ``45%``, and ``-`` where no shadow shows it.
+    ``11.0 s``, ``45%``, ``≥ 45%`` of one that is held back now, and ``-`` where no shadow shows it.
     """
     if in_shadow is None:
         return NOT_APPLICABLE
     if in_shadow.throttled:
         return seconds(in_shadow.throttle_time_seconds)
-    return percent(in_shadow.used)
+    return lower_bound(percent(in_shadow.used), held_back=in_shadow.held_back, short=True)
 
 
 def usage_name(usage: EntityUsage) -> str:
-    """The usage of an entity alone: ``12.0 kB/s`` or ``unknown``."""
+    """Return the usage of an entity alone: ``12.0 kB/s`` or ``unknown``."""
     entity = usage.entity
     return UNKNOWN if usage.usage is None else measured(entity.quota_type, usage.usage, entity.limit)
 
 
 def limit_name(entity: Entity) -> str:
-    """The limit of an entity alone: ``250 kB/s``, ``unlimited`` or ``unknown``."""
+    """Return the limit of an entity alone: ``250 kB/s``, ``unlimited`` or ``unknown``."""
     if entity.limit is not None:
         return measured(entity.quota_type, entity.limit, entity.limit)
     unknown = entity.limit_state is LimitState.UNKNOWN
@@ -93,7 +102,7 @@ def limit_name(entity: Entity) -> str:
 
 def used_name(entity: Entity, used: float | None) -> str:
     """
-    The used part of an entity's limit, in percent.
+    Return the used part of an entity's limit, in percent.
 
     ``-`` where there is no limit to use a part of, ``?`` where the limit or the usage is unknown.
     """
@@ -105,12 +114,14 @@ def used_name(entity: Entity, used: float | None) -> str:
 
 def amount(quota_type: QuotaType | None, value: float) -> str:
     """
-    A configured value in a readable unit, with three digits however small it is.
+    Return a configured value in a readable unit, with three digits however small it is.
 
-    >>> amount(QuotaType.FETCH, 250_000.0), amount(QuotaType.REQUEST, 20.0), amount(None, 5.0), amount(QuotaType.REQUEST, inf)
-    ('250 kB/s', '0.20 thr', '5.00 conn/s', 'unlimited')
+    >>> amount(QuotaType.FETCH, 250_000.0), amount(QuotaType.REQUEST, 20.0)
+    ('250 kB/s', '20.0 %')
+    >>> amount(None, 5.0), amount(QuotaType.REQUEST, inf)
+    ('5.00 conn/s', 'unlimited')
     >>> amount(QuotaType.REQUEST, 0.5), amount(QuotaType.REQUEST, 12.5)
-    ('0.005 thr', '0.125 thr')
+    ('0.50 %', '12.5 %')
 
     Args:
         quota_type: says what `value` is: bytes/s, percent of a thread, mutations/s; connections/s when None.
@@ -121,33 +132,39 @@ def amount(quota_type: QuotaType | None, value: float) -> str:
         return UNLIMITED
     if quota_type is None:
         return f"{digits(value)} conn/s"
-    base = value / 100 if quota_type is QuotaType.REQUEST else value
+    base = quota_type.in_base_unit(value)
     return measured(quota_type, base, base)
 
 
 def measured(quota_type: QuotaType, value: float, limit: float | None = None) -> str:
     """
-    A measured amount, or a limit as it is compared with such.
+    Return a measured amount in a readable unit, or a limit in the unit of measured amounts.
 
-    >>> measured(QuotaType.REQUEST, 0.2), measured(QuotaType.PRODUCE, 2_104_000.0), measured(QuotaType.REQUEST, 0.0052, 0.005)
-    ('0.20 thr', '2.10 MB/s', '0.0052 thr')
+    >>> measured(QuotaType.REQUEST, 0.2), measured(QuotaType.PRODUCE, 2_104_000.0)
+    ('20.0 %', '2.10 MB/s')
+    >>> measured(QuotaType.REQUEST, 0.000052, 0.00005)
+    '0.0052 %'
 
     Args:
-        quota_type: gives the unit: bytes/s, threads or mutations/s.
-        value: in that unit.
+        quota_type: gives the unit: bytes/s, percent of a thread or mutations/s.
+        value: bytes/s, threads or mutations/s.
         limit: what it is compared with, if there is one; in the same unit.
 
     """
     factor, prefix = _scale(quota_type, abs(value))
-    return f"{digits(value / factor, limit and limit / factor)} {prefix}{_UNITS[quota_type]}"
+    return f"{digits(value / factor, limit and limit / factor)} {prefix}{quota_type.unit.short}"
 
 
 def percent(ratio: float | None) -> str:
     """
-    A ratio in percent, in four characters at most; what is below the whole is not 100%, and what is above nothing not 0%.
+    Return a ratio in percent, in four characters at most.
 
-    >>> percent(0.984), percent(0.999), percent(1.0), percent(123.0), percent(0.004), percent(0.0), percent(-40.0), percent(None)
-    ('98%', '99%', '100%', '999+', '<1%', '0%', '<0%', '')
+    A ratio below 1 is not shown as 100%, and one above 0 not as 0%.
+
+    >>> percent(0.984), percent(0.999), percent(1.0), percent(123.0)
+    ('98%', '99%', '100%', '999+')
+    >>> percent(0.004), percent(0.0), percent(-40.0), percent(None)
+    ('<1%', '0%', '<0%', '')
     >>> percent(9.99), percent(9.995)
     ('999%', '999+')
     """
@@ -164,7 +181,7 @@ def percent(ratio: float | None) -> str:
 
 def seconds(value: float | None) -> str:
     """
-    A duration in s, a short one in ms; None when unknown.
+    Return a duration in s, a short one in ms; None when unknown.
 
     >>> seconds(0.2), seconds(135.0), seconds(0.004), seconds(0.0), seconds(None)
     ('0.20 s', '135 s', '4 ms', '0 s', '?')
@@ -178,7 +195,7 @@ def seconds(value: float | None) -> str:
 
 def entity_name(user: str | None, client_id: str | None) -> str:
     """
-    A measured quota entity (`spelled`); None and "" stand for a dimension that it does not have.
+    Return a measured quota entity (`spelled`); None and "" stand for a dimension that it does not have.
 
     Measured without either, it is that of the clients that send no client-id.
 
@@ -189,7 +206,11 @@ def entity_name(user: str | None, client_id: str | None) -> str:
 
 
 def rule_name(resolution: Resolution | None) -> str:
-    """The rule that decides: its place among Kafka's eight levels, 1 being the strongest, and its entity; None when unknown."""
+    """
+    Return the rule that decides.
+
+    Its place among Kafka's eight levels, 1 being the strongest, and its entity; None when unknown.
+    """
     if resolution is None:
         return UNKNOWN
     if resolution.entity is None:
@@ -198,27 +219,32 @@ def rule_name(resolution: Resolution | None) -> str:
 
 
 def rule_or_cause(usage: EntityUsage) -> str:
-    """The rule that applies to an entity, or the other quota that it is throttled by."""
-    if usage.cause is ThrottleCause.CONTROLLER_MUTATION:
-        return "throttled by a controller mutation quota"
+    """Return the rule that applies to an entity, or the other quota that it is throttled by."""
+    if usage.referring:
+        decider = usage.decided_by
+        if decider is None or decider.resolution is None or decider.resolution.entity is None:
+            return "throttled by a controller mutation quota"
+        return f"controller mutations: {rule_name(decider.resolution)}"
     if usage.cause is ThrottleCause.UNKNOWN:
         return "unknown: its own quota or one of controller mutations"
     return rule_name(usage.entity.resolution)
 
 
 def throttle_name(usage: EntityUsage) -> str:
-    """The throttle time of an entity: ``0.20 s``, ``0 s`` or ``unknown``."""
+    """Return the throttle time of an entity: ``0.20 s``, ``0 s`` or ``unknown``."""
     return UNKNOWN if usage.throttle_time_seconds is None else seconds(usage.throttle_time_seconds)
 
 
 def type_name(quota_type: QuotaType) -> str:
-    """The quota type in words: its label `quota_type`, with blanks."""
+    """Return the quota type in words: its label `quota_type`, with blanks."""
     return quota_type.label.replace("_", " ")
 
 
 def digits(value: float, limit: float | None = None) -> str:
     """
-    Three digits of a number, or all of its whole ones up to seven; a small one is not shown as zero, and beside a limit that needs more decimals it has them.
+    Return three digits of a number, or all of its whole ones up to seven.
+
+    A small number is not shown as zero, and beside a limit that needs more decimals it has them.
 
     >>> digits(0.125), digits(12.345), digits(2383.9), digits(0.004), digits(0.0), digits(1e300)
     ('0.12', '12.3', '2384', '<0.01', '0.00', '1e+300')
@@ -237,7 +263,7 @@ def digits(value: float, limit: float | None = None) -> str:
 
 
 def left_out(snapshot: Snapshot) -> str:
-    """How many and why, such as ``200 folded, 30 idle``; empty when all are shown."""
+    """Return the numbers of entities left out and the reasons, such as ``200 folded, 30 idle``."""
     folds = snapshot.folds
     counts = (
         (folds.overflow + snapshot.callbacks.folded, "folded"),
@@ -248,12 +274,32 @@ def left_out(snapshot: Snapshot) -> str:
 
 
 def limits_unknown(usages: Usages) -> int:
-    """How many entities may have a limit that is not known, so that their utilization is not known either."""
+    """Return the number of entities that may have an unknown limit, and so an unknown utilization."""
     return len(usages.where(usages.columns.layout.limits_unknown))
 
 
+def throttled_clients(usages: Usages) -> int:
+    """
+    Return how many users, client-ids and pairs were throttled lately, as alerts and dashboards count them.
+
+    One under several quotas or on several brokers counts once. A request throttle that a measured bucket of controller
+    mutations decides is that bucket's.
+    """
+    columns, rows = usages.columns, usages.rows
+    entities = columns.layout.entities
+    return len({
+        (entities[row].user, entities[row].client_id)
+        for row in rows[columns.throttle_time[rows] > 0].tolist()
+        if (decider := columns.deciders.get(row)) is None or not decider.broker
+    })  # fmt: skip
+
+
 def throttles_unknown(usages: Usages) -> int:
-    """How many entities may be throttled although no agent reports it; without mutations, since their delays count as request throttles."""
+    """
+    Return the number of entities that may be throttled although no agent reports it.
+
+    Without mutations, since their delays count as request throttles.
+    """
     columns = usages.columns
     mutation = TYPES.index(QuotaType.CONTROLLER_MUTATION)
     reported_here = columns.layout.types != mutation
@@ -262,10 +308,10 @@ def throttles_unknown(usages: Usages) -> int:
 
 def muted(snapshot: Snapshot) -> str:
     """
-    How many connections no node reads from at this moment.
+    Return the number of connections that no node reads from at this moment.
 
-    ``unknown`` when no node reports its delay queues, and ``3 (1 of 2 nodes report it)`` when only some do, which not every
-    dialect exports.
+    ``unknown`` when no node reports its delay queues, and ``3 (1 of 2 nodes report it)`` when only some do, which not
+    every dialect exports.
     """
     reporting = [node for node in snapshot.nodes if node.delay_queue_size]
     if not reporting:
@@ -274,8 +320,55 @@ def muted(snapshot: Snapshot) -> str:
     return _reported_by(f"{total:.0f}", len(reporting), snapshot)
 
 
+def unseen_clients(snapshot: Snapshot) -> str:
+    """
+    Return the clients that a count of entities leaves out, such as ``clients of node 3 not shown``.
+
+    Empty where none is known to be left out. Where no entity is shown and their absence is not certain either,
+    ``clients may not be shown``.
+    """
+    visibility = Visibility.of(snapshot)
+    if hiding := visibility.hiding:
+        names = ", ".join(map(shown, hiding[:_NAMED]))
+        remainder = f" and {len(hiding) - _NAMED} more" if len(hiding) > _NAMED else ""
+        return f"clients of {'node' if len(hiding) == 1 else 'nodes'} {names}{remainder} not shown"
+    nothing = not snapshot.measured and not snapshot.columns.tagged
+    return "clients may not be shown" if nothing and snapshot.nodes and not visibility.absence_is_certain else ""
+
+
+def waiting(snapshot: Snapshot) -> float:
+    """Count the connections that nodes are reported not to read from now."""
+    return sum(sum(node.delay_queue_size.values()) for node in snapshot.nodes)
+
+
+def replication_throttles(nodes: Mapping[str, NodeSettings]) -> list[str]:
+    """
+    List the limits of replication (KIP-73) that brokers have now, those of several brokers together.
+
+    ``follower 1.00 MB/s on brokers 1, 2 (default of all brokers)``, ``leader 10.0 B/s on broker 3 (its own)``.
+    """
+    brokers: dict[tuple[str, float, str], list[str]] = {}
+    for node_id, settings in sorted(nodes.items(), key=lambda item: node_order(item[0])):
+        for direction, bound in settings.replication_limits.items():
+            origin = settings.replication_origins.get(direction, "")
+            brokers.setdefault((direction, bound, origin), []).append(shown(node_id))
+    return [
+        f"{direction.replace('_', ' ')} {measured(QuotaType.PRODUCE, bound)} on "
+        f"{'broker' if len(ids) == 1 else 'brokers'} "
+        f"{', '.join(ids)}{_ORIGINS.get(origin, '')}"
+        for (direction, bound, origin), ids in brokers.items()
+    ]
+
+
+_ORIGINS: Final = {
+    ConfigOrigin.BROKER.value: " (its own)",
+    ConfigOrigin.ALL_BROKERS.value: " (default of all brokers)",
+    ConfigOrigin.FILE.value: " (in its file)",
+}
+
+
 def source_state(source: SourceHealth) -> str:
-    """``up`` or ``down``; ``stand-by`` when it answers for a node that is read through another source."""
+    """Return ``up`` or ``down``; ``stand-by`` when it answers for a node that is read through another source."""
     if not source.up:
         return "down"
     return "up" if source.stand_by_of is None else "stand-by"
@@ -283,11 +376,12 @@ def source_state(source: SourceHealth) -> str:
 
 def handlers_idle(snapshot: Snapshot) -> str:
     """
-    How idle the request handlers of the busiest node are.
+    Return the idle share of the request handlers of the busiest node.
 
-    ``unknown`` when no agent reports it, and ``4% on node 2`` or ``4% on node 2 (1 of 2 nodes report it)`` as in `muted`.
+    ``unknown`` when no agent reports it, and ``4% on node 2`` or ``4% on node 2 (1 of 2 nodes report it)`` as in
+    `muted`.
     """
-    reported = [(idle, node.broker) for node in snapshot.nodes if (idle := node.load.idle) is not None]
+    reported = [(idle, node.broker) for node in snapshot.nodes if (idle := node.handlers_idle) is not None]
     if not reported:
         return UNKNOWN
     idle, node_id = min(reported)
@@ -295,12 +389,13 @@ def handlers_idle(snapshot: Snapshot) -> str:
 
 
 def _reported_by(text: str, count: int, snapshot: Snapshot) -> str:
-    """What nodes report, with their number where not all do."""
+    """Return a text that nodes report, with their number where not all do."""
     nodes = len(snapshot.nodes)
     return text if count == nodes else f"{text} ({count} of {nodes} nodes report it)"
 
 
 def _scale(quota_type: QuotaType, value: float) -> tuple[float, str]:
-    if _UNITS[quota_type] != "B/s":
-        return 1.0, ""
+    """Return a divisor of a value in our unit, and the prefix of Kafka's unit."""
+    if not quota_type.unit.prefixed:
+        return 1 / quota_type.unit.divisor, ""
     return next((scale for scale in _SCALES if value >= scale[0]), (1.0, ""))

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
@@ -14,11 +15,13 @@ from quotascope.clients.quota_admin import QuotaAdmin
 from ..config import AUTO, Config, FoundSourceConfig, KafkaConfig, SourceConfig
 from ..errors import ConfigError, DiscoveryError
 from ..limits.admin import read_timeout
+from ..logs import FailureLog
 from ..snapshot import DiscoveryHealth
 from ..sources.build import build_source, build_sources
 from .files import FileFinder
 from .kafka import KafkaFinder
 from .ports import PortSearch
+from .prometheus import PrometheusFinder
 from .roster import Roster
 from .target import Finder, FoundNodes, NodeTarget, confirmed, merged, source_of
 
@@ -32,8 +35,8 @@ class Discovery:
     """
     Runs finders side by side.
 
-    A finder that fails keeps what it found last; that is logged when it begins and when it ends. ``clock`` gives Unix time
-    in seconds.
+    A finder that fails keeps what it found last; that is logged when it begins and when it ends. ``clock`` gives Unix
+    time in seconds.
 
     Args:
         finders: Ways of finding nodes; of two that name the same address the first counts.
@@ -60,10 +63,12 @@ class Discovery:
         self._roster = roster
         self._timeout_seconds = timeout_seconds
         self._clock = clock
-        self.found: dict[str, FoundNodes] = {}
-        """What each finder found last, by its name."""
+        self.found_nodes: dict[str, FoundNodes] = {}
+        """The last result of each finder, by its name."""
         self.health = {f.name: DiscoveryHealth(name=f.name) for f in self._finders}
-        """How each finder does, by its name."""
+        """The state of each finder, by its name."""
+        self.failures = {name: FailureLog("discovery fails") for name in self.health}
+        """The log of failures of each finder, by its name."""
         self._following = asyncio.Lock()
         roster.settled.clear()
         self._settle()
@@ -84,27 +89,33 @@ class Discovery:
         """Look once. A failure is remembered in ``health``, not raised."""
         await asyncio.gather(*map(self._refresh, self._finders))
 
-    def resume(self, before: Discovery) -> None:
+    def count_on(self, errors: Mapping[str, int]) -> None:
+        """Continue the counts of errors, by the name of a finder, that others of this name had before."""
+        for name in self.health.keys() & errors.keys():
+            self.health[name] = replace(self.health[name], errors_total=errors[name])
+
+    def resume(self, predecessor: Discovery) -> None:
         """
         Take over from another discovery of the same roster that has ended.
 
         Nodes that finders of the same name found stay until they have looked again.
         """
-        for name in self.health.keys() & before.health.keys():
-            self.health[name] = before.health[name]
-            if name in before.found:
-                self.found[name] = before.found[name]
+        for name in self.health.keys() & predecessor.health.keys():
+            self.health[name], self.failures[name] = predecessor.health[name], predecessor.failures[name]
+            if name in predecessor.found_nodes:
+                self.found_nodes[name] = predecessor.found_nodes[name]
 
     async def change(self, fixed: Sequence[SourceConfig], common: FoundSourceConfig, *, renew: bool) -> None:
         """
-        Read the found nodes with other settings, or beside other configured sources; ``renew`` makes all their sources again.
+        Read the found nodes with other settings, or beside other configured sources.
 
-        When one of them cannot be made, those that are read stay until the next look.
+        ``renew`` makes all their sources again. When one of them cannot be made, those that are read stay until the
+        next look.
         """
         async with self._following:
             self._fixed, self._common = fixed, common
             try:
-                await self._have(self.found, renew=renew)
+                await self._have(self.found_nodes, renew=renew)
             except ConfigError as error:
                 log.warning("found sources cannot be made", error=str(error))
 
@@ -116,12 +127,12 @@ class Discovery:
     async def _refresh(self, finder: Finder) -> None:
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                found = await finder.find()
+                nodes = await finder.find()
             async with self._following:
-                known = {**self.found, finder.name: found}
-                await self._have(known, renew=False)
-                self.found = known
-            self._succeeded(finder.name, found)
+                nodes_by_finder = {**self.found_nodes, finder.name: nodes}
+                await self._have(nodes_by_finder, renew=False)
+                self.found_nodes = nodes_by_finder
+            self._succeeded(finder.name, nodes)
         except TimeoutError:
             self._failed(finder, f"no answer within {self._timeout_seconds:g} seconds")
         except (ConfigError, DiscoveryError) as error:
@@ -131,52 +142,56 @@ class Discovery:
             self._failed(finder, f"unexpected {type(error).__name__}: {error}")
         self._settle()
 
-    async def _have(self, known: Mapping[str, FoundNodes], *, renew: bool) -> None:
+    async def _have(self, nodes_by_finder: Mapping[str, FoundNodes], *, renew: bool) -> None:
         """Let the roster follow what the finders found. Raises as that does."""
-        targets = [target for finder in self._finders if finder.name in known for target in known[finder.name].targets]
+        nodes = [nodes_by_finder[finder.name] for finder in self._finders if finder.name in nodes_by_finder]
+        targets = [target for found in nodes for target in found.targets]
+        sources = [source for found in nodes for source in found.sources]
         await self._roster.follow(
-            merged(self._fixed, targets, self._common), renew=renew, confirmed=confirmed(self._fixed, targets)
+            [*merged(self._fixed, targets, self._common), *sources],
+            renew=renew,
+            confirmed=confirmed(self._fixed, targets),
         )
 
-    def _succeeded(self, name: str, found: FoundNodes) -> None:
+    def _succeeded(self, name: str, nodes: FoundNodes) -> None:
         health = self.health[name]
-        if found.problem is not None and found.problem != health.error:
-            log.warning("not everything was found", discovery=name, error=found.problem)
-        elif found.problem is None and health.error is not None:
+        self.failures[name].works()
+        if nodes.problem is not None and nodes.problem != health.error:
+            log.warning("not everything was found", discovery=name, error=nodes.problem)
+        elif nodes.problem is None and health.error is not None:
             log.info("discovery works again", discovery=name)
         self.health[name] = replace(
             health,
-            targets=len(found.targets),
-            error=found.problem,
-            errors_total=health.errors_total + (found.problem is not None),
+            targets=len(nodes.targets) + len(nodes.sources),
+            error=nodes.problem,
+            errors_total=health.errors_total + (nodes.problem is not None),
             found_at=self._clock(),
         )
 
     def _failed(self, finder: Finder, error: str) -> None:
         health = self.health[finder.name]
-        if health.error is None:
-            log.warning("discovery fails", discovery=finder.name, error=error, last_ones_kept=health.targets)
+        self.failures[finder.name].fails(error, discovery=finder.name, last_ones_kept=health.targets)
         self.health[finder.name] = replace(health, error=error, errors_total=health.errors_total + 1)
 
     def _settle(self) -> None:
         """Let the first collection begin once every finder has looked."""
-        if all(each.found_at or each.error for each in self.health.values()):
+        if all(health.found_at or health.error for health in self.health.values()):
             self._roster.settled.set()
 
 
 def build_roster(config: Config, open_admin: OpenAdmin) -> tuple[Roster, Discovery | None]:
     """
-    The sources, and what finds more of them where that is configured.
+    Return the sources, and what finds more of them where that is configured.
 
     Raises ``ConfigError`` and what ``open_admin`` raises.
     """
-    roster = Roster(build_sources(config.sources))
+    roster = Roster(build_sources(config.agents))
     check_found_sources(config)
     return roster, discovery_of(config, build_finders(config, open_admin), roster)
 
 
 def build_finders(config: Config, open_admin: OpenAdmin) -> tuple[Finder, ...]:
-    """The finders of a configuration. Raises as ``build_roster``."""
+    """Return the finders of a configuration. Raises as ``build_roster``."""
     finders: list[Finder] = []
     cluster, files = config.discovery.kafka, config.discovery.file_sd
     if cluster is not None and config.kafka is not None:
@@ -186,20 +201,25 @@ def build_finders(config: Config, open_admin: OpenAdmin) -> tuple[Finder, ...]:
         finders.append(KafkaFinder(cluster, open_admin(config.kafka), search=search))
     if files is not None:
         finders.append(FileFinder(files))
+    kafka = config.kafka
+    finders += [
+        PrometheusFinder(server, None if kafka is None else partial(open_admin, kafka))
+        for server in config.prometheus_servers
+    ]
     return tuple(finders)
 
 
 def discovery_of(config: Config, finders: Sequence[Finder], roster: Roster) -> Discovery | None:
-    """The discovery that lets the roster follow these finders, if there are any."""
+    """Return the discovery that lets the roster follow these finders, if there are any."""
     if not finders:
         return None
     timeout = read_timeout(config.kafka) if config.kafka else 60.0
     common = config.discovery.source
-    return Discovery(finders, config.sources, common, roster, timeout)
+    return Discovery(finders, config.agents, common, roster, timeout)
 
 
 def check_found_sources(config: Config) -> None:
-    """Raise ``ConfigError`` now, and not with the first node that is found, when sources of found nodes cannot be made."""
+    """Raise ``ConfigError`` now, and not with the first found node, when sources of found nodes cannot be made."""
     if not config.discovery.wanted:
         return
     example = NodeTarget(url="https://node.invalid/", name="discovery.source")

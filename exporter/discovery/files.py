@@ -1,8 +1,9 @@
 """
-Finds nodes in files as Prometheus's ``file_sd_configs`` reads them: a list of groups, each with targets and labels, in JSON or YAML.
+Finds nodes in files as Prometheus's ``file_sd_configs`` reads them.
 
-The author of such a file need not be the person who configured the exporter. Its content is taken as a list
-of addresses and nothing else; anything unexpected refuses the file.
+A list of groups, each with targets and labels, in JSON or YAML. The author of such a file need not be the person who
+configured the exporter. Its content is taken as a list of addresses and nothing else; anything unexpected refuses the
+file.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Final
 
 import yaml
 
+from quotascope.clients.reading import content_of
 from quotascope.quotas import StrictLoader
 
 from ..config import FileDiscoveryConfig
@@ -33,12 +35,12 @@ _MOST_DIGITS: Final = 10
 """Of an int32, which Kafka's node.id is."""
 
 _Stamp = tuple[int, int, int]
-"""What changes when a file does: time of change in ns, size, inode."""
+"""Properties that change when a file does: time of change in ns, size, inode."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What a file held when it was last looked at, or when it could last be read."""
+    """The content of a file when it was last looked at, or when it could last be read."""
 
     stamp: _Stamp
     targets: list[FileTarget]
@@ -62,11 +64,11 @@ class FileFinder:
         self._calls = BlockingCalls("quotascope-files", DiscoveryError)
 
     async def find(self) -> FoundNodes:
-        """The targets of all files. Raises ``DiscoveryError`` while an earlier look still waits for one."""
+        """Return the targets of all files. Raises ``DiscoveryError`` while an earlier look still waits for one."""
         return await self._calls.run(self._find)
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
     def _find(self) -> FoundNodes:
         problems: list[str] = []
@@ -95,23 +97,23 @@ class FileFinder:
         return FoundNodes(targets=tuple(targets), problem="; ".join(problems) or None)
 
     def _looked_at(self, path: str) -> _Seen:
-        before = self._seen.get(path)
+        previous = self._seen.get(path)
         try:
             stat = Path(path).stat()
             stamp = stat.st_mtime_ns, stat.st_size, stat.st_ino
-            if before is not None and before.stamp == stamp:
-                return before
+            if previous is not None and previous.stamp == stamp:
+                return previous
             return _Seen(stamp, parse(path, _text(path)))
         except OSError as error:
             stamp, problem = (0, 0, 0), f"cannot be read: {error.strerror or error}"
         except ValueError as error:
             problem = str(error)
-        return _Seen(stamp, before.targets if before else [], problem)
+        return _Seen(stamp, previous.targets if previous else [], problem)
 
-    def _target(self, found: FileTarget) -> NodeTarget:
-        address, label = found.address, self._config.node_id_label
+    def _target(self, target: FileTarget) -> NodeTarget:
+        address, label = target.address, self._config.node_id_label
         values = {"target": str(address), "host": address.host, "port": address.port}
-        text = found.labels.get(label)
+        text = target.labels.get(label)
         if text is None:
             return target_of(self._config.url, values)
         if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
@@ -120,12 +122,8 @@ class FileFinder:
 
 
 def _text(path: str) -> str:
-    with Path(path).open("rb") as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ValueError(f"longer than {MAX_BYTES >> 20} MiB")
     try:
-        return content.decode()
+        return content_of(Path(path), MAX_BYTES).decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"is not UTF-8 text (byte {error.start})") from None
 
@@ -149,7 +147,7 @@ class _PlainLoader(StrictLoader):
 
 def parse(name: str, text: str) -> list[FileTarget]:
     """
-    The targets of a file called ``name``.
+    Return the targets of a file called ``name``.
 
     Raises ``ValueError`` with what is wrong, for the whole file: half a list would look like nodes that went away.
     """
@@ -166,15 +164,15 @@ def parse(name: str, text: str) -> list[FileTarget]:
         return []
     if not isinstance(document, list):
         raise ValueError("expected a list of groups with `targets`")  # noqa: TRY004 - the file's value
-    found: list[FileTarget] = []
+    targets: list[FileTarget] = []
     for number, group in enumerate(document, 1):
         try:
-            found.extend(_of_group(group))
+            targets.extend(_of_group(group))
         except ValueError as error:
             raise ValueError(f"group {number}: {error}") from None
-        if len(found) > MAX_TARGETS:
+        if len(targets) > MAX_TARGETS:
             raise ValueError(f"more than {MAX_TARGETS} targets")
-    return found
+    return targets
 
 
 def _of_group(group: object) -> Iterator[FileTarget]:

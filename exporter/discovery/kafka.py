@@ -19,7 +19,7 @@ from .target import FoundNodes, NodeTarget, target_of
 
 _KEPT_SECONDS: Final = 3600.0
 """
-How long a broker of an old cluster is kept after it was last seen.
+Time that a broker of an old cluster is kept after it was last seen.
 
 Only Kafka 4.0 and later report which brokers are registered but down (KIP-1073). In an older cluster a broker that
 crashed looks like one that was removed.
@@ -30,9 +30,9 @@ class KafkaFinder:
     """
     Finds the nodes of one cluster.
 
-    Brokers come from ``DescribeCluster`` with those that are down (KIP-1073), controllers from ``DescribeQuorum`` (KIP-595), which
-    returns their addresses since KIP-853. ``DescribeCluster`` for controllers (KIP-919) would have to be sent to a
-    controller, with which brokers' clients cannot connect.
+    Brokers come from ``DescribeCluster`` with those that are down (KIP-1073), controllers from ``DescribeQuorum``
+    (KIP-595), which returns their addresses since KIP-853. ``DescribeCluster`` for controllers (KIP-919) would have to
+    be sent to a controller, with which brokers' clients cannot connect.
 
     Args:
         config: Where agents answer, and controllers for clusters that do not report where theirs are.
@@ -61,12 +61,12 @@ class KafkaFinder:
         self._brokers_seen: Expiring[int, Node] = Expiring(_KEPT_SECONDS)
 
     async def find(self) -> FoundNodes:
-        """The brokers and controllers. Raises ``DiscoveryError``."""
+        """Return the brokers and controllers. Raises ``DiscoveryError``."""
         try:
-            found = await self._calls.run(self._find)
+            nodes = await self._calls.run(self._find)
         except ClientError as error:
             raise DiscoveryError(str(error)) from error
-        return found if self._search is None else await self._search.located(found)
+        return nodes if self._search is None else await self._search.located(nodes)
 
     async def close(self) -> None:
         """End the connection."""
@@ -74,12 +74,12 @@ class KafkaFinder:
 
     def _find(self) -> FoundNodes:
         problems: list[str] = []
-        answer, now = self._admin.describe_brokers(), self._clock()
+        answer, now_seconds = self._admin.describe_brokers(), self._clock()
         brokers: Sequence[Node] = answer.nodes
         if not answer.with_fenced:
             for node in answer.nodes:
-                self._brokers_seen.see(node.node_id, node, now)
-            self._brokers_seen.expire(now)
+                self._brokers_seen.see(node.node_id, node, now_seconds)
+            self._brokers_seen.expire(now_seconds)
             brokers = self._brokers_seen.values()
         controllers = [*self._controllers(brokers, problems), *self._listed]
         targets = tuple(self._targets(brokers, controllers, problems))
@@ -92,18 +92,23 @@ class KafkaFinder:
             if not self._listed:
                 problems.append(f"the controllers cannot be found: {error}")
             return ()
-        known = {node.node_id for node in (*brokers, *answer.nodes, *self._listed)}
-        unknown = sorted(set(answer.node_ids) - known)
+        reachable = {node.node_id for node in (*brokers, *answer.nodes, *self._listed)}
+        unknown = sorted(set(answer.node_ids) - reachable)
         if unknown:
             problems.append(
-                f"the cluster does not report where its controllers {unknown} are: list them under discovery.kafka.controllers"
+                f"the cluster does not report where its controllers {unknown} are: list them under "
+                "discovery.kafka.controllers"
             )
         return answer.nodes
 
     def _targets(
         self, brokers: Iterable[Node], controllers: Iterable[Node], problems: list[str]
     ) -> Iterator[NodeTarget]:
-        """A target for each node, one for a node that is broker and controller; a host or rack that cannot be part of a URL is a problem."""
+        """
+        Yield a target for each node, one for a node that is broker and controller.
+
+        A host or rack that cannot be part of a URL is a problem.
+        """
         url = NODE if self._search is not None else self._config.url
         seen: set[int] = set()
         for nodes, template in (
@@ -127,7 +132,7 @@ class KafkaFinder:
 
 
 def _listed(text: str) -> Node:
-    """A controller as the configuration lists it, ``NODE_ID@HOST`` with a port that is ignored."""
+    """Return a controller as the configuration lists it, ``NODE_ID@HOST`` with a port that is ignored."""
     node_id, _, address = text.partition("@")
     bracket = address.rfind("]")
     host = address[: bracket + 1] or address.partition(":")[0]

@@ -27,7 +27,7 @@ USUAL: Final = (
     ":5556/metrics",  # jmx_exporter in Bitnami's charts
     ":11001/metrics",  # Amazon MSK
 )
-"""What follows the host, the likeliest first."""
+"""The part of an address after the host, the likeliest first."""
 _SECONDS: Final = 2.0
 """For each address; a port that a firewall drops answers never."""
 _AT_ONCE: Final = 16
@@ -55,16 +55,20 @@ class PortSearch:
         self._places = asyncio.Semaphore(_AT_ONCE)
 
     async def located(self, nodes: FoundNodes) -> FoundNodes:
-        """The nodes with the addresses of their agents; those without one are in the problem, with what each port said."""
-        keys = {(each.node_id, each.url) for each in nodes.targets}
-        self._known = {key: at for key, at in self._known.items() if key in keys}
-        found = await asyncio.gather(*map(self._search, nodes.targets))
-        missing = [each for each in found if isinstance(each, str)]
+        """
+        Return the nodes with the addresses of their agents.
+
+        Those without one are in the problem, with what each port said.
+        """
+        keys = {(target.node_id, target.url) for target in nodes.targets}
+        self._known = {key: target for key, target in self._known.items() if key in keys}
+        results = await asyncio.gather(*map(self._search, nodes.targets))
+        missing = [result for result in results if isinstance(result, str)]
         problems = [nodes.problem] if nodes.problem else []
         if missing:
-            more = f", nor those of {len(missing) - 1} more nodes" * (len(missing) > 1)
-            problems.append(f"{missing[0]}{more}: set discovery.kafka.url to the address of the agents")
-        targets = tuple(each for each in found if isinstance(each, NodeTarget))
+            further_nodes = f", nor those of {len(missing) - 1} more nodes" * (len(missing) > 1)
+            problems.append(f"{missing[0]}{further_nodes}: set discovery.kafka.url to the address of the agents")
+        targets = tuple(result for result in results if isinstance(result, NodeTarget))
         return FoundNodes(targets=targets, problem="; ".join(problems) or None)
 
     async def _search(self, node: NodeTarget) -> NodeTarget | str:
@@ -73,13 +77,13 @@ class PortSearch:
             return self._known[key]
         async with self._places:
             answers = await asyncio.gather(*(self._read(node, end) for end in USUAL))
-        read = [(end, each) for end, each in zip(USUAL, answers, strict=True) if isinstance(each, BeanTable)]
+        tables = [(end, answer) for end, answer in zip(USUAL, answers, strict=True) if isinstance(answer, BeanTable)]
         # an agent that has no value of Kafka's is of another program, or of a broker without quotas
-        read.sort(key=lambda each: not len(each[1].values))
-        if not read:
-            tried = "; ".join(f"{end} {each}" for end, each in zip(USUAL, answers, strict=True))
+        tables.sort(key=lambda entry: not len(entry[1].values))
+        if not tables:
+            tried = "; ".join(f"{end} {answer}" for end, answer in zip(USUAL, answers, strict=True))
             return f"the agent of node {node.node_id} at {node.name} is not found ({tried})"
-        end, table = read[0]
+        end, table = tables[0]
         target = _at(node, end)
         if len(table.values):
             log.info("agent found", node=node.node_id, url=target.url)

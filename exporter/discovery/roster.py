@@ -14,12 +14,13 @@ from typing import Final
 import structlog
 
 from ..config import SourceConfig
-from ..snapshot import SourceHealth, SourceRead
+from ..snapshot import SourceRead
 from ..sources.build import build_source
 from ..sources.source import Source
+from .target import FoundSource
 
 EXAMINE_SECONDS: Final = 60.0
-"""How often a stand-by is read although the source in use answers."""
+"""Interval at which a stand-by is read although the source in use answers."""
 _GOOD_READS: Final = 3
 """Good reads in a row that give a node back to the source that had failed."""
 
@@ -31,10 +32,10 @@ class _Candidate:
     """A source that has answered for a node."""
 
     node_id: str
-    health: SourceHealth
-    """How its last read went."""
+    last_read: SourceRead
+    """The outcome of its last read, without its table."""
     examined_at: float | None
-    """When that was, in steady seconds; None when it is to be read anyway, for other sources came or went."""
+    """The time of that read in steady seconds; None for a read that is due anyway, since other sources came or went."""
     probation: int = 0
     """Good reads that it needs before it takes a node from a source that works."""
 
@@ -46,10 +47,10 @@ class Roster:
     A source that stays keeps its object, and with it its connection and all that it has learned of names. One that
     goes while it is read is closed when no collection reads.
 
-    Several sources may answer for one node. Of those the first is in use: configured sources before found ones, among either
-    those with an id that the configuration or a discovery confirms, then those that answered for the node first. The others
-    stand by. While the source in use fails, all that stand by for its node are read, and the first that answers is in use; the one
-    before gets the node back after three good reads in a row.
+    Several sources may answer for one node. Of those the first is in use: configured sources before found ones, among
+    either those with an id that the configuration or a discovery confirms, then those that answered for the node first.
+    The others stand by. While the source in use fails, all that stand by for its node are read, and the first that
+    answers is in use; the one before gets the node back after three good reads in a row.
 
     Args:
         fixed: Sources that stay whatever is found, first in order.
@@ -67,8 +68,8 @@ class Roster:
         self._fixed = tuple(fixed)
         self._build = build
         self._found: dict[str, Source] = {}
-        self._configs: dict[str, SourceConfig] = {}
-        """How those that were found are read, by the same names."""
+        self._configs: dict[str, SourceConfig | FoundSource] = {}
+        """The configurations of the found sources, by the same names."""
         self._clock = clock
         self._confirmed: Mapping[str, str] = {}
         self._candidates: dict[str, _Candidate] = {}
@@ -84,9 +85,9 @@ class Roster:
         self.settled.set()
 
     @property
-    def found(self) -> tuple[SourceConfig, ...]:
-        """How those that were found are read."""
-        return tuple(self._configs.values())
+    def found_configs(self) -> tuple[SourceConfig, ...]:
+        """The configurations of the found sources that have one."""
+        return tuple(config for config in self._configs.values() if isinstance(config, SourceConfig))
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -100,14 +101,18 @@ class Roster:
 
     async def fix(self, fixed: Iterable[Source]) -> None:
         """Have these sources as the fixed ones from now on; those that are no longer among them are closed."""
-        before, self._fixed = self._fixed, tuple(fixed)
-        _log_changes({s.name for s in before}, {s.name for s in self._fixed})
-        kept = set(map(id, self._fixed))
-        gone = [source for source in before if id(source) not in kept]
-        await self._dismiss(gone)
+        previous, self._fixed = self._fixed, tuple(fixed)
+        _log_changes({s.name for s in previous}, {s.name for s in self._fixed})
+        kept_ids = set(map(id, self._fixed))
+        removed = [source for source in previous if id(source) not in kept_ids]
+        await self._dismiss(removed)
 
     async def follow(
-        self, configs: Iterable[SourceConfig], *, renew: bool = False, confirmed: Mapping[str, str] | None = None
+        self,
+        configs: Iterable[SourceConfig | FoundSource],
+        *,
+        renew: bool = False,
+        confirmed: Mapping[str, str] | None = None,
     ) -> None:
         """
         Have these beside the fixed ones, and no others; with ``renew`` all of them are made again.
@@ -115,26 +120,29 @@ class Roster:
         ``confirmed`` holds what a discovery says of addresses of fixed sources: the node's id by the source's name.
         Raises ``ConfigError`` when one of them cannot be made; then all is as before.
         """
-        wanted: dict[str, SourceConfig] = {}
-        found: dict[str, Source] = {}
+        configs_by_name: dict[str, SourceConfig | FoundSource] = {}
+        sources_by_name: dict[str, Source] = {}
         for config in configs:
             name = config.label
-            same = self._configs.get(name) == config and not renew
-            wanted[name] = config
-            found[name] = self._found[name] if same else self._build(config)
+            is_unchanged = self._configs.get(name) == config and not (renew and isinstance(config, SourceConfig))
+            configs_by_name[name] = config
+            if is_unchanged:
+                sources_by_name[name] = self._found[name]
+            else:
+                sources_by_name[name] = self._build(config) if isinstance(config, SourceConfig) else config.open()
         self._confirmed = confirmed or {}
-        before, self._found, self._configs = self._found, found, wanted
-        kept = set(map(id, found.values()))
-        _log_changes(before.keys(), found.keys())
-        gone = [source for source in before.values() if id(source) not in kept]
-        if gone or found.keys() != before.keys():
+        previous, self._found, self._configs = self._found, sources_by_name, configs_by_name
+        kept_ids = set(map(id, sources_by_name.values()))
+        _log_changes(previous.keys(), sources_by_name.keys())
+        removed = [source for source in previous.values() if id(source) not in kept_ids]
+        if removed or sources_by_name.keys() != previous.keys():
             for candidate in self._candidates.values():
                 candidate.examined_at = None
-        await self._dismiss(gone)
+        await self._dismiss(removed)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Sequence[Source]]:
-        """The sources, none of which is closed for the length of the ``with`` block."""
+        """Yield the sources, none of which is closed for the length of the ``with`` block."""
         self._readers += 1
         try:
             yield self.sources
@@ -147,125 +155,131 @@ class Roster:
         """
         Take in how the sources did in a collection that is over: it may put other ones in use.
 
-        Reads of sources that went meanwhile are none of it any more, and one that may still answer in time says nothing yet.
+        Reads of sources that went meanwhile are none of it any more, and one that may still answer in time says nothing
+        yet.
         """
-        now = self._clock()
+        now_seconds = self._clock()
         named = set(map(attrgetter("name"), self.all))
-        given: list[SourceRead] = []
-        for read in reads:
-            name, table = read.health.name, read.table
+        current_reads: list[SourceRead] = []
+        for source_read in reads:
+            name, table = source_read.health.name, source_read.table
             if name not in named:
                 continue
-            given.append(read)
-            if read.health.pending:
+            current_reads.append(source_read)
+            if source_read.health.pending:
                 continue
-            good = table is not None and not read.health.late
-            known = self._candidates.get(name)
-            if table is not None and (known is None or known.node_id != table.node_id):
+            good = table is not None and not source_read.health.late and not source_read.health.stale
+            candidate = self._candidates.get(name)
+            if table is not None and (candidate is None or candidate.node_id != table.node_id):
                 self._candidates.pop(name, None)
-                known = self._candidates[name] = _Candidate(table.node_id, read.health, now)
-            if known is not None:
-                known.probation = max(0, known.probation - 1) if good else _GOOD_READS
-                known.health = read.health
-                known.examined_at = now
+                last_read = replace(source_read, table=None)
+                candidate = self._candidates[name] = _Candidate(table.node_id, last_read, now_seconds)
+            if candidate is not None:
+                candidate.probation = max(0, candidate.probation - 1) if good else _GOOD_READS
+                candidate.last_read = replace(source_read, table=None)
+                candidate.examined_at = now_seconds
             (self._failing.discard if good else self._failing.add)(name)
-        for node_id, name in self._chosen(given).items():
-            before = self._in_use.get(node_id)
+        for node_id, name in self._chosen(current_reads).items():
+            name_before = self._in_use.get(node_id)
             self._in_use[node_id] = name
-            if before not in {None, name}:  # the numbers may have changed with it
-                log.warning("node is read through another source", node=node_id, source=name, before=before)
+            if name_before not in {None, name}:  # the numbers may have changed with it
+                log.warning("node is read through another source", node=node_id, source=name, before=name_before)
         for node_id, name in [*self._in_use.items()]:
-            known = self._candidates.get(name)
-            if known is None or known.node_id != node_id:
+            candidate = self._candidates.get(name)
+            if candidate is None or candidate.node_id != node_id:
                 # else one that says another id in each read would fill the memory
                 del self._in_use[node_id]
 
     def once_each(self, reads: Iterable[SourceRead]) -> list[SourceRead]:
         """
-        The reads with one table for each node at most, and how those that stand by did when they were last read.
+        Return the reads with one table for each node at most, and how those that stand by did when they were last read.
 
         A configured source that answers for the node of another one is a mistake, and reported as its error.
         """
-        given = list(reads)
-        chosen = self._chosen(given)
-        shown: list[SourceRead] = []
+        all_reads = list(reads)
+        chosen = self._chosen(all_reads)
+        exposed_reads: list[SourceRead] = []
         read_now: set[str] = set()
-        for read in given:
-            name, table = read.health.name, read.table
+        for source_read in all_reads:
+            name, table = source_read.health.name, source_read.table
             read_now.add(name)
             if table is None or chosen[table.node_id] == name:
-                shown.append(read)
+                exposed_reads.append(source_read)
             elif not self._found.keys().isdisjoint({name, chosen[table.node_id]}):
-                shown.append(_standing_by(read.health, table.node_id))
+                exposed_reads.append(_standing_by(source_read, table.node_id))
             else:
                 error = (
                     f"reads node {table.node_id}, which source {chosen[table.node_id]} reads already: "
                     "configure each node once, check url, and set node_id to say which of them it is"
                 )
-                health = replace(read.health, up=False, error=error)
-                shown.append(SourceRead(health=health, table=None))
-        for name, each in self._candidates.items():
+                health = replace(source_read.health, up=False, error=error)
+                exposed_reads.append(SourceRead(health=health, table=None))
+        for name, candidate in self._candidates.items():
             if name not in read_now and name in self._found:
-                shown.append(_standing_by(each.health, each.node_id))
-        return shown
+                exposed_reads.append(_standing_by(candidate.last_read, candidate.node_id))
+        return exposed_reads
 
     def _chosen(self, reads: Iterable[SourceRead]) -> dict[str, str]:
-        """The name of the source that is shown for each node."""
+        """Return the name of the source that is shown for each node."""
         in_time: dict[str, list[str]] = {}
         late: dict[str, list[str]] = {}
-        for read in reads:
-            if read.table is not None:
-                rivals = late if read.health.late else in_time
-                rivals.setdefault(read.table.node_id, []).append(read.health.name)
+        for source_read in reads:
+            if source_read.table is not None:
+                rivals = late if source_read.health.late or source_read.health.stale else in_time
+                rivals.setdefault(source_read.table.node_id, []).append(source_read.health.name)
         chosen: dict[str, str] = {}
         for node_id, names in (late | in_time).items():
             chosen[node_id] = names[0] if len(names) == 1 else self._first(node_id, names)
         return chosen
 
     def _first(self, node_id: str, names: list[str]) -> str:
-        """Which of these is to be in use: the one that is, unless a better one is ready to take its place."""
+        """Return the source to be in use: the present one, unless a better one is ready to take its place."""
         names = sorted(names, key=lambda name: self._place(name, node_id))
-        before = self._in_use.get(node_id)
-        if before not in names:
+        name_in_use = self._in_use.get(node_id)
+        if name_in_use not in names:
             return names[0]
-        for name in names[: names.index(before)]:
-            known = self._candidates.get(name)
-            if known is None or known.probation == 0:
+        for name in names[: names.index(name_in_use)]:
+            candidate = self._candidates.get(name)
+            if candidate is None or candidate.probation == 0:
                 return name
-        return before
+        return name_in_use
 
     def _place(self, name: str, node_id: str) -> tuple[bool, bool, int]:
-        """Where a source stands among those that answer for a node; the least is in use."""
-        known = self._candidates.get(name)
-        established = known is not None and known.node_id == node_id
+        """Return the rank of a source among those that answer for a node; the least is in use."""
+        candidate = self._candidates.get(name)
+        established = candidate is not None and candidate.node_id == node_id
         order = list(self._candidates).index(name) if established else len(self._candidates)
         confirmed = self._confirmed.get(name)
-        ids = (each.node_id or confirmed for each in self.all if each.name == name)
+        ids = (source.node_id or confirmed for source in self.all if source.name == name)
         return name in self._found, next(ids, None) != node_id, order
 
     def _is_due(self, source: Source) -> bool:
-        """Whether a found source is to be read: it is in use, may come into use, or was not looked at for long."""
+        """
+        Return whether a found source is to be read.
+
+        It is in use, may come into use, or was not looked at for long.
+        """
         name = source.name
-        known = self._candidates.get(name)
-        if known is None or known.examined_at is None:
+        candidate = self._candidates.get(name)
+        if candidate is None or candidate.examined_at is None:
             return True
-        used = self._in_use.get(known.node_id)
+        used = self._in_use.get(candidate.node_id)
         return (
             used is None
             or used == name
             or used in self._failing
-            or self._place(name, known.node_id) < self._place(used, known.node_id)
-            or self._clock() - known.examined_at >= EXAMINE_SECONDS
+            or self._place(name, candidate.node_id) < self._place(used, candidate.node_id)
+            or self._clock() - candidate.examined_at >= EXAMINE_SECONDS
         )
 
-    async def _dismiss(self, gone: Sequence[Source]) -> None:
+    async def _dismiss(self, removed: Sequence[Source]) -> None:
         """Forget what is known of these, and close them once no collection reads."""
-        names = {source.name for source in gone}
+        names = {source.name for source in removed}
         for name in names:
             self._candidates.pop(name, None)
         self._failing -= names
         self._in_use = {node_id: name for node_id, name in self._in_use.items() if name not in names}
-        self._gone += gone
+        self._gone += removed
         await self._close_those_gone()
 
     async def _close_those_gone(self) -> None:
@@ -274,8 +288,8 @@ class Roster:
 
     async def close(self) -> None:
         """Close every source."""
-        gone, self._gone = self._gone, []
-        for source in (*self.all, *gone):
+        removed, self._gone = self._gone, []
+        for source in (*self.all, *removed):
             await _close(source)
 
 
@@ -287,12 +301,12 @@ async def _close(source: Source) -> None:
         log.exception("a source could not be closed", source=source.name)
 
 
-def _standing_by(health: SourceHealth, node_id: str) -> SourceRead:
-    return SourceRead(health=replace(health, stand_by_of=node_id), table=None)
+def _standing_by(source_read: SourceRead, node_id: str) -> SourceRead:
+    return replace(source_read, health=replace(source_read.health, stand_by_of=node_id), table=None)
 
 
-def _log_changes(before: AbstractSet[str], now: AbstractSet[str]) -> None:
-    for name in sorted(now - before):
+def _log_changes(old_names: AbstractSet[str], new_names: AbstractSet[str]) -> None:
+    for name in sorted(new_names - old_names):
         log.info("source found", source=name)
-    for name in sorted(before - now):
+    for name in sorted(old_names - new_names):
         log.info("source is gone", source=name)

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from ..config import FoundSourceConfig, SourceConfig
+from ..sources.source import Source
 from ..untrusted import shown
 
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}", re.ASCII)
@@ -21,7 +22,7 @@ _LAST_PORT: Final = 65_535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTarget:
-    """Where one node's agent answers."""
+    """The address of one node's agent."""
 
     url: str
     name: str
@@ -30,13 +31,28 @@ class NodeTarget:
     """None leaves it to the node to report."""
 
 
+class FoundSource(Protocol):
+    """The source of a node that has no address of its own. Equal ones read the same."""
+
+    @property
+    def label(self) -> str:
+        """The label ``source``."""
+        ...
+
+    def open(self) -> Source:
+        """Return the source, which connects with its first read."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundNodes:
     """The result of one look."""
 
     targets: tuple[NodeTarget, ...]
+    sources: tuple[FoundSource, ...] = ()
+    """The nodes that are read where they were found."""
     problem: str | None = None
-    """What could not be found besides, and why."""
+    """The nodes that could not be found, and the reason."""
 
 
 class Finder(Protocol):
@@ -53,11 +69,11 @@ class Finder(Protocol):
 
     @property
     def interval_seconds(self) -> float:
-        """How long to wait before looking again."""
+        """The time to wait before looking again."""
         ...
 
     async def find(self) -> FoundNodes:
-        """All nodes that there are now."""
+        """Return all nodes that there are now."""
         ...
 
     async def close(self) -> None:
@@ -67,7 +83,7 @@ class Finder(Protocol):
 
 def target_of(template: str, values: Mapping[str, str], node_id: int | None = None) -> NodeTarget:
     """
-    The target at a URL that is a template with placeholders such as ``{host}``, filled with these values.
+    Return the target at a URL that is a template with placeholders such as ``{host}``, filled with these values.
 
     A value can become a host, a port or one step of a path, and nothing else: an untrusted file cannot reach another
     scheme, path or query than the configured one. The name is host and port, and the path as well where nodes differ
@@ -106,7 +122,7 @@ class Address:
 
 
 def address(text: str) -> Address:
-    """``HOST``, ``HOST:PORT`` or ``[IPV6]:PORT`` in its parts. Raises ``ValueError`` for anything else."""
+    """Return the parts of ``HOST``, ``HOST:PORT`` or ``[IPV6]:PORT``. Raises ``ValueError`` for anything else."""
     host, port = text, ""
     if not text.endswith("]") and ":" in text:
         host, _, port = text.rpartition(":")
@@ -118,15 +134,17 @@ def address(text: str) -> Address:
 
 
 def _is_host(text: str) -> bool:
-    """Whether a text can be the host of a URL: a name, an IPv4 address, or an IPv6 address in brackets."""
+    """Return whether a text can be the host of a URL: a name, an IPv4 address, or an IPv6 address in brackets."""
     if text.startswith("["):
         return text.endswith("]") and bool(_IPV6.fullmatch(text[1:-1]))
     return bool(_HOST.fullmatch(text))
 
 
-def merged(fixed: Iterable[SourceConfig], found: Iterable[NodeTarget], common: FoundSourceConfig) -> list[SourceConfig]:
+def merged(
+    fixed: Iterable[SourceConfig], targets: Iterable[NodeTarget], common: FoundSourceConfig
+) -> list[SourceConfig]:
     """
-    The sources for the found targets, each address once and none that is configured.
+    Return the sources for the found targets, each address once and none that is configured.
 
     Two are the same when they share the URL or the name; the one that comes first stays. Two addresses of one
     node both stay: when one of them fails, the other is read.
@@ -134,20 +152,20 @@ def merged(fixed: Iterable[SourceConfig], found: Iterable[NodeTarget], common: F
     seen: set[object] = set()
     for config in fixed:
         seen |= _marks(config)
-    kept = []
-    for target in found:
+    configs = []
+    for target in targets:
         config = source_of(target, common)
         marks = _marks(config)
         if seen.isdisjoint(marks):
-            kept.append(config)
+            configs.append(config)
             seen |= marks
-    return kept
+    return configs
 
 
-def confirmed(fixed: Iterable[SourceConfig], found: Iterable[NodeTarget]) -> dict[str, str]:
-    """The ids that a discovery knows of the addresses of configured sources, by the name of these."""
+def confirmed(fixed: Iterable[SourceConfig], targets: Iterable[NodeTarget]) -> dict[str, str]:
+    """Return the ids that a discovery knows of the addresses of configured sources, by the name of these."""
     ids: dict[str, str] = {}
-    for target in found:
+    for target in targets:
         if target.node_id is not None:
             ids.setdefault(target.url.rstrip("/"), str(target.node_id))
     addresses = ((config.label, config.url.rstrip("/")) for config in fixed)
@@ -155,7 +173,11 @@ def confirmed(fixed: Iterable[SourceConfig], found: Iterable[NodeTarget]) -> dic
 
 
 def source_of(target: NodeTarget, common: FoundSourceConfig) -> SourceConfig:
-    """The source for a target, with the settings that all found ones have. Raises ``ValueError`` for an invalid URL."""
+    """
+    Return the source for a target, with the settings that all found ones have.
+
+    Raises ``ValueError`` for an invalid URL.
+    """
     settings = {name: getattr(common, name) for name in type(common).model_fields}
     return SourceConfig(url=target.url, name=target.name, node_id=target.node_id, **settings)
 

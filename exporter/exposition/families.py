@@ -1,4 +1,4 @@
-"""How each family of the catalog is read from a snapshot: those with a series for each entity as columns."""
+"""The reader of each family of the catalog: families with a series for each entity are columns of a snapshot."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from quotascope.metrics import QuotaType, catalog
+from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
+from quotascope.metrics.kafka.entities import QuotaType
 
 from ..snapshot import Entity, Floats, Layout, Snapshot
 from ..snapshot.layout import TYPES
@@ -18,7 +19,7 @@ from .rows import rule_labels
 
 Labels: TypeAlias = Callable[[Entity], tuple[str, ...]]
 Values: TypeAlias = Callable[[Snapshot], Floats]
-"""A value for each row of ``Snapshot.shown``, ``layout.absent`` where there is none at all."""
+"""A value for each row of ``Snapshot.columns``, ``layout.absent`` where there is none at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,40 +33,40 @@ class PerEntity:
     values: Values
     """All numbers at once; read in ``rows`` only."""
     shared: bool = False
-    """Whether the nodes share one series for each user and client-id: that of the first of them that has a value."""
+    """True if the nodes share one series for each user and client-id: that of the first of them that has a value."""
     by_rule: bool = False
-    """Whether labels depend on the rule that decides, which may change while the entity stays."""
+    """True if labels depend on the rule that decides, which may change while the entity stays."""
 
 
 _OWN: Final[Callable[[Layout], slice]] = attrgetter("own")
 _TAGGED: Final[Callable[[Layout], slice]] = attrgetter("tagged")
 by_node: Final[Labels] = attrgetter("broker", "user", "client_id")
-"""Labels of a family of one quota type."""
+"""Return the labels of a family of one quota type."""
 by_type_and_node: Final[Labels] = attrgetter("quota_type.label", "broker", "user", "client_id")
-"""Labels of a family of all quota types."""
+"""Return the labels of a family of all quota types."""
 by_name: Final[Labels] = attrgetter("user", "client_id")
-"""Labels of a family that is the same on all nodes."""
+"""Return the labels of a family that is the same on all nodes."""
 
 
 def by_rule(entity: Entity) -> tuple[str, ...]:
-    """Labels of the rule that decides; asked only where there is one."""
+    """Return the labels of the rule that decides; asked only where there is one."""
     rule = entity.resolution.entity if entity.resolution else None
     labels = ("", "", "", "") if rule is None else rule_labels(rule)
     return entity.quota_type.label, entity.user, entity.client_id, *labels
 
 
 def by_tags(entity: Entity) -> tuple[str, ...]:
-    """Labels of a family of one quota type under a custom quota callback."""
+    """Return the labels of a family of one quota type under a custom quota callback."""
     return entity.broker, *(entity.tags or ())
 
 
 def by_type_and_tags(entity: Entity) -> tuple[str, ...]:
-    """Labels of a family of all quota types under a custom quota callback."""
+    """Return the labels of a family of all quota types under a custom quota callback."""
     return entity.broker, entity.quota_type.label, *(entity.tags or ())
 
 
 def _typed(values: Values, *, shared: bool = False, of_rule: bool = False) -> PerEntity:
-    """Of all of Kafka's own quotas."""
+    """Return the reader of a family of all of Kafka's own quotas."""
     return PerEntity(
         rows=_OWN, labels=by_rule if of_rule else by_type_and_node, values=values, shared=shared, by_rule=of_rule
     )
@@ -78,67 +79,55 @@ def _of(quota_type: QuotaType, values: Values, *, shared: bool = False) -> PerEn
 
 
 def _tagged(quota_type: QuotaType, column: str = "usage") -> PerEntity:
-    read: Values = attrgetter(f"shown.{column}")
+    values_of: Values = attrgetter(f"columns.{column}")
 
     def values(snapshot: Snapshot) -> Floats:
-        ours = snapshot.shown.layout.types == TYPES.index(quota_type)
-        return np.where(ours, read(snapshot), np.nan)
+        ours = snapshot.columns.layout.types == TYPES.index(quota_type)
+        return np.where(ours, values_of(snapshot), np.nan)
 
     return PerEntity(rows=_TAGGED, labels=by_tags, values=values)
 
 
 def _column(path: str, *, detail: bool = False) -> Values:
     """Read the column at a path of attributes; a ``detail`` is absent for entities that are not shown in detail."""
-    read: Values = attrgetter(path)
+    values_of: Values = attrgetter(path)
 
     def detailed(snapshot: Snapshot) -> Floats:
-        values, mask = read(snapshot), snapshot.shown.detailed
-        if mask is None or values is snapshot.shown.layout.absent:
+        values, mask = values_of(snapshot), snapshot.columns.detailed
+        if mask is None or values is snapshot.columns.layout.absent:
             return values
         return np.where(mask, values, np.nan)
 
-    return detailed if detail else read
+    return detailed if detail else values_of
 
 
 def _peaks(name: str) -> Values:
-    read: Values = attrgetter(f"peaks.{name}")
-    return lambda shown: shown.shown.layout.absent if shown.peaks is None else read(shown)
+    peaks_of: Values = attrgetter(f"peaks.{name}")
+    return lambda snapshot: snapshot.columns.layout.absent if snapshot.peaks is None else peaks_of(snapshot)
 
 
 _MUTATION = QuotaType.CONTROLLER_MUTATION
-_USAGE = _column("shown.usage")
-_LIMITS = _column("shown.layout.limits")
+_USAGE = _column("columns.usage")
+_LIMITS = _column("columns.layout.limits")
 COLUMNS: Final[Mapping[Family, PerEntity]] = {
-    catalog.PRODUCE_BYTES_PER_SECOND: _of(QuotaType.PRODUCE, _USAGE),
-    catalog.FETCH_BYTES_PER_SECOND: _of(QuotaType.FETCH, _USAGE),
-    catalog.REQUEST_THREADS: _of(QuotaType.REQUEST, _USAGE),
-    catalog.CONTROLLER_MUTATIONS_PER_SECOND: _of(_MUTATION, _USAGE),
-    catalog.CONTROLLER_MUTATION_TOKENS: _of(_MUTATION, _column("shown.tokens")),
-    catalog.THROTTLE_TIME_SECONDS: _typed(_column("shown.throttle_time")),
-    catalog.THROTTLED_SECONDS: _typed(_column("shown.throttled_seconds")),
-    catalog.THROTTLED_REQUESTS: _typed(_column("shown.throttled_requests")),
-    catalog.REFUSED_MUTATIONS: _of(_MUTATION, _column("shown.refused_mutations")),
-    catalog.PRODUCE_LIMIT: _of(QuotaType.PRODUCE, _LIMITS, shared=True),
-    catalog.FETCH_LIMIT: _of(QuotaType.FETCH, _LIMITS, shared=True),
-    catalog.REQUEST_LIMIT: _of(QuotaType.REQUEST, _LIMITS, shared=True),
-    catalog.CONTROLLER_MUTATION_LIMIT: _of(_MUTATION, _LIMITS, shared=True),
-    catalog.CONTROLLER_MUTATION_BURST: _of(_MUTATION, _column("shown.layout.bursts"), shared=True),
-    catalog.RULE_INFO: _typed(_column("shown.layout.ruled", detail=True), shared=True, of_rule=True),
-    catalog.UTILIZATION: _typed(_column("shown.utilization", detail=True)),
+    **{family: _of(quota_type, _USAGE) for quota_type, family in catalog.USAGE.items()},
+    catalog.CONTROLLER_MUTATION_TOKENS: _of(_MUTATION, _column("columns.tokens")),
+    catalog.THROTTLE_TIME_SECONDS: _typed(_column("columns.throttle_time")),
+    **{family: _of(quota_type, _LIMITS, shared=True) for quota_type, family in catalog.LIMIT.items()},
+    catalog.CONTROLLER_MUTATION_BURST: _of(_MUTATION, _column("columns.layout.bursts"), shared=True),
+    catalog.RULE_INFO: _typed(_column("columns.layout.ruled", detail=True), shared=True, of_rule=True),
+    catalog.UTILIZATION: _typed(_column("columns.utilization", detail=True)),
     catalog.UTILIZATION_MAX: _typed(_peaks("utilization")),
-    catalog.REPORTED_UTILIZATION: _typed(_column("shown.reported_utilization", detail=True)),
-    catalog.BURST_USED: _of(_MUTATION, _column("shown.burst_used", detail=True)),
+    catalog.REPORTED_UTILIZATION: _typed(_column("columns.reported_utilization", detail=True)),
+    catalog.BURST_USED: _of(_MUTATION, _column("columns.burst_used", detail=True)),
     catalog.BURST_USED_MAX: _of(_MUTATION, _peaks("burst_used")),
-    catalog.CALLBACK_PRODUCE_BYTES_PER_SECOND: _tagged(QuotaType.PRODUCE),
-    catalog.CALLBACK_FETCH_BYTES_PER_SECOND: _tagged(QuotaType.FETCH),
-    catalog.CALLBACK_REQUEST_THREADS: _tagged(QuotaType.REQUEST),
-    catalog.CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND: _tagged(_MUTATION),
+    **{family: _tagged(quota_type) for quota_type, family in catalog.CALLBACK_USAGE.items()},
     catalog.CALLBACK_THROTTLE_TIME_SECONDS: PerEntity(
-        rows=_TAGGED, labels=by_type_and_tags, values=_column("shown.throttle_time")
+        rows=_TAGGED, labels=by_type_and_tags, values=_column("columns.throttle_time")
     ),
-    catalog.CALLBACK_PRODUCE_LIMIT: _tagged(QuotaType.PRODUCE, "layout.limits"),
-    catalog.CALLBACK_FETCH_LIMIT: _tagged(QuotaType.FETCH, "layout.limits"),
-    catalog.CALLBACK_REQUEST_LIMIT: _tagged(QuotaType.REQUEST, "layout.limits"),
-    catalog.CALLBACK_UTILIZATION: PerEntity(rows=_TAGGED, labels=by_type_and_tags, values=_column("shown.utilization")),
+    **{family: _tagged(quota_type, "layout.limits") for quota_type, family in catalog.CALLBACK_LIMIT.items()},
+    catalog.CALLBACK_UTILIZATION: PerEntity(
+        rows=_TAGGED, labels=by_type_and_tags, values=_column("columns.utilization")
+    ),
 }
 """Of all families with a series for each entity."""

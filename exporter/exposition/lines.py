@@ -1,4 +1,8 @@
-"""The lines of a family, made of those of the last text: what did not change is taken over in pieces as large as can be."""
+"""
+The lines of a family, made of those of the last text.
+
+What did not change is taken over in pieces as large as can be.
+"""
 
 from __future__ import annotations
 
@@ -38,27 +42,27 @@ class Names:
     """
     The entities of a text: which of them share a series, and where they were in the text before.
 
-    Those of the ``last`` text are not looked at again where they are beside the same ones.
+    Entities of the ``previous`` text are not compared again where they have the same neighbors.
     """
 
-    def __init__(self, layout: Layout, last: Names | None = None) -> None:
+    def __init__(self, layout: Layout, previous: Names | None = None) -> None:
         self.layout = layout
         self._series: dict[PerEntity, tuple[Rows, Rows] | None] = {}
         self.marks = np.zeros(len(layout), np.int8)
         self.before: Rows | None = None
-        """Where each was in the text before, -1 for new ones, ascending but for these; None while the layout stays."""
+        """Row of each entity in the text before, -1 for new ones, otherwise ascending; None while the layout stays."""
         self.remade = look = np.ones(len(layout), np.bool_)
-        """Which were made again: their rule or limit is another one."""
+        """Mask of the entities that were made again, with another rule or limit."""
         self.in_order = True
-        """Whether those that stayed are in the same order, so that lines can be taken over in their places."""
-        if last is not None:
-            self.before = before = layout.rows_in(last.layout)
-            self.in_order = bool((np.diff(before[before >= 0]) > 0).all())
-            self.remade = (before >= 0) & (layout.unchanged_in(last.layout) < 0)
-            self.marks = taken(last.marks, before, 0).copy()
+        """True if those that stayed are in the same order, so that lines can be taken over in their places."""
+        if previous is not None:
+            self.before = old_rows = layout.rows_in(previous.layout)
+            self.in_order = bool((np.diff(old_rows[old_rows >= 0]) > 0).all())
+            self.remade = (old_rows >= 0) & (layout.unchanged_in(previous.layout) < 0)
+            self.marks = taken(previous.marks, old_rows, 0).copy()
             # where it is another entity, or beside another one than before
-            others = np.where(before < 0, -2, before)
-            look = (others != np.append([-1], others[:-1])[: len(others)] + 1) | self.remade
+            comparable = np.where(old_rows < 0, -2, old_rows)
+            look = (comparable != np.append([-1], comparable[:-1])[: len(comparable)] + 1) | self.remade
             look[1:] |= self.remade[:-1]
         entities = layout.entities
         for row in np.flatnonzero(look).tolist():
@@ -66,33 +70,38 @@ class Names:
             self.marks[row] = _marks(above, entities[row])
 
     def series(self, family: PerEntity) -> tuple[Rows, Rows] | None:
-        """Which of a family's rows may share a series, and a number for the series of each; None where each has one of its own."""
+        """
+        Return the rows of a family that may share a series, and a number for the series of each.
+
+        None where each has one of its own.
+        """
         if family in self._series:
             return self._series[family]
         part = family.rows(self.layout)
-        marks, same = self.marks[part], _SAME_NAME if family.shared else 0
-        rows = _and_above(marks & (_STRANGE | same))
+        marks, same_name = self.marks[part], _SAME_NAME if family.shared else 0
+        rows = _and_above(marks & (_STRANGE | same_name))
         if not rows.size:
             self._series[family] = None
             return None
-        numbers = np.cumsum(marks & same == 0)
+        numbers = np.cumsum(marks & same_name == 0)
         unclear = _and_above(marks & _STRANGE)
         if family.by_rule and (marks & _OTHER_RULE).any():
             numbers, unclear = np.arange(len(marks)), rows
-        known: dict[tuple[str, ...], int] = {}
+        numbers_by_labels: dict[tuple[str, ...], int] = {}
         for row in unclear.tolist():
             labels = family.labels(self.layout.entities[part.start + row])
             key = tuple(map(encodable, labels))
-            numbers[row] = known.setdefault(key, numbers[row])
-        found = self._series[family] = rows, numbers[rows]
-        return found
+            numbers[row] = numbers_by_labels.setdefault(key, numbers[row])
+        shared = self._series[family] = rows, numbers[rows]
+        return shared
 
 
 def _marks(above: Entity | None, entity: Entity) -> int:
+    """Return the marks of an entity: how its names compare with those of the entity above it."""
     names = entity.tags or (entity.user, entity.client_id)
     marks = 0
     for name in (entity.broker, *names):
-        # only these are written as others may be: half of a surrogate pair, and a name that is what it is spelled out as
+        # two names may be written alike only where one has half of a surrogate pair, and the other its spelling
         if encodable(name) != name or "\\ud" in name:
             marks = _STRANGE
     if (
@@ -109,7 +118,7 @@ def _marks(above: Entity | None, entity: Entity) -> int:
 
 
 def _and_above(marked: NDArray[np.int8]) -> Rows:
-    """The rows that are marked, and those above them."""
+    """Return the rows that are marked, and those above them."""
     chosen = marked != 0
     chosen[:-1] |= chosen[1:]
     return np.flatnonzero(chosen)
@@ -129,7 +138,7 @@ class EntityLines:
         self._cluster = cluster
         self._labels: tuple[str, ...] | None = None
         self.at = 0
-        """Where the lines begin in the text; set by whatever writes them there."""
+        """Position of the lines in the text; set by whatever writes them there."""
         self.forget()
 
     def forget(self) -> None:
@@ -145,13 +154,17 @@ class EntityLines:
         """Of each number."""
 
     def pieces(self, view: Exposed, names: Names, text: bytes) -> Pieces | None:
-        """The lines of a snapshot with these entities, None for those of the last ``text``; afterwards ``length`` is theirs."""
+        """
+        Return the lines of a snapshot with these entities, None for those of the last ``text``.
+
+        Afterwards ``length`` is theirs.
+        """
         labels, layout = label_names(self._family, view.snapshot), names.layout
         rows = self._reader.rows(layout)
-        given = layout.absent
+        column = layout.absent
         if rows.start < rows.stop:
-            given = self._reader.values(view.snapshot)
-        if given is layout.absent:
+            column = self._reader.values(view.snapshot)
+        if column is layout.absent:
             had = self.length
             self.forget()
             return () if had else None
@@ -159,21 +172,21 @@ class EntityLines:
             self.forget()
             self._labels = labels
             self._start = line_starts(self._family.name, labels, self._cluster)
-        same = names.before is None and self._given is not None
-        if same and given is self._given:
+        same_rows = names.before is None and self._given is not None
+        if same_rows and column is self._given:
             return None
-        values, series = given[rows], names.series(self._reader)
+        values, series = column[rows], names.series(self._reader)
         if series is not None:
             # of the rows that share a series the first one with a value shows it
             sharing, numbers = series
             finite = np.isfinite(values[sharing])
-            sharing, first = sharing[finite], np.unique(numbers[finite], return_index=True)[1]
+            sharing, first_of_series = sharing[finite], np.unique(numbers[finite], return_index=True)[1]
             values = values.copy()
-            values[np.delete(sharing, first)] = np.nan
-        if same and np.array_equal(values.view(np.int64), self._values.view(np.int64)):
+            values[np.delete(sharing, first_of_series)] = np.nan
+        if same_rows and np.array_equal(values.view(np.int64), self._values.view(np.int64)):
             return None
         pieces = self._patch(text, layout, values, *self._carry(rows, names))
-        self._given = given
+        self._given = column
         return pieces
 
     def _carry(self, rows: slice, names: Names) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -187,7 +200,7 @@ class EntityLines:
         """
         ends = np.cumsum(self._lengths, dtype=np.int64)
         nothing = ends[:0]
-        last, self._rows = self._rows, rows
+        last_rows, self._rows = self._rows, rows
         if self._given is None:
             self._values = np.full(rows.stop - rows.start, np.nan)
             ends = np.zeros(len(self._values), np.int64)
@@ -195,26 +208,30 @@ class EntityLines:
             return ends, nothing, nothing
         if names.before is None:
             return ends, nothing, nothing
-        before = names.before[rows]
-        inside = (before >= last.start) & (before < last.stop)
-        before = np.where(inside, before - last.start, -1)
-        gone = np.delete(np.arange(len(ends)), before[inside])
-        gone = gone[self._lengths[gone] > 0]
-        starts, stops = ends[gone] - self._lengths[gone], ends[gone]
-        self._values = taken(self._values, before, np.nan)
-        self._lengths = taken(self._lengths, before, 0)
-        self._sizes = taken(self._sizes, before, 0)
+        old_rows = names.before[rows]
+        inside = (old_rows >= last_rows.start) & (old_rows < last_rows.stop)
+        old_rows = np.where(inside, old_rows - last_rows.start, -1)
+        removed = np.delete(np.arange(len(ends)), old_rows[inside])
+        removed = removed[self._lengths[removed] > 0]
+        starts, stops = ends[removed] - self._lengths[removed], ends[removed]
+        self._values = taken(self._values, old_rows, np.nan)
+        self._lengths = taken(self._lengths, old_rows, 0)
+        self._sizes = taken(self._sizes, old_rows, 0)
         if self._reader.by_rule:
             # neither the number nor the start of the line is kept
             remade = names.remade[rows]
             self._values = np.where(remade, np.inf, self._values)
             self._sizes = np.where(remade, np.int8(0), self._sizes)
-        return taken(ends, np.maximum.accumulate(before), 0), starts, stops
+        return taken(ends, np.maximum.accumulate(old_rows), 0), starts, stops
 
     def _patch(
-        self, text: bytes, layout: Layout, values: Floats, ends: NDArray[np.int64], *gone: NDArray[np.int64]
+        self, text: bytes, layout: Layout, values: Floats, ends: NDArray[np.int64], *removed: NDArray[np.int64]
     ) -> Pieces:
-        """The last lines, with others put in the places of those that changed; ``ends`` and ``gone`` are what ``_carry`` returns."""
+        """
+        Return the last lines, with others put in the places of those that changed.
+
+        ``ends`` and ``removed`` are what ``_carry`` returns.
+        """
         changed = np.flatnonzero(values.view(np.int64) != self._values.view(np.int64))
         written = texts(values[changed])
         lengths, sizes = self._lengths.copy(), self._sizes.copy()
@@ -224,20 +241,20 @@ class EntityLines:
         # the number alone where there was a line and is one, else all of the line
         whole = (old_sizes == 0) | (grown == 0)
         starts = stops - np.where(whole, lengths[changed], old_sizes)
-        for at in np.flatnonzero(whole & (grown > 0)).tolist():
-            entity = layout.entities[self._rows.start + changed[at]]
-            written[at] = self._start(self._reader.labels(entity)) + written[at]
-            grown[at] = len(written[at])
+        for index in np.flatnonzero(whole & (grown > 0)).tolist():
+            entity = layout.entities[self._rows.start + changed[index]]
+            written[index] = self._start(self._reader.labels(entity)) + written[index]
+            grown[index] = len(written[index])
         lengths[changed] += grown - (stops - starts)
         self._values, self._lengths, self._sizes = values, lengths, sizes
-        if gone[0].size:
-            starts = np.concatenate([starts, gone[0]])
-            stops = np.concatenate([stops, gone[1]])
-            written += [b""] * len(gone[0])
+        if removed[0].size:
+            starts = np.concatenate([starts, removed[0]])
+            stops = np.concatenate([stops, removed[1]])
+            written += [b""] * len(removed[0])
             # where a line is gone, those that came stand before it
             order = np.argsort(starts, kind="stable")
             starts, stops = starts[order], stops[order]
-            written = [written[at] for at in order.tolist()]
+            written = [written[index] for index in order.tolist()]
         begin, end = self.at, self.at + self.length
         self.length = int(lengths.sum())
         if begin == end:
@@ -246,12 +263,16 @@ class EntityLines:
         to = np.concatenate([begin + starts, [end]]).tolist()
         small = end - begin < _SMALL * len(begins)
         source: Any = text if small else memoryview(text)
-        kept = map(source.__getitem__, map(slice, begins, to))
-        return chain.from_iterable(zip(kept, chain(written, (b"",)), strict=True))
+        unchanged = map(source.__getitem__, map(slice, begins, to))
+        return chain.from_iterable(zip(unchanged, chain(written, (b"",)), strict=True))
 
 
 class RowLines:
-    """The lines of a family that is read series by series; each line's start is kept for as long as its series is there."""
+    """
+    The lines of a family that is read series by series.
+
+    Each line's start is kept for as long as its series is there.
+    """
 
     def __init__(self, family: Family, cluster: str | None) -> None:
         self._family = family
@@ -263,7 +284,7 @@ class RowLines:
         self._text = b""
 
     def pieces(self, view: Exposed, *_rest: object) -> Pieces | None:
-        """The lines of a snapshot, None for those of the last one; afterwards ``length`` is theirs."""
+        """Return the lines of a snapshot, None for those of the last one; afterwards ``length`` is theirs."""
         rows = view.rows.get(self._family.name, [])
         names = label_names(self._family, view.snapshot)
         if (rows, names) == (self._rows, self._names):
@@ -271,13 +292,13 @@ class RowLines:
         if names != self._names:
             self._names, self._starts = names, {}
             self._start = line_starts(self._family.name, names, self._cluster)
-        known, self._rows = self._starts, rows
-        self._starts = {each: known.get(each) or self._start(each) for each, _ in rows}
+        starts, self._rows = self._starts, rows
+        self._starts = {labels: starts.get(labels) or self._start(labels) for labels, _ in rows}
         lines: dict[bytes, bytes] = {}
         numbers = texts(np.array([value for _, value in rows], np.float64))
-        for (each, _), number in zip(rows, numbers, strict=True):
+        for (labels, _), number in zip(rows, numbers, strict=True):
             if number:
-                begin = self._starts[each]
+                begin = self._starts[labels]
                 lines.setdefault(begin, begin + number)
         text = b"".join(lines.values())
         if text == self._text:
@@ -288,9 +309,10 @@ class RowLines:
 
 def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> LineStart:
     """
-    Return what makes the start of a line of label values: the end of the line before, name and labels.
+    Return a function that makes the start of a line of label values: the end of the line before, name and labels.
 
-    Labels are sorted by name, as prometheus_client does; values come in the order of ``labels``. ``cluster`` is one more label.
+    Labels are sorted by name, as prometheus_client does; values come in the order of ``labels``. ``cluster`` is one
+    more label.
     """
     fixed = {} if cluster is None else {"cluster": _escaped(cluster).replace("%", "%%")}
     places = {name: place for place, name in enumerate(labels)}
@@ -316,9 +338,9 @@ def _escaped(label: str) -> str:
 
 def texts(values: Floats) -> list[bytes]:
     """
-    The text of each number, equal to prometheus_client's ``floatToGoString``.
+    Return the text of each number, equal to prometheus_client's ``floatToGoString``.
 
-    Empty for what is not shown: NaN and infinities. -0 is written as 0.
+    The text is empty for NaN and infinities, which are not shown. -0 is written as 0.
     """
     if not values.size:
         return []
@@ -330,8 +352,8 @@ def texts(values: Floats) -> list[bytes]:
         text = written[place]
         digits = text[:1] + b"." + text[1:].replace(b".", b"")
         written[place] = digits.rstrip(b"0.") + _EXPONENTS[exponent]
-    alike = (values >= _LEAST) & (values < _LARGE[-1]) | (values.view(np.int64) == 0)
-    for place in np.flatnonzero(~alike).tolist():
+    as_in_python = (values >= _LEAST) & (values < _LARGE[-1]) | (values.view(np.int64) == 0)
+    for place in np.flatnonzero(~as_in_python).tolist():
         written[place] = _rare(values.item(place), written[place])
     return written
 

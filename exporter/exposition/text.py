@@ -40,9 +40,10 @@ class Renderer:
     """
     Writes what ``exposition`` writes, to the byte, but much faster when it did so before.
 
-    It keeps the last text, and where in it which line is; nothing of what is gone. Where only the end changes, as ages do,
-    it alone is written. Otherwise the text before the last one gives its memory to the next, if no other holds it any
-    more: new memory is a page fault for each 4 KiB. Threads may share it. ``cluster`` is one more label of every series.
+    It keeps the last text, and where in it which line is; nothing of what is gone. Where only the end changes, as ages
+    do, it alone is written. Otherwise the text before the last one gives its memory to the next, if no other holds it
+    any more: new memory is a page fault for each 4 KiB. Threads may share it. ``cluster`` is one more label of every
+    series.
     """
 
     def __init__(self, cluster: str | None = None) -> None:
@@ -59,7 +60,7 @@ class Renderer:
         self._names: Names | None = None
         self._format: TextFormat | None = None
         self._buffers = [BytesIO(), BytesIO()]
-        """That of the last text, and that of the next one."""
+        """The buffer of the last text, and that of the next one."""
         self._lines: dict[object, EntityLines | RowLines] = {}
         for family in families():
             column = COLUMNS.get(family)
@@ -67,11 +68,11 @@ class Renderer:
                 RowLines(family, self._cluster) if column is None else EntityLines(family, column, self._cluster)
             )
 
-    def render(self, snapshot: Snapshot, now: float, text_format: TextFormat = TEXT) -> bytes:
-        """The text of a snapshot. ``now`` is the Unix time in seconds that ages refer to."""
+    def render(self, snapshot: Snapshot, now_seconds: float, text_format: TextFormat = TEXT) -> bytes:
+        """Return the text of a snapshot. ``now_seconds`` is the Unix time that ages refer to."""
         with self._lock:
             try:
-                begin, written = self._written(Exposed(snapshot, now), text_format)
+                begin, written = self._written(Exposed(snapshot, now_seconds), text_format)
                 self._format = text_format
                 if written is self._buffers[1]:
                     self._buffers.reverse()
@@ -90,47 +91,48 @@ class Renderer:
 
     def _written(self, view: Exposed, text_format: TextFormat) -> tuple[int, BytesIO | None]:
         """
-        Write what is not as it was.
+        Write the part of the text that has changed.
 
         Returns:
-            From where on the text is another one, and all from there on, None where nothing is: in the other buffer,
-            which has the whole text, unless most of it stays in its place.
+            The place from which on the text differs from the last one, and a buffer with the text from there on; None
+            where all is the same. The buffer is the second of ``_buffers``, and has the whole text, unless most of
+            it stays in its place.
 
         """
-        names = self._followed(view.snapshot.shown.layout)
-        last, text, begin, at = self._text, None, 0, 0
+        names = self._followed(view.snapshot.columns.layout)
+        last_text, text, begin, position = self._text, None, 0, 0
         for family, above in self._heads[text_format].items():
             lines = self._lines[family]
-            before = lines.at, lines.at + lines.length
-            pieces = lines.pieces(view, names, last)
+            old_place = lines.at, lines.at + lines.length
+            pieces = lines.pieces(view, names, last_text)
             changed = pieces is not None or text_format is not self._format
             if changed and text is None:
-                text, begin = BytesIO(), at
-                if 2 * begin < len(last) or not last:
+                text, begin = BytesIO(), position
+                if 2 * begin < len(last_text) or not last_text:
                     text, begin = self._buffers[1], 0
                     text.seek(0)
-                    text.write(memoryview(last)[:at])
+                    text.write(memoryview(last_text)[:position])
             if not lines.length:
                 continue
             if text is not None:
                 text.write(above)
                 lines.at = begin + text.tell()
-                kept = (memoryview(last)[slice(*before)],)
-                text.writelines(kept if pieces is None else pieces)
+                unchanged = (memoryview(last_text)[slice(*old_place)],)
+                text.writelines(unchanged if pieces is None else pieces)
                 text.write(b"\n")
-            at = lines.at + lines.length + 1
+            position = lines.at + lines.length + 1
         if text is not None:
             text.write(text_format.end)
             text.truncate()
         return begin, text
 
     def _followed(self, layout: Layout) -> Names:
-        """The entities of another snapshot after those of the last one."""
-        last = self._names
-        if last is not None and layout is last.layout:
-            last.before = None
-            return last
-        names = Names(layout, last)
+        """Return the entities of another snapshot after those of the last one."""
+        previous = self._names
+        if previous is not None and layout is previous.layout:
+            previous.before = None
+            return previous
+        names = Names(layout, previous)
         if not names.in_order:
             self._forget()
             names = Names(layout)
@@ -139,7 +141,11 @@ class Renderer:
 
 
 def _head(family: Family, text_format: TextFormat) -> bytes:
-    """What stands before the series of a family, but for the end of its last line. OpenMetrics names counters and infos without their suffix, and knows units."""
+    """
+    Return the comments before the series of a family, but for the end of its last line.
+
+    OpenMetrics names counters and infos without their suffix, and knows units.
+    """
     name, kind, unit = family.name, family.type.value, ""
     if text_format is OPENMETRICS:
         name = name.removesuffix("_total").removesuffix("_info")
@@ -149,13 +155,13 @@ def _head(family: Family, text_format: TextFormat) -> bytes:
 
 
 def gzipped(text: bytes) -> bytes:
-    """The text in gzip format: isal's level 1 is as small as zlib's level 6, in a tenth of the time."""
+    """Return the text in gzip format: isal's level 1 is as small as zlib's level 6, in a tenth of the time."""
     return implementation.compress(text, 1, mtime=0)
 
 
 def choose_format(accept: str) -> TextFormat:
     """
-    The format that an ``Accept`` header prefers.
+    Return the format that an ``Accept`` header prefers.
 
     OpenMetrics where version 1.0.0 of it is accepted, or any version; text 0.0.4 otherwise.
     """
@@ -169,13 +175,13 @@ def choose_format(accept: str) -> TextFormat:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether an ``Accept-Encoding`` header allows gzip."""
+    """Return whether an ``Accept-Encoding`` header allows gzip."""
     codings = {coding: quality for coding, quality, _ in _ranges(accept_encoding)}
     return codings.get("gzip", codings.get("*", 0.0)) > 0
 
 
 def _ranges(header: str) -> Iterator[tuple[str, float, str | None]]:
-    """Each part of the header with its quality, 0 for one that is no number, and the parameter ``version``."""
+    """Yield each part of the header with its quality, 0 for one that is no number, and the parameter ``version``."""
     for part in header.lower().split(","):
         name, *parameters = part.split(";")
         quality, version = 1.0, None

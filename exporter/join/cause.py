@@ -1,5 +1,5 @@
 """
-Which quota a throttle comes from.
+The quota that a throttle comes from.
 
 Every throttle that Kafka counts in group Produce, Fetch or ControllerMutation is of that quota.
 Group Request is ambiguous under KRaft: a broker that forwards a request to the controller throttles its
@@ -14,7 +14,8 @@ controller refused the request over its mutation quota. These rules distinguish 
    (A request limit removed less than a minute before this exporter started is the exception.)
 4. An entity below its request limit, while within the last minute a mutation bucket of the same user or client was
    in debt. This is evidence, not proof: between two collections both may have been otherwise.
-5. An entity is throttled by its own quota if its clients are under no mutation quota, or made no controller mutation within
+5. An entity is throttled by its own quota if its clients are under no mutation quota, or made no controller mutation
+within
    the last minute according to the active controller's buckets.
 
 Where none of these holds, the cause is unknown. A bucket that shares neither user nor client-id with the entity is
@@ -23,20 +24,19 @@ no evidence: a mutation quota for client-ids does not identify their users. It o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import QuotaType, RuleTable
-from quotascope.metrics.entities import Name
+from quotascope.metrics.kafka.entities import Name, QuotaType
+from quotascope.metrics.kafka.rules import RuleTable
 
-from ..limits import Limits
 from ..snapshot import CAUSES, Columns, Entity, Layout, ThrottleCause
 from ..snapshot.layout import Rows, fixed
-from .limiting import NO_RULES
+from .deciding import Deciders, indexed, overlapping, sharing
+from .limiting import NO_RULES, RulesInForce
 from .staleness import RecentRows
 
 
@@ -47,26 +47,29 @@ class Causes:
         self._mutating = RecentRows()
         self._in_debt = RecentRows()
         self._at_limit = RecentRows()
+        self._deciders = Deciders()
         self._rules: RuleTable = NO_RULES
         self._ruled = self._debtors = self._mutators = _Clients(())
         self._evidence: tuple[object, ...] = ()
         self._found: NDArray[np.int8] = np.empty(0, np.int8)
         """By row what was inferred of this evidence, -1 where nothing yet."""
 
-    def find(self, read: Columns, limits: Limits | None, at: float, *, controller_read: bool) -> Columns:
+    def find(
+        self, columns: Columns, rules: RulesInForce, now_seconds: float, leads: Mapping[str, bool | None]
+    ) -> Columns:
         """
-        What was read of all nodes at a Unix time in seconds, with the cause of every throttled entity.
+        Return the columns of all nodes, with the cause of every throttled entity, and throttle times where they belong.
 
-        ``controller_read``: the active controller is among the nodes, so that a client without a bucket is known to have made
-        no controller mutations.
+        Where ``leads`` has an active controller, a client without a bucket is known to have made no controller
+        mutations.
         """
-        self._remember(read, at)
-        layout, throttle = read.layout, read.throttle_time
+        self._remember(columns, now_seconds)
+        layout, throttle = columns.layout, columns.throttle_time
         causes = np.zeros(len(layout), np.int8)
         causes[np.flatnonzero(throttle[layout.own] > 0)] = CAUSES.index(ThrottleCause.OWN)
         requests = layout.of_type(QuotaType.REQUEST)
         throttled = np.flatnonzero(causes[requests]) + requests.start
-        settings = {} if limits is None else limits.nodes
+        settings = {} if rules.limits is None else rules.limits.nodes
         windows = np.array(
             [settings[node].quota_window_seconds if node in settings else np.inf for node in layout.nodes]
         )
@@ -74,22 +77,38 @@ class Causes:
         causes[throttled[proven]] = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
         unclear = throttled[~proven & ~self._at_limit.among(throttled)]
         if unclear.size:
-            causes[unclear] = self._inferred(layout, unclear, limits, controller_read=controller_read)
-        return replace(read, causes=fixed(causes))
+            causes[unclear] = self._inferred(layout, unclear, rules, leads)
+        mutations = layout.of_type(QuotaType.CONTROLLER_MUTATION)
+        buckets = np.arange(mutations.start, mutations.stop)
+        in_debt = buckets[self._in_debt.among(buckets)]
+        table = self._mutation_rules(rules, leads)
+        return self._deciders.join(replace(columns, causes=fixed(causes)), table, rules.overruled, in_debt)
+
+    def _mutation_rules(self, rules: RulesInForce, leads: Mapping[str, bool | None]) -> RuleTable | None:
+        """
+        Return the rules of controller mutations.
+
+        None where they are unknown, or may not decide on the active controller.
+        """
+        controllers = {node for node, leading in leads.items() if leading}
+        if rules.limits is None or not rules.overruled.isdisjoint(controllers or leads):
+            return None
+        return rules.limits.rules.get(QuotaType.CONTROLLER_MUTATION, NO_RULES)
 
     def _inferred(
-        self, layout: Layout, rows: Rows, limits: Limits | None, *, controller_read: bool
+        self, layout: Layout, rows: Rows, rules: RulesInForce, leads: Mapping[str, bool | None]
     ) -> NDArray[np.int8]:
-        """The causes by rules 3 to 5; each row is looked at once as long as the evidence is the same."""
-        ruled: _Clients | None = None
-        if limits is not None:
-            rules = limits.rules.get(QuotaType.CONTROLLER_MUTATION, NO_RULES)
-            if rules is not self._rules:
-                names = ((_literal(r.user), _literal(r.client_id)) for r in rules)
-                self._rules, self._ruled = rules, _Clients(names)
-            ruled = self._ruled
+        """Return the causes by rules 3 to 5; each row is looked at once as long as the evidence is the same."""
+        mutation_rules: _Clients | None = None
+        table = self._mutation_rules(rules, leads)
+        if table is not None:
+            if table is not self._rules:
+                names = ((_literal(r.user), _literal(r.client_id)) for r in table)
+                self._rules, self._ruled = table, _Clients(names)
+            mutation_rules = self._ruled
+        controller_read = any(leads.values())
         seen = self._in_debt.seen(), self._mutating.seen()
-        evidence = layout, ruled, controller_read, seen
+        evidence = layout, mutation_rules, rules.overruled, controller_read, seen
         if evidence != self._evidence:
             self._evidence = evidence
             self._debtors = _Clients(self._in_debt.clients())
@@ -97,6 +116,7 @@ class Causes:
             self._found = np.full(len(layout), -1, np.int8)
         for row in rows[self._found[rows] < 0].tolist():
             entity = layout.entities[row]
+            ruled = None if entity.broker in rules.overruled else mutation_rules
             if self._debtors.share_a_name(entity):
                 cause = ThrottleCause.CONTROLLER_MUTATION
             elif ruled is not None and not ruled.overlap(entity):
@@ -110,43 +130,34 @@ class Causes:
             self._found[row] = CAUSES.index(cause)
         return self._found[rows]
 
-    def _remember(self, read: Columns, at: float) -> None:
-        layout = read.layout
+    def _remember(self, columns: Columns, now_seconds: float) -> None:
+        layout = columns.layout
         for recent in (self._mutating, self._in_debt, self._at_limit):
-            recent.follow(layout, at)
+            recent.follow(layout, now_seconds)
         mutations = layout.of_type(QuotaType.CONTROLLER_MUTATION)
-        usage, in_debt = read.usage[mutations], read.tokens[mutations] < 0
+        usage, in_debt = columns.usage[mutations], columns.tokens[mutations] < 0
         # The rate lingers as long as throttles do: both are kept in two samples of 30 s.
         mutating = in_debt | np.isnan(usage) | (usage > 0)
-        self._in_debt.note(np.flatnonzero(in_debt) + mutations.start, at)
-        self._mutating.note(np.flatnonzero(mutating) + mutations.start, at)
+        self._in_debt.note(np.flatnonzero(in_debt) + mutations.start, now_seconds)
+        self._mutating.note(np.flatnonzero(mutating) + mutations.start, now_seconds)
         requests = layout.of_type(QuotaType.REQUEST)
-        full = np.flatnonzero(read.used[requests] >= 1)
-        self._at_limit.note(full + requests.start, at)
+        full = np.flatnonzero(columns.used[requests] >= 1)
+        self._at_limit.note(full + requests.start, now_seconds)
 
 
 class _Clients:
     """Clients by user and client-id, an empty one for all, with look-ups that take no longer when they are many."""
 
     def __init__(self, names: Iterable[tuple[str, str]]) -> None:
-        # None is the place of a name that a look-up leaves open.
-        self._index = {pair for user, client_id in names for pair in product({user, None}, {client_id, None})}
+        self._index = {pair for user, client_id in names for pair in indexed(user, client_id)}
 
     def overlap(self, entity: Entity) -> bool:
-        """Whether some may be the entity's clients: equal in each name that both have."""
-        pairs = product(_fitting(entity.user), _fitting(entity.client_id))
-        return not self._index.isdisjoint(pairs)
+        """Return whether some may be the entity's clients: equal in each name that both have."""
+        return not self._index.isdisjoint(overlapping(entity))
 
     def share_a_name(self, entity: Entity) -> bool:
-        """Whether some may be the entity's clients, and have its user or client-id in their own tags."""
-        user, client_id = entity.user, entity.client_id
-        by_user = product((user,) if user else (), _fitting(client_id))
-        by_client_id = product(_fitting(user), (client_id,) if client_id else ())
-        return not self._index.isdisjoint((*by_user, *by_client_id))
-
-
-def _fitting(name: str) -> tuple[str | None, ...]:
-    return ("", name) if name else (None,)
+        """Return whether some may be the entity's clients, and have its user or client-id in their own tags."""
+        return not self._index.isdisjoint(sharing(entity))
 
 
 def _literal(name: Name | None) -> str:

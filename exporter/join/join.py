@@ -16,9 +16,9 @@ from .staleness import Staleness, active_controllers
 from .usage import NodeNumbers, NodeUsages, UsageReader
 
 _ENTITIES_SECONDS: Final = 300.0
-"""How long a node that is not read keeps its entities and last numbers, which are large and soon made again."""
+"""Time that a node which is not read keeps its entities and last numbers, which are large and soon made again."""
 _NODE_SECONDS: Final = 3600.0
-"""How long it keeps its totals, which must not go back."""
+"""Time that it keeps its totals, which must not go back."""
 
 
 class Join:
@@ -35,48 +35,60 @@ class Join:
         self._causes = Causes()
         self._nodes = NodeUsages()
         placed = self._placing.place((), None)
-        self._reader = UsageReader(placed, placed.read, placed.layout)
+        self._reader = UsageReader(placed, placed.is_read, placed.layout)
         self._with_entities = Expiring[str, None](_ENTITIES_SECONDS)
         self._with_totals = Expiring[str, None](_NODE_SECONDS)
 
     def snapshot(
-        self, reads: Sequence[SourceRead], limits: Limits | None, limits_health: LimitsHealth, taken_at: float
+        self,
+        reads: Sequence[SourceRead],
+        limits: Limits | None,
+        limits_health: LimitsHealth,
+        taken_at: float,
+        boot_seconds: float | None = None,
     ) -> Snapshot:
-        """The state of the cluster at ``taken_at`` (Unix time in seconds), of ``reads`` with one table for each node at most."""
-        tables = [read.table for read in reads if read.table is not None]
+        """
+        Return the state of the cluster at ``taken_at`` (Unix time in seconds).
+
+        ``reads`` have one table for each node at most.
+
+        What is remembered is forgotten by ``boot_seconds``, which no one sets; by ``taken_at`` where it is None.
+        """
+        now_seconds = taken_at if boot_seconds is None else boot_seconds
+        tables = [source_read.table for source_read in reads if source_read.table is not None]
+        asked_at = [source_read.asked_at for source_read in reads if source_read.table is not None]
         placed = self._placing.place(tables, limits)
-        each = [np.asarray(table.values) for table in tables]
-        values = np.concatenate([*each, [np.nan]])
-        nodes = list(map(NodeNumbers, placed.nodes, each))
+        arrays = [np.asarray(table.values) for table in tables]
+        values = np.concatenate([*arrays, [np.nan]])
+        nodes = list(map(NodeNumbers, placed.nodes, arrays, (table.coverage for table in tables), asked_at))
         leads = active_controllers(
             {numbers.node.node_id: numbers.leads for numbers in nodes}, limits.active_controller if limits else None
         )
-        stale = self._staleness.stale(placed, values, leads, taken_at)
-        counted, last = placed.read & ~stale, self._reader
-        if last.placed is not placed or not np.array_equal(counted, last.counted):
-            self._reader = UsageReader(placed, counted, last.layout)
-        shown = self._causes.find(
-            self._reader.read(values), placed.rules, taken_at, controller_read=any(leads.values())
-        )
-        usages = self._nodes.of(nodes, limits, self._reader, shown, stale, leads)
-        self._forget_nodes(leads, taken_at)
+        stale = self._staleness.stale(placed, values, leads, now_seconds)
+        counted, reader = placed.is_read & ~stale, self._reader
+        if reader.placed is not placed or not np.array_equal(counted, reader.counted):
+            self._reader = UsageReader(placed, counted, reader.layout)
+        columns = self._causes.find(self._reader.read(values), placed.rules, now_seconds, leads)
+        usages = self._nodes.of(nodes, limits, self._reader, columns, stale, leads, now_seconds)
+        self._forget_nodes(leads, now_seconds)
         return Snapshot(
             taken_at=taken_at,
-            shown=shown,
+            boot_seconds=boot_seconds,
+            columns=columns,
             callbacks=placed.callbacks,
             nodes=usages,
-            sources=tuple(read.health for read in reads),
+            sources=tuple(source_read.health for source_read in reads),
             limits=limits,
             limits_health=limits_health,
         )
 
-    def _forget_nodes(self, read: Iterable[str], at: float) -> None:
+    def _forget_nodes(self, node_ids: Iterable[str], now_seconds: float) -> None:
         """Drop what is kept of nodes that were not read for long: in some clusters they get new ids again and again."""
-        for node_id in read:
-            self._with_entities.see(node_id, None, at)
-            self._with_totals.see(node_id, None, at)
-        for node_id in self._with_entities.expire(at):
+        for node_id in node_ids:
+            self._with_entities.see(node_id, None, now_seconds)
+            self._with_totals.see(node_id, None, now_seconds)
+        for node_id in self._with_entities.expire(now_seconds):
             self._placing.forget(node_id)
             self._staleness.read_under.pop(node_id, None)
-        for node_id in self._with_totals.expire(at):
+        for node_id in self._with_totals.expire(now_seconds):
             self._nodes.sums.pop(node_id, None)

@@ -1,19 +1,22 @@
-"""Which configured limit entities and IP addresses are under."""
+"""The configured limits of entities and IP addresses."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from quotascope.metrics import INT_MAX, NO_RULE, MalformedName, QuotaRules, QuotaType, RuleTable, host_address
+from quotascope.metrics.kafka.entities import NO_RULE, QuotaType
+from quotascope.metrics.kafka.errors import MalformedName
+from quotascope.metrics.kafka.host_address import host_address
+from quotascope.metrics.kafka.numbers import INT_MAX
+from quotascope.metrics.kafka.rules import QuotaRules, RuleTable
 
-from ..limits import Limits, NodeSettings
+from ..limits import Limits, NodeSettings, version_of
 from ..limits.model import DEFAULT_IP
-from ..mapping import in_base_unit
 from ..snapshot import Entity
 
 NO_RULES: Final[RuleTable] = QuotaRules().snapshot()
@@ -21,7 +24,8 @@ NO_RULES: Final[RuleTable] = QuotaRules().snapshot()
 
 StaticLimits: TypeAlias = Mapping[QuotaType, float]
 """
-The limits of Strimzi's kafka-quotas-plugin on one node, in Kafka's units: infinite when unlimited, missing when unknown; empty without the plugin.
+The limits of Strimzi's kafka-quotas-plugin on one node, in Kafka's units: infinite when unlimited, missing when
+unknown; empty without the plugin.
 
 All clients of the node share them, but for the excluded principals.
 """
@@ -29,7 +33,9 @@ _EXCLUDED_TAGS: Final = {
     "excluded-principal-quota-key",
     "excluded_principal_quota_key",  # in dialects where tags are labels
 }
-"""The tag that the plugin gives the entity of the excluded principals, which have no limit (``StaticQuotaCallback``)."""
+"""
+The tag that the plugin gives the entity of the excluded principals, which have no limit (``StaticQuotaCallback``).
+"""
 _PLUGIN_TYPES: Final = {"Produce": QuotaType.PRODUCE, "Fetch": QuotaType.FETCH, "Request": QuotaType.REQUEST}
 _UNLIMITED: Final = sys.float_info.max
 """``Double.MAX_VALUE``, the plugin's default."""
@@ -39,41 +45,77 @@ _LEAST: Final = 1.0
 
 def static_limits(configured: Mapping[str, float], factor: float) -> StaticLimits:
     """
-    The limits of Strimzi's plugin on a node that reports them, empty for any other.
+    Return the limits of Strimzi's plugin on a node that reports them, empty for any other.
 
     Args:
         configured: By the name of the bean, in Kafka's unit.
         factor: What the storage check multiplies the produce limit by; NaN without that check.
 
     """
-    found = {QuotaType.CONTROLLER_MUTATION: inf} if configured else {}
+    limits = {QuotaType.CONTROLLER_MUTATION: inf} if configured else {}
     for name, bound in configured.items():
         kind = _PLUGIN_TYPES.get(name)
         if kind is not None and isfinite(bound):
             checked = kind is QuotaType.PRODUCE and isfinite(factor)
-            most = max(bound * factor if checked else bound, _LEAST)
-            found[kind] = inf if most >= _UNLIMITED else most
-    return found
+            enforced = max(bound * factor if checked else bound, _LEAST)
+            limits[kind] = inf if enforced >= _UNLIMITED else enforced
+    return limits
 
 
-def deciding(limits: Limits | None, *, callback_seen: bool = False) -> Limits | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class RulesInForce:
     """
-    The limits if the configured rules decide.
+    The configured quotas, and the nodes on which they do not decide or may not.
 
-    None when they are unknown, and where a custom callback (``client.quota.callback.class``) makes
-    tags and limits of its own: by the configuration, or by the tags of some bean.
+    A custom callback (``client.quota.callback.class``) sets limits of its own.
     """
-    if limits is None or callback_seen:
-        return None
-    configured = any(settings.quota_callback_class for settings in limits.nodes.values())
-    return None if configured else limits
+
+    limits: Limits | None = None
+    """None when they are unknown."""
+    overruled: frozenset[str] = frozenset()
+    """Node ids."""
+
+    def on(self, node_id: str) -> Limits | None:
+        """Return the limits if they decide on a node, None where that is unknown or a callback decides."""
+        return None if node_id in self.overruled else self.limits
+
+    def decide_as(self, limits: Limits | None, overruled: frozenset[str]) -> bool:
+        """Return whether these limits decide as others do that are overruled on these nodes."""
+        return overruled == self.overruled and version_of(limits) == version_of(self.limits)
 
 
-def alike(one: Limits | None, other: Limits | None) -> bool:
-    """Whether limits are equal in all that decides, as when they were only read again."""
-    if one is None or other is None or one is other:
-        return one is other
-    return one.rules == other.rules and one.nodes == other.nodes
+def has_callback(limits: Limits | None, node_id: str, *, plugin: bool) -> bool | None:
+    """
+    Return whether a node leaves quotas to a custom callback; None where that is unknown.
+
+    The Admin API decides: it reports ``client.quota.callback.class``. A node of which it reports nothing has one if it
+    has the MBeans of Strimzi's ``plugin``. Labels that Kafka's own quotas do not have prove nothing: rules of an agent
+    make them, too.
+    """
+    settings = None if limits is None else limits.nodes.get(node_id)
+    if settings is not None:
+        return bool(settings.quota_callback_class)
+    return True if plugin else None
+
+
+def overruled(limits: Limits | None, nodes: Mapping[str, bool], plugins: Container[str]) -> frozenset[str]:
+    """
+    Return the nodes on which the configured quotas may not decide.
+
+    Args:
+        limits: The configured quotas and the settings of brokers. Of a node without settings, such as one that is only
+            a controller, those of the brokers are the best guess.
+        nodes: Whether the beans of a node have tags that Kafka's own quotas do not have.
+        plugins: Nodes with MBeans of Strimzi's quotas plugin.
+
+    """
+    elsewhere = limits is not None and any(settings.quota_callback_class for settings in limits.nodes.values())
+    callbacks = {node_id: has_callback(limits, node_id, plugin=node_id in plugins) for node_id in nodes}
+    return frozenset(
+        node_id
+        for node_id, callback in callbacks.items()
+        if callback or (callback is None and (nodes[node_id] or elsewhere))
+    )
 
 
 def limited(
@@ -82,7 +124,11 @@ def limited(
     static: Mapping[str, StaticLimits] = MappingProxyType({}),
     tags: Sequence[str] = (),
 ) -> Entity:
-    """The entity under these rules, or under the ``static`` limits by node with its ``tags``; the same object where its limit stays."""
+    """
+    Return the entity under these rules, or under the ``static`` limits by node with its ``tags``.
+
+    The same object where its limit stays.
+    """
     kind, resolution, limit, burst = entity.quota_type, None, None, None
     if entity.tags is not None and entity.broker in static:
         named = zip(tags, entity.tags, strict=True)
@@ -90,20 +136,21 @@ def limited(
         bound = inf if excluded else static[entity.broker].get(kind)
         resolution = None if bound is None else NO_RULE
         if bound is not None and isfinite(bound):
-            limit = in_base_unit(kind, bound)
+            limit = kind.in_base_unit(bound)
     if rules is not None and entity.tags is None:
         table = rules.rules.get(kind, NO_RULES)
         resolution = table.limit(entity.user, entity.client_id) or NO_RULE
         if resolution.bound is not None and isfinite(resolution.bound):
-            limit = in_base_unit(kind, resolution.bound)
+            limit = kind.in_base_unit(resolution.bound)
         if limit is not None and kind is QuotaType.CONTROLLER_MUTATION:
-            # The Admin API does not report the settings of a node that is only a controller: a broker's are the best guess.
+            # The Admin API does not report the settings of a node that is only a controller: a broker's are the best
+            # guess.
             guess = next(iter(rules.nodes.values()), NodeSettings())
             node = rules.nodes.get(entity.broker, guess)
             seconds = node.controller_quota_samples * node.controller_quota_window_seconds
             burst = limit * seconds
-    now = resolution, limit, burst
-    if (entity.resolution, entity.limit, entity.burst_tokens) == now:
+    decision = resolution, limit, burst
+    if (entity.resolution, entity.limit, entity.burst_tokens) == decision:
         return entity
     return replace(entity, resolution=resolution, limit=limit, burst_tokens=burst)
 
@@ -127,10 +174,10 @@ class IpLimits:
                 self._names_hosts |= name != DEFAULT_IP
 
     def limit(self, ip: str) -> float | None:
-        """The limit of an address in connections/s, None when it is unlimited or not known."""
+        """Return the limit of an address in connections/s, None when it is unlimited or not known."""
         limit = self._own.get(ip, None if self._names_hosts else self._default)
         return None if limit == INT_MAX else limit
 
     def may_limit(self, ip: str) -> bool:
-        """Whether brokers measure an address; what they keep of others is left over from earlier rules."""
+        """Return whether brokers measure an address; what they keep of others is left over from earlier rules."""
         return self.limit(ip) is not None or (self._names_hosts and ip not in self._own)

@@ -1,24 +1,27 @@
-"""What nodes report of themselves and of their entities, out of the numbers of all tables."""
+"""The usage of nodes and of their entities, from the numbers of all tables."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
 from operator import is_not
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family, FamilyType
+from quotascope.metrics.kafka.entities import QuotaType
 
+from ..coverage import Coverage
 from ..limits import Limits, NodeSettings
-from ..mapping import MILLISECONDS, PERCENTILES, USAGE, Meaning
-from ..snapshot import Columns, ConnectionUsage, Floats, Layout, LimitedRate, NodeLoad, NodeUsage
+from ..mapping import BY_MEANING, MILLISECONDS, Guard, Meaning
+from ..snapshot import Columns, Floats, Layout, NodeUsage
 from ..snapshot.layout import TYPES, Rows, fixed
-from .limiting import IpLimits, StaticLimits
+from .limiting import IpLimits, has_callback
 from .placing import OF_ENTITIES, NodeColumns, Placed
 
 _UNLIMITED_TOKENS: Final = 9e15
@@ -26,308 +29,401 @@ _UNLIMITED_TOKENS: Final = 9e15
 More tokens than any limit gives. A bucket without a limit grows by Long.MAX a second up to
 1e20: within a millisecond of losing its limit it holds this many.
 """
-_OF_USAGE: Final = np.array([USAGE[kind].divisor for kind in TYPES])
+_OF_USAGE: Final = np.array([kind.unit.divisor for kind in TYPES])
 """Kafka's unit divided by this is ours."""
 _TOLERANCE: Final = 0.02
 """Of the limit, or of what was reported if that is more: the rate moves between the readings of two attributes."""
 _REPEATS_OF_FETCH: Final = {"FetchConsumer", "FetchFollower"}
 _FORWARDED: Final = {"CreateTopics", "CreatePartitions", "DeleteTopics"}
 """
-Requests with throttles that Kafka's histogram lacks under KRaft, where brokers forward them: it stays at 0 although they are
-throttled. (With ZooKeeper it counts them.)
+Requests with throttles that Kafka's histogram lacks under KRaft, where brokers forward them: it stays at 0 although
+they are throttled. (With ZooKeeper it counts them.)
 """
-_MOST_HISTOGRAMS: Final = 1_000
-"""Far more than Kafka has requests; an agent may make names up."""
-_THROTTLES: Final = {
-    Meaning.IP_CONNECTION_THROTTLE,
-    Meaning.LISTENER_CONNECTION_THROTTLE,
-    Meaning.REMOTE_STORAGE_THROTTLE,
-}
-"""Averages in ms, NaN when there was no throttle."""
+_MOST_COUNTERS: Final = 2_000
+"""Far more than Kafka has, of each request two; an agent may make names up."""
+OVERDUE_SECONDS: Final = 300.0
+"""After so long a reading that was right is reached again: no numbers are shown that were asked for 120 s ago."""
+_MOST_STARTS: Final = 4
+"""Starts of a node whose counters are remembered."""
+_Numbers: TypeAlias = Mapping[Family, Mapping[tuple[str, ...], float | None]]
+"""Numbers of a node by family, and by its labels after the first."""
 
 
 class UsageReader:
-    """The entities that count, and where to read what they used; the ``last`` layout is kept if entities and limits are the same."""
+    """
+    The entities that count, and where to read what they used.
 
-    def __init__(self, placed: Placed, counted: NDArray[np.bool_], last: Layout) -> None:
+    The ``previous`` layout is kept if entities and limits are the same.
+    """
+
+    def __init__(self, placed: Placed, counted: NDArray[np.bool_], previous: Layout) -> None:
         layout, rows = placed.layout, np.flatnonzero(counted)
         if len(rows) < len(layout):
             layout = layout.changed(np.flatnonzero(~counted))
-        if len(layout) == len(last) and not any(map(is_not, layout.entities, last.entities)):
-            layout = last
-        here = np.full(len(placed.layout), -1)
-        here[rows] = np.arange(len(rows))
+        if len(layout) == len(previous) and not any(map(is_not, layout.entities, previous.entities)):
+            layout = previous
+        new_rows = np.full(len(placed.layout), -1)
+        new_rows[rows] = np.arange(len(rows))
         self.placed, self.counted, self.layout = placed, counted, layout
-        self.places = {meaning: at[rows] for meaning, at in placed.places.items()}
+        self.places = {meaning: place[rows] for meaning, place in placed.places.items()}
         self._folded = {
-            meaning: (places[here[of] >= 0], here[of[here[of] >= 0]]) for meaning, (places, of) in placed.folded.items()
+            meaning: (places[new_rows[rows_of_places] >= 0], new_rows[rows_of_places[new_rows[rows_of_places] >= 0]])
+            for meaning, (places, rows_of_places) in placed.folded.items()
         }
         self._usage_divisors = _OF_USAGE[layout.types]
-        # NaN after a minute without a throttle is 0 where a node measures it: it has the column. Of controller mutations that holds
-        # beside a counter of an embedded engine only: under KRaft the column is there, and never more than NaN.
+        # NaN after a minute without a throttle is 0 where a node measures it: it has the column. That does not hold for
+        # controller mutations: under KRaft the column is there, and never more than NaN.
         nowhere = np.full(len(layout), -1)
         measured = self.places.get(Meaning.THROTTLE_TIME, nowhere) >= 0
-        measured &= (layout.types != TYPES.index(QuotaType.CONTROLLER_MUTATION)) | (
-            self.places.get(Meaning.THROTTLED_SECONDS, nowhere) >= 0
-        )
+        measured &= layout.types != TYPES.index(QuotaType.CONTROLLER_MUTATION)
         self._unthrottled = np.where(measured, 0.0, np.nan)
 
     def read(self, values: Floats) -> Columns:
-        """What the entities used, without causes; ``values`` are the numbers of all tables and a NaN."""
+        """Return the usage of the entities, without causes; ``values`` are the numbers of all tables and a NaN."""
         layout = self.layout
-        read: dict[str, Any] = dict.fromkeys(OF_ENTITIES.values(), layout.absent)
+        columns: dict[str, Any] = dict.fromkeys(OF_ENTITIES.values(), layout.absent)
         for meaning, places in self.places.items():
             column = self._in_base_units(meaning, values[places], slice(None))
             if meaning in self._folded:
                 self._fold(meaning, column, values)
-            read[OF_ENTITIES[meaning]] = layout.column(column)
+            columns[OF_ENTITIES[meaning]] = layout.column(column)
         causes = np.zeros(len(layout), np.int8)
-        return Columns(layout=layout, causes=fixed(causes), **read)
+        return Columns(layout=layout, causes=fixed(causes), **columns)
 
     def _fold(self, meaning: Meaning, column: Floats, values: Floats) -> None:
         """Add usages up where several entities of a callback are shown as one, and take the longest throttle."""
         places, rows = self._folded[meaning]
-        each = self._in_base_units(meaning, values[places], rows)
+        numbers = self._in_base_units(meaning, values[places], rows)
         column[rows] = np.nan
         if meaning is Meaning.USAGE:
             # by size, so that the sum does not depend on the order
-            sizes = np.lexsort((each, rows))
-            column[rows[~np.isnan(each)]] = 0.0
-            np.add.at(column, rows[sizes], np.nan_to_num(each[sizes]))
+            sizes = np.lexsort((numbers, rows))
+            column[rows[~np.isnan(numbers)]] = 0.0
+            np.add.at(column, rows[sizes], np.nan_to_num(numbers[sizes]))
         else:
-            np.fmax.at(column, rows, each)
+            np.fmax.at(column, rows, numbers)
 
     def _in_base_units(self, meaning: Meaning, numbers: Floats, rows: Rows | slice) -> Floats:
-        """Kafka's numbers of some rows; what is not finite becomes NaN, or 0 where nothing was throttled."""
-        known = np.isfinite(numbers)
+        """
+        Return Kafka's numbers of some rows in base units.
+
+        What is not finite becomes NaN, or 0 where nothing was throttled.
+        """
+        is_number = np.isfinite(numbers)
         if meaning is Meaning.TOKENS:
-            known &= numbers < _UNLIMITED_TOKENS
-            if self.placed.rules is not None:
-                known &= ~np.isnan(self.layout.limits[rows])
-        divisor: Floats | float = meaning.divisor
+            is_number &= numbers < _UNLIMITED_TOKENS
+            is_number &= ~np.isnan(self.layout.limits[rows]) | self.layout.limits_unknown[rows]
+        divisor: Floats | float = BY_MEANING[meaning].divisor
         if meaning is Meaning.USAGE:
             divisor = self._usage_divisors[rows]
         throttle = meaning is Meaning.THROTTLE_TIME
         instead = self._unthrottled[rows] if throttle else np.nan
-        return np.where(known, numbers / divisor, instead)
+        return np.where(is_number, numbers / divisor, instead)
 
 
 class NodeNumbers:
     """The numbers of a node's table about the node itself."""
 
-    def __init__(self, node: NodeColumns, values: Floats) -> None:
-        self.node = node
-        self.reported = defaultdict[Meaning, dict[str, float | None]](dict)
-        """By request, listener, address, part or quota type; None where the node gives no finite number."""
-        self.finite = defaultdict[Meaning, dict[str, float]](dict)
-        """The same without those that are None."""
+    def __init__(self, node: NodeColumns, values: Floats, coverage: Coverage, asked_at: float | None = None) -> None:
+        self.node, self.coverage, self.asked_at = node, coverage, asked_at
+        self.numbers: dict[Meaning | Family, dict[tuple[str, ...], float | None]] = {}
+        """
+        By meaning, and by request, listener, address, part or quota type; None where the node gives no finite number.
+        """
         for meaning, places in node.places.items():
-            divisor, instead = meaning.divisor, 0.0 if meaning in _THROTTLES else None
-            for about, at in places.items():
-                value = float(values[at])
-                number = value / divisor if isfinite(value) else instead
-                self.reported[meaning][about] = number
-                if number is not None:
-                    self.finite[meaning][about] = number
+            row = BY_MEANING[meaning]
+            instead = 0.0 if row.guard is Guard.NAN_IS_ZERO else None
+            numbers = {about: float(values[place]) for about, place in places.items()}
+            self.numbers[meaning] = {
+                about: number / row.divisor if isfinite(number) else instead for about, number in numbers.items()
+            }
         leads = self.one(Meaning.ACTIVE_CONTROLLER)
         self.leads = None if leads is None else leads > 0
-        """Whether the node reports that it is the active controller; None when it reports neither."""
+        """True if the node reports that it is the active controller; None when it reports neither."""
 
     def one(self, meaning: Meaning) -> float | None:
-        """The only number of a meaning, or the last one; None when the node gave no number."""
-        return next(reversed(self.reported[meaning].values()), None)
+        """Return the only number of a meaning, or the last one; None when the node gave no number."""
+        return next(reversed(self.numbers.get(meaning, {}).values()), None)
+
+    def by_name(self, meaning: Meaning) -> dict[str, float]:
+        """Return the numbers of a meaning that are known, by request or quota type."""
+        return {name: number for (name,), number in self.numbers.get(meaning, {}).items() if number is not None}
+
+    def passed_on(self, requests: Container[str]) -> dict[Family, dict[tuple[str, ...], float | None]]:
+        """Return the numbers that are shown as they are, by family; some only of ``requests`` that came."""
+        families: dict[Family, dict[tuple[str, ...], float | None]] = {}
+        for family, numbers in self.numbers.items():
+            if isinstance(family, Family):
+                guard = BY_MEANING[family].guard
+                families[family] = {
+                    about: None if guard is Guard.ZERO_IS_UNKNOWN and number == 0 else number
+                    for about, number in numbers.items()
+                    if guard is not Guard.REQUESTS_ONLY or about[0] in requests
+                }
+        return families
 
 
 class NodeUsages:
     """Makes the nodes' part of snapshots."""
 
     def __init__(self) -> None:
-        self.sums = defaultdict[str, HistogramSums](HistogramSums)
+        self.sums = defaultdict[str, NodeCounters](NodeCounters)
         """By node."""
         self._limits: Limits | None = None
         self._ip_limits: IpLimits | None = None
 
-    def of(
+    def of(  # noqa: PLR0913, PLR0917 - what nodes reported, and what was made of it
         self,
         nodes: Sequence[NodeNumbers],
         limits: Limits | None,
-        shown: UsageReader,
-        read: Columns,
+        reader: UsageReader,
+        columns: Columns,
         stale: NDArray[np.bool_],
         leads: Mapping[str, bool | None],
+        now_seconds: float,
     ) -> tuple[NodeUsage, ...]:
-        """The usage of each node, where ``read`` is what the entities used that are ``shown``, and all others read are ``stale``."""
-        rules, layout = shown.placed.rules, shown.placed.layout
+        """
+        Return the usage of each node at these steady seconds.
+
+        ``columns`` hold the usage of the entities of the ``reader``; all others that were read are ``stale``.
+        """
+        rules, layout = reader.placed.rules, reader.placed.layout
         counts = np.zeros((len(layout.nodes), len(TYPES)), np.intp)
         rows = np.flatnonzero(stale)
         np.add.at(counts, (layout.node_numbers[rows], layout.types[rows]), 1)
         by_node = dict(zip(layout.nodes, counts.tolist(), strict=True))
-        differ = {} if rules is None else _disagreements(shown, read)
+        differ = _disagreements(reader, columns)
         usages = []
         for numbers in nodes:
             node_id = numbers.node.node_id
-            found = by_node.get(node_id, [0] * len(TYPES))
-            of_types = dict(zip(TYPES, found, strict=True))
-            if rules is None:
+            stale_counts = by_node.get(node_id, [0] * len(TYPES))
+            of_types = dict(zip(TYPES, stale_counts, strict=True))
+            if rules.on(node_id) is None:
                 mutations = QuotaType.CONTROLLER_MUTATION
                 follows = leads[node_id] is False
                 of_types = {mutations: of_types[mutations]} if follows else {}
-            static = shown.placed.static.get(node_id, {})
-            usages.append(self._of_node(numbers, limits, static, of_types, differ.get(node_id)))
+            self.sums[node_id].began(numbers.one(Meaning.STARTED_AT), now_seconds, numbers.asked_at)
+            usages.append(self._of_node(numbers, limits, reader.placed, of_types, differ.get(node_id)))
         return tuple(usages)
 
     def _of_node(
         self,
         numbers: NodeNumbers,
         limits: Limits | None,
-        static: StaticLimits,
+        placed: Placed,
         stale_entities: Mapping[QuotaType, int],
         utilization_disagreements: int | None,
     ) -> NodeUsage:
-        node_id, finite = numbers.node.node_id, numbers.finite
+        node_id = numbers.node.node_id
+        static = placed.static.get(node_id, {})
         settings = limits.nodes.get(node_id) if limits else None
-        known = settings or NodeSettings()
         sums = self.sums[node_id]
-        sums.began(numbers.one(Meaning.STARTED_AT))
         mean = numbers.one(Meaning.CONTROLLER_EVENT_MEAN)
         events = numbers.one(Meaning.CONTROLLER_EVENT_COUNT)
         waited = None
         if not numbers.leads or mean is None:
             events = None
         elif events is not None:
-            waited = sums.sum_ms("controller events", mean, events) / MILLISECONDS
-        callback = None
-        if settings or numbers.node.tags or static:
-            callback = bool(numbers.node.tags or static or known.quota_callback_class is not None)
-        counts = finite[Meaning.REQUEST_THROTTLE_COUNT]
+            waited = sums.sum_ms("controller events", mean, events)
+            events = sums.count("controller event count", events)
+        callback = has_callback(limits, node_id, plugin=bool(static))
+        unexplained = None if callback else numbers.node.unexplained
+        counts = numbers.by_name(Meaning.REQUEST_THROTTLE_COUNT)
         requests = {request for request, count in counts.items() if count > 0} - _REPEATS_OF_FETCH
         throttled: dict[str, float] = {}
-        for request, mean in finite[Meaning.REQUEST_THROTTLE_MEAN].items():
+        for request, mean in numbers.by_name(Meaning.REQUEST_THROTTLE_MEAN).items():
             if request in requests:
-                seconds = sums.sum_ms(request, mean, counts[request]) / MILLISECONDS
-                if seconds > 0 or request not in _FORWARDED:
-                    throttled[request] = seconds
+                delay = sums.sum_ms(request, mean, counts[request])
+                if delay is not None and (delay > 0 or request not in _FORWARDED):
+                    throttled[request] = delay / MILLISECONDS
+        passed_on = sums.held(numbers.passed_on(requests))
         return NodeUsage(
             broker=node_id,
-            delay_queue_size={QuotaType(kind): size for kind, size in finite[Meaning.DELAY_QUEUE_SIZE].items()},
-            exempt_request_threads=numbers.one(Meaning.EXEMPT_REQUEST_TIME),
-            request_capacity_threads=known.request_capacity_threads,
-            request_throttled_seconds=throttled,
-            throttling_errors=finite[Meaning.THROTTLING_ERRORS],
+            numbers={
+                **passed_on,
+                **self._limits_of(passed_on, limits, settings or NodeSettings()),
+                catalog.REQUEST_THROTTLED_SECONDS: {(request,): seconds for request, seconds in throttled.items()},
+                catalog.CONTROLLER_EVENTS: {(): events},
+                catalog.CONTROLLER_EVENT_QUEUE_SECONDS: {(): None if waited is None else waited / MILLISECONDS},
+                catalog.UTILIZATION_DISAGREEMENTS: {(): utilization_disagreements},
+            },
+            delay_queue_size={
+                QuotaType(kind): size for kind, size in numbers.by_name(Meaning.DELAY_QUEUE_SIZE).items()
+            },
             stale_entities=stale_entities,
             quota_callback=callback,
+            overruled=node_id in placed.rules.overruled,
+            foreign_labels=unexplained.labels if unexplained and callback is None else (),
+            coverage=numbers.coverage.without(unexplained),
             static_limits=static,
-            throttle_factor=numbers.one(Meaning.CALLBACK_FACTOR),
-            utilization_disagreements=utilization_disagreements,
             active_controller=numbers.leads,
-            controller_events=events,
-            controller_event_queue_seconds=waited,
-            load=NodeLoad(
-                # meters are 0 until they tick, 5 s after a node's start
-                handlers_idle=numbers.one(Meaning.HANDLER_IDLE) or None,
-                handlers_idle_seconds=numbers.one(Meaning.HANDLER_IDLE_TIME),
-                pools_idle={pool: idle for pool, idle in finite[Meaning.POOL_IDLE].items() if idle},
-                pools_idle_seconds=finite[Meaning.POOL_IDLE_TIME],
-                network_idle=numbers.one(Meaning.NETWORK_IDLE),
-                controller_idle=numbers.one(Meaning.CONTROLLER_IDLE),
-                request_queue_size=numbers.one(Meaning.REQUEST_QUEUE_SIZE),
-                request_queue_seconds={
-                    (request, percentile): seconds
-                    for meaning, percentile in PERCENTILES.items()
-                    for request, seconds in finite[meaning].items()
-                    if request in requests  # a histogram without one has percentiles of 0, which are none
-                },
-            ),
-            connections=self._connections(numbers, limits, known),
-            replication=_rates(
-                numbers.reported[Meaning.REPLICATION], known.replication_limits.get, also=known.replication_limits
-            ),
-            remote_storage=_rates(
-                numbers.reported[Meaning.REMOTE_STORAGE],
-                known.remote_storage_limits.get,
-                waits := numbers.reported[Meaning.REMOTE_STORAGE_THROTTLE],
-                also={**known.remote_storage_limits, **waits},
-            ),
         )
 
-    def _connections(self, numbers: NodeNumbers, limits: Limits | None, settings: NodeSettings) -> ConnectionUsage:
+    def _limits_of(
+        self, passed_on: _Numbers, limits: Limits | None, settings: NodeSettings
+    ) -> dict[Family, dict[tuple[str, ...], float | None]]:
+        """Return the limits of a node beside those of clients, and the addresses that may have one."""
         if limits is not self._limits:
             self._limits = limits
             self._ip_limits = IpLimits(limits.connection_limits) if limits else None
         rules = self._ip_limits
-        default, own = settings.connection_limit, settings.listener_connection_limits
-        reported, total = numbers.reported, numbers.one(Meaning.BROKER_CONNECTIONS)
+        default, listener_limits = settings.connection_limit, settings.listener_connection_limits
+        listeners = passed_on.get(catalog.LISTENER_CONNECTIONS_PER_SECOND, {})
         ips = {
-            ip: rate for ip, rate in reported[Meaning.IP_CONNECTIONS].items() if rules is None or rules.may_limit(ip)
+            ip: rate
+            for ip, rate in passed_on.get(catalog.IP_CONNECTIONS_PER_SECOND, {}).items()
+            if rules is None or rules.may_limit(*ip)
         }
-        return ConnectionUsage(
-            broker=LimitedRate(rate=total, limit=default),
-            listeners=_rates(
-                reported[Meaning.LISTENER_CONNECTIONS],
-                lambda name: own.get(name.lower(), default),
-                reported[Meaning.LISTENER_CONNECTION_THROTTLE],
-            ),
-            ips=_rates(ips, lambda ip: rules.limit(ip) if rules else None),
-            ip_throttle_time_seconds=numbers.finite[Meaning.IP_CONNECTION_THROTTLE],
-        )
+        return {
+            catalog.REQUEST_CAPACITY_THREADS: {(): settings.request_capacity_threads},
+            catalog.BROKER_CONNECTION_LIMIT: {(): default},
+            catalog.LISTENER_CONNECTION_LIMIT: {
+                (name,): listener_limits.get(name.lower(), default) for (name,) in listeners
+            },
+            catalog.IP_CONNECTIONS_PER_SECOND: ips,
+            catalog.IP_CONNECTION_LIMIT: {ip: rules.limit(*ip) if rules else None for ip in ips},
+            catalog.REPLICATION_LIMIT: {(name,): limit for name, limit in settings.replication_limits.items()},
+            catalog.REMOTE_STORAGE_LIMIT: {(name,): limit for name, limit in settings.remote_storage_limits.items()},
+        }
 
 
-class HistogramSums:
+@dataclass(slots=True)
+class _Counter:
+    value: float
+    reached_at: float
+    """The time at which a reading was as high last, in steady seconds."""
+    of_start: bool
+    """True if the value is known to be of the present start."""
+    asked_at: float | None
+    """The time at which that reading was asked for, which tells one answer from another."""
+    earlier_value: float = 0.0
+    """The highest reading before that one."""
+    confirmed: bool = False
+    """True if another reading was as high."""
+    lower: float | None = None
+    """The first reading since that was lower."""
+
+
+class NodeCounters:
     """
-    Sums of one node's histograms by name, which never go back while the node runs.
+    Counters of one node by name, which never go back while the node runs.
+
+    A second source of the node may take over with an older answer: a counter that then went back would look like a
+    restart, and be counted again. An agent may also claim the id of another node for a while: the counters of the last
+    starts are remembered.
+
+    Of a source that reports no start of the node, where another one does, a lower reading is an older answer or a
+    restart: the counter is unknown until it is reached again, or overdue. A single reading that no other one confirms
+    does not hold a counter for ever: when it is overdue, the counter goes on with what is read, if to hold it would
+    hide more than is counted again.
 
     Kafka's histograms run since the start, so mean times count is the sum, and of milliseconds that is
     a whole number. But the two are read one after the other, and events come in between: a
-    sum can come out a little too high, and a counter that then went back would look like a restart.
+    sum can come out a little too high.
     """
 
     def __init__(self) -> None:
         self._started_at: float | None = None
-        self._sums: dict[str, tuple[float, float]] = {}
+        self._starts: dict[float | None, dict[str, _Counter]] = {}
+        self._counts: dict[str, _Counter] = {}
+        """Of the present start."""
+        self._at = 0.0
+        self._asked_at: float | None = None
+        self._reports_start = False
 
-    def began(self, started_at: float | None) -> None:
-        """Forget everything when the node was started again; None when it does not report that."""
-        if started_at != self._started_at:
-            self._started_at = started_at
-            self._sums.clear()
+    def began(self, started_at: float | None, now_seconds: float, asked_at: float | None = None) -> None:
+        """
+        Take the counters of a start of the node in Unix time, as read at these steady seconds.
 
-    def sum_ms(self, name: str, mean_ms: float, count: float) -> float:
-        """The sum of the histogram of this name, in ms."""
-        total = float(round(mean_ms * count))
-        last_count, last_total = self._sums.get(name, (0.0, 0.0))
-        if count >= last_count:
-            total = max(total, last_total)
-        if name not in self._sums and len(self._sums) >= _MOST_HISTOGRAMS:
-            del self._sums[next(iter(self._sums))]
-        self._sums[name] = (count, total)
-        return total
+        The start is None when the source does not report it. An answer that is shown again has the same ``asked_at``.
+        """
+        self._at, self._asked_at, self._reports_start = now_seconds, asked_at, started_at is not None
+        if self._starts and started_at in {None, self._started_at}:
+            return
+        if self._started_at is None and started_at not in self._starts:
+            counts = self._starts.pop(None, {})  # of this start, as far as it is known
+        else:
+            counts = self._starts.pop(started_at, {})
+        self._started_at, self._counts = started_at, counts
+        self._starts[started_at] = counts
+        if len(self._starts) > _MOST_STARTS:
+            del self._starts[next(iter(self._starts))]
+
+    def count(self, name: str, count: float) -> float | None:
+        """Return the counter of this name; None where it is unknown."""
+        counter = self._counts.get(name)
+        if counter is None or (self._started_at is None and count < counter.value):
+            self._keep(name, _Counter(count, self._at, self._reports_start, self._asked_at))
+            return count
+        if count == counter.value and self._asked_at is not None and counter.asked_at == self._asked_at:
+            return count  # the same answer once more, which confirms nothing
+        if count >= counter.value:
+            counter.confirmed = count == counter.value
+            counter.earlier_value = counter.value
+            counter.value, counter.reached_at, counter.lower = count, self._at, None
+            counter.asked_at = self._asked_at
+            counter.of_start |= self._reports_start
+            return count
+        certain = self._reports_start and counter.of_start
+        lower = counter.lower = count if counter.lower is None else counter.lower
+        if self._at - counter.reached_at > OVERDUE_SECONDS and count > lower:
+            if not certain:
+                self._keep(name, _Counter(count, self._at, self._reports_start, self._asked_at))
+                return count
+            if not counter.confirmed and counter.value > 2 * count:
+                count = max(count, counter.earlier_value)
+                self._keep(name, _Counter(count, self._at, of_start=True, asked_at=self._asked_at))
+                return count
+        return counter.value if certain else None
+
+    def held(self, families: _Numbers) -> _Numbers:
+        """Return numbers of a node with its counters as they are to be shown."""
+        return {
+            family: {
+                about: None if number is None else self.count(f"{family.name} {about}", number)
+                for about, number in numbers.items()
+            }
+            if family.type is FamilyType.COUNTER
+            else numbers
+            for family, numbers in families.items()
+        }
+
+    def sum_ms(self, name: str, mean_ms: float, count: float) -> float | None:
+        """Return the sum of the histogram of this name, in ms; None where it is unknown, or no finite number."""
+        product = mean_ms * count
+        if not isfinite(product):
+            return None
+        total, of_sum = float(round(product)), f"{name} sum"
+        events, sum_counter = self._counts.get(name), self._counts.get(of_sum)
+        if self._started_at is None and events is not None and sum_counter is not None:
+            if count < events.value:
+                del self._counts[of_sum]
+            else:
+                total = max(total, sum_counter.value)
+        self.count(name, count)
+        return self.count(of_sum, total)
+
+    def _keep(self, name: str, counter: _Counter) -> None:
+        if name not in self._counts and len(self._counts) >= _MOST_COUNTERS:
+            del self._counts[next(iter(self._counts))]
+        self._counts[name] = counter
 
 
-def _disagreements(shown: UsageReader, read: Columns) -> dict[str, int]:
+def _disagreements(reader: UsageReader, columns: Columns) -> dict[str, int]:
     """
-    By node how many entities have another utilization than the node reports; without nodes that report none (KIP-1373).
+    Return by node the number of entities with another utilization than the node reports (KIP-1373).
+
+    Without nodes that report none.
 
     The node computes with the limit that it enforces: it differs from the one that was read from the Admin API.
     """
-    layout = shown.layout
-    places = shown.places.get(Meaning.REPORTED_UTILIZATION, np.empty(0))
+    layout = reader.layout
+    places = reader.places.get(Meaning.REPORTED_UTILIZATION, np.empty(0))
     rows = np.flatnonzero(places >= 0)
-    reported, ours = read.reported_utilization[rows], read.utilization[rows]
+    rows = rows[~layout.limits_unknown[rows]]
+    reported, ours = columns.reported_utilization[rows], columns.utilization[rows]
     apart = np.abs(reported - ours) > _TOLERANCE * np.fmax(1.0, np.abs(reported))
     apart |= np.isnan(reported) != np.isnan(ours)
-    apart &= ~np.isnan(read.usage[rows])
+    apart &= ~np.isnan(columns.usage[rows])
     numbers = layout.node_numbers[rows]
     return {layout.nodes[number]: int(apart[numbers == number].sum()) for number in set(numbers.tolist())}
-
-
-def _rates(
-    rates: Mapping[str, float | None],
-    limit: Callable[[str], float | None],
-    waits: Mapping[str, float | None] = MappingProxyType({}),
-    also: Iterable[str] = (),
-) -> dict[str, LimitedRate]:
-    """Rates by name with their limits; a limit is shown ``also`` where it is not used."""
-    return {
-        name: LimitedRate(rate=rates.get(name), limit=limit(name), throttle_time_seconds=waits.get(name))
-        for name in dict.fromkeys((*rates, *also))
-    }

@@ -9,24 +9,27 @@ from math import inf
 from typing import Final
 
 from quotascope.clients.answers import CONNECTION_RATE
-from quotascope.clients.errors import AuthenticationFailed, ClientError, PermissionMissing
+from quotascope.clients.errors import AuthenticationFailed, ClientError, PermissionMissing, UnsupportedByCluster
 from quotascope.clients.login import ClientCredentials, MskIam, TokenCommand, TokenFile, Tokens, TokenSource
 from quotascope.clients.quota_admin import BrokerSettings, ConfiguredQuota, Entity, QuotaAdmin
 from quotascope.clients.security import Connection, Kerberos, Sasl, SaslMechanism, Secret, Tls
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType, ReplicationQuotaType, RLMQuotaType
-from quotascope.metrics.entities import Name
+from quotascope.metrics.kafka.entities import DEFAULT, Name, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.node_quota_types import ReplicationQuotaType, RLMQuotaType
+from quotascope.metrics.kafka.release import ReleaseRange
+from quotascope.metrics.kafka.rules import QuotaRules
 
 from ..config import KafkaConfig, SaslConfig, secret, tls_of, usable
-from ..errors import LimitsDenied, LimitsError
+from ..errors import LimitsDenied, LimitsError, LimitsUnsupported
+from ..names import known_entity
 from ..threads import BlockingCalls
-from .model import CONNECTION_KEY, DEFAULT_IP, Limits, NodeSettings
+from .model import CONNECTION_KEY, DEFAULT_IP, SETTINGS_OF, Limits, NodeSettings
 
 _FIRST_PATIENCE_SECONDS: Final = 2.0
-"""How long the first read waits for a broker that does not answer."""
+"""Time that the first read waits for a broker that does not answer."""
 
 
 def connection_of(config: KafkaConfig) -> Connection:
-    """How to connect. Raises ``ConfigError`` when a file of it cannot be used."""
+    """Return the settings of a connection. Raises ``ConfigError`` when one of its files cannot be used."""
     with usable("kafka"):
         connection = Connection(
             bootstrap_servers=config.bootstrap_servers,
@@ -41,14 +44,18 @@ def connection_of(config: KafkaConfig) -> Connection:
 
 
 def _sasl_of(config: SaslConfig) -> Sasl:
-    """The login; secrets are read from their files, a token or ticket is not yet asked for. Raises as ``secret``."""
+    """
+    Return the login; secrets are read from their files, a token or ticket is not yet asked for.
+
+    Raises as ``secret``.
+    """
     tokens: TokenSource | None = None
     if config.token_url is not None:
-        given = secret(config.client_secret, config.client_secret_file)
+        client_secret = secret(config.client_secret, config.client_secret_file)
         tokens = ClientCredentials(
             url=config.token_url,
             client_id=config.client_id or "",
-            client_secret=Secret(given or ""),
+            client_secret=Secret(client_secret or ""),
             scope=config.scope,
             tls=Tls(ca_file=config.token_ca_file),
         )
@@ -74,7 +81,11 @@ def _sasl_of(config: SaslConfig) -> Sasl:
 
 
 def read_timeout(config: KafkaConfig) -> float:
-    """Seconds for one complete read: each of its few requests has its own timeout, this one ends a read that hangs."""
+    """
+    Return the seconds for one complete read.
+
+    Each of its few requests has its own timeout, this one ends a read that hangs.
+    """
     return 4 * config.timeout_seconds
 
 
@@ -87,14 +98,20 @@ class AdminLimits:
         self._calls = BlockingCalls("quotascope-admin", LimitsError)
         self._cluster_id: str | None = None
         self._nodes: dict[str, NodeSettings] = {}
+        self._brokers: list[int] = []
+        self._controller: int | None = None
+        self._releases: dict[str, ReleaseRange] = {}
+        self._patience = inf
         self._read_before = False
 
     async def read(self) -> Limits:
-        """The limits as configured now. Raises ``LimitsError``."""
+        """Return the limits as configured now. Raises ``LimitsError``."""
         try:
             return await self._calls.run(self._read)
         except (PermissionMissing, AuthenticationFailed) as error:
             raise LimitsDenied(str(error)) from error
+        except UnsupportedByCluster as error:
+            raise LimitsUnsupported(str(error)) from error
         except ClientError as error:
             raise LimitsError(str(error)) from error
 
@@ -107,36 +124,63 @@ class AdminLimits:
         missing: dict[str, str] = {}
         with _noting(missing, "settings of the brokers"):
             missing |= self._read_settings()
+        with _noting(missing, "the releases of the brokers"):
+            missing |= self._read_releases()
         leader = None
         with _noting(missing, "the active controller"):
             leader = self._admin.describe_quorum_leader()
+        if leader is None and any(release.zookeeper for release in self._releases.values()):
+            leader = self._controller
         return Limits(
             rules=rules_of(quotas),
             connection_limits=connection_limits_of(quotas),
             cluster_id=self._cluster_id,
             nodes=dict(self._nodes),
             active_controller=None if leader is None else str(leader),
+            releases=dict(self._releases),
             missing=missing,
             read_at=self._clock(),
         )
 
     def _read_settings(self) -> dict[str, str]:
-        """Read them from the brokers; one that does not answer keeps those known before, if there are any. Returns what is missing, and why."""
+        """
+        Read them from the brokers; one that does not answer keeps those known before, if there are any.
+
+        Returns what is missing, and why.
+        """
         cluster = self._admin.describe_cluster()
         self._cluster_id, node_ids = cluster.cluster_id, [node.node_id for node in cluster.nodes]
-        for gone in self._nodes.keys() - set(map(str, node_ids)):
-            del self._nodes[gone]
+        self._brokers, self._controller = node_ids, cluster.controller_id
+        for broker in self._nodes.keys() - set(map(str, node_ids)):
+            del self._nodes[broker]
         # the first limits do not wait long for a broker that hangs; later there is time
-        patience = inf if self._read_before else _FIRST_PATIENCE_SECONDS
+        self._patience = inf if self._read_before else _FIRST_PATIENCE_SECONDS
         self._read_before = True
         missing: dict[str, str] = {}
-        for node_id, settings in self._admin.describe_all_settings(node_ids, patience).items():
+        for node_id, settings in self._admin.describe_all_settings(node_ids, self._patience).items():
             name = str(node_id)
             if not isinstance(settings, ClientError):
                 self._nodes[name] = settings_of(settings)
                 continue
-            kept = "those known before are kept" if name in self._nodes else "unknown"
-            missing[f"settings of broker {name}"] = f"{settings} ({kept})"
+            consequence = "those known before are kept" if name in self._nodes else "unknown"
+            missing[f"{SETTINGS_OF}{name}"] = f"{settings} ({consequence})"
+        return missing
+
+    def _read_releases(self) -> dict[str, str]:
+        """
+        Read what each broker shows of its release; one that does not answer keeps what it showed before.
+
+        Returns what is missing, and why.
+        """
+        for broker in self._releases.keys() - set(map(str, self._brokers)):
+            del self._releases[broker]
+        missing: dict[str, str] = {}
+        for node_id, release in self._admin.describe_releases(self._brokers, self._patience).items():
+            name = str(node_id)
+            if not isinstance(release, ClientError):
+                self._releases[name] = release
+            elif name not in self._releases:
+                missing[f"the release of broker {name}"] = str(release)
         return missing
 
 
@@ -149,18 +193,18 @@ def _noting(missing: dict[str, str], what: str) -> Iterator[None]:
 
 
 def rules_of(quotas: Iterable[ConfiguredQuota]) -> Mapping[QuotaType, QuotaRules]:
-    """The rules of each quota type; quotas of IP addresses and of keys unknown here are left out."""
+    """Return the rules of each quota type; quotas of IP addresses and of keys unknown here are left out."""
     rules = {kind: QuotaRules() for kind in QuotaType}
     for quota in quotas:
         quota_type = QuotaType.of_quota_key(quota.key)
         if quota_type is not None and quota.entity.keys() <= {"user", "client-id"}:
             entity = QuotaEntity(_name(quota.entity, "user"), _name(quota.entity, "client-id"))
-            rules[quota_type].set(entity, quota.value)
+            rules[quota_type].set(known_entity(entity), quota.value)
     return rules
 
 
 def connection_limits_of(quotas: Iterable[ConfiguredQuota]) -> Mapping[str, float]:
-    """New connections per second by IP address; the default reads ``<default>``."""
+    """Return new connections per second by IP address; the default reads ``<default>``."""
     return {
         quota.entity["ip"] or DEFAULT_IP: quota.value
         for quota in quotas
@@ -169,7 +213,7 @@ def connection_limits_of(quotas: Iterable[ConfiguredQuota]) -> Mapping[str, floa
 
 
 def settings_of(settings: BrokerSettings) -> NodeSettings:
-    """The part of a broker's settings that the exporter uses."""
+    """Return the part of a broker's settings that the exporter uses."""
     rates = settings.rates
     start, end = "listener.name.", f".{CONNECTION_RATE}"
     own_rate = rates.get(CONNECTION_RATE)
@@ -187,6 +231,11 @@ def settings_of(settings: BrokerSettings) -> NodeSettings:
             if key.startswith(start) and key.endswith(end)
         },
         replication_limits=_by_direction(ReplicationQuotaType, rates),
+        replication_origins={
+            kind.label: settings.origins[kind.rate_key].value
+            for kind in ReplicationQuotaType
+            if kind.rate_key in rates and kind.rate_key in settings.origins
+        },
         remote_storage_limits=_by_direction(RLMQuotaType, rates),
     )
 

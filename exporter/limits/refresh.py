@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import structlog
 
-from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 
-from ..errors import LimitsDenied, LimitsError
-from .model import CONNECTION_KEY, Limits, LimitsHealth, LimitsSource
+from ..errors import LimitsDenied, LimitsError, LimitsUnsupported
+from ..logs import FailureLog
+from ..steady import steady
+from .model import CONNECTION_KEY, LimitChange, Limits, LimitsHealth, LimitsSource
 
 log = structlog.get_logger()
 
+MOST_CHANGES: Final = 100
+"""Changes of limits that are kept."""
+
 _Key = TypeVar("_Key")
 _Change = tuple[str, str, float | None, float | None]
-"""Quota key, entity in words such as ``alice / <default>``, old and new limit in Kafka's unit; None where there is none."""
+"""
+Quota key, entity in words such as ``alice / <default>``, old and new limit in Kafka's unit; None where there is none.
+"""
 
 
 class LimitsRefresh:
@@ -35,6 +42,7 @@ class LimitsRefresh:
         timeout_seconds: The longest that one read may take.
         interval_seconds: The pause after each read.
         clock: Unix time in seconds.
+        steady: Seconds that no one sets, by which limits age.
 
     """
 
@@ -44,14 +52,19 @@ class LimitsRefresh:
         timeout_seconds: float = 30.0,
         interval_seconds: float = 30.0,
         clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = steady,
     ) -> None:
-        self._clock = clock
+        self._clock, self._steady = clock, steady
+        self._read_at = 0.0
+        """When the last limits were read, in steady seconds."""
         self._changes: Counter[str] = Counter()
+        self._latest = deque[LimitChange](maxlen=MOST_CHANGES)
         self.settled = asyncio.Event()
         """Set once the first read has succeeded or failed."""
         self.limits: Limits | None = None
         """The last limits that could be read."""
         self.health = LimitsHealth()
+        self._failures = FailureLog("limits cannot be read")
         self.read_from(source, timeout_seconds, interval_seconds)
 
     def read_from(self, source: LimitsSource | None, timeout_seconds: float, interval_seconds: float) -> None:
@@ -65,8 +78,21 @@ class LimitsRefresh:
         self.health = replace(self.health, configured=source is not None)
         if source is None:
             self.limits = None
-            self.health = replace(self.health, read_at=None, cluster_id=None, error=None, denied=False)
+            self.health = replace(
+                self.health, read_at=None, cluster_id=None, error=None, denied=False, unsupported=False
+            )
+            self._failures.works()
             self.settled.set()
+
+    def health_on_clock(self, unix_now: float, steady: float) -> LimitsHealth:
+        """
+        Return ``health`` with the time of the last success by a clock that shows ``unix_now`` at these steady seconds.
+
+        The clock may have been set since.
+        """
+        if self.health.read_at is None:
+            return self.health
+        return replace(self.health, read_at=unix_now - (steady - self._read_at))
 
     async def run(self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
         """Refresh until canceled, with a pause after each read."""
@@ -94,61 +120,62 @@ class LimitsRefresh:
             self.settled.set()
 
     def _succeeded(self, limits: Limits) -> None:
-        before = self.limits
-        if before is not None and len({before.cluster_id, limits.cluster_id} - {None}) > 1:
-            before = None  # a reload named another cluster, whose limits are no changes
-        if before is None or self.health.error is not None:
+        previous = self.limits
+        if previous is not None and len({previous.cluster_id, limits.cluster_id} - {None}) > 1:
+            previous = None  # a reload named another cluster, whose limits are no changes
+            self._latest.clear()
+        self._failures.works()
+        if previous is None or self.health.error is not None:
             log.info("limits can be read", rules=sum(map(len, limits.rules.values())))
-        missing_before = before.missing if before else {}
+        missing_before = previous.missing if previous else {}
         for what in limits.missing.keys() - missing_before.keys():
             log.warning("cannot be read", what=what, error=limits.missing[what])
         for what in missing_before.keys() - limits.missing.keys():
             log.info("can be read again", what=what)
-        if before is not None:
-            for key, entity, old, new in _changes(before, limits):
+        if previous is not None:
+            for key, entity, old, new in _changes(previous, limits):
                 self._changes[key] += 1
+                self._latest.appendleft(LimitChange(read_at=self._clock(), key=key, entity=entity, old=old, new=new))
                 log.info("limit changed", quota_key=key, entity=entity, old=old, new=new)
-            # the old objects where nothing changed, so that results derived from them stay valid
-            rules = {
-                kind: before.rules[kind] if before.rules.get(kind) == table else table
-                for kind, table in limits.rules.items()
-            }
-            limits = replace(limits, rules=rules)
-        self.limits = limits
+            limits = limits.after(previous)
+        self.limits, self._read_at = limits, self._steady()
         self.health = replace(
             self.health,
             read_at=self._clock(),
             cluster_id=limits.cluster_id,
             error=None,
             denied=False,
+            unsupported=False,
             changes_total=dict(self._changes),
+            changes=tuple(self._latest),
+            changes_since=self._clock() if previous is None else self.health.changes_since,
             errors_total=self.health.errors_total + len(limits.missing),
         )
 
     def _failed(self, error: LimitsError) -> None:
-        if self.health.error is None:
-            log.warning("limits cannot be read", error=str(error), last_ones_kept=self.limits is not None)
+        self._failures.fails(str(error), last_ones_kept=self.limits is not None)
         self.health = replace(
             self.health,
             error=str(error),
             denied=isinstance(error, LimitsDenied),
+            unsupported=isinstance(error, LimitsUnsupported),
             errors_total=self.health.errors_total + 1,
         )
 
 
 def _changes(old: Limits, new: Limits) -> Iterator[_Change]:
-    """The differences between two reads, by quota key."""
+    """Yield the differences between two reads, by quota key."""
     yield from _differences("ip ", CONNECTION_KEY, old.connection_limits, new.connection_limits)
     for kind in QuotaType:
-        before: Mapping[QuotaEntity, float] = old.rules.get(kind, {})
-        after: Mapping[QuotaEntity, float] = new.rules.get(kind, {})
-        yield from _differences("", kind.quota_key, before, after)
+        old_rules: Mapping[QuotaEntity, float] = old.rules.get(kind, {})
+        new_rules: Mapping[QuotaEntity, float] = new.rules.get(kind, {})
+        yield from _differences("", kind.quota_key, old_rules, new_rules)
 
 
 def _differences(prefix: str, key: str, old: Mapping[_Key, float], new: Mapping[_Key, float]) -> Iterator[_Change]:
     if old is new:
         return
     for entity in {**old, **new}:
-        before, after = old.get(entity), new.get(entity)
-        if before != after:
-            yield key, f"{prefix}{entity}", before, after
+        old_value, new_value = old.get(entity), new.get(entity)
+        if old_value != new_value:
+            yield key, f"{prefix}{entity}", old_value, new_value

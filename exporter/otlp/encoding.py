@@ -51,7 +51,7 @@ class Points(NamedTuple):
     """Each serialized without its numbers, as the only point of a gauge; in a sum they have the same field number."""
     values: list[float]
     starts_ns: list[int] | None
-    """Since when each counts, Unix time; None for gauges."""
+    """Unix times since which they count; None for gauges."""
 
 
 class PushRequest(NamedTuple):
@@ -80,20 +80,23 @@ class Encoder:
         self._layout = Layout(())
         self._tags: tuple[str, ...] = ()
         self._by_row: dict[object, NDArray[np.object_]] = {}
-        """Heads by row of ``_layout``, None where none was needed yet; by label names and the function that gives the labels."""
+        """
+        Heads by row of ``_layout``, None where none was needed yet; by label names and the function that gives the
+        labels.
+        """
         self._by_labels: Mapping[object, bytes] = {}
         """Heads of the last snapshot's other series, by label names and labels."""
 
-    def points(self, snapshot: Snapshot, now: float) -> list[Points]:
+    def points(self, snapshot: Snapshot, now_seconds: float) -> list[Points]:
         """
-        The points of a snapshot, the same series that /metrics shows.
+        Return the points of a snapshot, the same series that /metrics shows.
 
-        ``now`` is the Unix time in seconds that ages refer to.
+        ``now_seconds`` is the Unix time that ages refer to.
         """
-        self._carry(snapshot.shown.layout, snapshot.callbacks.labels)
-        view, at_ns = Exposed(snapshot, now), unix_ns(snapshot.taken_at)
+        self._carry(snapshot.columns.layout, snapshot.callbacks.labels)
+        view, at_ns = Exposed(snapshot, now_seconds), unix_ns(snapshot.taken_at)
         by_labels, self._by_labels = self._by_labels, {}
-        found = []
+        points_of_families = []
         for family in families():
             column, names = COLUMNS.get(family), label_names(family, snapshot)
             series: dict[bytes, float] = {}
@@ -108,20 +111,20 @@ class Encoder:
                         series.setdefault(head, value + 0.0)  # -0 has become 0
             starts = None
             if family.type is FamilyType.COUNTER:
-                starts = self._starts.of(family, series, at_ns)
-            found.append(Points(family, [*series], [*series.values()], starts))
-        self._starts.forget(at_ns)
-        return found
+                starts = self._starts.of(family, series, at_ns, snapshot.steady_at)
+            points_of_families.append(Points(family, [*series], [*series.values()], starts))
+        self._starts.forget(snapshot.steady_at)
+        return points_of_families
 
-    def requests(self, found: Iterable[Points], at_ns: int) -> Iterator[PushRequest]:
-        """The requests that hold all points; ``at_ns`` is when they were read, Unix time."""
+    def requests(self, all_points: Iterable[Points], at_ns: int) -> Iterator[PushRequest]:
+        """Yield the requests that hold all points; ``at_ns`` is the Unix time at which they were read."""
         message, count, room = self._begun(), 0, self._room
-        for points in found:
+        for points in all_points:
             family = points.family
             described = otlp.Metric(name=otel_name(family), description=family.help, unit=ucum(family))
             around = described.ByteSize() + _LENGTHS
-            more = _GAUGE_NUMBERS if points.starts_ns is None else _SUM_NUMBERS
-            ends = [0, *accumulate(len(head) + more for head in points.heads)]
+            number_bytes = _GAUGE_NUMBERS if points.starts_ns is None else _SUM_NUMBERS
+            ends = [0, *accumulate(len(head) + number_bytes for head in points.heads)]
             start = 0
             while start < len(points.heads):
                 stop = bisect_right(ends, ends[start] + room - around) - 1
@@ -140,35 +143,39 @@ class Encoder:
             yield PushRequest(message, count)
 
     def _carry(self, layout: Layout, tags: tuple[str, ...]) -> None:
-        """Bring the heads to the rows of another layout, but not those of entities made again: their rule may be another one."""
+        """
+        Bring the heads to the rows of another layout, but not those of entities made again.
+
+        Their rule may be another one.
+        """
         if tags != self._tags:  # label names, some of which may never come back
             self._by_row, self._tags = {}, tags
         if layout is self._layout:
             return
         rows = layout.unchanged_in(self._layout)  # -1 is the None that is appended
-        by_row = {of: np.append(kept, [None])[rows] for of, kept in self._by_row.items()}
+        by_row = {key: np.append(heads, [None])[rows] for key, heads in self._by_row.items()}
         self._by_row, self._layout = by_row, layout
 
     def _of_entities(self, reader: PerEntity, names: tuple[str, ...], snapshot: Snapshot) -> dict[bytes, float]:
-        """The heads and values of entities; of those that share a series the first one counts."""
-        layout, values = snapshot.shown.layout, reader.values(snapshot)
+        """Return the heads and values of entities; of those that share a series the first one counts."""
+        layout, values = snapshot.columns.layout, reader.values(snapshot)
         part = reader.rows(layout)
         rows = np.flatnonzero(np.isfinite(values[part])) + part.start
-        kept = self._by_row.get((names, reader.labels))
-        if kept is None:
-            kept = self._by_row[names, reader.labels] = np.full(len(layout), None)
-        heads = kept[rows].tolist()
+        heads_by_row = self._by_row.get((names, reader.labels))
+        if heads_by_row is None:
+            heads_by_row = self._by_row[names, reader.labels] = np.full(len(layout), None)
+        heads = heads_by_row[rows].tolist()
         if None in heads:
             for row in rows[[head is None for head in heads]]:
-                kept[row] = self._head(names, reader.labels(layout.entities[row]))
-            heads = kept[rows].tolist()
+                heads_by_row[row] = self._head(names, reader.labels(layout.entities[row]))
+            heads = heads_by_row[rows].tolist()
         series: dict[bytes, float] = {}
         for head, value in zip(heads, (values[rows] + 0.0).tolist(), strict=True):
             series.setdefault(head, value)  # -0 has become 0
         return series
 
     def _head(self, names: Sequence[str], labels: Sequence[str]) -> bytes:
-        """A label that is empty is left out, which means the same to Prometheus."""
+        """Return a label that is empty is left out, which means the same to Prometheus."""
         pairs = [*zip(names, labels, strict=True), *self._more]
         attributes = [KeyValue(key=name, value=AnyValue(string_value=encodable(text))) for name, text in pairs if text]
         point = otlp.NumberDataPoint(attributes=attributes)
@@ -190,16 +197,16 @@ def _fill(metric: otlp.Metric, points: Points, part: slice, at_ns: int) -> None:
 
 
 def unix_ns(seconds: float) -> int:
-    """A Unix time in nanoseconds, to the microsecond."""
+    """Return a Unix time in nanoseconds, to the microsecond."""
     return round(seconds * 1e6) * 1000
 
 
 def resource_of(url: str, cluster: str | None, attributes: Mapping[str, str]) -> Resource:
     """
-    The resource: quotascope, its version, and which instance of it this is.
+    Return the resource: quotascope, its version, and which instance of it this is.
 
-    ``OTEL_SERVICE_NAME`` and ``OTEL_RESOURCE_ATTRIBUTES`` override these, and the configured ``attributes`` override both.
-    Host name and the port of the exporter's ``url`` make instances different, and stay over restarts.
+    ``OTEL_SERVICE_NAME`` and ``OTEL_RESOURCE_ATTRIBUTES`` override these, and the configured ``attributes`` override
+    both. Host name and the port of the exporter's ``url`` make instances different, and stay over restarts.
     """
     ours = {
         "service.name": "quotascope",

@@ -18,7 +18,9 @@ from quotascope.metrics.catalog import Family
 
 from ..config import OtlpProtocol
 from ..expiry import Expiring
+from ..logs import FailureLog
 from ..snapshot import PushHealth, Snapshot
+from ..steady import steady
 from ..threads import BlockingCalls
 from ..untrusted import shown
 
@@ -26,7 +28,9 @@ log = structlog.get_logger()
 
 LONGEST_FLUSH_SECONDS = 5.0
 """Longest wait for the last push at the end, whatever the timeout of a request is."""
-FORGET_AFTER_NS: Final = 3600 * 10**9
+LONGEST_PAUSE_SECONDS: Final = 600.0
+"""Longest pause that a receiver can ask for: a mistake there must not end pushes for a day."""
+FORGET_AFTER_SECONDS: Final = 3600.0
 """Kafka keeps the sensors of an idle entity that long, too."""
 
 
@@ -53,7 +57,7 @@ class OtlpReceiver:
 
 
 class Outcome(StrEnum):
-    """What became of a push."""
+    """The outcome of a push."""
 
     SUCCESS = "success"
     PARTIAL = "partial"
@@ -73,6 +77,8 @@ class PushResult:
     """The receiver was not reached, or refused the request."""
     reason: str = ""
     """Why some were not accepted; free of secrets."""
+    pause_seconds: float = 0.0
+    """Time that the receiver asks to be left alone (`Retry-After` of HTTP); 0 when it does not."""
 
     @property
     def outcome(self) -> Outcome:
@@ -92,38 +98,44 @@ class PushCounts:
 
     @property
     def failing(self) -> bool:
-        """Whether the last push failed."""
+        """Return whether the last push failed."""
         return self._last is Outcome.FAILURE
 
     @property
     def health(self) -> PushHealth:
         """All counts, with the zeros that ``increase()`` needs."""
         return PushHealth(
-            exports_total={each.value: self._pushes[each] for each in Outcome},
+            exports_total={outcome.value: self._pushes[outcome] for outcome in Outcome},
             points_total=dict(self._points),
+            error=self._reason,
         )
 
     def switch(self, receiver: str) -> None:
         """Continue to count with another receiver; its first result is logged."""
         self.receiver = receiver
         self._last: Outcome | None = None
+        self._reason: str | None = None
+        self._failures = {
+            Outcome.PARTIAL: FailureLog("the receiver rejects some points"),
+            Outcome.FAILURE: FailureLog("metrics cannot be pushed"),
+        }
 
     def add(self, result: PushResult) -> None:
         """Count a push, and log it if its outcome is not that of the push before."""
         outcome = result.outcome
         self._pushes[outcome] += 1
         self._points.update(accepted=result.accepted, rejected=result.rejected, lost=result.lost)
-        before, self._last = self._last, outcome
-        if outcome is before:
-            return
-        line = log.bind(receiver=self.receiver)
+        previous, self._last, self._reason = self._last, outcome, result.reason or None
+        if outcome is not previous:
+            for failures in self._failures.values():
+                failures.works()
         if outcome is Outcome.SUCCESS:
-            line.info("metrics are pushed", points=result.accepted)
-        elif outcome is Outcome.PARTIAL:
-            event = "the receiver rejects some points"
-            line.warning(event, rejected=result.rejected, error=result.reason)
+            self._reason = None
+            if outcome is not previous:
+                log.info("metrics are pushed", receiver=self.receiver, points=result.accepted)
         else:
-            line.warning("metrics cannot be pushed", error=result.reason)
+            details = {"rejected": result.rejected} if outcome is Outcome.PARTIAL else {}
+            self._failures[outcome].fails(result.reason or "", receiver=self.receiver, **details)
 
 
 class _Count(NamedTuple):
@@ -134,41 +146,46 @@ class _Count(NamedTuple):
 
 class Starts:
     """
-    Since when counters count: OTLP wants it of each, and neither Kafka nor Prometheus's format has it.
+    The times since which counters count.
+
+    OTLP wants one of each counter, and neither Kafka nor Prometheus's format has it.
 
     The exporter's own counters count since it began. Any other counts since it was first seen here: its
     first point starts and ends at the same time, which in OTLP's data model means that the true start is
     not known. When a counter has become smaller, its node was started again since the counter was seen last.
+
+    A start is Unix time, and stays what it was when the clock is set, unless it would be later than the point: another
+    start means another counter. ``steady`` are seconds that no one sets.
     """
 
     def __init__(self, began_ns: int) -> None:
         self._began_ns = began_ns
-        self._counts = Expiring[tuple[str, bytes], _Count](FORGET_AFTER_NS)
+        self._counts = Expiring[tuple[str, bytes], _Count](FORGET_AFTER_SECONDS)
 
-    def of(self, family: Family, series: Mapping[bytes, float], at_ns: int) -> list[int]:
-        """The starts of a family's series, Unix time; ``series`` are their values at ``at_ns`` by a key."""
+    def of(self, family: Family, series: Mapping[bytes, float], at_ns: int, steady: float) -> list[int]:
+        """Return the starts of a family's series, Unix time; ``series`` are their values at ``at_ns`` by a key."""
         if family.name.startswith("quotascope_"):
-            return [min(self._began_ns, at_ns)] * len(series)
+            self._began_ns = min(self._began_ns, at_ns)
+            return [self._began_ns] * len(series)
         starts = []
-        for one, value in series.items():
-            last = self._counts.get((family.name, one))
-            if last is None or last.seen_ns > at_ns:  # the clock was set back
-                start = at_ns
-            else:
-                start = last.seen_ns if value < last.value else last.start_ns
-            self._counts.see((family.name, one), _Count(start, at_ns, value), at_ns)
+        for key, value in series.items():
+            last_count = self._counts.get((family.name, key))
+            start = at_ns
+            if last_count is not None:
+                start = min(at_ns, last_count.seen_ns if value < last_count.value else last_count.start_ns)
+            self._counts.see((family.name, key), _Count(start, at_ns, value), steady)
             starts.append(start)
         return starts
 
-    def forget(self, at_ns: int) -> None:
+    def forget(self, steady: float) -> None:
         """Drop the counters that have not been seen for an hour."""
-        self._counts.expire(at_ns)
+        self._counts.expire(steady)
 
 
 class SnapshotSender(Protocol):
     """Pushes a snapshot."""
 
-    def send(self, snapshot: Snapshot, now: float) -> PushResult:
+    def send(self, snapshot: Snapshot, now_seconds: float) -> PushResult:
         """Push, and wait for the answers. May block; never runs twice at once."""
         ...
 
@@ -182,6 +199,7 @@ class OtlpPush:
     Sends a snapshot at every interval, from the beginning of one push to that of the next, and a last one at the end.
 
     ``open_sender`` makes the sender when the URL of this exporter is known; log lines name the ``receiver``.
+    ``clock`` returns steady seconds, by which numbers age.
     """
 
     def __init__(
@@ -189,24 +207,24 @@ class OtlpPush:
         open_sender: Callable[[str], SnapshotSender],
         receiver: str,
         interval_seconds: float,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = steady,
         starts: Starts | None = None,
     ) -> None:
         self._open_sender = open_sender
         self._interval_seconds = interval_seconds
         self._clock = clock
         self.counts = PushCounts(receiver)
-        """What became of all pushes: their ``health`` is how pushing goes."""
+        """The outcomes of all pushes: their ``health`` is the state of pushing."""
         self.starts = Starts(time.time_ns()) if starts is None else starts
         self._sender: SnapshotSender | None = None
         self._calls = BlockingCalls("otlp-push")
         self._task: asyncio.Task[None] | None = None
         self._sending: asyncio.Future[PushResult] | None = None
 
-    def resume(self, before: OtlpPush) -> None:
-        """Continue to count where another push has ended, or will end before this one starts."""
-        before.counts.switch(self.counts.receiver)
-        self.counts = before.counts
+    def resume(self, counts: PushCounts) -> None:
+        """Continue with the counts of another push that has ended, or will end before this one starts."""
+        counts.switch(self.counts.receiver)
+        self.counts = counts
 
     def open(self, url: str) -> SnapshotSender:
         """Make the sender, unless there is one. ``url`` is where this exporter answers."""
@@ -238,21 +256,25 @@ class OtlpPush:
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + self._interval_seconds
-            await self._push(sender)
-            await asyncio.sleep(max(0.0, due - loop.time()))
+            result = await self._push(sender)
+            pause_seconds = min(result.pause_seconds, LONGEST_PAUSE_SECONDS)
+            await asyncio.sleep(max(due - loop.time(), pause_seconds))
 
-    async def _push(self, sender: SnapshotSender) -> None:
+    async def _push(self, sender: SnapshotSender) -> PushResult:
         async def sent() -> PushResult:
-            snapshot, now = await self._collect(), self._clock()
-            call = self._calls.run(lambda: sender.send(snapshot, now))
+            snapshot = await self._collect()
+            now_seconds = snapshot.time_at(self._clock())
+            call = self._calls.run(lambda: sender.send(snapshot, now_seconds))
             self._sending = asyncio.ensure_future(call)
             return await asyncio.shield(self._sending)
 
-        self.counts.add(await _settled(sent()))
+        result = await _settled(sent())
+        self.counts.add(result)
+        return result
 
 
 async def _settled(result: Awaitable[PushResult]) -> PushResult:
-    """The result of a push, also of one that raises."""
+    """Return the result of a push, also of one that raises."""
     try:
         return await result
     except Exception as error:

@@ -1,12 +1,20 @@
-"""One push from beginning to end, in a thread of its own: encode, send with the SDK's exporters, and count what was answered."""
+"""
+One push from beginning to end, in a thread of its own.
+
+Encode, send with the SDK's exporters, and count what was answered.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import time
+from collections.abc import Iterable
+from email.utils import parsedate_to_datetime
+from http.client import responses
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import grpc
 import requests
@@ -16,7 +24,10 @@ from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http import metric_exporter as http_exporter
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as service
 
+from quotascope.clients.reading import content_of
+
 from ..config import OtlpProtocol
+from ..config.section import MOST_BYTES
 from ..exposition import gzipped
 from ..snapshot import Snapshot
 from ..untrusted import shown
@@ -28,6 +39,8 @@ _Answer: TypeAlias = service.ExportMetricsServiceResponse | str
 
 _NOT_SENT = "the request was not sent"
 _LONGEST_ANSWER = 1 << 16
+_SHORTEST_SECRET = 4
+"""Characters; what is shorter stands in any text."""
 _OK = range(200, 300)
 _ADVICE = {
     401: "the receiver refuses the credentials, check otlp.headers",
@@ -50,14 +63,15 @@ class Sender:
         over_grpc = receiver.protocol is OtlpProtocol.GRPC
         self._exporter = (_GrpcExporter if over_grpc else _HttpExporter)(receiver)
         self._encoder = encoder
+        self._secrets = _secrets(receiver)
 
-    def send(self, snapshot: Snapshot, now: float) -> PushResult:
+    def send(self, snapshot: Snapshot, now_seconds: float) -> PushResult:
         """
         Push a snapshot; after a request that failed the others are not tried.
 
-        ``now`` is the Unix time in seconds that ages refer to.
+        ``now_seconds`` is the Unix time that ages refer to.
         """
-        points = self._encoder.points(snapshot, now)
+        points = self._encoder.points(snapshot, now_seconds)
         lost = sum(len(family.heads) for family in points)
         accepted = rejected = 0
         reason = ""
@@ -67,16 +81,45 @@ class Sender:
                 reason = answer
                 break
             partial = answer.partial_success
-            reason = shown(partial.error_message) or reason
+            reason = _quoted(partial.error_message, self._secrets) or reason
             refused = min(max(0, partial.rejected_data_points), request.points)
             accepted += request.points - refused
             rejected += refused
             lost -= request.points
-        return PushResult(accepted=accepted, rejected=rejected, lost=lost, reason=reason)
+        return PushResult(
+            accepted=accepted,
+            rejected=rejected,
+            lost=lost,
+            reason=reason,
+            pause_seconds=self._exporter.pause_seconds,
+        )
 
     def close(self) -> None:
         """End what is under way and close the connections."""
         self._exporter.shutdown()
+
+
+def _secrets(receiver: OtlpReceiver) -> list[str]:
+    """
+    Return the texts that a message must not quote, the longest first.
+
+    Headers, with and without their scheme, and the query of the endpoint.
+    """
+    query = urlsplit(receiver.endpoint).query
+    texts = {query, *(value for _, value in parse_qsl(query)), *receiver.headers.values()}
+    texts |= {value.rpartition(" ")[2] for value in receiver.headers.values()}
+    return sorted(filter(lambda text: len(text) >= _SHORTEST_SECRET, texts), key=len, reverse=True)
+
+
+def _quoted(text: str, secrets: Iterable[str]) -> str:
+    """
+    Return the words of a receiver without secrets: it, or a proxy before it, may quote what it was sent.
+
+    First, as what is shown may end within one.
+    """
+    for secret in secrets:
+        text = text.replace(secret, "…")
+    return shown(text)
 
 
 class _HttpExporter(http_exporter.OTLPMetricExporter):
@@ -95,9 +138,14 @@ class _HttpExporter(http_exporter.OTLPMetricExporter):
         )
 
     def send(self, request: PushRequest) -> _Answer:
-        self._session.answer = _NOT_SENT
+        self._session.answer, self._session.pause_seconds = _NOT_SENT, 0.0
         self._export_batch(request.message)
         return self._session.answer
+
+    @property
+    def pause_seconds(self) -> float:
+        """The time that the last answer asks to wait."""
+        return self._session.pause_seconds
 
 
 class _HttpSession(requests.Session):
@@ -106,8 +154,9 @@ class _HttpSession(requests.Session):
     def __init__(self, *, gzip: bool) -> None:
         super().__init__()
         self.answer: _Answer = _NOT_SENT
+        self.pause_seconds = 0.0
         self._gzip = gzip
-        self.auth = lambda each: each  # or else a .netrc file would replace our headers
+        self.auth = lambda request: request  # or else a .netrc file would replace our headers
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:  # noqa: ANN401 - as requests declares it
         kwargs["stream"] = True
@@ -128,18 +177,34 @@ class _HttpSession(requests.Session):
             with contextlib.suppress(DecodeError):  # it took the request all the same
                 self.answer = service.ExportMetricsServiceResponse.FromString(body)
         else:
-            advice = _ADVICE.get(status, shown(response.reason or ""))
+            # not the server's own words for its status, which may quote anything
+            advice = _ADVICE.get(status, responses.get(status, ""))
+            self.pause_seconds = _pause(response.headers.get("Retry-After", ""))
             self.answer = f"HTTP {status}: {advice}".rstrip(": ")
         return response
 
 
+def _pause(retry_after: str) -> float:
+    """Return the seconds that the header names, as a number or as the time of an end; 0 for anything else."""
+    if retry_after.isdecimal():
+        return float(retry_after)
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return 0.0
+
+
 class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
+    pause_seconds = 0.0
+    """The SDK itself heeds a receiver's `RetryInfo` within a push."""
+
     def __init__(self, receiver: OtlpReceiver) -> None:
         self._answer: _Answer = _NOT_SENT
+        self._secrets = _secrets(receiver)
         secure, credentials = receiver.endpoint.startswith("https://"), None
         if secure:
             files = receiver.ca_file, receiver.key_file, receiver.cert_file
-            ca, key, chain = (None if file is None else Path(file).read_bytes() for file in files)
+            ca, key, chain = (None if file is None else content_of(Path(file), MOST_BYTES) for file in files)
             credentials = grpc.ssl_channel_credentials(ca, key, chain)
         gzip, none = grpc.Compression.Gzip, grpc.Compression.NoCompression
         super().__init__(
@@ -167,23 +232,27 @@ class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
         self._of_service: Any = self._client
         self._client: Any = self
 
-    def Export(self, **call: object) -> service.ExportMetricsServiceResponse:  # noqa: N802 - the name in the service's definition
-        """The SDK calls this in place of the stub's method, and drops the answer."""
+    def Export(self, **call: object) -> service.ExportMetricsServiceResponse:  # noqa: N802 - the service's name
+        """
+        Send a request, and keep the answer.
+
+        The SDK calls this in place of the stub's method, and drops the answer.
+        """
         try:
             answer: service.ExportMetricsServiceResponse
             answer = self._of_service.Export(**call)
         except grpc.RpcError as error:
             code, details = error.code(), error.details()
-            parts = [code.name, shown(details or ""), _ADVICE.get(code, "")]
+            parts = [code.name, _quoted(details or "", self._secrets), _ADVICE.get(code, "")]
             self._answer = ": ".join(filter(None, parts))
             raise
         self._answer = answer
         return answer
 
 
-def _no_answer(error: Exception, asked: dict[str, Any]) -> str:
-    """Why there is no answer, without what the libraries quote: their texts hold the whole URL."""
-    parts = urlsplit(str(asked.get("url", "")))
+def _no_answer(error: Exception, request: dict[str, Any]) -> str:
+    """Return the reason of a missing answer, without quotations of the libraries, which hold the whole URL."""
+    parts = urlsplit(str(request.get("url", "")))
     place = f"{parts.hostname}:{parts.port or parts.scheme}"
     texts: dict[type[Exception], str] = {
         requests.exceptions.SSLError: f"TLS with {place} failed: check otlp.tls, and the name in otlp.endpoint",

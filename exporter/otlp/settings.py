@@ -1,4 +1,8 @@
-"""Where and how to push: from the configuration and OpenTelemetry's own environment variables to a push. Needs the extra ``otlp`` only in ``build_push``."""
+"""
+Builds a push from the configuration and OpenTelemetry's own environment variables.
+
+Needs the extra ``otlp`` only in ``build_push``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from quotascope.clients.reading import content_of
+
 from ..config import Config, OtlpCompression, OtlpConfig, OtlpProtocol, OtlpTlsConfig, header_values, usable
+from ..config.section import MOST_BYTES
 from ..errors import ConfigError
 from .push import OtlpPush, OtlpReceiver, Starts
 
@@ -19,7 +26,7 @@ _PACKAGES = {"opentelemetry", "google", "grpc", "requests"}
 
 def build_push(config: Config, environ: Mapping[str, str], starts: Starts | None = None) -> OtlpPush | None:
     """
-    The configured push, not started yet; None when there is none. Raises ``ConfigError``.
+    Return the configured push, not started yet; None when there is none. Raises ``ConfigError``.
 
     ``starts`` are those of an earlier push, to continue its counters.
     """
@@ -35,20 +42,20 @@ def build_push(config: Config, environ: Mapping[str, str], starts: Starts | None
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _PACKAGES:
             raise
-        missing = "needs OpenTelemetry's packages: pip install 'quotascope[otlp]'"
+        missing = "needs OpenTelemetry's packages: pip install '.[otlp]' in a clone of quotascope"
         raise ConfigError("otlp", [missing]) from None
-    known = Starts(time.time_ns()) if starts is None else starts
+    known_starts = Starts(time.time_ns()) if starts is None else starts
 
     def open_sender(url: str) -> Sender:
         resource = resource_of(url, config.cluster, settings.resource_attributes)
-        most = settings.max_request_bytes
-        return Sender(receiver, Encoder(resource, config.cluster, most, known))
+        max_bytes = settings.max_request_bytes
+        return Sender(receiver, Encoder(resource, config.cluster, max_bytes, known_starts))
 
-    return OtlpPush(open_sender, receiver.place, interval, starts=known)
+    return OtlpPush(open_sender, receiver.place, interval, starts=known_starts)
 
 
 def receiver_of(config: OtlpConfig, environ: Mapping[str, str]) -> OtlpReceiver:
-    """The receiver to push to. Raises ``OSError`` or ``ValueError`` for what cannot be used."""
+    """Return the receiver to push to. Raises ``OSError`` or ``ValueError`` for what cannot be used."""
     variables = _Environment(environ)
     protocol = config.protocol or OtlpProtocol(variables.choice("PROTOCOL", OtlpProtocol, OtlpProtocol.HTTP))
     compression = config.compression or variables.choice("COMPRESSION", OtlpCompression, OtlpCompression.GZIP)
@@ -70,7 +77,7 @@ def receiver_of(config: OtlpConfig, environ: Mapping[str, str]) -> OtlpReceiver:
 
 
 def interval_of(config: OtlpConfig, environ: Mapping[str, str]) -> float:
-    """Seconds from one push to the next. Raises ``ValueError``."""
+    """Return the seconds from one push to the next. Raises ``ValueError``."""
     variable = "OTEL_METRIC_EXPORT_INTERVAL"
     return config.interval_seconds or _Environment(environ).seconds(variable, 60.0)
 
@@ -98,12 +105,12 @@ def _completed(url: str, protocol: OtlpProtocol) -> str:
     return urlunsplit(parts._replace(path=path))
 
 
-def _readable(ours: Path | None, other: str | None) -> str | None:
-    file = ours or (Path(other) if other else None)
+def _readable(ours: Path | None, fallback: str | None) -> str | None:
+    file = ours or (Path(fallback) if fallback else None)
     if file is None:
         return None
-    with file.open("rb"):
-        return str(file)
+    content_of(file, MOST_BYTES)
+    return str(file)
 
 
 class _Environment:
@@ -118,25 +125,25 @@ class _Environment:
         self._environ = environ
 
     def name(self, option: str) -> str | None:
-        """The variable that holds an option such as ``ENDPOINT``; an empty one counts as unset."""
+        """Return the variable that holds an option such as ``ENDPOINT``; an empty one counts as unset."""
         names = (prefix + option for prefix in _PREFIXES)
         return next((name for name in names if self._environ.get(name)), None)
 
     def text(self, option: str) -> str | None:
-        """The value of an option."""
+        """Return the value of an option."""
         name = self.name(option)
         return None if name is None else self._environ[name]
 
     def choice(self, option: str, choices: Iterable[str], default: str) -> str:
-        """The value of an option that has but a few."""
+        """Return the value of an option that has but a few."""
         text = self.text(option) or default
-        if text not in (known := sorted(choices)):
-            message = f"expected {' or '.join(known)}, got {text!r}"
+        if text not in (allowed := sorted(choices)):
+            message = f"expected {' or '.join(allowed)}, got {text!r}"
             raise ValueError(f"{self.name(option)}: {message}")
         return text
 
     def seconds(self, name: str | None, default: float) -> float:
-        """The time that a variable holds in milliseconds."""
+        """Return the time that a variable holds in milliseconds."""
         text = self._environ.get(name or "")
         if not text:
             return default
@@ -145,7 +152,7 @@ class _Environment:
         return int(text) / 1000
 
     def headers(self) -> dict[str, str]:
-        """``name=value,name=value`` with values as in URLs."""
+        """Return the headers of ``name=value,name=value`` with values as in URLs."""
         pairs = [pair.partition("=") for pair in (self.text("HEADERS") or "").split(",") if pair.strip()]
         if not all(equals and name.strip() for name, equals, _ in pairs):
             raise ValueError(f"{self.name('HEADERS')}: expected name=value,name=value")

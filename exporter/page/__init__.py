@@ -1,6 +1,5 @@
-"""The pages for people, at `/` and `/runbooks/`, and the same entities as JSON."""
+"""
+The pages for people, at `/` (`serving`) and `/runbooks/` (`runbooks`).
 
-from .runbooks import Runbooks
-from .serving import Pages
-
-__all__ = ["Pages", "Runbooks"]
+The JSON API shares their queries (`query`).
+"""

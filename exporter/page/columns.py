@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import zip_longest
 from math import isnan
 from typing import Final
 
 import numpy as np
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
 
-from ..diagnosis.selection import NEAR, Order
+from ..diagnosis.selection import Order
 from ..diagnosis.trails import STEP_SECONDS, Trail
 from ..diagnosis.units import (
     NOT_APPLICABLE,
@@ -41,10 +43,13 @@ _TOP: Final = 1.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRow:
-    """What the cells of a row are made of."""
+    """The data of the cells of a row."""
 
     usage: EntityUsage
+    near_limit: float
+    """The utilization from which on it is near its limit."""
     recent: Sequence[float | None] = ()
+    throttled: Sequence[bool] = ()
     owner: str | None = None
 
 
@@ -72,66 +77,80 @@ class TableColumn:
     """``name`` or ``number``."""
 
 
-def color_of(used: float | None, *, throttled: bool = False) -> str:
-    """``over`` (throttled, or at the limit), ``near`` or ``fine``; empty when the utilization is unknown, or there is no limit."""
+def color_of(used: float | None, near_limit: float, *, throttled: bool = False) -> str:
+    """
+    Return ``over`` (throttled, or at the limit), ``near`` or ``fine``.
+
+    The text is empty when the utilization is unknown, or there is no limit.
+    """
     if throttled or (used is not None and used >= 1):
         return "over"
     if used is None:
         return ""
-    return "near" if used >= NEAR else "fine"
+    return "near" if used >= near_limit else "fine"
 
 
 def worded(text: str, color: str = "") -> TableCell:
-    """A cell with a text; unknown and unlimited look different from numbers."""
+    """Return a cell with a text; unknown and unlimited look different from numbers."""
     word = text if text in {UNKNOWN, UNLIMITED} else ""
     return TableCell(text=text, color=color or word)
 
 
 def _nothing(row: TableRow) -> str:
-    """For a number that an entity has only under a limit: without one it does not apply, else it is unknown."""
+    """Return the text of a missing number that needs a limit: without one it does not apply, else it is unknown."""
     unlimited = row.usage.entity.limit_state is LimitState.UNLIMITED
     return NOT_APPLICABLE if unlimited else UNKNOWN
 
 
-def used_cell(used: float | None, without: str) -> TableCell:
-    """A utilization as a bar and a number; a text ``without`` one."""
+def used_cell(used: float | None, near_limit: float, *, without: str, throttled: bool = False) -> TableCell:
+    """Return a utilization as a bar and a number, in the color of ``color_of``; a text ``without`` one."""
     if used is None:
         return worded(without)
     bar = 100 * min(1.0, max(0.0, used))
-    return TableCell(text=percent(used), color=color_of(used), bar=bar)
+    return TableCell(text=percent(used), color=color_of(used, near_limit, throttled=throttled), bar=bar)
 
 
 def _recent(row: TableRow) -> TableCell:
-    """A drawing of the last minutes, and the same in words for screen readers."""
-    known = [part for part in row.recent if part is not None]
-    if not known:
+    """Return a drawing of the last minutes, and the same in words for screen readers."""
+    values = [part for part in row.recent if part is not None]
+    if not values:
         return worded(_nothing(row))
-    least, most = percent(min(known)), percent(max(known))
+    lowest, highest = percent(min(values)), percent(max(values))
     minutes = len(row.recent) * STEP_SECONDS / 60
-    text = f"last {minutes:.0f} minutes: from {least} to {most}, latest {percent(known[-1])}"
+    text = f"last {minutes:.0f} minutes: from {lowest} to {highest}, latest {percent(values[-1])}"
     drawing = {
         "width": _STEP_WIDTH * len(row.recent),
         "height": _RECENT_HEIGHT,
         "limit": f"{_RECENT_HEIGHT * (1 - 1 / _TOP):.1f}",
-        "bars": list(_bars(row.recent, color_of, _STEP_WIDTH, _RECENT_HEIGHT, _TOP)),
+        "bars": list(
+            _bars(
+                row.recent,
+                row.throttled,
+                size=(_STEP_WIDTH, _RECENT_HEIGHT),
+                top=_TOP,
+                color=partial(color_of, near_limit=row.near_limit),
+            )
+        ),
         "words": text,
     }
     return TableCell(text=text, drawing=drawing)
 
 
-def _tokens(row: TableRow) -> TableCell:
+def _burst(row: TableRow) -> TableCell:
+    """Return the used part of a burst, and the tokens that are left of it."""
     usage = row.usage
     if usage.entity.quota_type is not QuotaType.CONTROLLER_MUTATION:
         return worded(NOT_APPLICABLE)
     if usage.tokens is None:
         return worded(_nothing(row))
-    burst = usage.entity.burst_tokens
+    burst, used = usage.entity.burst_tokens, usage.burst_used
     size = UNKNOWN if burst is None else digits(burst)
-    return worded(f"{digits(usage.tokens)} of {size}")
+    part = "" if used is None else f"{percent(used)}, "
+    return worded(f"{part}{digits(usage.tokens)} of {size} left", color_of(used, row.near_limit))
 
 
 def entity_cell(entity: Entity, suffix: str = "", color: str = "") -> TableCell:
-    """The name of an entity with a text behind it, which leads to its page."""
+    """Return the name of an entity with a text behind it, which leads to its page."""
     text = f"{entity_name(entity.user, entity.client_id)}{suffix}"
     return TableCell(text=text, href=entity_address(entity.user, entity.client_id), color=color)
 
@@ -149,7 +168,9 @@ COLUMNS: Final = (
         header="Used",
         order=Order.USED,
         kind="number",
-        cell=lambda row: used_cell(row.usage.used, without=_nothing(row)),
+        cell=lambda row: used_cell(
+            row.usage.used, row.near_limit, without=_nothing(row), throttled=row.usage.throttled
+        ),
     ),
     TableColumn(header="Usage", order=Order.USAGE, kind="number", cell=lambda row: worded(usage_name(row.usage))),
     TableColumn(
@@ -160,47 +181,71 @@ COLUMNS: Final = (
         header="Throttle",
         order=Order.DELAY,
         kind="number",
-        cell=lambda row: worded(throttle_name(row.usage), color_of(None, throttled=row.usage.throttled)),
+        cell=lambda row: worded(
+            throttle_name(row.usage), color_of(None, row.near_limit, throttled=row.usage.throttled)
+        ),
     ),
-    TableColumn(header="Tokens", order=Order.TOKENS, kind="number", cell=_tokens),
+    TableColumn(header="Burst used", order=Order.TOKENS, kind="number", cell=_burst),
     TableColumn(header="Rule", order=Order.LEVEL, kind="name", cell=lambda row: worded(rule_or_cause(row.usage))),
 )
 """The columns of a table of entities, from the left; the first is the name of the row."""
-OF_ENTITY: Final = tuple(each for each in COLUMNS if each.header not in {OWNER.header, "Last 5 minutes"})
-"""Those on the page of an entity, which draws more than five minutes."""
+OF_ENTITY: Final = tuple(column for column in COLUMNS if column.header not in {OWNER.header, "Last 5 minutes"})
+"""Columns on the page of an entity, which draws more than five minutes."""
 
 
 def _bars(
-    values: Iterable[float | None], color: Callable[[float], str], width: int, height: int, top: float
+    values: Sequence[float | None],
+    throttled: Sequence[bool],
+    *,
+    size: tuple[int, int],
+    top: float,
+    color: Callable[..., str],
 ) -> Iterator[tuple[str, int, str, str]]:
-    """The bar of each value that is known: its color, its left, its upper end and its height; that of ``top`` has the whole ``height``."""
-    for place, value in enumerate(values):
-        if value is not None and not isnan(value):
-            size = max(1.0, height * min(1.0, value / top))
-            yield color(value), width * place, f"{height - size:.1f}", f"{size:.1f}"
-
-
-def trail_drawing(trail: Trail, kind: QuotaType) -> dict[str, object]:
     """
-    A larger drawing: utilization or, without a limit, usage; and below it the steps with a throttle.
+    Yield the bar of each value that is known.
+
+    Its color, its left, its upper end and its height; ``size`` is the width of a bar and the height of that of ``top``.
+    """
+    width, height = size
+    for place, (value, in_throttle) in enumerate(zip_longest(values, throttled, fillvalue=False)):
+        if value is not None and not isnan(value):
+            length = max(1.0, height * min(1.0, value / top))
+            yield color(value, throttled=in_throttle), width * place, f"{height - length:.1f}", f"{length:.1f}"
+
+
+def trail_drawing(trail: Trail, kind: QuotaType, near_limit: float) -> dict[str, object]:
+    """
+    Return a larger drawing: utilization or, without a limit, usage; and below it the steps with a throttle.
 
     A step in which the entity was not seen has no bar.
     """
     limited = not np.isnan(trail.used).all()
     values: Floats = trail.used if limited else trail.usage
-    known = values[~np.isnan(values)]
+    known_values = values[~np.isnan(values)]
     # a limit of 100 % in sight, and bars of twice as much at most
-    top = max(_TOP, min(float(known.max()), 2.0)) if limited else (float(known.max()) if known.size else 0.0) or 1.0
-    throttled = np.flatnonzero(trail.throttle_time > 0).tolist()
-    color: Callable[[float], str] = color_of if limited else lambda _: "plain"
+    top = (
+        max(_TOP, min(float(known_values.max()), 2.0))
+        if limited
+        else (float(known_values.max()) if known_values.size else 0.0) or 1.0
+    )
+    in_throttle: list[bool] = (trail.throttle_time > 0).tolist()
+    throttled = np.flatnonzero(in_throttle).tolist()
+    color: Callable[..., str] = (
+        partial(color_of, near_limit=near_limit)
+        if limited
+        else lambda _, *, throttled: "over" if throttled else "plain"
+    )
     what = "highest utilization" if limited else "highest usage"
 
     def shown(value: float) -> str:
         return percent(value) if limited else measured(kind, value)
 
     words = "nothing was measured"
-    if known.size:
-        words = f"{what} in {trail.step_seconds:g} s: from {shown(float(known.min()))} to {shown(float(known.max()))}, latest {shown(float(known[-1]))}"
+    if known_values.size:
+        words = (
+            f"{what} in {trail.step_seconds:g} s: from {shown(float(known_values.min()))} "
+            f"to {shown(float(known_values.max()))}, latest {shown(float(known_values[-1]))}"
+        )
     steps = len(throttled)
     seen = np.count_nonzero(~np.isnan(values) | ~np.isnan(trail.throttle_time))
     return {
@@ -210,7 +255,7 @@ def trail_drawing(trail: Trail, kind: QuotaType) -> dict[str, object]:
         "throttle_height": _THROTTLE_HEIGHT,
         "step": _TRAIL_WIDTH - 2,
         "limit": f"{_TRAIL_HEIGHT * (1 - 1 / top):.1f}" if limited else None,
-        "bars": list(_bars(values.tolist(), color, _TRAIL_WIDTH, _TRAIL_HEIGHT, top)),
+        "bars": list(_bars(values.tolist(), in_throttle, size=(_TRAIL_WIDTH, _TRAIL_HEIGHT), top=top, color=color)),
         "throttled": [_TRAIL_WIDTH * place for place in throttled],
         "words": f"{words}; throttled in {steps} of {seen} steps" if steps else f"{words}; not throttled",
     }

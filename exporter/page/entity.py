@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.pages import words
 
 from ..diagnosis.episodes import Episode, Episodes
@@ -26,6 +26,7 @@ from ..diagnosis.explain import (
 from ..diagnosis.selection import Selection, in_order
 from ..diagnosis.trails import Trails
 from ..diagnosis.units import entity_name, rule_or_cause, seconds, type_name
+from ..names import asked_as
 from ..snapshot import Entity, EntityUsage, Snapshot, Usages
 from ..untrusted import one_line
 from .columns import OF_ENTITY, TableRow, trail_drawing
@@ -39,7 +40,7 @@ _LONGEST: Final = 32_767
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityResult:
-    """What a snapshot says of one user and client-id."""
+    """The state of one user and client-id in a snapshot."""
 
     snapshot: Snapshot
     user: str | None
@@ -51,19 +52,19 @@ class EntityResult:
     callbacks: Mapping[str, str]
     """Nodes with a custom quota callback, which decides there instead, with its class."""
     rows: Usages
-    """What is measured of it, the most urgent first."""
+    """Measured entities of it, the most urgent first."""
     trails: Trails
     episodes: Sequence[Episode]
-    """Those known since the exporter started, the latest first."""
+    """Episodes since the exporter started, the latest first."""
     unseen_seconds: float
     """Of this time, in which others are unknown (`Episodes.gaps`)."""
 
 
-def asked_entity(given: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """User and client-id of a query; an empty user is none."""
-    user, client_id = given.get("user"), given.get("client_id")
-    short = None if client_id is None else client_id[:_LONGEST]
-    return (user[:_LONGEST] if user else None), short
+def asked_entity(parameters: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """Return user and client-id of a query; an empty user is none."""
+    user, client_id = parameters.get("user"), parameters.get("client_id")
+    known_client = None if client_id is None else asked_as(client_id[:_LONGEST])
+    return (asked_as(user[:_LONGEST]) if user else None), known_client
 
 
 def find_entity(
@@ -74,63 +75,69 @@ def find_entity(
     if limits is not None and user is not None:
         user = user_of(limits, user)
     explanations = None if limits is None else explain(limits, user, client_id, snapshot.nodes)
-    wanted = {kind: {(user or "", client_id or "")} for kind in QuotaType}
+    pairs = {kind: {(user or "", client_id or "")} for kind in QuotaType}
     users = set[tuple[QuotaType, str]]()
-    for each in explanations or ():
-        by_user, by_client = each.measured_as or (None, None)
+    for explanation in explanations or ():
+        by_user, by_client = explanation.measured_as or (None, None)
         if by_user is not None and by_client is not None:
-            wanted[each.quota_type].add((by_user, by_client))
+            pairs[explanation.quota_type].add((by_user, by_client))
         elif by_user:  # each of its clients alone
-            users.add((each.quota_type, by_user))
+            users.add((explanation.quota_type, by_user))
     measured = snapshot.measured
     entities: Sequence[Entity] = measured.columns.layout.entities[measured.rows].tolist()
 
     def counts(entity: Entity) -> bool:
         kind = entity.quota_type
         pair = entity.user, entity.client_id
-        return pair in wanted[kind] or (kind, entity.user) in users
+        return pair in pairs[kind] or (kind, entity.user) in users
 
-    found = np.array([*map(counts, entities)], np.bool_)
-    rows = Usages(measured.columns, measured.rows[found])
+    is_counted = np.array([*map(counts, entities)], np.bool_)
+    rows = Usages(measured.columns, measured.rows[is_counted])
     return EntityResult(
         snapshot=snapshot,
         user=user,
         client_id=client_id,
         explanations=explanations,
         callbacks={} if limits is None else overruling(limits),
-        rows=in_order(rows, Selection()),
+        rows=in_order(rows, Selection(near_limit=snapshot.thresholds.near_limit)),
         trails=trails,
-        episodes=[each for each in episodes if counts(each.usage.entity)],
+        episodes=[episode for episode in episodes if counts(episode.usage.entity)],
         unseen_seconds=sum(end - begin for begin, end in episodes.gaps),
     )
 
 
 def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
-    """The page as HTML; None before the first collection."""
-    shown: dict[str, object] = {}
+    """Return the page as HTML; None before the first collection."""
+    values: dict[str, object] = {}
     if result is not None:
         user, client_id = result.user, result.client_id
         heading = entity_name(user or "", client_id or "")
         if user is None and not client_id:
             heading = "clients that no quota names" if client_id is None else "clients without a client-id"
-        rows = result.rows[:_MOST]
+        rows, near_limit = result.rows[:_MOST], result.snapshot.thresholds.near_limit
         past = [(usage, result.trails.trail(usage.entity)) for usage in rows]
-        asked = f"{asked_user(user)}, {asked_client(client_id)}"
-        shown = {
+        question = f"{asked_user(user)}, {asked_client(client_id)}"
+        values = {
             **as_of(result.snapshot),
             "entity": heading,
-            "asked": one_line(asked, 500),
-            "sentences": [one_line(sentence(each, user, client_id), 1_000) for each in result.explanations or ()],
+            "asked": one_line(question, 500),
+            "sentences": [
+                one_line(sentence(explanation, user, client_id), 1_000) for explanation in result.explanations or ()
+            ],
             "callbacks": [(node, name(callback)) for node, callback in result.callbacks.items()],
             "levels_of": list(_levels(result)),
             "types": [type_name(kind) for kind in QuotaType],
-            "columns": [{"header": each.header, "kind": each.kind, "address": "", "sorted": ""} for each in OF_ENTITY],
-            "rows": [[column.cell(TableRow(usage=usage)) for column in OF_ENTITY] for usage in rows],
+            "columns": [
+                {"header": column.header, "kind": column.kind, "address": "", "sorted": ""} for column in OF_ENTITY
+            ],
+            "rows": [
+                [column.cell(TableRow(usage=usage, near_limit=near_limit)) for column in OF_ENTITY] for usage in rows
+            ],
             "count": len(result.rows),
             "drawings": [
                 (
                     _row_name(usage),
-                    trail_drawing(trail, usage.entity.quota_type),
+                    trail_drawing(trail, usage.entity.quota_type, near_limit),
                     clock_time(trail.times[0]),
                     clock_time(trail.times[-1]),
                 )
@@ -139,24 +146,24 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
             ],
             "episodes": [
                 (
-                    _row_name(each.usage),
-                    _day_time(each.began_at),
-                    "ongoing" if each.ongoing else _day_time(each.seen_at),
-                    words.seconds(each.seen_at - each.began_at),
-                    seconds(each.longest_seconds),
-                    rule_or_cause(each.usage),
+                    _row_name(episode.usage),
+                    _day_time(episode.began_at),
+                    "ongoing" if episode.ongoing else _day_time(episode.seen_at),
+                    words.seconds(episode.seen_at - episode.began_at),
+                    seconds(episode.longest_seconds),
+                    rule_or_cause(episode.usage),
                 )
-                for each in result.episodes[:_MOST]
+                for episode in result.episodes[:_MOST]
             ],
             "unseen": words.seconds(result.unseen_seconds) if result.unseen_seconds else "",
             "board": frame.board_of(user, client_id),
             "json": entity_address(user, client_id, "api/v1/explain"),
         }
-    return render("entity.html", frame, here="", result=result, problem="", **shown)
+    return render("entity.html", frame, here="", result=result, problem="", **values)
 
 
-def _day_time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%m-%d %H:%M:%S")
+def _day_time(unix_seconds: float) -> str:
+    return datetime.fromtimestamp(unix_seconds, UTC).strftime("%m-%d %H:%M:%S")
 
 
 def _row_name(usage: EntityUsage) -> str:
@@ -166,9 +173,13 @@ def _row_name(usage: EntityUsage) -> str:
 
 
 def _levels(result: EntityResult) -> Iterator[tuple[int, str, list[tuple[str, str]]]]:
-    """A row for each level: its place, what a quota there would be for, and for each quota type a value and its state."""
+    """
+    Yield a row for each level.
+
+    Its place, what a quota there would be for, and for each quota type a value and its state.
+    """
     explanations = result.explanations or ()
-    rows = zip(*(each.levels for each in explanations), strict=True)
+    rows = zip(*(explanation.levels for explanation in explanations), strict=True)
     for place, rules in enumerate(rows, start=1):
         text = level_text(rules[0].entity, result.user, result.client_id)
         cells = []

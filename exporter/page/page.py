@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.pages.baseline import FIRST_THROTTLE, HELD_BACK, ThrottleChange
 
 from ..diagnosis import diagnose
+from ..diagnosis.releases import release_line
 from ..diagnosis.rule_usage import rule_usage
 from ..diagnosis.selection import Order, Selection, Show, matching
 from ..diagnosis.units import (
@@ -21,8 +23,10 @@ from ..diagnosis.units import (
     muted,
     shadow_name,
     source_state,
+    throttled_clients,
     throttles_unknown,
     type_name,
+    unseen_clients,
 )
 from ..snapshot import Snapshot
 from .columns import COLUMNS, OWNER, TableColumn, TableRow
@@ -32,7 +36,7 @@ from .render import PageFrame, as_of, name, render
 _MOST: Final = 200
 """Rows of each table but that of the entities."""
 _ASCENDING: Final = (Order.NAME, Order.TOKENS, Order.LEVEL, Order.TYPE, Order.BROKER)
-TYPES: Final = (("", "all"), *((each.label, type_name(each)) for each in QuotaType))
+TYPES: Final = (("", "all"), *((quota_type.label, type_name(quota_type)) for quota_type in QuotaType))
 _SHOWS: Final = (
     (Show.LIMITED.value, "under a limit"),
     (Show.NEAR.value, "close to it, or over"),
@@ -43,7 +47,7 @@ _SHOWS: Final = (
 
 def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str = "") -> str:
     """
-    The page as HTML.
+    Return the page as HTML.
 
     Args:
         result: The entities to show; None before the first collection.
@@ -51,19 +55,19 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
         problem: What was wrong with the query.
 
     """
-    shown: dict[str, object] = {}
+    values: dict[str, object] = {}
     if result is not None:
         snapshot, query = result.snapshot, result.query
         owners = dict.fromkeys(filter(None, (*result.owners.names, query.owner)))
-        columns = [each for each in COLUMNS if each is not OWNER or result.owners.names]
-        shown = {
+        columns = [column for column in COLUMNS if column is not OWNER or result.owners.names]
+        values = {
             **as_of(snapshot),
             "numbers": _numbers(snapshot),
             "left_out": left_out(snapshot),
-            "tagged": len(snapshot.shown.tagged),
+            "tagged": len(snapshot.columns.tagged),
             "findings": diagnose(snapshot),
             "given": query.parameters(),
-            "owners": [("", "all"), *((each, each) for each in owners)] if owners else [],
+            "owners": [("", "all"), *((owner, owner) for owner in owners)] if owners else [],
             "types": TYPES,
             "shows": _SHOWS,
             "show": query.show.value,
@@ -73,11 +77,17 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
             "rows": [
                 [
                     column.cell(
-                        TableRow(usage=each, recent=result.trails.of(each), owner=result.owners.of(each.entity))
+                        TableRow(
+                            usage=usage,
+                            near_limit=snapshot.thresholds.near_limit,
+                            recent=result.trails.of(usage),
+                            throttled=result.trails.throttled(usage),
+                            owner=result.owners.of(usage.entity),
+                        )
                     )
                     for column in columns
                 ]
-                for each in result.rows
+                for usage in result.rows
             ],
             "before": query.before,
             "following": query.following(result.total),
@@ -88,35 +98,44 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
                 _sources(snapshot),
             ),
         }
-    return render("page.html", frame, here="entities", result=result, problem=problem, **shown)
+    return render("page.html", frame, here="entities", result=result, problem=problem, **values)
 
 
 def _numbers(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
-    """The whole in a few numbers, with where each leads; where limits or throttle times are unknown, how many could be more."""
+    """
+    Yield the whole in a few numbers, with where each leads.
+
+    Where limits or throttle times are unknown, how many could be more.
+    """
     usages = snapshot.measured
     up = sum(source.up for source in snapshot.sources)
     yield "sources up", f"{up} of {len(snapshot.sources)}", "#sources"
+    yield "Kafka", release_line(snapshot.limits), ""
     yield "nodes", str(len(snapshot.nodes) or UNKNOWN), ""
     count = throttled = near = UNKNOWN
     if snapshot.nodes:
         count = str(len(usages))
-        throttled = str(len(matching(usages, Selection(show=Show.THROTTLED))))
+        throttled = str(throttled_clients(usages))
         if unknown := throttles_unknown(usages):
             throttled += f" (throttle times of {unknown} unknown)"
         unknown = limits_unknown(usages)
         if not usages or unknown < len(usages):
-            near = str(len(matching(usages, Selection(show=Show.NEAR))))
+            near = str(len(matching(usages, Selection(near_limit=snapshot.thresholds.near_limit, show=Show.NEAR))))
             near += f" (limits of {unknown} unknown)" if unknown else ""
+    if unseen := unseen_clients(snapshot):
+        if not usages:
+            throttled = near = UNKNOWN
+        count += f" ({unseen})"
     yield "quota entities", count, "?show=all"
-    yield "throttled lately", throttled, "?show=throttled"
+    yield "clients throttled lately", throttled, "?show=throttled"
     yield "close to their limit or over", near, "?show=near"
     yield "connections muted now", muted(snapshot), ""
     yield "request handlers idle", handlers_idle(snapshot), ""
     rules = [] if snapshot.limits is None else rule_usage(snapshot.limits, snapshot)
-    unknown = sum(each.hits is None for each in rules)
+    unknown = sum(rule.hits is None for rule in rules)
     unused = UNKNOWN
     if snapshot.limits is not None and (not rules or unknown < len(rules)):
-        unused = f"{sum(each.hits == () for each in rules)} of {len(rules)}"
+        unused = f"{sum(rule.hits == () for rule in rules)} of {len(rules)}"
         unused += f" ({unknown} unknown)" if unknown else ""
     yield "rules without an entity", unused, "rules?show=unused"
 
@@ -131,47 +150,58 @@ def _caption(result: QueryResult) -> str:
     if not result.snapshot.nodes:
         return "No source is read: the entities are unknown."
     if not result.total:
-        return f"No entity matches.{unknown}"
+        unseen = unseen_clients(result.snapshot)
+        return f"No entity matches.{unknown}{f' But {unseen}.' if unseen else ''}"
     return f"{shown_part(result.query.offset, len(result.rows), result.total)}{unknown}"
 
 
 def _headers(result: QueryResult, columns: list[TableColumn]) -> Iterator[dict[str, str]]:
-    """The headers, which are links that sort; ``sorted`` is the direction of the one by which the table is sorted."""
-    query, backwards = result.query, result.query.selection.backwards
+    """
+    Yield the headers, which are links that sort.
+
+    ``sorted`` is the direction of the one by which the table is sorted.
+    """
+    query, backwards = result.query, result.query.reverse == "1"
     for column in columns:
         header = {"header": column.header, "kind": column.kind}
         if (order := column.order) is None:
             yield {**header, "address": "", "sorted": ""}
             continue
-        here = order is query.sort
+        is_sorted = order is query.sort
         upwards = (order in _ASCENDING) is not backwards
         yield {
             **header,
             "key": order.value,
-            "address": query.with_values(sort=order, reverse=str(int(here and not backwards)), offset=0).address,
-            "sorted": ("ascending" if upwards else "descending") if here else "",
+            "address": query.with_values(sort=order, reverse=str(int(is_sorted and not backwards)), offset=0).address,
+            "sorted": ("ascending" if upwards else "descending") if is_sorted else "",
         }
 
 
 def _shadows(snapshot: Snapshot) -> dict[str, object]:
     rows = []
     for shadow in snapshot.shadows:
-        first = shadow.entities[0] if shadow.entities else None
-        named = "" if first is None else entity_name(first.entity.user, first.entity.client_id)
-        known = bool(shadow.evaluated)
+        nearest = shadow.entities[0] if shadow.entities else None
+        named = "" if nearest is None else entity_name(nearest.entity.user, nearest.entity.client_id)
+        is_known = bool(shadow.changes)
         rows.append((
             name(shadow.name),
-            str(sum(shadow.throttled.values())) if known else UNKNOWN,
-            str(sum(shadow.evaluated.values())) if known else UNKNOWN,
+            *(str(shadow.changed(change)) if is_known else UNKNOWN for change in ThrottleChange),
+            str(sum(shadow.evaluated.values())) if is_known else UNKNOWN,
             str(sum(shadow.unevaluated.values())),
-            f"{named}, {type_name(first.entity.quota_type)}" if first else NOT_APPLICABLE,
-            shadow_name(first),
+            f"{named}, {type_name(nearest.entity.quota_type)}" if nearest else NOT_APPLICABLE,
+            shadow_name(nearest),
         ))  # fmt: skip
     return {
         "key": "shadows",
         "heading": "Shadows",
-        "caption": "Quotas that no broker enforces, and what they would do now; an entity counts once for each broker",
-        "headers": ("Shadow", "Would throttle", "Evaluated", "Unknown", "Nearest to its limit", "Throttle or utilization"),
+        "caption": (
+            "Quotas that no broker enforces: what they would change of the throttling by quotas in force; an "
+            f"entity counts once for each broker. {HELD_BACK} {FIRST_THROTTLE}"
+        ),
+        "headers": (
+            "Shadow", *(change.words.capitalize() for change in ThrottleChange),
+            "Evaluated", "Unknown", "First to look at", "Throttle or utilization",
+        ),
         "rows": rows,
     }  # fmt: skip
 
@@ -181,9 +211,9 @@ def _queues(snapshot: Snapshot) -> dict[str, object]:
     nodes.sort(key=lambda node: -sum(node.delay_queue_size.values()))
     rows = []
     for node in nodes[:_MOST]:
-        sizes = (node.delay_queue_size.get(each) for each in QuotaType)
-        shown = (UNKNOWN if size is None else f"{size:.0f}" for size in sizes)
-        rows.append((name(node.broker), *shown))
+        sizes = (node.delay_queue_size.get(quota_type) for quota_type in QuotaType)
+        texts = (UNKNOWN if size is None else f"{size:.0f}" for size in sizes)
+        rows.append((name(node.broker), *texts))
     return {
         "key": "queues",
         "heading": "Delay queues",

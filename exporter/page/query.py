@@ -20,7 +20,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
 
 from ..diagnosis.selection import Order, Selection, Show, in_order, matching
 from ..diagnosis.trails import Trails
@@ -35,14 +35,14 @@ MOST: Final = 500
 """Rows of one page or answer, by default and at most."""
 FARTHEST: Final = 10_000_000
 """The greatest offset."""
-_TYPES: Final = {each.label: each for each in QuotaType}
+_TYPES: Final = {quota_type.label: quota_type for quota_type in QuotaType}
 _NAMES: Final = {"user", "client_id"}
 """Parameters of which an empty text means something: a dimension that an entity does not have."""
 
 
 def _whole(value: object) -> int:
     text = str(value)
-    if not (text.isascii() and text.isdigit() and len(text) < 9):  # noqa: PLR2004 - no number of a thousand digits is read
+    if not (text.isascii() and text.isdigit() and len(text) < 9):  # noqa: PLR2004 - not a thousand digits
         raise ValueError  # without the text, of which pydantic makes UTF-8
     return int(text)
 
@@ -67,13 +67,13 @@ Kind = Annotated[
     WithJsonSchema({"enum": [*_TYPES]}),
 ]
 Name = Annotated[str | None, SkipValidation, WithJsonSchema({"type": "string"})]
-"""As it is given: it may hold halves of surrogate pairs, which pydantic refuses."""
+"""A name as it is in the query: it may hold halves of surrogate pairs, which pydantic refuses."""
 Text = Annotated[str, PlainValidator(readable), WithJsonSchema({"type": "string"})]
 
 
 class PartQuery(BaseModel):
     """
-    Which part is wanted of all that a query finds.
+    The part of all rows of a query that a client asks for.
 
     The fields of a query are the parameters of its address. One that is missing, or empty, has its default.
     """
@@ -81,26 +81,32 @@ class PartQuery(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     offset: Annotated[int, Field(ge=0, le=FARTHEST), BeforeValidator(_whole)] = 0
-    """How many rows come before the first that is shown."""
+    """Number of rows before the first that is shown."""
     size: Annotated[int, Field(ge=1, le=MOST), BeforeValidator(_whole)] = SIZE
-    """How many are shown at most."""
+    """Greatest number of rows that are shown."""
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> Self:
-        """The query of an address; unknown parameters are ignored. Raises ``InvalidQuery`` for a value that is not valid."""
+    def read(cls, parameters: Mapping[str, str]) -> Self:
+        """
+        Return the query of an address; unknown parameters are ignored.
+
+        Raises ``InvalidQuery`` for a value that is not valid.
+        """
         try:
-            return cls.model_validate({name: text for name, text in given.items() if text or name in _NAMES})
+            return cls.model_validate({name: text for name, text in parameters.items() if text or name in _NAMES})
         except ValidationError as error:
             name = str(error.errors(include_context=False)[0]["loc"][0])
         schema = cls.described()[name]
-        wanted = schema.get("description", f"a whole number from {schema.get('minimum')} to {schema.get('maximum')}")
+        expectation = schema.get(
+            "description", f"a whole number from {schema.get('minimum')} to {schema.get('maximum')}"
+        )
         if "enum" in schema:
-            wanted = f"one of {', '.join(schema['enum'])}"
-        raise InvalidQuery(f"{name}={shown(given[name])} is not valid: it has to be {wanted}")
+            expectation = f"one of {', '.join(schema['enum'])}"
+        raise InvalidQuery(f"{name}={shown(parameters[name])} is not valid: it has to be {expectation}")
 
     @classmethod
     def described(cls) -> dict[str, dict[str, Any]]:
-        """The parameters in the order of addresses, the part last, each with what OpenAPI says of it."""
+        """Return the parameters in the order of addresses, the part last, each with what OpenAPI says of it."""
         schemas = cls.model_json_schema()["properties"]
         return {
             name: {
@@ -112,12 +118,12 @@ class PartQuery(BaseModel):
         }
 
     def parameters(self) -> dict[str, str]:
-        """The parameters that differ from their defaults, in the order of addresses."""
-        given = self.model_dump(exclude_defaults=True)
-        return {name: str(given[name]) for name in _in_order(given)}
+        """Return the parameters that differ from their defaults, in the order of addresses."""
+        values = self.model_dump(exclude_defaults=True)
+        return {name: str(values[name]) for name in _in_order(values)}
 
     def with_values(self, **values: object) -> Self:
-        """The query with other values of some parameters."""
+        """Return the query with other values of some parameters."""
         return self.model_copy(update=values)
 
     @property
@@ -130,19 +136,23 @@ class PartQuery(BaseModel):
         """The address of the part before this one; None on the first."""
         return self.with_values(offset=max(0, self.offset - self.size)).address if self.offset else None
 
-    def following(self, total: int, shown: int | None = None) -> str | None:
-        """The address of the next part, where this one has ``shown`` rows (by default as many as wanted) of ``total``; None on the last."""
-        end = self.offset + (self.size if shown is None else shown)
+    def following(self, total: int, count: int | None = None) -> str | None:
+        """
+        Return the address of the next part; None on the last.
+
+        This part has ``count`` rows (by default as many as the query asks for) of ``total``.
+        """
+        end = self.offset + (self.size if count is None else count)
         return self.with_values(offset=end).address if self.offset < end < total else None
 
 
 def _in_order(names: Iterable[str]) -> list[str]:
-    """The parameters in the order of addresses: the part last."""
+    """Return the parameters in the order of addresses: the part last."""
     return sorted(names, key=PartQuery.model_fields.__contains__)
 
 
 class EntityQuery(PartQuery):
-    """Which entities are wanted, in which order, and which part of them."""
+    """The entities that a client asks for, their order, and the part of them."""
 
     sort: Annotated[Order, WithJsonSchema({"enum": [*Order]})] = Order.URGENCY
     reverse: Flag = "0"
@@ -154,10 +164,10 @@ class EntityQuery(PartQuery):
     owner: Text = ""
     """Only entities of this owner; empty for all."""
 
-    @property
-    def selection(self) -> Selection:
-        """All but owner and part."""
+    def selection(self, near_limit: float) -> Selection:
+        """Return all but owner and part; entities from this utilization on are near their limit."""
         return Selection(
+            near_limit=near_limit,
             order=self.sort,
             backwards=self.reverse == "1",
             show=self.show,
@@ -168,7 +178,7 @@ class EntityQuery(PartQuery):
 
 
 class EpisodeQuery(PartQuery):
-    """Which throttle episodes are wanted, and which part of them."""
+    """The throttle episodes that a client asks for, and the part of them."""
 
     user: Name = None
     client_id: Name = None
@@ -179,7 +189,7 @@ class EpisodeQuery(PartQuery):
 
 
 def shown_part(offset: int, count: int, total: int) -> str:
-    """Which of all that a query finds are shown; empty when it finds nothing."""
+    """Return the place of the shown rows among all rows of a query; empty when it finds nothing."""
     if count:
         return f"{offset + 1} to {offset + count} of {total}."
     return f"There are {total}; this page is past the last." if total else ""
@@ -191,31 +201,32 @@ class QueryResult:
 
     snapshot: Snapshot
     trails: Trails
-    """How full their limits were lately."""
+    """Recent values of these entities."""
     owners: Owners
     query: EntityQuery
     total: int
-    """How many entities match the query."""
+    """Number of entities that match the query."""
     limits_unknown: int
-    """How many of all measured entities may have a limit that is unknown; ``Show.NEAR`` cannot find them."""
+    """Number of measured entities that may have an unknown limit; ``Show.NEAR`` cannot find them."""
     rows: Sequence[EntityUsage]
-    """Those of them that are shown."""
+    """The entities of the part that is shown."""
 
 
 def find_entities(snapshot: Snapshot, trails: Trails, query: EntityQuery, owners: Owners) -> QueryResult:
     """Run a query on a snapshot."""
     measured = snapshot.measured
-    found = matching(measured, query.selection)
+    selection = query.selection(snapshot.thresholds.near_limit)
+    usages = matching(measured, selection)
     if query.owner:
-        found = owners.own(found, query.owner)
+        usages = owners.own(usages, query.owner)
     end = query.offset + query.size
-    rows = in_order(found, query.selection, min(end, len(found)))[query.offset :]
+    rows = in_order(usages, selection, min(end, len(usages)))[query.offset :]
     return QueryResult(
         snapshot=snapshot,
         trails=trails,
         owners=owners,
         query=query,
-        total=len(found),
+        total=len(usages),
         limits_unknown=limits_unknown(measured),
         rows=rows,
     )

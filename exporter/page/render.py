@@ -4,66 +4,75 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from quotascope.metrics import LEVELS_LEGEND
+from quotascope.metrics.catalog import boards
+from quotascope.metrics.kafka.entities import LEVELS_LEGEND
 from quotascope.pages import words
 
 from ..exposition import own_version
 from ..snapshot import Snapshot
 from ..untrusted import one_line
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """Content-Security-Policy: nothing but our own style, script and icon, and no script within the page."""
-_TEMPLATES: Final = Environment(
-    loader=PackageLoader("quotascope.exporter.page"),
-    autoescape=True,
-    auto_reload=False,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_TEMPLATES.filters["one_line"] = one_line
-_TEMPLATES.filters["isolated"] = lambda text: Markup("").join(
-    Markup("<bdi>{}</bdi>").format(part) if place % 2 else part for place, part in enumerate(words.isolated(text))
-)
-_LONGEST_NAME: Final = 200
+_LONGEST_NAME: Final = 256
 _LONGEST_ADDRESS: Final = 6_000
 """Of a link: the exporter reads 8 KiB of the first line of a request."""
-_ENTITY_BOARD: Final = "quotascope-entity"
-"""The uid of the dashboard about a user and client-id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFrame:
-    """What surrounds every page."""
+    """The surroundings of every page."""
 
     cluster: str | None = None
     runbooks: bool = False
-    """Whether runbooks are served, so that pages can link to them."""
+    """True if runbooks are served, so that pages can link to them."""
     grafana_url: str | None = None
 
     def board_of(self, user: str | None, client_id: str | None) -> str | None:
-        """The address of the dashboard of an entity; None without a Grafana."""
+        """Return the address of the dashboard of an entity; None without a Grafana."""
         if self.grafana_url is None:
             return None
         names = [("user", user), ("client_id", client_id)]
         if self.cluster is not None:
             names.insert(0, ("cluster", self.cluster))
         query = [(f"var-{label}", value or "") for label, value in names]
-        address = f"{self.grafana_url.rstrip('/')}/d/{_ENTITY_BOARD}"
+        address = f"{self.grafana_url.rstrip('/')}/d/{boards.ENTITY}"
         return f"{address}?{urlencode(query, errors='replace')}"
 
 
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - 60 ms
+
+    templates = Environment(
+        loader=PackageLoader("quotascope.exporter.page"),
+        autoescape=True,
+        auto_reload=False,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["one_line"] = one_line
+    templates.filters["isolated"] = lambda text: Markup("").join(
+        Markup("<bdi>{}</bdi>").format(part) if place % 2 else part for place, part in enumerate(words.isolated(text))
+    )
+    return templates
+
+
 def render(template: str, frame: PageFrame | None, **values: object) -> str:
-    """A template of this room, in which every value is escaped."""
+    """Return a template of this room, in which every value is escaped."""
     frame = frame or PageFrame()
     title = "quotascope" if frame.cluster is None else name(frame.cluster)
     common = {
@@ -73,32 +82,41 @@ def render(template: str, frame: PageFrame | None, **values: object) -> str:
         "levels": LEVELS_LEGEND,
         "root": "",
     }
-    return _TEMPLATES.get_template(template).render({**common, **values})
+    return _templates().get_template(template).render({**common, **values})
 
 
 def as_of(snapshot: Snapshot) -> dict[str, object]:
-    """For a template: when a snapshot was taken, and how old its configured quotas were; empty where they are unknown."""
+    """
+    Return the values of a template that each page of a snapshot shows.
+
+    They are its time, the age of its configured quotas then (empty where they are unknown), and the percentage from
+    which an entity is near its limit.
+    """
     age = None if snapshot.limits is None else snapshot.limits_health.age_seconds(snapshot.taken_at)
-    shown = "" if age is None else words.seconds(round(age))
-    return {"taken": datetime.fromtimestamp(snapshot.taken_at, UTC), "quotas_age": shown}
+    age_text = "" if age is None else words.seconds(round(age))
+    return {
+        "taken": datetime.fromtimestamp(snapshot.taken_at, UTC),
+        "quotas_age": age_text,
+        "near_percent": f"{snapshot.thresholds.near_limit * 100:g}",
+    }
 
 
 def name(text: str) -> str:
-    """An untrusted name on one line, cut to what a table can hold."""
+    """Return an untrusted name on one line, cut to what a table can hold."""
     return one_line(text, _LONGEST_NAME)
 
 
-def clock_time(at: float) -> str:
-    """The time of day of a Unix time, as in ``12:04:45``; UTC."""
-    return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S")
+def clock_time(unix_seconds: float) -> str:
+    """Return the time of day of a Unix time, as in ``12:04:45``; UTC."""
+    return datetime.fromtimestamp(unix_seconds, UTC).strftime("%H:%M:%S")
 
 
 def entity_address(user: str | None, client_id: str | None, path: str = "entity") -> str:
     """
-    The address of the page of an entity; empty where the names are too long for one.
+    Return the address of the page of an entity; empty where the names are too long for one.
 
     A dimension that the entity does not have is left out; an empty client-id alone is that of clients that send none.
     """
-    given = [(key, text) for key, text in (("user", user), ("client_id", client_id)) if text]
-    query = urlencode(given or [("client_id", "")], errors="replace")
+    parameters = [(key, text) for key, text in (("user", user), ("client_id", client_id)) if text]
+    query = urlencode(parameters or [("client_id", "")], errors="replace")
     return f"{path}?{query}" if len(query) <= _LONGEST_ADDRESS else ""

@@ -4,35 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from enum import StrEnum
 from itertools import islice
 from typing import Annotated, Final
 
 from pydantic import WithJsonSchema
 
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.pages.words import moment
 
 from ..diagnosis.rule_usage import Hit, IpUsage, RuleUsage, rule_usage
-from ..diagnosis.selection import NEAR, Selection, in_order
-from ..diagnosis.units import UNKNOWN, amount, type_name
+from ..diagnosis.selection import Selection, in_order
+from ..diagnosis.units import UNKNOWN, amount, percent, type_name
+from ..limits import LimitChange
 from ..snapshot import Snapshot, Usages
 from .columns import TableCell, entity_cell, used_cell, worded
 from .page import TYPES
 from .query import Kind, PartQuery, Text, shown_part
 from .render import PageFrame, as_of, entity_address, name, render
 
+_CHANGES: Final = 20
+"""Changes of rules that are shown."""
 _NAMED: Final = 3
 """Entities that are named in the row of a rule."""
 
 
 class RuleShow(StrEnum):
-    """Which rules are shown."""
+    """The rules that are shown."""
 
     ALL = "all"
     NEAR = "near"
-    """Those under which an entity is throttled, or uses 80 % or more."""
+    """Rules under which an entity is throttled, or close to its limit."""
     UNUSED = "unused"
-    """Those that apply to no entity that is measured."""
+    """Rules that apply to no entity that is measured."""
 
 
 _SHOW_OPTIONS: Final = (
@@ -43,7 +48,7 @@ _SHOW_OPTIONS: Final = (
 
 
 class RuleQuery(PartQuery):
-    """Which rules are wanted, and which part of them."""
+    """The rules that a client asks for, and the part of them."""
 
     show: Annotated[RuleShow, WithJsonSchema({"enum": [*RuleShow]})] = RuleShow.ALL
     type: Kind = None
@@ -59,22 +64,26 @@ class RulesResult:
     query: RuleQuery
     total: int
     rules: Sequence[RuleUsage]
-    """Those of them that are shown, the most urgent first."""
+    """The rules of the part that is shown, the most urgent first."""
 
 
 def find_rules(snapshot: Snapshot, query: RuleQuery) -> RulesResult:
-    """Those with throttled entities first, then by the highest utilization; of the others, those with unknown entities before those without any."""
+    """
+    Return the rules of a query: those with throttled entities first, then by the highest utilization.
+
+    Of the others, those with unknown entities before those without any.
+    """
     rules = rule_usage(snapshot.limits, snapshot) if snapshot.limits else []
-    found = [rule for rule in rules if _matches(rule, query)]
-    found.sort(key=lambda rule: (not rule.throttled, -(rule.fullest or 0.0), _unused(rule), rule.hits is not None))
+    matching = [rule for rule in rules if _matches(rule, query, snapshot.thresholds.near_limit)]
+    matching.sort(key=lambda rule: (not rule.throttled, -(rule.pressure or 0.0), _unused(rule), rule.hits is not None))
     return RulesResult(
-        snapshot=snapshot, query=query, total=len(found), rules=found[query.offset : query.offset + query.size]
+        snapshot=snapshot, query=query, total=len(matching), rules=matching[query.offset : query.offset + query.size]
     )
 
 
-def _matches(rule: RuleUsage, query: RuleQuery) -> bool:
-    fullest = rule.fullest
-    near = bool(rule.throttled) or (fullest is not None and fullest >= NEAR)
+def _matches(rule: RuleUsage, query: RuleQuery, near_limit: float) -> bool:
+    pressure = rule.pressure
+    near = bool(rule.throttled) or (pressure is not None and pressure >= near_limit)
     return (
         (query.show is not RuleShow.NEAR or near)
         and (query.show is not RuleShow.UNUSED or _unused(rule))
@@ -88,40 +97,55 @@ def _unused(rule: RuleUsage) -> bool:
 
 
 def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") -> str:
-    """The page as HTML; None before the first collection."""
-    shown: dict[str, object] = {}
+    """Return the page as HTML; None before the first collection."""
+    values: dict[str, object] = {}
     if result is not None:
         query = result.query
         caption = "The configured quotas are unknown."
         if result.snapshot.limits is not None:
             caption = shown_part(query.offset, len(result.rules), result.total) or "No rule matches."
-        shown = {
+        values = {
             **as_of(result.snapshot),
             "given": query.parameters(),
             "types": TYPES,
             "show": query.show.value,
             "shows": _SHOW_OPTIONS,
             "caption": caption,
-            "rules": list(map(_row, result.rules)),
+            "rules": [_row(rule, result.snapshot.thresholds.near_limit) for rule in result.rules],
+            "misnamed": {rule.misnamed.entity: rule.misnamed for rule in result.rules if rule.misnamed}.values(),
+            "changes": [_change(change) for change in result.snapshot.limits_health.changes[:_CHANGES]],
             "before": query.before,
             "following": query.following(result.total),
             "json": f"api/v1/rules{query.address}",
         }
-    return render("rules.html", frame, here="rules", result=result, problem=problem, **shown)
+    return render("rules.html", frame, here="rules", result=result, problem=problem, **values)
 
 
-def _row(rule: RuleUsage) -> dict[str, object]:
+def _change(change: LimitChange) -> tuple[str, str, str, str, str]:
+    kind = QuotaType.of_quota_key(change.key)
+    old, new = ("none" if value is None else amount(kind, value) for value in (change.old, change.new))
+    return (
+        moment(1_000 * change.read_at, UTC),
+        name(change.entity),
+        "connections" if kind is None else type_name(kind),
+        old,
+        new,
+    )
+
+
+def _row(rule: RuleUsage, near_limit: float) -> dict[str, object]:
     kind = QuotaType.of_quota_key(rule.key)
     count = None if rule.hits is None else len(rule.hits)
     throttled = rule.throttled
     hits = rule.hits or ()
     if isinstance(hits, Usages):
-        hits = in_order(hits, Selection(), _NAMED)
+        hits = in_order(hits, Selection(near_limit=near_limit), _NAMED)
     entity, href = rule.entity, ""
     if isinstance(entity, QuotaEntity) and DEFAULT not in {entity.user, entity.client_id}:
         href = entity_address(str(entity.user or ""), str(entity.client_id or ""))
     nothing = "-" if count == 0 else UNKNOWN
     state = "none" if count == 0 else UNKNOWN if count is None else str(count)
+    hidden = ", ".join(map(name, rule.hidden_on[:_NAMED])) + (" …" if len(rule.hidden_on) > _NAMED else "")
     return {
         "rule": entity.rule,
         "href": href,
@@ -131,10 +155,15 @@ def _row(rule: RuleUsage) -> dict[str, object]:
         "throttled": TableCell(
             text=nothing if throttled is None or not count else str(throttled), color="over" if throttled else ""
         ),
-        "used": used_cell(rule.fullest, without=nothing),
+        "used": used_cell(rule.fullest, near_limit, without=nothing, throttled=bool(throttled)),
+        "burst": "" if rule.burst_used is None else percent(rule.burst_used),
         "hits": list(map(_hit, islice(hits, _NAMED))),
         "more": max(0, (count or 0) - _NAMED),
+        "hidden": hidden,
         "overruled_by": "" if rule.overruled_by is None else rule.overruled_by.rule,
+        "meant": ""
+        if rule.misnamed is None
+        else " or ".join(str(candidate.entity) for candidate in rule.misnamed.meant),
     }
 
 
@@ -142,4 +171,4 @@ def _hit(hit: Hit) -> TableCell:
     if isinstance(hit, IpUsage):
         return TableCell(text=f"{name(hit.ip)} on node {name(hit.broker)}")
     suffix = f" on node {name(hit.entity.broker)}"
-    return entity_cell(hit.entity, suffix, "over" if hit.throttled else "")
+    return entity_cell(hit.entity, suffix, "over" if hit.throttled and not hit.referring else "")

@@ -3,58 +3,117 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from datetime import UTC
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from .render import render
+from quotascope.pages.words import moment
+
+from ..diagnosis.units import entity_name, rule_or_cause, type_name
+from .entity import asked_entity
+from .filling import filled
+from .render import entity_address, name, render
+from .serving import Pages
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
 """Content-Security-Policy: nothing but our own style and icon."""
-_MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
-"""HTML in a text is shown as it is written."""
+_MOST: Final = 20
+"""Throttle episodes above a runbook."""
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    """Return what renders Markdown: HTML in a text is shown as it is written."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - where no runbook is asked for, 40 ms of each start
+
+    return MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 class Runbooks:
     """
     Pages below ``/runbooks/``; addresses in them are relative, because a proxy may serve them under any path.
 
+    With ``user`` or ``client_id`` in its address a runbook has these names in its commands and queries (`filled`), and
+    begins with since when they are throttled.
+
     Args:
         texts: Markdown by the name of the alert.
+        summaries: Severity and summary by the name of the alert.
+        pages: Know the entities and their throttle episodes.
 
     """
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        texts: Mapping[str, str],
+        summaries: Mapping[str, tuple[str, str]] | None = None,
+        pages: Pages | None = None,
+    ) -> None:
         self.texts = texts
         """Markdown by the name of the alert."""
+        self._summaries = summaries or {}
+        self._entities = pages
         self._pages: dict[str, str] = {}
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        """All addresses; none where there is no runbook."""
+        """Add all addresses; none where there is no runbook."""
         if self.texts:
             router.add_get("/runbooks", _with_slash)
             router.add_get("/runbooks/", self.index)
             router.add_get("/runbooks/{alert}", self.runbook)
 
     async def index(self, _request: web.Request) -> web.Response:
-        """Every runbook there is."""
-        return _answer(_rendered("Runbooks", heading="Runbooks", names=self.texts))
+        """Answer with the list of all runbooks."""
+        listed = [(alert, *self._summaries.get(alert, ("", ""))) for alert in self.texts]
+        return _answer(_rendered("Runbooks", heading="Runbooks", names=listed))
 
     async def runbook(self, request: web.Request) -> web.Response:
-        """The runbook of one alert."""
+        """Return the runbook of one alert."""
         alert = request.match_info["alert"]
         if alert not in self.texts:
             raise web.HTTPNotFound
+        user, client_id = asked_entity(request.query)
+        if self._entities is not None and (user or client_id):
+            return _answer(await self._of_entity(alert, user, client_id, self._entities))
         if alert not in self._pages:
             # HTML in the text was escaped by the Markdown parser
-            content = Markup(_MARKDOWN.render(self.texts[alert]))  # noqa: S704 - as said
+            content = Markup(_markdown().render(self.texts[alert]))  # noqa: S704 - as said
             heading = "" if content.startswith("<h1>") else alert
             self._pages[alert] = _rendered(alert, heading=heading, content=content)
         return _answer(self._pages[alert])
+
+    async def _of_entity(self, alert: str, user: str | None, client_id: str | None, pages: Pages) -> str:
+        snapshot = await pages.snapshot()
+
+        def made() -> str:
+            limits = None if snapshot is None else snapshot.limits
+            episodes = () if snapshot is None else pages.explained(snapshot, user, client_id).episodes
+            text = filled(self.texts[alert], user, client_id, limits)
+            content = Markup(_markdown().render(text))  # noqa: S704 - as below
+            return _rendered(
+                alert,
+                heading="" if content.startswith("<h1>") else alert,
+                content=content,
+                entity=entity_name(user or "", client_id or ""),
+                address=entity_address(user, client_id, "../entity"),
+                since=[
+                    f"{type_name(episode.usage.entity.quota_type)}, node {name(episode.usage.entity.broker)}, "
+                    f"{rule_or_cause(episode.usage)}: since "
+                    f"{moment(1_000 * episode.began_at, UTC)}"
+                    for episode in episodes[:_MOST]
+                    if episode.ongoing
+                ],
+            )
+
+        return await pages.in_turn(made)
 
 
 async def _with_slash(_request: web.Request) -> web.Response:

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from aiohttp import web
 
+from ..alert_terms import DEFAULT_TERMS, AlertTerms
 from ..collection import Collection
 from ..config import Config
 from ..diagnosis.episodes import Episodes
@@ -51,6 +52,7 @@ class Pages:
         clock: Callable[[], float] = time.monotonic,
         *,
         has_runbooks: bool = False,
+        terms: AlertTerms = DEFAULT_TERMS,
     ) -> None:
         self._collection = collection
         self._has_runbooks = has_runbooks
@@ -60,13 +62,13 @@ class Pages:
         """Only for work done ``in_turn``."""
         self._noted: Snapshot | None = None
         self._one_at_a_time = asyncio.Lock()
-        self.configure(config)
+        self.configure(config, terms)
 
-    def configure(self, config: Config) -> None:
-        """Use another configuration from the next request on."""
+    def configure(self, config: Config, terms: AlertTerms) -> None:
+        """Use another configuration, and owners of the alerts, from the next request on."""
         self._timeout_seconds = config.collection.timeout_seconds
         self._frame = PageFrame(cluster=config.cluster, runbooks=self._has_runbooks, grafana_url=config.grafana_url)
-        self._owners = Owners(config.owners, config.default_owner)
+        self._owners = Owners(terms.owners, terms.default_owner)
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """Add all paths."""
@@ -96,42 +98,49 @@ class Pages:
             self._noted = latest
 
     async def page(self, request: web.Request) -> web.Response:
-        """The entities."""
+        """Return the entities."""
         query, problem = _asked(EntityQuery, request)
         return await self._page(
-            lambda shown: entity_list_page(None if shown is None else self.found(shown, query), self._frame, problem),
+            lambda snapshot: entity_list_page(
+                None if snapshot is None else self.found(snapshot, query), self._frame, problem
+            ),
             problem,
         )
 
     async def entity(self, request: web.Request) -> web.Response:
-        """One user and client-id."""
+        """Return the page of one user and client-id."""
         user, client_id = asked_entity(request.query)
         return await self._page(
-            lambda shown: entity_page(None if shown is None else self.explained(shown, user, client_id), self._frame)
+            lambda snapshot: entity_page(
+                None if snapshot is None else self.explained(snapshot, user, client_id), self._frame
+            )
         )
 
     async def rules(self, request: web.Request) -> web.Response:
-        """All rules."""
+        """Return all rules."""
         query, problem = _asked(RuleQuery, request)
         return await self._page(
-            lambda shown: rules_page(None if shown is None else find_rules(shown, query), self._frame, problem), problem
+            lambda snapshot: rules_page(
+                None if snapshot is None else find_rules(snapshot, query), self._frame, problem
+            ),
+            problem,
         )
 
-    async def _page(self, made: Callable[[Snapshot | None], str], problem: str = "") -> web.Response:
+    async def _page(self, render_page: Callable[[Snapshot | None], str], problem: str = "") -> web.Response:
         snapshot = await self.snapshot()
         return web.Response(
-            text=await self.in_turn(lambda: made(snapshot)),
+            text=await self.in_turn(lambda: render_page(snapshot)),
             content_type="text/html",
             status=400 if problem else 200,
             headers={"Content-Security-Policy": POLICY},
         )
 
     async def fresh_snapshot(self) -> Snapshot:
-        """A snapshot as a scrape gets it now."""
+        """Return a snapshot as a scrape gets it now."""
         return await self._collection.snapshot(self._timeout_seconds)
 
     async def snapshot(self) -> Snapshot | None:
-        """The latest snapshot, or a new one when that is old; None before the first collection."""
+        """Return the latest snapshot, or a new one when that is old; None before the first collection."""
         latest = self._collection.latest
         age = self._clock() - self._collection.latest_began
         if latest is None or age <= MAX_AGE_SECONDS:
@@ -139,7 +148,11 @@ class Pages:
         return await self.fresh_snapshot()
 
     async def in_turn(self, work: Callable[[], _Made]) -> _Made:
-        """The result of work that is done in a thread, one at a time, after the latest snapshot is part of the trails and episodes."""
+        """
+        Return the result of work that is done in a thread, one at a time.
+
+        Before it, the latest snapshot becomes part of the trails and episodes.
+        """
 
         def done() -> _Made:
             self._note()
@@ -149,16 +162,16 @@ class Pages:
             return await asyncio.to_thread(done)
 
     def found(self, snapshot: Snapshot, query: EntityQuery) -> QueryResult:
-        """The entities that a query selects, with their utilization of the last minutes."""
+        """Return the entities that a query selects, with their utilization of the last minutes."""
         return find_entities(snapshot, self._trails, query, self._owners)
 
     def explained(self, snapshot: Snapshot, user: str | None, client_id: str | None) -> EntityResult:
-        """The rules for a user and client-id, and what is measured of it."""
+        """Return the rules for a user and client-id, and what is measured of it."""
         return find_entity(snapshot, self._trails, self.episodes, user, client_id)
 
 
 def _asked(kind: type[_Query], request: web.Request) -> tuple[_Query, str]:
-    """The query of a request; without any parameter if it is not valid, and what is wrong with it."""
+    """Return the query of a request; without any parameter if it is not valid, and what is wrong with it."""
     try:
         return kind.read(request.query), ""
     except InvalidQuery as error:

@@ -1,4 +1,4 @@
-"""What brokers would do under candidate rules, which none of them enforces."""
+"""The actions that brokers would take under candidate rules, which none of them enforces."""
 
 from .evaluation import Shadows, UnevaluatedReason, read_shadows
 

@@ -1,9 +1,14 @@
-"""Which entities the brokers' numbers make under other rules than those in force: sums of what is measured, or unknown."""
+"""
+The entities that the brokers' numbers make under other rules than those in force.
+
+Sums of what is measured, or unknown.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from math import inf
 from typing import Final, TypeAlias
@@ -11,7 +16,10 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import INT_MAX, QuotaType, RuleTable, WindowConfig
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.release import NEWEST_RELEASE
+from quotascope.metrics.kafka.rules import RuleTable
+from quotascope.metrics.kafka.windows import WindowConfig
 from quotascope.quotas import unnamed
 
 from ..join.limiting import NO_RULES, limited
@@ -23,13 +31,15 @@ Mask: TypeAlias = NDArray[np.bool_]
 Names: TypeAlias = tuple[str, str]
 """User and client-id: of a request, or of the tags of a metric, where "" is an absent one."""
 Pool: TypeAlias = tuple[QuotaType, str]
-"""What is counted together: a quota type on a broker."""
+"""Key of entities that are counted together: a quota type on a broker."""
 
 _UNLIMITED: Final = -1
 """A row that no rule of the shadow limits, whichever requests are in it."""
 _DIVIDED: Final = -2
 """A row with requests that the shadow would count under several entities."""
 _NEW: Final = -3
+_LEFT_OUT: Final = -4
+"""A row of a custom quota callback, or of a broker on which the rules in force do not decide."""
 _MOST_ASKED: Final = 1000
 """Divided rows that are asked for one entity; with more of them it counts as unknown."""
 
@@ -38,30 +48,33 @@ class Completions:
     """
     Requests that stand for all that may be measured under some tags, as far as two tables of rules distinguish them.
 
-    An absent tag is completed by each name that a rule pairs with the other one, by a name of each kind of those that rules
-    have alone, and by one that no rule has.
+    An absent tag is completed by each name that a rule pairs with the other one, by a name of each kind of those that
+    rules have alone, and by one that no rule has.
     """
 
     def __init__(self, *tables: RuleTable) -> None:
         self._other = unnamed(*tables)
         self._paired = defaultdict[tuple[int, str], set[str]](set)
         """By place (0 for a user, 1 for a client-id) and name: the names of the other place in rules for both."""
-        # By place and name: the rules for the name alone. Names with the same rules, but for the bounds, are of one kind.
+        # By place and name: the rules for the name alone. Names with the same rules, but for the bounds, are of one
+        # kind.
         alone = defaultdict[tuple[int, str], set[object]](set)
         for number, table in enumerate(tables):
             for entity in table:
-                for place, name, other in (0, entity.user, entity.client_id), (1, entity.client_id, entity.user):
-                    if isinstance(name, str) and isinstance(other, str):
-                        self._paired[place, name].add(other)
+                for place, name, other_name in (0, entity.user, entity.client_id), (1, entity.client_id, entity.user):
+                    if isinstance(name, str) and isinstance(other_name, str):
+                        self._paired[place, name].add(other_name)
                     elif isinstance(name, str):
-                        alone[place, name].add((number, other))
+                        alone[place, name].add((number, other_name))
         kinds = defaultdict[tuple[int, frozenset[object]], list[str]](list)
         for (place, name), rules in alone.items():
             kinds[place, frozenset(rules)].append(name)
-        self._kinds = [[names for (at, _), names in kinds.items() if at == place] for place in (0, 1)]
+        self._kinds = [
+            [names for (place_of_kind, _), names in kinds.items() if place_of_kind == place] for place in (0, 1)
+        ]
 
     def of(self, tags: Names) -> Iterator[Names]:
-        """The requests that may be measured under tags of which one is absent."""
+        """Yield the requests that may be measured under tags of which one is absent."""
         user, client_id = tags
         if user:
             yield from ((user, name) for name in (*self._names(0, user), ""))
@@ -69,11 +82,11 @@ class Completions:
             yield from ((name, client_id) for name in self._names(1, client_id))
 
     def _names(self, place: int, name: str) -> Iterator[str]:
-        """What completes the name of a place."""
+        """Yield the names that complete the name of a place."""
         paired = self._paired.get((place, name), set())
         yield from paired
         for names in self._kinds[1 - place]:
-            yield from islice((each for each in names if each not in paired), 1)
+            yield from islice((candidate for candidate in names if candidate not in paired), 1)
         yield self._other
 
 
@@ -87,6 +100,7 @@ class Grouping:
         rules: The shadow's, by quota type.
         limits: The rules in force, and the settings of the brokers.
         windows: The windows of brokers whose settings are not known.
+        overruled: Brokers on which the rules in force do not decide: what these measure is left out.
         shows: Whether an entity of a user and a client-id may be shown.
 
     """
@@ -96,12 +110,14 @@ class Grouping:
         rules: Mapping[QuotaType, RuleTable],
         limits: Limits,
         windows: WindowConfig,
-        shows: Callable[[str, str], bool],
+        shows: Callable[[str, str], bool | None],
+        overruled: AbstractSet[str] = frozenset(),
     ) -> None:
+        self._overruled = overruled
         self.enforced = {kind: limits.rules.get(kind, NO_RULES) for kind in QuotaType}
         self.rules = rules
         self._shadow_limits = Limits(rules=rules, nodes=limits.nodes, read_at=0.0)
-        self._windows, self._shows = windows, shows
+        self._windows, self._shows, self._releases = windows, shows, limits.releases
         self._completions = {kind: Completions(self.enforced[kind], table) for kind, table in rules.items()}
         # By quota type, which is expensive to hash, and tags: those under the shadow, or what else a row is.
         self._placed = {kind: dict[Names, Names | int]() for kind in QuotaType}
@@ -126,10 +142,22 @@ class Grouping:
         """The rows that entities are made of."""
         self.of_members: Rows = self._group
         """The number of the entity of each."""
-        self.stricter: Rows = self._group
-        """Places in ``members`` of rows under a limit in force that is lower than the entity's."""
+        self.in_force: Floats = self._constants[0]
+        """The limit in force of each of ``members``, infinite where there is none."""
+        self.sums: Floats = self._constants[0]
+        """By number: the sum of the limits in force of what it is made of."""
         self.kept: Mask = self.hidden
-        """By number: whether it is what is measured, under the limit in force: what a broker does now is what it would do."""
+        """
+        By number: whether it is what is measured, under the limit in force: what a broker does now is what it would do.
+        """
+        self.raised: Mask = self.hidden
+        """By number: whether it is what is measured, under a higher limit than the one in force."""
+        self.freed: Rows = self._group
+        """Rows that no rule of the shadow limits, and that the rules in force may limit."""
+        self.freed_pools: Rows = self._group
+        """The pool of each."""
+        self._same: Mask = self.hidden
+        """By row: whether its entity has its names."""
         self.divided: Rows = self._group
         """The pool of each row that cannot be divided."""
         self.unclear: Mask = self.hidden
@@ -137,7 +165,7 @@ class Grouping:
 
     @property
     def crowded(self) -> bool:
-        """Whether most of its entities have no row any more."""
+        """Return whether most of its entities have no row any more."""
         return len(self.entities) > 2 * len(self.members) + 1000
 
     def follow(self, layout: Layout) -> None:
@@ -147,7 +175,12 @@ class Grouping:
         group = layout.carry(self._group, self.layout, _NEW).copy()
         rows = np.flatnonzero(group == _NEW)
         group[rows] = [self._number(entity) for entity in layout.entities[rows]]
-        self.layout, self._group = layout, fixed(group)
+        same_names = layout.carry(self._same, self.layout, fill=False).copy()
+        same_names[rows] = [
+            number >= 0 and _names(self.entities[number]) == _names(entity)
+            for number, entity in zip(group[rows].tolist(), layout.entities[rows], strict=True)
+        ]
+        self.layout, self._group, self._same = layout, fixed(group), fixed(same_names)
         fresh = [self._constants_of(entity) for entity in self.entities[len(self.limits) :]]
         self._constants = np.hstack([self._constants, np.array(fresh, np.float64).reshape(-1, 4).T])
         self.limits, self.windows, self.longest, hidden = self._constants
@@ -158,34 +191,49 @@ class Grouping:
         pools = layout.types.astype(np.intp) * len(layout.nodes) + layout.node_numbers
         self.pool_of = np.full(len(self.entities), -1)
         self.pool_of[self.of_members] = pools[self.members]
-        self.stricter = np.flatnonzero(layout.limits[self.members] < self.limits[self.of_members])
-        self.kept = np.zeros(len(self.entities), np.bool_)
-        mutations = TYPES.index(QuotaType.CONTROLLER_MUTATION)
-        for place in np.flatnonzero(layout.types[self.members] == mutations):
-            number = self.of_members[place]
-            ours, theirs = self.entities[number], layout.entities[self.members[place]]
-            self.kept[number] = _names(ours) == _names(theirs) and ours.limit == theirs.limit
+        self.in_force = np.nan_to_num(layout.limits[self.members], nan=inf, posinf=inf)
+        count = len(self.entities)
+        # what is measured, by itself and under the same names
+        alone = np.bincount(self.of_members[same_names[self.members]], minlength=count) == 1
+        alone &= np.bincount(self.of_members, minlength=count) == 1
+        self.kept = np.zeros(count, np.bool_)
+        self.kept[self.of_members] = self.in_force == self.limits[self.of_members]
+        self.kept &= alone
+        self.sums = np.bincount(self.of_members, self.in_force, count).astype(np.float64)
+        self.raised = alone & (self.sums < self.limits)
+        self.freed = np.flatnonzero((group == _UNLIMITED) & ~np.isnan(layout.limits))
+        self.freed_pools = pools[self.freed]
         self.divided = pools[group == _DIVIDED]
         self.unclear = np.zeros(len(self.entities), np.bool_)
-        rest = defaultdict[int, list[Names]](list)
+        divided_names = defaultdict[int, list[Names]](list)
         for pool, entity in zip(self.divided.tolist(), layout.entities[group == _DIVIDED], strict=True):
-            rest[pool].append(_names(entity))
-        for number in np.flatnonzero(np.isin(self.pool_of, list(rest))).tolist():
-            self.unclear[number] = self._may_have_more(self.entities[number], rest[self.pool_of[number]])
+            divided_names[pool].append(_names(entity))
+        for number in np.flatnonzero(np.isin(self.pool_of, list(divided_names))).tolist():
+            self.unclear[number] = self._may_have_more(self.entities[number], divided_names[self.pool_of[number]])
 
     def _constants_of(self, entity: Entity) -> tuple[float, float, float, bool]:
-        """The limit of an entity, its windows, its longest throttle, and whether it is hidden. Each has a rule: without a limit, an infinite one."""
+        """
+        Return the limit of an entity, its windows, its longest throttle, and whether it is hidden.
+
+        The limit is infinite where the entity has none.
+        """
         samples, window_ms = self._windows.samples, float(self._windows.window_ms)
         if (settings := self._shadow_limits.nodes.get(entity.broker)) is not None:
             samples, window_ms = settings.quota_samples, settings.quota_window_seconds * 1000
-        longest_ms = window_ms if entity.quota_type is QuotaType.REQUEST else INT_MAX
+        release = self._releases.get(entity.broker)
+        newest = NEWEST_RELEASE if release is None or release.newest is None else release.newest
+        longest_ms: float = newest.longest_rate_ms
+        if entity.quota_type is QuotaType.REQUEST:
+            longest_ms = min(window_ms, longest_ms)
         limit = inf if entity.limit is None else entity.limit
         return limit, samples * window_ms, longest_ms, not self._shows(entity.user, entity.client_id)
 
     def _number(self, entity: Entity) -> int:
-        """The number of the entity that a row belongs to, or what else it is."""
+        """Return the number of the entity that a row belongs to, or what else it is."""
         kind, names = entity.quota_type, _names(entity)
-        if entity.tags is not None or not self.rules[kind].enabled:
+        if entity.tags is not None or entity.broker in self._overruled:
+            return _LEFT_OUT
+        if not self.rules[kind].enabled:
             return _UNLIMITED
         placed, numbers = self._placed[kind], self._numbers[kind]
         tags = placed.get(names, _NEW)
@@ -197,24 +245,28 @@ class Grouping:
         if number is None:
             number = numbers[entity.broker, tags] = len(self.entities)
             user, client_id = tags
-            made = Entity(broker=entity.broker, quota_type=kind, user=user, client_id=client_id)
-            self.entities.append(limited(made, self._shadow_limits))
+            entity_of_shadow = Entity(broker=entity.broker, quota_type=kind, user=user, client_id=client_id)
+            self.entities.append(limited(entity_of_shadow, self._shadow_limits))
         return number
 
     def _tags(self, kind: QuotaType, names: Names) -> Names | int:
-        """The tags of all requests of a row under the shadow, or that none of them has a limit, or that they are divided."""
+        """
+        Return the tags of all requests of a row under the shadow.
+
+        Or that none of them has a limit, or that they are divided.
+        """
         rules, enforced = self.rules[kind], self.enforced[kind]
         if all(names):
             only = rules.metric_tags(*names)
             return _UNLIMITED if rules.bound_of(*only) is None else only
         requests = self._completions[kind].of(names)
-        tags = {rules.metric_tags(*each) for each in requests if enforced.metric_tags(*each) == names}
-        if tags and all(rules.bound_of(*each) is None for each in tags):
+        tags = {rules.metric_tags(*request) for request in requests if enforced.metric_tags(*request) == names}
+        if tags and all(rules.bound_of(*tag) is None for tag in tags):
             return _UNLIMITED
         return names if tags == {names} else _DIVIDED
 
     def _may_have_more(self, entity: Entity, divided: Sequence[Names]) -> bool:
-        """Whether requests of an entity may be in one of these divided rows of its pool."""
+        """Return whether requests of an entity may be in one of these divided rows of its pool."""
         kind, tags = entity.quota_type, _names(entity)
         if all(tags):
             return False  # its requests are all measured under one set of tags
@@ -228,7 +280,9 @@ class Grouping:
                 requests = self._completions[kind].of(names)
             elif bool(names[0]) != bool(tags[0]):
                 requests = [(names[0] or tags[0], names[1] or tags[1])]
-            if any(enforced.metric_tags(*each) == names and rules.metric_tags(*each) == tags for each in requests):
+            if any(
+                enforced.metric_tags(*request) == names and rules.metric_tags(*request) == tags for request in requests
+            ):
                 return True
         return False
 

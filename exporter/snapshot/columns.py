@@ -1,9 +1,9 @@
-"""What the entities of a layout used at one moment, by column."""
+"""The usage of the entities of a layout at one moment, by column."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import isnan
 from typing import Any, Final, overload
@@ -11,19 +11,17 @@ from typing import Any, Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from .entity import EntityUsage, ThrottleCause
+from .entity import Entity, EntityUsage, ThrottleCause
 from .layout import Floats, Layout, Rows, fixed, order
 
 CAUSES: Final = (None, *ThrottleCause)
 """Causes by their number in ``Columns.causes``."""
+_NOT_ITS_OWN: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
 _FIELDS: Final = {
     "usage": "usage",
     "throttle_time": "throttle_time_seconds",
     "tokens": "tokens",
     "reported_utilization": "reported_utilization",
-    "throttled_seconds": "throttled_seconds_total",
-    "throttled_requests": "throttled_requests_total",
-    "refused_mutations": "refused_mutations_total",
 }
 NAMES: Final = tuple(_FIELDS)
 """The columns of numbers; ``_FIELDS`` has the fields of ``EntityUsage`` that they hold."""
@@ -32,42 +30,48 @@ NAMES: Final = tuple(_FIELDS)
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Columns:
     """
-    Arrays with a value for each row of a layout, NaN where there is none; all of float64 unless said otherwise. Never changed once made.
+    Arrays with a value for each row of a layout, NaN where there is none; all of float64 unless said otherwise.
 
-    A column without any value is ``layout.absent``.
+    Never changed once made. A column without any value is ``layout.absent``.
     """
 
     layout: Layout
     usage: Floats
     """In the unit of ``Entity.limit``; NaN where the node gave none."""
     throttle_time: Floats
-    """Average throttle of the last 30 to 60 s in seconds, 0 when there was none, NaN where it is not known."""
+    """
+    Average throttle of the last 30 to 60 s in seconds, 0 when there was none, NaN where it is not known.
+
+    Under KRaft that of controller mutations is the longest request throttle that refers to them (``deciders``).
+    """
     tokens: Floats
     """Controller mutations under a limit only; negative is debt."""
     reported_utilization: Floats
     """Usage divided by limit as the node itself reports it; NaN when it reports none, or knows no limit."""
-    throttled_seconds: Floats
-    """Total; embedded engines only, as the next two."""
-    throttled_requests: Floats
-    """Total."""
-    refused_mutations: Floats
-    """Total; controller mutations only."""
     causes: NDArray[np.int8]
     """The number of the cause in ``CAUSES``, 0 for rows that were not throttled."""
+    deciders: Mapping[int, Entity] = field(default_factory=dict)
+    """
+    By row of a request throttle of controller mutations: the entity whose quota decides, as ``EntityUsage.decided_by``.
+    """
     detailed: NDArray[np.bool_] | None = None
     """False where utilization, burst, rule and cause series are left out to save series; None when nowhere."""
 
     @classmethod
     def of(cls, usages: Iterable[EntityUsage] = ()) -> Columns:
-        """The columns of usages in any order: for a few, since each is taken apart."""
+        """Return the columns of usages in any order. It suits a few usages, since it takes each one apart."""
         rows = sorted(usages, key=lambda usage: order(usage.entity))
         layout = Layout([row.entity for row in rows])
-        columns = {name: np.array([getattr(row, of) for row in rows], np.float64) for name, of in _FIELDS.items()}
+        columns = {
+            name: np.array([getattr(row, field_name) for row in rows], np.float64)
+            for name, field_name in _FIELDS.items()
+        }
         detailed = np.array([row.detailed for row in rows], np.bool_)
         return cls(
             layout=layout,
             **{name: layout.column(values) for name, values in columns.items()},
             causes=np.array([CAUSES.index(row.cause) for row in rows], np.int8),
+            deciders={place: row.decided_by for place, row in enumerate(rows) if row.decided_by is not None},
             detailed=None if detailed.all() else detailed,
         )
 
@@ -92,13 +96,27 @@ class Columns:
 
     @cached_property
     def used(self) -> Floats:
-        """
-        The larger of the parts of the limit and of the burst that are used; at 1 and above the entity is throttled or refused.
-
-        Infinite for any usage of a limit of 0, which violates it.
-        """
+        """Usage divided by limit as ``utilization``, but infinite for any usage of a limit of 0, which violates it."""
         violated = (self.layout.limits == 0) & (self.usage > 0)
-        return fixed(np.where(violated, np.inf, np.fmax(self.utilization, self.burst_used)))
+        return fixed(np.where(violated, np.inf, self.utilization))
+
+    @cached_property
+    def pressure(self) -> Floats:
+        """
+        The larger of ``used`` and ``burst_used``: at 1 and above the entity is throttled or refused.
+
+        It orders entities, and is not shown.
+        """
+        return fixed(np.fmax(self.used, self.burst_used))
+
+    @cached_property
+    def held_back(self) -> NDArray[np.bool_]:
+        """Return whether the limit of an entity throttles it: without that it would use at least as much as it does."""
+        limits, delays, tokens = self.layout.limits, self.throttle_time, self.tokens
+        at_limit = np.isnan(delays) & np.isnan(tokens) & (self.usage >= limits)
+        held: NDArray[np.bool_] = (delays > 0) | (tokens < 0) | at_limit
+        held &= np.isfinite(limits) & (self.causes != _NOT_ITS_OWN)
+        return fixed(held)
 
     @cached_property
     def usages(self) -> Usages:
@@ -111,14 +129,17 @@ class Columns:
         return Usages(self, np.arange(len(self))[self.layout.tagged])
 
     def usage_at(self, row: int) -> EntityUsage:
-        """What one entity used."""
-        values = {of: float(getattr(self, name)[row]) for name, of in _FIELDS.items()}
-        known: dict[str, Any] = {of: None if isnan(value) else value for of, value in values.items()}
+        """Return the usage of one entity."""
+        values = {field_name: float(getattr(self, name)[row]) for name, field_name in _FIELDS.items()}
+        values_or_none: dict[str, Any] = {
+            field_name: None if isnan(value) else value for field_name, value in values.items()
+        }
         return EntityUsage(
             entity=self.layout.entities[row],
             cause=CAUSES[self.causes[row]],
+            decided_by=self.deciders.get(row),
             detailed=self.detailed is None or bool(self.detailed[row]),
-            **known,
+            **values_or_none,
         )
 
 
@@ -128,26 +149,26 @@ class Usages(Sequence[EntityUsage]):
     def __init__(self, columns: Columns, rows: Rows) -> None:
         self.columns = columns
         self.rows = rows
-        self._made: list[EntityUsage | None] = [None] * len(rows)
+        self._usages: list[EntityUsage | None] = [None] * len(rows)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @overload
-    def __getitem__(self, at: int) -> EntityUsage: ...
+    def __getitem__(self, index: int) -> EntityUsage: ...
     @overload
-    def __getitem__(self, at: slice) -> Sequence[EntityUsage]: ...
-    def __getitem__(self, at: int | slice) -> EntityUsage | Sequence[EntityUsage]:
-        if isinstance(at, slice):
-            return Usages(self.columns, self.rows[at])
-        made = self._made[at]
-        if made is None:
-            made = self._made[at] = self.columns.usage_at(int(self.rows[at]))
-        return made
+    def __getitem__(self, index: slice) -> Sequence[EntityUsage]: ...
+    def __getitem__(self, index: int | slice) -> EntityUsage | Sequence[EntityUsage]:
+        if isinstance(index, slice):
+            return Usages(self.columns, self.rows[index])
+        usage = self._usages[index]
+        if usage is None:
+            usage = self._usages[index] = self.columns.usage_at(int(self.rows[index]))
+        return usage
 
-    def where(self, wanted: NDArray[np.bool_]) -> Usages:
-        """Those for which an array with a value for each row of the columns is true."""
-        return Usages(self.columns, self.rows[wanted[self.rows]])
+    def where(self, mask: NDArray[np.bool_]) -> Usages:
+        """Return the rows for which an array with a value for each row of the columns is true."""
+        return Usages(self.columns, self.rows[mask[self.rows]])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or len(self) != len(other):

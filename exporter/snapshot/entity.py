@@ -7,11 +7,11 @@ from enum import StrEnum
 from itertools import count
 from math import inf, isfinite
 
-from quotascope.metrics import QuotaType, Resolution
+from quotascope.metrics.kafka.entities import QuotaType, Resolution
 
 
 class ThrottleCause(StrEnum):
-    """Which quota a throttle comes from, as far as the evidence goes."""
+    """The quota that a throttle comes from, as far as the evidence goes."""
 
     OWN = "own"
     CONTROLLER_MUTATION = "controller_mutation"
@@ -20,7 +20,7 @@ class ThrottleCause(StrEnum):
 
 
 class LimitState(StrEnum):
-    """Whether an entity has a limit: the three are never shown alike."""
+    """The presence of a limit: the three states are never shown alike."""
 
     LIMITED = "limited"
     UNLIMITED = "unlimited"
@@ -56,15 +56,20 @@ class Entity:
     burst_tokens: float | None = None
     """Controller mutations under a limit only: size of the bucket."""
     tags: tuple[str, ...] | None = None
-    """Of a custom quota callback instead of user and client-id: values in the order of the callback's labels. None for Kafka's own quotas."""
+    """
+    Of a custom quota callback instead of user and client-id: values in the order of the callback's labels. None for
+    Kafka's own quotas.
+    """
     stands_in: bool = False
-    """Whether it stands for entities that are folded, to keep the number of series in bounds."""
+    """True for an entity that stands for folded entities, to keep the number of series in bounds."""
     serial: int = field(default_factory=_serials.__next__, compare=False, repr=False)
-    """Which entity it is, the same when it is made again under another limit: what is kept of it by row is found by this."""
+    """
+    Identity of the entity, which stays when it is made again under another limit: state kept by row is found by it.
+    """
 
     @property
     def limit_state(self) -> LimitState:
-        """What a missing ``limit`` means."""
+        """The reason why ``limit`` is missing, if it is."""
         if self.limit is not None:
             return LimitState.LIMITED
         return LimitState.UNKNOWN if self.resolution is None else LimitState.UNLIMITED
@@ -73,7 +78,7 @@ class Entity:
 @dataclass(slots=True, kw_only=True)
 class EntityUsage:
     """
-    What one quota entity used on one node: a row of ``Columns``, which say the units, with None for NaN.
+    The usage of one quota entity on one node: a row of ``Columns``, which say the units, with None for NaN.
 
     Not frozen, because many of them are made; never changed once made.
     """
@@ -84,22 +89,42 @@ class EntityUsage:
     """
     Average throttle of the last 30 to 60 s, 0 when there was none.
 
-    None where no throttle is measured: the agent's rules or its dialect leave the column out, or controller mutations under
-    KRaft, of which the broker that forwards the request counts the delay as request throttle.
+    None where no throttle is measured: the agent's rules or its dialect leave the column out, or controller mutations
+    under KRaft that no request throttle is known to be of (``decided_by``).
     """
     tokens: float | None = None
     cause: ThrottleCause | None = None
     """None when the entity was not throttled."""
-    throttled_seconds_total: float | None = None
-    throttled_requests_total: float | None = None
-    refused_mutations_total: float | None = None
+    decided_by: Entity | None = None
+    """
+    The entity of controller mutations whose quota decides on this request throttle: that entity has the same throttle
+    time, or a longer one.
+
+    Its broker is empty where its bucket is not measured: rule and limit follow from the configured quotas. None for any
+    other throttle, and where it is unknown.
+    """
     reported_utilization: float | None = None
     detailed: bool = True
 
     @property
     def throttled(self) -> bool:
-        """Whether it is known that it was throttled lately."""
+        """Return whether it is known that it was throttled lately."""
         return (self.throttle_time_seconds or 0.0) > 0
+
+    @property
+    def referring(self) -> bool:
+        """Return whether its throttle is by another quota than its own: one of controller mutations."""
+        return self.cause is ThrottleCause.CONTROLLER_MUTATION
+
+    @property
+    def held_back(self) -> bool:
+        """Return whether its own limit throttles it: without that it would use at least as much as it does."""
+        limit = self.entity.limit
+        if limit is None or not isfinite(limit) or self.cause is ThrottleCause.CONTROLLER_MUTATION:
+            return False
+        if self.throttle_time_seconds is None and self.tokens is None:
+            return self.usage is not None and self.usage >= limit
+        return self.throttled or (self.tokens or 0.0) < 0
 
     @property
     def utilization(self) -> float | None:
@@ -119,18 +144,19 @@ class EntityUsage:
 
     @property
     def used(self) -> float | None:
-        """
-        The larger of the parts of the limit and of the burst that are used; at 1 and above it is throttled or refused. None without either.
+        """Usage divided by limit, but unlike ``utilization`` infinite for any usage of a limit of 0 (`part_used`)."""
+        return part_used(self.usage, self.entity.limit)
 
-        Unlike ``utilization``, which is a metric, it is infinite for any usage of a limit of 0 (`part_used`).
-        """
-        parts = part_used(self.usage, self.entity.limit), self.burst_used
+    @property
+    def pressure(self) -> float | None:
+        """The larger of ``used`` and ``burst_used``: at 1 and above it is throttled or refused. None without either."""
+        parts = self.used, self.burst_used
         return max((part for part in parts if part is not None), default=None)
 
 
 def part_used(usage: float | None, limit: float | None) -> float | None:
     """
-    Usage divided by limit; infinite for any usage of a limit of 0, which violates it.
+    Return usage divided by limit; infinite for any usage of a limit of 0, which violates it.
 
     None without either, for an infinite limit, and for no usage of a limit of 0.
     """
@@ -142,5 +168,5 @@ def part_used(usage: float | None, limit: float | None) -> float | None:
 
 
 def finite(value: float | None) -> float | None:
-    """A number of JSON, which has neither infinity nor NaN: None for these."""
+    """Return a number of JSON, which has neither infinity nor NaN: None for these."""
     return value if value is not None and isfinite(value) else None

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family
+from quotascope.metrics.catalog.thresholds import DEFAULTS, SharedThresholds
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.pages.baseline import WORSE, ThrottleChange
 
+from ..coverage import Coverage
 from ..limits import Limits, LimitsHealth
+from ..limits.model import SETTINGS_OF
 from ..mapping import BeanTable
 from .columns import Columns, Usages
 from .entity import Entity, EntityUsage
@@ -22,7 +28,7 @@ Place: TypeAlias = tuple[QuotaType, str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceHealth:
-    """How the last read of one source went."""
+    """The outcome of the last read of one source."""
 
     name: str
     dialect: str
@@ -31,48 +37,69 @@ class SourceHealth:
     readings: int = 0
     """Numbers given by the last successful read."""
     error: str | None = None
-    """What was wrong and what to do, when it failed."""
+    """The fault and its remedy, when the read failed."""
     remark: str | None = None
-    """What was wrong and what to do, although it could be read."""
+    """The fault and its remedy, although the source could be read."""
     hint: str | None = None
-    """What to check if there are quotas, because the answer had no entity."""
+    """Advice for a cluster with quotas, because the answer had no entity."""
+    node_id: str | None = None
+    """The node that the last successful read was of; None when it failed."""
     read_at: float | None = None
-    """Unix time in seconds when the numbers were asked for; None while there are none."""
+    """
+    When the numbers were asked for, Unix time in seconds by the clock as it is at ``Snapshot.taken_at``; None while
+    there are none.
+    """
     late: bool = False
-    """Whether they are those of an earlier read, because the one under way takes longer than a collection waits."""
+    """True for numbers of an earlier read, because the one under way takes longer than a collection waits."""
+    stale: bool = False
+    """True for numbers of a Prometheus server that has missed a scrape since."""
     pending: bool = False
-    """Whether they are, and the read under way may still answer in time: the state of the source has not changed yet."""
+    """
+    True if the read under way may still answer in time, too: the state of the source has not changed yet.
+    """
     stand_by_of: str | None = None
     """The node for which another source is read instead; None for a source that is in use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRead:
-    """What one collection got from one source: the input of the join."""
+    """The result of one collection for one source: the input of the join."""
 
     health: SourceHealth
     table: BeanTable | None
     """None when the read failed; ``health`` has the reason."""
+    asked_at: float | None = None
+    """When the numbers were asked for, in steady seconds; None where that is not known."""
+
+    def on_clock(self, unix_now: float, steady: float) -> SourceRead:
+        """
+        Return the same with ``SourceHealth.read_at`` by a clock that shows ``unix_now`` at these steady seconds.
+
+        The clock may have been set since.
+        """
+        if self.asked_at is None:
+            return self
+        return replace(self, health=replace(self.health, read_at=unix_now - (steady - self.asked_at)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryHealth:
-    """How finding nodes in one way goes."""
+    """The state of one way to find nodes."""
 
     name: str
     """The label ``discovery``."""
     targets: int = 0
-    """How many nodes the last look that succeeded gave."""
+    """Number of nodes that the last successful search found."""
     found_at: float | None = None
-    """Unix time in seconds of that look."""
+    """Unix time in seconds of that search."""
     error: str | None = None
-    """What was wrong with the last look, wholly or in part."""
+    """The fault of the last search, of all or a part of it."""
     errors_total: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How reading between scrapes goes."""
+    """The state of reading between scrapes."""
 
     samples: int = 0
     """Reads taken since the start."""
@@ -82,29 +109,38 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushHealth:
-    """How pushing over OTLP goes, since this exporter started."""
+    """The state of pushing over OTLP since this exporter started."""
 
     exports_total: Mapping[str, int] = field(default_factory=dict)
     """Pushes by outcome: ``success``, ``partial``, ``failure``."""
     points_total: Mapping[str, int] = field(default_factory=dict)
     """Points by what became of them: ``accepted``, ``rejected``, ``lost``."""
+    error: str | None = None
+    """Why the last push did not succeed, wholly or in part; None when it did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReloadHealth:
-    """How the last attempt to read the configuration went; the first is the start."""
+    """The outcome of the last attempt to read the configuration; the first is the start."""
 
     succeeded_at: float
     """Unix time in seconds of the last that succeeded."""
     error: str | None = None
     """Why the last one did not succeed; None when it did."""
+    files_error: str | None = None
+    """Why files that the configuration names cannot be used as they are now; None when they can."""
     needs_restart: tuple[str, ...] = ()
     """Fields that have changed, but only count after a restart."""
+
+    @property
+    def problem(self) -> str | None:
+        """The present fault of the configuration, or else of its files."""
+        return self.error or self.files_error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnHealth:
-    """How the exporter's own work goes at one moment: a part of each snapshot."""
+    """The state of the exporter's own work at one moment: a part of each snapshot."""
 
     discoveries: tuple[DiscoveryHealth, ...] = ()
     sampling: Sampling | None = None
@@ -114,102 +150,90 @@ class OwnHealth:
     reload: ReloadHealth | None = None
     """None where the configuration is not read again."""
     restarts: Mapping[str, int] = field(default_factory=dict)
-    """How often background work failed and began again since the exporter started, by its name; empty where there is none."""
+    """
+    Failures after which background work began again since the exporter started, by name; empty where there is none.
+    """
+    refused_requests: Mapping[str, int] = field(default_factory=dict)
+    """
+    Requests to the exporter that were refused for want of room since it started, by reason; empty where it answers
+    none.
+    """
+    certificate_ends: Mapping[str, float] = field(default_factory=dict)
+    """Until when certificates are valid, in Unix time, by the file that they are in."""
+    log_lines_dropped: int | None = None
+    """
+    Lines that were not logged since the start, because the log was not read; None where lines are written at once.
+    """
     process: Mapping[str, float] = field(default_factory=dict)
-    """What the operating system knows of the exporter's process, by the family's name; empty without /proc."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitedRate:
-    """What one of the quotas beside the client quotas measures, and what it allows."""
-
-    rate: float | None = None
-    """bytes/s or connections/s; None when the node gave none."""
-    limit: float | None = None
-    """In the unit of ``rate``; None when unlimited or unknown."""
-    throttle_time_seconds: float | None = None
-    """Average throttle of the last 30 to 60 s, 0 when there was none; None where Kafka keeps no such average."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionUsage:
-    """New connections of one node (KIP-612)."""
-
-    broker: LimitedRate = field(default_factory=LimitedRate)
-    listeners: Mapping[str, LimitedRate] = field(default_factory=dict)
-    ips: Mapping[str, LimitedRate] = field(default_factory=dict)
-    """By IP address as Java writes it, those under a limit only."""
-    ip_throttle_time_seconds: Mapping[str, float] = field(default_factory=dict)
-    """Average delay of connections over the limit of their address, by listener; 0 when there were none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeLoad:
-    """How busy the threads of a node are, and how long requests wait for them; None and missing where it is not reported."""
-
-    handlers_idle: float | None = None
-    """Share of the last minute or so in which request handlers waited for requests, all pools together."""
-    handlers_idle_seconds: float | None = None
-    """The same as a total in seconds since the node started, the average of the threads."""
-    pools_idle: Mapping[str, float] = field(default_factory=dict)
-    """As ``handlers_idle``, by pool: ``broker`` and ``controller``."""
-    pools_idle_seconds: Mapping[str, float] = field(default_factory=dict)
-    """As ``handlers_idle_seconds``, by pool."""
-    network_idle: float | None = None
-    """The same share of the network threads."""
-    controller_idle: float | None = None
-    """The same share of the thread that handles a controller's events."""
-    request_queue_size: float | None = None
-    """Requests that wait for a handler now."""
-    request_queue_seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """How long the last requests waited, by request and percentile (``50``, ``95``, ``99``)."""
-
-    @property
-    def idle(self) -> float | None:
-        """The share of the busiest pool, where it is known by pool; None for the sum of two pools, above 1, of which either may be busy."""
-        idle = min(self.pools_idle.values(), default=self.handlers_idle)
-        return None if idle is None or idle > _MOST_IDLE else min(1.0, idle)
+    """Numbers of the operating system about the exporter's process, by the family's name; empty without /proc."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeUsage:
-    """What a broker or controller reports of itself, apart from its entities."""
+    """The report of a broker or controller about itself, apart from its entities."""
 
     broker: str
+    numbers: Mapping[Family, Mapping[tuple[str, ...], float | None]] = field(default_factory=dict)
+    """Values by family, and by its labels after ``broker``; None where the node gave no finite number."""
     delay_queue_size: Mapping[QuotaType, float] = field(default_factory=dict)
-    exempt_request_threads: float | None = None
-    request_capacity_threads: float | None = None
-    request_throttled_seconds: Mapping[str, float] = field(default_factory=dict)
-    """Total since the node started, by request."""
-    throttling_errors: Mapping[str, float] = field(default_factory=dict)
-    """Total since the node started, by request."""
     stale_entities: Mapping[QuotaType, int] = field(default_factory=dict)
+    coverage: Coverage | None = None
+    """
+    The kinds of entities that its answer can show; None where an exporter of an earlier release does not report them.
+    """
     quota_callback: bool | None = False
-    """Whether the node leaves quotas to a custom callback; None where neither its settings are known nor its beans show one."""
+    """
+    True if the node leaves quotas to a custom callback; None where neither its settings nor MBeans of Strimzi's plugin
+    are known.
+    """
+    overruled: bool = False
+    """True if the configured quotas do not decide on it, or may not: it has a callback, or may have one."""
+    foreign_labels: tuple[str, ...] = ()
+    """
+    Labels of its quota metrics that Kafka's own quotas do not have, where it is unknown whether it has a callback;
+    untrusted.
+    """
     static_limits: Mapping[QuotaType, float] = field(default_factory=dict)
-    """The limits of Strimzi's quotas plugin, in Kafka's units: infinite when unlimited, missing when unknown; empty without the plugin."""
-    throttle_factor: float | None = None
-    """What the plugin multiplied its produce limit by; None without its storage check."""
-    utilization_disagreements: int | None = None
-    """Entities with another utilization than the node reports; None when it reports none, or limits are unknown."""
+    """
+    The limits of Strimzi's quotas plugin, in Kafka's units: infinite when unlimited, missing when unknown; empty
+    without the plugin.
+    """
     active_controller: bool | None = None
     """None when the node did not report it."""
-    controller_events: float | None = None
-    """Events handled since the node started; the active controller only."""
-    controller_event_queue_seconds: float | None = None
-    """Total wait of these events; the active controller only."""
-    load: NodeLoad = field(default_factory=NodeLoad)
-    connections: ConnectionUsage = field(default_factory=ConnectionUsage)
-    replication: Mapping[str, LimitedRate] = field(default_factory=dict)
-    """By direction: ``leader``, ``follower``, ``alter_log_dirs``."""
-    remote_storage: Mapping[str, LimitedRate] = field(default_factory=dict)
-    """By direction: ``copy``, ``fetch``."""
+
+    def number(self, family: Family) -> float | None:
+        """Return the value of a family that has one series for each node, None where it is unknown."""
+        return self.numbers.get(family, {}).get(())
+
+    def by_name(self, family: Family) -> dict[str, float]:
+        """Return the known values of a family, by the label that it has besides ``broker``."""
+        return {name: value for (name,), value in self.numbers.get(family, {}).items() if value is not None}
+
+    @property
+    def handlers_idle(self) -> float | None:
+        """
+        The idle share of the request handlers of the busiest pool, where it is known by pool.
+
+        None for the sum of two pools, above 1, of which either may be busy.
+        """
+        pools = self.by_name(catalog.REQUEST_HANDLER_POOL_IDLE)
+        idle = min(pools.values(), default=self.number(catalog.REQUEST_HANDLER_IDLE))
+        return None if idle is None or idle > _MOST_IDLE else min(1.0, idle)
+
+    @property
+    def connections_by_ip(self) -> dict[str, float | None]:
+        """
+        New connections/s by IP address as Java writes it, those under a limit only.
+
+        None where the node gave no number.
+        """
+        return {ip: rate for (ip,), rate in self.numbers.get(catalog.IP_CONNECTIONS_PER_SECOND, {}).items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folds:
     """
-    What is not shown one by one, to keep the number of series in bounds.
+    The entities that are not shown one by one, to keep the number of series in bounds.
 
     Entities are counted by node: one user and client-id on two nodes are two.
     """
@@ -217,20 +241,31 @@ class Folds:
     overflow: int = 0
     """Entities folded because there are too many."""
     excluded: int = 0
-    """Entities folded or dropped for their names."""
+    """Entities folded or dropped for their names, or folded because these are too long to be matched."""
+    unmatched: int = 0
+    """
+    How many pairs of user and client-id have a name that was cut and is not remembered, so that it is unknown whether
+    it is excluded.
+    """
     idle: int = 0
     """Entities left out because they have been without usage for long."""
     series_dropped: Mapping[str, int] = field(default_factory=dict)
     """By reason: ``overflow``, ``excluded``, ``idle``, ``detail``."""
     crowded: Mapping[QuotaType, int] = field(default_factory=dict)
-    """How many pairs of user and client-id there are, where there are more than may be shown."""
+    """Number of pairs of user and client-id, where there are more than may be shown."""
     max_entities: int = 0
-    """How many of them may be shown for each quota type; 0 when nothing was folded."""
+    """Number of pairs that may be shown for each quota type; 0 when nothing was folded."""
+    long: Mapping[QuotaType, int] = field(default_factory=dict)
+    """
+    Identities folded for the length of their names, custom callbacks' included; no key where there are none.
+    """
+    max_name_bytes: int = 0
+    """Bytes that a name may have to be shown, for each quota type; 0 when nothing was folded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callbacks:
-    """The entities of custom quota callbacks on all nodes; what they used is in ``Snapshot.shown``."""
+    """The entities of custom quota callbacks on all nodes; what they used is in ``Snapshot.columns``."""
 
     labels: tuple[str, ...] = ()
     """The labels that stand for tags, the same for every entity."""
@@ -239,7 +274,7 @@ class Callbacks:
     folded: int = 0
     """Entities folded because there are too many, counted by node."""
     crowded: Mapping[QuotaType, int] = field(default_factory=dict)
-    """How many entities there are, where there are more than may be shown; the same one on two nodes is one."""
+    """Number of entities, where there are more than may be shown; the same one on two nodes is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,44 +282,97 @@ class Peaks:
     """The greatest values of a rolling window, this snapshot's included."""
 
     utilization: Floats
-    """By row of ``Snapshot.shown``, NaN where there is none: entities without details have none."""
+    """By row of ``Snapshot.columns``, NaN where there is none: entities without details have none."""
     burst_used: Floats
-    """As ``utilization``."""
+    """Maxima of ``Columns.burst_used``, as ``utilization``."""
     delay_queue_size: Mapping[tuple[str, QuotaType], float]
     """By broker and quota type."""
 
 
+@dataclass(slots=True, kw_only=True)
+class ShadowUsage(EntityUsage):
+    """
+    An entity as the rules of a shadow make it, with its limit.
+
+    Its throttle time is Kafka's answer to a request at this moment; the broker's own where the shadow changes neither
+    its limit nor how it is measured, and None where it is unknown.
+    """
+
+    change: ThrottleChange | None = None
+    """Against the quotas in force; None where neither throttles it."""
+    change_seconds: float | None = 0.0
+    """Its throttle time minus that of the quotas in force; None where either is unknown."""
+    held_back: bool = False
+    """
+    True if another limit in force throttles a part of it, so that its usage is a lower bound of what it would use.
+    """
+    unchanged: bool = False
+    """True if the shadow changes neither its limit nor how it is measured."""
+
+    @property
+    def worse(self) -> bool:
+        """Return whether the shadow throttles it newly, or for longer."""
+        return self.change is not None and self.change.worse
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadow:
-    """What the brokers would do now under rules that none of them enforces. Counts are by quota type and broker."""
+    """
+    The actions that brokers would take now under rules that none of them enforces.
+
+    Counts are by quota type and broker.
+    """
 
     name: str
     """Of the candidate."""
-    entities: tuple[EntityUsage, ...] = ()
+    entities: tuple[ShadowUsage, ...] = ()
     """
-    Entities as its rules make them, with its limits: those that it would throttle first, then by utilization. Their throttle time is
-    Kafka's answer to a request at this moment. Not all, to keep the number of series in bounds.
+    The entities that the shadow affects: first those that it would throttle newly or for longer, then the others by
+    throttle time and utilization, then those under the limits in force. Not all, to keep the number of series in
+    bounds.
     """
     evaluated: Mapping[tuple[QuotaType, str], int] = field(default_factory=dict)
     """Entities under a limit of which the answer is known; no key where there is none and others are unknown."""
-    throttled: Mapping[tuple[QuotaType, str], int] = field(default_factory=dict)
-    """Of these, those that it would throttle; the same keys."""
+    changes: Mapping[tuple[QuotaType, str], Mapping[ThrottleChange, int]] = field(default_factory=dict)
+    """Entities that it or a quota in force throttles, by each change: 0 where there is none. The same keys."""
     unevaluated: Mapping[tuple[QuotaType, str, str], int] = field(default_factory=dict)
     """Entities of which the answer is unknown, by quota type, broker and reason."""
+
+    def changed(self, *changes: ThrottleChange) -> int:
+        """Return the number of entities with one of these changes on all brokers."""
+        return sum(count for counts in self.changes.values() for change, count in counts.items() if change in changes)
+
+    @property
+    def worse(self) -> bool:
+        """Return whether it would throttle any entity newly, or for longer."""
+        return self.changed(*WORSE) > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot(OwnHealth):
-    """All sources joined with the limits at one moment, and how the exporter's own work goes. Never changed once made."""
+    """
+    All sources joined with the limits at one moment, and how the exporter's own work goes.
+
+    Never changed once made.
+    """
 
     taken_at: float
     """Unix time in seconds."""
-    shown: Columns = field(default_factory=Columns.of)
-    """What is shown: the measured entities without those left out, and the entities that stand for these."""
+    thresholds: SharedThresholds = DEFAULTS
+    """The thresholds of the alerts that say what is near a limit, and what is a finding."""
+    boot_seconds: float | None = None
+    """
+    Seconds since the machine started, when it was taken; None where that is unknown, as of a snapshot that another
+    exporter took.
+    """
+    columns: Columns = field(default_factory=Columns.of)
+    """
+    The entities that the exporter exposes: the measured ones without those left out, and those that stand for these.
+    """
     joined: Columns | None = None
-    """All that were measured; None where all of them are shown."""
+    """The columns of all measured entities; None where all of them are in ``columns``."""
     unsent: int = 0
-    """Those that a running exporter measured and did not send; none of them is in this snapshot."""
+    """Number of entities that a running exporter measured and did not send; none of them is in this snapshot."""
     folds: Folds = field(default_factory=Folds)
     callbacks: Callbacks = field(default_factory=Callbacks)
     nodes: tuple[NodeUsage, ...] = ()
@@ -298,32 +386,69 @@ class Snapshot(OwnHealth):
     """In the order of their file."""
 
     @property
+    def steady_at(self) -> float:
+        """
+        The time of ``taken_at`` in seconds by a clock that no one sets.
+
+        ``taken_at`` itself where no other is known.
+        """
+        return self.taken_at if self.boot_seconds is None else self.boot_seconds
+
+    def time_at(self, steady: float) -> float:
+        """
+        Return the Unix time at these steady seconds by the clock as it was when this was taken.
+
+        Ages are differences from it, however it was set since.
+        """
+        return self.taken_at + (steady - self.steady_at)
+
+    @property
     def entities(self) -> Usages:
-        """What is shown of Kafka's own quotas."""
-        return self.shown.usages
+        """The exposed rows of Kafka's own quotas."""
+        return self.columns.usages
 
     @property
     def measured(self) -> Usages:
         """All real entities of Kafka's own quotas, shown or not."""
-        return (self.joined or self.shown).usages
+        return (self.joined or self.columns).usages
 
     @property
     def incomplete(self) -> bool:
-        """Whether no node or not all sources in use could be read, or an exporter did not send all, so that there may be more entities than are measured here."""
-        return (
-            self.unsent > 0
-            or not self.nodes
-            or any(not source.up and source.stand_by_of is None for source in self.sources)
-        )
+        """
+        Return whether there may be more entities than are measured here.
+
+        No node, not all sources in use or not all brokers are read, or an exporter did not send all entities.
+        """
+        return self.unsent > 0 or not self.nodes or self.has_failing_source or bool(self.brokers_not_read)
 
     @property
-    def in_shadows(self) -> Mapping[Place, EntityUsage]:
-        """By quota type, broker, user and client-id: an entity as the shadow makes it that would throttle it longest, or else has the highest utilization."""
+    def has_failing_source(self) -> bool:
+        """Return whether a source in use could not be read: which node it is of may be unknown."""
+        return any(not source.up and source.stand_by_of is None for source in self.sources)
+
+    @property
+    def brokers_not_read(self) -> tuple[str, ...]:
+        """The brokers that the Admin API knows and that no source was read of, by node id."""
+        limits = self.limits
+        if limits is None:
+            return ()
+        failed = (what.removeprefix(SETTINGS_OF) for what in limits.missing if what.startswith(SETTINGS_OF))
+        brokers = {node.broker for node in self.nodes}
+        return tuple(sorted({*limits.nodes, *limits.releases, *failed} - brokers, key=lambda node: (len(node), node)))
+
+    @property
+    def in_shadows(self) -> Mapping[Place, ShadowUsage]:
+        """
+        The usage in shadows by quota type, broker, user and client-id.
+
+        Of several shadows, the one counts that changes an entity most, would throttle it longest, or else gives it the
+        highest utilization.
+        """
         usages = [usage for shadow in self.shadows for usage in shadow.entities]
-        usages.sort(key=lambda each: (each.throttle_time_seconds or 0.0, each.used or 0.0))
-        return {place_of(each.entity): each for each in usages}
+        usages.sort(key=lambda usage: (usage.worse, usage.throttle_time_seconds or 0.0, usage.pressure or 0.0))
+        return {place_of(usage.entity): usage for usage in usages}
 
 
 def place_of(entity: Entity) -> Place:
-    """Where an entity of Kafka's own quotas is."""
+    """Return the place of an entity of Kafka's own quotas."""
     return entity.quota_type, entity.broker, entity.user, entity.client_id

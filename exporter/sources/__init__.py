@@ -1,1 +1,1 @@
-"""How brokers and controllers are read: Jolokia, and the dialects of Prometheus text."""
+"""The sources of brokers and controllers: Jolokia, and the dialects of Prometheus text."""

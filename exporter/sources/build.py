@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from ..config import Dialect, SourceConfig, header_values, secret, tls_of, usable
+from ..config import Dialect, PrometheusConfig, SourceConfig, header_values, secret, tls_of, usable
 from ..errors import ConfigError
-from .dialects import DIALECTS
+from .dialects import DIALECTS, TextDialect
 from .fetch import HttpTarget
 from .jolokia import JolokiaSource
+from .prometheus_api import PrometheusApi
+from .prometheus_live import LivePrometheus
+from .prometheus_nodes import Grouping
 from .prometheus_text import PrometheusTextSource
 from .source import DetectedSource, Source
 
 
 def build_sources(configs: Iterable[SourceConfig]) -> list[Source]:
-    """The sources. Raises ``ConfigError`` with the problems of all of them."""
+    """Return the sources. Raises ``ConfigError`` with the problems of all of them."""
     sources: list[Source] = []
     problems: list[str] = []
     for config in configs:
@@ -29,12 +32,38 @@ def build_sources(configs: Iterable[SourceConfig]) -> list[Source]:
 
 
 def build_source(config: SourceConfig) -> Source:
-    """The source that a configuration describes. Raises ``ConfigError`` when one of its files cannot be used."""
+    """Return the source that a configuration describes. Raises ``ConfigError`` when one of its files cannot be used."""
+    target = _target(config, None if config.node_id is None else str(config.node_id))
+    name = config.label
+    match config.dialect:
+        case Dialect.JOLOKIA:
+            return JolokiaSource(name, target)
+        case Dialect.AUTO:
+            likelier: Source = PrometheusTextSource(name, target)
+            second: Source = JolokiaSource(name, target)
+            if "jolokia" in urlsplit(config.url).path:
+                likelier, second = second, likelier
+            return DetectedSource(likelier, second, config.timeout_seconds)
+    return PrometheusTextSource(name, target, _forced(config.dialect))
+
+
+def server_of(config: PrometheusConfig) -> tuple[LivePrometheus, TextDialect | None]:
+    """
+    Return the Prometheus server that a configuration describes, and the dialect that it forces.
+
+    Raises ``ConfigError`` when one of its files cannot be used.
+    """
+    grouping = Grouping(instance_label=config.instance_label, replica_labels=config.replica_labels)
+    live = LivePrometheus(PrometheusApi(_target(config, None)), grouping, config.selector)
+    return live, _forced(config.dialect)
+
+
+def _target(config: SourceConfig | PrometheusConfig, node_id: str | None) -> HttpTarget:
     auth = config.basic_auth
     with usable(f"source {config.label!r}"):
-        target = HttpTarget(
+        return HttpTarget(
             url=config.url,
-            node_id=None if config.node_id is None else str(config.node_id),
+            node_id=node_id,
             timeout_seconds=config.timeout_seconds,
             max_bytes=config.max_answer_bytes,
             username=auth.username if auth else None,
@@ -42,15 +71,7 @@ def build_source(config: SourceConfig) -> Source:
             headers=header_values(config.headers, config.header_files),
             tls=tls_of(config.tls).context() if config.tls else None,
         )
-    name = config.label
-    match config.dialect:
-        case Dialect.JOLOKIA:
-            return JolokiaSource(name, target)
-        case Dialect.AUTO:
-            first: Source = PrometheusTextSource(name, target)
-            second: Source = JolokiaSource(name, target)
-            if "jolokia" in urlsplit(config.url).path:
-                first, second = second, first
-            return DetectedSource(first, second, config.timeout_seconds)
-    forced = {dialect.name: dialect for dialect in DIALECTS}.get(config.dialect)
-    return PrometheusTextSource(name, target, forced)
+
+
+def _forced(dialect: Dialect) -> TextDialect | None:
+    return {known.name: known for known in DIALECTS}.get(dialect)

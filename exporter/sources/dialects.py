@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final
 
-from quotascope.metrics import MalformedName, unquote_tag_value
+from quotascope.metrics.kafka.errors import MalformedName
+from quotascope.metrics.kafka.jmx import quote_tag_value, unquote_tag_value
 
 from ..mapping import (
     ATTRIBUTES,
@@ -23,14 +24,25 @@ from ..mapping import (
     wanted,
 )
 from ..rules import NAMES, START_TIME, TAGS, Name, name_of
+from .spellings import Role, roles_of
 
 ColumnOf = Callable[[str, Mapping[str, str]], BeanColumn | None]
 """The column of a sample by its name and labels, None for one that is not used."""
 
 
+_CLIENTS: Final = frozenset([Role.USER, Role.CLIENT_ID])
+_CLIENT_LABELS: Final = frozenset(["user", "client_id", "client-id"])
+"""The labels of a client without rules."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDialect:
-    """How one kind of agent, or of rules for it, names and labels the attributes of MBeans."""
+    """
+    The form in which one kind of agent, or of rules for it, shows the attributes of MBeans.
+
+    Lines about quotas are read by their spelling, whatever the dialect; it says how values are quoted and what further
+    labels can be, and which lines are about nodes.
+    """
 
     name: str
     """The label ``dialect``, and what forces it in a configuration."""
@@ -40,19 +52,43 @@ class TextDialect:
     """Beginnings of lines; a page with a line that begins so is not in this dialect."""
     prefixes: tuple[str, ...]
     """Beginnings of all lines of interest; the others are not read."""
-    column_of: ColumnOf
-    factor_of: Callable[[BeanColumn], float] | None = None
-    """What a number of the page is multiplied by to be Kafka's; None when all are."""
+    quoted: bool = True
+    """True if values are quoted as in the names of MBeans."""
+    whole: bool = False
+    """True if labels are all key properties of a bean, so that further ones can be tags of a custom quota callback."""
+    node_column_of: ColumnOf
+    """Gives the column of a line about a node."""
     advice: str
-    """What to check when there are quotas, but no series of any entity."""
+    """Advice for a page without a series of any entity although there are quotas."""
+    labels: tuple[str, ...] = ("user", "client_id")
+    """The labels of a quota metric that are understood."""
+    complete: bool = False
+    """
+    True if it names each bean of Kafka's by its own rule, so that a page with the delay queue of a quota type has its
+    entities.
+    """
+    alike: bool = False
+    """True if a quota type with entities of one kind has those of all kinds: no rule of its own makes each kind."""
+    spelled: frozenset[str] = frozenset()
+    """The names of quota metrics where beans come whole; rules made any other."""
+
+    def names_whole(self, name: str, labels: Collection[str]) -> bool:
+        """
+        Return whether a quota metric is named as without rules.
+
+        Then each of its labels is a key property of its bean.
+        """
+        return name in self.spelled and not any(
+            role in _CLIENTS and label not in _CLIENT_LABELS for role, label in roles_of(tuple(labels)).items()
+        )
 
     def is_in(self, page: str) -> bool:
-        """Whether a page, which begins with a line end, is in it."""
+        """Return whether a page, which begins with a line end, is in it."""
         return has_line(page, self.marks) and not has_line(page, self.not_beside)
 
 
 def has_line(page: str, beginnings: tuple[str, ...]) -> bool:
-    """Whether a page, which begins with a line end, has a line that begins with one of these texts."""
+    """Return whether a page, which begins with a line end, has a line that begins with one of these texts."""
     return any(pattern.search(page) for pattern in _patterns(beginnings))
 
 
@@ -70,15 +106,18 @@ _Place = tuple[str, str, str]
 
 
 def _places(attributes: Iterable[Attribute]) -> dict[str, _Place]:
-    """By their names in lower case where no rule says otherwise, such as ``kafka_server_produce_byte_rate``."""
+    """
+    Return the attributes by their names in lower case where no rule says otherwise.
+
+    Such a name is ``kafka_server_produce_byte_rate``.
+    """
     return {
-        re.sub(r"[^a-zA-Z0-9_]+", "_", f"{each.domain}_{each.type}_{each.name}").lower(): (
-            each.domain,
-            each.type,
-            each.name,
+        re.sub(r"[^a-zA-Z0-9_]+", "_", f"{attribute.domain}_{attribute.type}_{attribute.name}").lower(): (
+            attribute.domain,
+            attribute.type,
+            attribute.name,
         )
-        for each in attributes
-        if each.brokers_have_it
+        for attribute in attributes
     }
 
 
@@ -88,16 +127,10 @@ _ACTIVE_CONTROLLER: Final = BeanColumn(
 _ACTIVE: Final = "kafka_controller_kafkacontroller_activecontrollercount"
 
 
-def _app_info(node_id: str) -> BeanColumn | None:
-    """The column of a node's start time; its bean has the node id in its name."""
-    bean = Bean.of(SERVER, {"type": "app-info", "id": node_id})
-    return wanted(BeanColumn(bean, "StartTimeMs"))
-
-
 _LOAD_BEANS: Final = {
-    f"{each.domain}_{each.type}_{each.fixed['name']}".replace(".", "_").lower(): each
-    for each in ATTRIBUTES
-    if each.meaning in LOAD_MEANINGS
+    f"{attribute.domain}_{attribute.type}_{attribute.fixed['name']}".replace(".", "_").lower(): attribute
+    for attribute in ATTRIBUTES
+    if attribute.meaning in LOAD_MEANINGS
 }
 """An attribute of each bean about the load of a node, by the metric's name."""
 _LOAD_NAME: Final = re.compile(rf"({'|'.join(_LOAD_BEANS)})(?:_(oneminuterate|count|(?:count_)?total))?")
@@ -106,61 +139,51 @@ _QUANTILES: Final = {"0.5": "50", "0.50": "50", "0.95": "95", "0.99": "99"}
 
 def _node_column(name: str, labels: Mapping[str, str], errors: str) -> BeanColumn | None:
     """
-    The column of a number about a node, where a metric is named after its bean in lower case; ``errors`` is the name of those by request.
+    Return the column of a number about a node, where a metric is named after its bean in lower case.
 
-    Counts end in ``_count_total`` (kafka_2_0_0), ``_total`` or ``_count`` (Strimzi), or in nothing, as gauges do
-    (Confluent); percentiles have a label ``quantile``. The rate since the start, which kafka_2_0_0 shows as ``_percent``, is not read.
+    ``errors`` is the name of those by request. Counts end in ``_count_total`` (kafka_2_0_0), ``_total`` or ``_count``
+    (Strimzi), or in nothing, as gauges do (Confluent); percentiles have a label ``quantile``. The rate since the start,
+    which kafka_2_0_0 shows as ``_percent``, is not read.
     """
     if name == _ACTIVE:
         return _ACTIVE_CONTROLLER
     if name == errors:  # of which only refusals by a quota are wanted
         properties = {"type": "RequestMetrics", "name": "ErrorsPerSec", **labels}
         return wanted(BeanColumn(Bean.of("kafka.network", properties), "Count"))
-    found = _LOAD_NAME.fullmatch(name)
-    if found is None:
+    match = _LOAD_NAME.fullmatch(name)
+    if match is None:
         return None
-    of, ending = _LOAD_BEANS[found[1]], found[2]
-    properties = {"type": of.type, **of.fixed, **labels}
+    attribute_of_load, ending = _LOAD_BEANS[match[1]], match[2]
+    properties = {"type": attribute_of_load.type, **attribute_of_load.fixed, **labels}
     if (quantile := properties.pop("quantile", None)) is not None:
         attribute = f"{_QUANTILES.get(quantile)}thPercentile"
     elif ending == "oneminuterate":
         attribute = "OneMinuteRate"
     else:
-        attribute = "Value" if of.name == "Value" else "Count"
-    return wanted(BeanColumn(Bean.of(of.domain, properties), attribute))
+        attribute = "Value" if attribute_of_load.name == "Value" else "Count"
+    return wanted(BeanColumn(Bean.of(attribute_of_load.domain, properties), attribute))
 
 
-_PROPERTY: Final = re.compile(r'(type|user|client-id)=("(?:[^"\\]|\\.)*+"|[^",]*)(?:, |\Z)', re.DOTALL)
-_TAG: Final = re.compile(r'([^",=:*?]+)=("(?:[^"\\]|\\.)*+"|[^",]*)(?:, |\Z)')
+_PROPERTY: Final = re.compile(r'(type|user|client-id)=("(?:[^"\\]|\\.)*+"|[A-Za-z0-9_\-%. \t]*)(?:, |\Z)', re.DOTALL)
+_TAG: Final = re.compile(r'([^",=:*?]+)=("(?:[^"\\]|\\.)*+"|[^",=:*?]*)(?:, |\Z)')
 
 
-def _properties(pattern: re.Pattern[str], text: str) -> dict[str, str]:
-    """Key properties as they stand in a bean's name, unquoted. Raises ``MalformedName``."""
-    found: dict[str, str] = {}
+def properties_of(text: str, pattern: re.Pattern[str] = _PROPERTY) -> dict[str, str]:
+    """
+    Return the key properties as they stand in a bean's name, unquoted. Raises ``MalformedName``.
+
+    Rules such as ``type=(.+), user=(.+), client-id=(.+)`` are greedy and cut a client-id that looks like a part of an
+    MBean's name in the wrong place: but joined again in their order, the labels are the name as it was.
+    """
+    properties: dict[str, str] = {}
     position = 0
     while position < len(text):
-        each = pattern.match(text, position)
-        if each is None:
+        match = pattern.match(text, position)
+        if match is None or match[1] in properties:
             raise MalformedName(text, "not the key properties of a quota bean")
-        found[each[1]] = unquote_tag_value(each[2])
-        position = each.end()
-    return found
-
-
-def _rejoined(labels: Mapping[str, str]) -> dict[str, str] | None:
-    """
-    Key properties from the labels that greedy rules of a jmx_exporter make of them, in their order; None when they are none.
-
-    Rules such as ``type=(.+), user=(.+), client-id=(.+)`` cut a client-id that looks like a part
-    of an MBean's name in the wrong place: but joined again, the labels are the name as it was.
-    """
-    text = ", ".join([f"{key}={value}" for key, value in labels.items()])
-    if '"' not in text and text.count(", ") < len(labels):
-        return dict(labels)  # nothing is quoted, so nothing was cut
-    try:
-        return _properties(_PROPERTY, text)
-    except MalformedName:
-        return None
+        properties[match[1]] = unquote_tag_value(match[2])
+        position = match.end()
+    return properties
 
 
 # A jmx_exporter with our own rules (`quotascope rules jmx-exporter`): the table of names in the other direction
@@ -168,19 +191,29 @@ def _rejoined(labels: Mapping[str, str]) -> dict[str, str] | None:
 _NAMES_BY_FAMILY: Final[dict[str, list[Name]]] = {}
 for _name in NAMES:
     _NAMES_BY_FAMILY.setdefault(_name.family.name, []).append(_name)
+_OWN_LABELS: Final = {
+    family: frozenset(chain({TAGS}, *((*name.constants, *name.properties) for name in names)))
+    for family, names in _NAMES_BY_FAMILY.items()
+}
 
 
-def _quotascope_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
+def own_labels(name: str) -> frozenset[str]:
+    """Return the labels of a metric that our own rules make, none for the name of any other."""
+    return _OWN_LABELS.get(name, frozenset())
+
+
+def own_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
+    """Return the column of a metric that our own rules make, None for others."""
     named = (candidate for candidate in _NAMES_BY_FAMILY.get(name, ()) if candidate.constants.items() <= labels.items())
-    found = next(named, None)
-    if found is None:
+    own_name = next(named, None)
+    if own_name is None:
         return None
-    attribute = found.attribute
+    attribute = own_name.attribute
     properties = {"type": attribute.type, **attribute.fixed}
     try:
         if attribute.open:
-            properties |= _properties(_TAG, labels.get(TAGS, ""))
-        for label, key in found.properties.items():
+            properties |= properties_of(labels.get(TAGS, ""), _TAG)
+        for label, key in own_name.properties.items():
             if label in labels:
                 properties[key] = unquote_tag_value(labels[label])
     except MalformedName:
@@ -190,7 +223,8 @@ def _quotascope_column(name: str, labels: Mapping[str, str]) -> BeanColumn | Non
     return column if column is not None and column.mapped is attribute else None
 
 
-def _quotascope_factor(column: BeanColumn) -> float:
+def own_factor(column: BeanColumn) -> float:
+    """Return what makes a number of our own rules, which is in base units, Kafka's."""
     attribute = attribute_of(column)
     return 1.0 if attribute is None else name_of(attribute).divisor
 
@@ -199,9 +233,12 @@ QUOTASCOPE_RULES: Final = TextDialect(
     name="quotascope_rules",
     marks=(f"{START_TIME.name}{{",),
     prefixes=("kafka_quota_",),
-    column_of=_quotascope_column,
-    factor_of=_quotascope_factor,
-    advice="quotas have values only if one is configured and a client was measured under it; if so, write the agent's rules again with `quotascope rules jmx-exporter`",
+    node_column_of=own_column,
+    complete=True,
+    advice=(
+        "quotas have values only if one is configured and a client was measured under it; if so, write the "
+        "agent's rules again with `quotascope rules jmx-exporter`"
+    ),
 )
 
 
@@ -213,25 +250,9 @@ QUOTASCOPE_RULES: Final = TextDialect(
 
 _2_0_0_QUOTA: Final = "kafka_server_quota_"
 _2_0_0_ERRORS: Final = "kafka_network_requestmetrics_errors_total"
-_2_0_0_ATTRIBUTES: Final = {
-    f"{_2_0_0_QUOTA}{attribute.name.replace('-', '_')}": attribute.name
-    for attribute in ATTRIBUTES
-    if "user" in attribute.free and attribute.brokers_have_it
-}
-_2_0_0_KEYS: Final = {"resource": "type", "user": "user", "clientId": "client-id"}
 
 
-def _2_0_0_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
-    attribute = _2_0_0_ATTRIBUTES.get(name)
-    if attribute is not None:
-        tags = {_2_0_0_KEYS[key]: labels[key] for key in _2_0_0_KEYS if key in labels}
-        properties = _rejoined(tags)
-        if not properties:
-            return None
-        return wanted(BeanColumn(Bean.of(SERVER, properties), attribute))
-    if name == f"{_2_0_0_QUOTA}start_time_ms" and labels.get("resource") == "app-info":
-        # where the id is a client-id, the node's own app-info has the same: it names no client
-        return _app_info(labels.get("clientId", ""))
+def _2_0_0_node_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     return _node_column(name, labels, _2_0_0_ERRORS)
 
 
@@ -239,7 +260,8 @@ KAFKA_2_0_0: Final = TextDialect(
     name="kafka_2_0_0",
     marks=(_2_0_0_QUOTA,),
     prefixes=(_2_0_0_QUOTA, _ACTIVE, f"{_2_0_0_ERRORS}{{", *_LOAD_BEANS),
-    column_of=_2_0_0_column,
+    labels=("resource", "user", "clientId"),
+    node_column_of=_2_0_0_node_column,
     advice="check that the agent's rules contain all three quota rules of kafka-2_0_0.yml: "
     "the one for users without a client-id was added only in 2023",
 )
@@ -251,6 +273,11 @@ KAFKA_2_0_0: Final = TextDialect(
 # understood. Everything that Jolokia gives is there.
 
 _DEFAULT_PLACES: Final = _places(ATTRIBUTES)
+_DEFAULT_NAMES: Final = frozenset(
+    spelled
+    for name, (_, kind, attribute) in _DEFAULT_PLACES.items()
+    for spelled in (name, f"kafka_server_{kind}_{attribute}".replace("-", "_"))
+)
 _QUOTAS: Final = tuple(f"kafka_server_{kind}_" for kind in ("Produce", "Fetch", "Request", "ControllerMutation"))
 _QUOTAS_LOWER: Final = tuple(map(str.lower, _QUOTAS))
 _LEADS: Final = "kafka_controller_KafkaController_Value{"
@@ -260,7 +287,7 @@ _DEFAULT_PREFIXES: Final = (
     "kafka_controller_ControllerEventManager_",
     "kafka_network_RequestMetrics_Mean{",
     "kafka_network_RequestMetrics_Count{",
-    *(f"kafka_network_RequestMetrics_{each}thPercentile{{" for each in (50, 95, 99)),
+    *(f"kafka_network_RequestMetrics_{percentile}thPercentile{{" for percentile in (50, 95, 99)),
     "kafka_network_RequestChannel_Value{",
     "kafka_network_SocketServer_Value{",
     "kafka_server_KafkaRequestHandlerPool_",
@@ -290,8 +317,17 @@ def _default_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     return wanted(BeanColumn(Bean.of(domain, {**properties, "type": kind}), attribute))
 
 
+_RULES_GIVE_TYPES: Final = tuple(
+    f"# TYPE {prefix}{attribute.name.replace('-', '_')} {kind}"
+    for prefix in _QUOTAS
+    for attribute in ATTRIBUTES
+    if "user" in attribute.free and prefix.endswith(f"_{attribute.type}_")
+    for kind in ("gauge", "counter")
+)
+"""Without rules, jmx_exporter knows no type of any attribute."""
 JMX_DEFAULT: Final = TextDialect(
     name="jmx_default",
+    not_beside=_RULES_GIVE_TYPES,
     marks=(
         *_QUOTAS,
         _LEADS,
@@ -304,17 +340,29 @@ JMX_DEFAULT: Final = TextDialect(
         ),
     ),
     prefixes=(*_DEFAULT_PREFIXES, *map(str.lower, _DEFAULT_PREFIXES)),
-    column_of=_default_column,
-    advice="check that no includeObjectNames or excludeObjectNames of the agent leaves out kafka.server:type=Produce and the like",
+    alike=True,
+    whole=True,
+    spelled=_DEFAULT_NAMES,
+    node_column_of=_default_column,
+    advice=(
+        "check that the agent has rules for kafka.server:type=Produce,user=*,client-id=* and the like, and no "
+        "filter of object names leaves them out"
+    ),
 )
+
+
+_STARTED_OF_RULES: Final = "kafka_server_app_info_starttimems{"
+"""A node's start as jmx_exporter shows it in lower case, with rules and without."""
 
 
 # Strimzi's metrics-reporter, a plugin of the broker that needs no JMX
 #
-# Names are made of Kafka's group and name in lower case, labels are Kafka's tags as they are: client-ids are not quoted,
-# and a tag without a value is an empty label.
+# Names are made of Kafka's group and name in lower case, labels are Kafka's tags as they are: client-ids are not
+# quoted, and a tag without a value is an empty label.
 
-_STRIMZI_PLACES: Final = _places(each for each in ATTRIBUTES if each.domain == SERVER and not each.optional)
+_STRIMZI_PLACES: Final = _places(
+    attribute for attribute in ATTRIBUTES if attribute.domain == SERVER and not attribute.optional
+)
 _STRIMZI_START: Final = "kafka_server_app_info_start_time_ms"
 _STRIMZI_ERRORS: Final = "kafka_network_requestmetrics_errorspersec_total"
 _STRIMZI_PLUGIN: Final = {
@@ -337,8 +385,6 @@ def _strimzi_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
         domain, kind, attribute = place
         tags = {"client-id" if label == "client_id" else label: value for label, value in labels.items() if value}
         return wanted(BeanColumn(Bean.of(domain, {**tags, "type": kind}), attribute))
-    if name == _STRIMZI_START and labels.get("client_id"):
-        return _app_info(labels["client_id"])
     if name in _STRIMZI_PLUGIN:
         return wanted(_STRIMZI_PLUGIN[name])
     return _node_column(name, labels, _STRIMZI_ERRORS)
@@ -349,8 +395,9 @@ STRIMZI: Final = TextDialect(
     marks=tuple(  # the space is for delay queues, which have no labels: an allowlist may contain nothing else
         f"{name}{end}" for name in _STRIMZI_PLACES if name.startswith(_QUOTAS_LOWER) for end in "{ "
     ),
-    # a jmx_exporter, which unlike the reporter explains each metric
-    not_beside=("jmx_", "# HELP kafka_server_"),
+    # a jmx_exporter, which unlike the reporter explains each metric, and shows the MBean app-info by its other
+    # attribute
+    not_beside=("jmx_", "# HELP kafka_server_", _STARTED_OF_RULES),
     prefixes=(
         *_QUOTAS_LOWER,
         "kafka_server_socket_server_metrics_",
@@ -365,9 +412,14 @@ STRIMZI: Final = TextDialect(
         *_STRIMZI_PLUGIN,
         *_LOAD_BEANS,
     ),
-    column_of=_strimzi_column,
+    alike=True,
+    quoted=False,
+    whole=True,
+    spelled=frozenset(_STRIMZI_PLACES),
+    node_column_of=_strimzi_column,
     advice="the operator's default allowlist has no quota metrics: add "
-    "kafka_server_(produce|fetch|request|controllermutation)_.* to the allowList of metricsConfig",
+    "kafka_server_(produce|fetch|request|controllermutation)_.* to the allowList of metricsConfig; "
+    "is it a jmx_exporter with lowercaseOutputName instead, check its rules and filters",
 )
 
 
@@ -376,41 +428,93 @@ STRIMZI: Final = TextDialect(
 # They give Produce, Fetch and Request by entity. Beans with nothing but a type are left out, and so are
 # ControllerMutation and app-info: no delay queue, no mutations, no node id.
 
-_CONFLUENT_PLACES: Final = _places(each for each in ATTRIBUTES if "user" in each.free)
+_CONFLUENT_PLACES: Final = _places(attribute for attribute in ATTRIBUTES if "user" in attribute.free)
 _CONFLUENT_ERRORS: Final = "kafka_network_requestmetrics_errorspersec"
 
 
-def _confluent_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
-    place = _CONFLUENT_PLACES.get(name)
-    if place is not None and labels.keys() <= {"user", "client_id"}:
-        domain, kind, attribute = place
-        tags = {"type": kind}
-        for label, key in (("user", "user"), ("client_id", "client-id")):
-            if label in labels:
-                tags[key] = labels[label]
-        properties = _rejoined(tags)
-        if not properties:
-            return None
-        return wanted(BeanColumn(Bean.of(domain, properties), attribute))
+def _confluent_node_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     return _node_column(name, labels, _CONFLUENT_ERRORS)
 
 
 CONFLUENT: Final = TextDialect(
     name="confluent",
     marks=tuple(f"{name}{{" for name in _CONFLUENT_PLACES),
+    not_beside=(_STARTED_OF_RULES,),
     prefixes=(*_QUOTAS_LOWER, _ACTIVE, f"{_CONFLUENT_ERRORS}{{", *_LOAD_BEANS),
-    column_of=_confluent_column,
+    node_column_of=_confluent_node_column,
     advice="check that the agent's rules contain the three under `# Quotas` of Confluent's kafka_broker.yml",
 )
 
 
-DIALECTS: Final = (QUOTASCOPE_RULES, KAFKA_2_0_0, JMX_DEFAULT, STRIMZI, CONFLUENT)
+# Rules of any other spelling
+
+
+def _any_node_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
+    return _default_column(name, labels) or next(
+        filter(None, (_node_column(name, labels, errors) for errors in _ERRORS)), None
+    )
+
+
+_ERRORS: Final = (_2_0_0_ERRORS, _STRIMZI_ERRORS, _CONFLUENT_ERRORS)
+JMX_RULES: Final = TextDialect(
+    name="jmx_rules",
+    marks=_RULES_GIVE_TYPES,
+    prefixes=(
+        _2_0_0_QUOTA,
+        *_QUOTAS_LOWER,
+        *_DEFAULT_PREFIXES,
+        _STRIMZI_START,
+        _ACTIVE,
+        f"{_CONFLUENT_ERRORS}",
+        f"{_2_0_0_ERRORS}{{",
+        *_LOAD_BEANS,
+    ),
+    node_column_of=_any_node_column,
+    labels=("type", "user", "client_id"),
+    advice="check with `quotascope rules check` what the agent's rules leave out",
+)
+
+
+DIALECTS: Final = (QUOTASCOPE_RULES, KAFKA_2_0_0, JMX_DEFAULT, STRIMZI, CONFLUENT, JMX_RULES)
 """In the order in which detection looks for their marks."""
 
 
 def detected(page: str) -> TextDialect | None:
-    """The dialect of a page, which begins with a line end; None when it shows none."""
-    return next((dialect for dialect in DIALECTS if dialect.is_in(page)), None)
+    """Return the dialect of a page, which begins with a line end; None when it shows none."""
+    dialect_of_page = next((dialect for dialect in DIALECTS if dialect.is_in(page)), None)
+    return JMX_RULES if dialect_of_page is STRIMZI and _is_from_beans(page) else dialect_of_page
+
+
+def _is_from_beans(page: str) -> bool:
+    """
+    Return whether a page in lower case is one of jmx_exporter by its names alone.
+
+    Only its names tell such a page from one of Strimzi's reporter.
+
+    Only rules of jmx_exporter put clients into names of metrics. The reporter says a type of each metric, writes a tag
+    without a value as an empty label, and all names as they are; Java quotes those names that need it, and no others. A
+    page without comments, as some proxies leave it, shows by its names whose it is.
+    """
+    if has_line(page, _REPORTER_TYPES):
+        return False
+    if MANGLED_NAME.search(page):
+        return True
+    if '="\\"' not in page:
+        return False
+    lines = (line for line in page.split("\n") if line.startswith(_QUOTAS_LOWER))
+    values = {value.replace(r"\"", '"').replace(r"\\", "\\") for line in lines for value in _CLIENT_VALUE.findall(line)}
+    return any(value.startswith('"') for value in values) and all(map(_is_as_in_java, values))
+
+
+def _is_as_in_java(value: str) -> bool:
+    try:
+        return bool(value) and quote_tag_value(unquote_tag_value(value)) == value
+    except MalformedName:
+        return False
+
+
+_REPORTER_TYPES: Final = tuple(f"# TYPE {start}" for start in _QUOTAS_LOWER)
+_CLIENT_VALUE: Final = re.compile(r'(?<=[{,])(?:user|client_id)="((?:[^"\\]|\\.)*+)"')
 
 
 MANGLED_NAME: Final = re.compile(

@@ -6,26 +6,34 @@ import asyncio
 import socket
 import ssl
 import zlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
 import aiohttp
 from yarl import URL
 
-from ..errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable, os_reason
+from ..errors import AnswerTooLong, SourceDenied, SourceError, SourceUnreachable, SourceUnreadable, os_reason
+from ..threads import ANSWERS
 from ..untrusted import shown
+from .budget import BUDGET, LARGE_BYTES, Body
+from .shortening import Shortening
 
 MEBIBYTE: Final = 1 << 20
 _CHUNK_BYTES = 1 << 16
+_MOST_TAKEN: Final = 8
+"""Times the longest answer that are read of one that is made shorter."""
+_ROOM_AFTER: Final = 0.8
+"""Share of the longest answer that an answer may have that was made shorter, so that this is not done again at once."""
 _PACKED_BYTES = 1 << 12
-"""What is unpacked before other tasks get their turn: it can become a thousand times as much."""
+"""Bytes that are unpacked before other tasks get their turn: they can become a thousand times as much."""
 _OK = 200
 _REDIRECTS = range(300, 400)
 _DENIED = (401, 403, 407)
 _NOT_FOUND = 404
 _ASKED_FOR: Final = "gzip"
-"""What `Accept-Encoding` says."""
+"""Value of `Accept-Encoding`."""
 _GZIP: Final = {"gzip", "x-gzip"}
 _PLAIN: Final = {"", "identity"}
 _GZIP_WINDOW: Final = 31
@@ -58,7 +66,7 @@ class HttpTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """What messages call the server that is asked, and what they advise to check."""
+    """The name of the server in messages, and the advice to check it."""
 
     name: str = "the agent"
     silent: str = "the node is overloaded or stuck{maybe}, or timeout_seconds is too short for this many clients"
@@ -66,6 +74,8 @@ class Peer:
     ended: str = "is the node shutting down"
     login: str = "check basic_auth and headers of this source"
     trust: str = "set tls.ca_file to the authority that signed it"
+    reason: Callable[[bytes], str | None] | None = None
+    """What finds the error that the body of a refusal names, where this kind of server names one."""
 
 
 AGENT: Final = Peer()
@@ -88,29 +98,68 @@ class HttpFetch:
         self._peer = peer
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
+        self.doubtful = False
+        """True if the last answer was long, and could not be used."""
 
     async def read(self, url: URL | None = None, body: bytes | None = None) -> bytes:
-        """
-        The body of an answer: to POST with a ``body`` to send, to GET without; of the target when no ``url`` is given.
+        """Return the body of an answer as ``asked`` gives it, of one that is asked alone. Raises ``SourceError``."""
+        async with self.asked(url, body) as answer:
+            return bytes(answer)
 
-        Raises ``SourceError``.
+    @asynccontextmanager
+    async def asked(
+        self, url: URL | None = None, body: bytes | None = None, shortening: Shortening | None = None
+    ) -> AsyncIterator[bytearray]:
         """
-        url = url or URL(self._target.url)
+        Yield the body of an answer.
+
+        To POST with a ``body`` to send, to GET without; of the target when no ``url`` is given. It counts among the
+        answers of all sources until the end of the block. One that is too long is made shorter by ``shortening`` while
+        it is read. Raises ``SourceError``.
+        """
+        held, usable = Body(doubtful=self.doubtful), False
+        deadline = asyncio.get_running_loop().time() + self._target.timeout_seconds
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await stack.enter_async_context(BUDGET.turn(held))
+            except TimeoutError:
+                raise SourceUnreachable(
+                    f"not read within {self._target.timeout_seconds:g} s: its last answer could not be used, and "
+                    "others like it are read first"
+                ) from None
+            try:
+                answer = await self._whole(url or URL(self._target.url), body, shortening, held, deadline)
+                held.complete = True
+                yield answer
+                usable = True
+            finally:
+                BUDGET.close(held)
+                self.doubtful = not usable and held.greatest > LARGE_BYTES
+
+    async def _whole(
+        self, url: URL, body: bytes | None, shortening: Shortening | None, held: Body, deadline: float
+    ) -> bytearray:
         try:
-            async with asyncio.timeout(self._target.timeout_seconds):
+            async with asyncio.timeout_at(deadline):
                 try:
-                    return await self._once(url, body)
+                    return await self._once(url, body, shortening, held)
                 except aiohttp.ClientConnectorError:
                     raise
                 except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                    if held.gave_way:
+                        raise
                     # An agent closes idle connections, and a restarted one knows none of them.
-                    return await self._once(url, body)
+                    return await self._once(url, body, shortening, held)
         except TimeoutError:
             maybe = ", this port does not speak https" if url.scheme == "https" else ""
             raise SourceUnreachable(
-                f"no complete answer from {shown(f'{url.host}:{url.port}')} within {self._target.timeout_seconds:g} s: {self._peer.silent.format(maybe=maybe)}"
+                f"no complete answer from {shown(f'{url.host}:{url.port}')} within "
+                f"{self._target.timeout_seconds:g} s: {self._peer.silent.format(maybe=maybe)}"
             ) from None
         except aiohttp.ClientError as error:
+            if held.gave_way:
+                await BUDGET.grow(held, 0)  # says why
             raise explained(error, self._hint, self._peer, https=url.scheme == "https") from error
         except (OSError, ValueError) as error:
             raise SourceUnreachable(f"cannot be asked: {shown(error)}") from error
@@ -122,7 +171,7 @@ class HttpFetch:
             session, self._session = self._session, None
             await session.close()
 
-    async def _once(self, url: URL, body: bytes | None) -> bytes:
+    async def _once(self, url: URL, body: bytes | None, shortening: Shortening | None, held: Body) -> bytearray:
         if self._closed:
             raise SourceUnreachable("it is no longer a source")
         if self._session is None:
@@ -141,10 +190,19 @@ class HttpFetch:
         method = "GET" if body is None else "POST"
         async with self._session.request(method, url, data=body, allow_redirects=False) as response:
             if response.status != _OK:
-                raise self._refused(response)
-            return await self._bounded(response)
+                raise self._refused(response, await self._reason(response))
+            held.give_way = response.close
+            return await self._bounded(response, shortening, held)
 
-    def _refused(self, response: aiohttp.ClientResponse) -> SourceError:
+    async def _reason(self, response: aiohttp.ClientResponse) -> str | None:
+        """Return the error that the body of a refusal names, None where it names none."""
+        if self._peer.reason is None:
+            return None
+        unpacker = Unpacker(response.headers.get("Content-Encoding", ""))
+        content, _ = unpacker.unpacked(await response.content.read(_PACKED_BYTES), _CHUNK_BYTES)
+        return self._peer.reason(content)
+
+    def _refused(self, response: aiohttp.ClientResponse, reason: str | None) -> SourceError:
         status = response.status
         if status in _DENIED:
             return SourceDenied(f"HTTP {status}: {self._peer.name} refuses these credentials; {self._peer.login}")
@@ -158,31 +216,47 @@ class HttpFetch:
             return SourceUnreadable(
                 f"HTTP {status}: redirects to {place}; redirects are not followed, configure the final url"
             )
+        if reason is not None:
+            return SourceUnreadable(f"HTTP {status}: {self._peer.name} says: {reason}")
         if status == _NOT_FOUND:
             return SourceUnreadable(f"HTTP 404: nothing at this path; {self._hint}")
         return SourceUnreadable(f"HTTP {status} instead of 200; {self._hint}")
 
-    async def _bounded(self, response: aiohttp.ClientResponse) -> bytes:
-        body, most = bytearray(), self._target.max_bytes
+    def _too_long(self) -> AnswerTooLong:
+        # made where it is raised: in a variable, it would keep the frame with the answer until a collection of garbage
+        max_mebibytes = self._target.max_bytes / MEBIBYTE
+        return AnswerTooLong(f"the answer is longer than {max_mebibytes:g} MiB (max_answer_bytes); {self._hint}")
+
+    async def _bounded(self, response: aiohttp.ClientResponse, shortening: Shortening | None, held: Body) -> bytearray:
+        body, max_bytes, taken = bytearray(), self._target.max_bytes, 0
         unpacker = Unpacker(response.headers.get("Content-Encoding", ""))
         step = _PACKED_BYTES if unpacker.packed else _CHUNK_BYTES
         _acknowledge(response)
         async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
             _acknowledge(response)
             for start in range(0, len(chunk), step):
-                piece = chunk[start : start + step]
-                body += unpacker.unpacked(piece, most - len(body))
-                if len(body) > most:
-                    raise SourceUnreadable(
-                        f"the answer is longer than {most / MEBIBYTE:g} MiB (max_answer_bytes); {self._hint}"
-                    )
-                await asyncio.sleep(0)
+                rest_of_chunk = chunk[start : start + step]
+                while rest_of_chunk:
+                    piece, rest_of_chunk = unpacker.unpacked(rest_of_chunk, max_bytes - len(body))
+                    taken += len(piece)
+                    await BUDGET.grow(held, len(body) + len(piece))
+                    body += piece
+                    if len(body) > max_bytes:
+                        if shortening is None or taken > _MOST_TAKEN * max_bytes:
+                            raise self._too_long()
+                        await asyncio.wrap_future(ANSWERS.submit(shortening.shorten, body))
+                        if shortening.enough:
+                            response.close()
+                            return body
+                        if len(body) > _ROOM_AFTER * max_bytes:
+                            raise self._too_long()
+                    await asyncio.sleep(0)
         unpacker.check_complete()
-        return bytes(body)
+        return body
 
 
 def explained(error: aiohttp.ClientError, hint: str, peer: Peer = AGENT, *, https: bool) -> SourceError:
-    """What a failure of the connection means, and what to do."""
+    """Return the meaning of a failure of the connection, and the remedy."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         reason, advice = error.certificate_error, f"{peer.trust}, and use the name it was made for"
         if getattr(reason, "verify_code", None) in _BY_DATE:
@@ -190,15 +264,16 @@ def explained(error: aiohttp.ClientError, hint: str, peer: Peer = AGENT, *, http
         return SourceDenied(f"its certificate is not trusted ({shown(reason)}): {advice}")
     if isinstance(error, aiohttp.ClientSSLError):
         return SourceUnreadable(
-            f"TLS failed ({shown(os_reason(error.os_error))}): does this port speak https, and does it require a client certificate?"
+            f"TLS failed ({shown(os_reason(error.os_error))}): does this port speak https, and does it require a "
+            "client certificate?"
         )
     if isinstance(error, aiohttp.ClientConnectorError):
         return SourceUnreachable(
             f"no connection to {error.host}:{error.port} ({shown(os_reason(error.os_error))}): {peer.unreached}"
         )
     if isinstance(error, aiohttp.ClientConnectionError):
-        other = "does it want a client certificate, or another one" if https else "is this port https"
-        return SourceUnreachable(f"the connection ended before an answer ({shown(error)}): {peer.ended}, or {other}?")
+        doubt = "does it want a client certificate, or another one" if https else "is this port https"
+        return SourceUnreachable(f"the connection ended before an answer ({shown(error)}): {peer.ended}, or {doubt}?")
     if isinstance(error, aiohttp.ClientPayloadError):
         return SourceUnreachable(f"the connection ended in the middle of the answer: {peer.ended}?")
     return SourceUnreadable(f"this is not valid HTTP; {hint}")
@@ -208,8 +283,9 @@ def _acknowledge(response: aiohttp.ClientResponse) -> None:
     """
     Acknowledge at once what has arrived, and the next pieces.
 
-    The JDK's HTTP server, behind which Jolokia and jmx_exporter answer, sends the end of an answer in a small piece of its own,
-    when the one before is acknowledged (Nagle's algorithm). Linux delays that by 40 ms, and sets the option back by itself.
+    The JDK's HTTP server, behind which Jolokia and jmx_exporter answer, sends the end of an answer in a small piece of
+    its own, when the one before is acknowledged (Nagle's algorithm). Linux delays that by 40 ms, and sets the option
+    back by itself.
     """
     link = response.connection and response.connection.transport
     if link is not None and _QUICK is not None:
@@ -235,31 +311,36 @@ class Unpacker:
                 f"the answer is compressed as {shown(encoding)!r}, which was not requested: does a proxy compress it?"
             )
         self.packed = word in _GZIP
-        """Whether a piece can hold more than its length."""
+        """True if a piece can hold more than its length."""
         self._member = zlib.decompressobj(_GZIP_WINDOW)
         self._begun = False
 
-    def unpacked(self, piece: bytes, most: int) -> bytes:
-        """What a piece holds, but no more than ``most`` bytes and one. Raises ``SourceUnreadable``."""
+    def unpacked(self, piece: bytes, max_bytes: int) -> tuple[bytes, bytes]:
+        """
+        Return the content of a piece, but no more than ``max_bytes`` bytes and one, and the rest of the piece.
+
+        Raises ``SourceUnreadable``.
+        """
         if not self.packed:
-            return piece
-        found = bytearray()
+            return piece, b""
+        content = bytearray()
         try:
-            while piece and len(found) <= most:
+            while piece and len(content) <= max_bytes:
                 if self._member.eof:
                     self._member = zlib.decompressobj(_GZIP_WINDOW)
-                found += self._member.decompress(piece, most + 1 - len(found))
+                content += self._member.decompress(piece, max_bytes + 1 - len(content))
                 piece = self._member.unconsumed_tail or self._member.unused_data
         except zlib.error as error:
             raise SourceUnreadable(
                 f"the answer says it is compressed, but cannot be unpacked ({shown(error)})"
             ) from None
         self._begun = True
-        return bytes(found)
+        return bytes(content), piece
 
     def check_complete(self) -> None:
         """Raise ``SourceUnreachable`` when there should have been more."""
         if self._begun and not self._member.eof:
             raise SourceUnreachable(
-                "the answer ended in the middle of what is compressed: is the node shutting down, or does a proxy cut it?"
+                "the answer ended in the middle of what is compressed: is the node shutting down, or does a proxy "
+                "cut it?"
             )

@@ -9,25 +9,30 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from math import nan
 from reprlib import Repr
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 from yarl import URL
 
-from quotascope.metrics import MalformedName, parse_object_name
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.errors import MalformedName
+from quotascope.metrics.kafka.jmx import parse_object_name
 
-from ..errors import SourceDenied, SourceNotRead, SourceUnreadable
+from ..coverage import Coverage, Unplaced
+from ..errors import AnswerTooLong, SourceDenied, SourceNotRead, SourceUnreachable, SourceUnreadable
 from ..mapping import ATTRIBUTES, SERVER, Attribute, Bean, BeanColumn, BeanLayout, BeanTable, wanted
-from ..threads import answer_thread, pool_of_answer
+from ..threads import ANSWERS, answer_thread
 from ..untrusted import shown
-from .fetch import HttpFetch, HttpTarget
-from .source import LayoutTracker, NodeId
+from .budget import COST_OF_JSON, COST_OF_MARK, DECODING
+from .fetch import MEBIBYTE, HttpFetch, HttpTarget
+from .shortening import LONG, LongNames
+from .source import MOST_NUMBERS, CoverageTracker, LayoutTracker, NodeId
 
 Key = tuple[str, tuple[str, ...]]
 """The name of an MBean as the agent writes it, and of its attributes in their order."""
@@ -42,7 +47,9 @@ _OK = 200
 _FORBIDDEN = (401, 403)
 _PIECE_BYTES: Final = 1 << 20
 MOST_MARKS: Final = 2_000_000
-"""Commas, colons and opening brackets of an answer, outside of its strings: 300,000 MBeans have as many, and take 64 MiB."""
+"""
+Commas, colons and opening brackets of an answer, outside of its strings: 300,000 MBeans have as many, and take 64 MiB.
+"""
 _MARK: Final = re.compile(rb'[^"{\[,:]*+(?:"(?:[^"\\]|\\.)*+"[^"{\[,:]*+)*+(?:[{\[,:]|\Z)', re.DOTALL)
 _NO_SUCH_BEAN = 404
 
@@ -55,19 +62,18 @@ class ReadRequest:
     attributes: tuple[str, ...]
     """Empty for all attributes."""
     optional: bool = False
-    """Whether the agent may refuse it."""
+    """True if the agent may refuse it."""
 
 
 def _reads_by_type() -> Iterator[ReadRequest]:
     by_pattern: dict[str, list[Attribute]] = {}
     for attribute in ATTRIBUTES:
-        if attribute.brokers_have_it:
-            # mostly a pattern even for a single bean: one that is missing costs nothing
-            by_pattern.setdefault(attribute.pattern, []).append(attribute)
+        # mostly a pattern even for a single bean: one that is missing costs nothing
+        by_pattern.setdefault(attribute.pattern, []).append(attribute)
     for pattern, attributes in by_pattern.items():
         # quota beans have nothing but what is wanted; naming it would save no byte
         all_of_it = any(attribute.quota_type for attribute in attributes)
-        names = {} if all_of_it else dict.fromkeys(each.name for each in attributes)
+        names = {} if all_of_it else dict.fromkeys(attribute.name for attribute in attributes)
         yield ReadRequest(pattern, tuple(names), attributes[0].optional)
 
 
@@ -79,14 +85,15 @@ REQUESTS: Final = (
         f"{SERVER}:*",
         tuple(
             dict.fromkeys(
-                each.name for each in ATTRIBUTES if each.brokers_have_it and each.domain == SERVER and not each.optional
+                attribute.name for attribute in ATTRIBUTES if attribute.domain == SERVER and not attribute.optional
             )
         ),
     ),
-    *(each for each in BY_TYPE if each.optional or not each.pattern.startswith(f"{SERVER}:")),
+    *(request for request in BY_TYPE if request.optional or not request.pattern.startswith(f"{SERVER}:")),
 )
 """
-The same numbers in fewer reads, in the order in which the agent answers them: one domain by the names of its attributes, which no other beans have; beans that are known by name are looked up.
+The same numbers in fewer reads, in the order in which the agent answers them: one domain by the names of its
+attributes, which no other beans have; beans that are known by name are looked up.
 
 For each pattern of key properties the JVM looks at every bean of the domain, and at 15,000 of them for as long
 as it takes to read a tenth of them. Going by attributes it looks once, and the agent leaves out beans that have none.
@@ -95,7 +102,7 @@ as it takes to read a tenth of them. Going by attributes it looks once, and the 
 
 @cache
 def bulk_request(requests: Sequence[ReadRequest] = REQUESTS) -> bytes:
-    """The body of one POST for all of these."""
+    """Return the body of one POST for all of these."""
     return json.dumps(
         [
             {"type": "read", "mbean": request.pattern}
@@ -105,18 +112,22 @@ def bulk_request(requests: Sequence[ReadRequest] = REQUESTS) -> bytes:
     ).encode()
 
 
-def numbers_in(answer: bytes, requests: Sequence[ReadRequest]) -> tuple[list[Key], NDArray[np.float64]]:
+def numbers_in(
+    answer: bytes | bytearray, requests: Sequence[ReadRequest], names: LongNames | None = None
+) -> tuple[list[Key], NDArray[np.float64]]:
     """
-    Which attributes of which MBeans are in an answer, and the numbers of all, one MBean after the other.
+    Return the attributes of MBeans that are in an answer, and the numbers of all, one MBean after the other.
 
     A pattern that matches no MBean is nothing special: a broker has no controller's
-    beans. Raises ``SourceUnreadable`` and ``SourceDenied``.
+    beans. Where ``names`` are given, short names stand for long ones. A ``bytearray`` is used up. Raises
+    ``SourceUnreadable`` and ``SourceDenied``.
     """
     keys: list[Key] = []
     values: list[object] = []
     for request, item in zip(requests, _items(answer, len(requests)), strict=True):
         beans = _beans(request, item)
-        keys += zip(beans, map(tuple, beans.values()), strict=True)
+        short = beans if names is None or max(map(len, beans), default=0) < LONG else map(names.short, beans)
+        keys += zip(short, map(tuple, beans.values()), strict=True)
         values += chain.from_iterable(map(dict.values, beans.values()))
     with suppress(TypeError, ValueError, OverflowError):
         numbers = np.array(values, np.float64)  # in which null is NaN
@@ -125,20 +136,23 @@ def numbers_in(answer: bytes, requests: Sequence[ReadRequest]) -> tuple[list[Key
     return keys, np.fromiter(map(_number, values), np.float64, len(values))
 
 
-def columns_of(key: Key) -> list[BeanColumn | None]:
-    """The column of each attribute of a key, None for one that is not used."""
+def columns_of(key: Key, names: LongNames | None = None) -> list[BeanColumn | None]:
+    """Return the column of each attribute of a key, None for one that is not used."""
     name, attributes = key
     try:
-        bean = Bean.of(*parse_object_name(name))
+        bean = names.bean(name) if names else Bean.of(*parse_object_name(name))
     except MalformedName:
+        bean = None
+    if bean is None:
         return [None] * len(attributes)
     return [wanted(BeanColumn(bean, attribute)) for attribute in attributes]
 
 
-def _items(answer: bytes, count: int) -> list[object]:
+def _items(answer: bytes | bytearray, count: int) -> list[object]:
     if _is_too_much(answer):
         raise SourceUnreadable(
-            f"the answer holds more than {MOST_MARKS:,} values, which is not a list of quota beans: is this a Jolokia agent?"
+            f"the answer holds more than {MOST_MARKS:,} values, which is not a list of quota beans: is this a "
+            "Jolokia agent?"
         )
     try:
         try:
@@ -146,6 +160,8 @@ def _items(answer: bytes, count: int) -> list[object]:
         except ValueError:
             # It is stricter: Java's maps and strings can hold NaN and halves of surrogate pairs.
             decoded = json.loads(answer)
+        if isinstance(answer, bytearray):
+            answer.clear()  # the names are not held twice
     except (ValueError, RecursionError) as error:
         raise SourceUnreadable(
             f"the answer is not JSON, or only a part of it ({shown(error)}): is this a Jolokia agent? "
@@ -158,18 +174,25 @@ def _items(answer: bytes, count: int) -> list[object]:
     return decoded
 
 
-def _is_too_much(answer: bytes) -> bool:
+def _marks(answer: bytes | bytearray) -> Iterator[int]:
     """
-    Whether an answer holds more values than any node has, each of which takes a hundred bytes when it is decoded.
+    Yield how many marks each MiB of an answer holds at most, those in names included.
 
-    Looked for before that, since two bytes of text are enough for one. Names hold such marks as well, so they are
-    left out where it matters.
+    Others get their turn between.
     """
-    at_most = 0
-    for start in range(0, len(answer), _PIECE_BYTES):  # others get their turn between
+    for start in range(0, len(answer), _PIECE_BYTES):
         piece = answer[start : start + _PIECE_BYTES]
-        at_most += len(piece) - len(piece.translate(None, b",:{["))
-    if at_most <= MOST_MARKS:
+        yield len(piece) - len(piece.translate(None, b",:{["))
+
+
+def _is_too_much(answer: bytes | bytearray) -> bool:
+    """
+    Return whether an answer holds more values than any node has.
+
+    A decoded value takes a hundred bytes, and its text may be as short as two: so the marks between values are counted
+    before decoding. Names hold such marks, too; they are left out only where the first count is too high.
+    """
+    if sum(_marks(answer)) <= MOST_MARKS:
         return False
     # a loop of Python's own, which lets others have their turn as well
     return any(number >= MOST_MARKS for number, _ in enumerate(_MARK.finditer(answer)))
@@ -212,18 +235,21 @@ def _cut_short(what: str, value: object) -> SourceUnreadable:
 
 
 def _brief(value: object) -> str:
-    """A text as it is, anything else as Python writes its beginning."""
+    """Return a text as it is, anything else as Python writes its beginning."""
     return shown(value if isinstance(value, str) else _SHORT.repr(value))
 
 
 def _number(value: object) -> float:
-    """The number; NaN for null, and for an error in place of a value."""
+    """Return the number; NaN for null, and for an error in place of a value."""
     if not isinstance(value, (int, float, str)):
         return nan
     try:
         return float(value)
     except (ValueError, OverflowError):
         return nan
+
+
+_Answer: TypeAlias = tuple[BeanLayout, "array[float]", Coverage]
 
 
 class JolokiaSource:
@@ -245,38 +271,104 @@ class JolokiaSource:
         # an error of one attribute must not spoil an answer: sensors expire while the agent reads them
         options = {"ignoreErrors": "true", "includeRequest": "false"}
         self._url = agent.with_path(f"{agent.path.rstrip('/')}/").with_query({**agent.query, **options})
-        self._tracker = LayoutTracker(columns_of)
+        self._covered = CoverageTracker(complete=True)
+        self._names = LongNames()
+        self._tracker = LayoutTracker(partial(columns_of, names=self._names), lambda key: key[0])
         self._decoding = answer_thread()
         self._node_id = NodeId(target.node_id)
-        self._reads_by_type = 0
+        self._reads_by_type = self._reads_in_parts = 0
+        self._most_bytes = target.max_bytes
         self._timeout_seconds = target.timeout_seconds
 
     async def read(self) -> BeanTable:
-        """The quota beans as they are now. Raises ``SourceError``."""
+        """Return the quota beans as they are now. Raises ``SourceError``."""
         self._decoding.check()
+        ends = asyncio.get_running_loop().time() + self._timeout_seconds
+        layout, values, coverage = await self._asked(ends)
+        return BeanTable(node_id=self._node_id.of(layout), layout=layout, values=values, coverage=coverage)
+
+    async def _asked(self, ends: float) -> _Answer:
+        """Return what the agent answers until ``ends``: to one request, or if that cannot be read in another way."""
+        if self._reads_in_parts:
+            self._reads_in_parts -= 1
+            return await self._in_parts(ends)
         requests = BY_TYPE if self._reads_by_type else REQUESTS
         self._reads_by_type = max(0, self._reads_by_type - 1)
-        ends = asyncio.get_running_loop().time() + self._timeout_seconds
         try:
-            layout, values = await self._asked_for(requests)
+            return await self._asked_for(requests)
+        except AnswerTooLong:
+            answer = await self._in_parts(ends)
+            self._reads_in_parts = _READS_BY_TYPE
+            return answer
         except SourceNotRead as error:
             if requests is BY_TYPE:
                 raise
             # A bean of another product that cannot be looked at, or Jolokia 1 while a node starts, which has none yet.
             try:
                 async with asyncio.timeout_at(ends):
-                    layout, values = await self._asked_for(BY_TYPE)
+                    answer = await self._asked_for(BY_TYPE)
             except TimeoutError:
                 raise error from None
             self._reads_by_type = _READS_BY_TYPE
-        return BeanTable(node_id=self._node_id.of(layout), layout=layout, values=values)
+            return answer
 
-    async def _asked_for(self, requests: Sequence[ReadRequest]) -> tuple[BeanLayout, array[float]]:
-        answer = await self._fetch.read(self._url, bulk_request(requests))
-        return await self._decoding.run(
-            lambda: self._tracker.place(*numbers_in(answer, requests)), pool_of_answer(len(answer))
-        )
+    async def _asked_for(self, requests: Sequence[ReadRequest]) -> _Answer:
+        keys, numbers = await self._numbers(requests)
+        return await self._decoding.run(lambda: self._placed(keys, numbers), ANSWERS)
+
+    async def _in_parts(self, ends: float) -> _Answer:
+        """Ask for each kind of bean by itself: what is too long of one kind costs no other."""
+        keys: list[Key] = []
+        numbers: list[NDArray[np.float64]] = []
+        lost: list[str] = []
+        try:
+            async with asyncio.timeout_at(ends):
+                for request in BY_TYPE:
+                    try:
+                        some, values = await self._numbers((request,))
+                    except AnswerTooLong:
+                        lost.append(request.pattern)
+                        if len(lost) > len(QuotaType):  # it is no matter of clients
+                            raise
+                    else:
+                        keys += some
+                        numbers.append(values)
+        except TimeoutError:
+            raise SourceUnreachable(
+                f"no complete answer within {self._timeout_seconds:g} s, although it was asked for in parts, "
+                "because all of it is longer than "
+                f"{self._most_bytes / MEBIBYTE:g} MiB (max_answer_bytes)"
+            ) from None
+        unplaced = None
+        if lost:
+            text = (
+                f"{' and '.join(map(shown, lost))} left out, because the answer is longer than "
+                f"{self._most_bytes / MEBIBYTE:g} MiB (max_answer_bytes)"
+            )
+            unplaced = Unplaced(count=len(lost), example=lost[0], labels=(), lost=text)
+        values = np.concatenate(numbers) if numbers else np.empty(0)
+        return await self._decoding.run(lambda: self._placed(keys, values, unplaced), ANSWERS)
+
+    async def _numbers(self, requests: Sequence[ReadRequest]) -> tuple[list[Key], NDArray[np.float64]]:
+        """Return the numbers of one answer."""
+        async with self._fetch.asked(self._url, bulk_request(requests), self._names) as answer:
+            cost = COST_OF_JSON * len(answer)
+            for marks in _marks(answer):
+                cost += COST_OF_MARK * marks
+                await asyncio.sleep(0)
+            async with DECODING.turn(cost):
+                return await self._decoding.run(lambda: numbers_in(answer, requests, self._names), ANSWERS)
+
+    def _placed(self, keys: list[Key], numbers: NDArray[np.float64], lost: Unplaced | None = None) -> _Answer:
+        try:
+            layout, values = self._tracker.place(keys, numbers)
+        except SourceUnreadable:
+            self._fetch.doubtful = len(numbers) > MOST_NUMBERS // 10
+            raise
+        self._names.keep_only({name for name, _ in keys})
+        return layout, values, self._covered.of(layout).without(lost)
 
     async def close(self) -> None:
         """Release connections."""
+        self._tracker.close()
         await self._fetch.close()

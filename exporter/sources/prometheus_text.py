@@ -2,28 +2,57 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from array import array
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from operator import mul
 from typing import Final
 
+from ..coverage import Coverage, Unplaced
 from ..errors import SourceUnreadable
-from ..mapping import BeanColumn, BeanLayout, BeanTable, attribute_of
-from ..threads import answer_thread, pool_of_answer
+from ..mapping import BeanColumn, BeanLayout, BeanTable
+from ..threads import ANSWERS, answer_thread
 from ..untrusted import shown
-from .dialects import MANGLED_ADVICE, MANGLED_NAME, TextDialect, detected, has_line
+from .answers import OTHER_BROKERS, OWN_PAGE, foreign, refuse_other_formats
+from .budget import COST_OF_LINE, COST_OF_TEXT, DECODING
+from .dialects import JMX_RULES, MANGLED_ADVICE, MANGLED_NAME, TextDialect, detected, has_line, own_labels
 from .fetch import HttpFetch, HttpTarget
-from .source import LayoutTracker, NodeId
+from .lines import PageLines, Replanned, factor_of
+from .shortening import LongLines
+from .source import CoverageTracker, LayoutTracker, NodeId
+from .spellings import prefix_of, quota_name
+from .text_format import SampleKey, numbers_in, page_of, text_of
 
 UNDETECTED: Final = "prometheus"
 """The dialect of an agent that has not shown any yet."""
+_MOST_LABELS: Final = 20
+"""Of a series that is shown as an example."""
 _HINT: Final = "the usual path of a Prometheus agent is /metrics"
 _NO_DIALECT: Final = (
     "no metric has a name that a known dialect uses for quotas: check the agent's rules, "
     "or use those that `quotascope rules jmx-exporter` writes"
 )
+_SURVEYED_AGAIN_AFTER: Final = 16
+"""
+Reads between two looks at all names of a page that keeps its number of lines; new names of known dialects are seen at
+once.
+"""
+
+
+class _Detections:
+    """The dialects of the forms of one page, each detected once: that can take a search of all of it."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[str, TextDialect | None]] = []
+
+    def of(self, page: str) -> TextDialect | None:
+        for known_page, dialect in self._known:
+            if known_page is page:
+                return dialect
+        dialect = detected(page)
+        self._known.append((page, dialect))
+        return dialect
 
 
 class PrometheusTextSource:
@@ -40,6 +69,7 @@ class PrometheusTextSource:
     def __init__(self, name: str, target: HttpTarget, forced: TextDialect | None = None) -> None:
         self.name, self.node_id = name, target.node_id
         self._fetch = HttpFetch(target, _HINT)
+        self._most_bytes = target.max_bytes
         self._reader = TextReader(forced)
         self._decoding = answer_thread()
         self._node_id = NodeId(target.node_id)
@@ -50,37 +80,67 @@ class PrometheusTextSource:
         return self._reader.dialect
 
     async def read(self) -> BeanTable:
-        """The quota beans as they are now. Raises ``SourceError``."""
+        """Return the quota beans as they are now. Raises ``SourceError``."""
         self._decoding.check()
-        answer = await self._fetch.read()
-        page = await self._decoding.run(lambda: self._reader.read(answer), pool_of_answer(len(answer)))
-        if not answer.endswith(b"\n"):
+        lines = LongLines(self._most_bytes)
+        async with self._fetch.asked(shortening=lines) as answer:
+            whole = answer.endswith(b"\n")
+            cost = COST_OF_TEXT * len(answer) + COST_OF_LINE * answer.count(b"\n")
+            async with DECODING.turn(cost):
+                page = await self._decoding.run(lambda: self._reader.read(answer, lines.lost()), ANSWERS)
+        if not whole:
             raise SourceUnreadable(
-                "the answer ends in the middle of a line, so there should be more of it: does the agent, or a proxy before it, cut it?"
+                "the answer ends in the middle of a line, so there should be more of it: does the agent, or a "
+                "proxy before it, cut it?"
             )
         try:
             node_id = self._node_id.of(page.layout)
         except SourceUnreadable as error:
             raise SourceUnreadable(page.mistake or str(error)) from None
-        return BeanTable(node_id=node_id, layout=page.layout, values=page.values, remark=page.remark, hint=page.hint)
+        return BeanTable(
+            node_id=node_id,
+            layout=page.layout,
+            values=page.values,
+            remark=page.remark,
+            hint=page.hint,
+            coverage=page.coverage,
+        )
 
     async def close(self) -> None:
         """Release connections."""
+        self._reader.close()
         await self._fetch.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextPage:
-    """What one page held."""
+    """The content of one page."""
 
     layout: BeanLayout
     values: array[float]
+    coverage: Coverage
     remark: str | None = None
-    """What is wrong with it although it could be read."""
+    """The fault of the page although it could be read."""
     hint: str | None = None
-    """What to check, because it has no series of any entity."""
+    """Advice for a page without a series of any entity."""
     mistake: str | None = None
-    """Which dialect it is in instead of the one that is forced, when it has no series of any entity."""
+    """The dialect of a page without a series of any entity, where another dialect is forced."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """The evidence of all names of a page together."""
+
+    prefix: str = ""
+    """Everything that the names of quota metrics have before ``kafka``."""
+    names: tuple[str, ...] = ()
+    """Names of quota metrics that no prefix of the dialect is a beginning of, as beginnings of lines."""
+    spaced: bool = False
+    """True if blanks stand between names and labels."""
+    has_quotas: bool = False
+    """True if there are names of quota metrics."""
+    has_others: bool = False
+    """True if some of these are not named as in the dialect."""
 
 
 class TextReader:
@@ -95,198 +155,259 @@ class TextReader:
     def __init__(self, forced: TextDialect | None = None) -> None:
         self._forced = forced
         self._dialect = forced
-        self._tracker = LayoutTracker(self._columns_of)
+        self._survey = _Survey()
+        self._reads = 0
+        self._line_count = 0
+        """Lines of the last page: new ones may be of names that no page had before."""
+        self._lines: PageLines | None = None
+        self._tracker = LayoutTracker(self._columns_of, text_of, factor_of)
+        self._keys: list[SampleKey] = []
         self._layout = BeanLayout(())
-        self._has_entities = False
+        self._covered = CoverageTracker()
+        self._coverage = Coverage()
+        self._unplaced: Unplaced | None = None
+        self._labels: tuple[str, ...] = ()
+        self._in_seconds = ""
         self._factors: list[float] | None = None
 
     @property
     def dialect(self) -> str:
-        """Of the last page that showed one."""
+        """The dialect of the last page that showed one."""
         return self._dialect.name if self._dialect else UNDETECTED
 
-    def read(self, answer: bytes) -> TextPage:
-        """The columns and numbers of a page. Raises ``SourceUnreadable``."""
+    def close(self) -> None:
+        """Give back the room of its numbers."""
+        self._tracker.close()
+
+    def read(self, answer: bytes | bytearray, lost: Unplaced | None = None) -> TextPage:
+        """
+        Return the columns and numbers of a page, of which some lines may be ``lost``; a ``bytearray`` is used up.
+
+        Raises ``SourceUnreadable``.
+        """
+        try:
+            return self._read(answer, lost)
+        except SourceUnreadable:
+            # a page that cannot be read says nothing about the names of the next one
+            self._survey, self._reads = _Survey(), 0
+            raise
+
+    def _read(self, answer: bytes | bytearray, lost: Unplaced | None) -> TextPage:
+        refuse_other_formats(answer)
         page = page_of(answer)
-        found = self._forced or detected(page)
-        if found is not None and found is not self._dialect:
-            self._dialect = found
-            self._tracker = LayoutTracker(self._columns_of)
-        prefixes = self._dialect.prefixes if self._dialect else ()
-        keys, numbers = numbers_in(page, prefixes)
+        long: dict[SampleKey, str] = {}
+        keys, numbers = self._samples(page, long)
+        if not keys and (program := foreign(page)):
+            raise SourceUnreadable(program)
         if not keys and not has_line(page, ("kafka_",)):
             raise SourceUnreadable(
                 "the answer holds no metric of Kafka: is this the metrics agent of a broker or controller, "
                 "and do its rules name Kafka's metrics kafka_…?"
             )
-        layout, values = self._tracker.place(keys, numbers)
+        layout, values = self._placed(keys, numbers, long)
         if layout is not self._layout:
-            self._layout = layout
-            attributes = ((each, attribute_of(each)) for each in layout.columns)
-            self._has_entities = any(
-                attribute is not None and attribute.quota_type is not None and len(column.bean.properties) > 1
-                for column, attribute in attributes
-            )
-            factor_of = self._dialect.factor_of if self._dialect else None
-            self._factors = factor_of and [factor_of(each) for each in layout.columns]
+            self._layout, self._factors = layout, self._factors_of(layout)
         if self._factors is not None:
             values = array("d", map(mul, values, self._factors))
+        covered = self._covered.of(layout, self._unplaced, self._labels, self._in_seconds)
+        coverage = self._coverage = covered.without(lost)
         remark = self._remark(page)
-        if self._has_entities:
-            return TextPage(layout=layout, values=values, remark=remark)
-        mistake, other = None, detected(page) if self._forced else None
-        if self._forced and other and other is not self._forced:
-            mistake = f"the configuration says dialect {self._forced.name}, but the answer is in {other.name}"
+        if coverage.has_entities:
+            return TextPage(layout=layout, values=values, coverage=coverage, remark=remark)
+        mistake, shows = None, detected(page) if self._forced else None
+        if self._forced and shows and shows is not self._forced:
+            mistake = f"the configuration says dialect {self._forced.name}, but the answer is in {shows.name}"
         hint = mistake or (self._dialect.advice if self._dialect else _NO_DIALECT)
-        return TextPage(layout=layout, values=values, remark=remark, hint=hint, mistake=mistake)
+        return TextPage(layout=layout, values=values, coverage=coverage, remark=remark, hint=hint, mistake=mistake)
+
+    def _samples(self, as_is: str, long: dict[SampleKey, str]) -> tuple[list[SampleKey], list[float]]:
+        """Return the series of interest and their numbers, by the dialect that the page shows."""
+        page, detections = self._plain(as_is), _Detections()
+        dialect = self._forced or detections.of(page)
+        self._reads += 1
+        line_count = as_is.count("\n")
+        is_due = line_count != self._line_count or self._reads % _SURVEYED_AGAIN_AFTER == 1
+        self._line_count = line_count
+        if dialect is None or dialect is not self._dialect or is_due or (self._survey.prefix and detections.of(as_is)):
+            had_others = self._survey.has_others
+            page, dialect = self._survey_of(as_is, detections)
+            if self._dialect is not None and self._dialect.complete and had_others is not self._survey.has_others:
+                self._forget()
+        if dialect is None and self._survey.names:
+            dialect = JMX_RULES
+        if dialect is not None and dialect is not self._dialect:
+            self._dialect = dialect
+            self._forget()
+        prefixes = self._dialect.prefixes if self._dialect else ()
+        return numbers_in(page, (*prefixes, *self._survey.names), long)
+
+    def _survey_of(self, as_is: str, detections: _Detections) -> tuple[str, TextDialect | None]:
+        """Survey the names of a page from scratch, and return it under usual names and the dialect that it shows so."""
+        previous, page, dialect = self._survey, as_is, self._forced or detections.of(as_is)
+        survey = _surveyed(page, dialect)
+        # the prefix of the pages before, while no client is measured
+        prefix = survey.prefix if survey.has_quotas else previous.prefix
+        self._survey = _Survey(prefix, (), survey.spaced)
+        if prefix or survey.spaced:
+            # the same page under usual names shows its dialect
+            page = self._plain(as_is)
+            dialect = self._forced or detections.of(page)
+            survey = _surveyed(page, dialect)
+        names = () if self._forced else survey.names
+        self._survey = replace(self._survey, names=names, has_others=survey.has_others and not self._forced)
+        return page, dialect
+
+    def _plain(self, page: str) -> str:
+        """Return the page without the prefix of its names and without blanks between names and labels."""
+        if self._survey.spaced:
+            page = _GAP.sub(r"\1{", page)
+        if prefix := self._survey.prefix:
+            for beginning in ("\n", "\n# TYPE ", "\n# HELP "):
+                page = page.replace(f"{beginning}{prefix}", beginning)
+        return page
+
+    def _placed(
+        self, keys: list[SampleKey], numbers: list[float], long: Mapping[SampleKey, str]
+    ) -> tuple[BeanLayout, array[float]]:
+        """
+        Return the columns and numbers of a page.
+
+        The page is read again from scratch where it contradicts only earlier pages.
+        """
+        if keys == self._keys:
+            return self._tracker.place(keys, numbers)
+        learned = self._lines is not None
+        if self._lines is not None:
+            self._lines.long = long
+        else:
+            self._start(keys, long)
+        while True:
+            try:
+                placed = self._tracker.place(keys, numbers)
+                break
+            except Replanned:
+                if learned:  # perhaps by a label that only pages before lacked, or had another value of
+                    learned = False
+                    self._start(keys, long)
+                self._tracker = LayoutTracker(self._columns_of, text_of, factor_of)
+            except SourceUnreadable:
+                if not learned:
+                    self._forget()
+                    raise
+                learned = False
+                self._start(keys, long)
+        self._keys = keys
+        if self._lines is not None:
+            self._lines.forget(keys)
+            self._unplaced = self._lines.unplaced_lines()
+            self._labels = self._lines.labels_of_page()
+            self._in_seconds = self._lines.in_seconds(keys)
+            self._lines.long = {}
+        return placed
+
+    def _start(self, keys: list[SampleKey], long: Mapping[SampleKey, str]) -> None:
+        self._forget()
+        if self._dialect is not None:
+            self._lines = PageLines(self._dialect)
+            self._lines.long = long
+            self._lines.begin(keys)
+
+    def _forget(self) -> None:
+        self._lines, self._keys, self._unplaced, self._labels, self._in_seconds = None, [], None, (), ""
+        self._tracker = LayoutTracker(self._columns_of, text_of, factor_of)
+        dialect = self._dialect
+        self._covered = CoverageTracker(
+            complete=bool(dialect and dialect.complete and not self._survey.has_others),
+            alike=bool(dialect and dialect.alike),
+        )
+
+    def _factors_of(self, layout: BeanLayout) -> list[float] | None:
+        """Return the factors that make the numbers of a page Kafka's; None where they are Kafka's."""
+        lines = self._lines
+        if lines is None or not lines.factors:
+            return None
+        factors = [lines.factors.get(column, 1.0) for column in layout.columns]
+        lines.factors = {
+            column: factor for column, factor in zip(layout.columns, factors, strict=True) if factor != 1.0
+        }
+        return factors
 
     def _remark(self, page: str) -> str | None:
-        """Which name holds a user or client-id, beside entities that could be read. Raises ``SourceUnreadable`` when there are none."""
-        mangled = MANGLED_NAME.search(page)
-        if mangled is None:
+        """
+        Return the name that holds a user or client-id beside entities that could be read.
+
+        Raises ``SourceUnreadable`` for lines that cannot be used when there are no entities; beside some, the coverage
+        has them.
+        """
+        unplaced, mangled = self._coverage.unplaced, MANGLED_NAME.search(page)
+        if mangled is not None:
+            text = (
+                f"this agent's rules put user and client-id into names of metrics ({shown(mangled[1])}), "
+                f"from which they cannot be recovered: {MANGLED_ADVICE}"
+            )
+        elif unplaced is not None and not self._coverage.has_entities:
+            text = (
+                f"{unplaced.text}: `quotascope rules check` shows for the agent's rules which of them make such lines"
+            )
+        else:
             return None
-        text = (
-            f"this agent's rules put user and client-id into names of metrics ({shown(mangled[1])}), "
-            f"from which they cannot be recovered: {MANGLED_ADVICE}"
-        )
-        if not self._has_entities:
+        if not self._coverage.has_entities:
             raise SourceUnreadable(text)
         return text
 
     def _columns_of(self, key: SampleKey) -> list[BeanColumn | None]:
-        if self._dialect is None:
-            return [None]
-        key = text_of(key)
-        try:
-            return [self._dialect.column_of(*parse_series(key))]
-        except ValueError as error:
-            raise SourceUnreadable(f"the answer is not Prometheus text: {error} ({shown(key)})") from None
+        return [self._lines.column_of(key) if self._lines else None]
 
 
-SampleKey = str
-"""Name and labels of a sample, as the agent writes them: one that was seen before need not be parsed again."""
-
-_SAMPLE: Final = re.compile(r'([^{ \t]*+(?:[ \t]*+\{(?:[^"}]|"(?:[^"\\]|\\.)*+")*+\})?)(.*)', re.DOTALL)
-_EXEMPLAR: Final = " # "
-
-
-MOST_LINES: Final = 1_000_000
-"""Of a page: 64 MiB of an agent's own lines are 700,000."""
-MOST_LINE_CHARACTERS: Final = 1 << 20
-"""Of a sample: user and client-id have 32 kB each, which quoting and escaping can make six times as long."""
-_PIECE_BYTES: Final = 1 << 20
+_GAP: Final = re.compile(r"(?m)^([ \t]*[a-zA-Z_:][a-zA-Z0-9_:]*)[ \t]+\{")
+_NAMES: Final = re.compile(
+    r"\n[ \t]*+(?!kafka_(?!server_|broker|client|quota|produce|fetch|request|controller_?mutation|metrics?[ "
+    r"\t{])|kafka_server_brokertopic|jvm_)"
+    r"([a-zA-Z_:][a-zA-Z0-9_:]*+)([ \t]++\{)?"
+)
+"""
+A name that can be that of a quota metric, and blanks behind it; most lines of a page are none, and skipped at once.
+"""
 
 
-def page_of(answer: bytes) -> str:
+def _surveyed(page: str, dialect: TextDialect | None) -> _Survey:
+    """Look at all names of a page. Raises ``SourceUnreadable`` for the page of an exporter of ours."""
+    names_and_gaps = {*_NAMES.findall(page)}
+    all_names = {name for name, _ in names_and_gaps if not name.startswith(OTHER_BROKERS)}
+    if any(name.startswith("quotascope_") for name in all_names):
+        raise SourceUnreadable(OWN_PAGE)
+    parsed = {name: quota for name in all_names if (quota := quota_name(name))}
+    certainly = {name for name, quota in parsed.items() if quota.attribute or (quota.type and not quota.ending)}
+    prefixes = {prefix_of(name) for name in certainly}
+    if len(prefixes) > 1:
+        _refuse_prefixes_of_brokers(certainly)
+    prefix = next(iter(prefixes)) if len(prefixes) == 1 else ""
+    certainly |= {name for name in all_names if own_labels(name)}
+    names = certainly | parsed.keys()  # of the others, labels decide
+    usual = dialect.prefixes if dialect else ()
+    starts = tuple(prefix_of_start for prefix_of_start in usual if "app_info_" in prefix_of_start)
+    # a node's start, which some agents show under two names
+    has_start = bool(starts) and any(f"{name}{{".startswith(starts) for name in names)
+    unusual = [name for name in names if not f"{name}{{".startswith(usual) and not (has_start and "app_info_" in name)]
+    beginnings = sorted(f"{name}{end}" for name in unusual for end in ("{", " ", "\t"))
+    spaced = any(gap for _, gap in names_and_gaps)
+    return _Survey(prefix, tuple(beginnings), spaced, bool(prefixes), not certainly.isdisjoint(unusual))
+
+
+def _refuse_prefixes_of_brokers(names: Iterable[str]) -> None:
     """
-    The text of an answer with a line end before it, a character for each of its bytes.
+    Raise ``SourceUnreadable`` where names differ in their prefixes alone.
 
-    A single character beyond the first 65,536 would make a text of Python four times as long as its bytes. Almost all of a page is
-    never needed, so ``text_of`` decodes the few parts that are. Raises ``SourceUnreadable`` for what is no text, or too many lines.
+    Each prefix is another broker's, or another agent's.
     """
-    starts = range(0, len(answer), _PIECE_BYTES)  # others get their turn between
-    if sum(answer.count(b"\n", at, at + _PIECE_BYTES) for at in starts) > MOST_LINES:
-        raise SourceUnreadable(
-            f"the answer has more than {MOST_LINES:,} lines: is this a metrics agent, and of one node?"
-        )
-    if not answer.isascii():
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        try:
-            for start in starts:
-                decoder.decode(answer[start : start + _PIECE_BYTES])
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError as error:
+    usual: dict[str, str] = {}
+    for name in sorted(names):
+        prefix = prefix_of(name)
+        earlier_name = usual.setdefault(name.removeprefix(prefix).lower(), name) if prefix else name
+        if prefix_of(earlier_name).lower() != prefix.lower():
             raise SourceUnreadable(
-                f"the answer is not Prometheus text ({shown(error)}): is this a metrics agent?"
-            ) from error
-    return (b"\n" + answer).decode("latin-1")
-
-
-def text_of(part: str) -> str:
-    """A part of a page, decoded."""
-    return part if part.isascii() else part.encode("latin-1").decode(errors="replace")
-
-
-def numbers_in(text: str, prefixes: tuple[str, ...]) -> tuple[list[SampleKey], list[float]]:
-    """
-    The samples of the lines that begin with one of ``prefixes``, and their numbers.
-
-    Understands the text format 0.0.4 and OpenMetrics: timestamps and exemplars are left
-    out. Raises ``SourceUnreadable`` when a line has no number; labels are not checked.
-    """
-    lines = text.split("\n")
-    if text.startswith((" ", "\t")) or "\n " in text or "\n\t" in text:
-        lines = [line.lstrip(" \t") for line in lines]
-    wanted = [line for line in lines if line.startswith(prefixes)]
-    if max(map(len, wanted), default=0) > MOST_LINE_CHARACTERS:
-        raise SourceUnreadable(
-            f"the answer has a sample of more than {MOST_LINE_CHARACTERS:,} characters: is this a metrics agent?"
-        )
-    ends = [_end_of_key(line) for line in wanted]
-    keys = [line[:end] for line, end in zip(wanted, ends, strict=True)]
-    rests = [line[end:] for line, end in zip(wanted, ends, strict=True)]
-    try:
-        return keys, [_plain_number(rest) for rest in rests]
-    except ValueError:
-        return keys, [_number(line, rest) for line, rest in zip(wanted, rests, strict=True)]
-
-
-def _end_of_key(line: str) -> int:
-    """Where name and labels end: neither a number nor a timestamp holds a brace, but an exemplar does."""
-    end = line.rfind("}") + 1
-    if end and _EXEMPLAR not in line:
-        return end
-    found = _SAMPLE.match(line)
-    return found.end(1) if found else len(line)
-
-
-def _plain_number(rest: str) -> float:
-    if "_" in rest:  # Python's digits may be grouped, the format's may not
-        raise ValueError(rest)
-    return float(rest)
-
-
-def _number(line: str, rest: str) -> float:
-    """A number that may be followed by a timestamp, and by an exemplar."""
-    words = rest.partition(_EXEMPLAR)[0].split()
-    try:
-        value, _ = _plain_number(words[0]), _plain_number(words[-1])
-    except (ValueError, IndexError):
-        raise SourceUnreadable(
-            f"the answer is not Prometheus text: a line without a number ({shown(text_of(line))}); is this a metrics agent?"
-        ) from None
-    return value
-
-
-_NAME: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)[ \t]*(?:\{(.*)\})?", re.DOTALL)
-_ONE: Final = r'[ \t]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*+)"[ \t]*'
-_LABEL: Final = re.compile(_ONE, re.DOTALL)
-_LABELS: Final = re.compile(rf",?(?:{_ONE}(?:,[ \t]*|\Z))*+[ \t]*", re.DOTALL)
-_ESCAPE: Final = re.compile(r'\\([\\n"])')
-
-
-def parse_series(text: str) -> tuple[str, dict[str, str]]:
-    """
-    Return the name and the labels, these in their order and unescaped.
-
-    >>> parse_series('up{job="a b",}')
-    ('up', {'job': 'a b'})
-
-    Raises ``ValueError`` when the text is not what the format allows. Names in quotes,
-    which Prometheus 3 knows, are sent only on request.
-    """
-    found = _NAME.fullmatch(text)
-    if found is None:
-        raise ValueError("no name of a metric")
-    # first the whole, which takes time in proportion to its length whatever it holds
-    inner = found[2] or ""
-    well_formed = _LABELS.fullmatch(inner) is not None
-    pairs: list[tuple[str, str]] = _LABEL.findall(inner) if well_formed else []
-    labels = dict(pairs)
-    if not well_formed or len(labels) < len(pairs):
-        raise ValueError("its labels are malformed")
-    if "\\" in inner:
-        labels = {
-            label: _ESCAPE.sub(lambda escape: "\n" if escape[1] == "n" else escape[1], value) for label, value in pairs
-        }
-    return found[1], labels
+                f"the page has series of several brokers: the names {shown(earlier_name)} and {shown(name)} differ in "
+                "their prefix alone. "
+                "Give quotascope the agent of each broker instead of a page that joins them (/federate, or one "
+                "exporter for several brokers)"
+            )

@@ -1,26 +1,44 @@
-"""The interface of a source, what every source needs (the layout of its columns from read to read, the id of its node), and two sources as one."""
+"""
+The interface of a source, its common parts, and two sources as one.
+
+Every source needs the layout of its columns from read to read, and the id of its node.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from array import array
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from math import nan
-from typing import Final, Generic, Protocol, TypeVar
+from threading import Lock
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from quotascope.metrics.catalog import BROKER_CONNECTIONS_PER_SECOND, LISTENER_CONNECTIONS_PER_SECOND, Family
+from quotascope.metrics.kafka.entities import QuotaType
+
+from ..coverage import Coverage, EntityKind, Unplaced
 from ..errors import SourceError, SourceUnreadable
-from ..mapping import BeanColumn, BeanLayout, BeanTable
+from ..mapping import BeanColumn, BeanLayout, BeanTable, Meaning, attribute_of, replaced
+from ..memory import limit_bytes, machine_bytes, numbers_within
+from ..untrusted import shown
 
 Key = TypeVar("Key", bound=Hashable)
 
 MOST_NUMBERS: Final = 500_000
-"""Those of 80,000 clients under quotas of each type."""
+"""Numbers of 80,000 clients under quotas of each type."""
+_LEAST_NUMBERS: Final = 50_000
+"""Of all sources together, however little memory there is."""
 _NOWHERE: Final = -1
+_MOST_IDS: Final = 5
+"""Node ids that a message names."""
 _OF_NODE: Final = "StartTimeMs"
 """The attribute of the MBean that has the node id in its name."""
 
@@ -49,7 +67,7 @@ class Source(Protocol):
         ...
 
     async def read(self) -> BeanTable:
-        """The quota beans as they are now."""
+        """Return the quota beans as they are now."""
         ...
 
     async def close(self) -> None:
@@ -71,10 +89,10 @@ class DetectedSource:
 
     """
 
-    def __init__(self, first: Source, second: Source, timeout_seconds: float = 60.0) -> None:
+    def __init__(self, likely: Source, second: Source, timeout_seconds: float = 60.0) -> None:
         self._timeout_seconds = timeout_seconds
-        self.name, self.node_id = first.name, first.node_id
-        self._likely, self._other = first, second
+        self.name, self.node_id = likely.name, likely.node_id
+        self._likely, self._other = likely, second
 
     @property
     def dialect(self) -> str:
@@ -82,7 +100,7 @@ class DetectedSource:
         return self._likely.dialect
 
     async def read(self) -> BeanTable:
-        """The quota beans as they are now. Raises ``SourceError``: the one of the likelier way."""
+        """Return the quota beans as they are now. Raises ``SourceError``: the one of the likelier way."""
         ends = asyncio.get_running_loop().time() + self._timeout_seconds
         try:
             return await self._likely.read()
@@ -101,6 +119,52 @@ class DetectedSource:
         await self._other.close()
 
 
+class Numbers:
+    """
+    Bounds the numbers of all sources together, so that they fit into the memory of this process.
+
+    Where there are too many, the sources with the most lose theirs: one that has few is read however many others send.
+    """
+
+    def __init__(self, max_numbers: int) -> None:
+        self._most = max_numbers
+        self._of = WeakKeyDictionary[object, int]()
+        self._lock = Lock()
+
+    def ask(self, owner: object, count: int) -> None:
+        """
+        Take room for a number of values of an owner, in place of its earlier room.
+
+        Raises ``SourceUnreadable`` when there is none, and no other owner has more.
+        """
+        with self._lock:
+            numbers_by_owner = {
+                other_owner: number for other_owner, number in self._of.items() if other_owner is not owner
+            }
+            free = self._most - count - sum(numbers_by_owner.values())
+            while free < 0 and numbers_by_owner:
+                largest = max(numbers_by_owner, key=numbers_by_owner.__getitem__)
+                if numbers_by_owner[largest] <= count:  # of two with as many, the first keeps its room
+                    self._of.pop(owner, None)
+                    raise SourceUnreadable(
+                        f"the answer holds {count:,} quota values, and all sources have more than the "
+                        f"{self._most:,} that fit into this process's "
+                        "memory: it has the most. Is this a metrics agent, and of one node? If so, give quotascope "
+                        "more memory"
+                    )
+                free += numbers_by_owner.pop(largest)
+                del self._of[largest]  # refused when it is read again
+            self._of[owner] = count
+
+    def release(self, owner: object) -> None:
+        """Give back the room of an owner that reads no more."""
+        with self._lock:
+            self._of.pop(owner, None)
+
+
+NUMBERS: Final = Numbers(max(_LEAST_NUMBERS, numbers_within(limit_bytes() or machine_bytes())))
+
+
 class LayoutTracker(Generic[Key]):
     """
     Keeps the layout of one source from read to read.
@@ -114,73 +178,159 @@ class LayoutTracker(Generic[Key]):
 
     Args:
         columns_of: A column for each number of a key, or None for a number that is not used.
+        named: The text of a key, for messages.
+        factor_of: What makes the numbers of a key Kafka's.
 
     """
 
-    def __init__(self, columns_of: Callable[[Key], Sequence[BeanColumn | None]]) -> None:
-        self._columns_of = columns_of
+    def __init__(
+        self,
+        columns_of: Callable[[Key], Sequence[BeanColumn | None]],
+        named: Callable[[Key], str] = str,
+        factor_of: Callable[[Key], float] = lambda _: 1.0,
+    ) -> None:
+        self._columns_of, self._named, self._factor_of = columns_of, named, factor_of
+        self._clear()
+
+    def _clear(self) -> None:
+        """Forget all keys."""
         self._layout = BeanLayout(())
         self._order: list[Key] = []
         """The keys of the last answer."""
         self._targets: NDArray[np.intp] = np.empty(0, np.intp)
         """The place of each of their numbers in the layout."""
+        self._repeated: NDArray[np.intp] = np.empty((2, 0), np.intp)
+        """Pairs of numbers that have one place."""
         self._places: dict[Key, list[int]] = {}
         """A list of its own for each key: the places of its numbers."""
         self._columns: dict[BeanColumn, int] = {}
         """The place of each column; more than one key may have it."""
 
+    def close(self) -> None:
+        """Give back the room of its numbers."""
+        NUMBERS.release(self)
+
     def place(self, keys: list[Key], values: Sequence[float] | NDArray[np.float64]) -> tuple[BeanLayout, array[float]]:
-        """The layout of ``keys`` and the ``values`` of all of them, one key after the other, in its order. Raises ``SourceUnreadable`` when there are too many."""
+        """
+        Return the layout of ``keys`` and the ``values`` of all of them, one key after the other, in its order.
+
+        Raises ``SourceUnreadable`` when there are too many, or two that contradict each other.
+        """
         if len(values) > MOST_NUMBERS:
             raise SourceUnreadable(
-                f"the answer holds {len(values):,} quota values, more than the {MOST_NUMBERS:,} that are read from one node: "
+                f"the answer holds {len(values):,} quota values, more than the {MOST_NUMBERS:,} that are read from "
+                "one node: "
                 "is this a metrics agent, and of one node?"
             )
+        try:
+            NUMBERS.ask(self, len(values))
+        except SourceUnreadable:
+            self._clear()
+            raise
         if keys != self._order:
-            found = [*map(self._places.get, keys)]
+            places_of_keys = [*map(self._places.get, keys)]
             # a key that is malformed raises before anything is changed
-            came = {key: self._columns_of(key) for key, at in zip(keys, found, strict=True) if at is None}
-            known = len({*map(id, found)} - {id(None)})
-            left = self._places.keys() - {*keys} if known < len(self._places) else ()
-            if left or came:
-                self._replace(left, came)
-                for number in (at for at, one in enumerate(found) if one is None):
-                    found[number] = self._places[keys[number]]
-            places = chain.from_iterable(filter(None, found))
+            new_columns = {
+                key: self._columns_of(key) for key, places in zip(keys, places_of_keys, strict=True) if places is None
+            }
+            known_count = len({*map(id, places_of_keys)} - {id(None)})
+            removed = self._places.keys() - {*keys} if known_count < len(self._places) else ()
+            if removed or new_columns:
+                self._replace(removed, new_columns)
+                for number in (index for index, places in enumerate(places_of_keys) if places is None):
+                    places_of_keys[number] = self._places[keys[number]]
+            places = chain.from_iterable(filter(None, places_of_keys))
             self._targets = np.fromiter(places, np.intp, len(values))
             self._order = keys
+            self._repeated = self._pairs()
+            self._refuse_two_units()
+        if self._repeated.size:
+            self._refuse_contradiction(np.asarray(values, np.float64))
         numbers = array("d", [nan]) * (len(self._layout.columns) + 1)
         np.frombuffer(numbers)[self._targets] = values
         numbers.pop()  # where those that are not used went
         return self._layout, numbers
 
-    def _replace(self, left: Iterable[Key], came: Mapping[Key, Sequence[BeanColumn | None]]) -> None:
+    def _pairs(self) -> NDArray[np.intp]:
+        """Return the numbers that share a place, each with the one before it."""
+        used = self._targets >= 0
+        if np.count_nonzero(used) == len(self._layout.columns):  # each column has a number at least
+            return np.empty((2, 0), np.intp)
+        order = np.argsort(self._targets, kind="stable")
+        order = order[used[order]]
+        is_shared = self._targets[order[1:]] == self._targets[order[:-1]]
+        return np.stack([order[:-1][is_shared], order[1:][is_shared]])
+
+    def _refuse_two_units(self) -> None:
+        """
+        Raise ``SourceUnreadable`` when two numbers of one place are in different units.
+
+        A rule that does not convert its number is as likely as one that does.
+        """
+        if not self._repeated.size:
+            return
+        keys = [key for key in self._order for _ in self._places[key]]
+        for first_number, second in self._repeated.T.tolist():
+            if keys[first_number] != keys[second] and self._factor_of(keys[first_number]) != self._factor_of(
+                keys[second]
+            ):
+                first_text, second_text = (shown(self._named(keys[number])) for number in (first_number, second))
+                self._order = []
+                raise SourceUnreadable(
+                    f"the answer has one number in two units, {first_text} and {second_text}: leave one of them in "
+                    "the agent's "
+                    "rules, "
+                    "or use the rules that `quotascope rules jmx-exporter` writes"
+                )
+
+    def _refuse_contradiction(self, values: NDArray[np.float64]) -> None:
+        """
+        Raise ``SourceUnreadable`` when two numbers of one place differ.
+
+        Which of them is right, no order can tell.
+        """
+        values_before, values_after = values[self._repeated]
+        differ = np.flatnonzero(~((values_before == values_after) | (np.isnan(values_before) & np.isnan(values_after))))
+        if not differ.size:
+            return
+        first_number, second = self._repeated[:, differ[0]].tolist()
+        keys = [key for key in self._order for _ in self._places[key]]
+        column = self._layout.columns[self._targets[first_number]]
+        texts = [f"{shown(self._named(keys[number]))} {values[number]:g}" for number in (first_number, second)]
+        bean = ",".join(f"{key}={value}" for key, value in column.bean.properties)
+        raise SourceUnreadable(
+            f"the answer has two values of one number, {texts[0]} and {texts[1]} (both mean {column.attribute} of "
+            f"{shown(f'{column.bean.domain}:{bean}')}): does it join several brokers, or the pages of two agents? "
+            "Give quotascope the agent of each broker as a source of its own"
+        )
+
+    def _replace(self, removed: Iterable[Key], added: Mapping[Key, Sequence[BeanColumn | None]]) -> None:
         """Forget keys and take others in: their columns fill the gaps first, then the last ones do."""
         columns: list[BeanColumn | None] = list(self._layout.columns)
-        gaps = {at for key in left for at in self._places.pop(key)} - {_NOWHERE}
-        kept = chain.from_iterable(self._places.values() if gaps else ())
-        gaps.difference_update(kept)
+        gaps = {place for key in removed for place in self._places.pop(key)} - {_NOWHERE}
+        used = chain.from_iterable(self._places.values() if gaps else ())
+        gaps.difference_update(used)
         free = sorted(gaps, reverse=True)
         for gap in free:
             del self._columns[self._layout.columns[gap]]
             columns[gap] = None
-        for column in dict.fromkeys(chain.from_iterable(came.values())):
+        for column in dict.fromkeys(chain.from_iterable(added.values())):
             if column is not None and column not in self._columns:
                 place = free.pop() if free else len(columns)
                 columns[place : place + 1] = [column]
                 self._columns[column] = place
-        for key, each in came.items():
-            self._places[key] = [_NOWHERE if column is None else self._columns[column] for column in each]
+        for key, columns_of_key in added.items():
+            self._places[key] = [_NOWHERE if column is None else self._columns[column] for column in columns_of_key]
         moved = {}
         for gap in reversed(free):
             while columns and columns[-1] is None:
                 columns.pop()
-            if gap < len(columns) and (last := columns.pop()):
-                columns[gap], self._columns[last] = last, gap
+            if gap < len(columns) and (last_column := columns.pop()):
+                columns[gap], self._columns[last_column] = last_column, gap
                 moved[len(columns)] = gap
         if moved:
             for places in self._places.values():
-                places[:] = [moved.get(at, at) for at in places]
+                places[:] = [moved.get(place, place) for place in places]
         self._layout = BeanLayout(tuple(filter(None, columns)))
 
 
@@ -197,7 +347,12 @@ class NodeId:
         self._reported: list[str] = []
 
     def of(self, layout: BeanLayout) -> str:
-        """The node id. Raises ``SourceUnreadable`` when there is none, or the node reports another one than is configured."""
+        """
+        Return the node id.
+
+        Raises ``SourceUnreadable`` when there is none, when there are several, or the node reports another one than is
+        configured.
+        """
         if layout is not self._layout:
             ids = {
                 column.bean.get("id") or ""
@@ -208,10 +363,18 @@ class NodeId:
             # Kafka's are whole numbers of 32 bits; anything else is the id of something else
             numbers = filter(re.compile(r"[0-9]{1,10}").fullmatch, ids)
             self._layout, self._reported = layout, sorted(numbers, key=int)
+        if len(self._reported) > 1:
+            raise SourceUnreadable(
+                f"the answer is of several nodes ({', '.join(self._reported[:_MOST_IDS])}), each with its MBean "
+                "kafka.server:type=app-info: give quotascope the agent of each node as a source of its own, "
+                "instead of a page "
+                "that joins them (/federate, or one exporter for several brokers)"
+            )
         if self._configured is not None:
             if self._reported and self._configured not in self._reported:
                 raise SourceUnreadable(
-                    f"the agent says that it is node {self._reported[0]}, but this source should be node {self._configured}: "
+                    f"the agent says that it is node {self._reported[0]}, but this source should be node "
+                    f"{self._configured}: "
                     "check its url, and its node_id in the configuration or what discovery found for this address"
                 )
             return self._configured
@@ -221,3 +384,93 @@ class NodeId:
                 "is this a Kafka broker or controller that has started? If so, configure node_id for this source"
             )
         return self._reported[0]
+
+
+class CoverageTracker:
+    """
+    Keeps what a source can show, found out once for each layout.
+
+    Columns that a layout shares with the one before are not looked at again.
+
+    Args:
+        complete: As `Coverage.complete`.
+        alike: As `Coverage.alike`.
+
+    """
+
+    def __init__(self, *, complete: bool = False, alike: bool = False) -> None:
+        self._complete, self._alike = complete, alike
+        self._layout: BeanLayout | None = None
+        self._columns: tuple[BeanColumn, ...] = ()
+        self._counts = Counter[_Kind]()
+        self._coverage = Coverage()
+
+    def of(
+        self,
+        layout: BeanLayout,
+        unplaced: Unplaced | None = None,
+        labels_of_page: tuple[str, ...] = (),
+        in_seconds: str = "",
+    ) -> Coverage:
+        """
+        Return what answers with this layout can show.
+
+        Beside the layout, series that could not be placed, labels that were left out, and a unit that is not Kafka's
+        count.
+        """
+        if layout is not self._layout:
+            old_columns, new_columns = self._columns, layout.columns
+            for index in replaced(old_columns, new_columns):
+                if index < len(old_columns):
+                    self._counts[_kind_of(old_columns[index])] -= 1
+                if index < len(new_columns):
+                    self._counts[_kind_of(new_columns[index])] += 1
+            self._columns = new_columns
+            self._coverage = self._made(unplaced)
+            self._layout = layout
+        elif unplaced != self._coverage.unplaced:
+            self._coverage = replace(self._coverage, unplaced=unplaced)
+        if (labels_of_page, in_seconds) != (self._coverage.labels_of_page, self._coverage.in_seconds):
+            self._coverage = replace(self._coverage, labels_of_page=labels_of_page, in_seconds=in_seconds)
+        return self._coverage
+
+    def _made(self, unplaced: Unplaced | None) -> Coverage:
+        kinds: dict[QuotaType, set[EntityKind]] = defaultdict(set)
+        of_meaning: dict[Meaning | Family, set[QuotaType]] = defaultdict(set)
+        tagged = connections = False
+        for (quota_type, meaning, is_open, kind), count in self._counts.items():
+            if count and quota_type is None:
+                connections |= meaning in _CONNECTIONS
+            elif count and quota_type is not None:
+                of_meaning[meaning].add(quota_type)
+                tagged |= is_open
+                if kind is not None:
+                    kinds[quota_type].add(kind)
+        return Coverage(
+            kinds={quota_type: frozenset(of_type) for quota_type, of_type in kinds.items()},
+            tagged=tagged,
+            usages=frozenset(of_meaning[Meaning.USAGE]),
+            throttle_times=frozenset(of_meaning[Meaning.THROTTLE_TIME]),
+            tokens=bool(of_meaning[Meaning.TOKENS]),
+            queues=frozenset(of_meaning[Meaning.DELAY_QUEUE_SIZE]),
+            connections=connections,
+            complete=self._complete,
+            alike=self._alike,
+            unplaced=unplaced,
+        )
+
+
+_Kind: TypeAlias = tuple[QuotaType | None, Meaning | Family, bool, EntityKind | None]
+"""Quota type, meaning, whether it is of a custom quota callback, and the kind of entity."""
+_CONNECTIONS: Final = {BROKER_CONNECTIONS_PER_SECOND, LISTENER_CONNECTIONS_PER_SECOND}
+_NOTHING: Final[_Kind] = (None, Meaning.STARTED_AT, False, None)
+
+
+def _kind_of(column: BeanColumn) -> _Kind:
+    attribute = attribute_of(column)
+    if attribute is None:
+        return _NOTHING
+    bean, kind = column.bean, None
+    if attribute.quota_type is not None and not attribute.open:
+        kind = EntityKind.of(bean.get("user"), bean.get("client-id"))
+    return attribute.quota_type, attribute.meaning, attribute.open, kind

@@ -1,13 +1,14 @@
-"""Which requests are answered: by host name, user, number at once and rate; and the headers of every answer."""
+"""The admission of requests by host name, user, number at once and rate; and the headers of every answer."""
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import ipaddress
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
@@ -17,6 +18,8 @@ from multidict import CIMultiDict
 from ..logs import RateLimitedLog
 from .connection import HttpConnection
 from .passwords import Passwords, TooManyLogins
+from .pieces import Pieces
+from .places import Answers, Place, Places, Refusal
 from .settings import WebSettings
 from .web_config import RateLimitConfig
 
@@ -34,6 +37,12 @@ DEFAULTS: Final = {
     "Cache-Control": "no-store",
 }
 """Headers of every answer that does not set its own; the page's policy allows its own style and script."""
+_LOGINS: Final = "logins"
+"""Reason: too many passwords wait to be checked."""
+_RATE: Final = "rate_limit"
+"""Reason: that of the web config file."""
+_BYTES: Final = "bytes"
+"""Reason: answers that were not taken held too many bytes; their connections were cut."""
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="quotascope", charset="UTF-8"'}
 _MOMENTS_LATER: Final = {"Retry-After": "1"}
 
@@ -58,15 +67,15 @@ class AccessPolicy:
     def __init__(
         self,
         settings: Callable[[], WebSettings],
-        most: int,
+        max_requests: int,
         listening: Sequence[str],
         allowed_hosts: Sequence[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
-        found = {host: _address(host) for host in listening}
+        addresses = {host: _address(host) for host in listening}
         loopback = all(
-            host == "localhost" if address is None else address.is_loopback for host, address in found.items()
+            host == "localhost" if address is None else address.is_loopback for host, address in addresses.items()
         )
         self._any_host = not allowed_hosts and not loopback
         # "" is HTTP/1.0 without a Host header, which no browser speaks
@@ -76,14 +85,21 @@ class AccessPolicy:
         self._tokens: float | None = None
         """Of the rate limit, at ``_counted_at``; None while there is no limit."""
         self._counted_at = 0.0
-        self._most = most
-        self._scrapes, self._pages = asyncio.Semaphore(most), asyncio.Semaphore(most)
+        self._scrapes, self._pages = Places(max_requests, clock), Places(max_requests, clock)
+        self._answers = Answers()
+        self.refused: dict[str, int] = dict.fromkeys((*Refusal, _LOGINS, _RATE, _BYTES), 0)
+        """Number of requests that were refused for want of room since the start, by reason."""
         self._other_host = RateLimitedLog("requests for another host were refused")
         self._wrong_login = RateLimitedLog("logins were refused")
         self._busy = RateLimitedLog("too many passwords to check at once")
+        self._no_place = {
+            Refusal.BUSY: RateLimitedLog("requests were refused: all places are taken"),
+            Refusal.ONE_CLIENT: RateLimitedLog("requests were refused: one client has its part of the places"),
+        }
+        self._gave_way = RateLimitedLog("connections were cut: answers that clients do not take fill the memory")
 
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """What ``handler`` answers, or a refusal; either with the headers of every answer."""
+        """Return the answer of ``handler``, or a refusal; either with the headers of every answer."""
         try:
             response = (
                 self._wrong_form(request)
@@ -122,57 +138,86 @@ class AccessPolicy:
         users = self._settings().config.basic_auth_users
         if not users:
             return None
-        given = credentials(request.headers.get("Authorization", ""))
+        login = credentials(request.headers.get("Authorization", ""))
         address = request.remote or ""
         try:
-            if given is not None:
-                if await self._passwords.accept(users, *given, address):
+            if login is not None:
+                if await self._passwords.accept(users, *login, address):
                     return None
                 # without the user's name: it may be a password typed into the wrong field
                 self._wrong_login.add(address=address)
         except TooManyLogins:
+            self.refused[_LOGINS] += 1
             self._busy.add(address=address)
             return refusal(503, "too many passwords to check at once", _MOMENTS_LATER)
         return refusal(401, "user and password are required", _CHALLENGE)
 
     async def _within_limits(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """What ``handler`` answers; a refusal when there are too many requests."""
+        """Return the answer of ``handler``; a refusal when there are too many requests."""
         if request.path in ALWAYS:
             return await handler(request)
         if not self._take_token(self._settings().config.rate_limit):
+            self.refused[_RATE] += 1
             return refusal(429, "the rate limit is reached", _MOMENTS_LATER)
         places = self._scrapes if request.path in SCRAPES else self._pages
-        if places.locked():
-            text = f"{self._most} such requests are being answered already"
-            return refusal(503, text, _MOMENTS_LATER)
-        await places.acquire()  # at once, for one is free
+        connection = request.protocol if isinstance(request.protocol, HttpConnection) else None
+        place = places.take(request.remote or "", connection.cut if connection else _nothing)
+        if isinstance(place, Refusal):
+            limit = places.most if place is Refusal.BUSY else places.most_of_one
+            self.refused[place] += 1
+            self._no_place[place].add(address=request.remote, path=request.path, places=limit)
+            whose = "such requests" if place is Refusal.BUSY else "such requests of this client"
+            return refusal(503, f"{limit} {whose} are being answered already", _MOMENTS_LATER)
+        response: web.StreamResponse | None = None
         try:
-            return await handler(request)
+            response = await handler(request)
+            self._hold(place, response)
+            return response
         finally:  # an answer is made to its end, though its client hung up
-            if isinstance(request.protocol, HttpConnection):
-                request.protocol.until_taken(places.release)
+            ok = response is not None and response.status == HTTPStatus.OK
+            release = partial(self._release, places, place, ok=ok)
+            if connection is not None:
+                connection.until_taken(release)
             else:
-                places.release()
+                release(taken=True)
+
+    def _hold(self, place: Place, response: web.StreamResponse) -> None:
+        """Count the bytes of an answer until it is taken."""
+        body = response.body if isinstance(response, web.Response) else None
+        if isinstance(body, Pieces):
+            body = body.value
+        given_way = self._answers.hold(place, body) if isinstance(body, (bytes, bytearray)) else 0
+        if given_way:
+            self.refused[_BYTES] += given_way
+            self._gave_way.add(connections=given_way, most_bytes=self._answers.most_bytes)
+
+    def _release(self, places: Places, place: Place, *, ok: bool, taken: bool) -> None:
+        self._answers.release(place)
+        places.leave(place, answered=ok and taken)
 
     def _take_token(self, limit: RateLimitConfig) -> bool:
-        """Whether the rate limit allows one more request (token bucket)."""
+        """Return whether the rate limit allows one more request (token bucket)."""
         if limit.interval is None:
             self._tokens = None
             return True
-        at = self._clock()
+        now_seconds = self._clock()
         if self._tokens is None:
-            self._tokens, self._counted_at = limit.burst, at
-        grown = self._tokens + (at - self._counted_at) / limit.interval
-        self._tokens, self._counted_at = min(limit.burst, grown), at
+            self._tokens, self._counted_at = limit.burst, now_seconds
+        grown = self._tokens + (now_seconds - self._counted_at) / limit.interval
+        self._tokens, self._counted_at = min(limit.burst, grown), now_seconds
         if self._tokens < 1:
             return False
         self._tokens -= 1
         return True
 
 
+def _nothing() -> None:
+    """Do nothing: a connection of another server ends by itself."""
+
+
 def refusal(status: int, text: str, headers: Mapping[str, str] | None = None) -> web.Response:
     """
-    The answer to a request that is refused, after which the connection ends.
+    Return the answer to a request that is refused, after which the connection ends.
 
     Else its client could send hundreds of requests at once and take no answer: the connection, and what is counted as
     under way with it, would be held until the deadline for taking an answer.
@@ -183,7 +228,7 @@ def refusal(status: int, text: str, headers: Mapping[str, str] | None = None) ->
 
 
 def host_name(header: str) -> str:
-    """The host of a ``Host`` header, without its port, in lower case."""
+    """Return the host of a ``Host`` header, without its port, in lower case."""
     text = header.strip().lower()
     if text.startswith("["):
         return text[1:].partition("]")[0]
@@ -191,7 +236,7 @@ def host_name(header: str) -> str:
 
 
 def credentials(header: str) -> tuple[str, bytes] | None:
-    """User and password of an ``Authorization`` header (RFC 7617); None when it has none."""
+    """Return user and password of an ``Authorization`` header (RFC 7617); None when it has none."""
     scheme, _, token = header.partition(" ")
     if scheme.lower() != "basic":
         return None

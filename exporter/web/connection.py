@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import structlog
 from aiohttp import web
@@ -49,6 +49,12 @@ class ServerLimits:
     """Of a body that are ignored; the connection of a client that sends more is cut."""
 
 
+class _Release(Protocol):
+    """Gives back what was held for an answer, and learns whether the client took it."""
+
+    def __call__(self, *, taken: bool) -> None: ...
+
+
 class ConnectionPool:
     """
     All connections. Each of them is either waiting or has a request that is being answered.
@@ -58,8 +64,8 @@ class ConnectionPool:
     with a request that is being answered is never replaced.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_connections: int) -> None:
+        self._most = max_connections
         self._all: set[HttpConnection] = set()
         self._waiting: dict[HttpConnection, None] = {}
         """In the order in which they began to wait."""
@@ -88,11 +94,11 @@ class ConnectionPool:
         return True
 
     def answer(self, connection: HttpConnection) -> None:
-        """The connection waits no more: its request is being answered."""
+        """Note that the connection waits no more: its request is being answered."""
         self._waiting.pop(connection, None)
 
     def wait(self, connection: HttpConnection) -> None:
-        """The client has taken its answer: the connection waits again, unless it has ended."""
+        """Note that the client has taken its answer: the connection waits again, unless it has ended."""
         if connection in self._all:
             self._waiting.setdefault(connection)
 
@@ -103,10 +109,10 @@ class ConnectionPool:
 
     async def end_handshakes(self) -> None:
         """Cut all connections with an incomplete TLS handshake."""
-        begun = [each for each in self._all if each.handshake is not None]
-        for each in begun:
-            each.cut()
-        tasks = [each.handshake for each in begun if each.handshake is not None]
+        begun = [connection for connection in self._all if connection.handshake is not None]
+        for connection in begun:
+            connection.cut()
+        tasks = [connection.handshake for connection in begun if connection.handshake is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
@@ -122,7 +128,8 @@ class HttpConnection(web.RequestHandler):
         pool: Where the connection needs a place, from before TLS begins.
         put_headers: Completes the headers of an answer; here of the answers to what is not HTTP.
         limits: The deadlines.
-        settings: Returns the current settings of the web config file: TLS, and which certificates of clients are allowed.
+        settings: Returns the current settings of the web config file: TLS, and which certificates of clients are
+            allowed.
 
     """
 
@@ -155,12 +162,16 @@ class HttpConnection(web.RequestHandler):
         self._early: list[bytes] = []
         """Sent right behind the handshake, before its task has ended."""
         self._between = False
-        """Whether an answer was taken, and nothing of the next request has come."""
+        """True if an answer was taken, and nothing of the next request has come."""
         self._body_left: int | None = None
+        self._taken = False
+        """True if the answer to the current request was taken."""
         self._held = ExitStack()
         """What is held until the answer to the current request is taken."""
         self._wire: asyncio.Transport | None = None
         """aiohttp forgets its own transport before the last of an answer is sent."""
+        self._sending = False
+        """Whether an answer is being written."""
         self._deadline: asyncio.TimerHandle | None = None
         self._taking: asyncio.TimerHandle | None = None
 
@@ -234,20 +245,25 @@ class HttpConnection(web.RequestHandler):
         if body:
             self._body_left = self._limits.body_bytes
 
-    def until_taken(self, release: Callable[[], None]) -> None:
+    def until_taken(self, release: _Release) -> None:
         """Call this once the answer to the current request is taken, or the client is gone."""
         if self._wire is None:
-            release()
+            release(taken=False)
         else:
-            self._held.callback(release)
+            self._held.callback(lambda: release(taken=self._taken))
 
     async def finish_response(
         self, request: BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
         """Send an answer."""
+        self._taken, self._sending = False, True
         try:
             finished = await super().finish_response(request, resp, start_time)
+            self._taken = self._wire is not None
         finally:
+            self._sending = False
+            if not self._paused:
+                self._end_taking()
             self._held.close()
         if self._wire is not None:  # the client may have gone meanwhile
             self._pool.wait(self)
@@ -256,21 +272,30 @@ class HttpConnection(web.RequestHandler):
         return finished
 
     def pause_writing(self) -> None:
-        """Start the deadline of a client that takes the answer more slowly than it is written."""
+        """
+        Start the deadline of a client that takes the answer more slowly than it is written.
+
+        One for all of an answer that is written in pieces.
+        """
         super().pause_writing()
-        self._taking = self._loop.call_later(self._limits.taking_seconds, self.cut)
+        if self._taking is None:
+            self._taking = self._loop.call_later(self._limits.taking_seconds, self.cut)
 
     def resume_writing(self) -> None:
-        """End that deadline: the client took most of what was written."""
+        """End that deadline, unless more of the answer follows: the client took most of what was written."""
         super().resume_writing()
+        if not self._sending:
+            self._end_taking()
+
+    def _end_taking(self) -> None:
         if self._taking is not None:
             self._taking.cancel()
+            self._taking = None
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Give back all that the connection held, whichever side ended it."""
         self._set_deadline(None)
-        if self._taking is not None:
-            self._taking.cancel()
+        self._end_taking()
         self._pool.leave(self)
         self._wire = None
         self._held.close()
@@ -279,7 +304,11 @@ class HttpConnection(web.RequestHandler):
     def handle_error(
         self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """Answer what is not HTTP: without repeating it, and without a traceback, with which clients could fill the log. Defects have one."""
+        """
+        Answer what is not HTTP.
+
+        Without repeating it, and without a traceback, with which clients could fill the log. Defects have one.
+        """
         del message
         self.head_received()
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -306,36 +335,43 @@ class HttpConnection(web.RequestHandler):
         self._deadline = None if seconds is None else self._loop.call_later(seconds, self.cut)
 
 
-def most_connections(wanted: int) -> int:
-    """How many connections the process can have at once: at most half of the files that it may open, so that its own connections find some."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return wanted if hard == resource.RLIM_INFINITY else min(wanted, max(1, hard // 2))
-
-
-def advice_of_files(wanted: int) -> str:
-    """What allows the process that number of connections."""
-    return f"raise the limit of open files (ulimit -n, LimitNOFILE= of systemd) to {2 * wanted}, or lower server.max_connections"
-
-
-def connections_within(wanted: int) -> int:
+def most_connections(connections: int) -> int:
     """
-    The number of connections that are wanted, or that the process can have.
+    Return the number of these connections that the process can have at once.
+
+    They take at most half of the files that it may open, so that its own connections find some.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return connections if hard == resource.RLIM_INFINITY else min(connections, max(1, hard // 2))
+
+
+def advice_of_files(connections: int) -> str:
+    """Return the advice that allows the process this number of connections."""
+    return (
+        f"raise the limit of open files (ulimit -n, LimitNOFILE= of systemd) to {2 * connections}, or lower "
+        "server.max_connections"
+    )
+
+
+def connections_within(connections: int) -> int:
+    """
+    Return the number of connections that are wanted, or that the process can have.
 
     Raises the soft limit of open files for them, up to the hard one (setrlimit(2)), and warns when there are
     fewer: else idle connections take the last file, and the exporter neither answers nor reads a source.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = 2 * wanted
+    needed = 2 * connections
     if soft != resource.RLIM_INFINITY and soft < needed:
         soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    most = most_connections(wanted)
-    if most < wanted:
+    possible = most_connections(connections)
+    if possible < connections:
         log.warning(
             "fewer connections at once than configured: the process may open too few files",
-            connections=most,
-            max_connections=wanted,
+            connections=possible,
+            max_connections=connections,
             open_files=soft,
-            advice=advice_of_files(wanted),
+            advice=advice_of_files(connections),
         )
-    return most
+    return possible

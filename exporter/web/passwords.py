@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import secrets
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -15,16 +14,19 @@ from typing import Final
 import bcrypt
 from pydantic import SecretStr
 
+from .places import network_of, surroundings
+
 _LONGEST: Final = 72
 """Bytes that bcrypt looks at. What comes after them never mattered; the library wants them cut off."""
 _MOST_WAITING: Final = 16
 _MOST_OF_ONE: Final = 4
 _MOST_NETWORKS: Final = 4096
-"""Networks with wrong passwords that are counted; the one with the oldest attempt is dropped first."""
+"""
+Addresses with wrong passwords that are counted, and as many wider networks; the one with the oldest attempt is dropped
+first.
+"""
 _MOST_COUNTED: Final = 16
 """Wrong passwords: a user who shares an address with a guesser is not behind all others for ever."""
-_IPV6_PREFIX: Final = 64
-"""Bits: what one customer of a provider has to choose from counts as one address."""
 
 
 class TooManyLogins(Exception):
@@ -48,7 +50,7 @@ class Passwords:
 
     async def accept(self, users: Mapping[str, SecretStr], user: str, password: bytes, address: str) -> bool:
         """
-        Whether this is the password of this user. Raises ``TooManyLogins``.
+        Return whether this is the password of this user. Raises ``TooManyLogins``.
 
         Args:
             users: The hashes that hold now.
@@ -62,8 +64,8 @@ class Passwords:
             place = int.from_bytes(hmac.digest(self._key, user.encode(), "sha256"))
             hashed = list(users.values())[place % len(users)]
         parts = user.encode(), hashed.get_secret_value().encode(), password
-        each = (hmac.digest(self._key, part, "sha256") for part in parts)
-        digest = hmac.digest(self._key, b"".join(each), "sha256")
+        digests = (hmac.digest(self._key, part, "sha256") for part in parts)
+        digest = hmac.digest(self._key, b"".join(digests), "sha256")
         if self._knows(users, user, digest):
             return True
         async with self._turns.turn(address):
@@ -73,13 +75,13 @@ class Passwords:
             accepted = right and user in users
             self._turns.note(address, right=accepted)
         if accepted:
-            known = {name: old for name, old in self._right.items() if name in users}
-            self._right = {**known, user: digest}
+            remembered = {name: old for name, old in self._right.items() if name in users}
+            self._right = {**remembered, user: digest}
         return accepted
 
     def _knows(self, users: Mapping[str, SecretStr], user: str, digest: bytes) -> bool:
-        known = self._right.get(user)
-        return user in users and known is not None and hmac.compare_digest(known, digest)
+        remembered = self._right.get(user)
+        return user in users and remembered is not None and hmac.compare_digest(remembered, digest)
 
 
 @dataclass(slots=True, eq=False)
@@ -96,20 +98,24 @@ class _Turns:
     Decides which password is checked next, one at a time.
 
     Attempts from the address with the fewest wrong passwords come first, and when too many wait, one from the address
-    with the most is refused; among equals chance decides. So a right password is checked soon however many wrong ones
-    are sent, from the same address too: a guesser gains neither by being early nor by sending many.
+    with the most is refused; of equals the one from the widest network with the fewest counts more, and at last chance
+    decides. So a right password is checked soon however many wrong ones are sent, from the same address too: a guesser
+    gains neither by being early nor by sending many, and little by having many addresses, which are in few networks.
     """
 
     def __init__(self, pick: Callable[[int], int]) -> None:
         self._pick = pick
         self._wrong: OrderedDict[str, int] = OrderedDict()
+        """Wrong passwords by address."""
+        self._around: OrderedDict[str, int] = OrderedDict()
+        """The same by wider network."""
         self._waiting: list[_Attempt] = []
         self._checking = False
 
     @asynccontextmanager
     async def turn(self, address: str) -> AsyncIterator[None]:
         """Wait for a turn, and have it until the end of the block. Raises ``TooManyLogins``."""
-        mine = _Attempt(_network(address), asyncio.get_running_loop().create_future())
+        mine = _Attempt(network_of(address), asyncio.get_running_loop().create_future())
         self._waiting.append(mine)
         self._make_room(mine.network)
         self._next()
@@ -124,24 +130,33 @@ class _Turns:
                 self._next()
 
     def note(self, address: str, *, right: bool) -> None:
-        """What a check found."""
-        network = _network(address)
-        count = self._wrong.pop(network, 0)
+        """Note the result of a check."""
+        network = network_of(address)
         if right:
+            self._wrong.pop(network, None)
             return
-        self._wrong[network] = min(count + 1, _MOST_COUNTED)
-        if len(self._wrong) > _MOST_NETWORKS:
-            self._wrong.popitem(last=False)
+        _count(self._wrong, network)
+        for wider in surroundings(network):
+            _count(self._around, wider)
+
+    def _suspicion(self, network: str) -> tuple[int, ...]:
+        """
+        Return the counts of wrong passwords of an address and of the networks around it, nearest first.
+
+        An address with more of them waits longer.
+        """
+        return self._wrong.get(network, 0), *(self._around.get(wider, 0) for wider in surroundings(network))
 
     def _make_room(self, network: str) -> None:
-        same = [each for each in self._waiting if each.network == network]
-        if len(same) > _MOST_OF_ONE:
-            self._refuse(same)
+        of_network = [waiting for waiting in self._waiting if waiting.network == network]
+        if len(of_network) > _MOST_OF_ONE:
+            self._refuse(of_network)
         elif len(self._waiting) > _MOST_WAITING:
-            crowd = Counter(each.network for each in self._waiting)
-            rank = max((self._wrong.get(name, 0), n) for name, n in crowd.items())
-            worst = {n for n in crowd if (self._wrong.get(n, 0), crowd[n]) == rank}
-            self._refuse([each for each in self._waiting if each.network in worst])
+            crowd = Counter(waiting.network for waiting in self._waiting)
+            ranks = {name: (self._wrong.get(name, 0), n, *self._suspicion(name)) for name, n in crowd.items()}
+            rank = max(ranks.values())
+            worst = {name for name in crowd if ranks[name] == rank}
+            self._refuse([waiting for waiting in self._waiting if waiting.network in worst])
 
     def _refuse(self, among: list[_Attempt]) -> None:
         chosen = among[self._pick(len(among))]
@@ -150,25 +165,20 @@ class _Turns:
             chosen.turn.set_exception(TooManyLogins())
 
     def _next(self) -> None:
-        self._waiting = [each for each in self._waiting if not each.turn.done()]
+        self._waiting = [waiting for waiting in self._waiting if not waiting.turn.done()]
         if self._checking or not self._waiting:
             return
-        fewest = min(self._wrong.get(each.network, 0) for each in self._waiting)
-        first = [e for e in self._waiting if self._wrong.get(e.network, 0) == fewest]
-        chosen = first[self._pick(len(first))]
+        ranks = [self._suspicion(waiting.network) for waiting in self._waiting]
+        fewest = min(ranks)
+        candidates = [waiting for waiting, rank in zip(self._waiting, ranks, strict=True) if rank == fewest]
+        chosen = candidates[self._pick(len(candidates))]
         self._waiting.remove(chosen)
         self._checking = True
         chosen.turn.set_result(None)
 
 
-def _network(address: str) -> str:
-    """What counts as one address: a whole one of IPv4, a /64 of IPv6."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(found, ipaddress.IPv4Address):
-        return address
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network((int(found), _IPV6_PREFIX), strict=False))
+def _count(counts: OrderedDict[str, int], name: str) -> None:
+    """Count one more for ``name``, and drop what was counted longest ago where there is too much."""
+    counts[name] = min(counts.pop(name, 0) + 1, _MOST_COUNTED)
+    if len(counts) > _MOST_NETWORKS:
+        counts.popitem(last=False)

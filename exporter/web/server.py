@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, cast
 
@@ -14,7 +15,7 @@ from ..errors import CannotListen, os_reason
 from ..logs import RateLimitedLog
 from .access import AccessPolicy
 from .connection import ConnectionPool, HttpConnection, ServerLimits, connections_within
-from .settings import settings_of
+from .settings import WatchedSettings, WebSettings
 
 log = structlog.get_logger()
 
@@ -35,7 +36,8 @@ class HttpServer:
         self._limits = limits or ServerLimits(
             connections=connections_within(config.max_connections), requests=config.max_requests
         )
-        self._settings = settings_of(config)
+        self._watched = WatchedSettings(config.web_config_file)
+        self._settings = self._watched.now
         self._pool = ConnectionPool(self._limits.connections)
         self._access = AccessPolicy(
             self._settings, self._limits.requests, [host for host, _ in config.endpoints], config.allowed_hosts
@@ -46,9 +48,9 @@ class HttpServer:
 
     async def open(self, app: web.Application, grace_seconds: float) -> str:
         """
-        Listen, and answer with ``app``; returns the URL of the first address for a program on this machine. Raises ``CannotListen``.
+        Listen, and answer with ``app``; returns the URL of the first address for a program on this machine.
 
-        ``grace_seconds`` is how long ``close`` waits for requests in progress.
+        Raises ``CannotListen``. ``grace_seconds`` is how long ``close`` waits for requests in progress.
         """
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=grace_seconds)
         await self._runner.setup()
@@ -72,13 +74,23 @@ class HttpServer:
             log.info("listening", url=url, users=users or "anybody")
         return urls[0]
 
+    def look(self) -> WebSettings:
+        """Look at the web config file and the files that it names, and return its settings; may block."""
+        self._watched.look()
+        return self._settings()
+
+    @property
+    def refused(self) -> Mapping[str, int]:
+        """The number of requests that were refused for want of room since the start, by reason."""
+        return dict(self._access.refused)
+
     async def close(self) -> None:
         """Accept no more connections, and wait for requests in progress."""
         loop = asyncio.get_running_loop()
         if self._listeners:
             for listener in self._listeners:
-                for each in listener.sockets:
-                    loop.remove_reader(each.fileno())
+                for socket in listener.sockets:
+                    loop.remove_reader(socket.fileno())
             await asyncio.sleep(0)  # else asyncio loses what it has just accepted
             for listener in self._listeners:
                 listener.close()
@@ -102,8 +114,12 @@ class HttpServer:
 
 
 def url_of(scheme: str, host: str, port: int) -> str:
-    """The URL that a program on this machine can open, for an address that is listened on; an empty one is all of them."""
-    shown = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host)  # noqa: S104 - compared, not bound
-    if shown is None:
-        shown = f"[{host}]" if ":" in host else host
-    return f"{scheme}://{shown}:{port}"
+    """
+    Return the URL that a program on this machine can open, for an address that is listened on.
+
+    An empty one is all of them.
+    """
+    host_in_url = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host)  # noqa: S104 - compared, not bound
+    if host_in_url is None:
+        host_in_url = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{host_in_url}:{port}"

@@ -1,23 +1,24 @@
-"""The settings of a web config file, which are read again when it, or a file that it names, changes."""
+"""The settings of a web config file, which are read again after it, or a file that it names, has changed."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-import os
 import ssl
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import structlog
 
-from ..config import ServerConfig
+from quotascope.clients.reading import content_of
+
 from ..config.file import read_document
 from ..config.load import filled
+from ..config.section import MOST_BYTES
 from ..errors import ConfigError, os_reason
+from ..following import Signature, signature
 from .web_config import (
     CLIENT_AUTH,
     OPENSSL_SUITES,
@@ -41,9 +42,7 @@ _SWITCHED: Final = "tls_server_config was added or removed: turning TLS on or of
 _OPENED: Final = (
     "{field} {what}: to allow more clients, restart the exporter; a file that is half written looks the same"
 )
-_AGAIN_AFTER_SECONDS: Final = 5.0
-
-_Signature = tuple[tuple[int, int, int] | None, ...]
+_KEYS: Final = ("cert_file", "key_file", "client_ca_file")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,32 +56,33 @@ class WebSettings:
     """The file and those that it names."""
 
 
-def settings_of(config: ServerConfig) -> Callable[[], WebSettings]:
-    """A function that returns the current settings of the web config file. Raises ``ConfigError``."""
-    if config.web_config_file is None:
-        settings = WebSettings()
-        return lambda: settings
-    return WatchedSettings(config.web_config_file).now
-
-
 def load_web_settings(path: Path) -> WebSettings:
-    """The settings of a web config file. Raises ``ConfigError`` with all mistakes at once."""
+    """Return the settings of a web config file. Raises ``ConfigError`` with all mistakes at once."""
     document = read_document(path, None)
     config = filled(WebConfig, document, str(path), context={"folder": path.parent})
     tls = config.tls_server_config
     if tls is None:
         return WebSettings(config=config, files=(path,))
+    files = {key: file for key in _KEYS if (file := getattr(tls, key)) is not None}
+    for key, file in files.items():
+        try:
+            content_of(file, MOST_BYTES)  # OpenSSL would wait for the writer of a pipe
+        except OSError as error:
+            problem = f"tls_server_config.{key}: {file} cannot be read: {os_reason(error)}"
+            raise ConfigError(str(path), [problem]) from None
     try:
         context = server_context(tls)
     except ValueError as error:
         raise ConfigError(str(path), [str(error)]) from None
-    named = (tls.cert_file, tls.key_file, tls.client_ca_file)
-    files = (path, *(each for each in named if each is not None))
-    return WebSettings(config=config, tls=context, files=files)
+    return WebSettings(config=config, tls=context, files=(path, *files.values()))
 
 
 def server_context(config: TlsServerConfig) -> ssl.SSLContext:
-    """The context for the server's side. Raises ``ValueError``, which names the key, when a file or suite cannot be used."""
+    """
+    Return the context for the server's side.
+
+    Raises ``ValueError``, which names the key, when a file or suite cannot be used.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS[config.min_version]
     context.maximum_version = _VERSIONS[config.max_version]
@@ -122,7 +122,7 @@ def server_context(config: TlsServerConfig) -> ssl.SSLContext:
 
 def is_allowed(transport: asyncio.BaseTransport, allowed: tuple[str, ...]) -> bool:
     """
-    Whether ``client_allowed_sans`` allows the client of a connection.
+    Return whether ``client_allowed_sans`` allows the client of a connection.
 
     It does when it is empty, when the client showed no certificate (then none was required), or when it has one of the
     subject alternative names of the client's certificate.
@@ -134,7 +134,7 @@ def is_allowed(transport: asyncio.BaseTransport, allowed: tuple[str, ...]) -> bo
 
 
 def alternative_names(certificate: Mapping[str, Any]) -> set[str]:
-    """The DNS names, e-mail and IP addresses and URIs of a certificate as Python's ssl returns it."""
+    """Return the DNS names, e-mail and IP addresses and URIs of a certificate as Python's ssl returns it."""
     names = set()
     for kind, name in certificate.get("subjectAltName", ()):
         if kind == "IP Address":
@@ -149,48 +149,46 @@ def alternative_names(certificate: Mapping[str, Any]) -> set[str]:
 
 class WatchedSettings:
     """
-    The current settings of a web config file.
+    The current settings of a web config file, or those without one.
 
     When the file cannot be used any more, that is logged once, and the last valid settings stay: neither a certificate
     that does not match its key yet nor a typing error changes who can connect. Raises ``ConfigError`` when it cannot
-    be used at first. ``clock`` returns steady seconds.
+    be used at first.
     """
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._clock = clock
-        self._settings, self._seen = _loaded(path)
+        self._settings, self._seen = _loaded(path) if path else (WebSettings(), ())
         self._problem: str | None = None
-        self._again_at = float("inf")
 
     def now(self) -> WebSettings:
-        """The settings; looks at the files, and reads them when they changed."""
-        seen = _signature(self._settings.files)
-        if seen == self._seen and self._clock() < self._again_at:
-            return self._settings
-        self._seen = seen
+        """Return the settings."""
+        return self._settings
+
+    def look(self) -> None:
+        """Look at the files, and read them when they have changed, or could not be used the last time; may block."""
+        seen = signature(self._settings.files)
+        if self._path is None or (seen == self._seen and self._problem is None):
+            return
         try:
             settings, seen = _loaded(self._path)
             _refuse_loosened(self._path, settings, self._settings)
         except ConfigError as error:
             problem = str(error)
         else:
-            self._settings, self._seen = settings, seen
-            self._problem, self._again_at = None, float("inf")
+            self._settings, self._seen, self._problem = settings, seen, None
             log.info("the web config file was read again", path=str(self._path))
-            return settings
+            return
         if problem != self._problem:
             log.error("the web config file cannot be used any more: the last good one stays", error=problem)
-        self._problem = problem
         # a file that it names may come later, and is not looked at yet
-        self._again_at = self._clock() + _AGAIN_AFTER_SECONDS
-        return self._settings
+        self._seen, self._problem = seen, problem
 
 
-def _loaded(path: Path) -> tuple[WebSettings, _Signature]:
-    """The settings, and the signature of their files before they were read, so that no change is missed."""
-    before = _signature(load_web_settings(path).files)
-    return load_web_settings(path), before
+def _loaded(path: Path) -> tuple[WebSettings, Signature]:
+    """Return the settings, and the signature of their files before they were read, so that no change is missed."""
+    old_signature = signature(load_web_settings(path).files)
+    return load_web_settings(path), old_signature
 
 
 def _refuse_loosened(path: Path, new: WebSettings, old: WebSettings) -> None:
@@ -200,26 +198,13 @@ def _refuse_loosened(path: Path, new: WebSettings, old: WebSettings) -> None:
     loosened: list[tuple[str, str]] = []
     if old.config.basic_auth_users and not new.config.basic_auth_users:
         loosened.append(("basic_auth_users", "is empty"))
-    now, before = new.config.tls_server_config, old.config.tls_server_config
-    if now is not None and before is not None:
-        kind = now.client_auth_type
-        if CLIENT_AUTH.index(kind) < CLIENT_AUTH.index(before.client_auth_type):
+    new_tls, old_tls = new.config.tls_server_config, old.config.tls_server_config
+    if new_tls is not None and old_tls is not None:
+        kind = new_tls.client_auth_type
+        if CLIENT_AUTH.index(kind) < CLIENT_AUTH.index(old_tls.client_auth_type):
             loosened.append(("client_auth_type", f"is {kind} now"))
-        if before.client_allowed_sans and not now.client_allowed_sans:
+        if old_tls.client_allowed_sans and not new_tls.client_allowed_sans:
             loosened.append(("client_allowed_sans", "is empty"))
     if loosened:
         texts = [_OPENED.format(field=field, what=what) for field, what in loosened]
         raise ConfigError(str(path), texts)
-
-
-def _signature(files: Iterable[Path]) -> _Signature:
-    """Differs once a file, or what a link leads to, is another one."""
-    found: list[tuple[int, int, int] | None] = []
-    for file in files:
-        try:
-            state = os.stat(file)  # noqa: PTH116 - half the price, for each request
-        except OSError:
-            found.append(None)
-        else:
-            found.append((state.st_mtime_ns, state.st_size, state.st_ino))
-    return tuple(found)

@@ -23,8 +23,8 @@ REQUIRE_AND_VERIFY: Final = "RequireAndVerifyClientCert"
 CLIENT_AUTH: Final = (NO_CLIENT_CERT, VERIFY_IF_GIVEN, REQUIRE_AND_VERIFY)
 """The accepted values of ``client_auth_type``, the strictest last."""
 _UNVERIFIED: Final = {
-    kind: f"{kind} accepts certificates without verifying them, which Python's ssl cannot do, and which does not protect: "
-    f"use {REQUIRE_AND_VERIFY}"
+    kind: f"{kind} accepts certificates without verifying them, which Python's ssl cannot do, "
+    f"and which does not protect: use {REQUIRE_AND_VERIFY}"
     for kind in ("RequestClientCert", "RequireAnyClientCert", "RequireClientCert")
 }
 """Refused; the last is what the toolkit once called the one before."""
@@ -52,7 +52,7 @@ _SUITES: Final = (
     "TLS_AES_256_GCM_SHA384",
     "TLS_CHACHA20_POLY1305_SHA256",
 )
-"""Those of TLS 1.3, the last three, are always on, as in Go."""
+"""Cipher suites; those of TLS 1.3, the last three, are always on, as in Go."""
 _HASH: Final = re.compile(r"\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}", re.ASCII)
 _COSTS: Final = range(4, 19)
 """18 takes some ten seconds for each login that is not known yet; beyond, it is a typing error."""
@@ -69,20 +69,20 @@ _HEADERS: Final = {
 def _pem_file(path: Path, info: ValidationInfo) -> Path:
     """Resolve a path relative to the folder of the web config file."""
     folder = info.context["folder"] if info.context else Path()
-    found: Path = folder / path
-    if not found.is_file():
-        raise ValueError(f"{found} is not a file")
-    return found
+    file: Path = folder / path
+    if not file.is_file():
+        raise ValueError(f"{file} is not a file")
+    return file
 
 
-def _one_of(known: Iterable[str], refused: Mapping[str, str] | None = None) -> AfterValidator:
-    """One of the known values; those that are refused for a reason get that as the message."""
+def _one_of(allowed: Iterable[str], refused: Mapping[str, str] | None = None) -> AfterValidator:
+    """Return a check for one of the allowed values; a value that is refused for a reason gets it as the message."""
 
     def check(value: str) -> str:
         if refused and value in refused:
             raise ValueError(refused[value])
-        if value not in known:
-            raise ValueError(f"expected one of {', '.join(known)}")
+        if value not in allowed:
+            raise ValueError(f"expected one of {', '.join(allowed)}")
         return value
 
     return AfterValidator(check)
@@ -134,11 +134,11 @@ class TlsServerConfig(Section):
     @model_validator(mode="after")
     def _consistent(self) -> TlsServerConfig:
         at_most_one(self, "client_ca_file", "client_ca")
-        given = self.client_ca_file is not None or self.client_ca is not None
+        has_authority = self.client_ca_file is not None or self.client_ca is not None
         verifies = self.client_auth_type != NO_CLIENT_CERT
-        if verifies and not given:
+        if verifies and not has_authority:
             raise ValueError(f"{self.client_auth_type} needs client_ca_file")
-        if given and not verifies:
+        if has_authority and not verifies:
             raise ValueError(f"client_ca_file needs a client_auth_type, such as {REQUIRE_AND_VERIFY}")
         if self.client_allowed_sans and not verifies:
             raise ValueError(f"client_allowed_sans needs a client_auth_type, such as {REQUIRE_AND_VERIFY}")
@@ -171,7 +171,7 @@ class HttpServerConfig(Section):
 
 
 class RateLimitConfig(Section):
-    """How many requests are answered, of all clients together."""
+    """The number of requests that are answered, of all clients together."""
 
     interval: Annotated[
         Seconds | None,
@@ -180,7 +180,7 @@ class RateLimitConfig(Section):
     ] = None
     """Seconds for each request; None for no limit."""
     burst: int = Field(default=0, ge=0)
-    """How many may come at once."""
+    """Number of requests that may come at once."""
 
     @model_validator(mode="after")
     def _consistent(self) -> RateLimitConfig:
@@ -204,6 +204,7 @@ class WebConfig(Section):
         headers = self.http_server_config.headers
         if headers.get("Strict-Transport-Security") and self.tls_server_config is None:
             raise ValueError(
-                "http_server_config.headers: Strict-Transport-Security needs tls_server_config: browsers heed it over TLS only"
+                "http_server_config.headers: Strict-Transport-Security needs tls_server_config: "
+                "browsers heed it over TLS only"
             )
         return self

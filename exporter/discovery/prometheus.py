@@ -1,0 +1,188 @@
+"""Finds the nodes in the series of a Prometheus server, and the id of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from quotascope.clients.errors import ClientError
+from quotascope.clients.quota_admin import Node, QuotaAdmin
+
+from ..config import PrometheusConfig
+from ..errors import DiscoveryError, SourceError, SourceUnreadable
+from ..sources.build import server_of
+from ..sources.dialects import TextDialect
+from ..sources.prometheus_live import NAMES_SECONDS, LivePrometheus, PrometheusNodeSource, PrometheusReading
+from ..sources.prometheus_nodes import NodeSeries, page_of_node, starts_of
+from ..sources.prometheus_text import TextReader
+from ..sources.source import NodeId, Source
+from ..threads import BlockingCalls
+from ..untrusted import shown
+from .target import FoundNodes
+
+NODE_ID_LABEL: Final = "node_id"
+"""The label of a target that says the node's id, as in the files of ``file_sd``."""
+_MOST_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrometheusNode:
+    """A node that a server has: a `FoundSource`."""
+
+    label: str
+    live: LivePrometheus
+    instance: str
+    node_id: str | None
+    """None where its page reports it."""
+    forced: TextDialect | None
+
+    def open(self) -> Source:
+        """Return the source that reads it."""
+        return PrometheusNodeSource(self.label, self.live, self.instance, self.node_id, self.forced)
+
+
+class PrometheusFinder:
+    """
+    Finds the nodes of one cluster in one server.
+
+    The id of a node is what its page reports; otherwise what ``nodes`` of the configuration says, a label node_id of
+    its target, or the Admin API of a broker on that host, in this order. Two that say different things of what they
+    know are an error of that node.
+
+    Args:
+        config: The server, and which of its series are of the cluster.
+        open_admin: Opens the Admin API, where it is configured.
+
+    """
+
+    interval_seconds = NAMES_SECONDS
+
+    def __init__(self, config: PrometheusConfig, open_admin: Callable[[], QuotaAdmin] | None = None) -> None:
+        self.name = f"prometheus {config.label}"
+        self._config = config
+        self._live, self._forced = server_of(config)
+        self._open_admin = open_admin
+        self._admin: QuotaAdmin | None = None
+        self._calls = BlockingCalls("quotascope-discovery", DiscoveryError)
+
+    async def find(self) -> FoundNodes:
+        """Return a source for each node. Raises ``DiscoveryError``."""
+        try:
+            reading = await self._live.reading(newer_than=self._live.clock() - self.interval_seconds)
+            await self._live.refuse_clusters(reading)
+        except SourceError as error:
+            raise DiscoveryError(str(error)) from error
+        problems: list[str] = []
+        ids, reported = self._known_ids(reading, problems)
+        missing = [instance for instance in reading.nodes if ids.get(instance) is None]
+        if missing:
+            by_host = await self._ids_by_host(problems)
+            ids |= {instance: by_host[host] for instance in missing if (host := _host(instance)) in by_host}
+        self._refuse_two(reading, ids)
+        without = [instance for instance in reading.nodes if ids.get(instance) is None]
+        if without:
+            names = ", ".join(map(shown, without[:_MOST_NAMED]))
+            more = f" and {len(without) - _MOST_NAMED} more" if len(without) > _MOST_NAMED else ""
+            problems.append(
+                f"the node id of {names}{more} is unknown: their agents do not report it; give it under `nodes` of "
+                "this source, or as a label node_id of the target in Prometheus"
+            )
+        sources = tuple(
+            PrometheusNode(
+                label=f"{self._config.label}/{instance}",
+                live=self._live,
+                instance=instance,
+                node_id=None if instance in reported else str(ids[instance]),
+                forced=self._forced,
+            )
+            for instance in reading.nodes
+            if ids.get(instance) is not None
+        )
+        return FoundNodes(targets=(), sources=sources, problem="; ".join(problems) or None)
+
+    async def close(self) -> None:
+        """End the connections."""
+        await self._live.close()
+        if self._admin is not None:
+            await self._calls.close(self._admin.close)
+
+    def _known_ids(self, reading: PrometheusReading, problems: list[str]) -> tuple[dict[str, int | None], set[str]]:
+        """Return the ids that are known of nodes, and the nodes that report theirs and are given no other."""
+        ids: dict[str, int | None] = {}
+        reported: set[str] = set()
+        unseen = self._config.nodes.keys() - reading.nodes.keys()
+        if unseen:
+            problems.append(f"`nodes` names {shown(min(unseen))}, of which there is no series")
+        for instance, node in reading.nodes.items():
+            page_id = self._reported_id(node, reading)
+            given = self._config.nodes.get(instance, _of_label(node))
+            ids[instance] = page_id if given is None else given
+            if page_id is not None and given in {None, page_id}:
+                reported.add(instance)
+        return ids, reported
+
+    def _reported_id(self, node: NodeSeries, reading: PrometheusReading) -> int | None:
+        """Return the id that a node's page reports."""
+        starts = starts_of(node)
+        if not starts:
+            return None
+        page = page_of_node(NodeSeries(instance=node.instance, series=starts), self._live.grouping, reading.comments)
+        reader = TextReader()
+        try:
+            return int(NodeId(None).of(reader.read(page).layout))
+        except SourceUnreadable:
+            return None
+        finally:
+            reader.close()
+
+    async def _ids_by_host(self, problems: list[str]) -> Mapping[str, int]:
+        """Return the brokers' ids by their hosts, of those that share it with no other."""
+        if self._open_admin is None:
+            return {}
+        try:
+            nodes = await self._calls.run(self._describe)
+        except (ClientError, DiscoveryError) as error:
+            problems.append(f"the Admin API cannot say whose hosts they are: {error}")
+            return {}
+        hosts = [node.host.lower() for node in nodes]
+        return {node.host.lower(): node.node_id for node in nodes if hosts.count(node.host.lower()) == 1}
+
+    def _describe(self) -> Sequence[Node]:
+        if self._admin is None and self._open_admin is not None:
+            self._admin = self._open_admin()
+        return () if self._admin is None else self._admin.describe_brokers().nodes
+
+    def _refuse_two(self, reading: PrometheusReading, ids: Mapping[str, int | None]) -> None:
+        """Raise ``DiscoveryError`` where two present nodes have one id: they are of two clusters."""
+        instances: dict[int, str] = {}
+        for instance, node_id in ids.items():
+            if node_id is None:
+                continue
+            earlier = instances.setdefault(node_id, instance)
+            if earlier != instance:
+                label = _differing(reading.nodes[earlier], reading.nodes[instance], self._config.instance_label)
+                raise DiscoveryError(
+                    f"{shown(earlier)} and {shown(instance)} are both node {node_id}: are they of two clusters? "
+                    f"Name one of them in selector{label}"
+                )
+
+
+def _differing(one: NodeSeries, other: NodeSeries, instance_label: str) -> str:
+    """Return the labels that tell two nodes apart beside that of the instance, as a part of a message."""
+    first, second = (set.intersection(*({*series.labels.items()} for series in node.series)) for node in (one, other))
+    labels = sorted({label for label, _ in first - second} - {instance_label, "__name__"})
+    return f": they differ in {', '.join(map(shown, labels[:_MOST_NAMED]))}" if labels else f" by {instance_label}"
+
+
+def _of_label(node: NodeSeries) -> int | None:
+    """Return the id that a label of the target says."""
+    values = {series.labels.get(NODE_ID_LABEL, "") for series in node.series}
+    value = values.pop() if len(values) == 1 else ""
+    return int(value) if value.isascii() and value.isdecimal() and len(value) <= len(str(2**31)) else None
+
+
+def _host(instance: str) -> str:
+    """Return the host of ``HOST:PORT``, in lower case."""
+    host, _, port = instance.rpartition(":")
+    return (host if host and port.isdecimal() else instance).strip("[]").lower()

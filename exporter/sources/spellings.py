@@ -1,0 +1,275 @@
+"""
+The spellings under which agents show Kafka's quota metrics.
+
+Kafka's side is fixed: types, attributes, and the tags user and client-id. The rules of an agent choose everything else:
+a prefix, upper or lower case, what stands between words, the labels' names, and whether type and attribute stand in the
+name or in a label. Texts are compared without case and separators, so a table needs one entry for ``clientId`` and
+``client_id``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import lru_cache
+from typing import Final
+
+from quotascope.metrics.catalog import families
+from quotascope.metrics.kafka.entities import QuotaType
+
+APP_INFO: Final = "app-info"
+"""The type of the MBean that has the node id in its name, and the node's start as an attribute."""
+
+_LONGEST_NAME: Final = 300
+"""Characters; Kafka's own parts of a name have 40."""
+
+
+class Role(Enum):
+    """The part of a quota MBean's name that a label holds."""
+
+    TYPE = "type"
+    USER = "user"
+    CLIENT_ID = "client-id"
+    ATTRIBUTE = "attribute"
+    OBJECT_NAME = "_objectname"
+    """All of it: jmx_exporter adds this label where the labels of a rule are the same for two MBeans."""
+
+
+_ROLES: Final = {
+    Role.TYPE: ("resource", "type", "quotatype", "quota", "kind", "resourcetype", "quotakind", "mbeantype", "beantype"),
+    Role.USER: ("user", "username", "principal", "kafkauser", "quotauser", "userprincipal", "principalname"),
+    Role.CLIENT_ID: ("clientid", "client", "clientname", "kafkaclientid", "quotaclientid", "kafkaclient"),
+    Role.ATTRIBUTE: ("attribute", "attributename", "attr", "metric", "metricname", "quotametric", "measure"),
+    Role.OBJECT_NAME: ("objectname",),
+}
+"""Spellings of labels by what they hold, the usual one first: where a line has two of them, the first counts."""
+_ROLE_OF: Final = {
+    spelling: (role, rank) for role, spellings in _ROLES.items() for rank, spelling in enumerate(spellings)
+}
+
+_NODE_LABELS: Final = frozenset(
+    [
+        "instance",
+        "pod",
+        "podname",
+        "node",
+        "nodename",
+        "nodeid",
+        "host",
+        "hostname",
+        "broker",
+        "brokerid",
+        "brokername",
+        "server",
+        "target",
+        "exportedinstance",
+        "exportedpod",
+        "kubernetespodname",
+        "kubernetesnode",
+        "k8spodname",
+        "machine",
+    ]
+)
+_SCRAPE_LABELS: Final = _NODE_LABELS | frozenset(
+    [
+        "job",
+        "container",
+        "containername",
+        "endpoint",
+        "cluster",
+        "clusterid",
+        "clustername",
+        "kafkacluster",
+        "kafkaclusterid",
+        "kafkaclustername",
+        "namespace",
+        "env",
+        "environment",
+        "region",
+        "zone",
+        "availabilityzone",
+        "az",
+        "dc",
+        "datacenter",
+        "prometheus",
+        "prometheusreplica",
+        "replica",
+        "monitor",
+        "stage",
+        "statefulset",
+        "exportedjob",
+        "exportednamespace",
+        "site",
+        "rack",
+    ]
+)
+_SCRAPE_LABEL_STARTS: Final = ("kubernetes", "k8s", "strimziio", "appkubernetesio", "metakubernetes", "kafkacluster")
+
+_STATISTICS: Final = frozenset(["quantile", "percentile", "le", "statistic", "stat", "aggregation"])
+
+_TYPES: Final = {squeezed: kind.group for kind in QuotaType for squeezed in (kind.group.lower(),)}
+_TYPE_TEXTS: Final = {
+    **_TYPES,
+    **{f"{name}{end}": group for name, group in _TYPES.items() for end in ("quota", "quotas", "s")},
+    "producer": QuotaType.PRODUCE.group,
+    "consumer": QuotaType.FETCH.group,
+    "consume": QuotaType.FETCH.group,
+    "mutation": QuotaType.CONTROLLER_MUTATION.group,
+    "mutations": QuotaType.CONTROLLER_MUTATION.group,
+    "appinfo": APP_INFO,
+}
+"""Groups by the spellings of a label's value."""
+
+_ATTRIBUTES: Final = {
+    "byterate": ("byte-rate", 1.0),
+    "byteratebytespersecond": ("byte-rate", 1.0),
+    "bytesrate": ("byte-rate", 1.0),
+    "bytespersecond": ("byte-rate", 1.0),
+    "requesttime": ("request-time", 1.0),
+    "requesttimepercent": ("request-time", 1.0),
+    "requesttimepercentage": ("request-time", 1.0),
+    "mutationrate": ("mutation-rate", 1.0),
+    "throttletime": ("throttle-time", 1.0),
+    "throttletimems": ("throttle-time", 1.0),
+    "throttletimemillis": ("throttle-time", 1.0),
+    "throttletimemilliseconds": ("throttle-time", 1.0),
+    "throttletimeseconds": ("throttle-time", 1000.0),
+    "tokens": ("tokens", 1.0),
+    "queuesize": ("queue-size", 1.0),
+    "exemptrequesttime": ("exempt-request-time", 1.0),
+    "quotautilization": ("quota-utilization", 1.0),
+    "starttimems": ("start-time-ms", 1.0),
+}
+"""Kafka's attribute by its spellings, and the factor that makes a number in the unit of the name Kafka's."""
+_LONGEST_FIRST: Final = sorted(_ATTRIBUTES, key=len, reverse=True)
+_TYPE_OF_ATTRIBUTE: Final = {
+    "request-time": QuotaType.REQUEST.group,
+    "exempt-request-time": QuotaType.REQUEST.group,
+    "mutation-rate": QuotaType.CONTROLLER_MUTATION.group,
+    "tokens": QuotaType.CONTROLLER_MUTATION.group,
+    "start-time-ms": APP_INFO,
+}
+"""The type of attributes that only one type has."""
+_ENDINGS: Final = ("total", "value", "gauge")
+"""Ends that agents and rules put behind a name."""
+_STEM: Final = re.compile(
+    r"(?P<prefix>.*?)"
+    r"(?:kafka(?:server|broker)?(?:clients?)?(?P<quota>quotas?)?|(?:server|broker)?(?:clients?)?(?P<only>quotas?))"
+    rf"(?P<type>{'|'.join(_TYPES)}|appinfo)?(?:clients?)?(?P<behind>quotas?)?(?:metrics?)?"
+)
+_MORE: Final = re.compile(
+    rf"(?P<stem>.*?(?:{'|'.join(_TYPES)}|quotas?).*?)(?:{'|'.join(_LONGEST_FIRST)})(?P<rest>(?!created$)[a-z0-9]+)"
+)
+"""The name of a quota metric with more behind it: a statistic, or a unit that is not Kafka's."""
+_OTHER: Final = re.compile(
+    rf"(?:kafka_?(?:server|broker)?_?(?:clients?_?)?(?:quotas?)?_)(?P<type>{'|'.join(_TYPES)}|controller_mutation)_"
+    r"(?P<rest>(?!user_|client_id_|(?:client_?)?quota|user$|client_?id$)[a-z0-9_]*(?<!_created))"
+)
+"""
+The name of an attribute that Kafka's quotas do not have, with the quota type before it: of quotas where its labels have
+a client.
+"""
+_OURS: Final = frozenset(family.name for family in families())
+"""Families of quotascope itself, some of which are spelled alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaName:
+    """The name of a metric that is spelled like one of Kafka's quota metrics."""
+
+    type: str
+    """The group, such as ``Produce``; empty when only a label can tell it."""
+    attribute: str
+    """Kafka's attribute; empty when only a label can tell it."""
+    factor: float
+    """A number of the page times this is Kafka's."""
+    certain: bool
+    """True if the name alone shows that it is about quotas; others need labels that do."""
+    ending: str = ""
+    """The text behind the attribute, such as ``ratio`` or ``max``, by which its number is not Kafka's."""
+
+
+def squeezed(text: str) -> str:
+    """Return a text without case and separators."""
+    return re.sub(r"[^a-z0-9]+", "", text.lower())
+
+
+def quota_name(name: str) -> QuotaName | None:
+    """Return the meaning of a metric's name, None when it is spelled like no quota metric."""
+    return _quota_name(name) if len(name) <= _LONGEST_NAME else None
+
+
+@lru_cache(maxsize=4096)
+def _quota_name(name: str) -> QuotaName | None:
+    if name in _OURS:
+        return None
+    text = squeezed(name)
+    for ending in ("", *_ENDINGS):
+        if text.endswith(ending):
+            body = text.removesuffix(ending)
+            attribute = next((end for end in _LONGEST_FIRST if body.endswith(end)), "")
+            stem = _STEM.fullmatch(body.removesuffix(attribute))
+            if stem and (attribute or stem["type"] or stem["quota"] or stem["only"] or stem["behind"]):
+                kafkas, factor = _ATTRIBUTES.get(attribute, ("", 1.0))
+                group = _TYPE_TEXTS[stem["type"]] if stem["type"] else _TYPE_OF_ATTRIBUTE.get(kafkas, "")
+                says_quota = any(stem[part] for part in ("type", "quota", "only", "behind"))
+                return QuotaName(group, kafkas, factor, bool(says_quota and attribute))
+    if _STEM.fullmatch(text):
+        return QuotaName("", "", 1.0, certain=False)
+    longer = _MORE.fullmatch(text)
+    usual = _quota_name(text.removesuffix(longer["rest"])) if longer else None
+    if longer and usual and usual.attribute:
+        return replace(usual, certain=False, ending=longer["rest"])
+    other_type = _OTHER.fullmatch(name.lower())
+    if other_type:
+        return QuotaName(_TYPES[squeezed(other_type["type"])], "", 1.0, certain=False, ending=other_type["rest"])
+    return None
+
+
+_ENTITY_IN_NAME: Final = re.compile(r"(?:produce|fetch|request|controller_?mutation)_(?:user|client_?id)_")
+"""The beginning of a user or client-id in the name of a metric, where rules put them there."""
+
+
+def prefix_of(name: str) -> str:
+    """Return everything before the last ``kafka`` in the name of a quota metric, but not of a client in it."""
+    kafka_part = _ENTITY_IN_NAME.split(name.lower(), maxsplit=1)[0]
+    return name[: max(kafka_part.rfind("kafka"), 0)]
+
+
+@lru_cache(maxsize=64)
+def group_of(text: str) -> str | None:
+    """Return the group that a label's value names, None when it is none that concerns quotas."""
+    return _TYPE_TEXTS.get(squeezed(text)) if len(text) <= _LONGEST_NAME else None
+
+
+def attribute_of_text(text: str) -> tuple[str, float] | None:
+    """Return the attribute that a label's value names and the factor that makes its number Kafka's."""
+    return _ATTRIBUTES.get(squeezed(text)) if len(text) <= _LONGEST_NAME else None
+
+
+def roles_of(labels: tuple[str, ...]) -> dict[Role, str]:
+    """Return the label of each part of a bean's name, the likeliest where several have the same role."""
+    ranked: dict[Role, tuple[int, str]] = {}
+    for label in labels:
+        role_and_rank = _ROLE_OF.get(squeezed(label))
+        if role_and_rank is not None:
+            role, rank = role_and_rank
+            ranked[role] = min(ranked.get(role, (rank, label)), (rank, label))
+    return {role: label for role, (_, label) in ranked.items()}
+
+
+def is_scrape_label(label: str) -> bool:
+    """Return whether a label usually says where a page is from: a cluster, a job, a pod."""
+    text = squeezed(label)
+    return text in _SCRAPE_LABELS or text.startswith(_SCRAPE_LABEL_STARTS)
+
+
+def is_statistic_label(label: str) -> bool:
+    """Return whether a label says how a number was made of several: it is no part of a bean's name."""
+    return squeezed(label) in _STATISTICS
+
+
+def is_node_label(label: str) -> bool:
+    """Return whether a label usually says which broker a series is from."""
+    return squeezed(label) in _NODE_LABELS

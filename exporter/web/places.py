@@ -1,0 +1,183 @@
+"""Places for requests that are answered at once, and bytes for their answers: no client takes all of either."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+_SHARE: Final = 4
+"""One client has this part of the places at most."""
+_LEAST_OF_ONE: Final = 2
+KNOWN_SECONDS: Final = 900.0
+"""Time that a client is known after an answer that it took."""
+_MOST_COUNTED: Final = 1_000
+"""Answers: what tells a scraper of every day from the client of a moment."""
+MOST_HELD_BYTES: Final = 96 << 20
+_LEAST_HELD: Final = 2
+"""Answers that are held whatever their length."""
+_IPV6_PREFIX: Final = 64
+"""Bits: what one customer of a provider has to choose from counts as one client."""
+
+
+class Refusal(StrEnum):
+    """Why a request got no place."""
+
+    BUSY = "busy"
+    """All places are taken."""
+    ONE_CLIENT = "one_client"
+    """This client has its part of them already."""
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """The place of one request until its answer is taken."""
+
+    client: str
+    is_known: bool
+    cut: Callable[[], None]
+    """Ends its connection."""
+    body: bytes | bytearray = b""
+    """Its answer; the same object where it is shared."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes of its answer."""
+        return len(self.body)
+
+
+@dataclass(slots=True)
+class _Known:
+    seen_at: float
+    answers: int = 0
+
+
+@dataclass(slots=True)
+class Answers:
+    """
+    The bytes of all answers that are being taken.
+
+    Each connection holds its answer until its client has taken it: one of its own, or one that it shares with others,
+    which counts once. Where there are too many, the clients that are not known give way first, of these the one with
+    the most bytes, and of its answers the oldest. The last two do not give way: two Prometheus servers may scrape at
+    once, whatever the length of the page.
+    """
+
+    most_bytes: int = MOST_HELD_BYTES
+    cuts: int = 0
+    """Number of connections that gave way."""
+    _held: dict[Place, None] = field(default_factory=dict)
+    """In the order in which answers began to be taken."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes of all answers, of a shared one once."""
+        return sum({id(held.body): held.held_bytes for held in self._held}.values())
+
+    def hold(self, place: Place, body: bytes | bytearray) -> int:
+        """Count an answer until ``release``; returns how many others had to give way."""
+        place.body = body
+        self._held[place] = None
+        given_way = 0
+        while self.held_bytes > self.most_bytes and len(self._held) > _LEAST_HELD and (victim := self._victim(place)):
+            self.release(victim)
+            victim.cut()
+            given_way += 1
+        self.cuts += given_way
+        return given_way
+
+    def release(self, place: Place) -> None:
+        """Note that the answer is taken, or its client gone."""
+        self._held.pop(place, None)
+
+    def _victim(self, newest: Place) -> Place | None:
+        places = [place for place in self._held if place is not newest and place.held_bytes]
+        if not places:
+            return None
+        of_client, shared_by = Counter[str](), Counter(id(place.body) for place in self._held)
+        for place in places:
+            of_client[place.client] += place.held_bytes // shared_by[id(place.body)]
+        return max(places, key=lambda place: (not place.is_known, of_client[place.client]))
+
+
+class Places:
+    """
+    So many requests at once, of which one client has a quarter at most.
+
+    A client that took an answer lately is known, and finds a place when all are taken, if it has none: others
+    cannot keep a scraper out. As many clients as there are places are known; the one with the fewest answers is
+    forgotten for a new one. ``clock`` returns steady seconds.
+    """
+
+    def __init__(self, max_requests: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.most = max_requests
+        self.most_of_one = min(max_requests, max(_LEAST_OF_ONE, max_requests // _SHARE))
+        """Requests of one client."""
+        self._clock = clock
+        self._taken: dict[Place, None] = {}
+        self._known: dict[str, _Known] = {}
+
+    def __len__(self) -> int:
+        return len(self._taken)
+
+    def take(self, address: str, cut: Callable[[], None]) -> Place | Refusal:
+        """Return a place for a request from ``address``, to be given back with ``leave``, or why there is none."""
+        client = network_of(address)
+        record = self._known.get(client)
+        is_known = record is not None and self._clock() - record.seen_at <= KNOWN_SECONDS
+        held = sum(place.client == client for place in self._taken)
+        if held >= self.most_of_one:
+            return Refusal.ONE_CLIENT
+        if len(self._taken) >= self.most and (held or not is_known):
+            return Refusal.BUSY
+        place = Place(client, is_known, cut)
+        self._taken[place] = None
+        return place
+
+    def leave(self, place: Place, *, answered: bool) -> None:
+        """Give a place back; ``answered`` when the client took what it asked for."""
+        self._taken.pop(place, None)
+        if not answered:
+            return
+        now_seconds = self._clock()
+        record = self._known.get(place.client)
+        if record is None:
+            if len(self._known) >= self.most:
+                del self._known[min(self._known, key=lambda name: self._standing(name, now_seconds))]
+            record = self._known[place.client] = _Known(now_seconds)
+        record.seen_at, record.answers = now_seconds, min(record.answers + 1, _MOST_COUNTED)
+
+    def _standing(self, client: str, now_seconds: float) -> tuple[bool, int, float]:
+        record = self._known[client]
+        return now_seconds - record.seen_at <= KNOWN_SECONDS, record.answers, record.seen_at
+
+
+def network_of(address: str) -> str:
+    """Return what counts as one client: a whole address of IPv4, a /64 of IPv6."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(ip, ipaddress.IPv4Address):
+        return address
+    if ip.ipv4_mapped is not None:
+        return str(ip.ipv4_mapped)
+    return str(ipaddress.ip_network((int(ip), _IPV6_PREFIX), strict=False))
+
+
+def surroundings(network: str) -> tuple[str, ...]:
+    """
+    Return the wider networks that a network of ``network_of`` is in, the nearest first.
+
+    /24, /16 and /8 of IPv4, /48, /32 and /16 of IPv6.
+    """
+    try:
+        address_range = ipaddress.ip_network(network)
+    except ValueError:
+        return ()
+    prefixes = (24, 16, 8) if isinstance(address_range, ipaddress.IPv4Network) else (48, 32, 16)
+    return tuple(str(address_range.supernet(new_prefix=prefix)) for prefix in prefixes)
