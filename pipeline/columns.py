@@ -1,6 +1,7 @@
-"""Columns and batches of Arrow as all of the pipeline works on them: described, numbered, added up, looked through, cut and gathered."""
+"""Columns and batches of Arrow for all of the pipeline: described, numbered, added up, searched, cut and gathered."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
@@ -12,57 +13,60 @@ import pyarrow.compute as pc
 Column: TypeAlias = Any
 """A column of Arrow; its stubs are of another release."""
 Numbers: TypeAlias = npt.NDArray[np.int64]
-FORMERLY: Final = "formerly"
-"""Key of a column's metadata: the name that it has in tables of earlier releases."""
 CLIENT: Final = ("user", "client_id", "broker")
 """The client and the node of a request, in all tables of a history."""
 
 
-def column(
-    name: str, kind: pa.DataType, description: str, *, null: bool = False, formerly: str | None = None
-) -> "pa.Field[Any]":
-    """Return a column of a table; `formerly` is its name in tables of earlier releases."""
-    metadata = {"description": description} | ({FORMERLY: formerly} if formerly else {})
-    return pa.field(name, kind, nullable=null, metadata=metadata)
+def column(name: str, kind: pa.DataType, description: str, *, null: bool = False) -> "pa.Field[Any]":
+    """Return a column of a table."""
+    return pa.field(name, kind, nullable=null, metadata={"description": description})
 
 
 CLIENT_COLUMNS: Final = [column(name, pa.string(), "As in history.") for name in CLIENT]
 
 
-def names_of(column: "pa.Field[Any]") -> list[str]:
-    """Return the names that a column has in files of this release and of earlier ones."""
-    former = (column.metadata or {}).get(FORMERLY.encode())
-    return [column.name] if former is None else [column.name, former.decode()]
+@dataclass(frozen=True, kw_only=True)
+class GroupKey:
+    """Key of groups of rows: rows of equal values in some columns are of one group."""
+
+    columns: Sequence[str]
+    """Columns of text; none of them has a null."""
+    numbers: Callable[[pa.Table], Sequence[int]] | None = None
+    """Function that numbers the distinct values of the columns: those of one number are of one group, too."""
 
 
 def array(values: object) -> Column:
-    """An Arrow array."""
+    """Return an Arrow array."""
     return pa.array(values)  # type: ignore[call-overload]
 
 
 def numbers_of(names: Column, number: Callable[[str], int]) -> Numbers:
-    """Return the number of each name, which is computed once for a name; null is taken for the empty name."""
+    """Return the number of each name, which is computed once for each name; null is taken for the empty name."""
     encoded = pc.fill_null(names, "").combine_chunks().dictionary_encode()
-    known = [number(name) for name in encoded.dictionary.to_pylist()]
+    numbers = [number(name) for name in encoded.dictionary.to_pylist()]
     places: Numbers = encoded.indices.to_numpy(zero_copy_only=False)
-    return np.asarray(known, np.int64)[places]
+    return np.asarray(numbers, np.int64)[places]
 
 
 def added(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Rows of equal keys as one row, in which all other columns are added up."""
+    """Return rows of equal keys as one row, in which all other columns are added up."""
     values = [name for name in rows.column_names if name not in keys]
     sums = rows.group_by([*keys], use_threads=False).aggregate([(name, "sum") for name in values])
     return sums.select([*keys, *(f"{name}_sum" for name in values)]).rename_columns([*keys, *values])
 
 
 def having(rows: pa.Table, texts: Mapping[str, str | None]) -> Column:
-    """Whether each row has these texts in its columns, None for any; no row has one that is no UTF-8, as an argument may be."""
-    found: Column = pa.repeat(True, len(rows))  # noqa: FBT003 - Arrow's, not a flag
+    """
+    Return whether each row has these texts in its columns, None for any.
+
+    No row has a text that is no UTF-8, as an argument may be.
+    """
+    is_match: Column = pa.repeat(True, len(rows))  # noqa: FBT003 - Arrow's, not a flag
     for name, text in texts.items():
         if text is not None:
             # Arrow compares bytes, but makes no text of what is no UTF-8
-            found = pc.and_(found, pc.equal(rows[name], pa.scalar(text.encode("utf-8", "surrogatepass"))))
-    return found
+            is_match = pc.and_(is_match, pc.equal(rows[name], pa.scalar(text.encode("utf-8", "surrogatepass"))))
+    return is_match
 
 
 def by_number(rows: pa.Table, numbers: Numbers) -> Iterator[tuple[int, pa.Table]]:
@@ -72,10 +76,10 @@ def by_number(rows: pa.Table, numbers: Numbers) -> Iterator[tuple[int, pa.Table]
         yield int(numbers[0]), rows
         return
     order = np.argsort(numbers, kind="stable")
-    found, starts = np.unique(numbers[order], return_index=True)
+    distinct, starts = np.unique(numbers[order], return_index=True)
     chosen: Column = pa.array(order)
     rows = rows.take(chosen)  # all at once: one for each number takes longer
-    for number, (start, end) in zip(found.tolist(), pairwise([*starts.tolist(), len(order)]), strict=True):
+    for number, (start, end) in zip(distinct.tolist(), pairwise([*starts.tolist(), len(order)]), strict=True):
         yield number, rows.slice(start, end - start)
 
 
@@ -90,7 +94,7 @@ def bounded(batch: pa.RecordBatch, rows: int, most_bytes: int) -> Iterator[pa.Re
 
 
 def gathered(batches: Iterable[pa.RecordBatch], rows: int, most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
-    """Batches, cut by ``bounded``, in groups that end with the one that reaches the number of rows or bytes; in order."""
+    """Yield batches, cut by ``bounded``, in order, in groups that reach the number of rows or bytes."""
     held: list[pa.RecordBatch] = []
     count = weight = 0
     for batch in batches:

@@ -1,9 +1,10 @@
 """
-Throttle episodes as the request log has them: from the first to the last throttle of a client on a broker.
+Throttle episodes in the request log: from the first to the last throttle of a client on a broker.
 
-A throttle lasts from the decision for the throttle time, and one that begins no more than `EPISODE_PAUSE_SECONDS` after the end of another
-one belongs to the same episode. An update appends fragments: the episodes of the requests that are new. Fragments merge on reading: what
-is less than the pause apart is the same in whatever parts it came, so that late requests join the episodes that they belong to.
+A throttle lasts from the decision for the throttle time, and one that begins no more than `EPISODE_PAUSE_SECONDS` after
+the end of another one belongs to the same episode. An update appends fragments: the episodes of the requests that are
+new. Fragments merge on reading: what is less than the pause apart is the same in whatever parts it came, so that late
+requests join the episodes that they belong to.
 """
 
 from typing import Any, Final
@@ -12,16 +13,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quotascope.metrics import QuotaType
-from quotascope.metrics.protocol import ApiKey
-from quotascope.metrics.throttle_time import EPISODE_PAUSE_SECONDS
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.protocol import ApiKey
+from quotascope.metrics.kafka.windows import EPISODE_PAUSE_SECONDS
 
 from .columns import CLIENT, CLIENT_COLUMNS, Column, column, having
 from .table import Table
 
 EPISODES: Final = pa.schema([
     *CLIENT_COLUMNS,
-    column("quota_type", pa.string(), "Beside the request quota, which of the two throttled not being in the log: produce, fetch or controller_mutation, by the API; request for other APIs."),
+    column("quota_type", pa.string(), (
+        "Beside the request quota, which of the two throttled not being in the log: produce, fetch or "
+        "controller_mutation, by the API; request for other APIs.")),
     column("began", pa.int64(), "The first decision to throttle: ms since 1970, UTC."),
     column("ended", pa.int64(), "The latest end of a throttle time: ms since 1970, UTC."),
     column("throttled", pa.int64(), "Requests that were throttled or refused."),
@@ -30,9 +33,9 @@ EPISODES: Final = pa.schema([
 ])  # fmt: skip
 """Fragments of throttle episodes: those of one key that are no more than 60 s apart are one episode (`merged`)."""
 COLUMNS: Final = (*CLIENT, "timestamp", "api_key", "throttle_ms", "refused")
-"""What is read of history."""
+"""Columns of history that are read."""
 KEY: Final = (*CLIENT, "quota_type")
-"""What an episode is of."""
+"""Key of an episode."""
 _MERGED: Final[dict[str, Any]] = {
     "began": "min",
     "ended": "max",
@@ -40,7 +43,7 @@ _MERGED: Final[dict[str, Any]] = {
     "throttle_ms": "sum",
     "longest_ms": "max",
 }
-"""What fragments of an episode make of each of its numbers."""
+"""Aggregation of the numbers of an episode's fragments."""
 _PAUSE_MS: Final = int(1_000 * EPISODE_PAUSE_SECONDS)
 _TYPES: Final = {
     ApiKey.PRODUCE: QuotaType.PRODUCE,
@@ -50,7 +53,7 @@ _TYPES: Final = {
     ApiKey.DELETE_TOPICS: QuotaType.CONTROLLER_MUTATION,
     ApiKey.CREATE_PARTITIONS: QuotaType.CONTROLLER_MUTATION,
 }
-"""The quota beside the request quota that an API can be throttled by."""
+"""Quota beside the request quota that an API can be throttled by."""
 
 
 def fragments_of(history: pa.Table) -> pa.Table:
@@ -58,16 +61,16 @@ def fragments_of(history: pa.Table) -> pa.Table:
     throttles: Column = pc.max_element_wise(history.column("throttle_ms"), pa.scalar(0, pa.int32()))
     history = history.append_column("throttle", throttles.cast(pa.int64()))
     hit = pc.or_(pc.greater(throttles, pa.scalar(0)), history.column("refused"))
-    found = history.filter(hit)
-    began, throttle = found.column("timestamp"), found.column("throttle")
-    known: Column = pc.index_in(found.column("api_key"), pa.array(_TYPES, pa.int16()))
+    throttled = history.filter(hit)
+    began, throttle = throttled.column("timestamp"), throttled.column("throttle")
+    type_indices: Column = pc.index_in(throttled.column("api_key"), pa.array(_TYPES, pa.int16()))
     labels: Column = pa.array([kind.label for kind in _TYPES.values()])
     columns: dict[str, Column] = {
-        **{name: found.column(name) for name in CLIENT},
-        "quota_type": pc.fill_null(labels.take(known), QuotaType.REQUEST.label),
+        **{name: throttled.column(name) for name in CLIENT},
+        "quota_type": pc.fill_null(labels.take(type_indices), QuotaType.REQUEST.label),
         "began": began,
         "ended": pc.add(began, throttle),
-        "throttled": pa.repeat(1, len(found)).cast(pa.int64()),
+        "throttled": pa.repeat(1, len(throttled)).cast(pa.int64()),
         "throttle_ms": throttle,
         "longest_ms": throttle,
     }
@@ -75,24 +78,24 @@ def fragments_of(history: pa.Table) -> pa.Table:
 
 
 def merged(fragments: pa.Table) -> pa.Table:
-    """Put fragments (`EPISODES`) together; what is given in parts may be merged in parts first. Rows come by key and time."""
+    """Merge fragments (`EPISODES`); those of parts may be merged in parts first. Rows come by key and time."""
     if not len(fragments):
         return fragments
     rows = fragments.sort_by([(name, "ascending") for name in (*KEY, "began")])
-    other = np.zeros(len(rows), np.bool_)
+    is_new_key = np.zeros(len(rows), np.bool_)
     for name in KEY:
         codes = rows.column(name).combine_chunks().dictionary_encode().indices
-        other[1:] |= np.diff(codes.to_numpy()) != 0
+        is_new_key[1:] |= np.diff(codes.to_numpy()) != 0
     began, ended = (rows.column(name).to_numpy() for name in ("began", "ended"))
     # ranks instead of times: those of each key are above all of the one before it, so that one maximum runs over all
     ranked, ranks = np.unique(np.r_[began - _PAUSE_MS, ended], return_inverse=True)
-    begins, ends = ranks.reshape(2, -1) + np.cumsum(other) * len(ranked)
+    begins, ends = ranks.reshape(2, -1) + np.cumsum(is_new_key) * len(ranked)
     reached = np.maximum.accumulate(ends)
     numbers: Column = pa.array(np.cumsum(np.r_[True, begins[1:] > reached[:-1]]))
     grouped = rows.append_column("number", numbers).group_by([*KEY, "number"], use_threads=False)
-    found = grouped.aggregate(list(_MERGED.items()))
+    groups = grouped.aggregate(list(_MERGED.items()))
     names = [*KEY, *(f"{name}_{how}" for name, how in _MERGED.items())]
-    return found.select(names).rename_columns(EPISODES.names).cast(EPISODES)
+    return groups.select(names).rename_columns(EPISODES.names).cast(EPISODES)
 
 
 def episodes_in(
@@ -101,10 +104,10 @@ def episodes_in(
     """
     Return the episodes (`EPISODES`) of a table of fragments that touch a time (ms since 1970), whole, by key and time.
 
-    None stands for all users and client ids. A user's bucket is read as a whole, whatever the time is.
+    None stands for all users and client ids. A user's shard is read as a whole, whatever the time is.
     """
     files = table.files() if user is None else table.files_of(user)
-    read = (pa.Table.from_batches([batch]) for batch in table.batches(files))
-    parts = [rows.filter(having(rows, {"user": user, "client_id": client_id})) for rows in read]
-    found = merged(pa.concat_tables([EPISODES.empty_table(), *parts]))
-    return found.filter((pc.field("ended") >= begin_ms) & (pc.field("began") <= end_ms))
+    tables = (pa.Table.from_batches([batch]) for batch in table.batches(files))
+    parts = [rows.filter(having(rows, {"user": user, "client_id": client_id})) for rows in tables]
+    episodes = merged(pa.concat_tables([EPISODES.empty_table(), *parts]))
+    return episodes.filter((pc.field("ended") >= begin_ms) & (pc.field("began") <= end_ms))

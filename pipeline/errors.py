@@ -1,14 +1,15 @@
 """
-What can go wrong between a request log and a recommended quota.
+Errors between a request log and a recommended quota.
 
 ::
 
     PipelineError
     ├── BadOption            an option about how to read logs that makes no sense
     ├── BadSnapshot          partitions by topic that cannot be read
+    ├── UnknownBroker        requests of which the broker is not certain
+    ├── BrokersMixed         a history in which the name of a broker stands for two
     ├── UnreadableLog        a request log that cannot be opened, or of which nothing can be read
     ├── MissingExtra         a library of the extra `pipeline` is not installed
-    ├── FileNotWritten       a file that a command writes
     ├── SparkFailed          Spark could not finish the work, for a reason of its own
     ├── OtherTopic           the topic of request logs is there, but not as wanted
     ├── NoHistory            a folder that is not there, or holds no history
@@ -30,11 +31,18 @@ What can go wrong between a request log and a recommended quota.
 import os
 import re
 from collections.abc import Sequence
+from types import TracebackType
 from typing import Final, TypeAlias
+
+from quotascope.metrics.errors import QuotascopeError
 
 Why: TypeAlias = Exception | str
 """An error of a library or of the operating system, which the message has as `plain` leaves it; or text of our own."""
+_SPARK: Final = {"pyspark", "py4j"}
+"""Packages of Spark's."""
+_PUT_BACK: Final = "put it back from a copy, or let `quotascope history repair` say what is lost, and take it out"
 _CLEANED: Final = (
+    (r"\n +0: [\s\S]*", ""),
     (r"\x1b\[[0-9;]*m", ""),
     ("\u21b3", ":"),
     (r'\s*(?:Error: )?Os \{ code: \d+, kind: \w+, message: "([^"]*)" \}', r": \1"),
@@ -45,23 +53,55 @@ _CLEANED: Final = (
 """
 What a message is cleaned of, and what stays.
 
-deltalake colors its messages, writes causes on lines of their own, and shows errors of the operating system as Rust and Python do. An address
-of an object store may end in a signature.
+deltalake colors its messages, writes causes on lines of their own, and shows errors of the operating system as Rust and
+Python do. An address of an object store may end in a signature. With RUST_BACKTRACE a trace of Rust follows.
 """
 
 
 def plain(why: Why) -> str:
-    """The message of an error on one line, without what signs an address; text of our own as it is."""
+    """Return the message of an error on one line, without parameters that sign an address; text of our own as it is."""
     if isinstance(why, str):
         return why
     text = str(why)
-    for found, meaning in _CLEANED:
-        text = re.sub(found, meaning, text)
+    for pattern, meaning in _CLEANED:
+        text = re.sub(pattern, meaning, text)
     return " ".join(text.split())
 
 
-class PipelineError(Exception):
-    """Something about logs, history, candidates or their replay went wrong; the message says what, where, and what to do."""
+def is_of_spark(error: BaseException | None) -> bool:
+    """
+    Return whether Spark's libraries raised an error because of Spark.
+
+    Such an error is Spark's own, or one of a connection that its end left behind.
+    """
+    if error is None:
+        return False
+    if type(error).__module__.partition(".")[0] in _SPARK:
+        return True
+    frames = error.__traceback__
+    while frames is not None and frames.tb_next is not None:
+        frames = frames.tb_next
+    raised_in = str(frames.tb_frame.f_globals.get("__name__")) if frames is not None else ""
+    ends = (OSError, EOFError, RuntimeError, AssertionError)
+    return isinstance(error, ends) and (
+        raised_in.partition(".")[0] in {*_SPARK, "socket"} and _passes_spark(error.__traceback__)
+    )
+
+
+def _passes_spark(frames: TracebackType | None) -> bool:
+    while frames is not None:
+        if str(frames.tb_frame.f_globals.get("__name__")).partition(".")[0] in _SPARK:
+            return True
+        frames = frames.tb_next
+    return False
+
+
+class PipelineError(QuotascopeError):
+    """
+    Something about logs, history, candidates or their replay went wrong.
+
+    The message says what, where, and what to do.
+    """
 
     def __reduce__(self) -> tuple[object, ...]:
         return restored, (type(self), str(self), self.__dict__)
@@ -78,8 +118,36 @@ class BadSnapshot(PipelineError):
         super().__init__(f'{path}: {why}; a snapshot is JSON such as {{"orders": 12, "payments": 6}}')
 
 
+class UnknownBroker(PipelineError):
+    """
+    Requests of which the broker is not certain: quotas are per broker, so no figure can be made of them.
+
+    Args:
+        why: what is not certain.
+        seen: the addresses and what is known of them.
+        advice: what to do.
+
+    """
+
+    def __init__(self, why: str, seen: Sequence[str], advice: str) -> None:
+        listed = "".join(f"\n  {sighting}" for sighting in seen)
+        super().__init__(f"{why}. Quotas are per broker, so nothing was added: {advice}{':' if seen else ''}{listed}")
+
+
+class BrokersMixed(PipelineError):
+    """
+    A history in which the name of a broker stands for two, or for none.
+
+    The message says by what that shows, and what to do.
+    """
+
+
 class UnreadableLog(PipelineError):
-    """A request log that is missing, may not be read, or is broken in its compression; the message names it and the reason."""
+    """
+    A request log that is missing, may not be read, or is broken in its compression.
+
+    The message names it and the reason.
+    """
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"{path}: {why}")
@@ -93,12 +161,17 @@ class NoHistory(PipelineError):
     def __init__(self, folder: str) -> None:
         what = "no usage history is in it"
         if "://" not in folder and not os.path.isdir(folder):  # noqa: PTH112 - a Path raises where a name is too long
-            what = "this is no folder" if os.path.exists(folder) else "there is no such folder"  # noqa: PTH110 - as above
+            # as above
+            what = "this is no folder" if os.path.exists(folder) else "there is no such folder"  # noqa: PTH110
         super().__init__(f"{folder}: {what}; `quotascope ingest LOGS --into FOLDER` makes a history")
 
 
 class UnreadableMessage(PipelineError):
-    """A request or response in a line of the log that is not what its header says; the message names what is missing."""
+    """
+    A request or response in a line of the log that is not what its header says.
+
+    The message names what is missing.
+    """
 
 
 class UnknownVersion(UnreadableMessage):
@@ -129,7 +202,9 @@ class NoTable(TableError):
 
 class UnreachableTable(TableError):
     """
-    Something of a table could not be read, and nothing says that it is damaged: permission, credentials, or a storage that does not answer.
+    Something of a table could not be read, and nothing says that it is damaged.
+
+    Permission or credentials are missing, or a storage does not answer.
 
     Args:
         table: its path or URI.
@@ -169,13 +244,17 @@ class ChangedRows(TableError):
     """
 
     def __init__(self, table: str, commit: str) -> None:
-        about = f"its commit {commit} changed rows; delete the tables that are made of it (history, seconds), and run this again"
+        about = (
+            f"its commit {commit} changed rows; `quotascope history repair` makes the tables again that are made of it"
+        )
         super().__init__(table, about)
 
 
 class OtherSource(TableError):
     """
-    Tables have rows that were made of other tables than those that they are to follow: with the rows of these, rows could count twice.
+    Tables have rows that were made of other tables than those that they are to follow.
+
+    The followed tables could make the same rows count twice.
 
     Args:
         tables: their paths or URIs.
@@ -186,8 +265,9 @@ class OtherSource(TableError):
     def __init__(self, tables: Sequence[str], source: str) -> None:
         super().__init__(
             tables[0],
-            f"its rows were made of another table than {source}. Nothing was taken over, as the same rows could count twice. "
-            f"Use another folder, or remove {', '.join(tables)}: the next run makes {'them' if len(tables) > 1 else 'it'} of {source} alone",
+            f"its rows were made of another table than {source}. Nothing was taken over, as the same rows could count "
+            f"twice. Use another folder, or remove {', '.join(tables)}: the next run makes "
+            f"{'them' if len(tables) > 1 else 'it'} of {source} alone",
         )
 
 
@@ -195,25 +275,34 @@ class MissingFile(TableError):
     """A file that a commit lists is not there."""
 
     def __init__(self, table: str, file: str) -> None:
+        self.why: str = "it is gone"
         about = (
-            f"its file {file} is gone; if the table was compacted and cleaned meanwhile, run this again, "
-            "else put it back from a copy, or drop the table's day and ingest its logs into a new table"
+            f"its file {file} is gone; if the table was compacted and cleaned meanwhile, run this again, else "
+            f"{_PUT_BACK}"
         )
         super().__init__(table, about)
         self.file: str = file
 
 
 class DamagedFile(TableError):
-    """A file that a commit lists was truncated, or is no Parquet: its bytes could be read, and are not those that were committed."""
+    """
+    A file that a commit lists was truncated, or is no Parquet.
+
+    Its bytes could be read, and are not those that were committed.
+    """
 
     def __init__(self, table: str, file: str, why: Why) -> None:
-        about = f"its file {file} is damaged: {plain(why)}; put it back from a copy, or drop the table's day and ingest its logs into a new table"
-        super().__init__(table, about)
+        self.why: str = plain(why)
+        super().__init__(table, f"its file {file} is damaged: {self.why}; {_PUT_BACK}")
         self.file: str = file
 
 
 class NotWritten(TableError):
-    """A table could not be written to: no space, no permission; readers see what was committed before, and nothing else."""
+    """
+    A table could not be written to: no space, no permission.
+
+    Readers see what was committed before, and nothing else.
+    """
 
     def __init__(self, table: str, why: Why) -> None:
         super().__init__(table, f"nothing was committed: {plain(why)}")
@@ -226,12 +315,12 @@ class LostCommit(TableError):
         super().__init__(table, f"another process changed it meanwhile; run this again ({plain(why)})")
 
 
-class FileNotWritten(PipelineError):
-    """A file that a command writes, such as a page or a CSV, cannot be written; the message names it."""
-
-
 class SparkFailed(PipelineError):
-    """Spark could not finish the work: a worker was lost, or a library is missing there; the message has the first reason that Spark gives."""
+    """
+    Spark could not finish the work.
+
+    A worker was lost, or a library is missing there; the message has the first reason that Spark gives.
+    """
 
 
 class OtherTopic(PipelineError):
@@ -239,13 +328,14 @@ class OtherTopic(PipelineError):
 
     def __init__(self, topic: str, differences: str) -> None:
         super().__init__(
-            f"topic {topic} is there with {differences}; nothing was changed. Leave the option out to take it as it is, or see kafka-topics.sh --alter"
+            f"topic {topic} is there with {differences}; nothing was changed. Leave the option out to take it as it "
+            "is, or see kafka-topics.sh --alter"
         )
         self.topic: str = topic
 
 
 def restored(kind: type[PipelineError], message: str, state: dict[str, object]) -> PipelineError:
-    """Make an error again that another process raised, whatever it was made of."""
+    """Make an error of another process again, with all of its attributes."""
     error = kind.__new__(kind, message)
     error.__dict__.update(state)
     return error

@@ -1,4 +1,8 @@
-"""What clients used over time: the period of a history, rates second by second, and hours of the week (Monday 00h is 0, Sunday 23h is 167)."""
+"""
+Usage of clients over time.
+
+The period of a history, rates by second, and hours of the week (Monday 00h is 0, Sunday 23h is 167).
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.pages.charts import DAYS, Curve
-from quotascope.pages.words import amount
+from quotascope.pages.words import amount, counted, seconds
 
 from .errors import PipelineError
 from .history import History, rollup
@@ -28,21 +32,20 @@ from .table.storage import DAY_MS
 PIECES: Final = 360
 _COLUMNS: Final = ("user", "client_id", "broker", "quota_type", "start", "amount")
 _WINDOWS: Final = 11
-"""Seconds over which a broker averages by default (`quota.window.num` of `quota.window.size.seconds`)."""
+"""Number of seconds over which a broker averages by default (`quota.window.num` of `quota.window.size.seconds`)."""
 _SCALES: Final = {QuotaType.REQUEST: 1e-4}
-"""From the unit of a roll-up to that of a limit: us of thread time a second are that many percent of a thread."""
+"""
+Factor from the unit of a roll-up to that of a limit.
 
-_UNITS: Final = {
-    QuotaType.PRODUCE: "B/s",
-    QuotaType.FETCH: "B/s",
-    QuotaType.REQUEST: "%",
-    QuotaType.CONTROLLER_MUTATION: "mut/s",
-}
+Us of thread time a second are that many percent of a thread.
+"""
 HOURS: Final = 168
 QUARTER_MS: Final = 900_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_COMPARABLE: Final = 2.0
+"""Greatest ratio of replayed to logged throttle time that says how accurate the replay is, and inverse of the least."""
 _FARTHEST_MS: Final = 250_000_000_000_000
-"""The year 9892: later ones are out of Python's calendar, earlier than its first are not meant either."""
+"""Latest time, in the year 9892: later ones are outside Python's calendar."""
 
 
 class EmptyHistory(PipelineError):
@@ -60,50 +63,122 @@ class LimitGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupUsage:
-    """What a group used on the broker where its peak was highest."""
+    """Usage of a group on the broker with the highest peak."""
 
     broker: str
     usage: Curve
     by_hour: Sequence[float]
-    """The highest peak in each hour of the week, Monday 00h first; NaN where the history has no request, 0 where it has none of the group."""
-
-
-def span_ms(history: History, *others: Table) -> tuple[int, int]:
     """
-    The second of the first request of a history, and the end of the second of its last one: ms since 1970.
+    Highest peak in each hour of the week, Monday 00h first.
 
-    The period is that of the requests that are replayed, whatever days the roll-ups still have, unless these are among the other tables.
+    It is NaN if the history has no request, and 0 if it has none of the group.
+    """
+
+
+def span_ms(history: History, *tables: Table) -> tuple[int, int]:
+    """
+    Return the second of the first request of a history, and the end of the second of its last one: ms since 1970.
+
+    The period is that of the requests that are replayed, whatever days the roll-ups still have, unless these are among
+    `tables`.
 
     Raises:
         EmptyHistory: there is no request.
 
     """
-    spans = [_span_of(table, file) for table in (history.detail, *others) for file in table.files() if file.rows]
+    spans = [_span_of(table, file) for table in (history.detail, *tables) for file in table.files() if file.rows]
     if not spans:
         raise EmptyHistory(f"{history.detail.storage.uri}: the history is empty: ingest request logs first")
-    first, last = (min(span[0] for span in spans), max(span[1] for span in spans))
-    return first - first % _SECOND, last - last % _SECOND + _SECOND
+    first_ms, last_ms = (min(span[0] for span in spans), max(span[1] for span in spans))
+    return first_ms - first_ms % _SECOND, last_ms - last_ms % _SECOND + _SECOND
 
 
 def _span_of(table: Table, file: File) -> tuple[int, int]:
-    """The first and the last time of a file; it is read where another program wrote the commit without them."""
-    if file.first is not None and file.last is not None:
-        return file.first, file.last
+    """Return the first and the last time of a file; it is read if another program wrote the commit without them."""
+    if file.first_ms is not None and file.last_ms is not None:
+        return file.first_ms, file.last_ms
     name = table.layout.day_of or ""
     times = table.read([name], files=[file])[name].to_numpy()
     return int(times.min()), int(times.max())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedThrottle:
+    """Throttles of a history as logged: a replay of the quotas that were in force has to come near them."""
+
+    requests: int = 0
+    """Requests that were throttled or refused."""
+    throttle_ms: int = 0
+    """Sum of their throttle times in the responses, ms."""
+
+    @classmethod
+    def of(cls, history: History) -> LoggedThrottle:
+        """Add up the sums of the request quota, which every request that can be throttled charges once."""
+        columns = ("quota_type", "throttled", "throttle_ms")
+        requests = throttle_ms = 0
+        for batch in history.seconds.batches(history.seconds.files(), columns):
+            rows = batch.filter(pc.field("quota_type") == QuotaType.REQUEST.label)
+            requests += pc.sum(rows["throttled"]).as_py() or 0
+            throttle_ms += pc.sum(rows["throttle_ms"]).as_py() or 0
+        return cls(requests=requests, throttle_ms=throttle_ms)
+
+    def ratio(self, replayed_ms: int) -> float | None:
+        """Return the throttle time of a replay, ms, divided by the logged one; None if none was logged."""
+        return replayed_ms / self.throttle_ms if self.throttle_ms else None
+
+    def against(self, replayed_ms: int, request_ms: int) -> str:
+        """
+        Return sentences that compare the replay of the first candidate with the log.
+
+        They have a ratio only if both are near.
+
+        Args:
+            replayed_ms: throttle time of the replay, ms.
+            request_ms: part of it that request quotas imposed, ms.
+
+        """
+        logged = f"{seconds(self.throttle_ms / 1_000)} of throttle time for {counted(self.requests, 'request')}"
+        ratio = self.ratio(replayed_ms)
+        both = (
+            f"Calibration: the log has {logged}; the replay of the first candidate has {seconds(replayed_ms / 1_000)}"
+        )
+        if ratio is None:
+            return f"{both}. Without logged throttle time, the log cannot show how far to trust a replay."
+        if not 1 / _COMPARABLE <= ratio <= _COMPARABLE:
+            return (
+                f"{both}. They are too far apart to compare: other quotas were in force, or the log lacks requests "
+                "or thread time."
+            )
+        hint = (
+            f" Request quotas imposed {seconds(request_ms / 1_000)} of it: the log lacks part of their thread time, "
+            "and errors may cancel out."
+        )
+        trust = "If that is what was in force, a replay can be trusted as far as both agree."
+        return f"{both} ({ratio:.2f} times that). {trust}{hint if request_ms else ''}"
+
+    def values(self, replayed_ms: int, request_ms: int) -> dict[str, float | None]:
+        """Return the comparison for JSON, of the same arguments."""
+        return {
+            "logged_throttled_requests": self.requests,
+            "logged_throttle_seconds": self.throttle_ms / 1_000,
+            "replayed_throttle_seconds": replayed_ms / 1_000,
+            "replayed_request_throttle_seconds": request_ms / 1_000,
+            "ratio": self.ratio(replayed_ms),
+        }
+
+
 def usages(
     history: History, groups: Sequence[LimitGroup], span: tuple[int, int], zone: tzinfo
 ) -> dict[LimitGroup, GroupUsage]:
-    """What groups used within the history's period; those that used nothing are missing."""
+    """Return the usage of groups within the history's period; groups without usage are missing."""
     return usages_of(sums_of(history, span, _COLUMNS), groups, span, zone)
 
 
 def sums_of(history: History, span: tuple[int, int], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """
-    The sums (`ROLLUP`) of a period, ms since 1970; for days that only the roll-up lost, they are computed from the requests again.
+    Yield the sums (`ROLLUP`) of a period, ms since 1970.
+
+    Days that only the roll-up lost are computed from the requests.
 
     A client, quota type and second may have several rows, which add up. `start` must be among the columns.
     """
@@ -111,57 +186,58 @@ def sums_of(history: History, span: tuple[int, int], columns: Sequence[str]) -> 
     begin, end = span
     # late requests of days that were dropped are in both
     kept_day = table.first_kept_day or 0
-    kept: Any = pc.field("start") >= kept_day * DAY_MS
+    is_kept: Any = pc.field("start") >= kept_day * DAY_MS
     inside: Any = (pc.field("start") >= begin) & (pc.field("start") < end)
     for batch in table.batches([file for file in table.files() if file.overlaps(begin, end)], columns):
-        yield from pa.Table.from_batches([batch]).filter(inside & kept).to_batches()
+        yield from pa.Table.from_batches([batch]).filter(inside & is_kept).to_batches()
     for batch in detail.batches([file for file in detail.files() if file.day < kept_day]):
         sums = rollup(pa.Table.from_batches([batch]))
-        yield from sums.filter(inside & ~kept).select(columns).to_batches()
+        yield from sums.filter(inside & ~is_kept).select(columns).to_batches()
 
 
 def usages_of(
     batches: Iterable[pa.RecordBatch], groups: Sequence[LimitGroup], span: tuple[int, int], zone: tzinfo
 ) -> dict[LimitGroup, GroupUsage]:
     """
-    What the groups used; those that used nothing are missing.
+    Return the usage of the groups; groups without usage are missing.
 
     Args:
-        batches: of a roll-up by seconds (`quotascope.pipeline.history.ROLLUP`), in any order; only rows of these groups are kept.
-        groups: those to be drawn.
+        batches: batches of a roll-up by seconds (`quotascope.pipeline.history.ROLLUP`), in any order; only rows of
+            these groups are kept.
+        groups: the groups that are drawn.
         span: beginning and end of the history.
         zone: time zone of hours and weekdays.
 
     """
-    found: dict[LimitGroup, list[pa.Table]] = {group: [] for group in groups}
+    rows_by_group: dict[LimitGroup, list[pa.Table]] = {group: [] for group in groups}
     quarters = np.zeros(0, np.int64)
     for batch in batches:
         starts: Any = batch.column("start").to_numpy()
         quarters = np.union1d(quarters, starts // QUARTER_MS)
         rows = pa.Table.from_batches([batch])
-        for group, parts in found.items():
-            wanted = {"quota_type": group.kind.label, "user": group.user, "client_id": group.client_id}
-            chosen = [pc.field(name) == value for name, value in wanted.items() if value is not None]
+        for group, parts in rows_by_group.items():
+            values = {"quota_type": group.kind.label, "user": group.user, "client_id": group.client_id}
+            chosen = [pc.field(name) == value for name, value in values.items() if value is not None]
             parts.append(rows.filter(reduce(and_, chosen)).select(("broker", "start", "amount")))
     seen = seen_hours(quarters * QUARTER_MS, zone)
-    usages = {group: _busiest(group.kind, parts, span, zone, seen) for group, parts in found.items() if parts}
+    usages = {group: _busiest(group.kind, parts, span, zone, seen) for group, parts in rows_by_group.items() if parts}
     return {group: usage for group, usage in usages.items() if usage is not None}
 
 
 def _busiest(
     kind: QuotaType, parts: Sequence[pa.Table], span: tuple[int, int], zone: tzinfo, seen: NDArray[np.bool_]
 ) -> GroupUsage | None:
-    """The usage on the broker with the highest peak, None without any; a second may come in several rows."""
+    """Return the usage on the broker with the highest peak, None without any; a second may have several rows."""
     sums = pa.concat_tables(parts).group_by(["broker", "start"]).aggregate([("amount", "sum")])
     sums = sums.sort_by([("broker", "ascending"), ("start", "ascending")])
-    made = []
+    usages = []
     for broker in map(str, sums["broker"].unique().to_pylist()):
-        own = sums.filter(pc.field("broker") == broker)
-        starts, amounts = own["start"].to_numpy(), own["amount_sum"].to_numpy()
-        made.append((broker, starts, amounts, peaks(kind, starts, amounts)))
-    if not made:
+        sums_of_broker = sums.filter(pc.field("broker") == broker)
+        starts, amounts = sums_of_broker["start"].to_numpy(), sums_of_broker["amount_sum"].to_numpy()
+        usages.append((broker, starts, amounts, peaks(kind, starts, amounts)))
+    if not usages:
         return None
-    broker, starts, amounts, highest = max(made, key=lambda each: each[3].max())
+    broker, starts, amounts, highest = max(usages, key=lambda usage: usage[3].max())
     by_hour = np.zeros(HOURS)
     np.maximum.at(by_hour, hours_of_week(starts, zone), highest)
     return GroupUsage(
@@ -173,21 +249,23 @@ def _busiest(
 
 def curve_of(kind: QuotaType, starts_ms: Ints, amounts: Ints, span: tuple[int, int]) -> Curve:
     """
-    Usage over time, in at most `PIECES` pieces; its rates are in the unit of the quota type, its peaks the highest of `peaks`.
+    Return usage over time, in at most `PIECES` pieces, in the unit of the quota type.
+
+    Its peaks are the highest of `peaks`.
 
     Args:
-        kind: gives the unit.
-        starts_ms: when the seconds begin, in order; those without usage are missing.
-        amounts: what was used in each, as `quotascope.pipeline.history.ROLLUP` counts.
-        span: the beginning and the end of what is drawn.
+        kind: quota type, which gives the unit.
+        starts_ms: begins of seconds, in order; seconds without usage are missing.
+        amounts: amount of each second, as `quotascope.pipeline.history.ROLLUP` counts.
+        span: beginning and end of the curve.
 
     """
     begin, end = span
     begin -= begin % _SECOND
     piece = max(1, -(-(end - begin) // (PIECES * _SECOND))) * _SECOND
-    pieces, first = np.unique((starts_ms - begin) // piece, return_index=True)
-    sums = np.add.reduceat(_rates(kind, amounts), first)
-    highest = np.maximum.reduceat(peaks(kind, starts_ms, amounts), first)
+    pieces, first_rows = np.unique((starts_ms - begin) // piece, return_index=True)
+    sums = np.add.reduceat(_rates(kind, amounts), first_rows)
+    highest = np.maximum.reduceat(peaks(kind, starts_ms, amounts), first_rows)
     return Curve(
         begin_ms=begin,
         end_ms=max(end, begin + piece),
@@ -199,7 +277,11 @@ def curve_of(kind: QuotaType, starts_ms: Ints, amounts: Ints, span: tuple[int, i
 
 
 def peaks(kind: QuotaType, starts_ms: Ints, amounts: Ints) -> Floats:
-    """For each second the mean rate over the 11 s that end with it: about what a broker compares with a limit."""
+    """
+    Return for each second the mean rate over the 11 s that end with it.
+
+    A broker compares approximately this rate with a limit.
+    """
     total = np.concatenate(([0.0], np.cumsum(_rates(kind, amounts))))
     oldest = np.searchsorted(starts_ms, starts_ms - (_WINDOWS - 1) * _SECOND)
     sums: Floats = total[1:] - total[oldest]
@@ -212,31 +294,32 @@ def _rates(kind: QuotaType, amounts: Ints) -> Floats:
 
 def rate(kind: QuotaType, value: float) -> str:
     """
-    A rate or a limit in the unit of its quota type: bytes/s, percent of one thread, mutations/s.
+    Return a rate or a limit in the unit of its quota type: bytes/s, percent of one thread, mutations/s.
 
     >>> rate(QuotaType.PRODUCE, 2_104_000.0), rate(QuotaType.REQUEST, 2.5), rate(QuotaType.FETCH, 30.0)
     ('2.1 MB/s', '2.5 %', '30 B/s')
     """
-    return f"{amount(value)}{_UNITS[kind]}"
+    return f"{amount(value)}{kind.unit.short}"
 
 
 def hours_of_week(times_ms: Ints, zone: tzinfo) -> Ints:
     """
-    The hour of the week of each moment (ms since 1970) by the clocks of a zone, daylight saving included.
+    Return the hour of the week of each moment (ms since 1970) by the clocks of a zone, daylight saving included.
 
-    Every zone is a whole number of quarters of an hour off UTC (today's are), so that one look for each quarter is enough.
+    Every zone is a whole number of quarters of an hour off UTC (today's are), so that one look for each quarter is
+    enough.
     """
     quarters = np.clip(times_ms, 0, _FARTHEST_MS) // QUARTER_MS
     seen, places = np.unique(quarters, return_inverse=True)
-    ages = (timedelta(milliseconds=each * QUARTER_MS) for each in seen.tolist())
+    ages = (timedelta(milliseconds=quarter * QUARTER_MS) for quarter in seen.tolist())
     moments = [(_EPOCH + age).astimezone(zone) for age in ages]
-    hours = np.array([each.weekday() * 24 + each.hour for each in moments], np.int64)
+    hours = np.array([moment.weekday() * 24 + moment.hour for moment in moments], np.int64)
     return hours[places] if hours.size else np.zeros(0, np.int64)
 
 
 def hour_name(hour: int) -> str:
     """
-    An hour of the week.
+    Return the name of an hour of the week.
 
     >>> hour_name(0), hour_name(167)
     ('Mon 00h', 'Sun 23h')
@@ -245,7 +328,7 @@ def hour_name(hour: int) -> str:
 
 
 def seen_hours(times_ms: Ints, zone: tzinfo) -> NDArray[np.bool_]:
-    """Which of the 168 hours have any of some moments (ms since 1970)."""
+    """Return which of the 168 hours have any of some moments (ms since 1970)."""
     seen = np.zeros(HOURS, np.bool_)
     seen[hours_of_week(times_ms, zone)] = True
     return seen

@@ -1,55 +1,43 @@
-"""
-Which releases of Kafka wrote a log, and which one a replay follows.
-
-Brokers name the newest `metadata.version` that they support in their responses to ApiVersions (KIP-584), which most connections begin with.
-A table of requests keeps with its commits when each release was named last, so that replays follow it.
-
-A line does not name its broker's version, and its frame is the same since KIP-673: what differs are fields and versions of APIs. So each
-line counts as of the oldest layout that its content shows; one that older brokers could have written as well counts as of the current
-layout, which reads it the same way.
-"""
+"""Releases of Kafka that wrote a log, and the one that a replay follows."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from quotascope.metrics import NEWEST_RELEASE, KafkaRelease
-from quotascope.metrics.kafka_release import METADATA_LEVELS
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.protocol import ApiKey
+from quotascope.metrics.kafka.release import EXACT_RELEASES, NEWEST_RELEASE, KafkaRelease, ReleaseRange
 
 from .errors import NoTable
-from .table import Table
+from .table import File, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineLayout:
-    """What is known of the lines of some releases."""
+    """Layout of the lines of some releases."""
 
     name: str
-    """The value of the column `layout`."""
+    """Value of the column `layout`."""
     releases: str
-    source: str
-    """Where this knowledge comes from: logs of real brokers, or documentation only."""
+    """Releases whose brokers write such lines."""
 
 
-CURRENT: Final = LineLayout(name="4.x", releases="4.0 and later", source="logs of real brokers, 4.3.1 and 4.4.0")
-DEPRECATIONS: Final = LineLayout(
-    name="3.8 (documented)",
-    releases="3.8 and 3.9",
-    source="documentation: KIP-896 adds requestApiVersionDeprecated to the header",
-)
-FIRST: Final = LineLayout(
-    name="2.8 (documented)",
-    releases="2.8 to 3.7",
-    source="documentation: KIP-673, and the APIs and versions that KIP-896 removed in 4.0",
-)
-LAYOUTS: Final = (CURRENT, DEPRECATIONS, FIRST)
+CURRENT: Final = LineLayout(name="4.x", releases="4.0 and later")
+DEPRECATIONS: Final = LineLayout(name="3.7", releases="3.7 to 3.9")
+"""Layout in which old versions of requests are marked as `requestApiVersionDeprecated` in the header (KIP-896)."""
+BEFORE_4_0: Final = LineLayout(name="3.x", releases="2.8 to 3.9")
+"""Layout with APIs and versions that KIP-896 removed in 4.0."""
+FIRST: Final = LineLayout(name="2.8", releases="2.8")
+"""Layout in which a Fetch response names its partitions `partitionResponses` and their size `recordSetSizeInBytes`."""
+LAYOUTS: Final = (CURRENT, DEPRECATIONS, BEFORE_4_0, FIRST)
+"""All layouts; `tests/pipeline/request_log` has lines of a real broker for each."""
 
 _NO_LONGER_IN_4_0: Final = frozenset(
     map(
@@ -62,79 +50,128 @@ _NO_LONGER_IN_4_0: Final = frozenset(
         ),
     )
 )
-"""The controller's in ZooKeeper mode."""
+"""Requests of the controller in ZooKeeper mode."""
 _OLDEST_IN_4_0: Final = {
-    0: 3, 1: 4, 2: 1, 8: 2, 9: 1, 19: 2, 20: 1, 23: 2, 29: 1, 30: 1, 31: 1, 32: 1, 34: 1, 35: 1, 38: 1, 39: 1, 40: 1, 41: 1,
+    0: 3, 1: 4, 2: 1, 8: 2, 9: 1, 19: 2, 20: 1, 23: 2, 29: 1, 30: 1, 31: 1, 32: 1, 34: 1, 35: 1, 38: 1, 39: 1,
+    40: 1, 41: 1,
 }  # fmt: skip
-"""Oldest version by API key, of those that lost some (KIP-896)."""
-
-_NAMES: Final = tuple(layout.name for layout in LAYOUTS)
+"""Oldest version by API key, of APIs that lost some versions (KIP-896)."""
 
 
 def layout_of(api_key: int, api_version: int, *, deprecated: bool) -> str:
-    """Name of the layout that a line counts as of."""
+    """Return the name of the layout of a line."""
     if deprecated:
-        return _NAMES[1]
+        return DEPRECATIONS.name
     if api_version < _OLDEST_IN_4_0.get(api_key, 0) or api_key in _NO_LONGER_IN_4_0:
-        return _NAMES[2]
-    return _NAMES[0]
+        return BEFORE_4_0.name
+    return CURRENT.name
 
 
 _LEVEL: Final = re.compile(rb'"name":"metadata.version","minVersion":\d{1,5},"maxVersion":(\d{1,5})\b')
-_RELEASES: Final = tuple(KafkaRelease(*release) for _, *release in METADATA_LEVELS)
+_APIS: Final = re.compile(rb'"response":\{"errorCode":0,"apiKeys":\[([^]]{1,20000})\]')
+_API: Final = re.compile(rb'"apiKey":(\d{1,5}),"minVersion":\d{1,5},"maxVersion":(\d{1,5})\b')
+_RELEASES: Final = tuple(sorted(EXACT_RELEASES))
+_NEWER: Final = "quotascope.kafka newer"
+_HUNDRED: Final = 100
+
+
+NODES: Final = "quotascope.nodes of the cluster"
+"""Name of a note of the table of requests: the greatest number of nodes in a response to Metadata."""
 
 
 def level_of(line: bytes) -> int | None:
-    """The newest `metadata.version` that the line of an ApiVersions names; None where it names none."""
-    found = _LEVEL.search(line)
-    return int(found[1]) if found else None
-
-
-def last_named(times: Any, levels: Any) -> dict[KafkaRelease, int]:  # noqa: ANN401 - Arrow's columns
-    """When each release was named last, by the times of requests and the level that each names (null: none)."""
-    named = pa.table({"level": levels, "time": times}).drop_null()
-    found: dict[KafkaRelease, int] = {}
-    for row in named.group_by("level").aggregate([("time", "max")]).to_pylist():
-        release = KafkaRelease.of_metadata_version(row["level"])
-        if release is not None:
-            keep(found, {release: row["time_max"]})
-    return found
-
-
-def keep(named: dict[KafkaRelease, int], others: Mapping[KafkaRelease, int]) -> None:
-    """Take over when releases were named, where that was later."""
-    for release, time in others.items():
-        named[release] = max(time, named.get(release, time))
-
-
-def notes(named: Mapping[KafkaRelease, int]) -> dict[str, int]:
-    """What a commit keeps of when releases were named."""
-    return {_note(release): time for release, time in named.items()}
-
-
-def releases_since(note_of: Callable[[str], int | None], time: int) -> list[KafkaRelease]:
     """
-    Return the releases that logs named at or after a time (ms since 1970), the newest first; else the one that was named last before.
+    Return the release in the line of an ApiVersions, as a number: the newest `metadata.version` that it names.
 
-    Empty where none was ever named, as in tables that were made before this was kept.
+    A number below 0 is that of a broker in ZooKeeper mode, `-100 * major - minor`. None if the line names none.
+    """
+    if match := _LEVEL.search(line):
+        return int(match[1])
+    if (answered := _APIS.search(line)) is None:
+        return None
+    releases = ReleaseRange.of_api_versions({int(key): int(newest) for key, newest in _API.findall(answered[1])})
+    if releases is None or releases.oldest is None or not releases.oldest.zookeeper:
+        return None
+    return -_HUNDRED * releases.oldest.major - releases.oldest.minor
 
-    Args:
-        note_of: what the commits of the table of requests keep by name (`Table.last_epoch`).
-        time: ms since 1970.
 
+def release_of_level(level: int) -> KafkaRelease | None:
+    """Return the release of a number of `level_of`, None for one before 3.3 that names a level."""
+    if level < 0:
+        major, minor = divmod(-level, _HUNDRED)
+        return KafkaRelease(major, minor, zookeeper=True)
+    return KafkaRelease.of_metadata_version(level)
+
+
+@dataclass(slots=True)
+class Named:
+    """Times when releases were named last, ms since 1970."""
+
+    times: dict[tuple[KafkaRelease, str | None], int] = field(default_factory=dict)
+    """Times by release and broker; for None of any broker."""
+    newer: int | None = None
+    """Time of a level above the known ones."""
+
+    @classmethod
+    def of(cls, brokers: Any, times: Any, levels: Any) -> Named:  # noqa: ANN401 - Arrow's columns
+        """Return the releases that requests name, by broker and time; a null level names none."""
+        levels_by_time = pa.table({"level": levels, "broker": brokers, "time": times}).drop_null()
+        named = cls()
+        for row in levels_by_time.group_by(["level", "broker"]).aggregate([("time", "max")]).to_pylist():
+            release, time = release_of_level(row["level"]), row["time_max"]
+            if release is not None:
+                named.keep({(release, broker): time for broker in (None, row["broker"])})
+            if not KafkaRelease.is_known_level(row["level"]):
+                named.newer = max(time, named.newer or 0)
+        return named
+
+    def keep(self, times: Mapping[tuple[KafkaRelease, str | None], int]) -> None:
+        """Keep the times when releases were named, if they are later."""
+        for key, time in times.items():
+            self.times[key] = max(time, self.times.get(key, time))
+
+    def add(self, named: Named) -> None:
+        """Add the times of other requests."""
+        self.keep(named.times)
+        if named.newer is not None:
+            self.newer = max(named.newer, self.newer or 0)
+
+    def notes(self) -> dict[str, int]:
+        """Return the notes that a commit keeps."""
+        notes = {_note(release, broker): time for (release, broker), time in self.times.items()}
+        return notes if self.newer is None else notes | {_NEWER: self.newer}
+
+
+NoteOf = Callable[[str], "int | None"]
+"""Function for the notes of the table of requests by name (`Table.last_epoch`)."""
+
+
+def releases_since(note_of: NoteOf, time: int) -> list[KafkaRelease]:
+    """
+    Return the releases that logs named at or after a time (ms since 1970), the newest first; else the last one before.
+
+    The list is empty if none was ever named.
     """
     named = {release: note_of(_note(release)) for release in _RELEASES}
-    known = {release: last for release, last in named.items() if last is not None}
-    since = sorted((release for release, last in known.items() if last >= time), reverse=True)
-    return since or sorted(known, key=known.__getitem__)[-1:]
+    last_times = {release: last_ms for release, last_ms in named.items() if last_ms is not None}
+    since = sorted((release for release, last_ms in last_times.items() if last_ms >= time), reverse=True)
+    return since or sorted(last_times, key=last_times.__getitem__)[-1:]
 
 
-def _note(release: KafkaRelease) -> str:
-    return f"quotascope.kafka {release}"
+def release_of_broker(note_of: NoteOf, broker: str, releases: Iterable[KafkaRelease]) -> KafkaRelease | None:
+    """Return the release that a broker named last, None if it named none of `releases`."""
+    named = {release: note_of(_note(release, broker)) for release in releases}
+    last_times = {release: last_ms for release, last_ms in named.items() if last_ms is not None}
+    return max(last_times, key=last_times.__getitem__, default=None)
+
+
+def _note(release: KafkaRelease, broker: str | None = None) -> str:
+    of_mode = f"quotascope.kafka {release.version}{'-zookeeper' if release.zookeeper else ''}"
+    return of_mode if broker is None else f"{of_mode} of {broker}"
 
 
 class KnownBy(Enum):
-    """What names the release; the values are those of JSON."""
+    """Source of the release; the values are those of JSON."""
 
     OPTION = "option"
     CLUSTER = "cluster"
@@ -152,62 +189,181 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """The release that a replay's throttle times follow; the newest unless another is known."""
+    """
+    Release that a replay's windows, throttle times and mutation quotas follow.
+
+    It is the newest unless another is known.
+    """
 
     release: KafkaRelease = NEWEST_RELEASE
     known_by: KnownBy = KnownBy.DEFAULT
     also_named: tuple[KafkaRelease, ...] = ()
-    """Older releases that the log names as well."""
+    """Older releases that the log also names."""
+    by_broker: Mapping[str, KafkaRelease] = field(default_factory=dict)
+    """Releases of brokers that the log shows to differ from `release`; they are replayed as of these."""
+    is_newer: bool = False
+    """The log names a release that is newer than the known ones."""
+    earlier: tuple[tuple[str, int], ...] = ()
+    """
+    Releases, in words, that a stream followed before the log named others.
 
-    def unless_log(self, named: Iterable[KafkaRelease]) -> Followed:
-        """The same, but where only the default is known the newest release that the log names, if it names any."""
+    Each has the time (ms since 1970, UTC) up to which it was followed.
+    """
+
+    def alike(self, followed: Followed) -> bool:
+        """Return whether requests are decided as of the same releases."""
+        return (self.release, dict(self.by_broker)) == (followed.release, dict(followed.by_broker))
+
+    @property
+    def words(self) -> str:
+        """Releases that requests are decided as of, in words."""
+        return f"{self.release}{self._others()}"
+
+    def unless_log(self, named: Iterable[KafkaRelease], *, is_newer: bool = False) -> Followed:
+        """Return the newest release that the log names, unless this one is known otherwise, or the log names none."""
         releases = sorted(named, reverse=True)
         if not releases or self.known_by is not KnownBy.DEFAULT:
             return self
         newest, *older = releases
-        return Followed(release=newest, known_by=KnownBy.LOG, also_named=tuple(older))
+        return Followed(release=newest, known_by=KnownBy.LOG, also_named=tuple(older), is_newer=is_newer)
+
+    def release_of(self, broker: str) -> KafkaRelease:
+        """Return the release that a broker's sensors follow."""
+        return self.by_broker.get(broker, self.release)
+
+    @property
+    def enforces_controller_mutations(self) -> bool:
+        """A controller mutation quota has an effect (`KafkaRelease.enforces_controller_mutations`)."""
+        return any(release.enforces_controller_mutations for release in (self.release, *self.by_broker.values()))
 
     @property
     def note(self) -> str:
-        """A sentence for a report."""
+        """Sentences for a report."""
         about = "stop there" if self.release.saturates else "wrap around and count as none or as any other time"
-        older = ", ".join(map(str, self.also_named))
-        also = f" (the newest that it names; some of it is of {older})" if older else ""
-        return f"Throttle times follow Kafka {self.release}, {_WORDS[self.known_by]}{also}: above 24.8 days those of byte rates and request time {about}."
+        followed = f"Throttle times follow Kafka {self.release}, {_WORDS[self.known_by]}{self._others()}"
+        sentences = [f"{followed}: above 24.8 days those of byte rates and request time {about}."]
+        sentences += [
+            (
+                f"Those of requests until {datetime.fromtimestamp(until_ms / 1_000, UTC):%Y-%m-%d %H:%M:%S} UTC follow "
+                f"Kafka {words}, as the stream knew no other then."
+            )
+            for words, until_ms in self.earlier
+        ]
+        if self.is_newer:
+            sentences.append(
+                f"The log is of a release newer than {NEWEST_RELEASE}, which is not known here: what it changed is "
+                "not in these figures."
+            )
+        elif not self.release.is_exact:
+            sentences.append(
+                f"Kafka {self.release} was not compared with this engine, which is exact for "
+                f"{KafkaRelease.exact_words()}."
+            )
+        if not self.release.enforces_controller_mutations:
+            sentences.append(
+                f"Kafka {self.release} stores controller mutation quotas and does not enforce them: they throttle "
+                "and refuse nothing here."
+            )
+        if self.release.has_static_defaults:
+            sentences.append(
+                "Its quota.producer.default and quota.consumer.default in server.properties, if set, are not in "
+                "these figures."
+            )
+        return " ".join(sentences)
 
-    def values(self) -> dict[str, str | list[str]]:
-        """What JSON says about it."""
+    def _others(self) -> str:
+        if not self.also_named:
+            return ""
+        if not self.by_broker:
+            return f" (the newest that it names; some of it is of {', '.join(map(str, self.also_named))})"
+        by_release: dict[KafkaRelease, list[str]] = {}
+        for broker, release in sorted(self.by_broker.items()):
+            by_release.setdefault(release, []).append(broker)
+        listed = "; ".join(
+            (
+                f"{'broker' if len(brokers) == 1 else 'brokers'} {_listed(brokers)} "
+                f"{'is' if len(brokers) == 1 else 'are'} replayed as of {release}"
+            )
+            for release, brokers in sorted(by_release.items(), reverse=True)
+        )
+        return f" (the newest that it names; {listed})"
+
+    def values(self) -> dict[str, Any]:
+        """Return the release for JSON."""
         return {
             "version": str(self.release),
             "known_by": self.known_by.value,
             "also_named": [str(release) for release in self.also_named],
+            "by_broker": {broker: str(release) for broker, release in sorted(self.by_broker.items())},
+            "newer_than_known": self.is_newer,
+            "earlier": [{"version": words, "until": until_ms / 1_000} for words, until_ms in self.earlier],
         }
 
 
+_LISTED: Final = 5
+_LONGEST: Final = 80
+
+
+def _listed(brokers: list[str]) -> str:
+    """Return some names of brokers, which are untrusted, on one line."""
+    names = ["".join(c if c.isprintable() else "\ufffd" for c in name[:_LONGEST]) for name in brokers[:_LISTED]]
+    others = len(brokers) - len(names)
+    return ", ".join(names) + (f" and {others} more brokers" if others else "")
+
+
 def followed(
-    given: KafkaRelease | None, *, cluster: KafkaRelease | None = None, log: KafkaRelease | None = None
+    option: KafkaRelease | None, *, cluster: KafkaRelease | None = None, log: KafkaRelease | None = None
 ) -> Followed:
-    """Return the release that is followed: the given one, else the cluster's, else the one that wrote the log, else the newest."""
-    known = ((given, KnownBy.OPTION), (cluster, KnownBy.CLUSTER))
-    for release, known_by in known:
+    """
+    Return the release that is followed.
+
+    It is that of the option, else the cluster's, else the one that wrote the log, else the newest.
+    """
+    candidates = ((option, KnownBy.OPTION), (cluster, KnownBy.CLUSTER))
+    for release, known_by in candidates:
         if release is not None:
             return Followed(release=release, known_by=known_by)
     return Followed().unless_log(() if log is None else (log,))
 
 
-def followed_by(folder: str, history: Table, kafka: Followed) -> Followed:
+def followed_by(
+    folder: str, history: Table, kafka: Followed, brokers: Callable[[], Iterable[str]] | None = None
+) -> Followed:
     """
-    Return the release that a replay of a history follows: a known one, else the one that its logs name, else the newest.
+    Return the release that a replay of a history follows: a known one, else the one in its logs, else the newest.
+
+    If logs name several, each broker that named one is replayed as of it; the newest is that of the controller, and of
+    the others.
 
     Args:
-        folder: where the table of requests lies as well, if it was kept.
-        history: its period counts.
-        kafka: what is known without the logs.
+        folder: folder with the table of requests, if it was kept.
+        history: history whose period counts.
+        kafka: release that is known without the logs.
+        brokers: returns the brokers of the history; called if logs name several releases. None reads them from the
+            history.
 
     """
     try:
         requests = Table.open(f"{folder.rstrip('/')}/requests")
     except NoTable:
         return kafka
-    begin = min((file.first for file in history.files() if file.first is not None), default=0)
-    return kafka.unless_log(releases_since(requests.last_epoch, begin))
+    begin = min((file.first_ms for file in history.files() if file.first_ms is not None), default=0)
+    note_of = requests.last_epoch
+    named = releases_since(note_of, begin)
+    newer = note_of(_NEWER)
+    followed = kafka.unless_log(named, is_newer=newer is not None and newer >= begin)
+    if not followed.also_named:
+        return followed
+    names = brokers_of(history, history.files()) if brokers is None else brokers()
+    releases = {name: release_of_broker(note_of, name, named) or followed.release for name in names}
+    return replace(
+        followed, by_broker={name: release for name, release in releases.items() if release != followed.release}
+    )
+
+
+def brokers_of(history: Table, files: Iterable[File]) -> set[str]:
+    """Return the names of the brokers in some files of a history."""
+    names: set[str | None] = set()
+    for batch in history.batches(files, ["broker"]):
+        names.update(pc.unique(batch["broker"]).to_pylist())
+    return {name for name in names if name is not None}

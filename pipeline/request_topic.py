@@ -1,4 +1,4 @@
-"""The topic to which brokers' request logs are shipped, and which `quotascope ingest` reads: made unless it is there."""
+"""The topic to which brokers ship request logs, and which `quotascope ingest` reads; created unless it exists."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _HOUR_MS: Final = 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ensured:
-    """A topic that is there now."""
+    """Topic that exists now."""
 
     topic: TopicFound
     created: bool
-    """Whether it was not there before."""
+    """The topic did not exist before."""
 
 
 def shape_of(partitions: int | None, replication_factor: int | None, retention_hours: int | None) -> TopicShape:
-    """What a new topic is to be; None leaves it to the cluster."""
+    """Shape of a new topic; None leaves a number to the cluster."""
     configs = {} if retention_hours is None else {"retention.ms": str(retention_hours * _HOUR_MS)}
     return TopicShape(partitions=partitions, replication_factor=replication_factor, configs=configs)
 
@@ -33,7 +33,8 @@ def ensure(admin: TopicAdmin, name: str, shape: TopicShape, timeout_ms: int) -> 
     """
     Make the topic unless it is there; one that is there stays as it is.
 
-    While a quota on controller mutations refuses it, this waits for the broker's throttle time and tries again (KIP-599).
+    While a quota on controller mutations refuses it, this waits for the broker's throttle time and tries again
+    (KIP-599).
 
     Args:
         admin: of the cluster.
@@ -49,20 +50,20 @@ def ensure(admin: TopicAdmin, name: str, shape: TopicShape, timeout_ms: int) -> 
     """
     if not _NAME.fullmatch(name) or name in {".", ".."}:
         raise BadOption(f"{name[:60]!r} cannot name a topic: 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'")
-    found = admin.find(name)
-    if found is None:
-        made = admin.create(name, shape, timeout_ms)
-        if made is not None:
-            return Ensured(topic=made, created=True)
-        found = admin.find(name) or TopicFound(partitions=None, replication_factor=None)
+    existing = admin.find(name)
+    if existing is None:
+        created = admin.create(name, shape, timeout_ms)
+        if created is not None:
+            return Ensured(topic=created, created=True)
+        existing = admin.find(name) or TopicFound(partitions=None, replication_factor=None)
     differences = [
-        f"{is_there} {word}, not {wanted}"
-        for word, wanted, is_there in (
-            ("partitions", shape.partitions, found.partitions),
-            ("replicas", shape.replication_factor, found.replication_factor),
+        f"{actual} {word}, not {expected}"
+        for word, expected, actual in (
+            ("partitions", shape.partitions, existing.partitions),
+            ("replicas", shape.replication_factor, existing.replication_factor),
         )
-        if None not in (wanted, is_there) and wanted != is_there
+        if None not in (expected, actual) and expected != actual
     ]
     if differences:
         raise OtherTopic(name, " and ".join(differences))
-    return Ensured(topic=found, created=False)
+    return Ensured(topic=existing, created=False)

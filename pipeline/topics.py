@@ -1,9 +1,9 @@
 """
 Bytes by topic: which topics a client's produce or fetch quota went to, in sums by minute.
 
-What the quota charges of a request is the records of its topics, and the protocol around them. Rows of each kind add up to what
-`seconds` has for the client, broker and quota type, to the byte. Names of topics that newer versions name by id only are rows of their own:
-the pair may be logged later, or by another broker, so that ids get their names on reading.
+What the quota charges of a request is the records of its topics, and the protocol around them. Rows of each kind add up
+to what `seconds` has for the client, broker and quota type, to the byte. Names of topics that newer versions name by id
+only are rows of their own: the pair may be logged later, or by another broker, so that ids get their names on reading.
 """
 
 from enum import StrEnum
@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quotascope.metrics import QuotaType
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.protocol import ApiKey
 
 from .columns import CLIENT, CLIENT_COLUMNS, Column, added, column
 from .errors import NoTable
@@ -23,23 +23,24 @@ from .table.storage import DAY_MS
 
 
 class Kind(StrEnum):
-    """What a row of `TOPICS` is about."""
+    """Subject of a row of `TOPICS`."""
 
     RECORDS = "records"
     """Bytes of records of a topic; a request counts under each of its topics."""
     PROTOCOL = "protocol"
-    """What the quota charges of the same requests beside their records: headers, names, empty responses."""
+    """Bytes that the quota charges for the same requests beside their records: headers, names, empty responses."""
     UNKNOWN_TOPIC = "unknown topic"
-    """Bytes of requests of which the topics are unknown, as in logs that an earlier release read."""
+    """Bytes of requests whose topics are unknown."""
     UNKNOWN_SIZE = "unknown size"
-    """Requests of which the bytes are unknown, such as a throttled Fetch, or the partitions of a mutation."""
+    """Requests whose bytes are unknown, such as a throttled Fetch, or the partitions of a mutation."""
     NAME = "name"
-    """The name of a topic's id, once a day, of no client."""
+    """Name of a topic's id, once a day, of no client."""
 
 
 TOPICS: Final = pa.schema([
     *CLIENT_COLUMNS,
-    column("quota_type", pa.string(), "produce or fetch; controller_mutation for mutations of unknown size; empty for a name."),
+    column("quota_type", pa.string(), (
+        "produce or fetch; controller_mutation for mutations of unknown size; empty for a name.")),
     column("start", pa.int64(), "Begin of the minute, of the day for a name: ms since 1970, UTC."),
     column("kind", pa.string(), "records, protocol, unknown topic, unknown size or name."),
     column("topic", pa.string(), "Name of the topic, where the request has it.", null=True),
@@ -50,7 +51,8 @@ TOPICS: Final = pa.schema([
 """
 Bytes by topic over a minute.
 
-A table may hold several rows of one key. Records, protocol and unknown topic add up to what ROLLUP has of a client, broker and quota type.
+A table may hold several rows of one key. Records, protocol and unknown topic add up to what ROLLUP has of a client,
+broker and quota type.
 """
 _BYTES: Final = ("produce_bytes", "fetch_bytes")
 COLUMNS: Final = (
@@ -64,11 +66,11 @@ COLUMNS: Final = (
     "forwarded",
     "follower",
 )
-"""What is read of `quotascope.pipeline.request_log.schema.REQUESTS`."""
+"""Columns of `quotascope.pipeline.request_log.schema.REQUESTS` that are read."""
 MINUTE_MS: Final = 60_000
-"""The span of a sum."""
+"""Length of time of a sum."""
 ID: Final = "id:"
-"""In front of a topic's id where no name is known; no name of a topic has a colon."""
+"""Prefix of a topic's id if no name is known; no name of a topic has a colon."""
 _KEY: Final = (*CLIENT, "quota_type", "start", "kind", "topic", "topic_id")
 _APIS: Final = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH)
 _FALSE: Final[Column] = pa.scalar(False)  # noqa: FBT003 - Arrow's, not a flag
@@ -76,7 +78,7 @@ _FALSE: Final[Column] = pa.scalar(False)  # noqa: FBT003 - Arrow's, not a flag
 
 def topics_of(requests: pa.Table) -> pa.Table:
     """
-    Return the bytes by topic of requests that history has (at least `COLUMNS` of REQUESTS), and the names that responses have with ids.
+    Return the bytes by topic of requests (at least `COLUMNS` of REQUESTS), and the names of ids in responses.
 
     These are rows of `TOPICS`, one for each key, in no particular order.
     """
@@ -85,22 +87,22 @@ def topics_of(requests: pa.Table) -> pa.Table:
     mutates = pc.fill_null(pc.invert(requests["mutations_known"]), _FALSE)  # an unknown number of partitions
     chosen = pc.or_(pc.and_(moves, pc.invert(left_out)), mutates)
     seen = requests.filter(chosen)
-    given: dict[str, Column] = {name: seen[name] for name in seen.column_names}
-    traffic: Any = given["traffic"].combine_chunks()
+    columns_of_names: dict[str, Column] = {name: seen[name] for name in seen.column_names}
+    traffic: Any = columns_of_names["traffic"].combine_chunks()
     parents: Any = pc.list_parent_indices(traffic)
     topics, ids, held = pc.list_flatten(traffic).flatten()
     records = np.zeros(len(seen), np.int64)
     np.add.at(records, parents.to_numpy(), pc.fill_null(held, 0).to_numpy())
-    charged: Column = pc.coalesce(*(given[name] for name in _BYTES))
+    charged: Column = pc.coalesce(*(columns_of_names[name] for name in _BYTES))
     sized: Column = pc.is_valid(charged)
     unknown: Column = pc.if_else(sized, Kind.UNKNOWN_TOPIC, Kind.UNKNOWN_SIZE)
-    kinds = pc.if_else(pc.and_(pc.is_valid(given["traffic"]), sized), Kind.PROTOCOL, unknown)
-    produces: Column = pc.equal(given["api_key"], pa.scalar(int(ApiKey.PRODUCE)))
+    kinds = pc.if_else(pc.and_(pc.is_valid(columns_of_names["traffic"]), sized), Kind.PROTOCOL, unknown)
+    produces: Column = pc.equal(columns_of_names["api_key"], pa.scalar(int(ApiKey.PRODUCE)))
     types: Column = pc.if_else(produces, QuotaType.PRODUCE.label, QuotaType.FETCH.label)
     common = pa.table({
-        **{name: pc.fill_null(given[name], "") for name in CLIENT},
+        **{name: pc.fill_null(columns_of_names[name], "") for name in CLIENT},
         "quota_type": pc.if_else(mutates.filter(chosen), QuotaType.CONTROLLER_MUTATION.label, types),
-        "start": given["timestamp"].to_numpy() // MINUTE_MS * MINUTE_MS,
+        "start": columns_of_names["timestamp"].to_numpy() // MINUTE_MS * MINUTE_MS,
     })  # fmt: skip
     none: Column = pa.nulls(len(seen), pa.string())
     whole = _rows(common, kinds, none, none, 1, pc.subtract(charged, pa.array(records)))
@@ -114,11 +116,12 @@ def topic_names(folder: str, requests: Table | None = None) -> dict[str, str]:
     """
     Return the names of topics by id that a history has, of any time: clients ask for them when they start.
 
-    A history of an earlier release has none.
+    A history whose first ingest was interrupted has none.
 
     Args:
         folder: of the history.
-        requests: its table of `REQUESTS`, where rows count that an ingest has not taken over to `topics`, since it was killed.
+        requests: its table of `REQUESTS`, where rows count that an ingest has not taken over to `topics`, since it was
+            killed.
 
     Raises:
         TableError: a table cannot be read.
@@ -129,11 +132,11 @@ def topic_names(folder: str, requests: Table | None = None) -> dict[str, str]:
     except NoTable:
         return {}
     batches = table.batches(table.files_of(""), ("kind", "topic_id", "topic"))
-    parts = [pa.Table.from_batches([each]).filter(pc.field("kind") == Kind.NAME) for each in batches]
+    parts = [pa.Table.from_batches([batch]).filter(pc.field("kind") == Kind.NAME) for batch in batches]
     if requests is not None:
         _, files = requests.new_since(table.last_epoch(following(requests)))
         new = requests.batches(files, ("timestamp", "topic_ids"))
-        parts += [_names(pa.Table.from_batches([each])) for each in new]
+        parts += [_names(pa.Table.from_batches([batch])) for batch in new]
     return {row["topic_id"]: row["topic"] for rows in parts for row in rows.to_pylist()}
 
 

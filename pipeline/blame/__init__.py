@@ -1,1 +1,5 @@
-"""Who made whom wait for a broker's handler threads: each request's queue time, divided among the requests that held them meanwhile."""
+"""
+Culprits and victims of the wait for a broker's handler threads.
+
+Queue times, divided among the requests that held them.
+"""

@@ -1,4 +1,8 @@
-"""What candidates save others: the queue of each broker's handler threads, as logged and as it would have been."""
+"""
+Effect of candidates on other clients.
+
+The queue of each broker's handler threads, as logged and as it would have been.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from quotascope.pages.words import counted, percent, shown
 from quotascope.quotas.candidates import Candidate
@@ -21,15 +26,14 @@ from ..replay.closed_loop import NEVER
 from ..replay.compiled import Floats, Ints
 from ..replay.results import lateness
 from ..request_log.schema import REQUESTS
-from ..table import File, Table
-from ..table.table import Run
+from ..table import File, Map, Table
 from . import intervals
 from .queueing import CLOCK_US, MOST_ERROR, LoggedQueue, scale_of
 from .summing import ESTIMATED, plan_of, surveys
 
 _READ: Final = tuple(dict.fromkeys((*COLUMNS, *intervals.COLUMNS)))
 _MOST_UNKNOWN: Final = 0.01
-"""Requests without a queue time, as a part of all of a broker, above which its queue is unknown."""
+"""Part of a broker's requests without a queue time above which its queue is unknown."""
 _BINS: Final = np.r_[0.0, np.geomspace(10.0, 1e9, 1_601), np.inf]
 """Borders of the bins of waits, us: each 1.2 % above the last."""
 
@@ -37,52 +41,65 @@ _BINS: Final = np.r_[0.0, np.geomspace(10.0, 1e9, 1_601), np.inf]
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BrokerQueue:
     """
-    Waits of a broker's requests, added up over days; by candidate those of *others*: clients that it throttles in no request of a day.
+    Waits of a broker's requests, added up over days.
+
+    Those of *others* are by candidate: clients that it throttles in no request of a day.
 
     Times are us.
     """
 
     broker: str
     threads: int
-    """Handler threads, as given or as estimated; the most of any day."""
+    """Number of handler threads, as given or as estimated; the most of any day."""
     requests: int
     unknown: int
-    """Requests of which the log has no queue time."""
+    """Number of requests without a queue time in the log."""
     logged_us: float
-    """All queue times."""
+    """Sum of the logged queue times."""
     simulated_us: float
     """
-    What the queue of the threads makes of them, with the time that waking a thread takes. Closed loop: each comes as long after the last one of
-    its connection as logged, as a broker reads no request of a connection before it has answered the last one (`SocketServer` mutes the channel).
+    Sum of the queue times in the simulated queue, with the time that waking a thread takes.
+
+    Closed loop: each comes as long after the last one of
+    its connection as logged, as a broker reads no request of a connection before it has answered the last one
+    (`SocketServer` mutes the channel).
     """
     others_us: Floats
-    """By candidate: waits of others as simulated; open loop: as logged where the candidate's clients cause most of them."""
+    """
+    Waits of others as simulated, by candidate.
+
+    In open loop they are as logged if the candidate's clients cause most of them.
+    """
     predicted_us: Floats
-    """By candidate: the same under it."""
+    """Waits of others under the candidate, by candidate."""
     logged_waits: Ints
-    """By candidate and bin: how many queue times of others."""
+    """Number of queue times of others, by candidate and bin."""
     predicted_waits: Ints
 
-    def added(self, other: BrokerQueue) -> BrokerQueue:
-        """Both together."""
+    def added(self, day: BrokerQueue) -> BrokerQueue:
+        """Return the sum of this queue and that of another day."""
         names = [name for name in self.__slots__ if name not in {"broker", "threads"}]
-        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return BrokerQueue(broker=self.broker, threads=max(self.threads, other.threads), **sums)
+        sums = {name: getattr(self, name) + getattr(day, name) for name in names}
+        return BrokerQueue(broker=self.broker, threads=max(self.threads, day.threads), **sums)
 
     @property
     def error(self) -> float:
-        """By which part the mean wait as simulated differs from the logged one; 0 where the log's clock is too coarse to show it."""
+        """
+        Relative difference of the simulated mean wait to the logged one.
+
+        It is 0 if the log's clock is too coarse to show it.
+        """
         off = self.simulated_us - self.logged_us
         return 0.0 if abs(off) <= CLOCK_US * self.requests else off / max(self.logged_us, 1.0)
 
     @property
     def times_known(self) -> bool:
-        """Whether all but a few requests have a queue time."""
+        """All but a few requests have a queue time."""
         return self.unknown <= _MOST_UNKNOWN * (self.requests + self.unknown)
 
     @property
     def refusal(self) -> str | None:
-        """Why nothing is predicted for the broker; None where something is."""
+        """Reason for having no prediction for the broker; None if there is one."""
         if not self.times_known:
             return f"{self.unknown:,} requests of broker {shown(self.broker)} have no queue time"
         if abs(self.error) > MOST_ERROR:
@@ -91,109 +108,125 @@ class BrokerQueue:
                 if self.error > 0
                 else "as where requests wait for a CPU or garbage collection as well, which no log has"
             )
-            return f"a queue with {counted(self.threads, 'handler thread')} does not explain the queue times of broker {shown(self.broker)}: its error is {percent(self.error, '+')}, {why}"
+            return (
+                f"a queue with {counted(self.threads, 'handler thread')} does not explain the queue times of broker "
+                f"{shown(self.broker)}: its error is {percent(self.error, '+')}, {why}"
+            )
         return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benefit:
-    """What candidates save others, on the brokers whose queue times the queue explains."""
+    """Effect of candidates on other clients, on the brokers whose queue times the queue explains."""
 
     names: Sequence[str]
-    """Of the candidates."""
+    """Names of the candidates."""
     brokers: Sequence[BrokerQueue]
     estimated: bool = False
-    """Whether the numbers of handler threads are `ESTIMATED`."""
+    """The numbers of handler threads are `ESTIMATED`."""
 
     @property
     def explained(self) -> Sequence[BrokerQueue]:
-        """Those that something is predicted for."""
-        return [each for each in self.brokers if each.refusal is None]
+        """Brokers with a prediction."""
+        return [queue for queue in self.brokers if queue.refusal is None]
 
     def predicted(self, number: int, part: float) -> list[float | None]:
-        """By broker: the predicted wait of a candidate that this part of the others' requests does not exceed, us."""
-        return [percentile_us(each.predicted_waits[number], part) for each in self.explained]
+        """
+        Return by broker the predicted wait under a candidate, us.
+
+        This part of the others' requests does not exceed it.
+        """
+        return [percentile_us(queue.predicted_waits[number], part) for queue in self.explained]
 
     @property
     def notes(self) -> Sequence[str]:
-        """How well the queues explain the log, and why something is unknown."""
+        """Error of the queues against the log, and reasons for unknown figures."""
         if not self.brokers:
-            return ("The wait is unknown: there is no request of a broker; ingest brokers' logs with this release.",)
-        if not any(each.requests for each in self.brokers):
-            return ("The wait is unknown: the log has no queue times; ingest it with this release.",)
+            return ("The wait is unknown: there is no request of a broker; ingest request logs of brokers.",)
+        if not any(queue.requests for queue in self.brokers):
+            return ("The wait is unknown: the log has no queue times (requestQueueTimeMs).",)
         explained = [
-            f"broker {shown(each.broker)} ({counted(each.threads, 'handler thread')}) {percent(each.error, '+')}"
-            for each in self.explained
+            f"broker {shown(queue.broker)} ({counted(queue.threads, 'handler thread')}) {percent(queue.error, '+')}"
+            for queue in self.explained
         ]
-        refused = [each.refusal for each in self.brokers if each.refusal is not None]
-        found = [f"Error of the simulated queue times against the log: {', '.join(explained)}."] if explained else []
+        refused = [queue.refusal for queue in self.brokers if queue.refusal is not None]
+        notes = [f"Error of the simulated queue times against the log: {', '.join(explained)}."] if explained else []
         if self.estimated:
-            found.append(f"The number of handler threads is {ESTIMATED}.")
-        return (*found, *(f"Left out of the wait: {why}." for why in refused))
+            notes.append(f"The number of handler threads is {ESTIMATED}.")
+        return (*notes, *(f"Left out of the wait: {why}." for why in refused))
 
     def values(self) -> list[dict[str, Any]]:
-        """The brokers for JSON: threads, error of the simulation, and why nothing is predicted, if so."""
+        """Return the brokers for JSON: threads, error of the simulation, and the reason for no prediction."""
         return [
             {
-                "broker": each.broker,
-                "io_threads": each.threads,
+                "broker": queue.broker,
+                "io_threads": queue.threads,
                 "io_threads_estimated": self.estimated,
-                "requests": each.requests,
-                "without_queue_time": each.unknown,
-                "error": each.error if each.requests else None,
-                "refusal": each.refusal,
+                "requests": queue.requests,
+                "without_queue_time": queue.unknown,
+                "error": queue.error if queue.requests else None,
+                "refusal": queue.refusal,
             }
-            for each in self.brokers
+            for queue in self.brokers
         ]
 
     @property
     def saved(self) -> Mapping[str, float | None]:
-        """By candidate: the part of the others' queue times that it saves them; None if it is unknown, or no other waits."""
-        before = sum((each.others_us for each in self.explained), np.zeros(len(self.names)))
-        after = sum((each.predicted_us for each in self.explained), np.zeros(len(self.names)))
-        return {name: float(1 - after[n] / before[n]) if before[n] else None for n, name in enumerate(self.names)}
+        """
+        Part of the others' queue times that a candidate saves, by candidate.
+
+        It is None if it is unknown, or no other client waits.
+        """
+        simulated_us = sum((queue.others_us for queue in self.explained), np.zeros(len(self.names)))
+        predicted_us = sum((queue.predicted_us for queue in self.explained), np.zeros(len(self.names)))
+        return {
+            name: float(1 - predicted_us[n] / simulated_us[n]) if simulated_us[n] else None
+            for n, name in enumerate(self.names)
+        }
 
 
 def benefit_of(
     folder: str,
     candidates: Sequence[Candidate],
     mode: Mode,
-    run: Run,
+    map_items: Map,
     *,
     threads: int | None = None,
     settings: ReplaySettings | None = None,
 ) -> Benefit:
     """
-    Run the queues of all brokers as logged and under each candidate, a UTC day at a time: neither a quota nor a queue knows the day before.
+    Run the queues of all brokers as logged and under each candidate, a UTC day at a time.
+
+    Neither a quota nor a queue knows the day before.
 
     Args:
-        folder: of the history.
+        folder: folder of the history.
         candidates: as `replay` takes them.
-        mode: open loop: of a throttled client, the requests above its limit never come, which is an upper bound of what is saved; others come
-            as logged, so that an error adds up near saturation. Closed loop: they come later, and each request follows the last one of its
-            connection.
-        run: where the work is done.
-        threads: `num.io.threads`; else for each broker as `blame` estimates it.
-        settings: of the replay.
+        mode: open loop: of a throttled client, the requests above its limit never come, which is an upper bound of what
+            is saved; others come as logged, so that an error adds up near saturation. Closed loop: they come later, and
+            each request follows the last one of its connection.
+        map_items: maps the work over days: `map`, or that of an engine.
+        threads: `num.io.threads`; None for the estimate of `blame` for each broker.
+        settings: settings of the replay.
 
     """
-    names = [each.name for each in candidates]
+    names = [candidate.name for candidate in candidates]
     try:
         requests = Table.open(f"{folder}/requests", schema=REQUESTS)
     except NoTable:
         return Benefit(names=names, brokers=())
     files = sorted(requests.files(), key=lambda file: file.day)
     days = [list(group) for _, group in groupby(files, lambda file: file.day)]
-    known: int | Mapping[str, int] | None = threads
-    if known is None:
-        plan = plan_of(list(chain.from_iterable(run(partial(surveys, requests), days))))
-        known = dict(zip(plan.head.pools[0], plan.threads, strict=True))
-    work = partial(_day, requests, tuple(candidates), mode, known, settings)
-    found: dict[str, BrokerQueue] = {}
-    for each in chain.from_iterable(run(work, days)):
-        earlier = found.get(each.broker)
-        found[each.broker] = each if earlier is None else earlier.added(each)
-    return Benefit(names=names, brokers=[found[name] for name in sorted(found)], estimated=threads is None)
+    threads_by_broker: int | Mapping[str, int] | None = threads
+    if threads_by_broker is None:
+        plan = plan_of(list(chain.from_iterable(map_items(partial(surveys, requests), days))))
+        threads_by_broker = dict(zip(plan.head.pools[0], plan.threads, strict=True))
+    work = partial(_day, requests, tuple(candidates), mode, threads_by_broker, settings)
+    queues: dict[str, BrokerQueue] = {}
+    for queue in chain.from_iterable(map_items(work, days)):
+        earlier = queues.get(queue.broker)
+        queues[queue.broker] = queue if earlier is None else earlier.added(queue)
+    return Benefit(names=names, brokers=[queues[name] for name in sorted(queues)], estimated=threads is None)
 
 
 def _day(
@@ -204,60 +237,99 @@ def _day(
     settings: ReplaySettings | None,
     files: Sequence[File],
 ) -> list[BrokerQueue]:
-    """The queues of all brokers in the files of a day."""
+    """Return the queues of all brokers in the files of a day."""
     rows = requests.read(_READ, files=files).sort_by([("file", "ascending"), ("position", "ascending")])
-    columns = dict(zip(rows.column_names, rows.columns, strict=True))
-    numbered = pa.table({**columns, "file": pa.repeat("", len(rows)), "position": np.arange(len(rows))})
     served = intervals.intervals(rows)
-    late = np.zeros((len(candidates), len(rows)), np.int64)
-    if len(served):
-        late = lateness(history_of(numbered), candidates, mode, len(rows), settings)
-    encoded = rows["connection"].combine_chunks().dictionary_encode().indices
-    connections = encoded.fill_null(-1).to_numpy().astype(np.int64)
-    names, clients = served.clients
-    of_rows = clients[served.groups]
-    throttled = [np.bincount(of_rows, late[n][served.rows] != 0, len(names)) > 0 for n in range(len(candidates))]
-    found = []
-    of_brokers = {each.broker for each in served.listeners if each not in served.controllers}
-    for name in sorted(of_brokers):
-        pool = served.of_pool(name)
+    late_ms = _lateness(rows, candidates, mode, settings) if len(served) else np.zeros((len(candidates), 0), np.int64)
+    throttled = _throttled(served, late_ms)
+    following = _connections(rows) if mode is Mode.CLOSED_LOOP else None
+    queues: list[BrokerQueue] = []
+    for broker in sorted({place.broker for place in served.listeners if place not in served.controllers}):
         # controllers are known by a day's lines alone, so that a pool of the plan may be missing
-        count = threads if isinstance(threads, int) else threads.get(name, 1)
-        queue = LoggedQueue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, count)
-        before = np.zeros((len(candidates), len(_BINS) - 1), np.int64)
-        after, sums = np.zeros_like(before), np.zeros((2, len(candidates)))
-        following = connections[pool.rows] if mode is Mode.CLOSED_LOOP else None
-        as_logged = queue.waits(connections=following)
-        for n in range(len(candidates)):
-            late_ms = late[n][pool.rows]
-            others = ~throttled[n][clients[pool.groups]]
-            waits = queue.waits(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER, following)[others]
-            base = as_logged[others]
-            if following is None:
-                without = queue.waits(present=others)[others]
-                scale = scale_of(base, without, queue.logged[others])
-                waits, base = (np.maximum(0.0, without + scale * (each - without)) for each in (waits, base))
-            sums[:, n] = base.sum(), waits.sum()
-            before[n], after[n] = (np.histogram(each, _BINS)[0] for each in (queue.logged[others], waits))
-        found.append(
-            BrokerQueue(
-                broker=name,
-                threads=queue.threads,
-                requests=len(pool),
-                unknown=int(pool.unknown.sum()),
-                logged_us=float(queue.logged.sum()),
-                simulated_us=float(as_logged.sum()),
-                others_us=sums[0],
-                predicted_us=sums[1],
-                logged_waits=before,
-                predicted_waits=after,
-            )
-        )
-    return found
+        count = threads if isinstance(threads, int) else threads.get(broker, 1)
+        queues.append(_queue(broker, served.of_pool(broker), count, late_ms, throttled, following))
+    return queues
+
+
+def _lateness(rows: pa.Table, candidates: Sequence[Candidate], mode: Mode, settings: ReplaySettings | None) -> Ints:
+    """Return by candidate and row the delay of a request in a replay against the log, ms (`lateness`)."""
+    columns = dict(zip(rows.column_names, rows.columns, strict=True))
+    # rows of several files in one order, so that a position names a row
+    numbered = pa.table({**columns, "file": pa.repeat("", len(rows)), "position": np.arange(len(rows))})
+    return lateness(history_of(numbered), candidates, mode, len(rows), settings)
+
+
+def _connections(rows: pa.Table) -> Ints:
+    """Return the number of each row's connection; -1 where it is unknown."""
+    encoded = rows["connection"].combine_chunks().dictionary_encode().indices
+    return np.asarray(encoded.fill_null(-1).to_numpy(), np.int64)
+
+
+def _throttled(served: intervals.Intervals, late_ms: Ints) -> NDArray[np.bool_]:
+    """Return by candidate and client whether the candidate throttles the client in any request of the day."""
+    names, clients = served.clients
+    if not len(served):
+        return np.zeros((len(late_ms), len(names)), np.bool_)
+    of_rows = clients[served.groups]
+    hit = [np.bincount(of_rows, late[served.rows] != 0, len(names)) > 0 for late in late_ms]
+    return np.array(hit, np.bool_).reshape(len(late_ms), len(names))
+
+
+def _queue(
+    broker: str,
+    pool: intervals.Intervals,
+    threads: int,
+    late_ms: Ints,
+    throttled: NDArray[np.bool_],
+    connections: Ints | None,
+) -> BrokerQueue:
+    """
+    Run the queue of a broker as logged and under each candidate.
+
+    Args:
+        broker: name of the broker.
+        pool: requests of the broker.
+        threads: number of its handler threads.
+        late_ms: by candidate and row of the day, as `lateness` returns it.
+        throttled: by candidate and client.
+        connections: by row of the day, in closed loop; None in open loop.
+
+    """
+    queue = LoggedQueue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)
+    following = None if connections is None else connections[pool.rows]
+    as_logged = queue.waits(connections=following)
+    _, clients = pool.clients
+    count = len(late_ms)
+    logged_waits = np.zeros((count, len(_BINS) - 1), np.int64)
+    predicted_waits, sums = np.zeros_like(logged_waits), np.zeros((2, count))
+    for candidate in range(count):
+        late = late_ms[candidate][pool.rows]
+        of_others = ~throttled[candidate][clients[pool.groups]]
+        waits = queue.waits(np.where(late == NEVER, 0, late * 1_000), late != NEVER, following)[of_others]
+        base = as_logged[of_others]
+        if following is None:
+            without = queue.waits(present=of_others)[of_others]
+            scale = scale_of(base, without, queue.logged[of_others])
+            waits, base = (np.maximum(0.0, without + scale * (simulated - without)) for simulated in (waits, base))
+        sums[:, candidate] = base.sum(), waits.sum()
+        logged_waits[candidate] = np.histogram(queue.logged[of_others], _BINS)[0]
+        predicted_waits[candidate] = np.histogram(waits, _BINS)[0]
+    return BrokerQueue(
+        broker=broker,
+        threads=queue.threads,
+        requests=len(pool),
+        unknown=int(pool.unknown.sum()),
+        logged_us=float(queue.logged.sum()),
+        simulated_us=float(as_logged.sum()),
+        others_us=sums[0],
+        predicted_us=sums[1],
+        logged_waits=logged_waits,
+        predicted_waits=predicted_waits,
+    )
 
 
 def percentile_us(counts: Ints, part: float) -> float | None:
-    """The wait that this part of requests does not exceed, to 1.2 %; None without a request."""
+    """Return the wait that this part of requests does not exceed, to 1.2 %; None without a request."""
     total = int(counts.sum())
     if not total:
         return None

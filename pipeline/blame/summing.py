@@ -1,9 +1,9 @@
-"""What a log's requests are before their waits are divided, and what the parts of a piece add up to."""
+"""Surveys of a log's requests before their waits are divided, and the sums of the parts of a piece."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Final, NamedTuple
 
@@ -12,41 +12,48 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns import Column, added, array
+from ..errors import PipelineError
+from ..losses import Losses
+from ..rates import EmptyHistory
 from ..table import File, Table
 from .intervals import ALWAYS, Intervals, SpanUs, read, together
 from .waits import NOT_LOGGED, divided, spread, summed
 
 ESTIMATED: Final = "the most that the log shows busy in a second; --io-threads sets num.io.threads"
-"""What a number of handler threads is that no option gives."""
+"""Text about a number of handler threads that no option gives."""
 OTHERS: Final = -2
-"""In the place of a culprit in `Sums.timeline`: clients with less than a twentieth of a slot's waits each."""
+"""Number that stands for a culprit in `Sums.timeline`: clients with less than a twentieth of a slot's waits each."""
 _CELL: Final = ("victim", "culprit")
 _LEAST_SHARE: Final = 0.05
 SECOND_US: Final = 1_000_000
 _SLOTS_S: Final = (1, 10, 60, 600, 3_600, 86_400)
 _MOST_SLOTS: Final = 1_500
 _PIECE_ROWS: Final = 500_000
-"""About as many requests of all pools are in a piece that a worker of Spark takes: with fewer, more cells of the matrix are in many pieces."""
+"""
+Approximate number of requests of all pools in a piece that a worker of Spark takes.
+
+With fewer, more cells of the matrix are in many pieces.
+"""
 _IDLE: Final = 0.1
-"""Part of a thread: busier ones count in an estimate of threads."""
+"""Part of a thread above which it counts in an estimate of threads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Survey:
-    """What is known of some requests before waits are divided."""
+    """Facts about some requests before their waits are divided."""
 
     head: Intervals
-    """Their names and listeners, without rows."""
+    """Names and listeners of the requests, without rows."""
     rows: int
     begin_us: int
-    """When the first was enqueued; above `end_us` where there is no request."""
+    """Time when the first request was enqueued; above `end_us` if there is no request."""
     end_us: int
     busy: pa.Table
-    """By listener (`place`) and `second`: us for which threads were held."""
+    """Time for which threads were held, us, by listener (`place`) and `second`."""
 
     @classmethod
     def of(cls, requests: Intervals) -> Survey:
-        """The survey of some requests."""
+        """Return the survey of some requests."""
         rows, seconds, held = spread(requests.dequeued, requests.released - requests.dequeued, SECOND_US)
         return cls(
             head=requests.only(np.zeros(0, np.int64)),
@@ -60,73 +67,116 @@ class Survey:
 def surveys(
     table: Table, files: Sequence[File], *, names: Mapping[str, str] | None = None, span_us: SpanUs = ALWAYS
 ) -> list[Survey]:
-    """The surveys of files of `requests`, as `read` takes them, each by itself: a worker has no more than one in memory."""
+    """Return the survey of each file of `requests`, as `read` takes them: a worker has no more than one in memory."""
     return [Survey.of(together([*read(table, [file], names, span_us)])) for file in files]
+
+
+class NoQueueTimes(PipelineError):
+    """No request of the history has a queue time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Requests:
+    """Requests of a history whose waits are divided."""
+
+    folder: str
+    """Folder of the history."""
+    table: Table
+    shards: Sequence[Sequence[File]]
+    """Files of `requests` with those of the period, by shard."""
+    names: Mapping[str, str]
+    """Names of topics by id."""
+    span_us: SpanUs
+    """Begin and end of the period."""
+
+    def plan(self, surveys: Sequence[Survey], threads: int | None) -> Plan:
+        """
+        Return the plan for these requests by their surveys (`plan_of`).
+
+        Raises:
+            EmptyHistory: there is no request in the period.
+            NoQueueTimes: none of them has a queue time.
+
+        """
+        plan = plan_of(surveys, threads, self.span_us)
+        if not plan.rows and not plan.head.unknown.sum():
+            raise EmptyHistory(f"{self.folder}: the history has no request in this period")
+        if not plan.rows:
+            raise NoQueueTimes(
+                f"no request of {self.folder} in this period has a queue time: its log has no requestQueueTimeMs"
+            )
+        return plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """How the waits of all requests are divided."""
+    """Plan for dividing the waits of all requests."""
 
     head: Intervals
     """All names and listeners, and the requests of unknown queue time."""
     rows: int
     begin_us: int
     end_us: int
-    """After the last request was done with, and not after the period."""
+    """Time after the end of the last request, and not after the period."""
     slot_us: int
-    """Length of the slots of the timeline, of which there are not too many."""
+    """Length of the slots of the timeline, which limits their number."""
     piece_us: int
-    """Length of the pieces that Spark's workers divide apart, in whole slots: at least a minute."""
+    """Length of the pieces that Spark's workers divide separately, in complete slots: at least a minute."""
     threads: Sequence[int]
-    """Handler threads, by pool."""
+    """Number of handler threads, by pool."""
     estimated: bool
-    """Whether they are `ESTIMATED`."""
+    """The numbers of threads are `ESTIMATED`."""
 
 
 def plan_of(surveys: Sequence[Survey], threads: int | None = None, span_us: SpanUs = ALWAYS) -> Plan:
     """
-    The plan for all requests of some surveys, of which the waits in a period are divided.
+    Return the plan for all requests of some surveys, whose waits in a period are divided.
 
     `threads` is `num.io.threads` of each broker; else, by pool, the most that were busy in a second, and at least one.
     """
-    head = together([each.head for each in surveys])
+    head = together([survey.head for survey in surveys])
     pools, of_listeners = head.pools
     busiest = [1] * len(pools)
     if threads is None and surveys:
         busy = []
-        for each in surveys:
-            of_places = of_listeners[[head.listeners.index(place) for place in each.head.listeners]]
-            busy.append(each.busy.set_column(0, "pool", array(of_places[each.busy["place"].to_numpy()])))
+        for survey in surveys:
+            of_places = of_listeners[[head.listeners.index(place) for place in survey.head.listeners]]
+            busy.append(survey.busy.set_column(0, "pool", array(of_places[survey.busy["place"].to_numpy()])))
         by_second = added(pa.concat_tables(busy), ("pool", "second"))
         for row in by_second.group_by("pool").aggregate([("held", "max")]).to_pylist():
             busiest[row["pool"]] = max(1, ceil(row["held_max"] / SECOND_US - _IDLE))
-    rows = sum(each.rows for each in surveys)
-    begin = max(span_us[0], min((each.begin_us for each in surveys), default=0))
-    end = min(span_us[1], max((each.end_us for each in surveys), default=0) + 1)
-    slot = SECOND_US * next((each for each in _SLOTS_S if end - begin <= each * SECOND_US * _MOST_SLOTS), _SLOTS_S[-1])
+    rows = sum(survey.rows for survey in surveys)
+    begin = max(span_us[0], min((survey.begin_us for survey in surveys), default=0))
+    end = min(span_us[1], max((survey.end_us for survey in surveys), default=0) + 1)
+    slot = SECOND_US * next(
+        (seconds for seconds in _SLOTS_S if end - begin <= seconds * SECOND_US * _MOST_SLOTS), _SLOTS_S[-1]
+    )
     share = (end - begin) * _PIECE_ROWS // max(1, rows)
-    least = max(60 * SECOND_US, share)
+    least_us = max(60 * SECOND_US, share)
     return Plan(
         head=head,
         rows=rows,
         begin_us=begin,
         end_us=end,
         slot_us=slot,
-        piece_us=-(-least // slot) * slot,
+        piece_us=-(-least_us // slot) * slot,
         threads=[threads] * len(pools) if threads else busiest,
         estimated=not threads,
     )
 
 
 KEY: Final = ("table", "pool", "slot", "victim", "culprit", "client")
-"""Of `ROWS`: the number of the table in `Sums`, and what its keys are of."""
+"""Key columns of `ROWS`: the number of the table in `Sums`, and the keys of all tables."""
 ROWS: Final = pa.schema([(name, pa.int64()) for name in (*KEY, "wait_ns", "requests", "held_us")])
-"""The rows of all tables of `Sums` in one, with nulls in the columns that a table has not."""
+"""Rows of all tables of `Sums` in one, with nulls in the columns that a table does not have."""
 
 
 class Sums(NamedTuple):
-    """What parts add up to: tables of int64, each key once and in its order. Clients and groups are the plan's numbers, culprits also `NOT_LOGGED`."""
+    """
+    Sums of parts: tables of int64, each key once and in its order.
+
+    Clients and groups are the plan's numbers, culprits also `NOT_LOGGED`.
+    """
 
     matrix: pa.Table
     """`pool`, `victim` and `culprit` (groups): `wait_ns`"""
@@ -137,7 +187,7 @@ class Sums(NamedTuple):
 
     @classmethod
     def of(cls, rows: pa.Table) -> Sums:
-        """The sums in `ROWS`, of which each key has one."""
+        """Return the sums in `ROWS`, which has each key once."""
         columns = [
             (("pool", *_CELL), ("wait_ns",)),
             (("pool", "slot", *_CELL), ("wait_ns",)),
@@ -153,18 +203,21 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Blame:
-    """What of a history was divided, and the sums."""
+    """Result for a history: the plan, and the sums."""
 
     folder: str
     plan: Plan
     sums: Sums
+    losses: Losses = field(default_factory=Losses)
+    """Losses of the history in the period."""
 
 
 def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: int) -> pa.Table:
     """
-    The sums of the waits, and of the threads that were held, in a piece of time of a pool (its number), as `ROWS`.
+    Return the sums of the waits, and of the held threads, in a piece of time of a pool (its number), as `ROWS`.
 
-    Requests have the plan's names, and are those that `divided` takes. The piece begins and ends (us since 1970) with a slot or the period.
+    Requests have the plan's names, and are those that `divided` takes. The piece begins and ends (us since 1970) with a
+    slot or the period.
     """
     slot_us, (_, of_groups) = plan.slot_us, plan.head.clients
     of_culprits = np.r_[of_groups, NOT_LOGGED]  # the last is that of the index `NOT_LOGGED`, -1
@@ -180,7 +233,10 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
     rows, slots, held = spread(from_, to - from_, slot_us)
     taken = np.flatnonzero((requests.dequeued >= begin_us) & (requests.dequeued < end_us))
     loads = summed(
-        {"slot": np.r_[slots, requests.dequeued[taken] // slot_us], "client": of_groups[requests.groups[np.r_[rows, taken]]]},
+        {
+            "slot": np.r_[slots, requests.dequeued[taken] // slot_us],
+            "client": of_groups[requests.groups[np.r_[rows, taken]]],
+        },
         {"requests": np.repeat([0, 1], [len(rows), len(taken)]), "held_us": np.r_[held, 0 * taken]}
     )  # fmt: skip
     tables = [
@@ -192,12 +248,12 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
 
 
 def _folded(timeline: pa.Table) -> pa.Table:
-    """Those with little of a slot's waits as `OTHERS`."""
+    """Return the timeline with `OTHERS` in the place of culprits with little of a slot's waits."""
     slots, victims, culprits, waits = (timeline[name].to_numpy() for name in ("slot", "victim", "culprit", "wait_ns"))
     _, of_slots = np.unique(slots, return_inverse=True)
     different, of_pairs = np.unique(of_slots * (1 << 32) + culprits, return_inverse=True)
-    whole, each = np.zeros(len(different), np.int64), np.zeros(len(different), np.int64)
-    np.add.at(whole, of_slots, waits)
-    np.add.at(each, of_pairs, waits)
-    small = (culprits >= 0) & (each[of_pairs] < _LEAST_SHARE * whole[of_slots])
+    slot_waits, pair_waits = np.zeros(len(different), np.int64), np.zeros(len(different), np.int64)
+    np.add.at(slot_waits, of_slots, waits)
+    np.add.at(pair_waits, of_pairs, waits)
+    small = (culprits >= 0) & (pair_waits[of_pairs] < _LEAST_SHARE * slot_waits[of_slots])
     return summed({"slot": slots, "victim": victims, "culprit": np.where(small, OTHERS, culprits)}, {"wait_ns": waits})

@@ -1,12 +1,13 @@
 """
-Each request's queue time, divided among the requests that held the handler threads meanwhile, in proportion to the time they held them.
+Queue times, divided among the requests that held the handler threads meanwhile, by the time of each hold.
 
-A wait is divided slot by slot, so that each part of a long one counts when it was waited, and for those that held threads then. A part is
-divided by what its pool's threads did in it, and half the resolution of the log's times before and after it, in which another holding may
-have been as well: a shorter one would else be missed, or counted twice, by chance. The request's own holding is left out. The time of
-threads that no request of the log held is a part of its own, `NOT_LOGGED`: with one thread and one holder of half of the time, half of the
-wait is that holder's. Parts are whole ns, rounded down; `NOT_LOGGED` has what is left, so that the parts of a wait are the wait, and in
-whatever order or pieces requests are taken, all sums are the same.
+A wait is divided slot by slot, so that each part of a long wait counts at its time, and for the requests that held
+threads then. A part is divided by what its pool's threads did in it, and half the resolution of the log's times before
+and after it, in which another holding may have been as well: a shorter one would else be missed, or counted twice, by
+chance. The request's own holding is left out. The time of threads that no request of the log held is a part of its own,
+`NOT_LOGGED`: with one thread and one holder of half of the time, half of the wait is that holder's. Parts are whole ns,
+rounded down; `NOT_LOGGED` has the remainder, so that the parts of a wait add up to the wait, and in whatever order or
+pieces requests are taken, all sums are the same.
 """
 
 from __future__ import annotations
@@ -22,13 +23,17 @@ from ..replay.compiled import Ints, kernel, natural, run
 from .intervals import RESOLUTION_US, Intervals
 
 NOT_LOGGED: Final = -1
-"""In the place of a culprit: work that the log does not hold, idle threads, the way from the queue to a thread."""
+"""
+Number that stands for a culprit.
+
+It is work that the log does not hold, idle threads, and the way from the queue to a thread.
+"""
 MARGIN_US: Final = RESOLUTION_US // 2
-"""By how much a wait is widened to each side."""
+"""Margin by which a wait is widened to each side."""
 _STATE: Final = 4
 _ROW, _NEXT, _ACTIVE, _FILLED = range(_STATE)
 _MOST_PARTS: Final = 1 << 20
-"""That are kept before they are added up: 16 MB."""
+"""Number of parts that are kept before they are added up: 16 MB."""
 _PARTS_OF_A_WAIT: Final = 8
 
 
@@ -44,7 +49,7 @@ class Waits(NamedTuple):
     """Waits within a slot each, sorted by `begin`."""
 
     rows: Ints
-    """Of the requests that wait."""
+    """Numbers of the requests that wait."""
     begin: Ints
     length: Ints
     keys: Ints
@@ -52,17 +57,17 @@ class Waits(NamedTuple):
 
 
 class WaitParts(NamedTuple):
-    """Parts of waits, until there is no room for those of another wait; and what is needed between two waits."""
+    """Parts of waits, until there is no room for those of another wait; and the state between two waits."""
 
     keys: Ints
     """Slot, victim and culprit."""
     wait_ns: Ints
     held: Ints
-    """By culprit: us within the wait at hand, else 0."""
+    """Time in us within the current wait, by culprit; 0 for others."""
     met: Ints
-    """The culprits of the wait at hand."""
+    """Culprits of the current wait."""
     active: Ints
-    """Requests that held a thread where the wait at hand begins."""
+    """Requests that held a thread when the current wait begins."""
     state: Ints
 
 
@@ -74,38 +79,41 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
     Divide the waits from `begin_us` to `end_us`.
 
     Args:
-        requests: of one pool, all those that wait or hold a thread from `MARGIN_US` before this time to as much after it.
-        threads: of the pool. Where the log shows more held than that, as times out of place may, a wait is divided among all holders.
+        requests: all requests of one pool that wait or hold a thread from `MARGIN_US` before this time to as much after
+            it.
+        threads: number of the pool's threads. If the log shows more held, as times out of place may, a wait is divided
+            among all holders.
         begin_us: us since 1970.
         end_us: as above.
         slot_us: length of slots.
 
     Returns:
-        Some waits at a time, in parts: `slot`, `victim` and `culprit`, which are groups, also `NOT_LOGGED`, and `wait_ns`.
+        Some waits at a time, in parts: `slot`, `victim` and `culprit`, which are groups, also `NOT_LOGGED`, and
+            `wait_ns`.
 
     """
     groups = len(requests.names)
     width = groups + 1
-    first = begin_us // slot_us
+    first_slot = begin_us // slot_us
     from_, to = np.maximum(requests.enqueued, begin_us), np.minimum(requests.dequeued, end_us)
     rows, slots, lengths = spread(from_, to - from_, slot_us)
     begins = np.maximum(from_[rows], slots * slot_us)
     order = np.argsort(begins, kind="stable")
-    keys = ((slots - first) * width + requests.groups[rows]) * width
+    keys = ((slots - first_slot) * width + requests.groups[rows]) * width
     waits = Waits(rows[order], begins[order], lengths[order], keys[order])
     holdings = Holdings(requests.dequeued, requests.released, requests.groups.astype(np.int64))
     room = min(_MOST_PARTS, _PARTS_OF_A_WAIT * len(rows)) + width
     sizes = {"keys": room, "wait_ns": room, "held": groups, "met": groups, "active": len(requests), "state": _STATE}
     parts = WaitParts(**{name: np.zeros(size, np.int64) for name, size in sizes.items()})
-    left = True
-    while left:
-        left = not run(_divide, holdings, waits, threads, parts, work=4 * len(rows))
+    is_unfinished = True
+    while is_unfinished:
+        is_unfinished = not run(_divide, holdings, waits, threads, parts, work=4 * len(rows))
         filled = int(parts.state[_FILLED])
         parts.state[_FILLED] = 0
         victims, culprits = np.divmod(parts.keys[:filled], width)
         slots, victims = np.divmod(victims, width)
         columns = {
-            "slot": slots + first,
+            "slot": slots + first_slot,
             "victim": victims,
             "culprit": np.where(culprits == groups, NOT_LOGGED, culprits),
             "wait_ns": parts.wait_ns[:filled].copy(),
@@ -114,26 +122,30 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
 
 
 def spread(begin_us: Ints, length_us: Ints, slot_us: int) -> tuple[Ints, Ints, Ints]:
-    """Times over the slots that they are in: for each of both the number of the time, the slot, and us in it."""
+    """
+    Divide times over the slots that they are in.
+
+    Return the number of the time, the slot, and us in it for each pair.
+    """
     rows = np.flatnonzero(length_us > 0)
     begin, end = begin_us[rows], begin_us[rows] + length_us[rows]
-    first = begin // slot_us
-    counts = (end - 1) // slot_us - first + 1
+    first_slots = begin // slot_us
+    counts = (end - 1) // slot_us - first_slots + 1
     places = np.repeat(np.arange(len(rows)), counts)
     numbers = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-    slots = first[places] + numbers
+    slots = first_slots[places] + numbers
     within = np.minimum(end[places], (slots + 1) * slot_us) - np.maximum(begin[places], slots * slot_us)
     return rows[places], slots, within
 
 
 def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
-    """Values of equal keys added up, in any order; all are columns of integers."""
-    return added(pa.table({name: np.asarray(each, np.int64) for name, each in {**keys, **values}.items()}), [*keys])
+    """Add up the values of equal keys, in any order; all are columns of integers."""
+    return added(pa.table({name: np.asarray(column, np.int64) for name, column in {**keys, **values}.items()}), [*keys])
 
 
 @kernel
 def _hold(holdings: Holdings, parts: WaitParts, row: int, begin: int, end: int, met: int) -> int:
-    """Count a request that may have held a thread between two times; return how many groups did."""
+    """Count a request that may have held a thread between two times; return the number of groups that did."""
     from_, to = holdings.dequeued[row], holdings.released[row]
     overlap = min(to, end) - max(from_, begin)
     if overlap <= 0:
@@ -148,42 +160,42 @@ def _hold(holdings: Holdings, parts: WaitParts, row: int, begin: int, end: int, 
 
 @kernel
 def _advance(holdings: Holdings, parts: WaitParts, begin: int) -> int:
-    """Keep the requests that were taken before a time and hold a thread after it; return how many they are."""
-    state, active, kept = parts.state, parts.active, 0
+    """Keep the requests that were taken before a time and hold a thread after it; return their number."""
+    state, active, count_active = parts.state, parts.active, 0
     for place in range(state[_ACTIVE]):
         if holdings.released[active[place]] > begin:
-            active[kept] = active[place]
-            kept += 1
+            active[count_active] = active[place]
+            count_active += 1
     row, count = natural(state[_NEXT]), len(holdings.dequeued)
     while row < count and holdings.dequeued[row] < begin:
         if holdings.released[row] > begin:
-            active[kept] = row
-            kept += 1
+            active[count_active] = row
+            count_active += 1
         row += 1
-    state[_ACTIVE], state[_NEXT] = kept, row
-    return kept
+    state[_ACTIVE], state[_NEXT] = count_active, row
+    return count_active
 
 
 @kernel
 def _assign(parts: WaitParts, met: int, wait_ns: int, room: int, key: int) -> None:
-    """Divide a wait among the groups that held a thread, of which there is so much time at least."""
+    """Divide a wait among the groups that held a thread, for at least `room` us together."""
     held, filled = 0, natural(parts.state[_FILLED])
     for place in range(met):
         held += parts.held[parts.met[place]]
-    whole, left = max(held, room), wait_ns
+    held_or_room, remainder = max(held, room), wait_ns
     for place in range(met):
         group = natural(parts.met[place])
-        part = int(wait_ns * (parts.held[group] / whole))
+        part = int(wait_ns * (parts.held[group] / held_or_room))
         parts.held[group] = 0
-        left -= part
+        remainder -= part
         parts.keys[filled], parts.wait_ns[filled] = key + group, part
         filled += part > 0
-    parts.keys[filled], parts.wait_ns[filled] = key + len(parts.held), left
-    parts.state[_FILLED] = filled + (left > 0)
+    parts.keys[filled], parts.wait_ns[filled] = key + len(parts.held), remainder
+    parts.state[_FILLED] = filled + (remainder > 0)
 
 
 def _divide(holdings: Holdings, waits: Waits, threads: int, parts: WaitParts) -> bool:
-    """Divide the waits that are left; return whether all are, or there is no room for more parts."""
+    """Divide the remaining waits; return whether all are divided, or there is no room for more parts."""
     state, count = parts.state, len(holdings.dequeued)
     while state[_ROW] < len(waits.rows):
         if state[_FILLED] + len(parts.held) >= len(parts.keys):
@@ -201,8 +213,8 @@ def _divide(holdings: Holdings, waits: Waits, threads: int, parts: WaitParts) ->
             if later != row:
                 met = _hold(holdings, parts, later, begin, end, met)
             later += 1
-        own = max(0, min(holdings.released[row], end) - holdings.dequeued[row])
-        room = threads * (end - begin) - own
+        own_hold = max(0, min(holdings.released[row], end) - holdings.dequeued[row])
+        room = threads * (end - begin) - own_hold
         _assign(parts, met, 1_000 * waits.length[number], room, waits.keys[number])
         state[_ROW] += 1
     return True

@@ -1,7 +1,8 @@
 """
 Usage history: what every request charged to quotas, kept so that a replay reads all requests of a user together.
 
-`history_of` turns parsed requests into charges (`HISTORY`), `rollup` adds them up by second (`ROLLUP`), and `History` keeps both on disk.
+`history_of` turns parsed requests into charges (`HISTORY`), `rollup` adds them up by second (`ROLLUP`), and `History`
+keeps both on disk.
 """
 
 from .charges import history_of, rollup

@@ -1,4 +1,4 @@
-"""The files that a list of paths means, and the permissions of what is made of them."""
+"""Request logs that paths name, and the permissions of files that are made of them."""
 
 import os
 import stat
@@ -14,7 +14,7 @@ from ..table.storage import ABSENT
 
 STANDARD_INPUT: Final = "-"
 _UMASK: Final = Lock()
-"""A process has one: a thread that puts it back must not undo what another one has set."""
+"""Lock for the umask, which a process has one of: a thread that restores it must not undo what another has set."""
 LINK_OUT: Final = "a link out of its folder, which is not followed: name the file, or pass --follow-links"
 
 
@@ -22,57 +22,57 @@ def log_files(
     paths: Iterable[str], names: str = "*", *, follow_links: bool = False
 ) -> tuple[list[str], dict[str, str]]:
     """
-    The files that paths mean, those of a folder by name; and what else is in the folders and was not looked into, and why.
+    Return the files that paths name, and the parts of folders that were left out, with the reason.
 
-    A path itself may be a link. Links out of a folder are not followed: with them, a user who may write into the folder could have any file
-    read that the reader may read. Hidden files of folders are left out as well.
+    A path itself may be a link. Links out of a folder are not followed: with them, a user who may write into the folder
+    could have any file read that the reader may read. Hidden files of folders are left out as well.
 
     Args:
         paths: files, folders, and `-`.
-        names: which files of a folder, as a shell pattern.
+        names: shell pattern for the files of a folder.
         follow_links: whether links in a folder may lead out of it.
 
     Returns:
         Absolute paths, each once; `-` stands for standard input and stays.
 
     Raises:
-        UnreadableLog: a path is not there or cannot be read, or a folder has no file of such a name.
+        UnreadableLog: a path does not exist or cannot be read, or a folder has no file of such a name.
 
     """
-    found: list[str] = []
+    files: list[str] = []
     left_out: dict[str, str] = {}
     for path in paths:
         if path == STANDARD_INPUT:
-            found.append(path)
+            files.append(path)
             continue
         try:
             mode = Path(path).stat().st_mode
         except OSError as error:
-            gone = isinstance(error, FileNotFoundError)
-            why = "there is no such file or folder" if gone else f"it cannot be read: {error.strerror}"
+            is_missing = isinstance(error, FileNotFoundError)
+            why = "there is no such file or folder" if is_missing else f"it cannot be read: {error.strerror}"
             raise UnreadableLog(path, why) from error
         if stat.S_ISDIR(mode):
             inside = sorted(_files_in(Path(path), names, left_out, follow_links=follow_links))
             if closed := left_out.get(str(Path(path).absolute())):
                 raise UnreadableLog(path, f"it cannot be read: {closed}")
             if not inside:
-                reasons = "".join(f"; {each}: {why}" for each, why in left_out.items())
+                reasons = "".join(f"; {entry}: {why}" for entry, why in left_out.items())
                 raise UnreadableLog(path, f"no file in this folder is called {names}{reasons}")
-            found += [str(file.absolute()) for file in inside]
+            files += [str(file.absolute()) for file in inside]
         else:
-            found.append(str(Path(path).absolute()))
-    return list(dict.fromkeys(found)), left_out
+            files.append(str(Path(path).absolute()))
+    return list(dict.fromkeys(files)), {printable(file): why for file, why in left_out.items()}
 
 
 def _files_in(root: Path, names: str, left_out: dict[str, str], *, follow_links: bool) -> Iterator[Path]:
-    """Yield the files below a folder, of each folder once, wherever links lead."""
+    """Yield the files below a folder, each folder once, wherever links lead."""
     home = Path(os.path.realpath(root))
     folders, seen = [root], {home}
     while folders:
         folder = folders.pop()
         try:
-            inside = (path for path in folder.iterdir() if not path.name.startswith((".", "_")))
-            entries = [(path, stat.S_ISLNK(path.lstat().st_mode)) for path in inside]
+            visible = (path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+            entries = [(path, stat.S_ISLNK(path.lstat().st_mode)) for path in visible]
         except OSError as error:
             left_out[str(folder.absolute())] = str(error.strerror)
             continue
@@ -95,16 +95,21 @@ def _files_in(root: Path, names: str, left_out: dict[str, str], *, follow_links:
                 folders.append(path)
 
 
+def printable(path: str) -> str:
+    r"""Return a path as text that can be written and printed: bytes of its name that are no UTF-8 as `\xe9`."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def path_here(path: str) -> str:
-    """A URI such as `file:///a%20b` as the path that Spark takes it for, `/a%20b`; others as they are."""
+    """Return the path that Spark takes a URI for: `/a%20b` for `file:///a%20b`; other paths as they are."""
     local = path.startswith("file:/")
     return f"/{path.removeprefix('file:').lstrip('/')}" if local else path
 
 
 def size_of(file: str) -> int:
-    """Bytes of a file; 0 for a pipe, and for one that was rotated away since the folder was looked at."""
-    about = _stat(file)
-    return 0 if about is None else about.st_size
+    """Return the size of a file; 0 for a pipe, and for one that was rotated away meanwhile."""
+    status = _stat(file)
+    return 0 if status is None else status.st_size
 
 
 def _stat(file: str) -> os.stat_result | None:
@@ -117,23 +122,24 @@ def _stat(file: str) -> os.stat_result | None:
 @contextmanager
 def as_private_as(files: Iterable[str]) -> Iterator[None]:
     """
-    Make files that are written meanwhile readable only by users who may read all of these.
+    Make files that are written meanwhile readable only by users who may read all of `files`.
 
-    The group keeps its permissions only where the new files have the same group. The process's umask is changed, as the libraries that write
-    the files take no mode: other threads' files are as private meanwhile, and of several threads in here one waits for the other.
+    The group keeps its permissions only where the new files have the same group. The process's umask is changed, as the
+    libraries that write the files take no mode: other threads' files are as private meanwhile, and of several threads
+    in here one waits for the other.
     """
     hidden = 0
     for file in files:
-        about = _stat(file)
-        if about is None:  # what takes its place may be private
+        status = _stat(file)
+        if status is None:  # what takes its place may be private
             hidden = 0o077
-        elif stat.S_ISREG(about.st_mode) and not about.st_mode & stat.S_IROTH:  # a pipe says nothing of what is in it
-            for_group = about.st_gid == os.getegid() and about.st_mode & stat.S_IRGRP
+        elif stat.S_ISREG(status.st_mode) and not status.st_mode & stat.S_IROTH:  # a pipe says nothing of what is in it
+            for_group = status.st_gid == os.getegid() and status.st_mode & stat.S_IRGRP
             hidden |= stat.S_IRWXO if for_group else stat.S_IRWXO | stat.S_IRWXG
     with _UMASK:
-        before = os.umask(0o077)
-        os.umask(before | hidden)
+        previous = os.umask(0o077)
+        os.umask(previous | hidden)
         try:
             yield
         finally:
-            os.umask(before)
+            os.umask(previous)

@@ -1,4 +1,4 @@
-"""What an ingest is given, where its rows go, and what it reports."""
+"""Options, tables and report of an ingest."""
 
 import re
 from collections import Counter
@@ -7,52 +7,95 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, Self, TypeAlias
 from zoneinfo import ZoneInfo
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from quotascope.metrics.kafka.protocol import ApiKey
+
+from ..columns import Column
 from ..errors import BadOption, BadSnapshot
-from ..request_log.parsing import LogSource
+from ..request_log.parsing import LogSource, Parsed
 from ..request_log.schema import QUARANTINE, REQUESTS
 from ..table import Table, TableLayout
-from ..table.storage import BUCKETS
+from ..table.storage import SHARDS, by_user
+from .brokers import Brokers
+from .files import printable
 
-REQUESTS_LAYOUT: Final = TableLayout(bucket_of="user", buckets=BUCKETS, day_of="timestamp")
-"""As usage history lies, so that history needs no shuffle."""
+if TYPE_CHECKING:
+    from ..losses import Losses
+
+MOST_DETAILS: Final = 1_000
+_SIZED: Final = (int(ApiKey.PRODUCE), int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH))
 _Partitions: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class IngestOptions:
-    """How to read a log. Raises `BadOption`."""
+    """Options for reading a log. Raises `BadOption`."""
 
     broker: str | None = None
-    """Name of the broker, when all files are of one; quotas are per broker."""
+    """Name of the broker, if all files are of one; quotas are per broker."""
     broker_pattern: str | None = None
-    """Regular expression with one group, the broker's name in a file's path, such as `/broker-([0-9]+)/`."""
+    """
+    Regular expression for a file's path, whose named group, else its first one, is the broker's name.
+
+    An example is `/broker-([0-9]+)/`.
+    """
     zone: str = "UTC"
     """IANA name of the zone of the times, which log4j writes as local time."""
     snapshot: str | None = None
     """Path of the partitions by topic before the log began: a JSON object such as `{"orders": 12, "payments": 6}`."""
     names: str = "*"
-    """Which files of a folder are logs, as a shell pattern on their names."""
+    """Shell pattern for the names of a folder's files that are logs."""
     follow_links: bool = False
     """Whether links in a folder may lead out of it."""
 
     def __post_init__(self) -> None:
         if self.broker and self.broker_pattern:
             raise BadOption("give the broker's name or a pattern for it, not both")
+        if self.broker is not None and not self.broker.strip():
+            raise BadOption("the broker's name is empty")
         _ = self._zone, self._pattern
 
     def source(self, file: str) -> LogSource:
-        """What is known of lines of one file."""
-        found = self._pattern.search(file) if self._pattern else None
-        broker = found.group(1) if found else self.broker
-        return LogSource(file=file, broker=broker, zone=self._zone)
+        """
+        Return file, broker and zone of the lines of one file.
+
+        Raises `BadOption` if the pattern does not match its path.
+        """
+        file = printable(file)
+        return LogSource(file=file, broker=self._broker_of(file), zone=self._zone)
+
+    @property
+    def names_brokers(self) -> bool:
+        """The options name the broker of each file."""
+        return self.broker is not None or self.broker_pattern is not None
+
+    def _broker_of(self, file: str) -> str | None:
+        """
+        Return the name that the options give the broker of a file.
+
+        Raises `BadOption` if the pattern does not match the path.
+        """
+        if self._pattern is None:
+            return self.broker
+        match = self._pattern.search(file)
+        named = self._pattern.groupindex
+        group = "broker" if "broker" in named else next(iter(named), 1)
+        broker = match.group(group) if match else None
+        if not broker:
+            raise BadOption(
+                f"the broker pattern {self.broker_pattern!r} finds no broker's name in {file!r}: ingest this file by "
+                "itself, with --broker"
+            )
+        return str(broker)
 
     def topics(self) -> Mapping[str, int]:
-        """Partitions by topic; empty without a snapshot. Raises `BadSnapshot`."""
+        """Return the partitions by topic; empty without a snapshot. Raises `BadSnapshot`."""
         if not self.snapshot:
             return {}
         try:
@@ -80,8 +123,8 @@ class IngestOptions:
             pattern = re.compile(self.broker_pattern)
         except re.error as error:
             raise BadOption(f"{subject}: {error}") from error
-        if pattern.groups != 1:
-            raise BadOption(f"{subject} needs one group, the broker's name")
+        if not pattern.groups or (len(pattern.groupindex) > 1 and "broker" not in pattern.groupindex):
+            raise BadOption(f"{subject} needs one group, the broker's name, or one that is called broker")
         return pattern
 
 
@@ -92,12 +135,23 @@ class IngestTables(NamedTuple):
     quarantine: Table
 
     @classmethod
-    def create(cls, folder: str) -> Self:
-        """Make them, or open those that are there; raises `TableError`."""
-        at = folder.rstrip("/")
+    def create(cls, folder: str, shards: int = SHARDS) -> Self:
+        """
+        Create the tables, or open the existing ones.
+
+        Args:
+            folder: a path or URI; each table is a folder in it.
+            shards: number of shards that users are spread over, as in the history, which so needs no shuffle; cannot be
+                changed later.
+
+        Raises:
+            TableError: they cannot be created, or have other columns.
+
+        """
+        base = folder.rstrip("/")
         return cls(
-            Table.create(f"{at}/requests", REQUESTS, REQUESTS_LAYOUT),
-            Table.create(f"{at}/quarantine", QUARANTINE, TableLayout()),
+            Table.create(f"{base}/requests", REQUESTS, by_user(shards, "timestamp")),
+            Table.create(f"{base}/quarantine", QUARANTINE, TableLayout()),
         )
 
 
@@ -109,27 +163,85 @@ class IngestReport:
     kept: int = 0
     """Requests that were added."""
     quarantined: int = 0
-    """Lines that could not be read and were added to the quarantine."""
+    """Lines that could not be read; the quarantine has each text once."""
     duplicates: int = 0
-    """Requests that were there before, or twice in the input."""
+    """Requests that the table held before this run."""
+    repeated: int = 0
+    """Repetitions within the input of requests that are new."""
     quarantined_before: int = 0
-    """Unreadable lines that were in the quarantine before, or twice in the input."""
+    """Unreadable lines that were in the quarantine before this run."""
     forwarded: int = 0
     """Controllers' second lines of requests that brokers log."""
     reasons: Counter[str] = field(default_factory=Counter)
     """Quarantined lines by reason."""
+    details: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Quarantined lines by reason and detail, at most `MOST_DETAILS` of these."""
+    apis: Counter[tuple[str, int, bool]] = field(default_factory=Counter)
+    """Lines by file, number of the API, and whether they could be read."""
+    brokers: Brokers = field(default_factory=Brokers, compare=False)
+    """The brokers of the requests."""
+    losses: "Losses | None" = field(default=None, compare=False)
+    """Losses of the history in the time of the new requests; None if they were not looked for."""
     broken: dict[str, str] = field(default_factory=dict)
-    """Files that could not be read to their end, and why; what was read of them counts."""
+    """Files that could not be read to their end, with the reason; lines before that count."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """What else the folders hold, and why it was not read."""
+    """Other files of the folders, with the reason for leaving them out."""
 
     def add(self, later: Self) -> None:
         """Add the counts of later lines of the same run."""
-        for name in ("read", "kept", "quarantined", "duplicates", "quarantined_before", "forwarded"):
+        for name in ("read", "kept", "quarantined", "duplicates", "repeated", "quarantined_before", "forwarded"):
             setattr(self, name, getattr(self, name) + getattr(later, name))
         self.reasons.update(later.reasons)
+        self._add_details(later.details)
+        self.apis.update(later.apis)
+        self.brokers.add(later.brokers)
+
+    def count_apis(self, parsed: Parsed) -> None:
+        """Count lines by file and API."""
+        for rows, readable in ((parsed.requests, True), (parsed.quarantine, False)):
+            columns: dict[str, Column] = {name: rows[name] for name in ("file", "api_key")}
+            columns["lines"] = rows["lines"] if "lines" in rows.column_names else pa.repeat(1, len(rows))
+            has_api: Column = pc.is_valid(columns["api_key"])
+            sums = pa.table(columns).filter(has_api).group_by(["file", "api_key"]).aggregate([("lines", "sum")])
+            for row in sums.to_pylist():
+                self.apis[row["file"], row["api_key"], readable] += row["lines_sum"]
+
+    def count_refused(self, rows: pa.Table) -> None:
+        """Count lines of the quarantine by reason and detail."""
+        self.quarantined += int(pc.sum(rows["lines"]).as_py() or 0)
+        sums = rows.select(("reason", "detail", "lines")).group_by(["reason", "detail"]).aggregate([("lines", "sum")])
+        counts = Counter({(row["reason"], row["detail"]): row["lines_sum"] for row in sums.to_pylist()})
+        for (reason, _), lines in counts.items():
+            self.reasons[reason] += lines
+        self._add_details(counts)
+
+    def _add_details(self, counts: Counter[tuple[str, str]]) -> None:
+        self.details.update(counts)
+        if len(self.details) > MOST_DETAILS:
+            self.details = Counter(
+                dict(sorted(self.details.items(), key=lambda entry: (-entry[1], entry[0]))[:MOST_DETAILS])
+            )
+
+    @property
+    def span_ms(self) -> tuple[int, int] | None:
+        """Times of the completion of the first and the last new request; None without one."""
+        sightings = self.brokers.sightings.values()
+        return (
+            (min(sighting.first_ms for sighting in sightings), max(sighting.last_ms for sighting in sightings) + 1)
+            if sightings
+            else None
+        )
+
+    @property
+    def unread_apis(self) -> list[tuple[str, int, int]]:
+        """Files with only unreadable lines of Produce, Fetch or ShareFetch: file, number of the API, lines."""
+        return sorted(
+            (file, api, lines)
+            for (file, api, readable), lines in self.apis.items()
+            if not readable and api in _SIZED and not self.apis[file, api, True]
+        )
 
     @property
     def nothing_readable(self) -> bool:
-        """Whether none of the lines was a request, or there was none."""
+        """None of the lines was a request, or there was no line."""
         return self.read == self.quarantined + self.quarantined_before

@@ -1,17 +1,23 @@
-"""A recommendation: one limit for each entity, what setting the limits would change, and which clients they would throttle."""
+"""A recommendation: one limit for each entity, the changes that it means, and the clients that it would throttle."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
 
-from quotascope.metrics import QuotaEntity, QuotaType
-from quotascope.quotas import Entity, QuotaSet, RuleChange, difference, merged
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType, Resolution, spelled
+from quotascope.metrics.kafka.rules import RuleTable
+from quotascope.metrics.kafka.system_users import SYSTEM_USERS
+from quotascope.pages.words import percent
+from quotascope.quotas import Entity, QuotaSet, RuleChange, difference, merged, overruling_rules, unnamed
 
+from ..losses import MOST_MISSING, Losses
 from ..releases import Followed
 from .coverage import Coverage, Logged
 from .need import Need
@@ -20,7 +26,8 @@ from .protect import Protection
 
 NOW: Final = "as configured"
 RECOMMENDED: Final = "recommended"
-"""The names of the two candidates."""
+"""Names of the two candidates; this one, and above that of the present quotas."""
+_SYSTEM: Final = re.compile(SYSTEM_USERS, re.DOTALL)
 _KINDS: Final = {kind.label: kind for kind in QuotaType}
 
 
@@ -31,26 +38,26 @@ class Recommendation:
     entity: QuotaEntity
     kind: QuotaType
     limit: float
-    """Bytes/s, percent of one thread, or mutations/s; with headroom, rounded up to three digits."""
+    """Limit in bytes/s, percent of one thread, or mutations/s; with headroom, rounded up to three digits."""
     lowest: float
-    """The lowest limit that keeps the share, before headroom."""
+    """Lowest limit that keeps the share, before headroom."""
     broker: str
-    """The broker that needs the most."""
+    """Broker that needs the highest limit."""
     hour: int | None
-    """The hour of the week that needs the most; None where hours are taken together, or any limit would do."""
+    """Hour of the week that needs the highest limit; None if hours are taken together, or any limit would do."""
     requests: int
-    """On all brokers, those that such a quota checks."""
+    """Number of requests on all brokers that such a quota checks."""
     unsized: int = 0
-    """Those of them of unknown size, which may need more."""
+    """Number of these requests with an unknown size, which may need a higher limit."""
 
     @property
     def key(self) -> str:
-        """The configuration key that sets it."""
+        """Configuration key of the limit."""
         return self.kind.quota_key
 
     @property
     def names(self) -> tuple[str | None, str | None]:
-        """User and client id of the entity; None for one that it does not have."""
+        """User and client id of the entity; None for a name that it does not have."""
         user, client_id = self.entity.user, self.entity.client_id
         return (
             user if isinstance(user, str) else None,
@@ -66,56 +73,89 @@ class Hit:
     client_id: str
     kind: QuotaType
     limit: float
-    """That decides for it then."""
+    """Limit that decides for the client then."""
     share: float
-    """Of its time that it would be throttled."""
+    """Part of its time in which it would be throttled."""
     muted_ms: int
     longest_ms: int
     muted_now_ms: int | None
-    """The same under the quotas as configured; None if they are unknown."""
+    """Muted time under the quotas as configured; None if they are unknown."""
+    held_back: bool = False
+    """
+    Some of its requests were throttled while logged.
+
+    Without a quota it would have sent more, and figures are lower bounds.
+    """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Advice:
-    """Limits, and what setting them would mean. Nothing of it was applied."""
+    """Limits, and the consequences of setting them. None of them was applied."""
 
     source: str
-    """Where the history is."""
+    """Path of the history."""
     coverage: Coverage
-    """How much of it there is."""
+    """Extent of the history."""
     policy: Policy
     kafka: Followed
-    """The release that throttle times follow."""
-    now: QuotaSet | None
-    """The quotas as configured; None if they are unknown."""
+    """Release that throttle times follow."""
+    configured: QuotaSet | None
+    """Quotas as configured; None if they are unknown."""
     recommended: Sequence[Recommendation]
     hits: Sequence[Hit]
     """Clients that would be throttled, the longest first."""
+    losses: Losses = field(default_factory=Losses)
+    """Losses of the history."""
     protection: Protection | None = None
-    """What the limits save others; None where they are the lowest that keep a share."""
+    """Effect of the limits on other clients; None if the limits are the lowest that keep a share."""
+    left_out: Sequence[str] = ()
+    """Reasons why some entities have no limit, one sentence each."""
 
     @property
     def span_ms(self) -> tuple[int, int]:
-        """The history's first and last decision: ms since 1970."""
+        """Times of the history's first and last decision: ms since 1970."""
         return self.coverage.span_ms
 
     @property
     def held_back(self) -> int:
-        """How many of the limits are of entities that were throttled while the log was written."""
-        return sum(self.logged(made).throttled > 0 for made in self.recommended)
+        """Number of limits of entities that were throttled while the log was written."""
+        return sum(self.logged(recommendation).throttled > 0 for recommendation in self.recommended)
 
-    def logged(self, made: Recommendation) -> Logged:
-        """The requests of a limit's entity; where some were throttled, it may need more than the log shows."""
-        return self.coverage.of(made.entity)
+    def logged(self, recommendation: Recommendation) -> Logged:
+        """Return the requests of a limit's entity; if some were throttled, it may need more than the log shows."""
+        return self.coverage.of(recommendation.entity)
 
-    def now_of(self, made: Recommendation) -> float | None:
-        """The quota of the same entity and key as configured; None if there is none, or if it is unknown."""
-        now = QuotaSet() if self.now is None else self.now
-        return now.get(made.entity, {}).get(made.key)
+    def configured_of(self, recommendation: Recommendation) -> float | None:
+        """Return the configured quota of the same entity and key; None if there is none, or if it is unknown."""
+        quotas = QuotaSet() if self.configured is None else self.configured
+        return quotas.get(recommendation.entity, {}).get(recommendation.key)
+
+    def applies(self, recommendation: Recommendation) -> Resolution | None:
+        """
+        Return the rule for the entity's clients without a rule of their own.
+
+        It is None if the rule is unknown, or there is none.
+        """
+        if self.configured is None:
+            return None
+        table, unnamed_client = self._configured_tables[recommendation.kind]
+        user, client_id = (unnamed_client if name is None else name for name in recommendation.names)
+        decision = table.decide(user, client_id)
+        return None if decision.entity is None else decision
+
+    @cached_property
+    def _configured_tables(self) -> Mapping[QuotaType, tuple[RuleTable, str]]:
+        """Configured quotas by type, and a name that none of them has."""
+        tables = (self.configured or QuotaSet()).tables()
+        return {kind: (table, unnamed(table)) for kind, table in tables.items()}
 
     def state(self, value: float | None) -> str:
-        """Whether a configured quota is "set", infinite and so "unlimited", has "no rule", or is "unknown" because the configured quotas are."""
-        if self.now is None:
+        """
+        Return the state of a configured quota.
+
+        It is "set", "unlimited" if it is infinite, "no rule", or "unknown" if all are.
+        """
+        if self.configured is None:
             return "unknown"
         if value == math.inf:
             return "unlimited"
@@ -123,30 +163,60 @@ class Advice:
 
     @property
     def target(self) -> QuotaSet:
-        """The quotas as they would be."""
-        return target(self.now, self.recommended)
+        """Quotas after the recommended changes."""
+        return target(self.configured, self.recommended)
 
     @property
     def changes(self) -> tuple[RuleChange, ...]:
-        """From the configured quotas to the recommended ones; quotas of other entities stay as they are."""
-        return difference(self.now or QuotaSet(), self.target)
+        """Changes from the configured quotas to the recommended ones; quotas of other entities stay as they are."""
+        return difference(self.configured or QuotaSet(), self.target)
+
+    @property
+    def commanded(self) -> tuple[RuleChange, ...]:
+        """Changes that may become commands: those of entities of which not too many requests are missing."""
+        refused = {recommendation.entity for recommendation in self.refused}
+        return tuple(change for change in self.changes if change.entity not in refused)
+
+    @property
+    def refused(self) -> Sequence[Recommendation]:
+        """Limits of entities of which too many requests are missing for a command."""
+        return [recommendation for recommendation in self.recommended if self.losses.too_many(*recommendation.names)]
+
+    @property
+    def refusals(self) -> Sequence[str]:
+        """Reasons why limits become no commands, one sentence for each entity."""
+        shares = {recommendation.names: self.losses.missing(*recommendation.names) for recommendation in self.refused}
+        return [
+            *self.left_out,
+            *(
+                (
+                    f"{spelled(*names)}: the log lacks {percent(share)} of its requests, and no command is made of "
+                    f"more than {percent(MOST_MISSING)}"
+                )
+                for names, share in shares.items()
+            ),
+        ]
 
 
 def recommendations(needs: Iterable[Need], policy: Policy) -> list[Recommendation]:
-    """From what entities need on each broker to one limit for all brokers; one for each entity and quota type, in the order of names."""
+    """
+    Return one limit for all brokers by entity and quota type, from the needs on each broker.
+
+    Limits are in the order of names.
+    """
     grouped: dict[tuple[QuotaEntity, QuotaType], list[Need]] = {}
     for need in needs:
         grouped.setdefault((need.entity, need.kind), []).append(need)
-    made: list[Recommendation] = []
+    limits: list[Recommendation] = []
     for (entity, kind), on_brokers in grouped.items():
         highest = max(on_brokers, key=lambda need: need.steps)
-        wanted = math.ceil(round(highest.steps * (1 + policy.headroom), 6))
+        steps = math.ceil(round(highest.steps * (1 + policy.headroom), 6))
         floor = steps_of(kind, policy.floors[kind]) if kind in policy.floors else 1
-        made.append(
+        limits.append(
             Recommendation(
                 entity=entity,
                 kind=kind,
-                limit=limit_of(kind, rounded_up(max(wanted, floor))),
+                limit=limit_of(kind, rounded_up(max(steps, floor))),
                 lowest=limit_of(kind, highest.steps),
                 broker=highest.broker,
                 hour=highest.hour,
@@ -155,22 +225,67 @@ def recommendations(needs: Iterable[Need], policy: Policy) -> list[Recommendatio
             )
         )
     types = list(QuotaType)
-    return sorted(made, key=lambda each: (*(name or "" for name in each.names), types.index(each.kind)))
+    return sorted(limits, key=lambda limit: (*(name or "" for name in limit.names), types.index(limit.kind)))
 
 
-def protecting(results: pa.Table, policy: Policy, found: Protection) -> list[Recommendation]:
-    """The level found for each entity that it throttles, from its replay (`quotascope.pipeline.replay.RESULTS`), in the order of names."""
+def without_system_users(
+    limits: Iterable[Recommendation], brokers: Container[QuotaEntity]
+) -> tuple[list[Recommendation], list[str]]:
+    """
+    Leave out entities that the platform itself uses: a quota that throttles them delays all clients.
+
+    Return the other limits, and the reasons.
+    """
+    allowed: list[Recommendation] = []
+    reasons: dict[str, str] = {}
+    for limit in limits:
+        names = spelled(*limit.names)
+        if limit.entity in brokers:
+            reasons[names] = f"{names}: brokers send requests to each other as it"
+        elif any(name is not None and _SYSTEM.fullmatch(name) for name in limit.names):
+            reasons[names] = f"{names}: the platform's own programs have such names"
+        else:
+            allowed.append(limit)
+    return allowed, [*reasons.values()]
+
+
+def without_overruled(
+    configured: QuotaSet | None, limits: Sequence[Recommendation]
+) -> tuple[list[Recommendation], list[str]]:
+    """
+    Leave out limits that would apply to no client, since another rule decides.
+
+    Return the other limits, and the reasons.
+    """
+    overruling = {kind: overruling_rules(table) for kind, table in target(configured, limits).tables().items()}
+    effective = [limit for limit in limits if limit.entity not in overruling[limit.kind]]
+    return effective, [
+        (
+            f"{spelled(*limit.names)}, {limit.key}: overruled by "
+            f"{overruling[limit.kind][limit.entity].rule} for every client"
+        )
+        for limit in limits
+        if limit.entity in overruling[limit.kind]
+    ]
+
+
+def protecting(results: pa.Table, policy: Policy, protection: Protection) -> list[Recommendation]:
+    """
+    Return the found level for each entity that it throttles, in the order of names.
+
+    The results are of its replay (`quotascope.pipeline.replay.RESULTS`).
+    """
     rows: dict[QuotaEntity, list[Mapping[str, Any]]] = {}
     for row in results.to_pylist():
         names = {name: row[name] for name in policy.shape.names}
         rows.setdefault(QuotaEntity(**names), []).append(row)
-    broker = max(found.waits, key=lambda wait: wait[1] or 0.0)[0].broker
-    made = [
+    broker = max(protection.waits, key=lambda wait: wait[1] or 0.0)[0].broker
+    limits = [
         Recommendation(
             entity=entity,
             kind=QuotaType.REQUEST,
-            limit=found.level or math.inf,
-            lowest=found.level or math.inf,
+            limit=protection.level or math.inf,
+            lowest=protection.level or math.inf,
             broker=broker,
             hour=None,
             requests=sum(row["requests"] for row in of_entity),
@@ -178,24 +293,24 @@ def protecting(results: pa.Table, policy: Policy, found: Protection) -> list[Rec
         for entity, of_entity in rows.items()
         if any(row["throttled_requests"] for row in of_entity)
     ]
-    return sorted(made, key=lambda each: tuple(name or "" for name in each.names))
+    return sorted(limits, key=lambda limit: tuple(name or "" for name in limit.names))
 
 
-def target(now: QuotaSet | None, made: Iterable[Recommendation]) -> QuotaSet:
-    """The quotas as they would be: the configured ones, overridden by the recommended ones."""
+def target(configured: QuotaSet | None, limits: Iterable[Recommendation]) -> QuotaSet:
+    """Return the configured quotas, overridden by the recommended ones."""
     quotas: dict[Entity, dict[str, float]] = {}
-    for each in made:
-        quotas.setdefault(each.entity, {})[each.key] = each.limit
-    return merged(now or QuotaSet(), QuotaSet(quotas))
+    for limit in limits:
+        quotas.setdefault(limit.entity, {})[limit.key] = limit.limit
+    return merged(configured or QuotaSet(), QuotaSet(quotas))
 
 
-def hits(results: pa.Table, *, now_known: bool = True) -> list[Hit]:
+def hits(results: pa.Table, *, configured_known: bool = True) -> list[Hit]:
     """
-    The clients that are throttled, from a replay of the candidates (`quotascope.pipeline.replay.RESULTS`).
+    Return the clients that are throttled, from a replay of the candidates (`quotascope.pipeline.replay.RESULTS`).
 
     Args:
-        results: of the recommended limits, and of the configured ones if these are known.
-        now_known: whether they are.
+        results: results of the recommended limits, and of the configured ones if these are known.
+        configured_known: whether the configured limits are known.
 
     """
 
@@ -203,8 +318,8 @@ def hits(results: pa.Table, *, now_known: bool = True) -> list[Hit]:
         return row["user"], row["client_id"], row["quota_type"]
 
     rows = results.to_pylist()
-    before = {key(row): row["muted_ms"] for row in rows if row["candidate"] == NOW}
-    found = [
+    muted_ms_now = {key(row): row["muted_ms"] for row in rows if row["candidate"] == NOW}
+    throttled = [
         Hit(
             user=row["user"],
             client_id=row["client_id"],
@@ -213,9 +328,10 @@ def hits(results: pa.Table, *, now_known: bool = True) -> list[Hit]:
             share=row["throttled_share"],
             muted_ms=row["muted_ms"],
             longest_ms=row["longest_throttle_ms"],
-            muted_now_ms=before.get(key(row), 0) if now_known else None,
+            muted_now_ms=muted_ms_now.get(key(row), 0) if configured_known else None,
+            held_back=(row["held_back_requests"] or 0) > 0,
         )
         for row in rows
         if row["candidate"] == RECOMMENDED and row["throttled_requests"]
     ]
-    return sorted(found, key=lambda hit: (-hit.muted_ms, hit.user, hit.client_id))
+    return sorted(throttled, key=lambda hit: (-hit.muted_ms, hit.user, hit.client_id))

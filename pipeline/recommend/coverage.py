@@ -1,4 +1,8 @@
-"""How much of the demand a log can show: its period, the hours of the week in it, and which requests were throttled while it was written."""
+"""
+Extent of the demand in a log.
+
+Its period, the hours of the week in it, and the requests that were throttled while it was written.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +15,31 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quotascope.metrics import QuotaEntity
+from quotascope.metrics.kafka.entities import QuotaEntity
+from quotascope.metrics.kafka.protocol import ApiKey
 from quotascope.pages.words import counted, seconds
 
 from ..errors import PipelineError
+from ..history.charges import EXEMPT_APIS
 from ..history.schema import UNKNOWN_MS
 from ..rates import QUARTER_MS, seen_hours
 from .policy import RuleShape
 
-COLUMNS: Final = ("user", "client_id", "timestamp", "throttle_ms", "refused")
-"""What is read of a history."""
+COLUMNS: Final = ("user", "client_id", "timestamp", "throttle_ms", "refused", "api_key")
+_OF_BROKERS: Final = pa.array(
+    [
+        *EXEMPT_APIS,
+        ApiKey.ENVELOPE,
+        ApiKey.BROKER_REGISTRATION,
+        ApiKey.BROKER_HEARTBEAT,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+    ],
+    pa.int16(),
+)
+"""APIs that only brokers and controllers use."""
+_ANYONE: Final = "ANONYMOUS"
+"""User of all clients and brokers without authentication."""
+"""Columns of a history that are read."""
 DAY_MS: Final = 86_400_000
 _HOUR_MS: Final = 3_600_000
 _DAY_HOURS: Final = 24
@@ -50,86 +69,90 @@ class Logged:
         """Throttled requests as a part of the known ones; None without any."""
         return self.throttled / self.known if self.known else None
 
-    def __add__(self, other: Logged) -> Logged:
-        return Logged(self.requests + other.requests, self.throttled + other.throttled, self.unknown + other.unknown)
+    def __add__(self, logged: Logged) -> Logged:
+        return Logged(self.requests + logged.requests, self.throttled + logged.throttled, self.unknown + logged.unknown)
 
 
 @dataclass(slots=True)
 class RequestTally:
-    """What was counted of some rows; the counts of parts of a history add up to those of all of it."""
+    """Counts of some rows; the counts of parts of a history add up to those of the history."""
 
     entities: dict[QuotaEntity, Logged] = field(default_factory=dict)
     quarters: set[int] = field(default_factory=set)
     """Quarters of an hour since 1970 that have a request."""
     all: Logged = field(default_factory=Logged)
+    brokers: set[QuotaEntity] = field(default_factory=set)
+    """Entities that brokers use for requests to each other."""
 
-    def add(self, other: RequestTally) -> None:
-        """Take over what was counted elsewhere."""
-        self.all += other.all
-        self.quarters |= other.quarters
-        for entity, logged in other.entities.items():
+    def add(self, tally: RequestTally) -> None:
+        """Add the counts of other rows."""
+        self.all += tally.all
+        self.quarters |= tally.quarters
+        self.brokers |= tally.brokers
+        for entity, logged in tally.entities.items():
             self.entities[entity] = self.entities.get(entity, Logged()) + logged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """What limits were made of."""
+    """Extent of the history that limits were made of."""
 
     span_ms: tuple[int, int]
-    """The first second that has a request, and the end of the last one: ms since 1970."""
+    """Times of the first second that has a request, and of the end of the last one: ms since 1970."""
     hours_of_week: int
-    """How many of the 168 hours of a week have a request."""
+    """Number of the 168 hours of a week that have a request."""
     clock_hours: int
-    """How many hours of the calendar have one: of three Mondays at 09h, three."""
+    """Number of hours of the calendar that have one: three for three Mondays at 09h."""
     logged: Logged
     entities: Mapping[QuotaEntity, Logged]
 
     @property
     def period_ms(self) -> int:
-        """From the first request to the last."""
+        """Time from the first request to the last."""
         return self.span_ms[1] - self.span_ms[0]
 
     @property
     def short(self) -> bool:
-        """Whether less than a day was seen: by the clock, or since there are requests in fewer than 24 hours."""
+        """The history covers less than a day: by the clock, or with requests in fewer than 24 hours."""
         return self.period_ms < DAY_MS or self.clock_hours < _DAY_HOURS
 
     def of(self, entity: QuotaEntity) -> Logged:
-        """What was counted of an entity."""
+        """Return the counts of an entity."""
         return self.entities.get(entity, Logged())
 
     def check(self, source: str) -> None:
-        """Raise `ShortLog` unless a day was seen."""
+        """Raise `ShortLog` unless the history covers a day."""
         if self.short:
             raise ShortLog(
-                f"{source}: the history covers {seconds(self.period_ms / 1_000)}, with requests in {counted(self.clock_hours, 'hour')}: less than a day says "
-                "nothing about the hours that are missing. Ingest more logs, or pass --short-log to see limits made of this one"
+                f"{source}: the history covers {seconds(self.period_ms / 1_000)}, with requests in "
+                f"{counted(self.clock_hours, 'hour')}: less than a day says nothing about the hours that are missing. "
+                "Ingest more logs, or pass --short-log to see limits made of this one"
             )
 
 
-def coverage_of(found: RequestTally, span_ms: tuple[int, int], zone: tzinfo) -> Coverage:
+def coverage_of(counts: RequestTally, span_ms: tuple[int, int], zone: tzinfo) -> Coverage:
     """
-    Sum up what was counted of a whole history.
+    Return the extent of a history from the counts of all of its rows.
 
     Args:
-        found: the counts.
+        counts: the counts of all rows.
         span_ms: the history's period.
         zone: time zone of the hours of the week.
 
     """
-    times = np.array(sorted(found.quarters), np.int64) * QUARTER_MS
+    times = np.array(sorted(counts.quarters), np.int64) * QUARTER_MS
     return Coverage(
         span_ms=span_ms,
         hours_of_week=int(seen_hours(times, zone).sum()),
         clock_hours=np.unique(times // _HOUR_MS).size,
-        logged=found.all,
-        entities=found.entities,
+        logged=counts.all,
+        entities=counts.entities,
     )
 
 
 def tally(batches: Iterable[pa.RecordBatch], shape: RuleShape) -> RequestTally:
     """Count rows of history (`COLUMNS`), in any order, by the entities of a shape."""
-    found = RequestTally()
+    counts = RequestTally()
     for batch in batches:
         waits: Any = batch.column("throttle_ms")
         refused: Any = batch.column("refused")
@@ -149,5 +172,18 @@ def tally(batches: Iterable[pa.RecordBatch], shape: RuleShape) -> RequestTally:
             entities[entity] = Logged(row["throttled_count"], row["throttled_sum"], row["unknown_sum"])
         times: Any = batch.column("timestamp").to_numpy()
         quarters = set(np.unique(times // QUARTER_MS).tolist())
-        found.add(RequestTally(entities, quarters, sum(entities.values(), Logged())))
-    return found
+        brokers = _brokers(batch, shape)
+        counts.add(RequestTally(entities, quarters, sum(entities.values(), Logged()), brokers))
+    return counts
+
+
+def _brokers(batch: pa.RecordBatch, shape: RuleShape) -> set[QuotaEntity]:
+    """Return the entities of a shape that sent requests of brokers, without those that other clients may share."""
+    sent: Any = pc.is_in(batch.column("api_key"), _OF_BROKERS)
+    rows = pa.table({name: batch.column(name) for name in shape.names}).filter(sent)
+    entities = rows.group_by(list(shape.names)).aggregate([]).to_pylist()
+    return {
+        QuotaEntity(**{name: row[name] for name in shape.names})
+        for row in entities
+        if row.get("user") != _ANYONE and row.get("client_id") != ""
+    }

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 
 from ..rates import HOURS, hours_of_week
 from ..replay.compiled import Floats, Ints
@@ -20,71 +20,75 @@ from .policy import ClusterWindows, Policy, limit_of, steps_of
 from .sensors import QuotaSensor, mutations_of, sensors_of
 
 CONTROLLER: Final = "controller"
-"""Stands for the broker where mutations are measured: all mutations of a cluster go to the active controller."""
+"""
+Name that stands for the broker where mutations are measured.
+
+All mutations of a cluster go to the active controller.
+"""
 AT_ONCE: Final = 15
-"""Limits that are tried in one pass: each pass leaves a sixteenth."""
+"""Number of limits that are tried in one pass: each pass leaves a sixteenth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """The lowest limit that keeps the share on one broker."""
+    """Lowest limit that keeps the share on one broker."""
 
     broker: str
     entity: QuotaEntity
     kind: QuotaType
     steps: int
-    """The limit, in `policy.STEPS` of its unit."""
+    """Limit in `policy.STEPS` of its unit."""
     hour: int | None
-    """The hour of the week that needs the most; None where hours are taken together, or any limit would do."""
+    """Hour of the week that needs the highest limit; None if hours are taken together, or any limit would do."""
     requests: int
-    """Those that are checked against such a quota."""
+    """Number of requests that are checked against such a quota."""
     unsized: int
-    """Those of them of unknown size: they count as none, and may need more."""
+    """Number of these with an unknown size: they count as none, and may need a higher limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Seasons:
-    """The requests of one sensor, and the season of each."""
+    """Requests of one sensor, and the season of each."""
 
     times_ms: Ints
-    """Decisions, in order."""
+    """Times of decisions, in order."""
     seasons: Ints
-    """Number of the season of each."""
+    """Number of each request's season."""
     count: int
-    """How many seasons there are."""
+    """Number of seasons."""
 
     def shares(self, throttles_ms: Ints) -> Floats:
         """
-        Return for each season the throttled time as a part of the time in which there was activity or a throttle.
+        Return the throttled time of each season as a part of the time with activity or a throttle.
 
-        A request is activity for `ACTIVITY_MS`, and throttles that overlap count once, up to so long after the last request, as in the results of
-        a replay. Time belongs to the season of the request with which it begins.
+        A request is activity for `ACTIVITY_MS`, and throttles that overlap count once, up to so long after the last
+        request, as in the results of a replay. Time belongs to the season of the request with which it begins.
         """
-        left = self.times_ms[-1:] + ACTIVITY_MS - self.times_ms
-        muted = np.clip(throttles_ms, 0, left)
+        remaining_ms = self.times_ms[-1:] + ACTIVITY_MS - self.times_ms
+        muted = np.clip(throttles_ms, 0, remaining_ms)
         throttled = self._covered_ms(muted)
-        whole = self._covered_ms(np.maximum(muted, ACTIVITY_MS))
-        return np.divide(throttled, whole, out=np.zeros(self.count), where=whole > 0)
+        active = self._covered_ms(np.maximum(muted, ACTIVITY_MS))
+        return np.divide(throttled, active, out=np.zeros(self.count), where=active > 0)
 
     def _covered_ms(self, lengths_ms: Ints) -> Floats:
-        """For each season the length of the union of `[time, time + length)`."""
+        """Return for each season the length of the union of `[time, time + length)`."""
         ends = np.maximum.accumulate(self.times_ms + lengths_ms)
-        before = np.concatenate((self.times_ms[:1], ends[:-1]))
-        new = np.maximum(ends - np.maximum(before, self.times_ms), 0)
+        previous_ends = np.concatenate((self.times_ms[:1], ends[:-1]))
+        new = np.maximum(ends - np.maximum(previous_ends, self.times_ms), 0)
         covered = np.bincount(self.seasons, weights=new, minlength=self.count)
         return covered.astype(np.float64)
 
 
 def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterator[Need]:
     """
-    What every entity of some history needs, broker by broker, for each quota that it uses.
+    Yield the needs of every entity of a history, broker by broker, for each quota that it uses.
 
-    A client-id that is empty needs nothing where rules name client-ids: no rule can name it.
+    An empty client-id has no need if rules name client-ids: no rule can name it.
 
     Args:
-        history: whole entities, in any order.
-        policy: what limits have to keep.
-        windows: of the quotas.
+        history: all requests of its entities, in any order.
+        policy: the share and other rules that limits keep.
+        windows: windows of the quotas.
 
     """
     names = policy.shape.names
@@ -95,17 +99,18 @@ def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterato
         for sensor in sensors_of(rows, windows):
             if sensor.kind in policy.kinds:
                 yield _need(rows["broker"][0].as_py(), rows, sensor, policy)
-    if QuotaType.CONTROLLER_MUTATION in policy.kinds:
+    # in a cluster whose releases do not enforce them, such a limit would do nothing: the note of the release says so
+    if QuotaType.CONTROLLER_MUTATION in policy.kinds and windows.followed.enforces_controller_mutations:
         unknown = pc.is_valid(history.column("mutation_timestamp")).cast(pa.int32())
-        asked: Any = pc.coalesce(history.column("mutations"), unknown)
-        for rows in _groups(history.filter(pc.greater(asked, pa.scalar(0, pa.int32()))), names):
+        requested: Any = pc.coalesce(history.column("mutations"), unknown)
+        for rows in _groups(history.filter(pc.greater(requested, pa.scalar(0, pa.int32()))), names):
             sensor = mutations_of(rows, windows)
             if sensor.enough:  # a limit made of unknown and refused ones alone would be one for no usage at all
                 yield _need(CONTROLLER, rows, sensor, policy)
 
 
 def _groups(history: pa.Table, names: Sequence[str]) -> Iterator[pa.Table]:
-    """The requests that have some columns in common, in order of their decisions."""
+    """Yield the requests that have the same values of some columns, in order of their decisions."""
     if history.num_rows == 0:
         return
     columns: list[Any] = [history.column(name).combine_chunks() for name in names]
@@ -127,12 +132,12 @@ def _need(broker: str, rows: pa.Table, sensor: QuotaSensor, policy: Policy) -> N
         count=HOURS if policy.by_hour else 1
     )  # fmt: skip
 
-    def shares(tried: Sequence[int]) -> list[Floats]:
-        limits = np.array([limit_of(kind, steps) for steps in tried])
+    def shares(steps_tried: Sequence[int]) -> list[Floats]:
+        limits = np.array([limit_of(kind, steps) for steps in steps_tried])
         return [seasons.shares(row) for row in sensor.throttles_ms(limits)]
 
-    def good(tried: Sequence[int]) -> Sequence[bool]:
-        return [bool(np.all(each <= policy.share)) for each in shares(tried)]
+    def good(steps_tried: Sequence[int]) -> Sequence[bool]:
+        return [bool(np.all(season_shares <= policy.share)) for season_shares in shares(steps_tried)]
 
     steps, hour = lowest(good, steps_of(kind, sensor.enough)), None
     if policy.by_hour and steps > 1:
@@ -150,14 +155,14 @@ def _need(broker: str, rows: pa.Table, sensor: QuotaSensor, policy: Policy) -> N
 
 
 Good = Callable[[Sequence[int]], Sequence[bool]]
-"""Which of some limits (in steps of their unit) are good enough; if one is, every higher one is."""
+"""Function that says which of some limits (in steps of their unit) are good enough; if one is, every higher one is."""
 
 
 def lowest(good: Good, high: int) -> int:
     """
     Return the lowest whole number from 1 to `high` that is good; `high` is taken to be.
 
-    It is found exactly, in as many passes as `high` has hexadecimal digits, since goodness does not end as limits rise.
+    It is found exactly, in as many passes as `high` has hexadecimal digits, since every limit above a good one is good.
 
     >>> lowest(lambda limits: [limit >= 1_234 for limit in limits], 1_000_000)
     1234
@@ -169,6 +174,6 @@ def lowest(good: Good, high: int) -> int:
             parts = range(1, AT_ONCE + 1)
             tried = [bad + (best - bad) * part // (AT_ONCE + 1) for part in parts]
         verdicts = good(tried)
-        bad = max((each for each, ok in zip(tried, verdicts, strict=True) if not ok), default=bad)
-        best = min((each for each, ok in zip(tried, verdicts, strict=True) if ok and each > bad), default=best)
+        bad = max((steps for steps, ok in zip(tried, verdicts, strict=True) if not ok), default=bad)
+        best = min((steps for steps, ok in zip(tried, verdicts, strict=True) if ok and steps > bad), default=best)
     return best

@@ -1,4 +1,4 @@
-"""What a recommended limit has to keep, and the numbers that limits are made of."""
+"""The share that a recommended limit keeps, and the numbers that limits are made of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from datetime import UTC, tzinfo
 from enum import Enum
 from typing import Final
 
-from quotascope.metrics import QuotaType, WindowConfig
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.windows import WindowConfig
 from quotascope.pages.words import brief
 
 from ..errors import PipelineError
@@ -22,25 +23,33 @@ FLOORS: Final[Mapping[QuotaType, float]] = {
     QuotaType.REQUEST: 1.0,
     QuotaType.CONTROLLER_MUTATION: 0.5,
 }
-"""Below these a limit saves a broker nothing, and the first unusual request of a quiet client would run into it."""
+"""
+Lowest useful limits.
+
+A lower limit saves a broker nothing, and the first unusual request of a quiet client would exceed it.
+"""
 STEPS: Final = {
     QuotaType.PRODUCE: 1.0,
     QuotaType.FETCH: 1.0,
     QuotaType.REQUEST: 0.01,
     QuotaType.CONTROLLER_MUTATION: 0.01,
 }
-"""What limits are multiples of: Kafka takes whole bytes/s only; hundredths of a percent and of a mutation/s are fine enough."""
+"""
+Units that limits are multiples of: Kafka takes whole bytes/s only.
+
+Hundredths of a percent and of a mutation/s are fine enough.
+"""
 MOST_HEADROOM: Final = 1_000.0
-"""As a ratio; a limit a thousand times as high as needed limits nothing."""
+"""Highest headroom, as a ratio; a limit a thousand times as high as needed limits nothing."""
 HIGHEST_FLOOR: Final = 1e15
-"""In any unit; a petabyte a second is more than any cluster has."""
+"""Highest floor in any unit; a petabyte a second is more than any cluster has."""
 _DIGITS: Final = 3
 _TARGET: Final = re.compile(r"p(\d{1,2}(?:\.\d{1,3})?)=(\d{1,9}(?:\.\d{1,6})?)(us|ms|s)")
 _US: Final = {"us": 1.0, "ms": 1e3, "s": 1e6}
 
 
 class RuleShape(Enum):
-    """Which entities the recommended rules name."""
+    """Kinds of entities that the recommended rules name."""
 
     USER = "user"
     """One rule for all clients of a user."""
@@ -61,33 +70,33 @@ class BadPolicy(PipelineError):
 
 @dataclass(frozen=True, slots=True)
 class QueueTarget:
-    """The queue time that a part of the other clients' requests may not exceed, on each broker."""
+    """Queue time that a part of the other clients' requests may not exceed, on each broker."""
 
     part: float
-    """From 0 to below 1."""
+    """Part of the requests, from 0 to below 1."""
     most_us: float
 
     @classmethod
     def of(cls, text: str) -> QueueTarget:
         """Read `p99=20ms`. Raises `BadPolicy`."""
-        found = _TARGET.fullmatch(text)
-        if found is None or not float(found[1]) or not float(found[2]):
+        match = _TARGET.fullmatch(text)
+        if match is None or not float(match[1]) or not float(match[2]):
             raise BadPolicy(f"a target is a percentile and a time, such as p99=20ms, not {text[:60]!r}")
-        return cls(float(found[1]) / 100, float(found[2]) * _US[found[3]])
+        return cls(float(match[1]) / 100, float(match[2]) * _US[match[3]])
 
     def __str__(self) -> str:
         return f"p{100 * self.part:g} of {time_text(self.most_us)}"
 
 
 def time_text(time_us: float | None) -> str:
-    """A queue time, to three digits; unknown for None."""
+    """Return a queue time as text with three digits; "unknown" for None."""
     return "unknown" if time_us is None else brief(time_us / 1e6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """
-    How often a limit may throttle, and how much room is left above.
+    Bounds for limits: the time for which a limit may throttle, and the headroom above.
 
     Raises:
         BadPolicy: a number is out of its range.
@@ -95,22 +104,30 @@ class Policy:
     """
 
     share: float = 0.01
-    """Most of the time that an entity may be throttled, as a ratio from 0 to below 1, in every season."""
+    """Greatest part of the time in which an entity may be throttled, as a ratio from 0 to below 1, in every season."""
     headroom: float = 0.2
-    """What is added to the lowest limit that keeps `share`, as a ratio."""
+    """Ratio that is added to the lowest limit that keeps `share`."""
     shape: RuleShape = RuleShape.USER
     by_hour: bool = True
-    """Whether each hour of the week has to keep the share, so that a nightly peak is not lost in a quiet week; else all the time together."""
+    """
+    Each hour of the week has to keep the share, so that a nightly peak is not lost in a quiet week.
+
+    Otherwise all the time together has to keep it.
+    """
     zone: tzinfo = UTC
     """Time zone of hours and weekdays."""
     kinds: Collection[QuotaType] = tuple(QuotaType)
-    """The quota types that limits are wanted of."""
+    """Quota types that get limits."""
     short_log: bool = False
-    """Whether limits may be made of less than a day of log."""
+    """Limits may be made of less than a day of log."""
     floors: Mapping[QuotaType, float] = field(default_factory=lambda: FLOORS)
-    """Limits are never lower than these, in the unit of the quota type."""
+    """Lowest limits, in the unit of the quota type."""
     protect: QueueTarget | None = None
-    """What request quotas are to keep for the clients that they do not throttle, instead of the share; None for the share."""
+    """
+    Target that request quotas keep for the clients that they do not throttle, instead of the share.
+
+    It is None if they keep the share.
+    """
     io_threads: int | None = None
     """Handler threads of each broker (`num.io.threads`); None to estimate them from the log."""
 
@@ -128,7 +145,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterWindows:
-    """The windows of the cluster's quotas, and the release that measures by them."""
+    """Windows of the cluster's quotas, and the release that measures by them."""
 
     client: WindowConfig = field(default_factory=WindowConfig)
     """`quota.window.num`, `quota.window.size.seconds`"""
@@ -139,7 +156,7 @@ class ClusterWindows:
 
 def limit_of(kind: QuotaType, steps: int) -> float:
     """
-    A number of steps as a limit.
+    Return a number of steps as a limit.
 
     >>> limit_of(QuotaType.REQUEST, 105), limit_of(QuotaType.PRODUCE, 105)
     (1.05, 105.0)
@@ -148,13 +165,13 @@ def limit_of(kind: QuotaType, steps: int) -> float:
 
 
 def steps_of(kind: QuotaType, limit: float) -> int:
-    """The least number of steps, and at least one, that reaches a limit."""
+    """Return the least number of steps, and at least one, that reaches a limit."""
     return max(1, math.ceil(round(limit / STEPS[kind], 6)))
 
 
 def rounded_up(steps: int) -> int:
     """
-    The next number of three digits and zeros.
+    Return the next number of three digits and zeros.
 
     >>> rounded_up(7), rounded_up(1_234_001), rounded_up(999_001)
     (7, 1240000, 1000000)

@@ -1,4 +1,4 @@
-"""Request quotas by what they save: the highest percentage at which the other clients' queue time keeps a target."""
+"""Request quotas by their effect: the highest percentage at which the other clients' queue time keeps a target."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
 from quotascope.pages.words import counted, shown
 from quotascope.quotas import Entity, QuotaSet
 from quotascope.quotas.candidates import Candidate
@@ -18,11 +18,11 @@ from ..blame.benefit import Benefit, BrokerQueue, percentile_us
 from .policy import ClusterWindows, QueueTarget, RuleShape, time_text
 
 HIGHEST: Final = 3_200.0
-"""Percent of a thread: the highest level that is tried, 32 handler threads."""
+"""Highest level that is tried, in percent of a thread: 32 handler threads."""
 _AT_ONCE: Final = 6
-"""Levels that are tried in one reading of the log."""
+"""Number of levels that are tried in one reading of the log."""
 _ROUNDS: Final = 3
-"""Readings at most: each narrows the levels to a seventh, on their logarithm, the last to 2 %."""
+"""Greatest number of readings: each narrows the levels to a seventh, on their logarithm, the last to 2 %."""
 _DEFAULTS: Final = {
     RuleShape.USER: QuotaEntity(DEFAULT),
     RuleShape.CLIENT: QuotaEntity(None, DEFAULT),
@@ -31,7 +31,7 @@ _DEFAULTS: Final = {
 
 
 class Answer(Enum):
-    """What a search found."""
+    """Answer of a search."""
 
     UNKNOWN = "unknown"
     """The simulated queues do not explain the log's queue times."""
@@ -50,37 +50,45 @@ class Protection:
     target: QueueTarget
     answer: Answer
     level: float | None
-    """Percent of a thread that clients are limited to; the nearest where the target is out of reach; None without a search."""
+    """
+    Percent of a thread that clients are limited to; the nearest level if the target is out of reach.
+
+    It is None without a search.
+    """
     queues: Benefit
-    """Of several levels, or of the log."""
+    """Queues under several levels, or of the log."""
     number: int = 0
-    """That of the level among them."""
+    """Number of the level among them."""
 
     @property
     def waits(self) -> Sequence[tuple[BrokerQueue, float | None, float | None]]:
-        """Each broker with the percentile of the others' queue times as logged and as predicted, us; None without others."""
+        """
+        Each broker with the percentile of the others' queue times as logged and as predicted, us.
+
+        The percentiles are None without others.
+        """
         part, number = self.target.part, self.number
         return [
-            (each, percentile_us(each.logged_waits[number], part), predicted)
-            for each, predicted in zip(self.queues.explained, self.queues.predicted(number, part), strict=True)
+            (queue, percentile_us(queue.logged_waits[number], part), predicted)
+            for queue, predicted in zip(self.queues.explained, self.queues.predicted(number, part), strict=True)
         ]  # fmt: skip
 
     def values(self) -> dict[str, Any]:
-        """The answer for JSON; times are ms."""
+        """Return the answer for JSON; times are ms."""
         return {
             "target": str(self.target),
             "answer": self.answer.value,
             "request_percentage": self.level,
             "waits": [
-                {"broker": each.broker, "logged_ms": _ms(logged), "predicted_ms": _ms(predicted)}
-                for each, logged, predicted in self.waits
+                {"broker": queue.broker, "logged_ms": _ms(logged), "predicted_ms": _ms(predicted)}
+                for queue, logged, predicted in self.waits
             ],
             "brokers": self.queues.values(),
         }  # fmt: skip
 
     @property
     def headline(self) -> str:
-        """The answer in one sentence."""
+        """Answer in one sentence."""
         if self.answer is Answer.UNKNOWN:
             why = (
                 "the simulated queues keep it, and the log does not"
@@ -99,11 +107,13 @@ class Protection:
 
     @property
     def notes(self) -> Sequence[str]:
-        """The percentile on each broker, and how far the prediction can be trusted."""
+        """Percentile on each broker, and the confidence in the prediction."""
         name = f"p{100 * self.target.part:g}"
         waits = [
-            f"Broker {shown(each.broker)}: {name} of the others' queue times {time_text(logged)} as logged, {time_text(predicted)} as predicted."
-            for each, logged, predicted in self.waits
+            (
+            f"Broker {shown(queue.broker)}: {name} of the others' queue times {time_text(logged)} as logged, "
+            f"{time_text(predicted)} as predicted.")
+            for queue, logged, predicted in self.waits
             if self.answer is not Answer.HELD
         ]  # fmt: skip
         if self.level is not None:
@@ -120,33 +130,35 @@ def protect(
     queues_under: Callable[[Sequence[Candidate]], Benefit],
 ) -> Protection:
     """
-    Find the highest level that keeps a target, if every entity that uses more is limited to it.
+    Find the highest level that keeps a target, if every entity with a higher usage is limited to it.
 
     Args:
-        target: of the clients that are not throttled.
+        target: target for the clients that are not throttled.
         floor: the lowest level, percent of a thread.
         limited: the candidate with a level for all entities.
         queues_under: the queues under candidates (`benefit_of`).
 
     """
     queues = queues_under([Candidate(name="as logged", quotas=QuotaSet())])
-    logged = (percentile_us(each.logged_waits[0], target.part) for each in queues.brokers)
-    if all(each.times_known for each in queues.brokers) and _worst(logged) <= target.most_us:
+    logged = (percentile_us(queue.logged_waits[0], target.part) for queue in queues.brokers)
+    if all(queue.times_known for queue in queues.brokers) and _worst(logged) <= target.most_us:
         return Protection(target=target, answer=Answer.HELD, level=None, queues=queues)
     if not queues.explained or _worst(queues.predicted(0, target.part)) <= target.most_us:
         return Protection(target=target, answer=Answer.UNKNOWN, level=None, queues=queues)
     low, high, best, number, levels = floor, max(floor, HIGHEST), None, 0, [floor]
     for _ in range(_ROUNDS):
         between = np.geomspace(low, high, _AT_ONCE + 2)[1:-1]
-        levels += sorted({round(each, 2) for each in between.tolist()} - {floor})
+        levels += sorted({round(level, 2) for level in between.tolist()} - {floor})
         tried = queues_under([limited(level) for level in levels])
         waits = [_worst(tried.predicted(n, target.part)) for n in range(len(levels))]
-        kept = [n for n, wait in enumerate(waits) if wait <= target.most_us]
-        if not kept and best is None:
-            least = int(np.argmin(waits))
-            return Protection(target=target, answer=Answer.UNREACHABLE, level=levels[least], queues=tried, number=least)
-        if kept:
-            queues, number = tried, kept[-1]
+        good = [n for n, wait in enumerate(waits) if wait <= target.most_us]
+        if not good and best is None:
+            nearest = int(np.argmin(waits))
+            return Protection(
+                target=target, answer=Answer.UNREACHABLE, level=levels[nearest], queues=tried, number=nearest
+            )
+        if good:
+            queues, number = tried, good[-1]
             low = best = levels[number]
         high = min((level for level in levels if level > low), default=high)
         levels = []
@@ -154,12 +166,12 @@ def protect(
 
 
 def _worst(waits_us: Iterable[float | None]) -> float:
-    """The longest of brokers' percentiles; infinite where no broker has other clients."""
+    """Return the longest of brokers' percentiles; infinite if no broker has other clients."""
     return max((wait for wait in waits_us if wait is not None), default=np.inf)
 
 
 def limited_to(level: float, shape: RuleShape, windows: ClusterWindows) -> Candidate:
-    """A request quota for every entity of a shape, as a default."""
+    """Return a request quota for every entity of a shape, as a default."""
     quotas: dict[Entity, dict[str, float]] = {_DEFAULTS[shape]: {QuotaType.REQUEST.quota_key: level}}
     return Candidate(
         name=f"{level:g} %", quotas=QuotaSet(quotas), windows=windows.client, controller_windows=windows.controller

@@ -1,7 +1,8 @@
 """
-How long a sensor would throttle its clients under any limit.
+Throttle times of a sensor's clients under any limit.
 
-Requests arrive as logged (open loop). Then a higher limit never throttles longer, and the lowest one that is enough can be searched for.
+Requests arrive as logged (open loop). Then a higher limit never throttles longer, and the lowest one that is enough can
+be searched for.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from quotascope.metrics import QuotaType, WindowConfig
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.windows import WindowConfig
 
-from ..replay.algorithms import UNCHECKED, Measurements, observe, throttle_times
+from ..replay.algorithms import UNCHECKED, Measurements, observe, rings_of, throttle_times
 from ..replay.compiled import Floats, Ints
 from ..replay.frame import REQUEST, Frame, entities_of, frame_of
 from ..replay.open_loop import events_of
@@ -28,26 +30,30 @@ _MS: Final = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class QuotaSensor:
-    """The requests that one quota would check, and how long it would throttle them."""
+    """Requests that one quota would check, with their throttle times under any limit."""
 
     kind: QuotaType
     times_ms: Ints
-    """When they are checked: ms since 1970, in order."""
+    """Times of their checks: ms since 1970, in order."""
     enough: float
-    """A limit under which no request is throttled."""
+    """Limit under which no request is throttled."""
     throttles_ms: Callable[[Floats], Ints]
-    """The throttle times under some limits, as an array of limits x requests; a higher limit never throttles longer."""
+    """
+    Function for the throttle times under some limits, an array of limits x requests.
+
+    A higher limit never throttles longer.
+    """
     unsized: int = 0
-    """Requests of unknown size."""
+    """Number of requests of unknown size."""
 
 
 def sensors_of(rows: pa.Table, windows: ClusterWindows) -> Iterator[QuotaSensor]:
     """
-    The sensors of a broker that requests would be measured by; one for each quota type that checks any of them.
+    Yield the sensors of a broker that requests would be measured by; one for each quota type that checks any of them.
 
     Args:
-        rows: of history, of one broker, those that share quotas, in order of their decisions.
-        windows: of the quotas.
+        rows: rows of history of one broker that share quotas, in order of their decisions.
+        windows: windows of the quotas.
 
     """
     frame = _frame(rows)
@@ -60,22 +66,25 @@ def sensors_of(rows: pa.Table, windows: ClusterWindows) -> Iterator[QuotaSensor]
 
 def _rate_sensor(number: int, frame: Frame, windows: ClusterWindows) -> QuotaSensor:
     """
-    The sensor of bytes or of thread time. What it measures does not depend on the limit, which is only compared with it.
+    Return the sensor of bytes or of thread time.
 
-    Throttle times stop where the release stops them (`KafkaRelease.longest_rate_ms`) and are not cut to 32 bits: a wrapped one would make a
-    lower limit look milder.
+    Its measurements do not depend on the limit, which is only compared with them.
+
+    Throttle times stop where the release stops them (`KafkaRelease.longest_rate_ms`) and are not cut to 32 bits: a
+    wrapped one would make a lower limit look milder.
     """
-    config, longest_ms = windows.client, windows.followed.release.longest_rate_ms
+    config, release = windows.client, windows.followed.release_of(str(frame.brokers[0].as_py()))
+    longest_ms = release.longest_rate_ms
     most_ms = min(config.window_ms, longest_ms) if number == REQUEST else longest_ms
-    one = np.zeros(frame.pairs, np.int32)
-    _, events = events_of(frame, one, number)
-    every = observe(events, 1, config.samples, config.window_ms)
+    one_entity = np.zeros(frame.pairs, np.int32)
+    _, events = events_of(frame, one_entity, number)
+    every = observe(events, rings_of([release]), config.samples, config.window_ms)
     checked = events.treatments != UNCHECKED
     measured = Measurements(every.rates[checked], every.spans[checked])
     return QuotaSensor(
         kind=TYPES[number],
         times_ms=events.times[checked],
-        enough=max(0.0, float(measured.rates.max())),
+        enough=max(0.0, float(measured.rates.max(where=measured.spans > 0, initial=0.0))),
         throttles_ms=lambda limits: throttle_times(measured, limits, most_ms),
         unsized=int((frame.unsized & (frame.requests.kinds == number)).sum()),
     )
@@ -83,11 +92,11 @@ def _rate_sensor(number: int, frame: Frame, windows: ClusterWindows) -> QuotaSen
 
 def mutations_of(rows: pa.Table, windows: ClusterWindows) -> QuotaSensor:
     """
-    The sensor of the active controller that mutations would be measured by.
+    Return the sensor of the active controller that mutations would be measured by.
 
     Args:
-        rows: of history, of all brokers, those that mutate topics and share a quota.
-        windows: of the quotas.
+        rows: rows of history of all brokers that mutate topics and share a quota.
+        windows: windows of the quotas.
 
     """
     frame = _frame(rows)
@@ -105,15 +114,16 @@ def mutations_of(rows: pa.Table, windows: ClusterWindows) -> QuotaSensor:
 
 def debt_sensor(times_ms: Ints, values: Floats, permissive: NDArray[np.bool_], config: WindowConfig) -> QuotaSensor:
     """
-    The token bucket of mutations that are all charged (Kafka: `TokenBucket`, KIP-599): its form in which a higher limit never throttles longer.
+    Return the token bucket of mutations that are all charged: a form in which a higher limit never throttles longer.
 
-    What a strict quota refuses is not charged, so that later mutations are throttled for a shorter time than here: these figures are upper
-    bounds, and the limits that they lead to safe ones.
+    Kafka (`TokenBucket`, KIP-599) does not charge mutations that a strict quota refuses, and throttles later ones for a
+    shorter time: these figures are upper bounds, and the limits that they lead to safe ones.
 
     Args:
         times_ms: in order.
         values: partitions; 0 for a request that the log shows as refused, since its retry is in the log as well.
-        permissive: requests that are charged before they are checked, not after: clients that are too old to be refused.
+        permissive: requests that are charged before they are checked, not after: clients that are too old to be
+            refused.
         config: the windows of the quota.
 
     """
@@ -122,8 +132,8 @@ def debt_sensor(times_ms: Ints, values: Floats, permissive: NDArray[np.bool_], c
     taken = np.concatenate(([0.0], np.cumsum(values)))
 
     def throttle_ms(limit: float) -> Ints:
-        before = taken[:-1] - limit * since
-        debt = before - np.minimum.accumulate(before)
+        balance = taken[:-1] - limit * since
+        debt = balance - np.minimum.accumulate(balance)
         checked = np.where(permissive, debt + values, debt)
         over = np.maximum(checked - limit * burst_s, 0.0)
         throttles: Ints = np.ceil(over / limit * _MS).astype(np.int64)

@@ -1,19 +1,22 @@
 """
-Kafka's quota algorithms, many sensors at once: the windowed rate, the token bucket, and how long they throttle.
+Kafka's quota algorithms, many sensors at once: the windowed rate, the token bucket, and their throttle times.
 
-They equal `metrics.rate` with `metrics.sampled`, and `metrics.token_bucket` with `metrics.mutation_quota`; for comparison there is the
-burst-spreading rate of an early draft of KIP-599 (`metrics.burst_spreading`).
+They equal `rate` with `sampled` of `metrics.engine`, of each sensor as of its broker's release, and its `token_bucket`
+with `mutation_quota`; for comparison there is the burst-spreading rate of an early draft of KIP-599
+(`metrics.engine.extras.burst_spreading`).
 
-A rate does not depend on the limit that it is compared with: it is computed once, whatever the number of candidates. What a bucket holds
-does, so that each candidate has its own; entities that a rule gives the same tags share one, whatever the broker, since one controller
-decides.
+A rate does not depend on the limit that it is compared with: it is computed once, whatever the number of candidates.
+What a bucket holds does, so that each candidate has its own; entities that a rule gives the same tags share one,
+whatever the broker, since one controller decides.
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from quotascope.metrics.kafka.release import KafkaRelease
 from quotascope.quotas.candidates import MutationPolicy
 
 from .compiled import LONG_MAX, Codes, Flags, Floats, Ints, kernel, run
@@ -25,11 +28,36 @@ _SIGN = 0x80000000
 _LOW = 0xFFFFFFFF
 
 UNCHECKED = 0
-"""Charged and not compared, as the network thread's time."""
+"""Treatment of a value that is charged and not compared, as the network thread's time."""
 CHECKED = 1
-"""Charged, then measured."""
+"""Treatment of a value that is charged, then measured."""
 WITHHELD = 2
-"""Charged, measured, and given back: a Fetch that was answered empty."""
+"""Treatment of a value that is charged, measured, and given back: a Fetch that was answered empty."""
+
+
+class SensorRings(NamedTuple):
+    """Aging of windows by sensor, which depends on the release of its broker."""
+
+    overlapping: Codes
+    """
+    1 for a ring with `samples + 1` windows that age by their last event, 0 for one that ages by their start.
+
+    The latter has `samples` windows (`KafkaRelease.keeps_overlapping_windows`).
+    """
+    shortest: Codes
+    """Least time in ms that a rate is measured over (`KafkaRelease.shortest_span_ms`)."""
+
+    def only(self, sensors: Ints | Codes) -> "SensorRings":
+        """Return the rings of some sensors, which may be named several times."""
+        return SensorRings(self.overlapping[sensors], self.shortest[sensors])
+
+
+def rings_of(releases: Sequence[KafkaRelease]) -> SensorRings:
+    """Return the rings of sensors on brokers of these releases."""
+    return SensorRings(
+        overlapping=np.array([release.keeps_overlapping_windows for release in releases], np.int32),
+        shortest=np.array([release.shortest_span_ms for release in releases], np.int32),
+    )
 
 
 class SensorWindows(NamedTuple):
@@ -37,39 +65,46 @@ class SensorWindows(NamedTuple):
 
     starts: Ints
     lasts: Ints
+    """Time that the age of a window is counted from: its last event, or its start."""
     sums: Floats
     currents: Codes
     sizes: Codes
+    overlapping: Codes
+    """As in `SensorRings`, and not written."""
+    shortest: Codes
 
 
 SensorWindows.WRITTEN = True  # type: ignore[attr-defined]
+STATE: Final = ("starts", "lasts", "sums", "currents", "sizes")
+"""Fields of `SensorWindows` that a replay writes."""
 
 
 class Events(NamedTuple):
-    """What happens to the sensors, in order of time for each sensor."""
+    """Events of the sensors, in order of time for each sensor."""
 
     sensors: Codes
     """Number of the sensor, negative for none."""
     times: Ints
-    """Epoch ms."""
+    """Times in epoch ms."""
     values: Floats
     treatments: Flags
     """`UNCHECKED`, `CHECKED` or `WITHHELD`."""
 
 
 class Measurements(NamedTuple):
-    """What was measured at each event: the rate per second, and the ms that it is measured over."""
+    """Measurement at each event: the rate per second, and the ms that it is measured over."""
 
     rates: Floats
-    """0 where nothing was measured."""
+    """Rates, 0 without a measurement."""
     spans: Ints
 
 
 Measurements.WRITTEN = True  # type: ignore[attr-defined]
 
 
-def empty_windows(sensors: int, samples: int) -> SensorWindows:
+def empty_windows(rings: SensorRings, samples: int) -> SensorWindows:
     """Return the state of new sensors."""
+    sensors = len(rings.overlapping)
     places = sensors * (samples + 1)
     return SensorWindows(
         starts=np.zeros(places, np.int64),
@@ -77,25 +112,27 @@ def empty_windows(sensors: int, samples: int) -> SensorWindows:
         sums=np.zeros(places, np.float64),
         currents=np.zeros(sensors, np.int32),
         sizes=np.zeros(sensors, np.int32),
+        overlapping=rings.overlapping,
+        shortest=rings.shortest,
     )
 
 
 def observe(
-    events: Events, sensors: int, samples: int, window_ms: int, windows: SensorWindows | None = None
+    events: Events, rings: SensorRings, samples: int, window_ms: int, windows: SensorWindows | None = None
 ) -> Measurements:
     """
     Record all events to sensors, new ones unless windows are given, and return what each check measures.
 
     Args:
-        events: in order of time for each sensor; a clock that goes back is taken as a broker takes it.
-        sensors: how many there are.
+        events: in order of time for each sensor; a clock that goes back has the same effect as on a broker.
+        rings: rings of the sensors.
         samples: `quota.window.num`.
         window_ms: `quota.window.size.seconds`, in ms.
-        windows: what the sensors hold, and hold afterwards.
+        windows: windows of the sensors, which are changed.
 
     """
     count = len(events.times)
-    windows = windows or empty_windows(sensors, samples)
+    windows = windows or empty_windows(rings, samples)
     measured = Measurements(np.zeros(count, np.float64), np.zeros(count, np.int64))
     run(_observe, events, windows, measured, samples, window_ms, work=count)
     return measured
@@ -124,20 +161,20 @@ def _observe(events: Events, windows: SensorWindows, measured: Measurements, sam
 @kernel
 def add(windows: SensorWindows, sensor: int, value: float, now_ms: int, samples: int, window_ms: int) -> int:
     """Record a value, and return the place of its window."""
-    slots = samples + 1
-    base = sensor * slots
+    base = sensor * (samples + 1)
     if windows.sizes[sensor] == 0:
         windows.sizes[sensor] = 1
         _begin(windows, base, now_ms)
     place: int = base + windows.currents[sensor]
     if now_ms - windows.starts[place] >= window_ms:
-        following = (windows.currents[sensor] + 1) % slots
+        following = (windows.currents[sensor] + 1) % (samples + windows.overlapping[sensor])
         windows.currents[sensor] = following
         windows.sizes[sensor] = max(windows.sizes[sensor], following + 1)
         place = base + following
         _begin(windows, place, now_ms)
     windows.sums[place] += value
-    windows.lasts[place] = now_ms
+    if windows.overlapping[sensor] == 1:
+        windows.lasts[place] = now_ms
     return place
 
 
@@ -152,12 +189,14 @@ def measure(windows: SensorWindows, sensor: int, now_ms: int, samples: int, wind
             _begin(windows, place, now_ms)
         total += windows.sums[place]
         oldest_ms = min(oldest_ms, windows.starts[place])
-    span = span_ms(now_ms - oldest_ms, samples, window_ms)
+    span = span_ms(now_ms - oldest_ms, samples, window_ms, windows.shortest[sensor])
+    if span == 0:
+        return (math.inf if total > 0.0 else math.nan), span  # what a throttle time of 0 follows from
     return total / (span / 1000.0), span
 
 
 @kernel
-def span_ms(elapsed_ms: int, samples: int, window_ms: int) -> int:
+def span_ms(elapsed_ms: int, samples: int, window_ms: int, shortest_ms: int) -> int:
     """Return the divisor of a rate by the age of its oldest window (`Rate.windowSize`)."""
     full = elapsed_ms // window_ms
     if elapsed_ms < 0:
@@ -167,7 +206,7 @@ def span_ms(elapsed_ms: int, samples: int, window_ms: int) -> int:
     whole = samples - 1
     if full < whole:
         elapsed_ms += low_bits(whole - full) * window_ms
-    return max(1, elapsed_ms)
+    return elapsed_ms if shortest_ms == 0 else max(shortest_ms, elapsed_ms)
 
 
 @kernel
@@ -215,7 +254,11 @@ def _each_limit(measured: Measurements, limits: Floats, outcome: ThrottleTimes, 
 
 @kernel
 def rate_throttle(rate: float, limit: float, span: int, most_ms: int) -> int:
-    """Return the ms of silence after which a rate is back at its limit, at most `most_ms`; 0 within the limit (`metrics.throttle_time`)."""
+    """
+    Return the ms of silence after which a rate is back at its limit, at most `most_ms`.
+
+    It is 0 within the limit (`metrics.engine.throttle_time`).
+    """
     if rate <= limit:
         return 0
     return min(rounded(quotient(rate - limit, limit) * span), most_ms)
@@ -223,13 +266,13 @@ def rate_throttle(rate: float, limit: float, span: int, most_ms: int) -> int:
 
 @kernel
 def quotient(excess: float, limit: float) -> float:
-    """Divide an excess above 0 as Java does, where a limit of 0 gives infinity (`metrics.numbers.jdiv`)."""
+    """Divide an excess above 0 as Java does, where a limit of 0 gives infinity (`metrics.kafka.numbers.jdiv`)."""
     return math.inf if limit == 0.0 else excess / limit
 
 
 @kernel
 def rounded(x: float) -> int:
-    """Round half up, NaN to 0, saturating at 64 bits (`metrics.numbers.jround`)."""
+    """Round half up, NaN to 0, saturating at 64 bits (`metrics.kafka.numbers.jround`)."""
     if not abs(x) < _TWO_TO_63:
         if math.isnan(x):
             return 0
@@ -241,16 +284,16 @@ def rounded(x: float) -> int:
 
 @kernel
 def low_bits(n: int) -> int:
-    """Keep the low 32 bits as a signed number (`metrics.numbers.to_i32`)."""
+    """Keep the low 32 bits as a signed number (`metrics.kafka.numbers.to_i32`)."""
     return ((n + _SIGN) & _LOW) - _SIGN
 
 
 STRICT = 0
-"""The client understands a refusal: checked first, and charged if it is not refused."""
+"""Treatment if the client understands a refusal: checked first, and charged if it is not refused."""
 PERMISSIVE = 1
-"""The client is too old: charged, then checked."""
+"""Treatment if the client is too old: charged, then checked."""
 PROBE = 2
-"""Checked as `STRICT` is, and not charged."""
+"""Treatment of a mutation that is checked as `STRICT` is, and not charged."""
 
 TOKEN_BUCKET = 0
 BURST_SPREADING = 1
@@ -258,14 +301,14 @@ POLICIES = {
     MutationPolicy.TOKEN_BUCKET: TOKEN_BUCKET,
     MutationPolicy.BURST_SPREADING: BURST_SPREADING,
 }
-"""The candidates' policies by the numbers of the kernels."""
+"""Numbers of the kernels for the candidates' policies."""
 
 IDLE_MS = 3_600_000
-"""A sensor without a record for longer is removed; the next request finds a full bucket."""
+"""Time without a record after which a sensor is removed; the next request finds a full bucket."""
 
 
 class Buckets(NamedTuple):
-    """Buckets, and what is in them."""
+    """Buckets and their tokens."""
 
     limits: Floats
     """Partitions per second, 0 or above."""
@@ -273,9 +316,9 @@ class Buckets(NamedTuple):
     """Most tokens: `samples * window in s * limit`."""
     tokens: Floats
     touched: Ints
-    """When the bucket held these, epoch ms."""
+    """Times for which these tokens are counted, epoch ms."""
     charged: Ints
-    """When they were last charged, epoch ms; negative for never."""
+    """Times of the last charge, epoch ms; negative for none."""
 
 
 Buckets.WRITTEN = True  # type: ignore[attr-defined]
@@ -299,8 +342,8 @@ def take(buckets: Buckets, bucket: int, permits: float, now_ms: int, treatment: 
     Charge a mutation, or refuse it; return the throttle in ms and whether it was refused.
 
     Args:
-        buckets: state.
-        bucket: which one.
+        buckets: the buckets, which are changed.
+        bucket: number of the bucket.
         permits: partitions.
         now_ms: epoch ms.
         treatment: `STRICT`, `PERMISSIVE` or `PROBE`.
@@ -321,29 +364,29 @@ def take(buckets: Buckets, bucket: int, permits: float, now_ms: int, treatment: 
         return debt_throttle(tokens, limit), True
     if treatment == PROBE:
         return 0, False
-    left = min(burst, tokens - permits)
-    buckets.tokens[bucket] = left
+    remaining = min(burst, tokens - permits)
+    buckets.tokens[bucket] = remaining
     buckets.charged[bucket] = now_ms
-    if treatment == PERMISSIVE and left < 0.0:
-        return debt_throttle(left, limit), False
+    if treatment == PERMISSIVE and remaining < 0.0:
+        return debt_throttle(remaining, limit), False
     return 0, False
 
 
 @kernel
 def debt_throttle(tokens: float, limit: float) -> int:
-    """Return the ms after which a bucket in debt is back at zero (`metrics.throttle_time`)."""
+    """Return the ms after which a bucket in debt is back at zero (`metrics.engine.throttle_time`)."""
     return rounded(quotient(-tokens, limit) * 1000.0)
 
 
 class Spreads(NamedTuple):
-    """Rates, and what is booked in their windows."""
+    """Rates, and the bookings in their windows."""
 
     limits: Floats
     """Partitions per second, 0 or above."""
     samples: Ints
     window_ms: Ints
     bases: Ints
-    """Where the windows of each begin; they are in order, the current one last."""
+    """Places where the windows of each begin; they are in order, the current one last."""
     windows: Floats
     currents: Ints
     """Number of the current window since 1970."""
@@ -352,14 +395,14 @@ class Spreads(NamedTuple):
 Spreads.WRITTEN = True  # type: ignore[attr-defined]
 
 
-def new_spreads(limits: Floats, samples: Ints, window_ms: Ints, most: int) -> Spreads:
+def new_spreads(limits: Floats, samples: Ints, window_ms: Ints, windows_each: int) -> Spreads:
     """Return rates without bookings, with room for this many windows each."""
     return Spreads(
         limits=limits,
         samples=samples,
         window_ms=window_ms,
-        bases=np.arange(len(limits)) * most,
-        windows=np.zeros(len(limits) * most, np.float64),
+        bases=np.arange(len(limits)) * windows_each,
+        windows=np.zeros(len(limits) * windows_each, np.float64),
         currents=np.zeros(len(limits), np.int64),
     )
 
@@ -367,7 +410,9 @@ def new_spreads(limits: Floats, samples: Ints, window_ms: Ints, most: int) -> Sp
 @kernel
 def spread(spreads: Spreads, rate: int, permits: float, now_ms: int, treatment: int) -> tuple[int, bool]:
     """
-    Book a mutation over the windows before, or refuse it; return the ms to wait, at least 1, and whether it was refused.
+    Book a mutation over the windows before, or refuse it.
+
+    Return the ms to wait, at least 1, and whether it was refused.
 
     The draft knows no clients that are too old to be refused.
     """
@@ -391,10 +436,10 @@ def spread(spreads: Spreads, rate: int, permits: float, now_ms: int, treatment: 
         return max(1, rounded(wait_ms)), True
     if treatment != PROBE:
         full = limit * spreads.window_ms[rate] / 1000.0
-        left = permits
+        remaining = permits
         for place in range(base, base + samples - 1):
-            booked = max(0.0, min(left, full - spreads.windows[place]))
+            booked = max(0.0, min(remaining, full - spreads.windows[place]))
             spreads.windows[place] += booked
-            left -= booked
-        spreads.windows[base + samples - 1] += left
+            remaining -= booked
+        spreads.windows[base + samples - 1] += remaining
     return 0, False

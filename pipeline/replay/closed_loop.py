@@ -1,8 +1,8 @@
 """
 Closed loop: a throttled connection's next request comes later, and is measured later (`plan.Mode.CLOSED_LOOP`).
 
-Every connection has one next request; a heap orders them by time. Sensors are those of the open loop, driven in the order of the
-replay's own time. One candidate at a time: its throttles make its arrivals.
+Every connection has one next request; a heap orders them by time. Sensors are those of the open loop, driven in the
+order of the replay's own time. One candidate at a time: its throttles make its arrivals.
 """
 
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from .algorithms import (
     POLICIES,
     STRICT,
     Buckets,
+    SensorRings,
     SensorWindows,
     Spreads,
     add,
@@ -48,59 +49,61 @@ from .ledger import (
 from .plan import MEASURED, ReplayPlan, buckets_of, memory_ms
 
 NEVER = -LONG_MAX
-"""In place of ms: a request that does not come at all."""
+"""Stands for ms: a request that does not come at all."""
 _MOST_PART = 2.0**62
 _BATCHES = 10
-"""How many batches make up the bytes of the only window."""
+"""Number of batches that make up the bytes of the only window."""
 
 
 class Connections(NamedTuple):
-    """Which request follows which, and when."""
+    """Order and times of the requests of connections."""
 
     heads: Codes
-    """The first request of each connection; negative for none."""
+    """First request of each connection; negative for none."""
     followers: Codes
-    """By request: the next one of its connection, negative for none."""
+    """Next request of the connection by request, negative for none."""
     thinks: Ints
-    """By request: ms until the client sends the next one, if it is not muted."""
+    """Time in ms by request until the client sends the next one, if it is not muted."""
     groups: Codes
-    """By connection: the first connection of the next group; groups share no sensor."""
+    """First connection of the next group by connection; groups share no sensor."""
     reactions: Ints
-    """By connection: ms from the end of a mute to the next decision, at least 1."""
+    """Time in ms by connection from the end of a mute to the next decision, at least 1."""
     ends: Ints
-    """By connection: when it stops sending, epoch ms."""
+    """Time by connection when it stops sending, epoch ms."""
     networks: Floats
-    """By request: thread time in percent-seconds that is charged, unchecked, after the response."""
+    """Thread time by request in percent-seconds that is charged, unchecked, after the response."""
     network_waits: Ints
-    """By request: how long after the decision that is, ms."""
+    """Time in ms by request from the decision to that charge."""
 
 
 class LoopLimits(NamedTuple):
-    """What one candidate allows, by kind and pair."""
+    """Limits of one candidate, by kind and pair."""
 
     sensors: Codes
     """Number of the sensor or bucket, negative without a limit."""
     limits: Floats
     parts: Ints
-    """By pair: most bytes of one Fetch, what all whole windows allow."""
+    """Most bytes of one Fetch by pair: the sum that all complete windows allow."""
     samples: int
     window_ms: int
     memory_ms: int
-    """How long a sensor or a bucket knows of a request."""
+    """Time in ms for which a sensor or a bucket depends on a request."""
     policy: int
+    stops: Ints
+    """Longest throttle time of rates by pair, before it is cut to 32 bits (`metrics.KafkaRelease.longest_rate_ms`)."""
 
 
 class Pending(NamedTuple):
-    """What requests have still to bring, and what comes next."""
+    """Outstanding requests and bytes."""
 
-    left: Ints
-    """By request: bytes that a Fetch has still to bring."""
+    unfetched: Ints
+    """Bytes by request that a Fetch has still to bring."""
     held: Flags
-    """By request: 1 if it was counted as delayed."""
+    """1 by request if it was counted as delayed."""
     timed: Flags
-    """By request: 1 if its thread time was charged, of a Fetch in parts that of the part to come."""
+    """1 by request if its thread time was charged; for a Fetch in parts, that of the part to come."""
     late: Ints
-    """By request: ms by which its last decision comes later than logged; `NEVER` for none."""
+    """Delay of its last decision by request against the log, ms; `NEVER` for none."""
     heap: Heap
 
 
@@ -108,7 +111,7 @@ Pending.WRITTEN = True  # type: ignore[attr-defined]
 
 
 class ClosedLoop(NamedTuple):
-    """All that the replay of one candidate needs; its ledger has one trial for each pair."""
+    """State of the replay of one candidate; its ledger has one trial for each pair."""
 
     requests: RequestColumns
     connections: Connections
@@ -122,18 +125,18 @@ class ClosedLoop(NamedTuple):
 
 
 class RequestVerdict(NamedTuple):
-    """What the broker decides on a request."""
+    """Decision of the broker on a request."""
 
     throttled_by: int
     throttle_ms: int
     silence_ms: int
-    """After how long without a request the request quota would not throttle."""
+    """Time without a request after which the request quota would not throttle."""
     size: int
-    """Bytes that were charged."""
+    """Number of charged bytes."""
     place: int
-    """The window that was charged, negative for none."""
+    """Charged window, negative for none."""
     refusal_ms: int
-    """After how long a refused mutation would be granted, negative if it is not refused."""
+    """Time after which a refused mutation would be granted, negative if it is not refused."""
 
 
 @kernel
@@ -191,16 +194,16 @@ def _judge(loop: ClosedLoop, row: int, now_ms: int) -> RequestVerdict:
     requests = loop.requests
     size = requests.sizes[row]
     if requests.kinds[row] == FETCH:
-        size = min(loop.pending.left[row], loop.limits.parts[requests.pairs[row]])
+        size = min(loop.pending.unfetched[row], loop.limits.parts[requests.pairs[row]])
     own_ms, place, refusal_ms = 0, -1, -1
     if requests.kinds[row] == MUTATION:
         own_ms, refusal_ms = _charge_mutation(loop, row, now_ms)
     elif requests.kinds[row] != NO_KIND:
         kind = requests.kinds[row]
-        own_ms, place = _charge(loop, row, kind, float(size), now_ms, loop.sizes.longest_ms)
+        own_ms, place = _charge(loop, row, kind, float(size), now_ms, loop.limits.stops[requests.pairs[row]])
         own_ms = low_bits(own_ms)
     silence_ms = _charge_time(loop, row, size, now_ms)
-    request_ms = low_bits(min(silence_ms, loop.limits.window_ms, loop.sizes.longest_ms))
+    request_ms = low_bits(min(silence_ms, loop.limits.window_ms, loop.limits.stops[requests.pairs[row]]))
     return RequestVerdict(
         throttled_by=stronger(requests.kinds[row], own_ms, request_ms),
         throttle_ms=max(0, own_ms, request_ms),
@@ -213,20 +216,24 @@ def _judge(loop: ClosedLoop, row: int, now_ms: int) -> RequestVerdict:
 
 @kernel
 def _charge(loop: ClosedLoop, row: int, kind: int, value: float, now_ms: int, most_ms: int) -> tuple[int, int]:
-    """Charge a sensor; return after how many ms without a request its rate would be at the limit, and the place of the window that was charged."""
+    """Charge a sensor; return the time without a request until its rate is at the limit, ms, and its window."""
     limits = loop.limits
-    at = kind * loop.sizes.pairs + loop.requests.pairs[row]
-    sensor = limits.sensors[at]
+    index = kind * loop.sizes.pairs + loop.requests.pairs[row]
+    sensor = limits.sensors[index]
     if sensor < 0:
         return 0, -1
     place = add(loop.windows, sensor, value, now_ms, limits.samples, limits.window_ms)
     rate, span = measure(loop.windows, sensor, now_ms, limits.samples, limits.window_ms)
-    return rate_throttle(rate, limits.limits[at], span, most_ms), place
+    return rate_throttle(rate, limits.limits[index], span, most_ms), place
 
 
 @kernel
 def _charge_time(loop: ClosedLoop, row: int, size: int, now_ms: int) -> int:
-    """Charge the thread's time, of a part of a Fetch in proportion, and only the first time; return after how many ms without a request the rate would be at the limit."""
+    """
+    Charge the thread's time, only once; return the ms without a request after which the rate would be at the limit.
+
+    A part of a Fetch is charged in proportion.
+    """
     requests = loop.requests
     if not is_timed(requests, row):
         return 0
@@ -241,7 +248,11 @@ def _charge_time(loop: ClosedLoop, row: int, size: int, now_ms: int) -> int:
 
 @kernel
 def _charge_mutation(loop: ClosedLoop, row: int, now_ms: int) -> tuple[int, int]:
-    """Charge a bucket; return the throttle in ms, and after how many a refused mutation would be granted, negative if it is not refused."""
+    """
+    Charge a bucket; return the throttle and the time after which a refused mutation would be granted, ms.
+
+    The latter is negative if the mutation is not refused.
+    """
     requests = loop.requests
     pair = requests.pairs[row]
     bucket = loop.limits.sensors[MUTATION * loop.sizes.pairs + pair]
@@ -270,11 +281,12 @@ def _note_delay(loop: ClosedLoop, row: int, kind: int) -> None:
 
 @kernel
 def _continue(loop: ClosedLoop, row: int, now_ms: int, verdict: RequestVerdict) -> None:
-    """Schedule what the connection does next."""
-    heap, left = loop.pending.heap, loop.pending.left
+    """Schedule the next step of the connection."""
+    heap, unfetched = loop.pending.heap, loop.pending.unfetched
     refused, throttled = verdict.refusal_ms >= 0, verdict.throttled_by != NO_KIND
     fetches = loop.requests.kinds[row] == FETCH
-    # Above 24.8 days a throttle time overflows, maybe to 0 or less: the client would retry each millisecond, and be refused each time.
+    # Above 24.8 days a throttle time overflows, maybe to 0 or less: the client would retry each millisecond, and be
+    # refused each time.
     left_ms = loop.connections.ends[loop.requests.connections[row]] - now_ms
     mute_ms = max(verdict.throttle_ms, min(verdict.refusal_ms, left_ms))
     if throttled or refused:
@@ -282,8 +294,8 @@ def _continue(loop: ClosedLoop, row: int, now_ms: int, verdict: RequestVerdict) 
     if refused or (fetches and throttled):
         push(heap, now_ms + mute_ms, row)
         return
-    if fetches and left[row] > verdict.size:
-        left[row] -= verdict.size
+    if fetches and unfetched[row] > verdict.size:
+        unfetched[row] -= verdict.size
         loop.pending.timed[row] = 0
         push(heap, now_ms, row)
         return
@@ -300,11 +312,11 @@ def _continue(loop: ClosedLoop, row: int, now_ms: int, verdict: RequestVerdict) 
 
 @kernel
 def _give_up(loop: ClosedLoop, row: int) -> None:
-    """Count a request and all that follow it on its connection as not sent."""
+    """Count a request and its successors on the connection as not sent."""
     requests = loop.requests
     while row >= 0:
         kind = requests.kinds[row]
-        size = loop.pending.left[row] if kind != MUTATION else 0
+        size = loop.pending.unfetched[row] if kind != MUTATION else 0
         if kind != NO_KIND:
             _book_unsent(loop, row, kind, size)
         if is_timed(requests, row):
@@ -325,8 +337,8 @@ def replay_closed(plan: ReplayPlan, late: Ints | None = None) -> Booked:
     Replay one candidate after the other, since the times at which an entity is active differ between them.
 
     Args:
-        plan: what to replay.
-        late: takes, by candidate and request, by how many ms it comes later than logged; `NEVER` where it is not sent.
+        plan: frame and candidates.
+        late: receives the delay of each request against the log by candidate, ms; `NEVER` for one that is not sent.
 
     """
     requests = plan.frame.requests._replace(sizes=plan.frame.kept)
@@ -335,15 +347,16 @@ def replay_closed(plan: ReplayPlan, late: Ints | None = None) -> Booked:
     booked = []
     for candidate, chosen in enumerate(plan.candidates):
         numbers, buckets, spreads = buckets_of(plan, [candidate])
+        limits = _limits(plan, candidate, numbers)
         loop = ClosedLoop(
             requests=requests,
             connections=connections,
-            limits=_limits(plan, candidate, numbers),
-            windows=empty_windows(len(MEASURED) * plan.frame.pairs, chosen.windows.samples),
+            limits=limits,
+            windows=empty_windows(_rings(plan, limits), chosen.windows.samples),
             buckets=buckets,
             spreads=spreads,
             pending=Pending(
-                left=requests.sizes.copy(),
+                unfetched=requests.sizes.copy(),
                 held=np.zeros(len(requests.times), np.int8),
                 timed=np.zeros(len(requests.times), np.int8),
                 # Requests that the log shows as answered empty or refused are not replayed: they stay.
@@ -360,8 +373,22 @@ def replay_closed(plan: ReplayPlan, late: Ints | None = None) -> Booked:
     return joined(booked, plan.frame.pairs)
 
 
+def _rings(plan: ReplayPlan, limits: LoopLimits) -> SensorRings:
+    """Return the rings of the sensors of one candidate."""
+    brokers = np.zeros(len(MEASURED) * plan.frame.pairs, np.int64)
+    for kind in MEASURED:
+        sensors = limits.sensors.reshape(KINDS, -1)[kind]
+        limited = sensors >= 0
+        brokers[sensors[limited]] = plan.frame.pair_brokers[limited]
+    return plan.rings.only(brokers)
+
+
 def _parts(loop: ClosedLoop) -> int:
-    """About how many parts the Fetches come in: under a small limit one per window, while their connection sends."""
+    """
+    Return the approximate number of parts of the Fetches.
+
+    Under a small limit there is one per window, while their connection sends.
+    """
     requests, limits = loop.requests, loop.limits
     rows = np.flatnonzero(requests.kinds == FETCH)
     left_ms = loop.connections.ends[requests.connections[rows]] - requests.times[rows]
@@ -370,7 +397,7 @@ def _parts(loop: ClosedLoop) -> int:
 
 
 def _limits(plan: ReplayPlan, candidate: int, buckets: Codes) -> LoopLimits:
-    """The sensors and buckets of one candidate, and what they allow."""
+    """Return the sensors, buckets and limits of one candidate."""
     frame, chosen = plan.frame, plan.candidates[candidate]
     sensors = np.full((KINDS, frame.pairs), -1, np.int32)
     for place, kind in enumerate(MEASURED):
@@ -378,11 +405,12 @@ def _limits(plan: ReplayPlan, candidate: int, buckets: Codes) -> LoopLimits:
         numbers = plan.sensors(plan.resolution(candidate, kind), limited)
         sensors[kind] = np.where(numbers >= 0, numbers + place * frame.pairs, -1)
     sensors[MUTATION] = buckets[frame.pair_entities]
-    # What all whole windows together allow one Fetch (`maxValueInQuotaWindow`). With one window in all that is 0, and a broker sends a single
-    # batch, of unknown size: a tenth of the window's bytes. All of them would be refused for ever, since the sensor begins again with each.
+    # What all whole windows together allow one Fetch (`maxValueInQuotaWindow`). With one window in all that is 0, and a
+    # broker sends a single batch, of unknown size: a tenth of the window's bytes. All of them would be refused for
+    # ever, since the sensor begins again with each.
     seconds = (chosen.windows.samples - 1) * chosen.windows.window_seconds or chosen.windows.window_seconds / _BATCHES
-    most = plan.limits[candidate, FETCH] * seconds
-    parts = np.clip(np.nan_to_num(most, posinf=_MOST_PART), 1, _MOST_PART)
+    most_bytes = plan.limits[candidate, FETCH] * seconds
+    parts = np.clip(np.nan_to_num(most_bytes, posinf=_MOST_PART), 1, _MOST_PART)
     return LoopLimits(
         sensors=sensors.ravel(),
         limits=plan.limits[candidate].ravel(),
@@ -391,11 +419,16 @@ def _limits(plan: ReplayPlan, candidate: int, buckets: Codes) -> LoopLimits:
         window_ms=chosen.windows.window_ms,
         memory_ms=memory_ms(chosen),
         policy=POLICIES[chosen.mutation_policy],
+        stops=plan.stops(),
     )
 
 
 def connections_of(plan: ReplayPlan) -> Connections:
-    """The connections of a frame, as their log shows them: requests that it shows as answered empty or refused are left out, since their retries are in the log."""
+    """
+    Return the connections of a frame.
+
+    Requests that the log shows as answered empty or refused are left out, since their retries are in the log.
+    """
     frame, requests = plan.frame, plan.frame.requests
     order = np.argsort(requests.connections, kind="stable")
     heads, followers = _chains(frame, order)
@@ -405,13 +438,13 @@ def connections_of(plan: ReplayPlan) -> Connections:
     clock = np.zeros(len(order), np.int64)
     clock[order] = np.cumsum(np.maximum(0, steps - mutes))
     thinks = np.zeros(len(requests.times), np.int64)
-    known = np.flatnonzero(followers >= 0)
-    thinks[known] = clock[followers[known]] - clock[known]
+    has_follower = np.flatnonzero(followers >= 0)
+    thinks[has_follower] = clock[followers[has_follower]] - clock[has_follower]
     pair_of = np.zeros(frame.connections, np.int64)
     pair_of[requests.connections] = requests.pairs
     # Neither other candidates nor other entities of a limit move the end of an entity's replay.
-    last = np.full(frame.pairs, -LONG_MAX, np.int64)
-    np.maximum.at(last, requests.pairs, requests.times)
+    last_ms = np.full(frame.pairs, -LONG_MAX, np.int64)
+    np.maximum.at(last_ms, requests.pairs, requests.times)
     group_of = np.zeros(frame.connections, np.int64)
     group_of[requests.connections] = frame.groups
     lengths = np.unique(group_of, return_counts=True)[1]
@@ -421,34 +454,34 @@ def connections_of(plan: ReplayPlan) -> Connections:
         thinks=thinks,
         groups=np.repeat(np.cumsum(lengths), lengths).astype(np.int32),
         reactions=_reactions(frame, order),
-        ends=last[pair_of] + plan.settings.drain_ms,
+        ends=last_ms[pair_of] + plan.settings.drain_ms,
         networks=frame.networks,
         network_waits=np.maximum(0, frame.completed - requests.times),
     )
 
 
 def _chains(frame: Frame, order: Ints) -> tuple[Codes, Codes]:
-    """The heads and followers of the connections."""
+    """Return the heads and followers of the connections."""
     requests, connections = frame.requests, frame.requests.connections
     sent = order[(requests.as_logged[order] == 0) | (frame.charged[order] > 0)]
     heads = np.full(frame.connections, -1, np.int32)
     followers = np.full(len(connections), -1, np.int32)
     if len(sent):
-        first = np.r_[True, connections[sent[1:]] != connections[sent[:-1]]]
-        heads[connections[sent[first]]] = sent[first]
-        later = np.flatnonzero(~first)
+        is_head = np.r_[True, connections[sent[1:]] != connections[sent[:-1]]]
+        heads[connections[sent[is_head]]] = sent[is_head]
+        later = np.flatnonzero(~is_head)
         followers[sent[later - 1]] = sent[later]
     return heads, followers
 
 
 def _reactions(frame: Frame, order: Ints) -> Ints:
-    """By connection: the shortest time that was left of a gap after a reported throttle, ms; 1 where the log shows none."""
+    """Return by connection the shortest reaction to a reported throttle, ms; 1 if the log shows none."""
     times, connections = frame.requests.times, frame.requests.connections
-    before, after = order[:-1], order[1:]
-    left = times[after] - times[before] - frame.throttles[before]
-    same = connections[before] == connections[after]
-    known = same & (frame.throttles[before] > 0) & (left > 0)
+    earlier, later = order[:-1], order[1:]
+    reaction_ms = times[later] - times[earlier] - frame.throttles[earlier]
+    is_same = connections[earlier] == connections[later]
+    is_reaction = is_same & (frame.throttles[earlier] > 0) & (reaction_ms > 0)
     shortest = np.full(frame.connections, LONG_MAX, np.int64)
-    np.minimum.at(shortest, connections[before[known]], left[known])
+    np.minimum.at(shortest, connections[earlier[is_reaction]], reaction_ms[is_reaction])
     reactions: Ints = np.where(shortest == LONG_MAX, 1, shortest)
     return reactions

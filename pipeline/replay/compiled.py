@@ -1,8 +1,8 @@
 """
-The same source runs compiled, where numba is installed, and as plain Python elsewhere, with the same figures.
+Kernels whose source runs compiled, if numba is installed, and as plain Python otherwise, with the same figures.
 
-A kernel works on flat columns only, by index. Compiled, they are NumPy arrays; plain, they are lists: Python handles their items several
-times as fast. Neither way reassociates floating-point operations: no `fastmath`, no parallel sums.
+A kernel works on flat columns only, by index. Compiled, they are NumPy arrays; plain, they are lists: Python handles
+their items several times as fast. Neither way reassociates floating-point operations: no `fastmath`, no parallel sums.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ with suppress(ImportError):  # the extra `numba` need not be installed
 
 _COMPILED: Final[dict[object, Any]] = {}
 _ASKED: Final[Counter[object]] = Counter()
-"""Steps of each kernel in this process."""
+"""Number of steps of each kernel in this process."""
 # Kernels allocate nothing, so no references need be counted; uncounted and inlined they run thirty times as fast.
 _PARTS: Final = {
     "_nrt": False,
@@ -46,18 +46,18 @@ Flags = NDArray[np.int8]
 
 
 class _Way:
-    """Which of the two ways is taken; tests take the other one, too."""
+    """Way in which kernels run; tests take both."""
 
     compiled: bool = _NUMBA is not None
     least_work: int = 200_000
-    """Steps in all below which compiling a kernel for the first time takes longer than running it plain."""
+    """Number of steps below which compiling a kernel for the first time takes longer than running it plain."""
 
 
 WAY: Final = _Way()
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a function that kernels are made of: called from compiled ones it is compiled, called from Python it stays Python."""
+    """Mark a function as a part of kernels: compiled kernels call it compiled, Python calls it plain."""
     if _NUMBA is None:
         return function
     marked: Callable[P, R] = _NUMBA.extending.register_jitable(**_PARTS)(function)
@@ -66,9 +66,9 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 def run(function: Callable[..., R], *arguments: object, work: int) -> R:
     """
-    Call a kernel with arrays, and tuples of arrays; what it writes is in them afterwards.
+    Call a kernel with arrays, and tuples of arrays; its results are in them afterwards.
 
-    `work` says about how many steps it takes: a few are done plain, unless they are many with those of earlier calls.
+    `work` is the approximate number of steps: few are run plain, unless they are many with those of earlier calls.
 
     A tuple of arrays that a kernel writes to has the class attribute `WRITTEN`; tuples may hold tuples.
     """
@@ -82,22 +82,23 @@ def run(function: Callable[..., R], *arguments: object, work: int) -> R:
 
 
 def _compiled(function: Callable[..., R]) -> Callable[..., R]:
-    """The compiled function; it is kept on disk where a directory can be written."""
+    """Return the compiled function; it is kept on disk if a directory can be written."""
     if function not in _COMPILED:
         try:
-            made = _NUMBA.njit(cache=True, **_WHOLE)(function)
-            # Else numba looks at the file of this function only, and would reuse what was compiled of older versions of the others.
-            made._cache._cache_file._source_stamp = _stamp(function)  # noqa: SLF001 - tests guard it
+            compiled = _NUMBA.njit(cache=True, **_WHOLE)(function)
+            # Else numba looks at the file of this function only, and would reuse what was compiled of older versions of
+            # the others.
+            compiled._cache._cache_file._source_stamp = _stamp(function)  # noqa: SLF001 - tests guard it
         except RuntimeError:  # no place for a cache, as for modules in an archive
-            made = _NUMBA.njit(**_WHOLE)(function)
-        _COMPILED[function] = made
-    compiled: Callable[..., R] = _COMPILED[function]
-    return compiled
+            compiled = _NUMBA.njit(**_WHOLE)(function)
+        _COMPILED[function] = compiled
+    compiled_function: Callable[..., R] = _COMPILED[function]
+    return compiled_function
 
 
 @cache
 def _stamp(function: Callable[..., object]) -> bytes:
-    """A hash of these sources, and of those beside a kernel's."""
+    """Return a hash of these sources, and of those beside a kernel's."""
     folders = {Path(__file__).parent, Path(function.__code__.co_filename).parent}
     sources = sorted(source for folder in folders for source in folder.glob("*.py"))
     return sha256(b"".join(source.read_bytes() for source in sources)).digest()
@@ -124,7 +125,11 @@ def _write_back(arguments: Iterable[object], changed: Iterable[object], *, writt
 
 @kernel
 def natural(n: int) -> int:
-    """Return a number that is not negative: compiled code that sees so does not look for Python's indices from the end."""
+    """
+    Return a number that is not negative.
+
+    Compiled code that knows this does not handle Python's indices from the end.
+    """
     return n & LONG_MAX
 
 
@@ -140,9 +145,9 @@ class Heap(NamedTuple):
 Heap.WRITTEN = True  # type: ignore[attr-defined]
 
 
-def new_heap(most: int) -> Heap:
-    """Return an empty heap with room for that many entries."""
-    return Heap(np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(1, np.int64))
+def new_heap(capacity: int) -> Heap:
+    """Return an empty heap with room for `capacity` entries."""
+    return Heap(np.zeros(capacity, np.int64), np.zeros(capacity, np.int64), np.zeros(1, np.int64))
 
 
 @kernel
@@ -164,7 +169,7 @@ def push(heap: Heap, time_ms: int, number: int) -> None:
 @kernel
 def pop(heap: Heap) -> tuple[int, int]:
     """Take the first entry out."""
-    first_ms, first = heap.times[0], heap.numbers[0]
+    first_ms, first_number = heap.times[0], heap.numbers[0]
     size = heap.size[0] - 1
     heap.size[0] = size
     time_ms, number = heap.times[size], heap.numbers[size]
@@ -184,9 +189,9 @@ def pop(heap: Heap) -> tuple[int, int]:
         place = below
     heap.times[place] = time_ms
     heap.numbers[place] = number
-    return first_ms, first
+    return first_ms, first_number
 
 
 @kernel
-def _is_before(time_ms: int, number: int, other_ms: int, other: int) -> bool:
-    return time_ms < other_ms or (time_ms == other_ms and number < other)
+def _is_before(time_ms: int, number: int, other_ms: int, other_number: int) -> bool:
+    return time_ms < other_ms or (time_ms == other_ms and number < other_number)

@@ -1,9 +1,10 @@
 """
-An open loop in parts: what the brokers would hold between two requests is saved, and the next part goes on from there.
+An open loop in parts: the brokers' state between two requests is saved, and the next part continues from there.
 
-The parts together are the whole: windows, buckets, mutes and bursts after two parts are those after one (tests cut at random places). Lines
-of a log come in the order of their completion, and of several brokers in none: the newest requests of each broker wait until `hold_ms`
-passed after them, and are then decided in order. A request that comes later than that is decided at the time that its broker has reached.
+The parts together equal one replay: windows, buckets, mutes and bursts after two parts are those after one (tests cut
+at random places). Lines of a log come in the order of their completion, and of several brokers in none: the newest
+requests of each broker wait until `hold_ms` passed after them, and are then decided in order. A request that comes
+later than that is decided at the time that its broker has reached.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from quotascope.quotas.candidates import Candidate
 
 from ..columns import array
 from ..history.schema import HISTORY
-from .algorithms import IDLE_MS, Measurements, SensorWindows, empty_windows
+from .algorithms import IDLE_MS, STATE, Measurements, SensorRings, SensorWindows, empty_windows
 from .compiled import LONG_MAX, Ints
 from .frame import MUTATION, NEEDED, NO_KIND, Frame, entities_of, frame_of, in_order, ints, needed
 from .ledger import ACTIVE_END, ACTIVE_MS, FIELDS, LATEST_MUTE, MUTE_END, MUTED_MS, RESULT_FIELDS, booked_of, new_ledger
@@ -33,35 +34,35 @@ from .plan import CandidateRules, ReplayPlan, ReplaySettings, ResolvedRules, buc
 from .results import RESULTS, results_of
 
 HOLD_MS: Final = 10_000
-"""How long the newest requests of a broker wait for earlier ones."""
+"""Time for which the newest requests of a broker wait for earlier ones."""
 _MOST_AHEAD_MS: Final = 24 * 3_600_000
-"""By how much a request may be logged ahead of the time: brokers' clocks differ, and a time zone may be wrong."""
+"""Greatest time by which a request may be logged ahead: brokers' clocks differ, and a time zone may be wrong."""
 _UNCLEAR_MS: Final = 24 * IDLE_MS
-"""After how long without a request an entity is forgotten that was throttled at last."""
+"""Time without a request after which an entity is forgotten that was throttled at last."""
 _Key: TypeAlias = tuple[Any, ...]
-"""What a row is of; the last part is its broker, but for the buckets of mutations."""
+"""Names of a row; the last part is its broker, but for the buckets of mutations."""
 _WAITING: Final = pa.schema([HISTORY.field(name) for name in NEEDED])
 
 
 class Rows:
-    """What kernels hold of keys between two parts: of each key a row of each of some arrays."""
+    """State of kernels by key between two parts: each key has a row in each of some arrays."""
 
     def __init__(self, keys: Iterable[_Key] = ()) -> None:
         self.places: dict[_Key, int] = {key: place for place, key in enumerate(keys)}
         self.columns: dict[str, NDArray[Any]] = {}
 
     def at(self, keys: Iterable[_Key]) -> Ints:
-        """The places of keys; a new one has zeros."""
-        known = self.places
-        places = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
+        """Return the places of keys; a new key has zeros."""
+        places_by_key = self.places
+        places = np.array([places_by_key.setdefault(key, len(places_by_key)) for key in keys], np.int64)
         for name, column in self.columns.items():
-            if len(column) < len(known):
-                self.columns[name] = np.pad(column, ((0, len(known) - len(column)), (0, 0)))
+            if len(column) < len(places_by_key):
+                self.columns[name] = np.pad(column, ((0, len(places_by_key) - len(column)), (0, 0)))
         return places
 
     @contextmanager
     def over(self, arrays: Mapping[str, NDArray[Any]], keys: Collection[_Key]) -> Iterator[None]:
-        """Write what is held of keys into a kernel's arrays, which have a row for each; then hold what is there at the end."""
+        """Write the rows of keys into a kernel's arrays, one row each; afterwards keep the content of the arrays."""
         old = np.array([key in self.places for key in keys], np.bool_)
         places = self.at(keys)
         for name, column in self.columns.items():
@@ -72,38 +73,39 @@ class Rows:
             column = self.columns.setdefault(name, np.zeros((len(self.places), rows.shape[1]), rows.dtype))
             column[places] = rows
 
-    def forget(self, kept: NDArray[np.bool_]) -> None:
-        """Drop the other rows."""
-        if not kept.all():
-            keys = [key for key, keeps in zip(self.places, kept, strict=True) if keeps]
+    def forget(self, is_kept: NDArray[np.bool_]) -> None:
+        """Drop the rows of other keys."""
+        if not is_kept.all():
+            keys = [key for key, keeps in zip(self.places, is_kept, strict=True) if keeps]
             self.places = {key: place for place, key in enumerate(keys)}
-            self.columns = {name: column[kept] for name, column in self.columns.items()}
+            self.columns = {name: column[is_kept] for name, column in self.columns.items()}
 
 
 @dataclass(slots=True)
 class Carried:
-    """What is between two parts."""
+    """State between two parts."""
 
     requests: pa.Table = field(default_factory=_WAITING.empty_table)
-    """Those that wait, `frame.NEEDED`."""
+    """Waiting requests, `frame.NEEDED`."""
     owed: pa.Table = field(default_factory=_WAITING.empty_table)
-    """Those that are decided, and whose network time is charged when their response has left."""
+    """Decided requests whose network time is charged when their response has left."""
     rows: defaultdict[str, Rows] = field(default_factory=lambda: defaultdict(Rows))
     """
-    Of `buckets`, `pairs`, the `connections` that some candidate mutes, `sensors` by slot (`plan.ReplayPlan.slots`), and `brokers`.
+    Rows of `buckets`, `pairs`, muted `connections`, `sensors` by slot (`plan.ReplayPlan.slots`), and `brokers`.
 
-    Of a broker `times`, in epoch ms: its newest request, when a request of it came last, and until when its requests are decided.
+    A broker has `times`, in epoch ms: of its newest request, of the last arrival of a request, and the end of its
+    decided requests.
     """
 
     def saved(self) -> pa.Table:
-        """All of it in a row of lists."""
+        """Return the state as a row of lists."""
         tables = {"requests": self.requests, "owed": self.owed}
         for name, rows in self.rows.items():
             columns: dict[str, Any] = {
                 f"key{place}": array(part) for place, part in enumerate(zip(*rows.places, strict=True))
             }
-            for of, column in rows.columns.items():
-                columns[of] = pa.FixedSizeListArray.from_arrays(array(column.ravel()), column.shape[1])
+            for column_name, column in rows.columns.items():
+                columns[column_name] = pa.FixedSizeListArray.from_arrays(array(column.ravel()), column.shape[1])
             tables[name] = pa.table(columns)
         lists: dict[str, Any] = {}
         for name, table in tables.items():
@@ -113,19 +115,21 @@ class Carried:
 
     @classmethod
     def loaded(cls, saved: pa.Table) -> Carried:
-        """What `saved` returned."""
+        """Return the state that `saved` returned."""
         tables = {name: pa.Table.from_struct_array(saved[name][0].values) for name in saved.column_names}
         carried = cls(requests=tables.pop("requests"), owed=tables.pop("owed"))
         for name, table in tables.items():
-            keys = [table[of].to_pylist() for of in table.column_names if of.startswith("key")]
+            keys = [
+                table[column_name].to_pylist() for column_name in table.column_names if column_name.startswith("key")
+            ]
             rows = carried.rows[name] = Rows(zip(*keys, strict=True))
-            for of in table.column_names[len(keys) :]:
-                lists: Any = table[of].combine_chunks()
-                rows.columns[of] = np.array(lists.flatten()).reshape(-1, lists.type.list_size)
+            for column_name in table.column_names[len(keys) :]:
+                lists: Any = table[column_name].combine_chunks()
+                rows.columns[column_name] = np.array(lists.flatten()).reshape(-1, lists.type.list_size)
         return carried
 
     def until(self, held: Rows) -> Ints:
-        """By row: until when the requests of its broker are decided."""
+        """Return by row the time until which the requests of its broker are decided."""
         brokers = self.rows["brokers"]
         times: Ints = brokers.columns["times"][brokers.at((key[-1],) for key in held.places), 2]
         return times
@@ -133,25 +137,31 @@ class Carried:
 
 @dataclass(slots=True, kw_only=True)
 class Part:
-    """What a part of the requests did."""
+    """Result of a part of the requests."""
 
     results: pa.Table = field(default_factory=RESULTS.empty_table)
-    """`results.RESULTS` of the requests that were decided, by broker: of several parts the sums, and of what is the longest the largest."""
+    """`results.RESULTS` of the decided requests, by broker: of several parts the sums, and the largest of maxima."""
     decided: int = 0
     waiting: int = 0
-    """Requests that are decided later, when earlier ones cannot come any more."""
+    """Number of requests that are decided later, when earlier ones cannot come any more."""
     late: int = 0
-    """Requests that came after that, or were logged more than a day ahead: decided at the time that their broker had reached, or as of when they came."""
+    """
+    Number of requests that came after that, or were logged more than a day ahead.
+
+    They are decided at the time that their broker had reached, or as of their arrival.
+    """
     until_ms: int = 0
-    """When the last one was decided, epoch ms; 0 for none."""
+    """Time of the last decided request, epoch ms; 0 for none."""
 
 
 def fingerprint(candidates: Sequence[Candidate]) -> str:
-    """Names rules, and the layout of what is carried: what is carried under some says nothing under others."""
+    """Return a name of rules and of the layout of the state: state under some rules says nothing under others."""
     content: list[object] = [FIELDS]
-    for each in candidates:
-        quotas = sorted((str(rule), sorted(keys.items())) for rule, keys in each.quotas.items())
-        content.append((each.name, quotas, each.windows, each.controller_windows, each.mutation_policy))
+    for candidate in candidates:
+        quotas = sorted((str(rule), sorted(keys.items())) for rule, keys in candidate.quotas.items())
+        content.append(
+            (candidate.name, quotas, candidate.windows, candidate.controller_windows, candidate.mutation_policy)
+        )
     return blake2b(repr(content).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -159,36 +169,36 @@ def proceed(
     carried: Carried, rows: pa.Table, rules: CandidateRules, settings: ReplaySettings, *, now_ms: int, hold_ms: int
 ) -> Part:
     """
-    Decide what the waiting requests and these let be decided, and carry on.
+    Decide the waiting requests and `rows` as far as possible, and keep the state.
 
     Args:
-        carried: from the part before; changed.
-        rows: of a history, each once, and all of each user, or of all users that share a limit.
-        rules: the same for all parts.
-        settings: as of `replay`, with results by broker.
-        now_ms: the time; a broker of which nothing came for `hold_ms` waits no longer.
-        hold_ms: how long requests wait for earlier ones; 0 decides all of them at once.
+        carried: state of the part before, which is changed.
+        rows: rows of a history, each once, and all of each user, or of all users that share a limit.
+        rules: rules, the same for all parts.
+        settings: settings as of `replay`, with results by broker.
+        now_ms: present time; a broker without a new request for `hold_ms` waits no longer.
+        hold_ms: time for which requests wait for earlier ones; 0 decides all of them at once.
 
     """
     new, late = _in_time(carried, needed(rows).cast(_WAITING), now_ms)
     table = pa.concat_tables([carried.owed, carried.requests, new])
     groups = np.zeros(len(table), np.int64)
     order = in_order(table, groups)
-    table, before = table.take(array(order)), order < len(carried.owed)
+    table, is_owed = table.take(array(order)), order < len(carried.owed)
     entities, codes = entities_of(table)
     whole = frame_of(table, entities, codes, groups)
     cuts = _cuts(carried, whole, now_ms, hold_ms)
     until = cuts[whole.pair_brokers[whole.requests.pairs]]
-    due = ~before & (whole.requests.times < until)
-    carried.requests = table.filter(array(~before & ~due))
+    due = ~is_owed & (whole.requests.times < until)
+    carried.requests = table.filter(array(~is_owed & ~due))
     waiting = len(carried.requests)
     if not due.any():
         return Part(waiting=waiting, late=late)
-    owing = (before | due) & (whole.networks > 0) & (whole.completed >= until)
+    owing = (is_owed | due) & (whole.networks > 0) & (whole.completed >= until)
     carried.owed = table.filter(array(owing))
     plan = plan_of(_only(whole, due), rules, rules.resolve(entities), settings)
     outcomes = _mutations(carried, plan)
-    measured = _measured(carried, plan, whole, due, (before | due) & ~owing)
+    measured = _measured(carried, plan, whole, due, (is_owed | due) & ~owing)
     results = _entered(carried, plan, outcomes, measured, ints(table, "connection")[due])
     return Part(
         results=results,
@@ -200,7 +210,7 @@ def proceed(
 
 
 def _in_time(carried: Carried, rows: pa.Table, now_ms: int) -> tuple[pa.Table, int]:
-    """The rows, none before what its broker has reached, nor more than a day ahead; and how many were."""
+    """Return the rows, moved between the time of their broker and a day ahead, and the number of moved ones."""
     held = carried.rows["brokers"]
     held.columns.setdefault("times", np.zeros((0, 3), np.int64))
     if not len(rows):
@@ -208,67 +218,71 @@ def _in_time(carried: Carried, rows: pa.Table, now_ms: int) -> tuple[pa.Table, i
     names = rows["broker"].combine_chunks().dictionary_encode()
     places = held.at((name,) for name in names.dictionary.to_pylist())
     places = places[names.indices.to_numpy()]
-    newest, came, until = held.columns["times"].T
+    newest, arrived_ms, until = held.columns["times"].T
     times = rows["timestamp"].to_numpy()
     # One line of a clock that was wrong for a moment would else end its broker's time: all that follow would come late.
     ahead = times > now_ms + _MOST_AHEAD_MS
     late = int((ahead | (times < until[places])).sum())
     if late:
         # not now: the log may be read later than it was written
-        own_ms = np.where(newest > 0, newest + now_ms - came, now_ms)[places]
-        least, most = array(until[places]), array(np.where(ahead, own_ms, LONG_MAX))
+        own_ms = np.where(newest > 0, newest + now_ms - arrived_ms, now_ms)[places]
+        earliest, latest = array(until[places]), array(np.where(ahead, own_ms, LONG_MAX))
         for name in ("timestamp", "completed", "mutation_timestamp"):
-            sooner = pc.min_element_wise(rows[name], most, skip_nulls=False)
-            moved = pc.max_element_wise(sooner, least, skip_nulls=False)
+            sooner = pc.min_element_wise(rows[name], latest, skip_nulls=False)
+            moved = pc.max_element_wise(sooner, earliest, skip_nulls=False)
             place = rows.column_names.index(name)
             rows = rows.set_column(place, _WAITING.field(name), moved)
     np.maximum.at(newest, places, rows["timestamp"].to_numpy())
-    came[places] = now_ms
+    arrived_ms[places] = now_ms
     return rows, late
 
 
 def _cuts(carried: Carried, whole: Frame, now_ms: int, hold_ms: int) -> Ints:
     """
-    By broker of the frame: until when its requests are decided now.
+    Return by broker of the frame the time until which its requests are decided now.
 
-    Brokers that are not behind the newest by more than `hold_ms` are cut at one time, and where no mutation lies between its charge by the
-    controller and its decision: the bucket is one for all.
+    Brokers that are not behind the newest by more than `hold_ms` are cut at one time, and where no mutation lies
+    between its charge by the controller and its decision: the bucket is one for all.
     """
     held = carried.rows["brokers"]
-    at = held.at((name,) for name in whole.brokers.to_pylist())
-    newest, came, until = held.columns["times"].T
-    last = newest.max(initial=0)
-    silent, near = now_ms - came >= hold_ms, newest >= last - hold_ms
-    common = newest[near & ~silent].min(initial=last)
+    places = held.at((name,) for name in whole.brokers.to_pylist())
+    newest, arrived_ms, until = held.columns["times"].T
+    newest_of_all = newest.max(initial=0)
+    silent, near = now_ms - arrived_ms >= hold_ms, newest >= newest_of_all - hold_ms
+    common = newest[near & ~silent].min(initial=newest_of_all)
     # What a silent broker sends next is logged by its own clock: another one that is ahead does not make it late.
     own_ms = np.maximum(newest + 1, now_ms - hold_ms)
     if hold_ms == 0 or silent.all():
-        common, hold_ms = last + 1, 0
-    wanted = np.where(near | silent, common, newest) - hold_ms
-    wanted[silent] = np.minimum(wanted, own_ms)[silent]
-    cuts: Ints = np.maximum(until, wanted)[at]
+        common, hold_ms = newest_of_all + 1, 0
+    ends = np.where(near | silent, common, newest) - hold_ms
+    ends[silent] = np.minimum(ends, own_ms)[silent]
+    cuts: Ints = np.maximum(until, ends)[places]
     if hold_ms:
-        cuts = _between_mutations(whole, cuts, until[at], hold_ms)
-    until[at] = cuts
+        cuts = _between_mutations(whole, cuts, until[places], hold_ms)
+    until[places] = cuts
     return cuts
 
 
-def _between_mutations(whole: Frame, cuts: Ints, before: Ints, hold_ms: int) -> Ints:
-    """Earlier cuts of all brokers, where a mutation is charged before its cut and decided after it, or waits on a broker that is behind the others."""
+def _between_mutations(whole: Frame, cuts: Ints, reached: Ints, hold_ms: int) -> Ints:
+    """
+    Return earlier cuts of all brokers if mutations are charged before their cut and decided after it.
+
+    Mutations that wait on a broker that is behind the others do the same.
+    """
     mutating = np.flatnonzero(whole.requests.kinds == MUTATION)
     decided = whole.requests.times[mutating]
     charged = np.minimum(whole.mutation_times[mutating], decided)
     brokers = whole.pair_brokers[whole.requests.pairs[mutating]]
-    least = np.maximum(before, cuts - hold_ms)
+    lowest = np.maximum(reached, cuts - hold_ms)
     while True:
         waits = decided >= cuts[brokers]
         split = waits & (charged < cuts[brokers])
         behind = waits & (cuts[brokers] < cuts.max(initial=0))
         lower = cuts
         if split.any():
-            lower = np.minimum(lower, np.maximum(least, charged[split].min()))
+            lower = np.minimum(lower, np.maximum(lowest, charged[split].min()))
         if behind.any():
-            lower = np.minimum(lower, np.maximum(before, charged[behind].min()))
+            lower = np.minimum(lower, np.maximum(reached, charged[behind].min()))
         if (lower == cuts).all():
             return cuts
         cuts = lower
@@ -284,7 +298,7 @@ def _only(frame: Frame, due: NDArray[np.bool_]) -> Frame:
 
 
 def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:
-    """What the mutation quotas decide, with the buckets that were carried."""
+    """Return the decisions of the mutation quotas, with the carried buckets."""
     numbers, buckets, spreads = buckets_of(plan, range(len(plan.candidates)))
     keys: list[_Key] = []
     for candidate in range(len(plan.candidates)):
@@ -298,21 +312,25 @@ def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:
     state |= _by_row(len(keys), spreads, "windows", "currents")
     with held.over(state, keys):
         outcomes = decide(plan, (numbers, buckets, spreads))
-    last = carried.rows["brokers"].columns["times"][:, 2].max()
-    charged = held.columns["charged"].max(axis=1) >= last - 2 * IDLE_MS
+    last_ms = carried.rows["brokers"].columns["times"][:, 2].max()
+    charged = held.columns["charged"].max(axis=1) >= last_ms - 2 * IDLE_MS
     held.forget(charged | held.columns["windows"].any(axis=1))
     return outcomes
 
 
 def _by_row(count: int, state: NamedTuple, *names: str) -> dict[str, NDArray[Any]]:
-    """Flat arrays of a kernel by row, as views: what is written to them is written to the kernel's."""
+    """Return flat arrays of a kernel by row, as views: writing to them writes to the kernel's."""
     return {name: getattr(state, name).reshape(count, -1) for name in names}
 
 
 def _measured(
     carried: Carried, plan: ReplayPlan, whole: Frame, due: NDArray[np.bool_], leaving: NDArray[np.bool_]
 ) -> Measurements:
-    """What the requests that are due measure, as in a whole open loop, with the windows that were carried; charged the network time of those that leave."""
+    """
+    Return the measurements of the due requests, as in one open loop, with the carried windows.
+
+    The network time of leaving requests is charged.
+    """
     kinds = np.where(due, whole.requests.kinds, np.int8(NO_KIND))
     percents = np.where(due, whole.requests.percents, np.nan)
     requests = whole.requests._replace(kinds=kinds, percents=percents)
@@ -321,13 +339,13 @@ def _measured(
 
     @contextmanager
     def windows_of(
-        slot: int, resolved: ResolvedRules, pairs: Ints, samples: int, window_ms: int
+        slot: int, resolved: ResolvedRules, pairs: Ints, rings: SensorRings, samples: int, window_ms: int
     ) -> Iterator[SensorWindows]:
         tags = resolved.tags[whole.pair_entities[pairs]].tolist()
-        at = whole.pair_brokers[pairs].tolist()
-        keys = [(*resolved.names[tag], brokers[place]) for tag, place in zip(tags, at, strict=True)]
-        held, windows = carried.rows[f"sensors {slot}"], empty_windows(len(keys), samples)
-        with held.over(_by_row(len(keys), windows, *SensorWindows._fields), keys):
+        broker_places = whole.pair_brokers[pairs].tolist()
+        keys = [(*resolved.names[tag], brokers[broker]) for tag, broker in zip(tags, broker_places, strict=True)]
+        held, windows = carried.rows[f"sensors {slot}"], empty_windows(rings, samples)
+        with held.over(_by_row(len(keys), windows, *STATE), keys):
             yield windows
         idle_ms = carried.until(held) - held.columns["lasts"].max(axis=1)
         held.forget(idle_ms <= max(IDLE_MS, (samples + 2) * window_ms))
@@ -339,14 +357,14 @@ def _measured(
 def _entered(
     carried: Carried, plan: ReplayPlan, outcomes: MutationOutcomes, measured: Measurements, hashes: Ints
 ) -> pa.Table:
-    """The results of the requests, entered into a ledger that begins with the mutes and bursts that were carried."""
+    """Return the results of the requests, entered into a ledger that begins with the carried mutes and bursts."""
     frame, ledger, limits = plan.frame, new_ledger(plan.sizes()), limits_of(plan)
     names, brokers = frame.entities.names(), frame.brokers.to_pylist()
     placed = zip(frame.pair_entities.tolist(), frame.pair_brokers.tolist(), strict=True)
     of_pairs: list[_Key] = [(*names[entity], brokers[broker]) for entity, broker in placed]
-    first = np.unique(frame.requests.connections, return_index=True)[1]
-    found = zip(hashes[first].tolist(), frame.requests.pairs[first].tolist(), strict=True)
-    of_connections = [(each, *of_pairs[pair]) for each, pair in found]
+    first_rows = np.unique(frame.requests.connections, return_index=True)[1]
+    hash_and_pair = zip(hashes[first_rows].tolist(), frame.requests.pairs[first_rows].tolist(), strict=True)
+    of_connections = [(connection, *of_pairs[pair]) for connection, pair in hash_and_pair]
     held, muted = carried.rows["pairs"], carried.rows["connections"]
     pairs = _by_row(frame.pairs, ledger, "pairs", "bursts")
     cells = ledger.cells.reshape(frame.pairs, -1, FIELDS)

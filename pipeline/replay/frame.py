@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.protocol import ApiKey
 
 from ..columns import Column, array
 from ..errors import PipelineError
@@ -22,7 +22,7 @@ FETCH: Final = 1
 REQUEST: Final = 2
 MUTATION: Final = 3
 KINDS: Final = 4
-"""The quota types, as kernels number them; a request charges at most one of them beside `REQUEST`."""
+"""Number of quota types, as kernels number them; a request charges at most one of them beside `REQUEST`."""
 NO_KIND: Final = -1
 
 NEEDED: Final = (
@@ -45,14 +45,14 @@ NEEDED: Final = (
     "throttle_ms",
     *PLACE,
 )
-"""The columns of a history that a replay reads; it can do without those of the place."""
+"""Columns of a history that a replay reads; it can do without those of the place."""
 FETCH_APIS = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 STRICT_SINCE = {
     ApiKey.CREATE_TOPICS: 6,
     ApiKey.DELETE_TOPICS: 5,
     ApiKey.CREATE_PARTITIONS: 3,
 }
-"""The first version of each request at which clients understand a refusal."""
+"""First version of each request at which clients understand a refusal."""
 _PERCENT_PER_NANO = 100.0 / 1e9
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SMALL = 1 << 16
@@ -62,18 +62,18 @@ class RequestColumns(NamedTuple):
     """Requests in order of decision within each group of entities that can meet in a sensor."""
 
     times: Ints
-    """Decision, epoch ms."""
+    """Times of the decisions, epoch ms."""
     pairs: Codes
-    """Number of the entity on its broker."""
+    """Numbers of the entity on its broker."""
     connections: Codes
     kinds: Flags
-    """The quota type beside `REQUEST` that is charged, `NO_KIND` for none."""
+    """Quota types beside `REQUEST` that are charged, `NO_KIND` for none."""
     sizes: Ints
-    """Bytes or partitions that it is charged."""
+    """Charged bytes or partitions."""
     as_logged: Flags
-    """1 where the log shows a Fetch answered empty, or a mutation refused: it was not charged in the end."""
+    """1 if the log shows a Fetch answered empty, or a mutation refused: it was not charged in the end."""
     permissive: Flags
-    """1 where the version is too old for a mutation to be refused."""
+    """1 if the version is too old for a mutation to be refused."""
     percents: Floats
     """Thread time in percent-seconds that `REQUEST` is charged, NaN for none."""
 
@@ -89,7 +89,7 @@ class RequestRow(NamedTuple):
     kind: int
     size: int
     timed: bool
-    """Whether the request quota is charged."""
+    """The request quota is charged."""
 
 
 class TableSizes(NamedTuple):
@@ -99,15 +99,13 @@ class TableSizes(NamedTuple):
     pairs: int
     connections: int
     slots: int
-    """Tables of measurements: sensors that candidates share are measured once."""
+    """Number of tables of measurements: sensors that candidates share are measured once."""
     mutations: int
-    longest_ms: int
-    """Where the throttle times of rates stop before they are cut to 32 bits (`metrics.KafkaRelease.longest_rate_ms`)."""
 
 
 @kernel
 def is_timed(requests: RequestColumns, row: int) -> bool:
-    """Whether the request quota is charged."""
+    """Return whether the request quota is charged."""
     percent: float = requests.percents[row]
     return percent == percent  # noqa: PLR0124 - NaN is not
 
@@ -128,54 +126,58 @@ def request_at(requests: RequestColumns, row: int) -> RequestRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Entities:
-    """The users with their client ids in some rows; entity n is the n-th of each column."""
+    """Users with their client ids in some rows; entity n is the n-th of each column."""
 
     users: Column
     client_ids: Column
 
     def only(self, numbers: Ints | Codes) -> Entities:
-        """Some of them."""
+        """Return some of the entities."""
         chosen = array(numbers)
         return Entities(users=self.users.take(chosen), client_ids=self.client_ids.take(chosen))
 
     def names(self) -> list[tuple[str, str]]:
-        """The pairs of names."""
+        """Return the pairs of names."""
         return list(zip(self.users.to_pylist(), self.client_ids.to_pylist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Frame:
-    """Some requests, complete in their groups."""
+    """Requests, complete in their groups."""
 
     requests: RequestColumns
     entities: Entities
     brokers: Column
     pair_entities: Codes
-    """By pair of entity and broker: number of its entity; pairs are sorted by it."""
+    """Number of the entity by pair of entity and broker; pairs are sorted by it."""
     pair_brokers: Codes
     groups: Ints
-    """By request: its group; requests are sorted by it, and then by time."""
+    """Group by request; requests are sorted by it, and then by time."""
     networks: Floats
-    """By request: network thread's time, percent-seconds."""
+    """Network thread's time by request, percent-seconds."""
     completed: Ints
     throttles: Ints
-    """By request: what the log reports, ms; negative where it does not."""
+    """Reported throttle time by request, ms; negative if the log has none."""
     mutation_times: Ints
-    """By request: when the controller charged it, epoch ms."""
+    """Time by request when the controller charged it, epoch ms."""
     charged: Ints
-    """By request: mutations that were charged as logged."""
+    """Charged mutations by request as logged."""
     positions: Ints
-    """By request: where it stood in its file."""
+    """Place in its file by request."""
 
     @property
     def kept(self) -> Ints:
-        """By request: bytes or partitions that it charged in the end, of a refused mutation the granted partitions."""
+        """Bytes or partitions by request that it charged in the end; for a refused mutation, the granted partitions."""
         requests = self.requests
         return np.where(requests.as_logged == 1, self.charged, requests.sizes)
 
     @property
     def unsized(self) -> NDArray[np.bool_]:
-        """By request: whether it is a Fetch (`_fill_withheld`) or a mutation of unknown size: others have at least the bytes of a head, or a partition."""
+        """
+        Mask of Fetches (`_fill_withheld`) and mutations of unknown size by request.
+
+        Others have at least the bytes of a head, or a partition.
+        """
         requests = self.requests
         withheld = (requests.kinds == FETCH) & (requests.as_logged == 1)
         unsized: NDArray[np.bool_] = (withheld | (requests.kinds == MUTATION)) & (requests.sizes == 0)
@@ -183,20 +185,26 @@ class Frame:
 
     @property
     def pairs(self) -> int:
-        """How many entities on brokers there are."""
+        """Number of entities on brokers."""
         return len(self.pair_entities)
 
     @property
     def connections(self) -> int:
-        """How many connections there are."""
+        """Number of connections."""
         return int(self.requests.connections.max(initial=-1)) + 1
 
 
 def needed(table: pa.Table) -> pa.Table:
-    """The columns that a replay reads, null where a request's place is unknown. Raises `PipelineError` when another one is missing, or null."""
+    """
+    Return the columns that a replay reads, null for an unknown place.
+
+    Raises `PipelineError` if another column is missing, or null.
+    """
     missing = [name for name in NEEDED if name not in (*table.column_names, *PLACE)]
     if missing:
-        raise PipelineError(f"the history lacks the columns {', '.join(missing)}; make it with this release")
+        raise PipelineError(
+            f"the history lacks the columns {', '.join(missing)}; docs/history.md says what a history holds"
+        )
     for name in PLACE:
         if name not in table.column_names:
             unknown = pa.nulls(len(table), HISTORY.field(name).type)
@@ -205,13 +213,14 @@ def needed(table: pa.Table) -> pa.Table:
         nulls = table.column(name).null_count
         if nulls and not HISTORY.field(name).nullable:
             raise PipelineError(
-                f"the history's column {name} is null in {nulls:,} of {len(table):,} rows; docs/history.md says what it holds"
+                f"the history's column {name} is null in {nulls:,} of {len(table):,} rows; "
+                "docs/history.md says what it holds"
             )
     return table.select(NEEDED)
 
 
 def entities_of(table: pa.Table) -> tuple[Entities, Codes]:
-    """The entities of a history, sorted by their names, and the number of each row's."""
+    """Return the entities of a history, sorted by their names, and the number of each row's."""
     users, of_users = _encoded(table.column("user"))
     clients, of_clients = _encoded(table.column("client_id"))
     count = max(1, len(clients))
@@ -220,24 +229,28 @@ def entities_of(table: pa.Table) -> tuple[Entities, Codes]:
 
 
 def in_order(table: pa.Table, groups: Ints) -> Ints:
-    """The order of rows by group, time and place; those of unknown places come first, by user, client id and broker, and else as they are."""
+    """
+    Return the order of rows by group, time and place.
+
+    Rows of unknown places come first, by user, client id and broker, and otherwise keep their order.
+    """
     times = ints(table, "timestamp")
     order = order_of(groups, times)
     tied = (np.diff(groups[order]) == 0) & (np.diff(times[order]) == 0)
     if tied.any():
         chosen = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])
         rows = order[chosen]
-        some = table.select((*PLACE, "user", "client_id", "broker")).take(array(rows))
-        known = some.column("position").null_count == 0
-        names = ("file",) if known else ("broker", "client_id", "user", "file")
+        tied_rows = table.select((*PLACE, "user", "client_id", "broker")).take(array(rows))
+        is_placed = tied_rows.column("position").null_count == 0
+        names = ("file",) if is_placed else ("broker", "client_id", "user", "file")
         ranks: dict[str, Ints] = {}
         for name in names:
-            text: Column = some.column(name).cast(pa.string())
+            text: Column = tied_rows.column(name).cast(pa.string())
             ranks[name] = pc.rank(pc.fill_null(text, ""), tiebreaker="dense").to_numpy()
         file = ranks.pop("file")
         keys = (
             *ranks.values(),
-            ints(some, "position"),
+            ints(tied_rows, "position"),
             file,
             times[rows],
             groups[rows],
@@ -247,7 +260,7 @@ def in_order(table: pa.Table, groups: Ints) -> Ints:
 
 
 def order_of(groups: Ints, times: Ints) -> Ints:
-    """The order of rows by group and then by time, equal ones as they are."""
+    """Return the order of rows by group and then by time; equal rows keep their order."""
     by_time = np.argsort(times, kind="stable")  # quick: logs are nearly in it
     later = groups[by_time]
     if later.max(initial=0) < _SMALL:
@@ -257,13 +270,13 @@ def order_of(groups: Ints, times: Ints) -> Ints:
 
 def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) -> Frame:
     """
-    The frame of some rows.
+    Return the frame of some rows.
 
     Args:
         table: rows of a history, sorted by group and then by time.
-        entities: all that occur.
-        codes: of each row.
-        groups: of each row.
+        entities: all entities of the rows.
+        codes: number of each row's entity.
+        groups: group of each row.
 
     """
     brokers, of_brokers = _encoded(table.column("broker"))
@@ -281,7 +294,7 @@ def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) ->
         networks=np.nan_to_num(_percents(table, "network_time_ms")),
         completed=ints(table, "completed"),
         throttles=ints(table, "throttle_ms"),
-        mutation_times=np.where(_known(table, "mutation_timestamp"), charged_at, times),
+        mutation_times=np.where(_is_valid(table, "mutation_timestamp"), charged_at, times),
         charged=ints(table, "mutations_charged"),
         positions=ints(table, "position"),
     )
@@ -299,8 +312,8 @@ def _requests(table: pa.Table, pairs: Codes, times: Ints) -> RequestColumns:
     refused = (kinds == MUTATION) & column.fill_null(False).to_numpy()  # noqa: FBT003 - a value
     keys, versions = ints(table, "api_key"), ints(table, "api_version")
     permissive = np.zeros(len(table), np.int8)
-    for key, first in STRICT_SINCE.items():
-        permissive[(keys == key) & (versions < first)] = 1
+    for key, strict_version in STRICT_SINCE.items():
+        permissive[(keys == key) & (versions < strict_version)] = 1
     return RequestColumns(
         times=times,
         pairs=pairs,
@@ -314,18 +327,22 @@ def _requests(table: pa.Table, pairs: Codes, times: Ints) -> RequestColumns:
 
 
 def _charges(table: pa.Table) -> tuple[Flags, Ints, NDArray[np.bool_]]:
-    """Which quota beside the request quota each row charges, how much, and whether it is a Fetch of unknown size that was answered empty."""
+    """
+    Return the quota that each row charges beside the request quota, the amount, and a mask.
+
+    The mask marks Fetches of unknown size that were answered empty.
+    """
     kinds = np.full(len(table), NO_KIND, np.int8)
     sizes = ints(table, "mutations")
-    unknown = _known(table, "mutation_timestamp") & ~_known(table, "mutations")
+    unknown = _is_valid(table, "mutation_timestamp") & ~_is_valid(table, "mutations")
     kinds[unknown | (sizes > 0)] = MUTATION  # one of none, as for a topic that exists, fails before the quota is asked
     for kind, name in ((FETCH, "fetch_bytes"), (PRODUCE, "produce_bytes")):
-        known = _known(table, name)
-        kinds[known] = kind
-        sizes[known] = ints(table, name)[known]
+        has_size = _is_valid(table, name)
+        kinds[has_size] = kind
+        sizes[has_size] = ints(table, name)[has_size]
     fetches = np.isin(ints(table, "api_key"), FETCH_APIS)
     throttled = ints(table, "throttle_ms") > 0
-    withheld = fetches & throttled & _known(table, "thread_time_ms") & (kinds == NO_KIND)
+    withheld = fetches & throttled & _is_valid(table, "thread_time_ms") & (kinds == NO_KIND)
     kinds[withheld] = FETCH
     return kinds, sizes, withheld
 
@@ -334,24 +351,24 @@ def _fill_withheld(sizes: Ints, fetches: NDArray[np.bool_], withheld: NDArray[np
     """
     Fill in the sizes of Fetches that were answered empty: the log has their empty answers only.
 
-    The client sends the Fetch again, so its size is taken to be that of its connection's next Fetch that was answered; without one, 0. It
-    is charged and given back at once, and matters for its own throttle only.
+    The client sends the Fetch again, so its size is taken to be that of its connection's next Fetch that was answered;
+    without one, 0. It is charged and given back at once, and matters for its own throttle only.
     """
     if not withheld.any():
         return
     rows = np.flatnonzero(fetches)
     rows = rows[np.argsort(connections[rows], kind="stable")]
-    last = len(rows)
-    known = np.where(withheld[rows], last, np.arange(last))
-    following = np.minimum.accumulate(known[::-1])[::-1]
-    unknown = withheld[rows] & (following < last)
-    source = rows[np.minimum(following, last - 1)]
+    count = len(rows)
+    sized_places = np.where(withheld[rows], count, np.arange(count))
+    following = np.minimum.accumulate(sized_places[::-1])[::-1]
+    unknown = withheld[rows] & (following < count)
+    source = rows[np.minimum(following, count - 1)]
     unknown &= connections[source] == connections[rows]
     sizes[rows[unknown]] = sizes[source[unknown]]
 
 
 def _percents(table: pa.Table, name: str) -> Floats:
-    """Thread time in percent-seconds, as a broker makes them of ns; NaN where no time is charged."""
+    """Return thread time in percent-seconds, as a broker computes it from ns; NaN if no time is charged."""
     column: Column = table.column(name)
     ms = column.cast(pa.float64()).fill_null(np.nan).to_numpy()
     ms = np.where(np.isfinite(ms), ms, np.nan)
@@ -360,7 +377,7 @@ def _percents(table: pa.Table, name: str) -> Floats:
 
 
 def dense(codes: Ints) -> tuple[Ints, Codes]:
-    """The different numbers, sorted, and the place of each element's among them; quick where equal ones stand together."""
+    """Return the distinct numbers, sorted, and the place of each element's; quick if equal ones stand together."""
     if not len(codes):
         return codes, codes.astype(np.int32)
     starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
@@ -370,19 +387,19 @@ def dense(codes: Ints) -> tuple[Ints, Codes]:
 
 
 def ints(table: pa.Table, name: str) -> Ints:
-    """A column as int64, 0 for null."""
+    """Return a column as int64, 0 for null."""
     column: Column = table.column(name)
     values = column.cast(pa.int64()).fill_null(0).to_numpy()
     return np.require(values, requirements=["C", "W"])
 
 
-def _known(table: pa.Table, name: str) -> NDArray[np.bool_]:
-    known: NDArray[np.bool_] = pc.is_valid(table.column(name)).to_numpy()
-    return known
+def _is_valid(table: pa.Table, name: str) -> NDArray[np.bool_]:
+    is_valid: NDArray[np.bool_] = pc.is_valid(table.column(name)).to_numpy()
+    return is_valid
 
 
 def _encoded(column: Column) -> tuple[Column, Codes]:
-    """The different names of a column, sorted, and the number of each row's."""
+    """Return the distinct names of a column, sorted, and the number of each row's."""
     encoded = column.combine_chunks().dictionary_encode()
     order = pc.sort_indices(encoded.dictionary).to_numpy()
     ranks = np.empty(len(order), np.int32)

@@ -1,5 +1,5 @@
 """
-What a replay keeps count of, for each candidate, pair of broker and entity, and quota type; `results` says what it means.
+Counts of a replay for each candidate, pair of broker and entity, and quota type; `results` gives their meaning.
 
 A request only costs time here when some candidate throttles it, or when an earlier throttle still has an effect.
 """
@@ -17,35 +17,39 @@ UNSENT_BYTES: Final = 1
 REFUSED: Final = 2
 REFUSED_MUTATIONS: Final = 3
 IDLE_MUTED_MS: Final = 4
-"""What of the muted time lies outside the entity's activity."""
+"""Muted time outside the entity's activity."""
 THROTTLED: Final = 5
 THROTTLED_MS: Final = 6
 MUTED_MS: Final = 7
 DELAYED: Final = 8
 DELAYED_BYTES: Final = 9
 SUMS: Final = 10
-"""Fields below are added up where several pairs make one row of results; of the others the row has the largest."""
+"""
+Number of fields that are added up if several pairs make one row of results.
+
+The row has the largest of the other fields.
+"""
 LONGEST_MS: Final = 10
 RECOVERY_MS: Final = 11
 RESULT_FIELDS: Final = 12
-"""Fields below are in the results; the others are the state of the replay."""
+"""Number of fields that are in the results; the others are the state of the replay."""
 MUTE_END: Final = 12
 BURST_START: Final = 13
 BURST_END: Final = 14
-"""When the quota would not throttle any more if the entity was silent, epoch ms."""
+"""Time when the quota would not throttle any more if the entity was silent, epoch ms."""
 FIELDS: Final = 15
-"""Those that a throttle changes stand together."""
+"""Number of all fields; those that a throttle changes stand together."""
 
 ACTIVITY_MS: Final = 1000
-"""How long a request keeps its entity active."""
+"""Time for which a request keeps its entity active."""
 
 ACTIVE_MS: Final = 0
 ACTIVE_END: Final = 1
 LATEST_MUTE: Final = 2
 BURSTING: Final = 3
-"""Candidates from this rank on have no open burst of this pair; of the open loop."""
+"""Rank from which on candidates have no open burst of this pair; of the open loop."""
 MUTING: Final = 4
-"""Candidates from this rank on do not mute this pair any more."""
+"""Rank from which on candidates do not mute this pair any more."""
 PAIR_FIELDS: Final = 5
 
 
@@ -53,23 +57,23 @@ class ReplayLedger(NamedTuple):
     """
     Flat tables; `FIELDS` numbers for each pair, rank of a candidate and kind, `PAIR_FIELDS` for each pair.
 
-    What all candidates keep of a pair or a connection stands together by rank, since a request walks along them.
+    Figures of all candidates for a pair or a connection stand together by rank, since a request walks along them.
     """
 
     cells: Ints
     pairs: Ints
     bursts: Flags
-    """By pair and rank: a bit for each kind with an open burst."""
+    """Bit for each kind with an open burst, by pair and rank."""
     late: Ints
-    """By pair and rank, ms; of the closed loop."""
+    """Delay by pair and rank, ms; of the closed loop."""
     mute_ends: Ints
-    """By connection and rank, epoch ms."""
+    """End of the mute by connection and rank, epoch ms."""
     mute_kinds: Flags
-    """The quota type that muted it."""
+    """Quota type that muted it."""
     latest: Ints
-    """By connection: from when on no candidate mutes it."""
+    """Time by connection from which on no candidate mutes it."""
     muting: Codes
-    """By connection: candidates from this rank on do not mute it, until a request of it is entered again."""
+    """Rank by connection from which on candidates do not mute it, until a request of it is entered again."""
 
 
 ReplayLedger.WRITTEN = True  # type: ignore[attr-defined]
@@ -98,13 +102,13 @@ def trial_of(sizes: TableSizes, rank: int, pair: int) -> int:
 
 @kernel
 def cell_of(trial: int, kind: int) -> int:
-    """Return where the figures of a pair under a candidate begin, for one kind."""
+    """Return the place where the figures of a pair under a candidate begin, for one kind."""
     return natural(trial * KINDS + kind) * FIELDS
 
 
 @kernel
 def book_activity(ledger: ReplayLedger, sizes: TableSizes, pair: int, now_ms: int) -> None:
-    """Count the entity as active from now on; what muted it since it was last active lies outside its activity."""
+    """Count the entity as active from now on; mutes since it was last active lie outside its activity."""
     base = pair * PAIR_FIELDS
     end_ms = ledger.pairs[base + ACTIVE_END]
     if now_ms > end_ms:
@@ -133,7 +137,11 @@ def end_burst(ledger: ReplayLedger, trial: int, kind: int, before_ms: int) -> No
 def book_throttle(
     ledger: ReplayLedger, trial: int, kind: int, now_ms: int, throttle_ms: int, silence_ms: int
 ) -> None:  # fmt: skip
-    """Count a throttled request of a pair under a candidate; without a request the quota would throttle for the longer one of both times."""
+    """
+    Count a throttled request of a pair under a candidate.
+
+    Without a request the quota would throttle for the longer one of both times.
+    """
     cells, cell = ledger.cells, cell_of(trial, kind)
     cells[cell + THROTTLED] += 1
     cells[cell + THROTTLED_MS] += throttle_ms
@@ -206,7 +214,7 @@ def book_refusal(ledger: ReplayLedger, trial: int, permits: int) -> None:
 
 @kernel
 def stronger(kind: int, own_ms: int, request_ms: int) -> int:
-    """Return the quota type that throttles, `NO_KIND` if none does (`metrics.combination`)."""
+    """Return the quota type that throttles, `NO_KIND` if none does (`metrics.engine.combination`)."""
     if max(own_ms, request_ms) <= 0:
         return NO_KIND
     return kind if own_ms > request_ms else REQUEST
@@ -229,20 +237,20 @@ def _close(ledger: ReplayLedger, sizes: TableSizes) -> None:
 
 
 class Booked(NamedTuple):
-    """What a replay kept count of; a candidate's rank is its place among them."""
+    """Counts of a replay; a candidate's rank is its place among them."""
 
     cells: Ints
-    """By pair, rank, kind and field of `ledger`."""
+    """Figures by pair, rank, kind and field of `ledger`."""
     late: Ints
-    """By pair and rank, ms."""
+    """Delay by pair and rank, ms."""
     active: Ints
-    """By pair and rank, ms."""
+    """Active time by pair and rank, ms."""
     ranks: Codes
-    """By candidate."""
+    """Rank by candidate."""
 
 
 def booked_of(ledger: ReplayLedger, sizes: TableSizes, candidates: Codes) -> Booked:
-    """The figures of a ledger, which is closed; the candidates are given by rank."""
+    """Close a ledger, and return its figures; the candidates are given by rank."""
     run(_close, ledger, sizes, work=len(ledger.cells))
     active = ledger.pairs.reshape(sizes.pairs, PAIR_FIELDS)[:, ACTIVE_MS]
     return Booked(
@@ -254,10 +262,10 @@ def booked_of(ledger: ReplayLedger, sizes: TableSizes, candidates: Codes) -> Boo
 
 
 def joined(parts: Sequence[Booked], pairs: int) -> Booked:
-    """The figures of all candidates, given one by one."""
+    """Return the figures of all candidates, given one by one."""
 
     def by_pair(figures: Iterable[Ints]) -> Ints:
-        by_candidate = [one.reshape(pairs, -1) for one in figures]
+        by_candidate = [figure.reshape(pairs, -1) for figure in figures]
         return np.concatenate(by_candidate, axis=1).ravel()
 
     return Booked(

@@ -1,8 +1,8 @@
 """
 Open loop: requests arrive as logged, and each candidate only compares (`plan.Mode.OPEN_LOOP`).
 
-Rates are measured once for all candidates that share sensors (`measured_by`); mutation quotas decide before (`decide`), since what a bucket
-holds depends on the limit.
+Rates are measured once for all candidates that share sensors (`measured_by`); mutation quotas decide before (`decide`),
+since what a bucket holds depends on the limit.
 """
 
 from collections.abc import Callable
@@ -23,6 +23,7 @@ from .algorithms import (
     Buckets,
     Events,
     Measurements,
+    SensorRings,
     SensorWindows,
     Spreads,
     low_bits,
@@ -70,9 +71,9 @@ class Mutations(NamedTuple):
     """Mutations in order of their charge."""
 
     times: Ints
-    """When the controller charged them, epoch ms."""
+    """Times when the controller charged them, epoch ms."""
     waits: Ints
-    """How much later the broker decided on the throttle, ms: it counts as served."""
+    """Delay of the broker's decision on the throttle, ms: it counts as served."""
     permits: Ints
     treatments: Flags
     """`STRICT`, `PERMISSIVE` or `PROBE`."""
@@ -80,46 +81,52 @@ class Mutations(NamedTuple):
 
 
 class MutationOutcomes(NamedTuple):
-    """What the mutation quotas decided, by candidate and mutation."""
+    """Decisions of the mutation quotas, by candidate and mutation."""
 
     throttles: Ints
     refused: Flags
     noted: Flags
-    """By mutation: 1 where any candidate throttles or refuses it."""
+    """1 by mutation if any candidate throttles or refuses it."""
     numbers: Codes
-    """By request: number of its mutation, negative for none."""
+    """Number of its mutation by request, negative for none."""
     granted: Ints
-    """By mutation: partitions that the log shows as granted, before the rest of the request was refused: the mutation before."""
+    """
+    Partitions by mutation that the log shows as granted, before others of the request were refused.
+
+    They are those of the mutation before.
+    """
 
 
 MutationOutcomes.WRITTEN = True  # type: ignore[attr-defined]
 
 
 class CandidateLimits(NamedTuple):
-    """What each candidate allows; a candidate's rank is its place among them, the strictest first."""
+    """Limits of the candidates; a candidate's rank is its place among them, the strictest first."""
 
     ranks: Codes
-    """By rank: the candidate."""
+    """Candidate by rank."""
     limits: Floats
-    """By kind, pair and rank; infinite for no limit."""
+    """Limit by kind, pair and rank; infinite for no limit."""
     lowest: Floats
-    """By kind, pair and rank: the lowest limit of the candidates from that rank on."""
+    """Lowest limit of the candidates from a rank on, by kind, pair and rank."""
     slots: Codes
-    """By kind and rank: which table of measurements."""
+    """Table of measurements by kind and rank."""
     kinds: Flags
-    """By slot: the quota type that is measured."""
+    """Measured quota type by slot."""
     longest: Ints
-    """By rank: the longest request throttle, ms."""
+    """Longest request throttle by rank, ms."""
     memories: Ints
-    """By rank: how long a sensor or a bucket knows of a request, ms."""
+    """Time by rank for which a sensor or a bucket depends on a request, ms."""
+    stops: Ints
+    """Longest throttle time of rates by pair, before it is cut to 32 bits (`metrics.KafkaRelease.longest_rate_ms`)."""
 
 
 class OpenLoop(NamedTuple):
-    """All that the fold needs."""
+    """State of the open loop."""
 
     requests: RequestColumns
     measured: Measurements
-    """One table of all requests for each slot."""
+    """Measurements, one table of all requests for each slot."""
     outcomes: MutationOutcomes
     limits: CandidateLimits
     ledger: ReplayLedger
@@ -128,7 +135,7 @@ class OpenLoop(NamedTuple):
 
 @kernel
 def fold(loop: OpenLoop) -> None:
-    """Enter every request under every candidate that may throttle it, or for which an earlier throttle still has an effect."""
+    """Enter every request under every candidate that may throttle it, or whose earlier throttle still has an effect."""
     for row in range(len(loop.requests.times)):
         request = request_at(loop.requests, row)
         book_activity(loop.ledger, loop.sizes, request.pair, request.time)
@@ -143,7 +150,7 @@ def fold(loop: OpenLoop) -> None:
 
 @kernel
 def _enter_all(loop: OpenLoop, request: RequestRow, stop: int) -> None:
-    """Enter a request under the candidates before a rank, and note which of them it leaves throttled."""
+    """Enter a request under the candidates before a rank, and note those that throttle it."""
     ledger = loop.ledger
     bursting, muting, latest_ms = 0, 0, request.time
     for rank in range(stop):
@@ -175,25 +182,25 @@ def _stop(loop: OpenLoop, request: RequestRow, rank: int) -> int:
             time_rate = max(time_rate, rate)
         else:
             bytes_rate = max(bytes_rate, rate)
-    own = _limits_at(loop.sizes, max(request.kind, 0), request.pair)
-    time = _limits_at(loop.sizes, REQUEST, request.pair)
+    own_limits = _limits_at(loop.sizes, max(request.kind, 0), request.pair)
+    time_limits = _limits_at(loop.sizes, REQUEST, request.pair)
     lowest = loop.limits.lowest
-    while rank < candidates and (bytes_rate > lowest[own + rank] or time_rate > lowest[time + rank]):
+    while rank < candidates and (bytes_rate > lowest[own_limits + rank] or time_rate > lowest[time_limits + rank]):
         rank += 1
     return rank
 
 
 @kernel
 def _limits_at(sizes: TableSizes, kind: int, pair: int) -> int:
-    """Return where the limits of a pair for one kind begin."""
+    """Return the place where the limits of a pair for one kind begin."""
     return natural((kind * sizes.pairs + pair) * sizes.candidates)
 
 
 @kernel
 def _of_rate(loop: OpenLoop, request: RequestRow, rank: int, kind: int, most_ms: int) -> int:
-    """Return after how long without a request the rate would be at its limit, ms."""
-    own = _limits_at(loop.sizes, kind, request.pair)
-    limit = loop.limits.limits[own + rank]
+    """Return the time without a request after which the rate would be at its limit, ms."""
+    own_limits = _limits_at(loop.sizes, kind, request.pair)
+    limit = loop.limits.limits[own_limits + rank]
     slot = loop.limits.slots[natural(kind * loop.sizes.candidates) + rank]
     place = natural(slot * len(loop.requests.times) + request.row)
     rate, span = loop.measured.rates[place], loop.measured.spans[place]
@@ -202,7 +209,7 @@ def _of_rate(loop: OpenLoop, request: RequestRow, rank: int, kind: int, most_ms:
 
 @kernel
 def _enter(loop: OpenLoop, request: RequestRow, rank: int) -> int:
-    """Enter one request under one candidate, and return until when its connection is muted, epoch ms."""
+    """Enter one request under one candidate, and return the end of the mute of its connection, epoch ms."""
     ledger, kind = loop.ledger, request.kind
     trial = trial_of(loop.sizes, rank, request.pair)
     channel = natural(request.connection * loop.sizes.candidates) + rank
@@ -215,10 +222,10 @@ def _enter(loop: OpenLoop, request: RequestRow, rank: int) -> int:
     if kind == MUTATION:
         own_ms = _enter_mutation(loop, request, rank)
     elif kind != NO_KIND:
-        own_ms = low_bits(_of_rate(loop, request, rank, kind, loop.sizes.longest_ms))
+        own_ms = low_bits(_of_rate(loop, request, rank, kind, loop.limits.stops[request.pair]))
     if request.timed:  # at most one window (KIP-124)
         silence_ms = _of_rate(loop, request, rank, REQUEST, loop.limits.memories[rank])
-        request_ms = low_bits(min(silence_ms, loop.limits.longest[rank], loop.sizes.longest_ms))
+        request_ms = low_bits(min(silence_ms, loop.limits.longest[rank], loop.limits.stops[request.pair]))
     throttled_by = stronger(kind, own_ms, request_ms)
     if throttled_by == NO_KIND:
         enter_free(ledger, trial, kind, request.timed, request.time)
@@ -238,7 +245,7 @@ def _enter(loop: OpenLoop, request: RequestRow, rank: int) -> int:
 
 @kernel
 def _enter_mutation(loop: OpenLoop, request: RequestRow, rank: int) -> int:
-    """Enter what the controller refuses, and return the throttle that it decided, ms."""
+    """Enter the refusal of the controller, and return the throttle that it decided, ms."""
     outcomes, number = loop.outcomes, loop.outcomes.numbers[request.row]
     place = loop.limits.ranks[rank] * loop.sizes.mutations + number
     if outcomes.refused[place] == 1:
@@ -261,13 +268,13 @@ def replay_open(plan: ReplayPlan) -> Booked:
 
 
 class MutationReplay(NamedTuple):
-    """All that the decisions need; no two candidates have a bucket in common."""
+    """State of the decisions on mutations; no two candidates have a bucket in common."""
 
     mutations: Mutations
     numbers: Codes
-    """By candidate and entity: number of the bucket or rate, negative without a limit."""
+    """Number of the bucket or rate by candidate and entity, negative without a limit."""
     policies: Flags
-    """By candidate: `TOKEN_BUCKET` or `BURST_SPREADING`."""
+    """`TOKEN_BUCKET` or `BURST_SPREADING` by candidate."""
     buckets: Buckets
     spreads: Spreads
     outcomes: MutationOutcomes
@@ -302,7 +309,11 @@ def decide_mutations(replay: MutationReplay) -> None:
 
 
 def decide(plan: ReplayPlan, state: tuple[Codes, Buckets, Spreads]) -> MutationOutcomes:
-    """What the mutation quotas of all candidates decide, in open loop, from what `buckets_of` returns, or what was left of it."""
+    """
+    Return the decisions of the mutation quotas of all candidates, in open loop.
+
+    `state` (`buckets_of`) is changed.
+    """
     frame, candidates = plan.frame, len(plan.candidates)
     rows, mutations = _mutations(frame)
     count = len(rows)
@@ -317,7 +328,7 @@ def decide(plan: ReplayPlan, state: tuple[Codes, Buckets, Spreads]) -> MutationO
         granted=np.where(refused, frame.charged[rows], 0),
     )
     if count:
-        policies = [POLICIES[each.mutation_policy] for each in plan.candidates]
+        policies = [POLICIES[candidate.mutation_policy] for candidate in plan.candidates]
         bucket_numbers, buckets, spreads = state
         replay = MutationReplay(
             mutations=mutations,
@@ -334,7 +345,11 @@ def decide(plan: ReplayPlan, state: tuple[Codes, Buckets, Spreads]) -> MutationO
 
 
 def _mutations(frame: Frame) -> tuple[Ints, Mutations]:
-    """What mutation quotas check, in the order of the controller: of a refused request, first the partitions that it was granted."""
+    """
+    Return the mutations that quotas check, in the order of the controller.
+
+    A refused request has first its granted partitions.
+    """
     requests = frame.requests
     mutating = requests.kinds == MUTATION
     refused = mutating & (requests.as_logged == 1)
@@ -372,7 +387,7 @@ def enter(
 
 
 def limits_of(plan: ReplayPlan) -> CandidateLimits:
-    """The limits of the candidates."""
+    """Return the limits of the candidates."""
     ranks = plan.rules.ranks
     used = np.zeros((KINDS, len(ranks)), np.int32)
     for rank, candidate in enumerate(ranks.tolist()):
@@ -389,17 +404,28 @@ def limits_of(plan: ReplayPlan) -> CandidateLimits:
         kinds=np.array([kind for kind, _, _ in plan.slots] or [PRODUCE], np.int8),
         longest=np.array(longest, np.int64),
         memories=np.array([memory_ms(plan.candidates[candidate]) for candidate in ranks], np.int64),
+        stops=plan.stops(),
     )
 
 
-WindowsOf: TypeAlias = Callable[[int, ResolvedRules, Ints, int, int], AbstractContextManager[SensorWindows | None]]
-"""Lends windows to the sensors of a slot: given by the rules, a pair of each sensor, and the number and length in ms of the windows."""
+WindowsOf: TypeAlias = Callable[
+    [int, ResolvedRules, Ints, SensorRings, int, int], AbstractContextManager[SensorWindows | None]
+]
+"""
+Function that lends windows to the sensors of a slot.
+
+Given the rules, a pair of each sensor, their rings, and the number and length in ms of the windows.
+"""
 
 
 def measured_by(
     plan: ReplayPlan, frame: Frame | None = None, windows_of: WindowsOf = lambda *_: nullcontext()
 ) -> Measurements:
-    """What each request measures, in one table of all requests for each slot; of another frame if given, and with windows that are not new."""
+    """
+    Return the measurements of all requests, one table for each slot.
+
+    They are of the plan's frame and of new windows, unless others are given.
+    """
     frame = frame or plan.frame
     count, slots = len(frame.requests.times), max(1, len(plan.slots))
     rates = np.zeros((slots, count), np.float64)
@@ -409,8 +435,9 @@ def measured_by(
         if not len(pairs):
             continue
         rows, events = events_of(frame, sensors, kind)
-        with windows_of(slot, plan.resolved[number], pairs, *shape) as windows:
-            measured = observe(events, len(pairs), *shape, windows)
+        rings = plan.rings.only(plan.frame.pair_brokers[pairs])
+        with windows_of(slot, plan.resolved[number], pairs, rings, *shape) as windows:
+            measured = observe(events, rings, *shape, windows)
         checked = events.treatments != UNCHECKED
         rates[slot][rows[checked]] = measured.rates[checked]
         spans[slot][rows[checked]] = measured.spans[checked]
@@ -418,27 +445,31 @@ def measured_by(
 
 
 def _sensors_of(plan: ReplayPlan, kind: int, number: int, slot: int) -> tuple[Codes, Ints]:
-    """By pair the sensor that a table of measurements takes, negative where no candidate that compares with it has a limit; and a pair of each."""
+    """
+    Return by pair the sensor of a table of measurements, and a pair of each sensor.
+
+    The sensor is negative if no candidate of the table has a limit.
+    """
     limited = np.zeros(plan.frame.pairs, np.bool_)
     for candidate in range(len(plan.candidates)):
         if plan.slot(candidate, kind) == slot:
             limited |= np.isfinite(plan.limits[candidate, kind])
     sensors = plan.sensors(plan.resolved[number], limited)
     taken = np.flatnonzero(sensors >= 0)
-    _, first, sensors[taken] = np.unique(sensors[taken], return_index=True, return_inverse=True)
-    return sensors, taken[first]
+    _, first_pairs, sensors[taken] = np.unique(sensors[taken], return_index=True, return_inverse=True)
+    return sensors, taken[first_pairs]
 
 
 def events_of(frame: Frame, sensors: Codes, kind: int) -> tuple[Ints, Events]:
     """
-    What happens to the sensors of one quota type, and the number of the request of each event.
+    Return the events of the sensors of one quota type, and the number of the request of each event.
 
-    Of bytes, a Fetch that the log shows as answered empty is charged and given back. Of thread time, the handler's is checked, and the
-    network thread's is added unchecked when the response has left.
+    For bytes, a Fetch that the log shows as answered empty is charged and given back. For thread time, the handler's is
+    checked, and the network thread's is added unchecked when the response has left.
 
     Args:
         frame: the requests.
-        sensors: by pair, negative for none.
+        sensors: sensor by pair, negative for none.
         kind: `PRODUCE`, `FETCH` or `REQUEST`.
 
     """

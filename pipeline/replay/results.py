@@ -1,8 +1,9 @@
 """
-What a replay answers: the walk through the kernels, group by group in one process, and the columns made of what they counted.
+Results of a replay: the walk through the kernels, group by group, and the columns made of their counts.
 
-Which quota a throttle belongs to is decided as a broker decides it (`metrics.combination`): the one that asks for the longer time, the
-request quota on a tie. A request is counted under one type only, so that the figures of the types of an entity add up.
+Which quota a throttle belongs to is decided as a broker decides it (`metrics.engine.combination`): the one that asks
+for the longer time, the request quota on a tie. A request is counted under one type only, so that the figures of the
+types of an entity add up.
 
 Figures of several brokers are added up; those that say "longest" are the largest of one broker.
 """
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from quotascope.quotas.candidates import Candidate
 
-from ..columns import Column, array
+from ..columns import Column, array, column
 from ..table import Progress
 from .closed_loop import NEVER, replay_closed
 from .compiled import Floats, Ints
@@ -43,100 +44,126 @@ from .ledger import (
 from .open_loop import measured_by, replay_open
 from .plan import LEVELS, MEASURED, TYPES, Mode, ReplayPlan, ReplaySettings, plans
 
-
-def _column(name: str, kind: pa.DataType, about: str, *, null: bool = False) -> "pa.Field[pa.DataType]":
-    return pa.field(name, kind, nullable=null, metadata={"about": about})
-
-
 RESULTS: Final = pa.schema(
     [
-        _column("candidate", pa.string(), "Name of the candidate."),
-        _column("broker", pa.string(), "The broker; null for the sum of all of them.", null=True),
-        _column("user", pa.string(), "Principal's name, as in history."),
-        _column("client_id", pa.string(), "Client id, as in history."),
-        _column(
+        column("candidate", pa.string(), "Name of the candidate."),
+        column("broker", pa.string(), "The broker; null for the sum of all of them.", null=True),
+        column("user", pa.string(), "Principal's name, as in history."),
+        column("client_id", pa.string(), "Client id, as in history."),
+        column(
             "quota_type",
             pa.string(),
-            "produce, fetch, request or controller_mutation. There is a row only where the candidate limits the entity by this type and the entity charged it.",
+            (
+                "produce, fetch, request or controller_mutation. There is a row only where the candidate limits the "
+                "entity by this type and the entity charged it."
+            ),
         ),
-        _column(
+        column(
             "limit",
             pa.float64(),
             "What the candidate allows: bytes/s, percent of a thread, or partitions/s; per broker, mutations in all.",
         ),
-        _column(
+        column(
             "level",
             pa.string(),
             "Level of the rule that decides, such as user_client; others of the entity may share its limit.",
         ),
-        _column("requests", pa.int64(), "Requests that charged this quota, as logged."),
-        _column(
+        column("requests", pa.int64(), "Requests that charged this quota, as logged."),
+        column(
             "amount",
             pa.float64(),
             "What they charged: bytes, percent-seconds of a thread (handler and network), or partitions.",
         ),
-        _column(
+        column(
             "requests_of_unknown_size",
             pa.int64(),
-            "Those of them that are Fetches which were throttled while logged and never answered, or mutations of an unknown number of partitions. They count as 0: figures of throttles are lower bounds. Null in tables of earlier releases.",
-            null=True,
+            "Those of them that are Fetches which were throttled while logged and never answered, or mutations of an "
+            "unknown number of partitions. They count as 0: figures of throttles are lower bounds.",
         ),
-        _column(
+        column(
+            "held_back_requests",
+            pa.int64(),
+            "Those of `requests` that were throttled or refused while logged, for any quota. Where there are some, "
+            "the entity would use at least `amount` without that quota: figures of throttles are lower bounds.",
+        ),
+        column(
             "throttled_requests",
             pa.int64(),
             "Requests that this quota throttles. Closed loop: a request that is sent again counts each time.",
         ),
-        _column("throttled_ms", pa.int64(), "Sum of the throttle times of these requests."),
-        _column(
+        column("throttled_ms", pa.int64(), "Sum of the throttle times of these requests."),
+        column(
             "muted_ms",
             pa.int64(),
-            "Time in which this quota muted at least one connection of the entity: the union of [decision, decision + throttle) over its throttled requests, up to `active_ms`'s end.",
+            (
+                "Time in which this quota muted at least one connection of the entity: the union of [decision, "
+                "decision + throttle) over its throttled requests, up to `active_ms`'s end."
+            ),
         ),
-        _column(
+        column(
             "active_ms",
             pa.int64(),
-            "Time in which the entity was active or muted: the union of [decision, decision + 1 s) over its requests and of what `muted_ms` measures, up to 1 s after the last request.",
+            (
+                "Time in which the entity was active or muted: the union of [decision, decision + 1 s) over its "
+                "requests and of what `muted_ms` measures, up to 1 s after the last request."
+            ),
         ),
-        _column("throttled_share", pa.float64(), "muted_ms / active_ms, from 0 to 1; 0 without a request."),
-        _column("longest_throttle_ms", pa.int64(), "The longest throttle time of a request."),
-        _column(
+        column("throttled_share", pa.float64(), "muted_ms / active_ms, from 0 to 1; 0 without a request."),
+        column("longest_throttle_ms", pa.int64(), "The longest throttle time of a request."),
+        column(
             "delayed_requests",
             pa.int64(),
-            "Requests that had to wait for the mute of their connection that this quota had caused, and Fetches that this quota had answered empty.",
+            (
+                "Requests that had to wait for the mute of their connection that this quota had caused, and Fetches "
+                "that this quota had answered empty."
+            ),
         ),
-        _column("delayed_bytes", pa.int64(), "Bytes of these requests."),
-        _column(
+        column("delayed_bytes", pa.int64(), "Bytes of these requests."),
+        column(
             "refused_requests",
             pa.int64(),
-            "Requests refused with THROTTLING_QUOTA_EXCEEDED, clients being new enough to understand it. Closed loop: each time.",
+            (
+                "Requests refused with THROTTLING_QUOTA_EXCEEDED, clients being new enough to understand it. Closed "
+                "loop: each time."
+            ),
         ),
-        _column(
+        column(
             "refused_mutations",
             pa.int64(),
-            "Partitions that these asked for, but for those that the log shows as granted and the candidate grants, too.",
+            (
+                "Partitions that these asked for, but for those that the log shows as granted and "
+                "the candidate grants, too."
+            ),
         ),
-        _column(
+        column(
             "recovery_ms",
             pa.int64(),
-            "Longest time to recover after a burst: from the first throttled request to the first one of the entity that charges this quota and is not throttled by any, or, if that is earlier, to when this quota would throttle no more without requests.",
+            (
+                "Longest time to recover after a burst: from the first throttled request to the first one of the "
+                "entity that charges this quota and is not throttled by any, or, if that is earlier, to when this "
+                "quota would throttle no more without requests."
+            ),
         ),
-        _column(
+        column(
             "late_ms",
             pa.int64(),
-            "Closed loop: how much later than logged the entity's latest request came, largest of its connections. Open loop: 0.",
+            (
+                "Closed loop: how much later than logged the entity's latest request came, largest of its connections. "
+                "Open loop: 0."
+            ),
         ),
-        _column(
+        column(
             "unsent_requests",
             pa.int64(),
             "Closed loop: requests that had not been sent when the replay ended (`Settings.drain_ms`). Open loop: 0.",
         ),
-        _column("unsent_bytes", pa.int64(), "Bytes of these requests."),
+        column("unsent_bytes", pa.int64(), "Bytes of these requests."),
     ]
 )
-"""One row per candidate, entity and quota type, and per broker when asked for."""
+"""Schema with one row per candidate, entity and quota type, and per broker if requested."""
 
 CLOSED_LOOP_ONLY: Final = ("late_ms", "unsent_requests", "unsent_bytes")
-"""What an open loop does not measure: 0 in its results, and unknown wherever they are shown."""
+"""Columns that an open loop does not measure: 0 in its results, and unknown wherever they are shown."""
 
 _FIELDS = {
     "throttled_requests": THROTTLED,
@@ -161,12 +188,12 @@ def replay(
     progress: Progress | None = None,
 ) -> pa.Table:
     """
-    What the candidates would have done to the requests of a history; rows are those of `RESULTS`.
+    Replay the requests of a history under candidates; return rows of `RESULTS`.
 
     Args:
-        history: rows of `pipeline.history.HISTORY` in any order, of which these columns are needed: `frame.NEEDED`; all of each user, or of
-            all users that share a limit.
-        candidates: in the order of the results; names should differ.
+        history: rows of `pipeline.history.HISTORY` in any order, of which these columns are needed: `frame.NEEDED`; all
+            of each user, or of all users that share a limit.
+        candidates: candidates in the order of the results; names should differ.
         mode: whether arrivals react.
         settings: `ReplaySettings()` unless given.
         progress: called after each part with the number of requests.
@@ -190,16 +217,18 @@ def replay(
 
 def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> pa.Table:
     """
-    The rows of a frame, by candidate and then by entity: one wherever a candidate limits what an entity charged.
+    Return the rows of a frame, by candidate and then by entity.
 
-    With `of_active` there is one wherever a candidate limits an entity with any request, so that rows of several frames add up.
+    There is a row for each limit on an entity that charged the quota.
+
+    With `of_active` there is one for each limit on an entity with any request, so that rows of several frames add up.
     """
     frame = plan.frame
     owners = frame.pair_entities
     if plan.settings.per_broker:
         owners = np.arange(frame.pairs, dtype=np.int32)
     starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
-    requests, unsized, amounts = (np.add.reduceat(each, starts, axis=1) for each in _charged(frame))
+    requests, unsized, held_back, amounts = (np.add.reduceat(figures, starts, axis=1) for figures in _charged(frame))
     limits = plan.limits[:, :, starts]
     seen = requests > 0
     if of_active:
@@ -225,6 +254,7 @@ def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> 
         "requests": array(requests[kinds, places]),
         "amount": array(amounts[kinds, places]),
         "requests_of_unknown_size": array(unsized[kinds, places]),
+        "held_back_requests": array(held_back[kinds, places]),
         "late_ms": array(np.maximum.reduceat(booked.late[trials], ends - counts)),
         "active_ms": array(active),
         "throttled_share": array(share),
@@ -233,7 +263,7 @@ def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> 
 
 
 def _names(plan: ReplayPlan, candidates: Ints, kinds: Ints, pairs: Ints) -> dict[str, Column]:
-    """The names of each row's candidate, entity, quota type and level."""
+    """Return the names of each row's candidate, entity, quota type and level."""
     frame = plan.frame
     entities = frame.pair_entities[pairs]
     levels = np.zeros(len(pairs), np.int32)
@@ -245,7 +275,7 @@ def _names(plan: ReplayPlan, candidates: Ints, kinds: Ints, pairs: Ints) -> dict
     brokers: Column = pa.nulls(len(pairs), pa.string())
     if plan.settings.per_broker:
         brokers = frame.brokers.take(array(frame.pair_brokers[pairs]))
-    names = array([each.name for each in plan.candidates])
+    names = array([candidate.name for candidate in plan.candidates])
     types = array([TYPES[kind].label for kind in range(KINDS)])
     return {
         "candidate": names.take(array(candidates)),
@@ -257,37 +287,43 @@ def _names(plan: ReplayPlan, candidates: Ints, kinds: Ints, pairs: Ints) -> dict
     }
 
 
-def _charged(frame: Frame) -> tuple[Ints, Ints, Floats]:
-    """By kind and pair: how many requests charged the quota as logged, how many of unknown size, and how much."""
-    counts, unsized = np.zeros((2, KINDS, frame.pairs), np.int64)
+def _charged(frame: Frame) -> tuple[Ints, Ints, Ints, Floats]:
+    """
+    Return by kind and pair the logged requests that charged the quota, and the amounts.
+
+    The requests are counted in all, of unknown size, and throttled while logged.
+    """
+    counts, unsized, held_back = np.zeros((3, KINDS, frame.pairs), np.int64)
     amounts = np.zeros((KINDS, frame.pairs), np.float64)
-    requests, kept = frame.requests, frame.kept
+    requests, charged_in_the_end = frame.requests, frame.kept
+    held = (frame.throttles > 0) | (requests.as_logged == 1)
     for kind in TYPES:
         timed = ~np.isnan(requests.percents)
-        here = timed if kind == REQUEST else requests.kinds == kind
-        counts[kind] = np.bincount(requests.pairs[here], minlength=frame.pairs)
+        charges = timed if kind == REQUEST else requests.kinds == kind
+        counts[kind] = np.bincount(requests.pairs[charges], minlength=frame.pairs)
+        held_back[kind] = np.bincount(requests.pairs[charges & held], minlength=frame.pairs)
         if kind != REQUEST:
-            amounts[kind] = np.bincount(requests.pairs[here], kept[here], frame.pairs)
-            unsized[kind] = np.bincount(requests.pairs[here & frame.unsized], minlength=frame.pairs)
+            amounts[kind] = np.bincount(requests.pairs[charges], charged_in_the_end[charges], frame.pairs)
+            unsized[kind] = np.bincount(requests.pairs[charges & frame.unsized], minlength=frame.pairs)
     spent = np.nan_to_num(requests.percents) + frame.networks
     amounts[REQUEST] = np.bincount(requests.pairs, spent, frame.pairs)
-    return counts, unsized, amounts
+    return counts, unsized, held_back, amounts
 
 
 def lateness(
     history: pa.Table, candidates: Sequence[Candidate], mode: Mode, rows: int, settings: ReplaySettings | None = None
 ) -> Ints:
     """
-    By candidate and position: how many ms later than logged the request is sent; `NEVER` for one that is not.
+    Return by candidate and position the delay of the request against the log, ms; `NEVER` for one that is not sent.
 
-    Closed loop: as the replay moves it. Open loop: no request moves, and of those that measure a rate above their limit the part above it
-    never comes, evenly among them; a real client sends them later, or not.
+    Closed loop: the replay moves requests. Open loop: no request moves, and of those that measure a rate above their
+    limit the part above it never comes, evenly among them; a real client sends them later, or not.
 
     Args:
-        history: as `replay` takes it, but all of one `file`.
+        history: history as `replay` takes it, but all of one `file`.
         candidates: as `replay` takes them.
         mode: whether arrivals react.
-        rows: all `position`s are below it.
+        rows: number of rows; all `position`s are below it.
         settings: `ReplaySettings()` unless given.
 
     """
@@ -298,20 +334,20 @@ def lateness(
             moved = np.zeros((len(candidates), len(positions)), np.int64)
             replay_closed(plan, moved)
         else:
-            moved = np.where(_kept(plan), 0, NEVER)
+            moved = np.where(_is_within(plan), 0, NEVER)
         late[:, positions] = moved
     return late
 
 
-def _kept(plan: ReplayPlan) -> NDArray[np.bool_]:
-    """By candidate and request: whether it is within the limits, or among the part of the excess that is."""
+def _is_within(plan: ReplayPlan) -> NDArray[np.bool_]:
+    """Return by candidate and request whether it is within the limits, or in the part of the excess that is."""
     requests, measured = plan.frame.requests, measured_by(plan)
     rates = measured.rates.reshape(-1, len(requests.times))
     order = np.argsort(requests.pairs, kind="stable")
     pairs = requests.pairs[order]
     starts = np.flatnonzero(np.r_[True, pairs[1:] != pairs[:-1]])
     lengths = np.diff(np.r_[starts, len(pairs)])
-    kept = np.ones((len(plan.candidates), len(pairs)), np.bool_)
+    is_within = np.ones((len(plan.candidates), len(pairs)), np.bool_)
     for candidate in range(len(plan.candidates)):
         parts: Floats = np.ones(len(pairs))
         for kind in MEASURED:
@@ -326,5 +362,5 @@ def _kept(plan: ReplayPlan) -> NDArray[np.bool_]:
         sums = np.cumsum(parts[order])
         sums -= np.repeat(sums[starts] - parts[order][starts], lengths)
         whole = np.floor(sums + 1e-9)
-        kept[candidate, order] = whole > np.floor(sums - parts[order] + 1e-9)
-    return kept
+        is_within[candidate, order] = whole > np.floor(sums - parts[order] + 1e-9)
+    return is_within

@@ -1,20 +1,19 @@
 """
 One line of a request log as one row of `REQUESTS`.
 
-The time in front of a line is log4j's `%d`, which prints local time without a zone, so that the zone has to be configured; where a pattern
-prints the offset, the offset counts. A day makes a partition of a table, so times and durations that no broker writes are refused: one
-line with a time of another age would damage a table for good.
+The time in front of a line is log4j's `%d`, which prints local time without a zone, so that the zone has to be
+configured; where a pattern prints the offset, the offset counts. A day makes a partition of a table, so times and
+durations that no broker writes are refused: one line with a time of another age would damage a table for good.
 """
 
-import re
 from datetime import UTC, datetime, tzinfo
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from quotascope.metrics.protocol import ApiKey, ErrorCode
+from quotascope.metrics.kafka.protocol import ApiKey, ErrorCode
 
 from ..errors import PipelineError, UnknownVersion
-from ..releases import layout_of
+from ..releases import FIRST, layout_of
 from .messages import (
     DESCRIBES,
     NO_ID,
@@ -32,60 +31,90 @@ from .messages import (
 )
 from .schema import Reason, Unreadable
 from .sizes import Traffic, fetch_bytes, produce_bytes, share_fetch_bytes
+from .times import Clock, has_time
+from .wrapped import MARK, object_of, requests_of, unwrapped
 
 Row: TypeAlias = tuple[Any, ...]
 FIELDS: Final = (
-    "timestamp", "completed", "broker", "listener", "connection", "correlation_id", "api_key", "api_version", "user", "client_id",
-    "produce_bytes", "fetch_bytes", "traffic", "queue_time_ms", "thread_time_ms", "remote_time_ms", "response_queue_time_ms",
-    "network_time_ms", "mutation_timestamp", "topics", "topic_ids", "throttle_ms", "broker_throttle_ms", "refused", "forwarded",
-    "follower", "layout", "identity",
+    "timestamp", "completed", "time_precision_ms", "broker", "listener", "connection", "correlation_id", "api_key",
+    "api_version", "user", "client_id", "software", "produce_bytes", "fetch_bytes", "traffic", "queue_time_ms",
+    "thread_time_ms", "remote_time_ms", "response_queue_time_ms", "network_time_ms", "mutation_timestamp", "topics",
+    "topic_ids", "throttle_ms", "broker_throttle_ms", "refused", "forwarded", "follower", "layout", "identity", "node",
+    "nodes",
 )  # fmt: skip
-"""The columns that follow from the line alone, in the order of a row."""
+"""Columns that follow from the line alone, in the order of a row."""
 IDENTITY: Final = 16
-"""Bytes of an identity: of the hash of the completion and of the line's JSON, which holds connection, correlation id and times in µs."""
+"""
+Size in bytes of an identity.
+
+It is a hash of the completion and of the line's JSON, which holds connection, correlation id and times in µs.
+"""
 FIRST_MS: Final = int(datetime(2000, 1, 1, tzinfo=UTC).timestamp()) * 1000
 LAST_MS: Final = int(datetime(2200, 1, 1, tzinfo=UTC).timestamp()) * 1000
-"""Times from `FIRST_MS` to before this are read."""
+"""End of the times that are accepted, which begin with `FIRST_MS`."""
 ALL_REPLICAS: Final = -1
-"""The `acks` of a Produce request that is answered, and throttled, once its followers have it."""
+"""The `acks` of a Produce request that is answered, and throttled, after its followers have the records."""
 
-_MARK: Final = b"Completed request:"
-_USUAL: Final = b"] DEBUG Completed request:{"
-_USUAL_AT: Final = slice(24, 24 + len(_USUAL))
-_USUAL_START: Final = 24 + len(_USUAL) - 1
+USUAL: Final = b"] DEBUG Completed request:{"
+USUAL_AT: Final = slice(24, 24 + len(USUAL))
+"""Place of `USUAL` in a line of Kafka's own pattern."""
+_USUAL_START: Final = 24 + len(USUAL) - 1
 _SECONDS: Final = slice(1, 20)
 _MILLISECONDS: Final = slice(21, 24)
-_STAMP: Final = re.compile(
-    rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:\s?([+-]\d\d:?\d\d(?!\d)|(?:Z|[+-]\d\d)(?![\w.])))?"
-)
-_MOST_SECONDS: Final = 10_000
-"""Parsed seconds that are cached."""
+_MS: Final = {b"%03d" % ms: ms for ms in range(1_000)}
+"""Milliseconds by their text."""
 _WRONG_SHAPE: Final = (
     PipelineError, AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError,
 )  # fmt: skip
 
 
+class Several(Exception):
+    """A line that holds several requests; private to this package."""
+
+    def __init__(self, lines: list[bytes]) -> None:
+        super().__init__("several requests on one line")
+        self.lines = lines
+        """Lines with one request each."""
+
+
 class LineReader:
     """Reads lines of brokers with clocks in one zone."""
 
-    __slots__ = ("_broker", "_seconds", "_zone")
+    __slots__ = ("_broker", "_clock", "_seconds")
 
     def __init__(self, broker: str | None = None, zone: tzinfo = UTC) -> None:
-        """`broker` None takes the address in `connection`."""
+        """`broker` None takes what the line names, else the address in `connection`."""
         self._broker = broker
-        self._zone = zone
-        self._seconds: dict[bytes, int] = {}
-        """Ms since 1970 of seconds in the zone."""
+        self._clock = Clock(zone)
+        self._seconds = self._clock.seconds
 
     def row(self, line: bytes) -> Row:
-        """The values of `FIELDS`. Raises `Unreadable`."""
-        completed, start = self._completion(line)
-        text = line[start : line.rfind(b"}") + 1]
-        found = decoded(text)
+        """Return the values of `FIELDS`. Raises `Unreadable`, and `Several` if the line holds more than one request."""
+        node = None
+        ms = _MS.get(line[_MILLISECONDS]) if line[USUAL_AT] == USUAL else None
+        if ms is not None:
+            # `[2026-11-21 09:02:00,655]`, as Kafka's own configuration writes it
+            seconds = line[_SECONDS]
+            completed = (self._seconds.get(seconds) or self._clock.second(seconds)) + ms
+            precision_ms = 1
+            text = line[_USUAL_START : line.rfind(b"}") + 1]
+        else:
+            prefix, json, agent_time, node = unwrapped(line, self._clock)
+            text = json[: json.rfind(b"}") + 1]
+            try:
+                completed, precision_ms = self._clock.last_in(prefix)
+            except Unreadable as error:
+                if agent_time is None or error.reason is not Reason.NO_TIME or has_time(prefix):
+                    raise
+                completed, precision_ms = agent_time
+        try:
+            entry = decoded(text)
+        except Unreadable as error:
+            text, entry = self._followed(line, text, error)
         try:
             if not FIRST_MS <= completed < LAST_MS:
                 raise Unreadable(Reason.UNKNOWN_SHAPE, "the time is not in the years 2000 to 2199")
-            return self._values(completed, found, text)
+            return self._values(completed, precision_ms, node, entry, text)
         except UnknownVersion as error:
             raise Unreadable(Reason.UNKNOWN_VERSION, str(error)) from error
         except _WRONG_SHAPE as error:
@@ -93,51 +122,23 @@ class LineReader:
             detail = f"there is no field {error}" if missing else str(error)
             raise Unreadable(Reason.UNKNOWN_SHAPE, detail) from error
 
-    def _completion(self, line: bytes) -> tuple[int, int]:
-        """When the line was logged (ms since 1970), and where its JSON begins. Raises `Unreadable`."""
-        if line[_USUAL_AT] == _USUAL:
-            # `[2026-11-21 09:02:00,655]`, as Kafka's own configuration writes it
-            seconds = line[_SECONDS]
-            known = self._seconds.get(seconds) or self._second(seconds)
-            try:
-                return known + int(line[_MILLISECONDS]), _USUAL_START
-            except ValueError:
-                return self._time_in(line[:_USUAL_START]), _USUAL_START
-        mark = line.find(_MARK)
-        if not line.strip():
-            raise Unreadable(Reason.EMPTY, "nothing but white space")
-        if mark < 0:
-            raise Unreadable(Reason.NOT_A_REQUEST, "does not say `Completed request:`")
-        json = line[mark + len(_MARK) :].lstrip(b" ")
-        if json.startswith(b"RequestHeader("):
-            raise Unreadable(Reason.OLD_LAYOUT, "text as written by brokers before 2.8, not JSON")
-        if not json:
-            raise Unreadable(Reason.TRUNCATED, "ends before its JSON begins")
-        if not json.startswith(b"{"):
-            raise Unreadable(Reason.NOT_JSON, "no `{` after `Completed request:`")
-        return self._time_in(line[:mark]), len(line) - len(json)
+    def _followed(self, line: bytes, text: bytes, error: Unreadable) -> tuple[bytes, LogLine[Any, Any]]:
+        """
+        Return the JSON in front of other text, and its fields.
 
-    def _time_in(self, prefix: bytes) -> int:
-        """Ms since 1970 of the first time in a text under any pattern. Raises `Unreadable`."""
-        found = _STAMP.search(prefix)
-        if found is None:
-            raise Unreadable(Reason.NO_TIME, "no date and time in front of the request")
-        day, clock, fraction, offset = found.groups()
-        second = day + b" " + clock
-        milliseconds = int((fraction or b"0").ljust(3, b"0")[:3])
-        if offset is None:
-            return self._second(second) + milliseconds
-        return _since_1970(second + offset, None) + milliseconds
+        Raises `Several`, and `Unreadable` with a better reason than this one.
+        """
+        if MARK in text and len(several := requests_of(line)) > 1:
+            raise Several(several) from error
+        whole = object_of(text) if error.reason is Reason.NOT_JSON else text
+        if whole == text:
+            unwrapped(line, self._clock)  # raises a better reason, such as a release before 2.8
+            raise error
+        if MARK in text[len(whole) :]:
+            raise Unreadable(Reason.WRAPPED, "several requests are in one field: write each on one line") from error
+        return whole, decoded(whole)
 
-    def _second(self, text: bytes) -> int:
-        known = self._seconds.get(text)
-        if known is None:
-            if len(self._seconds) >= _MOST_SECONDS:
-                self._seconds.clear()
-            self._seconds[text] = known = _since_1970(text, self._zone)
-        return known
-
-    def _values(self, completed: int, line: LogLine[Any, Any], text: bytes) -> Row:
+    def _values(self, completed: int, precision_ms: int, node: str | None, line: LogLine[Any, Any], text: bytes) -> Row:
         header = line.request_header
         key, version = header.request_api_key, header.request_api_version
         sent = line.send_time_ms
@@ -155,7 +156,8 @@ class LineReader:
         return (
             int(decided),
             completed,
-            self._broker or connection.partition("-")[0].rpartition(":")[0],
+            precision_ms,
+            self._broker or node or connection.partition("-")[0].rpartition(":")[0],
             line.listener,
             connection,
             header.correlation_id,
@@ -163,6 +165,7 @@ class LineReader:
             version,
             user,
             header.client_id,
+            line.client_information.software_name if line.client_information else None,
             content.produce_bytes,
             content.fetch_bytes,
             content.traffic,
@@ -179,13 +182,15 @@ class LineReader:
             content.refused,
             line.is_forwarded,
             content.follower,
-            layout_of(key, version, deprecated=header.request_api_version_deprecated),
+            content.layout or layout_of(key, version, deprecated=header.request_api_version_deprecated),
             sha256(b"%d%b" % (completed, text)).digest()[:IDENTITY],
+            node,
+            content.nodes,
         )
 
 
 class Content(NamedTuple):
-    """Columns that follow from request and response; of most APIs it is the throttle only."""
+    """Columns that follow from request and response; for most APIs only the throttle."""
 
     throttle_ms: int | None
     produce_bytes: int | None = None
@@ -194,15 +199,19 @@ class Content(NamedTuple):
     refused: bool = False
     follower: bool = False
     waited: bool = True
-    """Whether the broker may have decided only after it waited for others (`remoteTimeMs`)."""
+    """Whether the broker may have decided only after it waited for other brokers (`remoteTimeMs`)."""
     traffic: Traffic | None = None
     topic_ids: list[dict[str, Any]] | None = None
+    layout: str | None = None
+    """Layout of the line if the content shows it."""
+    nodes: int | None = None
+    """Number of nodes in a response to Metadata."""
 
 
 def content_of(line: LogLine[Any, Any]) -> Content:
-    """The content of a `decoded` line. Raises `PipelineError` and what using a message of another shape raises."""
-    read = _CONTENT_OF.get(line.request_header.request_api_key)
-    return Content(_throttle(line.response)) if read is None else read(line)
+    """Return the content of a `decoded` line. Raises `PipelineError`, and errors of a message of another shape."""
+    content = _CONTENT_OF.get(line.request_header.request_api_key)
+    return Content(_throttle(line.response)) if content is None else content(line)
 
 
 def _throttle(response: AnyResponse | str) -> int | None:
@@ -225,7 +234,9 @@ def _fetch(line: FetchLine) -> Content:
     if isinstance(response, str):
         return Content(None, follower=follower)
     size, traffic = fetch_bytes(line.request_header.request_api_version, response)
-    return Content(response.throttle_time_ms, None, size, None, False, follower, True, traffic)  # noqa: FBT003 - a row
+    layout = FIRST.name if response.of_2_8 else None
+    throttle_ms = response.throttle_time_ms
+    return Content(throttle_ms, None, size, None, False, follower, True, traffic, None, layout)  # noqa: FBT003 - a row
 
 
 def _share_fetch(line: ShareFetchLine) -> Content:
@@ -245,17 +256,18 @@ def _describe(line: DescribeLine) -> Content:
         for topic in response.topics
         if topic.name and topic.topic_id and topic.topic_id != NO_ID
     ]
-    return Content(response.throttle_time_ms, topic_ids=ids or None)
+    return Content(response.throttle_time_ms, topic_ids=ids or None, nodes=len(response.brokers) or None)
 
 
 def _topics(line: TopicsLine) -> Content:
     request, response = line.request, line.response
-    read = TOPICS_OF[line.request_header.request_api_key]
-    topics = read(request, response) if request else []
+    topics_in = TOPICS_OF[line.request_header.request_api_key]
+    topics = topics_in(request, response) if request else []
+    ids = [{"topic": topic["name"], "id": topic["id"]} for topic in topics if topic["name"] and topic["id"]]
     return Content(
         response.get("throttleTimeMs") if response else None,
         topics=topics,
-        topic_ids=[{"topic": topic["name"], "id": topic["id"]} for topic in topics if topic["name"] and topic["id"]] or None,
+        topic_ids=ids or None,
         refused=any(topic["error"] == ErrorCode.THROTTLING_QUOTA_EXCEEDED for topic in topics)
     )  # fmt: skip
 
@@ -267,17 +279,3 @@ _CONTENT_OF: Final[dict[int, Any]] = {
     **dict.fromkeys(DESCRIBES, _describe),
     **dict.fromkeys(TOPICS_OF, _topics),
 }
-
-
-def _since_1970(text: bytes, zone: tzinfo | None) -> int:
-    """Ms since 1970 of a time, in a zone where it has no offset. Raises `Unreadable`."""
-    try:
-        time = datetime.fromisoformat(text.decode())
-        zoned = time if zone is None else time.replace(tzinfo=zone)
-        first_s, second_s = zoned.timestamp(), zoned.replace(fold=1).timestamp()
-    except (ValueError, OverflowError) as error:
-        raise Unreadable(Reason.NO_TIME, f"no time of a calendar: {text!r}") from error
-    if first_s < second_s:  # taken for the first one, an hour would have the requests of two
-        how = "read the lines of each by themselves with a zone that has no summer time, such as Etc/GMT-1"
-        raise Unreadable(Reason.AMBIGUOUS_TIME, f"the clocks of {zone} show it twice: {how}")
-    return int(first_s) * 1000

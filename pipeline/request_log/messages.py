@@ -1,31 +1,37 @@
 """
 The JSON of a line, as `RequestConvertToJson.requestDescMetrics` of Kafka writes it.
 
-Only what is needed is taken out, in one pass, its types checked. Which fields of request and response are needed depends on the API. Its
-key stands near the beginning of a line. Fields that some release leaves out have a default. Where the broker logs no request (the log was switched on
-in the middle of it) or no response (the client did not wait for one), the log has an empty string.
+Only what is needed is taken out, in one pass, its types checked. Which fields of request and response are needed
+depends on the API. Its key stands near the beginning of a line. Fields that some release leaves out have a default.
+Where the broker logs no request (the log was switched on in the middle of it) or no response (the client did not wait
+for one), the log has an empty string.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.protocol import ApiKey
 
+from ..errors import UnreadableMessage
 from .schema import Reason, Unreadable
 
 Json: TypeAlias = Any
 TopicRow: TypeAlias = dict[str, Any]
 """A topic in the column `topics`."""
 Name: TypeAlias = str | UnsetType | None
-"""Null, or not in this version."""
+"""A name; null, or not in this version."""
 _Size: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << 31)]
 _Work: TypeAlias = Annotated[float, Meta(ge=0, le=86_400_000)]
-"""Ms that a request is worked on, or that it or its response is in a queue: a day at most."""
+"""Time in ms that a request is worked on, or that it or its response is in a queue: a day at most."""
 _Wait: TypeAlias = Annotated[float, Meta(ge=0, le=(1 << 31) - 1)]
-"""Ms for others: the protocol's timeouts are int32, and some clients set `max.poll.interval.ms` to its maximum."""
+"""
+Time in ms of waiting for others.
+
+The protocol's timeouts are int32, and some clients set `max.poll.interval.ms` to its maximum.
+"""
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
 
@@ -35,7 +41,7 @@ class Message(msgspec.Struct, gc=False, rename="camel"):
 
 
 class AnyResponse(Message):
-    """What most responses have in common; some have no such field."""
+    """Fields of most responses; some have no throttle time."""
 
     throttle_time_ms: int | None = None
 
@@ -66,24 +72,56 @@ class Fetched(Message):
     """A partition of a Fetch response."""
 
     records_size_in_bytes: _Size | None = None
+    records: Any = UNSET
+    """Records, null without any; a size is logged instead of them."""
     aborted_transactions: list[Any] | None = None
     diverging_epoch: Any = UNSET
     current_leader: Any = UNSET
     snapshot_id: Any = UNSET
 
 
+class FirstFetched(Fetched):
+    """The same as Kafka 2.8 names its fields."""
+
+    records_size_in_bytes: _Size | None = field(name="recordSetSizeInBytes", default=None)
+    records: Any = field(name="recordSet", default=UNSET)
+
+
 class FetchedTopic(Message):
     """A topic of a Fetch response, by name or, since version 13, by id."""
 
-    partitions: list[Fetched]
+    partitions: list[Fetched] | UnsetType = UNSET
+    first_partitions: list[FirstFetched] | UnsetType = field(name="partitionResponses", default=UNSET)
+    """The partitions as Kafka 2.8 names them."""
     name: Name = field(name="topic", default=UNSET)
     topic_id: str | None = None
+
+    def answers(self) -> Sequence[Fetched]:
+        """
+        Return the partitions under either name.
+
+        Raises `UnreadableMessage` if there are none, or two lists of them.
+        """
+        if self.first_partitions is UNSET and self.partitions is not UNSET:
+            return self.partitions
+        if self.first_partitions is UNSET:
+            raise UnreadableMessage("a topic of a Fetch response has no list of partitions")
+        if self.partitions is not UNSET:
+            raise UnreadableMessage(
+                "a topic of a Fetch response has two lists of partitions: partitions and partitionResponses"
+            )
+        return self.first_partitions
 
 
 class FetchResponse(AnyResponse):
     """`FetchResponse.json`."""
 
     responses: list[FetchedTopic] = []
+
+    @property
+    def of_2_8(self) -> bool:
+        """Kafka 2.8 wrote the response; one without topics does not show it."""
+        return bool(self.responses) and self.responses[0].first_partitions is not UNSET
 
 
 class ReplicaState(Message):
@@ -100,7 +138,7 @@ class FetchRequest(Message):
 
     @property
     def follower(self) -> bool:
-        """Whether another broker fetches, which is not charged to clients."""
+        """Another broker fetches, which is not charged to clients."""
         return (self.replica_state or self).replica_id >= 0
 
 
@@ -137,6 +175,7 @@ class TopicsResponse(AnyResponse):
     """`MetadataResponse.json`, `DescribeTopicPartitionsResponse.json`."""
 
     topics: list[DescribedTopic] = []
+    brokers: list[msgspec.Raw] = []
 
 
 class Header(msgspec.Struct, gc=False, frozen=True, rename="camel"):
@@ -149,8 +188,14 @@ class Header(msgspec.Struct, gc=False, frozen=True, rename="camel"):
     request_api_version_deprecated: bool = False
 
 
+class ClientInformation(msgspec.Struct, gc=False, frozen=True, rename="camel"):
+    """`clientInformation`: the client's report of itself (KIP-511)."""
+
+    software_name: str = "unknown"
+
+
 class LogLine(msgspec.Struct, Generic[_Request, _Response], gc=False, frozen=True, rename="camel"):
-    """All of a line; times are ms."""
+    """All fields of a line; times are ms."""
 
     request_header: Header
     request: _Request
@@ -165,6 +210,7 @@ class LogLine(msgspec.Struct, Generic[_Request, _Response], gc=False, frozen=Tru
     throttle_time_ms: int
     request_queue_time_ms: _Work | None = None
     is_forwarded: bool = False
+    client_information: ClientInformation | None = None
 
 
 Plain: TypeAlias = LogLine[msgspec.Raw, AnyResponse | str]
@@ -173,7 +219,7 @@ FetchLine: TypeAlias = LogLine[FetchRequest | str, FetchResponse | str]
 ShareFetchLine: TypeAlias = LogLine[msgspec.Raw, ShareFetchResponse | str]
 DescribeLine: TypeAlias = LogLine[msgspec.Raw, TopicsResponse | str]
 TopicsLine: TypeAlias = LogLine[Json, Json]
-"""Requests that change topics are rare: Python's own types will do."""
+"""Line of a request that changes topics. Such lines are rare: Python's own types will do."""
 
 
 def _created(request: Json, response: Json) -> list[TopicRow]:
@@ -181,9 +227,9 @@ def _created(request: Json, response: Json) -> list[TopicRow]:
     rows = []
     for topic in request["topics"]:
         answer = answers.get(topic["name"], {})
-        asked = len(topic["assignments"]) or topic["numPartitions"]
+        requested = len(topic["assignments"]) or topic["numPartitions"]
         # the broker's default, which only responses since version 5 contain
-        count = asked if asked > 0 else answer.get("numPartitions", -1)
+        count = requested if requested > 0 else answer.get("numPartitions", -1)
         rows.append(_row(topic["name"], answer, count if count > 0 else None, request))
     return rows
 
@@ -194,7 +240,11 @@ def _enlarged(request: Json, response: Json) -> list[TopicRow]:
 
 
 def _deleted(request: Json, response: Json) -> list[TopicRow]:
-    """The response has the name of a topic that the request names by id (since version 6)."""
+    """
+    Return the topics of DeleteTopics.
+
+    The response has the name of a topic that the request names by id (since version 6).
+    """
     if response:
         return [_row(answer["name"], answer, None, request) for answer in response["responses"]]
     named = request.get("topics") or [{"name": name} for name in request.get("topicNames", ())]
@@ -202,7 +252,7 @@ def _deleted(request: Json, response: Json) -> list[TopicRow]:
 
 
 def _by_topic(response: Json, field: str) -> dict[str, Json]:
-    """Answers by topic; empty when the client did not wait for a response."""
+    """Return answers by topic; empty when the client did not wait for a response."""
     return {answer["name"]: answer for answer in response[field]} if response else {}
 
 
@@ -225,7 +275,7 @@ TOPICS_OF: Final[Mapping[int, Callable[[Json, Json], list[TopicRow]]]] = {
     ApiKey.DELETE_TOPICS: _deleted,
     ApiKey.CREATE_PARTITIONS: _enlarged,
 }
-"""Reads the topics of `request` and `response` of a line, by API key."""
+"""Functions that read the topics of `request` and `response` of a line, by API key."""
 
 DESCRIBES: Final = (ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS)
 """The APIs of a `DescribeLine`."""
@@ -246,17 +296,17 @@ _BY_TEXT: Final = {f"{key:d},".encode()[:2]: decode for key, decode in _OF_API.i
 
 def decoded(text: bytes) -> LogLine[Any, Any]:
     """
-    The fields of a line's JSON, request and response by API (`ProduceLine`, …, else `Plain`).
+    Return the fields of a line's JSON, request and response by API (`ProduceLine`, …, else `Plain`).
 
     Raises `Unreadable`.
     """
-    at = text.find(_KEY, 0, _BEGINNING) + len(_KEY)
-    decode = _BY_TEXT.get(text[at : at + 2], _plain)
+    start = text.find(_KEY, 0, _BEGINNING) + len(_KEY)
+    decode = _BY_TEXT.get(text[start : start + 2], _plain)
     try:
         line = decode(text)
-        wanted = _OF_API.get(line.request_header.request_api_key, _plain)
+        exact_decode = _OF_API.get(line.request_header.request_api_key, _plain)
         # the key may stand elsewhere than it usually does
-        return line if wanted is decode else wanted(text)
+        return line if exact_decode is decode else exact_decode(text)
     except msgspec.ValidationError as error:
         raise Unreadable(Reason.UNKNOWN_SHAPE, str(error)) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:

@@ -1,12 +1,13 @@
 """
-How many partitions a request mutates, which other lines of the log decide.
+Number of partitions that a request mutates, which other lines of the log decide.
 
-Charged is what the controller let through (error 0); asked for is also what it refused for the quota (89). A request that failed otherwise
-never came to the quota (`ReplicationControlManager`, where `applyPartitionChangeQuota` comes after all checks).
+The controller charges topics without an error (0); requested are also those that it refused for the quota (89). In
+ZooKeeper mode a request that only validates is not charged and requests nothing. A request that failed otherwise never
+came to the quota (`ReplicationControlManager`, where `applyPartitionChangeQuota` comes after all checks).
 
-A request that a broker forwards to the controller has two lines: the broker logs the client's request, the controller the forwarded one
-(`isForwarded`), under the same header. Both finish within milliseconds. What a broker forwards on its own account (topics that Metadata
-creates) has no line of a client.
+A request that a broker forwards to the controller has two lines: the broker logs the client's request, the controller
+the forwarded one (`isForwarded`), under the same header. Both finish within milliseconds. What a broker forwards on its
+own account (topics that Metadata creates) has no line of a client.
 """
 
 from bisect import bisect_left
@@ -20,39 +21,60 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quotascope.metrics.numbers import INT_MAX
-from quotascope.metrics.protocol import ApiKey, ErrorCode
+from quotascope.metrics.kafka.numbers import INT_MAX
+from quotascope.metrics.kafka.protocol import ApiKey, ErrorCode
 
 LEDGER_COLUMNS: Final = (
-    "completed", "api_key", "correlation_id", "user", "client_id", "mutation_timestamp", "topics", "forwarded", "identity",
+    "completed", "api_key", "correlation_id", "user", "client_id", "mutation_timestamp", "topics", "forwarded",
+    "identity",
 )  # fmt: skip
-"""The columns that a ledger needs of earlier requests."""
+"""Columns that a ledger needs of earlier requests."""
 NEAR_MS: Final = 5_000
-"""How far apart two clocks may be for lines to be of one request; a client that counts from 1 again sends its next one later."""
+"""
+Greatest difference of clocks between lines of one request.
+
+A client that counts from 1 again sends its next one later.
+"""
 MOST: Final = 100_000
-"""Lines that one side holds, at some 2 kB each: those that came last. A broker forwards a few a second at most, and a stream gets both lines at once."""
+"""
+Number of lines that one side holds, at some 2 kB each: the latest ones.
+
+A broker forwards a few a second at most, and a stream gets both lines at once.
+"""
 
 Row: TypeAlias = dict[str, Any]
 _Key: TypeAlias = tuple[Any, ...]
 _ALWAYS: Final = -(1 << 62)
 _PAIR: Final = "pair"
-"""Where a row has the identity of the other line about the same request."""
+"""Key of a row for the identity of the other line about the same request."""
 _COLUMN_OF: Final = {
     ApiKey.CREATE_TOPICS: "partitions_created",
     ApiKey.DELETE_TOPICS: "partitions_deleted",
     ApiKey.CREATE_PARTITIONS: "partitions_added",
 }
+_OF_ZOOKEEPER: Final = (
+    int(ApiKey.LEADER_AND_ISR), int(ApiKey.STOP_REPLICA), int(ApiKey.UPDATE_METADATA),
+)  # fmt: skip
+"""
+Requests of a controller to brokers, which exist in ZooKeeper mode alone.
+
+There a request that only validates costs nothing (`ZkAdminManager`).
+"""
 _COUNTED: Final = (ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 _AT_THE_QUOTA: Final = (None, *_COUNTED, ErrorCode.REQUEST_TIMED_OUT)
-"""Errors of requests that may have come to the quota: None without a response; after a timeout the controller may have done it nevertheless."""
+"""
+Errors of requests that may have come to the quota: None without a response.
+
+After a timeout the controller may still have changed the topics.
+"""
 
 
 class TopicCounts:
     """
     Partitions by topic and time (ms), as far as the log shows them.
 
-    CreateTopics and CreatePartitions that succeeded show them from then on, whatever order their lines come in. A snapshot gives them for
-    the time before the first of these. All others are unknown: nothing is guessed.
+    CreateTopics and CreatePartitions that succeeded show them from then on, whatever order their lines come in. A
+    snapshot gives them for the time before the first of these. All others are unknown: nothing is guessed.
     """
 
     def __init__(self, snapshot: Mapping[str, int] | None = None) -> None:
@@ -62,7 +84,11 @@ class TopicCounts:
         }
 
     def learn(self, row: Row) -> None:
-        """Learn from a request; to learn twice from one changes nothing. A deleted topic has 0 partitions."""
+        """
+        Learn partitions from a request; learning twice from one changes nothing.
+
+        A deleted topic has 0 partitions.
+        """
         deleted = row["api_key"] == ApiKey.DELETE_TOPICS
         for topic in row["topics"]:
             if topic["error"] == ErrorCode.NONE and not topic["validate_only"] and topic["name"]:
@@ -73,41 +99,45 @@ class TopicCounts:
                 if partitions is not None and events[place : place + 1] != [event]:
                     events.insert(place, event)
 
-    def asked(self, row: Row, topic: Mapping[str, Any]) -> int | None:
-        """Partitions that a request asks the quota for by one of its topics; None when they are unknown."""
+    def requested(self, row: Row, topic: Mapping[str, Any]) -> int | None:
+        """Return the partitions that a request asks the quota for by one of its topics; None when they are unknown."""
         count: int | None = topic["partitions"]
         if row["api_key"] == ApiKey.CREATE_TOPICS:
             return count
         events = self._events.get(topic["name"] or "", [])
         place = bisect_left(events, (row["completed"], -1))
-        before = (events[place - 1][1] or None) if place else None
-        if row["api_key"] == ApiKey.DELETE_TOPICS or before is None:
-            return before
-        return count - before if count is not None and count > before else None
+        previous = (events[place - 1][1] or None) if place else None
+        if row["api_key"] == ApiKey.DELETE_TOPICS or previous is None:
+            return previous
+        return count - previous if count is not None and count > previous else None
 
 
 @dataclass(slots=True)
 class OneSide:
-    """
-    Lines of clients, or of controllers, each once, and which line of the other side belongs to each.
+    """Lines of clients, or of controllers, each once, with the line of the other side for each."""
 
-    Pairs are remembered: the same two lines may come again, from a copy of a log, or because a commit is tried again.
-    """
-
-    most: int = MOST
+    capacity: int = MOST
     _rows: dict[_Key, dict[bytes, Row]] = field(default_factory=lambda: defaultdict(dict))
-    """By `_key`, which includes the period: a program that is started again and again sends the same request with the same number."""
+    """
+    By `_key`, which includes the period.
+
+    A program that is started again and again sends the same request with the same number.
+    """
     _keys: dict[bytes, _Key] = field(default_factory=dict)
-    """By identity, in the order in which they came."""
+    """Keys by identity, in the order in which the lines came."""
 
     def add(self, row: Row) -> None:
-        """Keep a line; when it was there before, its pair stays. Of too many the one that came first is dropped."""
+        """
+        Add a line; when it was added before, its pair stays.
+
+        Of too many lines the one that came first is dropped.
+        """
         key = _key(row)
         rows = self._rows[key]
         row.setdefault(_PAIR, rows.get(row["identity"], {}).get(_PAIR))
         rows[row["identity"]] = row
         self._keys.setdefault(row["identity"], key)
-        if len(self._keys) > self.most:
+        if len(self._keys) > self.capacity:
             self.drop(next(iter(self._keys)))
 
     def drop(self, identity: bytes) -> None:
@@ -119,29 +149,37 @@ class OneSide:
                 del self._rows[key]
 
     def pair(self, row: Row) -> Row | None:
-        """Return the line that is about the same request as one of the other side: its pair, else the nearest in time without one."""
+        """
+        Return the line about the same request as a line of the other side.
 
-        def distance(other: Row) -> tuple[bool, int]:
-            paired = other.get(_PAIR) == row["identity"]
-            return not paired, abs(other["completed"] - row["completed"])
+        It is the line's pair, or the nearest in time without a pair.
+        """
 
-        period, *asked = _key(row)
+        def distance(candidate: Row) -> tuple[bool, int]:
+            paired = candidate.get(_PAIR) == row["identity"]
+            return not paired, abs(candidate["completed"] - row["completed"])
+
+        period, *request = _key(row)
         rows = chain.from_iterable(
-            self._rows.get((near, *asked), {}).values() for near in range(period - 1, period + 2)
+            self._rows.get((near, *request), {}).values() for near in range(period - 1, period + 2)
         )
-        free = [other for other in rows if other.get(_PAIR) in (None, row["identity"])]
-        found = min(free, key=distance, default=None)
-        if found is None or abs(found["completed"] - row["completed"]) > NEAR_MS:
+        free = [candidate for candidate in rows if candidate.get(_PAIR) in (None, row["identity"])]
+        nearest = min(free, key=distance, default=None)
+        if nearest is None or abs(nearest["completed"] - row["completed"]) > NEAR_MS:
             return None
-        found[_PAIR], row[_PAIR] = row["identity"], found["identity"]
-        return found
+        nearest[_PAIR], row[_PAIR] = row["identity"], nearest["identity"]
+        return nearest
 
 
 def _key(row: Row) -> _Key:
-    """The number of the row's period of `NEAR_MS`, which for the other line may be one before or after it, and what both have in common."""
+    """
+    Return the key of a request: its period of `NEAR_MS`, and the fields that both of its lines share.
+
+    The other line may be of the period before or after it.
+    """
     topics = sorted(topic["name"] or topic["id"] or "" for topic in row["topics"])
-    asked = row["api_key"], row["correlation_id"], row["client_id"], row["user"]
-    return row["completed"] // NEAR_MS, *asked, *topics
+    request = row["api_key"], row["correlation_id"], row["client_id"], row["user"]
+    return row["completed"] // NEAR_MS, *request, *topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,28 +187,40 @@ class ResolvedRequests:
     """Requests with their mutations, as far as the log shows them."""
 
     requests: pa.Table
-    """Without the controllers' second lines."""
+    """Requests without the controllers' second lines."""
     forwarded: int
-    """How many second lines there were."""
+    """Number of second lines."""
 
 
 class MutationLedger:
-    """What was learned of topics from all lines so far; each request may come in any batch, in any order, and more than once."""
+    """
+    Partitions of topics and lines of both sides so far.
+
+    Each request may come in any batch, in any order, and more than once.
+    """
 
     def __init__(self, snapshot: Mapping[str, int] | None = None) -> None:
         """`snapshot`: partitions by topic before the first line."""
         self._counts = TopicCounts(snapshot)
         self._clients = OneSide()
         self._controllers = OneSide()
+        self._zookeeper = False
+
+    def _detect_zookeeper(self, requests: pa.Table) -> None:
+        """Detect brokers in ZooKeeper mode: there the controller tells them of partitions, in requests of its own."""
+        zookeeper_apis = pa.array(_OF_ZOOKEEPER, requests["api_key"].type)
+        self._zookeeper |= bool(pc.any(pc.is_in(requests["api_key"], zookeeper_apis)).as_py())
 
     def remember(self, requests: pa.Table) -> None:
         """Learn from requests that were resolved before."""
+        self._detect_zookeeper(requests)
         for row in _mutating(requests):
             self._counts.learn(row)
             (self._controllers if row["forwarded"] else self._clients).add(row)
 
     def resolve(self, requests: pa.Table) -> ResolvedRequests:
         """Fill in the columns of `REQUESTS` about mutations, and leave out the second lines of forwarded requests."""
+        self._detect_zookeeper(requests)
         rows = _mutating(requests)
         clients = [row for row in rows if not row["forwarded"]]
         charged = [row for row in clients if self._controllers.pair(row) is None]
@@ -199,21 +249,21 @@ class MutationLedger:
         plain = pc.and_(requests["forwarded"], pc.is_null(requests["topics"]))
         keep = pc.invert(plain).combine_chunks().to_numpy(zero_copy_only=False).copy()
         keep[second] = False
-        left = with_values(requests, values).filter(pa.array(keep))
-        return ResolvedRequests(left, len(requests) - len(left))
+        resolved = with_values(requests, values).filter(pa.array(keep))
+        return ResolvedRequests(resolved, len(requests) - len(resolved))
 
     def _values(self, row: Row) -> dict[str, Any]:
-        """Columns of a request that is charged for what it asks."""
-        asked = [
-            (topic["error"], self._counts.asked(row, topic))
+        """Return the columns of a request that is charged for its topics."""
+        topics = [
+            (topic["error"], 0 if self._zookeeper and topic["validate_only"] else self._counts.requested(row, topic))
             for topic in row["topics"]
             if topic["error"] in _AT_THE_QUOTA
         ]
-        known = bool(row["topics"]) and all(error in _COUNTED and count is not None for error, count in asked)
-        values = {"mutations_known": known, "mutation_timestamp": row["mutation_timestamp"]}
-        if known:
+        is_known = bool(row["topics"]) and all(error in _COUNTED and count is not None for error, count in topics)
+        values = {"mutations_known": is_known, "mutation_timestamp": row["mutation_timestamp"]}
+        if is_known:
             # each of its topics may ask for as many as an int32 holds
-            counts = [(count or 0, error) for error, count in asked]
+            counts = [(count or 0, error) for error, count in topics]
             charged = sum(count for count, error in counts if error == ErrorCode.NONE)
             values[_COLUMN_OF[row["api_key"]]] = min(INT_MAX, sum(count for count, _ in counts))
             values["mutations_charged"] = min(INT_MAX, charged)
@@ -221,7 +271,7 @@ class MutationLedger:
 
 
 def _mutating(requests: pa.Table) -> list[Row]:
-    """Requests that name topics, with their place in the table, the oldest first."""
+    """Return requests that name topics, with their place in the table, the oldest first."""
     places = pc.indices_nonzero(pc.is_valid(requests["topics"]))
     rows = requests.select(LEDGER_COLUMNS).take(places).to_pylist()
     for place, row in zip(places.to_pylist(), rows, strict=True):
@@ -230,7 +280,7 @@ def _mutating(requests: pa.Table) -> list[Row]:
 
 
 def with_values(table: pa.Table, values: Mapping[int, Mapping[str, Any]]) -> pa.Table:
-    """The table with other values in some columns of some rows, by the row's number."""
+    """Return the table with other values in some columns of some rows, by the row's number."""
     for name in sorted({name for row in values.values() for name in row}):
         changed = {number: row[name] for number, row in values.items() if name in row}
         place = table.schema.get_field_index(name)

@@ -1,9 +1,10 @@
 """
-What a request weighs for the byte-rate quotas, rebuilt from its line.
+Size of a request for the byte-rate quotas, rebuilt from its line.
 
-The log has the size of the records but not of the message. The rest follows from versions, names and counts, because the protocol's
-schema is public (`common/message/*.json` in kafka-clients). *Flexible* versions (KIP-482) write lengths as unsigned varints of length + 1
-and end each structure with its tagged fields; older ones write lengths as int16 (strings) or int32 (all others).
+The log has the size of the records but not of the message. The rest follows from versions, names and counts, because
+the protocol's schema is public (`common/message/*.json` in kafka-clients). *Flexible* versions (KIP-482) write lengths
+as unsigned varints of length + 1 and end each structure with its tagged fields; older ones write lengths as int16
+(strings) or int32 (all others).
 """
 
 from collections.abc import Callable
@@ -32,28 +33,36 @@ _SHARE_FETCH_LOCK_TIMEOUT: Final = 1
 
 _FRAME: Final = 4
 _NULL: Final = -1
-"""The length of null."""
+"""Length of null."""
 _UUID: Final = 16
-"""Bytes of a topic id."""
+"""Size of a topic id in bytes."""
 _NO_TAGS: Final = 1
-"""The count of tagged fields when there are none."""
+"""Size of the count of tagged fields when there are none."""
+_OF_TWO_BYTES: Final = 127
+"""Least length whose varint takes two bytes: that of length + 1."""
 _REMEMBERED: Final = 2048
-"""Names with cached sizes; names are untrusted and may have 32 kB."""
+"""Number of names with cached sizes; names are untrusted and may have 32 kB."""
 
 
 Traffic: TypeAlias = tuple[Name | int, ...]
-"""Name, id and bytes of records of a topic, then those of the next: a flat tuple costs the garbage collector nothing."""
+"""
+Name, id and bytes of records of a topic, then those of the next.
+
+A flat tuple costs the garbage collector nothing.
+"""
 
 
 def produce_bytes(version: int, client_id: str | None, request: ProduceRequest) -> tuple[int, Traffic]:
     """
-    Bytes that the Produce quota is charged (`KafkaApis.handleProduceRequest`): header and body, without the length of the frame; and by topic.
+    Return the bytes that the Produce quota is charged (`KafkaApis.handleProduceRequest`), and those by topic.
+
+    Charged are header and body, without the length of the frame.
 
     Raises `UnknownVersion` for a version newer than this schema, and `UnreadableMessage` when a name is missing.
     """
     if not 0 <= version <= _PRODUCE_NEWEST:
         raise _unknown("Produce", version, _PRODUCE_NEWEST)
-    tags, length, text = _encoding(flexible=version >= _PRODUCE_FLEXIBLE)
+    tags, length, text = _FLEXIBLE if version >= _PRODUCE_FLEXIBLE else _OLD
     # API key, version, correlation id, and the client id, which keeps the old encoding in flexible versions
     size = 2 + 2 + 4 + _old_text(client_id) + tags
     if version >= _PRODUCE_TRANSACTIONAL_ID:
@@ -77,17 +86,18 @@ def produce_bytes(version: int, client_id: str | None, request: ProduceRequest) 
 
 def fetch_bytes(version: int, response: FetchResponse) -> tuple[int, Traffic] | tuple[None, None]:
     """
-    Bytes that the Fetch quota is charged (`FetchResponse.sizeOf`): body and frame, without header and endpoints of new leaders; and by topic.
+    Return the bytes that the Fetch quota is charged (`FetchResponse.sizeOf`), and those by topic.
 
-    None when the response was throttled: it went out empty, the broker took its charge back, and the log does not have it.
-    Raises `UnknownVersion` for a version newer than this schema, and `UnreadableMessage` when a name is missing.
+    Charged are body and frame, without header and endpoints of new leaders. None when the response was throttled: it
+    went out empty, and the broker took back its charge, which the log does not have. Raises `UnknownVersion` for a
+    version newer than this schema, and `UnreadableMessage` when a name is missing.
     """
     if not 0 <= version <= _FETCH_NEWEST:
         raise _unknown("Fetch", version, _FETCH_NEWEST)
     if (response.throttle_time_ms or 0) > 0:
         return None, None
     flexible = version >= _FETCH_FLEXIBLE
-    tags, length, text = _encoding(flexible=flexible)
+    tags, length, text = _FLEXIBLE if flexible else _OLD
     size = _FRAME + length(len(response.responses)) + tags
     size += 4 if version >= _FETCH_THROTTLE_TIME else 0
     size += 2 + 4 if version >= _FETCH_SESSION else 0  # error and session id
@@ -98,11 +108,13 @@ def fetch_bytes(version: int, response: FetchResponse) -> tuple[int, Traffic] | 
     fixed += 4 if version >= _FETCH_PREFERRED_REPLICA else 0
     traffic: list[Name | int] = []
     for topic in response.responses:
-        partitions, held = topic.partitions, 0
+        partitions, held = topic.answers(), 0
         size += _UUID if version >= _TOPIC_IDS else text(topic.name)
         size += length(len(partitions)) + tags + len(partitions) * fixed
         for partition in partitions:
             records = partition.records_size_in_bytes
+            if records is None and partition.records is UNSET:
+                raise UnreadableMessage("a partition of a Fetch response has no size of its records")
             size += length(_NULL if records is None else records)
             held += records or 0
             aborted = partition.aborted_transactions
@@ -120,16 +132,16 @@ def fetch_bytes(version: int, response: FetchResponse) -> tuple[int, Traffic] | 
 
 def share_fetch_bytes(version: int, response: ShareFetchResponse) -> tuple[int, Traffic] | tuple[None, None]:
     """
-    Bytes that the Fetch quota is charged for a share group's fetch (`ShareFetchResponse.sizeOf`): without error and endpoints; and by topic.
+    Return the bytes that the Fetch quota is charged for a share group's fetch, and those by topic.
 
-    None when it was throttled, as of `fetch_bytes`. All versions are flexible.
-    Raises `UnknownVersion` for a version newer than this schema.
+    Charged is `ShareFetchResponse.sizeOf`, without error and endpoints. None when it was throttled, as for
+    `fetch_bytes`. All versions are flexible. Raises `UnknownVersion` for a version newer than this schema.
     """
     if not 0 <= version <= _SHARE_FETCH_NEWEST:
         raise _unknown("ShareFetch", version, _SHARE_FETCH_NEWEST)
     if (response.throttle_time_ms or 0) > 0:
         return None, None
-    tags, length, text = _encoding(flexible=True)
+    tags, length, text = _FLEXIBLE
     # throttle time, error, null message, topics, no endpoints
     size = _FRAME + 4 + 2 + 1 + length(len(response.responses)) + 1 + tags
     size += 4 if version >= _SHARE_FETCH_LOCK_TIMEOUT else 0
@@ -156,14 +168,9 @@ def _unknown(api: str, version: int, newest: int) -> UnknownVersion:
     return UnknownVersion(f"{api} of version {version}: the newest with a known size is {newest}")
 
 
-def _encoding(*, flexible: bool) -> tuple[int, Callable[[int], int], Callable[[Name], int]]:
-    """Bytes of the tags at the end of a structure; of the length in front of an array or of records (`_NULL`: of null); of a text."""
-    return (_NO_TAGS, _varint, _compact_text) if flexible else (0, lambda _: 4, _old_text)
-
-
 def _varint(length: int) -> int:
-    """Seven bits of length + 1 a byte."""
-    return ((length + 1).bit_length() + 6) // 7 or 1
+    """Return the number of bytes of a length: seven bits of length + 1 each."""
+    return 1 if length < _OF_TWO_BYTES else ((length + 1).bit_length() + 6) // 7
 
 
 @lru_cache(_REMEMBERED)
@@ -176,8 +183,22 @@ def _old_text(value: Name) -> int:
     return 2 if value is None else 2 + _encoded(value)
 
 
+def _old_length(_: int) -> int:
+    return 4
+
+
+_Encoding: TypeAlias = tuple[int, Callable[[int], int], Callable[[Name], int]]
+"""
+Bytes of the tags at the end of a structure, and functions for the bytes of a length and of a text.
+
+A length stands in front of an array or of records; `_NULL` is the length of null.
+"""
+_FLEXIBLE: Final[_Encoding] = (_NO_TAGS, _varint, _compact_text)
+_OLD: Final[_Encoding] = (0, _old_length, _old_text)
+
+
 def _encoded(value: str | UnsetType) -> int:
-    """Bytes of a text. A lone surrogate goes out as one `?`, as Java encodes it."""
+    """Return the number of bytes of a text. A lone surrogate is sent as one `?`, as Java encodes it."""
     if value is UNSET:
         raise UnreadableMessage("a field is missing that this version has: a name")
     return len(value) if value.isascii() else len(value.encode(errors="replace"))

@@ -1,28 +1,27 @@
-"""The throttle episodes of a history on disk: when a client was throttled, by which rule, and which times the log covers."""
+"""The throttle episodes of a history on disk: clients, times and rules, and the times that the log covers."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import isfinite
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quotascope.metrics import QuotaType, RuleTable
-from quotascope.pages.words import shown
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.rules import RuleTable
 from quotascope.quotas import QuotaSet
 
+from ..below import Suspect, below_their_bounds
 from ..episodes import episodes_in
-from ..errors import NoTable
 from ..history import History
+from ..losses import losses_of
 from ..rates import QUARTER_MS, span_ms
 from ..table import Table, following
 from ..table.storage import DAY_MS
-
-_OF_EARLIER: Final = "the history is of a release that kept no throttle episodes: `quotascope ingest LOGS --into {}` makes them of all requests that it has, whether these logs are new or not"
 
 
 def find_episodes(
@@ -32,39 +31,40 @@ def find_episodes(
     quotas: QuotaSet | None = None,
 ) -> dict[str, Any]:
     """
-    The episodes that touch a time, by their begin, as a document; times in it are Unix times in seconds.
+    Return the episodes that touch a time, by their begin, as a document; times in it are Unix times in seconds.
 
-    Its ``not_covered`` are the times without any request, of a broker by quarter of an hour. The ``rules`` of an episode, which may be two, are
-    null without quotas.
+    Its ``not_covered`` are the times without any request, of a broker by quarter of an hour. The ``rules`` of an
+    episode, which may be two, are null without quotas. Rules that the clients under them stayed below are left out,
+    where the history lacks no request of the broker.
 
     Args:
-        folder: of the history, as `quotascope ingest` has made it.
+        folder: folder of the history, as `quotascope ingest` has made it.
         client: user and client id as in history, None for any.
         span_s: begin and end, Unix times in seconds; the history's own for None.
-        quotas: those in force at the time; None when they are unknown.
+        quotas: quotas in force at the time; None when they are unknown.
 
     Raises:
-        NoHistory: there is none.
+        NoHistory: the folder has no history.
         NoTable: it has no episodes.
-        EmptyHistory: there is nothing in it.
+        EmptyHistory: the history is empty.
         TableError: a table cannot be read.
 
     """
     folder = folder.rstrip("/")
     history = History.open(folder)
-    try:
-        table = Table.open(f"{folder}/episodes")
-    except NoTable as error:
-        raise NoTable(error.table, _OF_EARLIER.format(shown(folder, 200))) from error
-    first, last = span_ms(history, history.seconds, table)
+    table = Table.open(f"{folder}/episodes")
+    first_ms, last_ms = span_ms(history, history.seconds, table)
     begin, end = (
-        usual if given is None else round(1_000 * given) for given, usual in zip(span_s, (first, last), strict=True)
+        usual if time_s is None else round(1_000 * time_s)
+        for time_s, usual in zip(span_s, (first_ms, last_ms), strict=True)
     )
     rows = episodes_in(table, *client, begin, end).sort_by("began").to_pylist()
     tables = None if quotas is None else quotas.tables()
     _, late = history.detail.added_since(table.last_epoch(following(history.detail)))
     behind = [(None, file.day * DAY_MS, (file.day + 1) * DAY_MS) for file in late]
-    gaps = [*_gaps(history.seconds, (first, begin, end, last)), *sorted(set(behind))]
+    gaps = [*_gaps(history.seconds, (first_ms, begin, end, last_ms)), *sorted(set(behind))]
+    losses = losses_of(folder, (begin, end)).values()
+    rules = [None] * len(rows) if tables is None else _rules(rows, tables, history, losses)
     return {
         "begin": begin / 1_000,
         "end": end / 1_000,
@@ -73,6 +73,7 @@ def find_episodes(
             for broker, since, until in gaps
             if since < end and until > begin
         ],
+        "losses": losses,
         "episodes": [
             {
                 **{name: row[name] for name in ("user", "client_id", "broker", "quota_type")},
@@ -82,43 +83,75 @@ def find_episodes(
                 "throttled_requests": row["throttled"],
                 "throttle_seconds": row["throttle_ms"] / 1_000,
                 "longest_throttle_seconds": row["longest_ms"] / 1_000,
-                "rules": None if tables is None else _rules(row, tables),
+                "rules": None if of_episode is None else list(of_episode),
             }
-            for row in rows
+            for row, of_episode in zip(rows, rules, strict=True)
         ],
     }  # fmt: skip
 
 
-def _rules(row: dict[str, Any], tables: Mapping[QuotaType, RuleTable]) -> list[str]:
-    """What may have throttled, by Kafka's precedence: the quota of the API, or that of request time, unless it is infinite."""
-    kinds = [kind for kind in QuotaType if kind is QuotaType.REQUEST or kind.label == row["quota_type"]]
-    decided = [(kind.label, tables[kind].decide(row["user"], row["client_id"])) for kind in kinds]
+def _rules(
+    rows: Sequence[Mapping[str, Any]],
+    tables: Mapping[QuotaType, RuleTable],
+    history: History,
+    losses: Mapping[str, Any],
+) -> list[list[str] | None]:
+    """
+    Return the rules that may have throttled, by Kafka's precedence: the quota of the API, or of request time.
+
+    Infinite limits, and limits that clients stayed below, are left out.
+    """
+    incomplete = {figures["broker"] for figures in losses["brokers"] if figures["missing_share"] != 0.0}
+    suspects_of_rows = [[*_suspects(row, tables)] for row in rows]
+    # of one alone there is nothing to choose
+    unclear = [
+        suspect
+        for row, suspects in zip(rows, suspects_of_rows, strict=True)
+        if len(suspects) > 1 and row["broker"] not in incomplete
+        for suspect, _ in suspects
+    ]
+    below = below_their_bounds(history, unclear, tables)
     return [
-        f"{label} {found.entity.rule}"
-        for label, found in decided
-        if found.entity is not None and found.bound is not None and isfinite(found.bound)
+        [name for suspect, name in suspects if suspect not in below] or [name for _, name in suspects]
+        for suspects in suspects_of_rows
     ]
 
 
+def _suspects(row: Mapping[str, Any], tables: Mapping[QuotaType, RuleTable]) -> Iterator[tuple[Suspect, str]]:
+    """Yield the quotas that may throttle the requests of an episode, with the names of their rules."""
+    for kind in QuotaType:
+        decision = tables[kind].decide(row["user"], row["client_id"])
+        bound = decision.bound
+        of_api = kind is QuotaType.REQUEST or kind.label == row["quota_type"]
+        if of_api and decision.entity is not None and bound is not None and isfinite(bound):
+            client, span = (row["user"], row["client_id"]), (row["began"], row["ended"])
+            suspect = Suspect(kind=kind, client=client, broker=row["broker"], span_ms=span, bound=bound)
+            yield suspect, f"{kind.label} {decision.entity.rule}"
+
+
 def _gaps(seconds: Table, times: tuple[int, int, int, int]) -> Iterator[tuple[str | None, int, int]]:
-    """What lies before and after all requests, and the quarters of an hour without one for each broker of these days, the day before, or after."""
-    first, begin, end, last = times
-    yield None, begin, first
-    yield None, last, end
-    begin, end = max(begin, first), min(end, last)
+    """
+    Yield the times before and after all requests, and the quarters of an hour without a request of a broker.
+
+    Brokers are those with requests on these days, the day before, or after.
+    """
+    first_ms, begin, end, last_ms = times
+    yield None, begin, first_ms
+    yield None, last_ms, end
+    begin, end = max(begin, first_ms), min(end, last_ms)
     quarters = range(begin // QUARTER_MS, -(-end // QUARTER_MS))
     seen = defaultdict[str | None, set[int]](set)
     days = range(begin // DAY_MS - 1, end // DAY_MS + 2)
     files = [file for file in seconds.files() if file.day in days]
     for batch in seconds.batches(files, ("broker", "start")):
-        found: Any = pc.divide(batch.column("start"), pa.scalar(QUARTER_MS))
-        pairs = pa.table({"broker": batch.column("broker"), "quarter": found})
-        for each in pairs.group_by(["broker", "quarter"]).aggregate([]).to_pylist():
-            seen[each["broker"]].add(each["quarter"])
+        quarter: Any = pc.divide(batch.column("start"), pa.scalar(QUARTER_MS))
+        pairs = pa.table({"broker": batch.column("broker"), "quarter": quarter})
+        for pair in pairs.group_by(["broker", "quarter"]).aggregate([]).to_pylist():
+            seen[pair["broker"]].add(pair["quarter"])
     for broker in [*sorted(filter(None, seen))] or (None,):
         # not the other way round: a log may span centuries
-        known = {quarter for quarter in seen[broker] if quarter in quarters}
-        edges = sorted({quarters.start - 1, quarters.stop, *known})
-        for one, other in pairwise(edges if quarters else ()):
-            if other > one + 1:
-                yield broker, (one + 1) * QUARTER_MS, other * QUARTER_MS
+        seen_quarters = {quarter for quarter in seen[broker] if quarter in quarters}
+        edges = sorted({quarters.start - 1, quarters.stop, *seen_quarters})
+        for earlier, later in pairwise(edges if quarters else ()):
+            if later > earlier + 1:
+                yield broker, (earlier + 1) * QUARTER_MS, later * QUARTER_MS

@@ -1,50 +1,58 @@
 """
-Shadow quotas over usage history as it grows: what candidates would have done to the new requests, step by step.
+Shadow quotas over usage history as it grows: throttles of the new requests under candidates, step by step.
 
-Each step decides the requests that came to the history since the step before, bucket by bucket, from what is carried in a file for each
-bucket (`replay.continued`). One commit of the table `shadow` adds the results, and names the files that the next step begins with: a step
-that is killed anywhere never was. A batch of a stream that comes again was added to the history once, and so is decided once.
+Each step decides the requests that came to the history since the step before, shard by shard, from the state in a file
+for each shard (`replay.continued`). One commit of the table `shadow` adds the results, and its number names the
+manifest with the files that the next step begins with: a killed step has no effect. A batch of a stream that comes
+again was added to the history once, and so is decided once.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 from threading import Lock
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import shadow_stream as catalog
 from quotascope.metrics.catalog.family import OVERFLOW, Family
+from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.quotas.candidates import Candidate
 
+from ..columns import column
 from ..errors import NoTable, NotWritten, PipelineError, UnreachableTable
 from ..history.store import History, table_of
-from ..releases import Followed, followed_by
+from ..releases import Followed, brokers_of, followed_by
 from ..replay import RESULTS, ReplaySettings
 from ..replay.continued import HOLD_MS, Carried, Part, fingerprint, proceed
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
-from ..table import File, Run, Table
+from ..table import File, Map, Table, writing
 from ..table.storage import Storage
 
 SHADOW: Final = pa.schema([
     *RESULTS,
-    pa.field("rules", pa.string(), nullable=False, metadata={"about": "Names the rules of all candidates: rows of others do not continue these."}),
-    pa.field("timestamp", pa.int64(), nullable=False, metadata={"about": "ms since 1970, UTC: until when the requests of the row were decided."}),
-    pa.field("step", pa.int64(), nullable=False, metadata={"about": "Number of the step, which grows."}),
+    column("rules", pa.string(), "Names the rules of all candidates: rows of others do not continue these."),
+    column("timestamp", pa.int64(), "ms since 1970, UTC: until when the requests of the row were decided."),
+    column("step", pa.int64(), "Number of the step, which grows: us since 1970, UTC, when it began."),
 ])  # fmt: skip
-"""What each step decided, by broker: figures add up over the steps, those that say "longest", and `recovery_ms`, are the largest."""
+"""
+Schema of the decisions of each step, by broker: figures add up over the steps.
+
+Those that say "longest", and `recovery_ms`, are the largest.
+"""
 KEY: Final = ("candidate", "quota_type", "broker", "user", "client_id")
-"""As the labels of series have it."""
+"""Key columns, in the order of the labels of series."""
 COUNTED: Final = ("throttled_requests", "throttled_ms", "refused_requests", "refused_mutations")
-"""The counters."""
+"""Columns of the counters."""
 _SUMMED: Final[dict[str, Any]] = {name: "sum" for name in RESULTS.names if name not in (*KEY, "throttled_share")} | {
     "longest_throttle_ms": "max",
     "recovery_ms": "max",
@@ -52,149 +60,267 @@ _SUMMED: Final[dict[str, Any]] = {name: "sum" for name in RESULTS.names if name 
     "limit": "last",
     "level": "last",
 }
-"""How the figures of several steps make one."""
+"""Aggregation of the figures of several steps."""
 _HIT: Final = (pc.field("throttled_requests") > 0) | (pc.field("refused_requests") > 0)
-"""Whether a request was throttled or refused."""
+"""Filter of rows with a throttled or refused request."""
 MOST_ENTITIES: Final = 20_000
-"""Entities on brokers under shadows that have series of their own; further ones are counted together."""
+"""Number of entities on brokers under shadows that have series of their own; further ones are counted together."""
 Labels: TypeAlias = tuple[str, ...]
 Series: TypeAlias = Mapping[Family, Mapping[Labels, float]]
-_Bucket = tuple[int, int | None, Sequence[File]]
-"""Number of a bucket, or 0 for all together; the step that saved what it carries, None for none; and its new files."""
+_Shard = tuple[int, int | None, Sequence[File]]
+"""Number of a shard, or 0 for all together; the step that saved its state, None for none; and its new files."""
 
 
-class ShadowStream:
+class State(NamedTuple):
+    """File with the state of a shard."""
+
+    step: int
+    """Step that wrote it."""
+    waiting: int
+    """Number of requests in it that wait for earlier ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
     """
-    Candidates over a history, from the moment at which they were first given.
+    End of a step, from which the next one continues.
 
-    Args:
-        folder: of the history.
-        history: in it.
-        candidates: the shadows.
-        hold_ms: how long requests wait for earlier ones.
-
-    Raises:
-        TableError: the tables cannot be read or made.
-
+    It is a file beside those of the shards, named by the step's number.
     """
 
-    def __init__(self, folder: str, history: History, candidates: Sequence[Candidate], hold_ms: int = HOLD_MS) -> None:
-        at, detail = folder.rstrip("/"), history.detail
-        self.table = Table.create(f"{at}/shadow", SHADOW, detail.layout)
-        self.rules = fingerprint(candidates)
-        self._history = detail
-        self._state = Storage(f"{at}/shadow-state")
-        self._candidates, self._hold_ms = tuple(candidates), hold_ms
-        release = followed_by(folder, detail, Followed()).release
-        self._settings = ReplaySettings(per_broker=True, release=release)
-        self._together = CandidateRules(candidates).across_users
-        self._name = f"shadow {self.rules} of {detail.identity}"
-        self._version = f"{self._name}: version"
-        self._waiting: dict[int, int] = {}
-        """Requests that wait, by bucket; of one that is not in it they may."""
-        if self.table.last_epoch(self._name) is None:
-            notes = {self._version: detail.version}
-            self.table.advance(self._name, [], after=None, epoch=0, notes=notes)
+    version: int
+    """Commit of the history up to which its requests were taken over."""
+    until_ms: int = 0
+    """Time (ms since 1970, UTC) up to which requests were decided; 0 before the first."""
+    late: int = 0
+    """Number of late requests since these rules were first given."""
+    states: Mapping[int, State] = field(default_factory=dict)
+    """States by number of the shard."""
+    kafka: Followed = field(default_factory=Followed)
+    """Release that the step followed, and those of earlier steps."""
 
-    @property
-    def late(self) -> int:
-        """Requests that came late since these rules were first given."""
-        return self.table.last_epoch(f"{self._name}: late") or 0
-
-    def step(self, run: Run, *, all_of_it: bool = False) -> Part:
-        """
-        Decide what came to the history since the last step; of the results those with a throttled or a refused request are returned.
-
-        Args:
-            run: where the work is done, bucket by bucket.
-            all_of_it: whether no request waits for earlier ones.
-
-        Raises:
-            LostCommit: another process did the same meanwhile; nothing was added.
-            TableError: something could not be read or written; nothing was added, and the next step begins where this one did.
-
-        """
-        after = self.table.last_epoch(self._name)
-        epoch = (after or 0) + 1
-        version, files = self._history.added_since(self.table.last_epoch(self._version))
-        buckets = list(self._buckets(files))
-        if not buckets:
-            return Part(results=SHADOW.empty_table())
-        decide = partial(self._decide, epoch=epoch, hold_ms=0 if all_of_it else self._hold_ms)
-        staged, parts = zip(*run(decide, buckets), strict=True)
-        late = sum(part.late for part in parts)
-        notes = {self._version: version, f"{self._name}: late": self.late + late}
-        notes |= {self._of(number): epoch for number, _, _ in buckets}
-        made = [file for files in staged for file in files]
-        self.table.advance(self._name, made, after=after, epoch=epoch, notes=notes)
-        for (number, before, _), part in zip(buckets, parts, strict=True):
-            self._waiting[number] = part.waiting
-            if before is not None:
-                self._state.remove(self._state_path(number, before))
-        return Part(
-            results=pa.concat_tables([part.results for part in parts]),
-            decided=sum(part.decided for part in parts),
-            waiting=sum(part.waiting for part in parts),
-            late=late,
-            until_ms=max(part.until_ms for part in parts),
+    def next(self, version: int, states: Mapping[int, State], part: Part, kafka: Followed) -> Manifest:
+        """Return the end of the step after this one."""
+        earlier = self.kafka.earlier
+        if self.until_ms and not kafka.alike(self.kafka):
+            earlier = (*earlier, (self.kafka.words, self.until_ms))
+        return Manifest(
+            version=version,
+            until_ms=max(self.until_ms, part.until_ms),
+            late=self.late + part.late,
+            states={**self.states, **states},
+            kafka=replace(kafka, earlier=earlier),
         )
 
-    def _buckets(self, files: Iterable[File]) -> Iterator[_Bucket]:
-        """Those with new files, and those in which requests may wait."""
-        new: dict[int, list[File]] = {}
-        for file in files:
-            new.setdefault(0 if self._together else file.bucket, []).append(file)
-        for number in range(1 if self._together else self._history.layout.buckets):
-            saved = self.table.last_epoch(self._of(number))
-            if number in new or (saved is not None and self._waiting.get(number, 1)):
-                yield number, saved, new.get(number, [])
 
-    def _of(self, number: int) -> str:
-        return f"{self._name}: bucket {number}"
+class _States:
+    """Files between two steps, in the folder `shadow-state` beside the tables: one for each shard, and a manifest."""
 
-    def _decide(self, bucket: _Bucket, *, epoch: int, hold_ms: int) -> tuple[list[File], Part]:
-        """Decide the requests of a bucket on a worker; files are staged, and what is carried on is saved."""
-        number, before, files = bucket
-        carried = Carried() if before is None else self._loaded(number, before)
-        rows = self._history.read(NEEDED, files=files)
-        rules, now_ms = CandidateRules(self._candidates), time.time_ns() // 1_000_000
-        part = proceed(carried, rows, rules, self._settings, now_ms=now_ms, hold_ms=hold_ms)
-        found: Any = part.results
-        about: dict[str, Any] = {"rules": self.rules, "timestamp": part.until_ms, "step": epoch}
-        for name, value in about.items():
-            found = found.append_column(SHADOW.field(name), pa.repeat(value, len(found)))
-        staged = self.table.stage(found)
-        for file in staged:
-            self.table.storage.restrict(file, files, of=self._history.storage)
-        self._save(number, epoch, carried.saved())
-        return staged, replace(part, results=found.filter(_HIT))
+    def __init__(self, folder: str, rules: str) -> None:
+        self._storage = Storage(f"{folder}/shadow-state")
+        self._rules = rules
 
-    def _state_path(self, number: int, epoch: int) -> str:
-        return f"{self.rules}/{number}-{epoch}.arrow"
-
-    def _loaded(self, number: int, epoch: int) -> Carried:
-        path = self._state_path(number, epoch)
+    def ended(self, step: int) -> Manifest:
+        """Return the end of a step. Raises `UnreachableTable`."""
+        path = f"{self._rules}/{step}.json"
         try:
-            with self._state.filesystem.open_input_stream(path, "zstd") as source:
+            with self._storage.filesystem.open_input_stream(path) as source:
+                return msgspec.json.decode(source.read(), type=Manifest)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise self._unreachable(path, error) from error
+
+    def end(self, step: int, manifest: Manifest) -> None:
+        """Write the end of a step, before it is committed. Raises `NotWritten`."""
+        try:
+            self._storage.filesystem.create_dir(self._rules, recursive=True)
+            with self._storage.filesystem.open_output_stream(f"{self._rules}/{step}.json") as sink:
+                sink.write(msgspec.json.encode(manifest))
+        except OSError as error:
+            raise NotWritten(self._storage.uri, error) from error
+
+    def loaded(self, number: int, step: int) -> Carried:
+        """Return the state of a shard after a step. Raises `UnreachableTable`."""
+        path = self._path(number, step)
+        try:
+            with self._storage.filesystem.open_input_stream(path, "zstd") as source:
                 return Carried.loaded(pa.ipc.open_stream(source).read_all())
         except (OSError, pa.ArrowException, LookupError, ValueError) as error:
-            remedy = "restore it, or remove the folder and the table `shadow` to begin again"
-            raise UnreachableTable(self._state.uri, f"its file {path}", error, remedy) from error
+            raise self._unreachable(path, error) from error
 
-    def _save(self, number: int, epoch: int, saved: pa.Table) -> None:
-        path = self._state_path(number, epoch)
+    def save(self, number: int, step: int, saved: pa.Table) -> None:
+        """Write the state of a shard. Raises `NotWritten`."""
         try:
-            self._state.filesystem.create_dir(self.rules, recursive=True)
+            self._storage.filesystem.create_dir(self._rules, recursive=True)
             with (
-                self._state.filesystem.open_output_stream(path, "zstd") as sink,
+                self._storage.filesystem.open_output_stream(self._path(number, step), "zstd") as sink,
                 pa.ipc.new_stream(sink, saved.schema) as writer,
             ):
                 writer.write_table(saved)
         except OSError as error:
-            raise NotWritten(self._state.uri, error) from error
+            raise NotWritten(self._storage.uri, error) from error
+
+    def clean(self, step: int, manifest: Manifest) -> None:
+        """Remove the files of steps before a committed one, also of killed steps, unless its manifest names them."""
+        needed = {self._path(number, state.step) for number, state in manifest.states.items()}
+        try:
+            infos = self._storage.listing(self._rules)
+        except OSError:  # the next step looks again
+            return
+        for info in infos:
+            number = info.base_name.partition(".")[0].rpartition("-")[2]
+            # what has a later number is of a process that goes on from this step
+            if number.isdecimal() and int(number) < step and info.path not in needed:
+                self._storage.remove(info.path)
+
+    def _path(self, number: int, step: int) -> str:
+        return f"{self._rules}/{number}-{step}.arrow"
+
+    def _unreachable(self, path: str, error: Exception) -> UnreachableTable:
+        remedy = "restore it, or remove the folder and the table `shadow` to begin again"
+        return UnreachableTable(self._storage.uri, f"its file {path}", error, remedy)
+
+
+def _steps_of(rules: str, history: Table) -> str:
+    """Return the id under which the table `shadow` counts the steps of some rules over a history."""
+    return f"shadow {rules} of {history.identity}"
+
+
+def _step_after(last_step: int | None) -> int:
+    """
+    Return the number of a step that begins now.
+
+    Of two processes at once each has another number, and so other files.
+    """
+    return max(time.time_ns() // 1_000, 1 + (last_step or 0))
+
+
+class ShadowStream:
+    """
+    Decisions of candidates over a history, from the moment at which they were first given.
+
+    Args:
+        folder: folder of the history.
+        history: history in the folder.
+        candidates: the shadows' rules.
+        hold_ms: time for which requests wait for earlier ones.
+
+    Raises:
+        TableError: the tables cannot be read or created.
+
+    """
+
+    def __init__(self, folder: str, history: History, candidates: Sequence[Candidate], hold_ms: int = HOLD_MS) -> None:
+        detail = history.detail
+        self._folder = folder.rstrip("/")
+        self.table = Table.create(f"{self._folder}/shadow", SHADOW, detail.layout)
+        self.rules = fingerprint(candidates)
+        self._history = detail
+        self._state = _States(self._folder, self.rules)
+        self._candidates, self._hold_ms = tuple(candidates), hold_ms
+        self._brokers: set[str] = set()
+        self._settings = ReplaySettings(per_broker=True)
+        self._together = CandidateRules(candidates).across_users
+        self._name = _steps_of(self.rules, detail)
+        if self.table.last_epoch(self._name) is None:
+            step = _step_after(None)
+            self._state.end(step, Manifest(version=detail.version))
+            self.table.advance(self._name, [], after_epoch=None, epoch=step)
+        self.kafka = self._last()[1].kafka
+        """Release that the shadows follow: the logs name it, step by step."""
+
+    @property
+    def late(self) -> int:
+        """Requests that came late since these rules were first given."""
+        return self._last()[1].late
+
+    def _last(self) -> tuple[int, Manifest]:
+        """Return the number of the last step, and its end."""
+        step = self.table.last_epoch(self._name) or 0
+        return step, self._state.ended(step)
+
+    def step(self, map_items: Map, *, all_of_it: bool = False, now_ms: int | None = None) -> Part:
+        """
+        Decide the requests that came since the last step; return the results with a throttled or a refused request.
+
+        Args:
+            map_items: maps the work over shards: `map`, or that of an engine.
+            all_of_it: whether to decide all requests, without waiting for earlier ones.
+            now_ms: present time, ms since 1970, UTC; None reads the clock.
+
+        Raises:
+            LostCommit: another process did the same meanwhile; nothing was added.
+            TableError: a table could not be read or written; nothing was added, and the next step begins where this one
+                did.
+
+        """
+        with writing([self.table.storage]):
+            return self._step(map_items, 0 if all_of_it else self._hold_ms, now_ms or time.time_ns() // 1_000_000)
+
+    def _step(self, map_items: Map, hold_ms: int, now_ms: int) -> Part:
+        last_step, manifest = self._last()
+        step = _step_after(last_step)
+        version, files = self._history.added_since(manifest.version)
+        shards = list(self._shards(files, manifest.states))
+        if not shards:
+            return Part(results=SHADOW.empty_table())
+        self._follow(files)
+        decide = partial(self._decide, step=step, hold_ms=hold_ms, now_ms=now_ms)
+        staged, parts = zip(*map_items(decide, shards), strict=True)
+        part_of_step = Part(
+            results=pa.concat_tables([part.results for part in parts]),
+            decided=sum(part.decided for part in parts),
+            waiting=sum(part.waiting for part in parts),
+            late=sum(part.late for part in parts),
+            until_ms=max(part.until_ms for part in parts),
+        )
+        states = {number: State(step, part.waiting) for (number, *_), part in zip(shards, parts, strict=True)}
+        end = manifest.next(version, states, part_of_step, self.kafka)
+        new = [file for files in staged for file in files]
+        with self.table.discarded_unless_committed(new):
+            self._state.end(step, end)
+        self.table.advance(self._name, new, after_epoch=last_step, epoch=step)
+        self.kafka = end.kafka
+        self._state.clean(step, end)
+        return part_of_step
+
+    def _follow(self, files: Sequence[File]) -> None:
+        """Follow the releases that the logs name by now, by broker."""
+
+        def brokers() -> set[str]:
+            self._brokers |= brokers_of(self._history, files if self._brokers else self._history.files())
+            return self._brokers
+
+        self.kafka = followed_by(self._folder, self._history, Followed(), brokers)
+        self._settings = replace(self._settings, release=self.kafka.release, releases=self.kafka.by_broker)
+
+    def _shards(self, files: Iterable[File], states: Mapping[int, State]) -> Iterator[_Shard]:
+        """Yield the shards with new files, and those in which requests wait."""
+        new: dict[int, list[File]] = {}
+        for file in files:
+            new.setdefault(0 if self._together else file.shard, []).append(file)
+        for number in range(1 if self._together else self._history.layout.shards):
+            saved = states.get(number)
+            if number in new or (saved is not None and saved.waiting):
+                yield number, None if saved is None else saved.step, new.get(number, [])
+
+    def _decide(self, shard: _Shard, *, step: int, hold_ms: int, now_ms: int) -> tuple[list[File], Part]:
+        """Decide the requests of a shard on a worker, stage the results, and save the state."""
+        number, saved_step, files = shard
+        carried = Carried() if saved_step is None else self._state.loaded(number, saved_step)
+        rows = self._history.read(NEEDED, files=files)
+        part = proceed(carried, rows, CandidateRules(self._candidates), self._settings, now_ms=now_ms, hold_ms=hold_ms)
+        results: Any = part.results
+        added_columns: dict[str, Any] = {"rules": self.rules, "timestamp": part.until_ms, "step": step}
+        for name, value in added_columns.items():
+            results = results.append_column(SHADOW.field(name), pa.repeat(value, len(results)))
+        staged = self.table.stage(results)
+        for file in staged:
+            self.table.storage.restrict(file, files, made_of=self._history.storage)
+        self._state.save(number, step, carried.saved())
+        return staged, replace(part, results=results.filter(_HIT))
 
     def counted(self) -> pa.Table:
-        """`KEY`, the sums of `COUNTED` since these rules were first given, and the first `step` of each."""
+        """Return `KEY`, the sums of `COUNTED` since these rules were first given, and the first `step` of each."""
         rows = self.table.read([*KEY, *COUNTED, "rules", "step"])
         grouped = rows.filter((pc.field("rules") == self.rules) & _HIT).group_by(list(KEY))
         sums = grouped.aggregate([*((name, "sum") for name in COUNTED), ("step", "min")])
@@ -203,11 +329,11 @@ class ShadowStream:
 
 class ShadowCounters:
     """
-    Counts of each entity under each shadow, which only grow.
+    Counts of each entity under each shadow, which never fall.
 
     Args:
-        counted: what was counted before, rows of `ShadowStream.counted`.
-        late: requests that came late before.
+        counted: counts so far, rows of `ShadowStream.counted`.
+        late: late requests so far.
 
     """
 
@@ -218,7 +344,7 @@ class ShadowCounters:
         self.add(counted, late)
 
     def add(self, counted: Iterable[Mapping[str, Any]], late: int = 0, until_ms: int = 0) -> None:
-        """Count what steps decided, and until when they did, epoch ms."""
+        """Add the decisions of steps, up to `until_ms` (epoch ms)."""
         with self._lock:
             self._late += late
             self._until_ms = max(self._until_ms, until_ms)
@@ -232,15 +358,15 @@ class ShadowCounters:
                 self._counts[key] = requests, ms, refused + row["refused_mutations"]
 
     def read(self) -> tuple[Series]:
-        """All series by their family, then by the values of its labels."""
+        """Return all series by their family, then by the values of its labels."""
         with self._lock:
             mutating = QuotaType.CONTROLLER_MUTATION.label
             series: Series = {
-                catalog.SHADOW_THROTTLED_REQUESTS: {key: each[0] for key, each in self._counts.items()},
-                catalog.SHADOW_THROTTLE_SECONDS: {key: each[1] / 1_000 for key, each in self._counts.items()},
+                catalog.SHADOW_THROTTLED_REQUESTS: {key: counts[0] for key, counts in self._counts.items()},
+                catalog.SHADOW_THROTTLE_SECONDS: {key: counts[1] / 1_000 for key, counts in self._counts.items()},
                 catalog.SHADOW_REFUSED_MUTATIONS: {
-                    (shadow, *entity): each[2]
-                    for (shadow, kind, *entity), each in self._counts.items()
+                    (shadow, *entity): counts[2]
+                    for (shadow, kind, *entity), counts in self._counts.items()
                     if kind == mutating
                 },
                 catalog.SHADOW_LATE_REQUESTS: {(): self._late},
@@ -249,33 +375,44 @@ class ShadowCounters:
         return (series,)
 
 
-def series_of(family: Family, read: tuple[Series]) -> Mapping[Labels, float]:
-    """The series of a family in what `ShadowCounters.read` returned."""
-    return read[0][family]
+def series_of(family: Family, series: tuple[Series]) -> Mapping[Labels, float]:
+    """Return the series of a family in the answer of `ShadowCounters.read`."""
+    return series[0][family]
 
 
-def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """The answer of a stream."""
+
+    results: pa.Table
+    """`RESULTS` of all of its decisions."""
+    kafka: Followed
+    """Release that it followed at last, and earlier ones."""
+
+
+def decided_by(folder: str, candidates: Sequence[Candidate]) -> Decided:
     """
-    `RESULTS` of all that a stream has decided under these candidates.
+    Return the decisions of a stream under these candidates.
 
     Raises:
-        NoHistory: there is none.
+        NoHistory: the folder has no history.
         PipelineError: it has decided nothing under them, or its table cannot be read.
 
     """
-    try:
-        rows = table_of(folder, "shadow", SHADOW).read()
-    except NoTable:
-        rows = SHADOW.empty_table()
-    rows = rows.filter(pc.field("rules") == fingerprint(candidates))
-    if not len(rows):
+    rules, folder = fingerprint(candidates), folder.rstrip("/")
+    steps = rows = None
+    with suppress(NoTable):
+        table = table_of(folder, "shadow", SHADOW)
+        steps = table.last_epoch(_steps_of(rules, History.open(folder).detail))
+        rows = table.read().filter(pc.field("rules") == rules)
+    if steps is None or rows is None or not len(rows):
         about = "`shadow stream` has decided nothing under these candidates; without --decided they are replayed"
         raise PipelineError(f"{folder}: {about}")
-    return added_up(rows)
+    return Decided(results=added_up(rows), kafka=_States(folder, rules).ended(steps).kafka)
 
 
 def added_up(rows: pa.Table) -> pa.Table:
-    """Rows of `SHADOW` under one set of rules as `RESULTS`, which a page of `whatif` draws."""
+    """Return rows of `SHADOW` under one set of rules as `RESULTS`, which a page of `whatif` draws."""
     key = [name for name in KEY if name != "broker"]
     sums: Any = rows.sort_by("timestamp").group_by(key, use_threads=False).aggregate([*_SUMMED.items()])
     columns = {name: sums[f"{name}_{how}"] for name, how in _SUMMED.items()} | {name: sums[name] for name in key}

@@ -1,11 +1,12 @@
-"""What a shadow predicted, beside what the brokers did since its limits are set."""
+"""Comparison of a shadow's prediction with the throttles since its limits are set."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Set as AbstractSet
+from dataclasses import asdict, dataclass, replace
 from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError
@@ -16,6 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotascope.metrics.catalog.family import OVERFLOW
+from quotascope.metrics.kafka.entities import spelled
+from quotascope.pages.baseline import HELD_BACK_LOGGED, lower_bound
+from quotascope.pages.report import Cell, Mark, Report, Rows, csv_of
+from quotascope.pages.words import moment, period, seconds, shown
 
 from ..errors import NoTable, PipelineError
 from ..history.store import History
@@ -27,13 +32,21 @@ _Key = tuple[str, str, str]
 """User, client-id and cluster, which is empty for a log: it is of one."""
 _TIMEOUT_S: Final = 30.0
 _MOST_BYTES: Final = 64 << 20
-"""Of an answer: about 400,000 entities."""
+"""Greatest size of an answer: about 400,000 entities."""
 _NEEDED: Final = ("timestamp", "user", "client_id", "throttle_ms", "refused")
+_MOST: Final = 50
+"""Number of entities that a terminal shows."""
+_FIGURES: Final = ("throttled", "seconds", "refused")
+_COLUMNS: Final = (
+    *("user", "client_id", "cluster"),
+    *(f"{when}_{figure}" for when in ("predicted", "happened") for figure in _FIGURES),
+    *("held_back", "agrees"),
+)
 _ACTED: Final = 'kafka_quota_throttle_time_seconds{user!="__overflow__"}'
 
 
 class NotVerified(PipelineError):
-    """There is nothing to compare."""
+    """Error if there is nothing to compare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +54,14 @@ class Figures:
     """Throttles of an entity in some time."""
 
     throttled: int = 0
-    """Requests, or of Prometheus samples."""
+    """Number of requests, or of Prometheus samples."""
     seconds: float = 0.0
-    """Throttle time, or of Prometheus its sum over samples."""
+    """Throttle time, or for Prometheus its sum over samples."""
     refused: int = 0
-    """Requests."""
+    """Number of requests."""
 
     def scaled(self, scale: float) -> Figures:
-        """The same over another time."""
+        """Return the same figures over another time."""
         return Figures(round(self.throttled * scale), self.seconds * scale, round(self.refused * scale))
 
 
@@ -64,17 +77,30 @@ class Verified:
     cluster: str = ""
     predicted: Figures
     happened: Figures
+    held_back: bool = False
+    """
+    A quota throttled it in the time of the prediction, whose figures are lower bounds then.
+
+    It would have used more.
+    """
 
     @property
     def agrees(self) -> bool:
-        """Whether it was throttled or refused as predicted, or was not."""
-        predicted, happened = (each.throttled > 0 or each.refused > 0 for each in (self.predicted, self.happened))
-        return predicted == happened
+        """It was throttled or refused as predicted, or was not; or a lower bound holds."""
+        predicted, happened = (
+            figures.throttled > 0 or figures.refused > 0 for figures in (self.predicted, self.happened)
+        )
+        return predicted == happened or (self.held_back and happened)
+
+    @property
+    def within_bound(self) -> bool:
+        """Its throttle time is above a lower bound, so that the error of the prediction is unknown."""
+        return self.held_back and self.happened.seconds >= self.predicted.seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """When the limits were set, and from when and until when figures count; epoch ms."""
+    """Time when the limits were set, and begin and end of the figures; epoch ms."""
 
     begin: int
     since: int
@@ -90,18 +116,98 @@ class Verification:
     entities: tuple[Verified, ...]
 
     def off(self) -> float:
-        """How far the total throttle time is off, as a share of the larger one; 0 where both are 0."""
-        before = sum(each.predicted.seconds for each in self.entities)
-        after = sum(each.happened.seconds for each in self.entities)
-        return abs(before - after) / max(before, after, 1e-9)
+        """
+        Return the error of the total throttle time, as a share of the larger one; 0 if both are 0.
+
+        Entities above a lower bound are left out.
+        """
+        comparable = [entity for entity in self.entities if not entity.within_bound]
+        predicted_s = sum(entity.predicted.seconds for entity in comparable)
+        happened_s = sum(entity.happened.seconds for entity in comparable)
+        return abs(predicted_s - happened_s) / max(predicted_s, happened_s, 1e-9)
 
     def agrees(self, tolerance: float) -> bool:
-        """Whether the same entities are throttled, and the total throttle time is off by no more than that share."""
-        return self.off() <= tolerance and all(each.agrees for each in self.entities)
+        """Return whether the same entities are throttled, and the total throttle time is off by at most `tolerance`."""
+        return self.off() <= tolerance and all(entity.agrees for entity in self.entities)
+
+
+def report(verification: Verification, source: str, tolerance: float) -> Report:
+    """
+    Report the figures of the prediction beside those since the limits are set, the entities first that differ most.
+
+    Args:
+        verification: the comparison.
+        source: the folder or address that was read.
+        tolerance: greatest error of the total throttle time, in percent.
+
+    """
+    rows = []
+    for entity in verification.entities:
+        predicted, happened = entity.predicted, entity.happened
+        name = spelled(entity.user, entity.client_id)
+        figures = (
+            (f"{predicted.throttled:,}", f"{happened.throttled:,}"),
+            (seconds(predicted.seconds), seconds(happened.seconds)),
+            (f"{predicted.refused:,}", f"{happened.refused:,}"),
+        )
+        rows.append([
+            f"{name} on {shown(entity.cluster)}" if entity.cluster else name,
+            *((
+                f"{lower_bound(predicted_text, held_back=entity.held_back, short=True)} → "
+                f"{happened_text}") for predicted_text, happened_text in figures),
+            "" if entity.agrees else Cell("differs", Mark.WORSE),
+        ])  # fmt: skip
+    differing = sum(not entity.agrees for entity in verification.entities)
+    summary = (
+        f"the throttle time is off by {100 * verification.off():.1f} %, {differing} of {len(rows)} entities differ"
+    )
+    return Report(
+        title=f"Shadow {shown(verification.shadow)}: predicted → since it is set",
+        where=(
+            f"{period(source, verification.times.begin, verification.times.until)}; set "
+            f"{moment(verification.times.since)}"
+        ),
+        headline=(f"{'agrees' if verification.agrees(tolerance / 100) else 'differs'}: {summary}",),
+        blocks=(
+            Rows(heads=("entity", "#throttled", "#throttle time", "#refused", "="), rows=rows, terminal_rows=_MOST),
+        ),
+        notes=(HELD_BACK_LOGGED,) if any(entity.held_back for entity in verification.entities) else (),
+    )
+
+
+def document(verification: Verification, tolerance: float) -> dict[str, Any]:
+    """Return the comparison for programs; times are ms since 1970, throttle times seconds."""
+    return {
+        "agrees": verification.agrees(tolerance / 100),
+        "off_percent": round(100 * verification.off(), 3),
+        "tolerance_percent": tolerance,
+        **asdict(verification),
+    }
+
+
+def as_csv(verification: Verification) -> str:
+    """Write a row for each entity."""
+    return csv_of(_COLUMNS, map(_record, verification.entities))
+
+
+def _record(entity: Verified) -> dict[str, Any]:
+    figures = {
+        f"{when}_{name}": value
+        for when, values in (("predicted", entity.predicted), ("happened", entity.happened))
+        for name, value in asdict(values).items()
+    }
+    return {
+        "user": entity.user,
+        "client_id": entity.client_id,
+        "cluster": entity.cluster,
+        **figures,
+        "held_back": entity.held_back,
+        "agrees": entity.agrees,
+    }
 
 
 def times_of(since_ms: int, until_ms: int, begin_ms: int | None) -> Times:
-    """The times; as much before as after unless the begin is given. Raises `NotVerified`."""
+    """Return the times; as long before as after unless the begin is given. Raises `NotVerified`."""
     begin_ms = 2 * since_ms - until_ms if begin_ms is None else begin_ms
     if not begin_ms < since_ms < until_ms:
         about = "the limits must be set after the prediction began, and before now"
@@ -113,8 +219,8 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
     """
     Compare the table `shadow` of a folder before the limits were set with the logged throttles after that.
 
-    The prediction ends with the last request that the stream decided. Unless its begin is given, it begins no earlier than with the stream:
-    after the first step, or where there is only one with the first request of the history.
+    The prediction ends with the last request that the stream decided. Unless its begin is given, it begins no earlier
+    than the stream: after the first step, or if there is only one with the first request of the history.
 
     Raises:
         NotVerified: there is no prediction, or no request since.
@@ -122,9 +228,9 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
         PipelineError: a table cannot be read.
 
     """
-    history, at = History.open(folder), pc.field("timestamp")
-    files = [each for each in history.detail.files() if each.last is None or each.last >= since_ms]
-    requests = history.detail.read(_NEEDED, files=files).filter(at > since_ms)
+    history, timestamp = History.open(folder), pc.field("timestamp")
+    files = [file for file in history.detail.files() if file.last_ms is None or file.last_ms >= since_ms]
+    requests = history.detail.read(_NEEDED, files=files).filter(timestamp > since_ms)
     if not len(requests):
         raise NotVerified(f"{folder}: no request was read since the limits were set")
     times = times_of(since_ms, until_ms or pc.max(requests["timestamp"]).as_py(), begin_ms)
@@ -134,25 +240,27 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
         raise NotVerified(
             f"{folder}: no shadow was decided in it; `quotascope shadow stream --into` does that"
         ) from error
-    rows = rows.filter((pc.field("candidate") == shadow) & (at <= times.since))
+    rows = rows.filter((pc.field("candidate") == shadow) & (timestamp <= times.since))
     if len(rows):  # those of the last rules only
         rows = rows.filter(pc.field("rules") == rows.sort_by("timestamp")["rules"][-1])
         steps: Any = rows.group_by("step").aggregate([("timestamp", "max")]).sort_by("step")
-        known = steps["timestamp_max"][0].as_py() if len(steps) > 1 else span_ms(history)[0] - 1
-        times = times if begin_ms is not None else replace(times, begin=max(times.begin, known))
-        rows = rows.filter((at > times.begin) & (pc.field("requests") > 0))
+        stream_begin = steps["timestamp_max"][0].as_py() if len(steps) > 1 else span_ms(history)[0] - 1
+        times = times if begin_ms is not None else replace(times, begin=max(times.begin, stream_begin))
+        rows = rows.filter((timestamp > times.begin) & (pc.field("requests") > 0))
     if not len(rows):
         raise NotVerified(f"{folder}: shadow {shadow[:60]!r} decided no request in that time")
     predicted_ms = pc.max(rows["timestamp"]).as_py() - times.begin
-    before = _summed(rows, [rows[name] for name in ("throttled_requests", "throttled_ms", "refused_requests")])
-    requests = requests.filter(at <= times.until)
+    predicted = _summed(rows, [rows[name] for name in ("throttled_requests", "throttled_ms", "refused_requests")])
+    requests = requests.filter(timestamp <= times.until)
     throttles: Any = pc.max_element_wise(requests["throttle_ms"], pa.scalar(0, pa.int32()))
-    after = _summed(requests, [pc.greater(throttles, pa.scalar(0)), throttles, requests["refused"]])
-    return _compared(shadow, times, before, after, {"": (times.until - times.since) / predicted_ms})
+    happened = _summed(requests, [pc.greater(throttles, pa.scalar(0)), throttles, requests["refused"]])
+    held = rows.filter(pc.field("held_back_requests") > 0).select(["user", "client_id"]).to_pylist()
+    held_back = {(row["user"], row["client_id"], "") for row in held}
+    return _compared(shadow, times, predicted, happened, {"": (times.until - times.since) / predicted_ms}, held_back)
 
 
 def _summed(rows: pa.Table, figures: Sequence[Any]) -> _ByEntity:
-    """By entity the sums of throttled requests, throttle times in ms, and refused requests."""
+    """Return the sums of throttled requests, throttle times in ms, and refused requests by entity."""
     key, names = ["user", "client_id"], ["throttled", "ms", "refused"]
     table: Any = pa.table([*(rows[name] for name in key), *figures], [*key, *names])
     sums = table.group_by(key).aggregate([(name, "sum") for name in names]).to_pylist()
@@ -164,7 +272,7 @@ def _summed(rows: pa.Table, figures: Sequence[Any]) -> _ByEntity:
 
 def verify_prometheus(url: str, shadow: str, since_ms: int, until_ms: int | None, begin_ms: int | None) -> Verification:
     """
-    Compare the throttle times of a shadow before its limits were set with those of the brokers after that, both as a Prometheus has them.
+    Compare throttle times of a shadow before its limits were set with those of the brokers after that, in a Prometheus.
 
     Raises:
         NotVerified: there is no prediction, or Prometheus does not answer.
@@ -173,35 +281,46 @@ def verify_prometheus(url: str, shadow: str, since_ms: int, until_ms: int | None
     times = times_of(since_ms, until_ms or time.time_ns() // 1_000_000, begin_ms)
     # strings of PromQL, as of Go, may be written as those of JSON
     name = json.dumps(shadow, ensure_ascii=False)
-    wanted = f"kafka_quota_shadow_throttle_time_seconds{{shadow={name}}}"
-    before = _sampled(url, wanted, times.begin, times.since)
-    if not before:
+    predicted_series = f"kafka_quota_shadow_throttle_time_seconds{{shadow={name}}}"
+    predicted = dict(_sampled(url, predicted_series, times.begin, times.since))
+    # of what is held back under a higher limit the exporter shows a lower bound of the utilization, and no throttle
+    # time
+    limited = f"kafka_quota_shadow_utilization_ratio{{shadow={name}}}"
+    bounds = _sampled(url, limited, times.begin, times.since).keys() - predicted.keys()
+    predicted |= dict.fromkeys(bounds, Figures())
+    if not predicted:
         raise NotVerified(f"{url}: it has no prediction of shadow {shadow[:60]!r} in that time")
-    after = _sampled(url, _ACTED, times.since, times.until)
+    happened = _sampled(url, _ACTED, times.since, times.until)
     samples, acted = (
-        _query(url, f"max by (cluster) (count_over_time({of}[{_span(begin, end)}]))", end)
-        for of, begin, end in ((wanted, times.begin, times.since), (_ACTED, times.since, times.until))
+        _query(url, f"max by (cluster) (count_over_time({series}[{_span(begin, end)}]))", end)
+        for series, begin, end in ((predicted_series, times.begin, times.since), (_ACTED, times.since, times.until))
     )
     scales = {cluster: acted.get(key, 0.0) / count for key, count in samples.items() for cluster in key[2:]}
-    return _compared(shadow, times, before, after, scales)
+    acted_before = _sampled(url, _ACTED, times.begin, times.since)
+    held_back = bounds | {key for key, figures in acted_before.items() if figures.throttled}
+    return _compared(shadow, times, predicted, happened, scales, held_back)
 
 
-def _sampled(url: str, wanted: str, begin_ms: int, end_ms: int) -> _ByEntity:
-    """By entity of a cluster the samples above 0, as far as Prometheus's evaluation interval shows them and at least one of a sum above 0, and their sum."""
+def _sampled(url: str, series: str, begin_ms: int, end_ms: int) -> _ByEntity:
+    """
+    Return by entity of a cluster the number of samples above 0, and the sum of all samples.
+
+    The number is as Prometheus's evaluation interval shows it, and at least one for a sum above 0.
+    """
     span = _span(begin_ms, end_ms)
     by = "sum by (user, client_id, cluster)"
-    sums = _query(url, f"{by} (sum_over_time({wanted}[{span}]))", end_ms)
-    above = _query(url, f"{by} (count_over_time(({wanted} > 0)[{span}:]))", end_ms)
+    sums = _query(url, f"{by} (sum_over_time({series}[{span}]))", end_ms)
+    above = _query(url, f"{by} (count_over_time(({series} > 0)[{span}:]))", end_ms)
     return {key: Figures(max(int(above.get(key, 0)), int(value > 0)), value) for key, value in sums.items()}
 
 
 def _span(begin_ms: int, end_ms: int) -> str:
-    """A range without its begin, which Prometheus before 3.0 counts in."""
+    """Return a range without its begin, which Prometheus before 3.0 includes."""
     return f"{max(1, (end_ms - begin_ms - 1) // 1_000)}s"
 
 
 def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
-    """By entity of a cluster what a Prometheus answers. Raises `NotVerified`."""
+    """Return the values of a Prometheus by entity of a cluster. Raises `NotVerified`."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -212,14 +331,15 @@ def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
         raise NotVerified(f"{url[:60]!r} is no URL of a Prometheus")
     query = urlencode({"query": expression, "time": time_ms / 1_000})
     try:
-        with urlopen(f"{url.rstrip('/')}/api/v1/query?{query}", timeout=_TIMEOUT_S) as answer:  # noqa: S310 - checked above
+        # checked above
+        with urlopen(f"{url.rstrip('/')}/api/v1/query?{query}", timeout=_TIMEOUT_S) as answer:  # noqa: S310
             content = answer.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise NotVerified(f"{url}: the answer has more than {_MOST_BYTES >> 20} MiB: compare with --folder")
-        found = ((each["metric"], each["value"][1]) for each in json.loads(content)["data"]["result"])
+        samples = ((sample["metric"], sample["value"][1]) for sample in json.loads(content)["data"]["result"])
         return {
             (labels.get("user", ""), labels.get("client_id", ""), labels.get("cluster", "")): float(value)
-            for labels, value in found
+            for labels, value in samples
         }
     except HTTPError as error:
         raise NotVerified(f"{url}: HTTP {error.code}: {_refusal(error)}") from error
@@ -232,7 +352,11 @@ def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
 
 
 def _refusal(error: HTTPError) -> str:
-    """What Prometheus says of a query that it gives up, and what to do; a question where another server may have answered."""
+    """
+    Return Prometheus's reason for giving up a query, with a remedy.
+
+    It is a question if another server may have answered.
+    """
     try:
         reason = str(json.loads(error.read(_MOST_BYTES))["error"])
     except (OSError, HTTPException, ValueError, KeyError, TypeError):
@@ -241,23 +365,33 @@ def _refusal(error: HTTPError) -> str:
 
 
 def _compared(
-    shadow: str, times: Times, before: _ByEntity, after: _ByEntity, scales: Mapping[str, float]
+    shadow: str,
+    times: Times,
+    predicted: _ByEntity,
+    happened: _ByEntity,
+    scales: Mapping[str, float],
+    held_back: AbstractSet[_Key],
 ) -> Verification:
-    """Of the entities that the shadow limits; predictions, scaled by cluster, are those of a time as long as what is known of the time after."""
-    found = [
+    """
+    Compare the entities that the shadow limits.
+
+    Predictions, scaled by cluster, are those of a time as long as the time after.
+    """
+    entities = [
         Verified(
             user=user,
             client_id=client_id,
             cluster=cluster,
-            predicted=each.scaled(scales[cluster]),
-            happened=after.get((user, client_id, cluster), Figures()),
+            predicted=figures.scaled(scales.get(cluster, 1.0)),
+            happened=happened.get((user, client_id, cluster), Figures()),
+            held_back=(user, client_id, cluster) in held_back,
         )
-        for (user, client_id, cluster), each in before.items()
+        for (user, client_id, cluster), figures in predicted.items()
         if user != OVERFLOW
     ]
 
-    def order(each: Verified) -> tuple[object, ...]:
-        difference_s = abs(each.predicted.seconds - each.happened.seconds)
-        return each.agrees, -difference_s, each.cluster, each.user, each.client_id
+    def order(entity: Verified) -> tuple[object, ...]:
+        difference_s = abs(entity.predicted.seconds - entity.happened.seconds)
+        return entity.agrees, -difference_s, entity.cluster, entity.user, entity.client_id
 
-    return Verification(shadow=shadow, times=times, entities=tuple(sorted(found, key=order)))
+    return Verification(shadow=shadow, times=times, entities=tuple(sorted(entities, key=order)))

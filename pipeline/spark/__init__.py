@@ -1,5 +1,7 @@
 """
-The pipeline on Spark: the same code as on one machine, run by Spark's workers. Needs pyspark, which nothing else of the pipeline does.
+The pipeline on Spark: the same code as on one machine, run by Spark's workers.
+
+It needs pyspark, which no other part of the pipeline does.
 
 `replay_frame` replays the requests of any DataFrame.
 """

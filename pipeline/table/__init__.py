@@ -1,22 +1,25 @@
 """
 Committed tables: directories of Parquet files of which a reader sees only what a commit lists.
 
-`Table` appends, reads, compacts and drops old days; `follow` makes tables of another one's new rows; `TableLayout` says how rows are spread over files.
+`Table` appends, reads, compacts and drops old days; `follow` makes tables of another one's new rows; `TableLayout` says
+how rows are spread over files.
 """
 
 from .storage import File, TableLayout
-from .table import Follower, Progress, Run, Table, follow, following, retried, run_here, staging
+from .table import Cleaned, Follower, Map, Progress, Table, follow, following, retried, staging
+from .writers import writing
 
 __all__ = [
+    "Cleaned",
     "File",
     "Follower",
+    "Map",
     "Progress",
-    "Run",
     "Table",
     "TableLayout",
     "follow",
     "following",
     "retried",
-    "run_here",
     "staging",
+    "writing",
 ]

@@ -1,34 +1,39 @@
 """
 The log of commits, which says which files make up a table.
 
-It is a Delta Lake log, kept by the library deltalake. The library takes two transactions that remove the same file at once for compatible
-when they come from this interface, so each removal also counts up one application's transactions, which it does compare: of two that
-started from the same version one fails (tests/pipeline/table/test_concurrency.py).
+It is a Delta Lake log, kept by the library deltalake. The library takes two transactions that remove the same file at
+once for compatible when they come from this interface, so each removal also counts up one application's transactions,
+which it does compare: of two that started from the same version one fails (tests/pipeline/table/test_concurrency.py).
 """
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Field
+from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
 from ..errors import ChangedRows, LostCommit, NoTable, NotWritten, TableError, UnreadableTable, plain
+from . import kept
 from .storage import ABSENT, File, Storage, TableLayout, is_elsewhere, is_unreachable, unreachable
 
 _LAYOUT: Final = "quotascope.layout"
 _REMOVALS: Final = "quotascope.removals"
 _PHYSICAL: Final = "delta.columnMapping.physicalName"
-"""What a column is called in the files."""
+"""Property with a column's name in the files."""
 _UNSUPPORTED: Final = "Unsupported table features"
-"""In the library's error about a commit to a table with features of Delta that it does not know."""
-_PARTITIONS: Final = ["day", "bucket"]
+"""Text in the library's error about a commit to a table with features of Delta that it does not know."""
+_ENCODED: Final = re.compile("%[0-9A-Fa-f]{2}")
+_PARTITIONS: Final = ["day", "shard"]
+_REPAIR: Final = "`quotascope history repair` restores what it can, and says what is lost"
 
 
 def opened(storage: Storage) -> DeltaTable:
@@ -36,11 +41,13 @@ def opened(storage: Storage) -> DeltaTable:
     Open a log.
 
     Raises:
-        NoTable: there is none.
-        UnreadableTable: it is damaged, or is not of this project.
-        UnreachableTable: permission, credentials or the storage keep it from being read.
+        NoTable: the folder has no log.
+        UnreadableTable: it is damaged, or another program made it.
+        UnreachableTable: it could not be read for want of permission, credentials or an answer of the storage.
+        TableError: the library takes its path for another one.
 
     """
+    _check_path(storage)
     try:
         log = DeltaTable(storage.uri)
     except TableNotFoundError as error:
@@ -51,6 +58,8 @@ def opened(storage: Storage) -> DeltaTable:
             except OSError as closed:
                 if closed.errno not in ABSENT:
                     raise _unread(storage, closed) from error
+        if _was_committed(storage):
+            raise UnreadableTable(storage.uri, f"it is gone; {_REPAIR}") from error
         raise NoTable(storage.uri) from error
     except (OSError, DeltaError) as error:
         raise _unread(storage, error) from error
@@ -60,25 +69,87 @@ def opened(storage: Storage) -> DeltaTable:
         if column.metadata.get(_PHYSICAL, column.name) != column.name:
             raise UnreadableTable(
                 storage.uri,
-                f"its column {column.name} was added or renamed under delta.columnMapping.mode: rename or drop it again",
+                (
+                    f"its column {column.name} was added or renamed under delta.columnMapping.mode: rename "
+                    "or drop it again"
+                ),
             )
+    _compare(storage, log)
     return log
 
 
+def _was_committed(storage: Storage) -> bool:
+    """Return whether commits of a table are kept beside its log. Raises `UnreachableTable`."""
+    try:
+        return kept.last_of(kept.listed(storage)) >= 0
+    except OSError as error:
+        if error.errno in ABSENT:
+            return False
+        raise _unread(storage, error) from error
+
+
+def _check_path(storage: Storage) -> None:
+    """Refuse a path that the library decodes as if it were a URI: log and files would lie in two folders."""
+    if storage.is_local and (encoded := _ENCODED.search(str(Path(storage.uri).absolute()))):
+        raise TableError(
+            storage.uri,
+            f"the library for Delta tables takes {encoded[0]} in a path for another character: use a folder without it",
+        )
+
+
 def refresh(storage: Storage, log: DeltaTable) -> None:
-    """Read what was committed since; raises what `opened` raises."""
+    """Read the commits since the last read; raises what `opened` raises."""
+    compared_version = log.version()
+    _update(storage, log)
+    if log.version() != compared_version:
+        _compare(storage, log, compared_version)
+
+
+def _update(storage: Storage, log: DeltaTable) -> None:
+    """Read the commits since the last read, without comparing them. Raises `UnreadableTable` or `UnreachableTable`."""
     try:
         log.update_incremental()
     except (OSError, DeltaError) as error:
         raise _unread(storage, error) from error
 
 
+def _compare(storage: Storage, log: DeltaTable, compared_version: int = -1) -> None:
+    """
+    Compare a log with the copies beside it; commits up to `compared_version` were compared before.
+
+    Raises:
+        UnreadableTable: it ends before the last commit, or has other bytes than were written.
+        UnreachableTable: the copies could not be read.
+
+    """
+    try:
+        copies = kept.listed(storage)
+        last_commit = kept.last_of(copies)
+        if last_commit > log.version():  # it was read before that commit, or has lost it
+            log.update_incremental()
+        if last_commit > log.version():
+            raise UnreadableTable(
+                storage.uri,
+                f"it ends with commit {log.version()}, and commit {last_commit} was made after that; {_REPAIR}",
+            )
+        if changed := kept.changed(storage, copies, log.version(), compared_version):
+            raise UnreadableTable(
+                storage.uri, f"{changed.original} is gone or has other bytes than were written; {_REPAIR}"
+            )
+    except (OSError, DeltaError) as error:
+        raise _unread(storage, error) from error
+
+
 def made(storage: Storage, schema: pa.Schema, layout: TableLayout) -> DeltaTable:
     """
-    Make the log of an empty table, or open the one that is there.
+    Create the log of an empty table, or open the one that exists.
 
-    Of several that make it at once one succeeds: without retries, or the library would make it once more on top of the first.
+    Of several processes that create it at once one succeeds: without retries, or the library would create it again on
+    top of the first.
     """
+    _check_path(storage)
+    if _was_committed(storage):
+        return opened(storage)
     partitions = [pa.field(name, pa.int32(), nullable=False) for name in _PARTITIONS]
     try:
         DeltaTable.create(
@@ -86,7 +157,7 @@ def made(storage: Storage, schema: pa.Schema, layout: TableLayout) -> DeltaTable
             pa.schema([*schema, *partitions]),
             mode="ignore",
             partition_by=_PARTITIONS,
-            configuration={_LAYOUT: json.dumps(asdict(layout)), **_statistics(layout)},
+            configuration={_LAYOUT: json.dumps(asdict(layout)), **_properties(layout)},
             commit_properties=CommitProperties(max_commit_retries=0),
             raise_if_key_not_exists=False,
         )
@@ -95,58 +166,44 @@ def made(storage: Storage, schema: pa.Schema, layout: TableLayout) -> DeltaTable
             return opened(storage)  # another process has made it
         except TableError:
             raise NotWritten(storage.uri, error) from error
-    return opened(storage)
+    log = opened(storage)
+    if not log.version():
+        kept.keep(storage, 0)
+    return log
 
 
 def layout_of(log: DeltaTable) -> TableLayout:
-    """How rows are spread over files; an earlier release had an order of rows there, which counts no more."""
-    held = json.loads(log.metadata().configuration[_LAYOUT])
-    return TableLayout(**{each.name: held[each.name] for each in fields(TableLayout)})
+    """Return how rows are spread over files."""
+    return TableLayout(**json.loads(log.metadata().configuration[_LAYOUT]))
 
 
 def schema_of(log: DeltaTable) -> pa.Schema:
-    """The columns of the table's files."""
-    found: Any = log.schema().to_arrow()
-    return pa.schema([column for column in pa.schema(found) if column.name not in _PARTITIONS])
-
-
-def upgrade(storage: Storage, log: DeltaTable, schema: pa.Schema) -> None:
-    """
-    Add the columns and properties that a table of an earlier release does not have; the columns are null in its files.
-
-    Raises:
-        LostCommit: another process committed first; it may have added them.
-        NotWritten: no space, or no permission.
-
-    """
-    refresh(storage, log)
-    held, known = schema_of(log).names, log.metadata().configuration
-    try:
-        if columns := [Field.from_arrow(column) for column in schema if column.name not in held]:
-            log.alter.add_columns(columns)
-        if properties := {name: value for name, value in _statistics(layout_of(log)).items() if name not in known}:
-            log.alter.set_table_properties(properties)
-    except (OSError, DeltaError) as error:
-        raise _not_committed(storage, error) from error
+    """Return the columns of the table's files."""
+    schema: Any = log.schema().to_arrow()
+    return pa.schema([column for column in pa.schema(schema) if column.name not in _PARTITIONS])
 
 
 def files_of(storage: Storage, log: DeltaTable, layout: TableLayout) -> tuple[File, ...]:
     """Return the files of the table as `Table.files` does; raises what that raises."""
     features = log.protocol().reader_features or ()
     if "deletionVectors" in features and pa.table(log.deletion_vectors()).num_rows:
-        # they could be read, but the library cannot take such a file out of the table: a compaction would double its rows
+        # they could be read, but the library cannot take such a file out of the table: a compaction would double its
+        # rows
         name = f"delta.`{storage.uri}`"
-        purge = f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = false) and REORG TABLE {name} APPLY (PURGE)"
+        purge = (
+            f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = false) and REORG TABLE {name} "
+            "APPLY (PURGE)"
+        )
         raise UnreadableTable(storage.uri, f"it has deletion vectors, which are not supported; in Spark, run {purge}")
     files: list[File] = []
     for action in pa.table(log.get_add_actions()).to_pylist():
         statistics = [action.get(name) for name in ("num_records", "min", "max")]
         files.append(_file(storage, layout, action["path"], action["size_bytes"], action["partition"], statistics))
-    return tuple(sorted(files, key=lambda file: (file.bucket, file.day, file.path)))
+    return tuple(sorted(files, key=lambda file: (file.shard, file.day, file.path)))
 
 
 def brought_by(storage: Storage, layout: TableLayout, version: int) -> Iterator[File]:
-    """Yield the files of a commit that brought new rows; raises what `Table.added_since` raises."""
+    """Yield the files with new rows of a commit; raises what `Table.added_since` raises."""
     path = f"_delta_log/{version:020d}.json"
     try:
         with storage.filesystem.open_input_stream(path) as stream:
@@ -160,34 +217,42 @@ def brought_by(storage: Storage, layout: TableLayout, version: int) -> Iterator[
     if added and any(action.get("remove", {}).get("dataChange") for action in actions):
         operation = next((action["commitInfo"].get("operation") for action in actions if "commitInfo" in action), None)
         raise ChangedRows(storage.uri, f"{version} ({operation})")
-    for each in added:
-        found = json.loads(each.get("stats") or "{}")
-        statistics = [found.get(name) for name in ("numRecords", "minValues", "maxValues")]
-        yield _file(storage, layout, unquote(each["path"]), each["size"], each["partitionValues"], statistics)
+    for addition in added:
+        fields = json.loads(addition.get("stats") or "{}")
+        statistics = [fields.get(name) for name in ("numRecords", "minValues", "maxValues")]
+        yield _file(
+            storage, layout, unquote(addition["path"]), addition["size"], addition["partitionValues"], statistics
+        )
 
 
 def _file(
     storage: Storage, layout: TableLayout, path: str, size: int, partition: Mapping[str, Any], statistics: Sequence[Any]
 ) -> File:
-    """One file; of the statistics, which are rows, least and greatest values, any may be None."""
-    rows, *values = statistics
-    first, last = ((of_columns or {}).get(layout.day_of) for of_columns in values)
-    day, bucket = (int(partition[name]) for name in _PARTITIONS)
+    """Return one file; the statistics are rows, least and greatest values, each of which may be None."""
+    rows, *extremes = statistics
+    first_ms, last_ms = ((by_column or {}).get(layout.day_of) for by_column in extremes)
+    day, shard = (int(partition[name]) for name in _PARTITIONS)
     rows = storage.rows_of(path) if rows is None else rows
-    return File(path=path, day=day, bucket=bucket, rows=rows, size=size, first=first, last=last)
+    return File(path=path, day=day, shard=shard, rows=rows, size=size, first_ms=first_ms, last_ms=last_ms)
 
 
 def commit(
-    storage: Storage, log: DeltaTable, added: Sequence[File], removed: Sequence[File], counts: Mapping[str, int]
+    storage: Storage,
+    log: DeltaTable,
+    added: Sequence[File],
+    removed: Sequence[File],
+    counts: Mapping[str, int],
+    *,
+    other_rows: bool = False,
 ) -> None:
     """
-    Commit that files become part of the table, or are no longer, and what the log counts by name, of which the largest number stays.
+    Commit added and removed files, and the numbers that the log counts by name, of which the largest stays.
 
-    Files that are added where others are removed hold their rows.
+    Files that are added while others are removed hold the rows of these, unless they are `other_rows`.
 
     Raises:
-        LostCommit: another process counted up one of the names meanwhile, or removed files while this removes some.
-        NotWritten: the disk is full, or may not be written to, or files are to be removed of a shallow clone.
+        LostCommit: another process counted up one of the names meanwhile, or removed files as this commit does.
+        NotWritten: the disk is full, may not be written to, or files of a shallow clone would be removed.
 
     """
     if any(is_elsewhere(file.path) for file in removed):
@@ -200,16 +265,16 @@ def commit(
         counts = {**counts, _REMOVALS: (log.transaction_version(_REMOVALS) or 0) + 1}
     transactions: list[Transaction] = []
     for name, number in counts.items():
-        known = log.transaction_version(name)
-        transactions.append(Transaction(name, number if known is None else max(number, known)))
-    now_ms, day_of, new = time.time_ns() // 1_000_000, layout_of(log).day_of, not removed
+        logged = log.transaction_version(name)
+        transactions.append(Transaction(name, number if logged is None else max(number, logged)))
+    now_ms, day_of, new = time.time_ns() // 1_000_000, layout_of(log).day_of, other_rows or not removed
     actions: list[AddAction | RemoveAction] = [
-        RemoveAction(file.path, not added, now_ms, file.size, _partition(file)) for file in removed
+        RemoveAction(file.path, other_rows or not added, now_ms, file.size, _partition(file)) for file in removed
     ]
     for file in added:
         statistics: dict[str, object] = {"numRecords": file.rows}
-        if file.first is not None:
-            statistics |= {"minValues": {day_of: file.first}, "maxValues": {day_of: file.last}}
+        if file.first_ms is not None:
+            statistics |= {"minValues": {day_of: file.first_ms}, "maxValues": {day_of: file.last_ms}}
         actions.append(AddAction(file.path, file.size, _partition(file), now_ms, new, json.dumps(statistics)))
     try:
         log.create_write_transaction(
@@ -221,36 +286,59 @@ def commit(
         )
     except (OSError, DeltaError) as error:
         raise _not_committed(storage, error) from error
+    _update(
+        storage, log
+    )  # what this process has just written needs no comparison, for which `_commits` would be listed
+    kept.keep(storage, log.version())
 
 
 def _partition(file: File) -> dict[str, str | None]:
-    return {"day": str(file.day), "bucket": str(file.bucket)}
+    return {"day": str(file.day), "shard": str(file.shard)}
 
 
 def _not_committed(storage: Storage, error: Exception) -> TableError:
-    """What the library means by an error, of which it has one for commits."""
+    """Return the error that a failed commit means; the library has one error for all causes."""
     if _UNSUPPORTED in plain(error):
         return NotWritten(
             storage.uri,
-            f"another program switched on what this one cannot write ({plain(error)}): in Spark, ALTER TABLE delta.`{storage.uri}` DROP FEATURE each of them",
+            (
+                f"another program switched on what this one cannot write ({plain(error)}): in Spark, ALTER TABLE "
+                f"delta.`{storage.uri}` DROP FEATURE each of them"
+            ),
         )
     lost = isinstance(error, CommitFailedError)
     return (LostCommit if lost else NotWritten)(storage.uri, error)
 
 
 def _unread(storage: Storage, error: Exception) -> TableError:
-    """What it means that a log cannot be read."""
+    """Return the error that an unreadable log means."""
     if is_unreachable(storage, error):
         return unreachable(storage, "its log (_delta_log)", error)
-    return UnreadableTable(storage.uri, error)
+    return UnreadableTable(storage.uri, f"{plain(error)}; {_remedy(storage)}")
 
 
-def _statistics(layout: TableLayout) -> dict[str, str]:
+def _remedy(storage: Storage) -> str:
+    """Return the remedy for a damaged log: a repair restores commits from their copies, if there are any."""
+    with suppress(OSError):
+        if kept.listed(storage):
+            return _REPAIR
+    return (
+        "there are no copies of its commits (_commits) to restore it from: move the folder away, and ingest the "
+        "request logs again"
+    )
+
+
+def _properties(layout: TableLayout) -> dict[str, str]:
     """
-    Which columns the log has statistics of, as a property of the table.
+    Return the properties of a table for Delta: columns with statistics, and no expiry of the log.
 
-    Without it the library's data sets of pyarrow take a column without statistics for one without values, and a filter of it finds nothing.
+    Without statistics the library's data sets of pyarrow take a column for one without values, and a filter of it finds
+    nothing. Rows that the followers of a table have not taken over yet are listed in the log alone, so `Table.clean`
+    removes expired commits.
     """
-    if layout.day_of is None:
-        return {"delta.dataSkippingNumIndexedCols": "0"}
-    return {"delta.dataSkippingStatsColumns": layout.day_of}
+    statistics = (
+        ("delta.dataSkippingNumIndexedCols", "0")
+        if layout.day_of is None
+        else ("delta.dataSkippingStatsColumns", layout.day_of)
+    )
+    return dict((statistics, ("delta.enableExpiredLogCleanup", "false")))

@@ -1,10 +1,11 @@
 """
-Where the rows and files of a table lie, and how these are written and read.
+Place of the rows and files of a table, and how these are written and read.
 
-A local path needs nothing else. A URI such as `s3://bucket/table` is reached through deltalake's own object stores, in Spark's Python
-workers too; credentials come from the environment.
+A local path needs nothing else. A URI such as `s3://bucket/table` is reached through deltalake's own object stores, in
+Spark's Python workers too; credentials come from the environment.
 """
 
+import hashlib
 import os
 import re
 import secrets
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from datetime import date
 from errno import ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR
 from functools import cached_property, reduce
-from itertools import chain
+from io import RawIOBase
 from operator import and_
 from pathlib import Path
 from typing import Any, Final
@@ -28,30 +29,50 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from ..columns import Column, Numbers, gathered, names_of, numbers_of
+from ..columns import Column, Numbers, gathered, numbers_of
 from ..errors import DamagedFile, MissingFile, NotWritten, TableError, UnreachableTable, plain
 
-BUCKETS: Final = 16
-"""Into how many buckets users are spread by default: as many workers can replay a history at once."""
+SHARDS: Final = 16
+"""Default number of shards that users are spread over: as many workers can replay a history at once."""
 DAY_MS: Final = 86_400_000
 EPOCH: Final = date(1970, 1, 1)
 DAYS: Final = range((date.min - EPOCH).days, (date.max - EPOCH).days + 1)
 """Days since 1970 that are dates; a partition could hold others, an int32."""
 BATCH: Final = 65_536
-"""Rows that are read at once, and of a row group that is written."""
+"""Number of rows that are read at once, and rows of a row group that is written."""
 GROUP_BYTES: Final = 32 << 20
-"""Of a row group in memory, which a reader holds: a client id may have 32,767 bytes."""
+"""Size of a row group in memory, which a reader holds: a client id may have 32,767 bytes."""
 RISING: Final = ("timestamp", "completed", "line", "position")
-"""Columns that grow from row to row, as lines of a log do: their differences take a fifth of the room, and less time."""
+"""
+Columns that grow from row to row, as lines of a log do.
+
+Their differences take a fifth of the room, and less time.
+"""
 VARIED: Final = ("identity", "correlation_id", "produce_bytes", "fetch_bytes")
 """Columns of which few rows have the same value: with a dictionary they take more room, and more time."""
 _ADVICE: Final = {
-    r"(?i)expired|credential|unauthenti|unauthori[sz]ed|\b401\b|invalid ?(access ?key|token)|signature ?does ?not ?match|security ?token": "renew the credentials in the environment, and run this again",
-    r"(?i)permission denied|access ?denied|forbidden|\b403\b|privilege|not permitted": "let this user, or these credentials, read it, and run this again",
-    r"(?i)timed? ?-?out|timeout|connect|error sending request|dns|unreachable|slow ?down|\b(429|5\d\d) |stale file handle": "run this again when the storage answers",
+    (
+        r"(?i)expired|credential|unauthenti|unauthori[sz]ed|\b401\b|invalid ?(access ?key|token)|signature ?does ?not "
+        r"?match|security ?token"
+    ): "renew the credentials in the environment, and run this again",
+    r"(?i)permission denied|access ?denied|forbidden|\b403\b|privilege|not permitted": (
+        "let this user, or these credentials, read it, and run this again"
+    ),
+    (
+        r"(?i)timed? ?-?out|timeout|connect|error sending request|dns|unreachable|slow "
+        r"?down|\b(429|5\d\d) |stale file handle"
+    ): "run this again when the storage answers",
 }
-"""What helps, by what storages say."""
+"""Remedies, by the texts of storages."""
 _OTHERWISE: Final = "run this again; if it fails again, check the storage"
+_DIGEST: Final = re.compile(r"-([0-9a-f]{32})\.parquet$")
+"""
+Digest in the name of a file: the begin of the SHA-256 of its bytes.
+
+So each commit that lists a file says what is in it.
+"""
+_BLOCK: Final = 1 << 20
+"""Bytes of a file that are verified at once."""
 ABSENT: Final = {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG}
 """Errors of the operating system about a path that leads nowhere."""
 
@@ -61,59 +82,76 @@ class TableLayout:
     """
     The partitions of a table.
 
-    A file holds rows of one bucket and one day only. Both are small integers: an untrusted name is never part of a path.
+    A file holds rows of one shard and one day only. Both are small integers: an untrusted name is never part of a path.
     """
 
-    bucket_of: str | None = None
-    """Column of strings that are hashed to the bucket; None for a table of one bucket."""
-    buckets: int = 1
-    """How many buckets there are; fixed when the table is made."""
+    shard_of: str | None = None
+    """Column of strings that are hashed to the shard; None for a table of one shard."""
+    shards: int = 1
+    """Number of shards; fixed when the table is created."""
     day_of: str | None = None
     """Column with ms since 1970: a file belongs to a UTC day; None for a table of one day."""
 
 
+def by_user(shards: int, day_of: str) -> TableLayout:
+    """
+    Return the layout of all tables of a history that name users.
+
+    They have as many shards, so that no shuffle is needed to make one of another.
+    """
+    return TableLayout(shard_of="user", shards=shards, day_of=day_of)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """One file: complete, of one day and one bucket, never changed once it is committed."""
+    """One file: complete, of one day and one shard, never changed once it is committed."""
 
     path: str
-    """Relative to the table; of files of one day and bucket, those of later appends sort after those of earlier ones."""
+    """
+    Path relative to the table, ending with a digest of the content.
+
+    Paths of later appends of one day and shard sort later.
+    """
     day: int
     """Days since 1970, UTC; 0 in a table without days."""
-    bucket: int
-    """Number of the bucket; 0 in a table without."""
+    shard: int
+    """Number of the shard; 0 in a table without shards."""
     rows: int
-    """How many rows it holds."""
+    """Number of rows."""
     size: int
-    """Bytes; a file of another size is damaged."""
-    first: int | None = None
+    """Size in bytes; a file of another size is damaged."""
+    first_ms: int | None = None
     """Least value of the column that days are taken from, ms since 1970."""
-    last: int | None = None
+    last_ms: int | None = None
     """Greatest value of that column."""
 
     def overlaps(self, begin: int, end: int) -> bool:
-        """Whether it may have a row from one time to before another, ms since 1970: one without statistics may."""
-        return (self.first is None or self.first < end) and (self.last is None or self.last >= begin)
+        """
+        Return whether the file may have a row from `begin` to before `end`, ms since 1970.
+
+        A file without statistics may.
+        """
+        return (self.first_ms is None or self.first_ms < end) and (self.last_ms is None or self.last_ms >= begin)
 
 
-def bucket_of(name: str, buckets: int) -> int:
-    """Return the bucket of a name, the same in every process and release."""
-    return crc32(name.encode("utf-8", "surrogatepass")) % buckets
+def shard_of(name: str, shards: int) -> int:
+    """Return the shard of a name, the same in every process and release."""
+    return crc32(name.encode("utf-8", "surrogatepass")) % shards
 
 
-def buckets_of(names: Column, buckets: int) -> Numbers:
-    """Return the bucket of each name; null is taken for the empty name."""
-    return numbers_of(names, lambda name: bucket_of(name, buckets))
+def shards_of(names: Column, shards: int) -> Numbers:
+    """Return the shard of each name; null is taken for the empty name."""
+    return numbers_of(names, lambda name: shard_of(name, shards))
 
 
 def partitions_of(rows: pa.Table, layout: TableLayout) -> Numbers:
-    """Return one number per row that is equal for rows of one file: `day * buckets + bucket`."""
+    """Return one number per row that is equal for rows of one file: `day * shards + shard`."""
     number = np.zeros(rows.num_rows, np.int64)
     if layout.day_of is not None:
         times = np.asarray(rows.column(layout.day_of).to_numpy(), np.int64)
-        number = times // DAY_MS * layout.buckets
-    if layout.bucket_of is not None:
-        number = number + buckets_of(rows.column(layout.bucket_of), layout.buckets)
+        number = times // DAY_MS * layout.shards
+    if layout.shard_of is not None:
+        number = number + shards_of(rows.column(layout.shard_of), layout.shards)
     return number
 
 
@@ -129,7 +167,7 @@ class Storage:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a folder of this machine, or one that every machine mounts."""
+        """The folder is of this machine, or one that every machine mounts."""
         return "://" not in self.uri
 
     @cached_property
@@ -145,73 +183,90 @@ class Storage:
         self, layout: TableLayout, partition: tuple[int, int], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
     ) -> File:
         """
-        Write rows of a day and a bucket into a new file that no commit lists yet, in the memory of a row group.
+        Write rows of a day and a shard into a new file that no commit lists yet, in the memory of a row group.
 
         Raises:
-            NotWritten: the disk is full, or the folder cannot be written to. Nothing of it stays.
+            NotWritten: the disk is full, or the folder cannot be written to. No part of the file stays.
 
         """
-        day, bucket = partition
-        folder = f"day={day}/bucket={bucket}"
+        day, shard = partition
+        folder = f"day={day}/shard={shard}"
         path = f"{folder}/{time.time_ns():020d}-{secrets.token_hex(6)}.parquet"
         rising = [name for name in RISING if name in schema.names]
-        others: Any = [name for name in schema.names if name not in (*RISING, *VARIED)]
-        rows, spans = 0, list[int]()
+        plain_columns: Any = [name for name in schema.names if name not in (*RISING, *VARIED)]
+        rows, times_ms = 0, list[int]()
         try:
             self.filesystem.create_dir(folder, recursive=True)
-            with pq.ParquetWriter(
-                path,
-                schema,
-                filesystem=self.filesystem,
-                compression="zstd",
-                use_dictionary=others,
-                column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
-            ) as writer:
+            with (
+                _Digested(self.filesystem.open_output_stream(path)) as sink,
+                pq.ParquetWriter(
+                    pa.PythonFile(sink, "w"),
+                    schema,
+                    compression="zstd",
+                    use_dictionary=plain_columns,
+                    column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+                    write_page_checksum=True,
+                ) as writer,
+            ):
                 # a group may become twice what it ends with
                 for held in gathered(batches, BATCH, GROUP_BYTES // 2):
                     group = pa.Table.from_batches(held)
                     writer.write_table(group, row_group_size=len(group))
                     rows += len(group)
                     if layout.day_of:
-                        times: Column = group.column(layout.day_of)
-                        spans += [pc.min(times).as_py(), pc.max(times).as_py()]
+                        column_ms: Column = group.column(layout.day_of)
+                        times_ms += [pc.min(column_ms).as_py(), pc.max(column_ms).as_py()]
+            named = f"{path.removesuffix('.parquet')}-{sink.digest}.parquet"
+            self.filesystem.move(path, named)
+            path = named
             size = self.filesystem.get_file_info(path).size
         except BaseException as error:
             self.remove(path)
             if isinstance(error, OSError):
                 raise NotWritten(self.uri, error) from error
             raise
-        first, last = min(spans, default=None), max(spans, default=None)
-        return File(path=path, day=day, bucket=bucket, rows=rows, size=size, first=first, last=last)
+        first_ms, last_ms = min(times_ms, default=None), max(times_ms, default=None)
+        return File(path=path, day=day, shard=shard, rows=rows, size=size, first_ms=first_ms, last_ms=last_ms)
+
+    def listing(self, folder: str) -> list[fs.FileInfo]:
+        """Return the files of a folder, none where it is missing. Raises OSError."""
+        selector = fs.FileSelector(folder, allow_not_found=True)
+        try:
+            return self.filesystem.get_file_info(selector)
+        except FileNotFoundError:
+            # Arrow lists first and then looks whether the folder is missing: another process has just created it.
+            return self.filesystem.get_file_info(selector)
 
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
         if self.filesystem.get_file_info(path).type is fs.FileType.File:
             self.filesystem.delete_file(path)
 
-    def restrict(self, file: File, sources: Sequence[File], of: "Storage | None" = None) -> None:
+    def restrict(self, file: File, sources: Sequence[File], made_of: "Storage | None" = None) -> None:
         """
-        Let only those read a file who may read all of those that it was made of, `of` this table or another; of folders of this machine.
+        Let only users who may read all sources of a file read it; only for folders of this machine.
 
-        A file of another group than one of those keeps no permission for its group, unless all users have it.
+        The sources are files of this table or of `made_of`.
+
+        A file of another group than one of the sources keeps no permission for its group, unless all users have it.
 
         Raises:
             NotWritten: a source is gone, or its permissions cannot be read or set; the file is removed.
 
         """
-        source = of or self
+        source = made_of or self
         if self.is_local and source.is_local:
-            made = Path(self.uri, file.path)
-            found = (source._place(each.path) for each in sources)  # noqa: SLF001 - of the same class
-            places = (made, *(Path(place.uri, path) for place, path in found))
+            target = Path(self.uri, file.path)
+            locations = (source._place(file.path) for file in sources)  # noqa: SLF001 - of the same class
+            places = (target, *(Path(place.uri, path) for place, path in locations))
             try:
-                about = [place.stat() for place in places]
-                modes = [stat.S_IMODE(each.st_mode) for each in about]
+                stats = [place.stat() for place in places]
+                modes = [stat.S_IMODE(file_stat.st_mode) for file_stat in stats]
                 mode = reduce(and_, modes)
-                if any(each.st_gid != about[0].st_gid for each in about):
+                if any(file_stat.st_gid != stats[0].st_gid for file_stat in stats):
                     mode &= ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3
                 if mode != modes[0]:  # some mounted storages refuse any
-                    made.chmod(mode)
+                    target.chmod(mode)
             except OSError as error:
                 self.remove(file.path)
                 raise NotWritten(self.uri, error) from error
@@ -220,11 +275,12 @@ class Storage:
         """
         Yield the rows of a committed file with the columns of a schema, of its types and in its order.
 
-        A column has the values of the one of the same name, else of the one that it had formerly (`FORMERLY`), else null.
+        A column that the file lacks is null, as of a file that another program has written.
 
         Raises:
-            MissingFile: it is gone.
-            DamagedFile: it has another size than was committed, is no Parquet, or lacks values that no row of the table lacks.
+            MissingFile: the file does not exist.
+            DamagedFile: it has another size or other bytes than were committed, is no Parquet, or lacks values in a
+                column without nulls.
             UnreachableTable: it could not be read, and nothing says that it is damaged.
 
         """
@@ -237,20 +293,34 @@ class Storage:
                 about = f"it has {info.size} bytes, {file.size} were committed"
                 raise DamagedFile(self.uri, file.path, about)
             with place.filesystem.open_input_file(path) as source:
+                # the checksums of pages leave out their headers and the footer, which say how to read them
+                if not _is_as_named(source, path):
+                    raise DamagedFile(self.uri, file.path, "its bytes are not those that were committed")
                 yield from _rows(source, columns, ahead=not self.is_local)
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise self._trouble(file.path, columns, error) from error
 
     def rows_of(self, path: str) -> int:
-        """Return how many rows a committed file holds, as its footer says. Raises what `batches` raises."""
+        """Return the number of rows of a committed file, as its footer says. Raises what `batches` raises."""
         place, name = self._place(path)
         try:
             return int(pq.read_metadata(name, filesystem=place.filesystem).num_rows)
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise self._trouble(path, pa.schema([]), error) from error
 
+    def check(self, file: File, columns: pa.Schema) -> None:
+        """Read all bytes of a file, and decode those of one that has no digest. Raises what `batches` raises."""
+        decoded = pa.schema([]) if _DIGEST.search(file.path) else columns
+        for _ in self.batches(file, decoded):
+            pass
+
+    def missing(self, files: Sequence[File]) -> list[File]:
+        """Return the files that do not exist, or have another size."""
+        infos = self.filesystem.get_file_info([file.path for file in files]) if files else []
+        return [file for file, info in zip(files, infos, strict=True) if info.size != file.size]
+
     def _place(self, path: str) -> tuple["Storage", str]:
-        """Where a file of the table lies: here, or in the folder of its URI, as in a shallow clone."""
+        """Return the storage and path of a file: in this folder, or in that of its URI, as in a shallow clone."""
         if not is_elsewhere(path):
             return self, path
         local = unquote(urlsplit(path).path) if path.startswith("file:") else path
@@ -259,10 +329,10 @@ class Storage:
 
     def _trouble(self, path: str, columns: pa.Schema, error: Exception) -> TableError:
         """
-        What an error while reading a file means.
+        Return the error that a failed read of a file means.
 
-        Arrow raises OSError for broken Parquet as well, and object stores raise it without a code. So the bytes are read once more: only
-        what can be read, and not be decoded, is damaged.
+        Arrow raises OSError for broken Parquet as well, and object stores raise it without a code. So the bytes are
+        read once more: only a file that can be read, and not be decoded, is damaged.
         """
         place, name = self._place(path)
         try:
@@ -275,67 +345,117 @@ class Storage:
         try:
             for _ in _rows(pa.BufferReader(content), columns, ahead=False):
                 pass
-        except (OSError, pa.ArrowException) as damage:
+        except (OSError, ValueError, pa.ArrowException) as damage:  # names that are no UTF-8 are a ValueError
             return DamagedFile(self.uri, path, damage)
         return unreachable(self, f"its file {path}", error)
 
 
+class _Digested(RawIOBase):
+    """A stream of Arrow, and the digest of all bytes written to it."""
+
+    def __init__(self, stream: Any) -> None:  # noqa: ANN401 - Arrow's
+        self._stream = stream
+        self._hash = hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        """Digest as it stands in the file's name."""
+        return self._hash.hexdigest()[:32]
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:  # noqa: ANN401 - bytes of Arrow
+        self._hash.update(content)
+        self._stream.write(content)
+        return len(content)
+
+    def tell(self) -> int:
+        return int(self._stream.tell())
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()
+
+
+def _is_as_named(source: Any, path: str) -> bool:  # noqa: ANN401 - a file of Arrow
+    """Return whether a file has the content of the digest in its name; a name of another program has no digest."""
+    named = _DIGEST.search(path)
+    if named is None:
+        return True
+    content = hashlib.sha256()
+    while block := source.read_buffer(_BLOCK):
+        content.update(block)
+    source.seek(0)
+    return content.hexdigest()[:32] == named[1]
+
+
 def is_elsewhere(path: str) -> bool:
-    """Whether a path of a log is the URI of a file of another table, as in a shallow clone."""
+    """Return whether a path of a log is the URI of a file of another table, as in a shallow clone."""
     return re.match(r"/|[A-Za-z][A-Za-z0-9+.-]*:/", path) is not None
 
 
 def unreachable(storage: Storage, what: str, error: Exception) -> UnreachableTable:
-    """Return an error for what could not be read though nothing says that it is damaged; `what` is a part of the table."""
+    """Return an error for a part of a table (`what`) that could not be read though nothing says that it is damaged."""
     return UnreachableTable(storage.uri, what, error, _advice(storage, error) or _OTHERWISE)
 
 
 def is_unreachable(storage: Storage, error: Exception) -> bool:
-    """Whether an error says that permission, credentials or the storage are in the way."""
+    """Return whether an error says that permission, credentials or the storage are in the way."""
     if storage.is_local:
         return _code(error) not in {None, *ABSENT}
     return _advice(storage, error) is not None
 
 
 def _advice(storage: Storage, error: Exception) -> str | None:
-    """What to do about an error; a folder may be called anything, so that names are not looked at."""
-    said = plain(error).replace(storage.uri, "")
+    """Return a remedy for an error. Names are left out of its text, as a folder may be called anything."""
+    text = plain(error).replace(storage.uri, "")
     if storage.is_local:
         code = _code(error)
-        said = "" if code is None else os.strerror(code)
-    return next((advice for cause, advice in _ADVICE.items() if re.search(cause, said)), None)
+        text = "" if code is None else os.strerror(code)
+    return next((advice for cause, advice in _ADVICE.items() if re.search(cause, text)), None)
 
 
 def _code(error: Exception) -> int | None:
-    """The operating system's number of an error; deltalake has it in its text only."""
+    """Return the operating system's number of an error; deltalake has it in its text only."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
-    found = re.search(r"\(os error (\d+)\)", str(error))
-    return int(found.group(1)) if found else None
+    match = re.search(r"\(os error (\d+)\)", str(error))
+    return int(match.group(1)) if match else None
 
 
 def _rows(source: Any, schema: pa.Schema, *, ahead: bool) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - a file of Arrow
     """
-    A row group at a time, which writers bound by bytes as well; a batch of rows of several of them is not.
+    Yield the rows of a file, a row group at a time.
 
-    To read ahead spares an object store requests. Of a disk it takes a third more CPU time, as threads do for row groups of this size.
+    Writers bound the bytes of a row group. A batch with rows of several groups has no bound.
+
+    Reading ahead spares an object store requests. On a disk it takes a third more CPU time, as threads do for row
+    groups of this size.
     """
     footer = pq.read_metadata(source)
-    there = footer.schema.to_arrow_schema().names
-    names = [[name for name in names_of(column) if name in there] for column in schema]
-    encoded = [each.name for each in schema if each.name in there and pa.types.is_dictionary(each.type)]
-    with pq.ParquetFile(source, metadata=footer, read_dictionary=encoded, pre_buffer=ahead) as opened:
+    stored = footer.schema.to_arrow_schema().names
+    names = [column.name for column in schema if column.name in stored]
+    encoded = [column.name for column in schema if column.name in stored and pa.types.is_dictionary(column.type)]
+    with pq.ParquetFile(
+        source, metadata=footer, read_dictionary=encoded, pre_buffer=ahead, page_checksum_verification=True
+    ) as opened:
         for group in range(opened.num_row_groups):
-            for batch in opened.iter_batches(BATCH, row_groups=[group], columns=[*chain(*names)], use_threads=False):
-                columns = [_values(batch, held, column) for held, column in zip(names, schema, strict=True)]
+            for batch in opened.iter_batches(BATCH, row_groups=[group], columns=names, use_threads=False):
+                columns = [_values(batch, column) for column in schema]
                 yield pa.record_batch(columns, schema=schema)
 
 
-def _values(batch: pa.RecordBatch, names: Sequence[str], column: "pa.Field[Any]") -> Column:
-    """A column's values; other programs leave it open whether one may be null. Raises `ArrowInvalid` where it may not."""
-    found: list[Column] = [batch.column(name).cast(column.type) for name in names]
-    # files that were merged may have a column under both names
-    values: Column = found[0] if len(found) == 1 else pc.coalesce(*found, pa.nulls(len(batch), column.type))
+def _values(batch: pa.RecordBatch, column: "pa.Field[Any]") -> Column:
+    """
+    Return a column's values; other programs leave it open whether one may be null.
+
+    Raises `ArrowInvalid` where it may not.
+    """
+    values: Column = pa.nulls(len(batch), column.type)
+    if column.name in batch.schema.names:
+        values = batch.column(column.name).cast(column.type)
     if values.null_count and not column.nullable:
         raise pa.ArrowInvalid(f"column {column.name} has no value in {values.null_count} rows")
     return values

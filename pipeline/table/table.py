@@ -6,56 +6,55 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, groupby
-from typing import Final, Protocol, Self, TypeAlias, TypeVar
+from typing import Final, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from ..columns import by_number, gathered, names_of
-from ..errors import ChangedRows, LostCommit, NotWritten, OtherSchema, OtherSource, TableError, UnreadableTable
-from . import log
-from .storage import DAYS, EPOCH, File, Storage, TableLayout, bucket_of, partitions_of, unreachable
+from ..columns import by_number, gathered
+from ..errors import (
+    ChangedRows,
+    DamagedFile,
+    LostCommit,
+    MissingFile,
+    NotWritten,
+    OtherSchema,
+    OtherSource,
+    TableError,
+    UnreadableTable,
+)
+from . import kept, log
+from .storage import DAYS, EPOCH, File, Storage, TableLayout, partitions_of, shard_of, unreachable
+from .writers import SKEW_NS, Writer, living, writing
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with how much is done, and of how much (0 if that is unknown)."""
+"""Callback with the number of things done, and of all (0 if unknown)."""
 
 
-class Run(Protocol):
-    """Does the same with each of some items; `quotascope.pipeline.spark.run` gives one that asks Spark's workers."""
+class Map(Protocol):
+    """Function that works on many items: Python's own `map`, or `quotascope.pipeline.engine.Engine.map`."""
 
-    def __call__(
-        self, work: Callable[[Item], Answer], items: Sequence[Item], progress: Progress | None = None
-    ) -> Iterable[Answer]:
-        """Return the answers in the order of the items; both are sent between processes. Progress is in items."""
-
-
-def run_here(
-    work: Callable[[Item], Answer], items: Sequence[Item], progress: Progress | None = None
-) -> Iterable[Answer]:
-    """Do it in this process, one after the other."""
-    for done, item in enumerate(items, start=1):
-        yield work(item)
-        if progress is not None:
-            progress(done, len(items))
+    def __call__(self, work: Callable[[Item], Answer], items: Sequence[Item], /) -> Iterable[Answer]:
+        """Return the answers in the order of the items; work, items and answers may be sent between processes."""
 
 
 ATTEMPTS: Final = 20
-"""As many writers at once can each commit before the slowest of them gives up."""
+"""Number of attempts to commit; as many writers at once can each commit before the slowest of them gives up."""
 
 
 def retried(attempt: Callable[[], Result]) -> Result:
     """
-    Make an attempt, again while another process commits first.
+    Make an attempt, and repeat it while another process commits first.
 
     Args:
-        attempt: reads what the table holds each time: the commit that it lost to may have added the same rows.
+        attempt: reads the table each time: the commit that it lost to may have added the same rows.
 
     Raises:
-        LostCommit: of the last of `ATTEMPTS` attempts.
+        LostCommit: the last of `ATTEMPTS` attempts lost, too.
 
     """
     for _ in range(ATTEMPTS - 1):
@@ -65,34 +64,54 @@ def retried(attempt: Callable[[], Result]) -> Result:
 
 
 CHUNK: Final = 1_000_000
-"""Rows that are written, or made into others, at once, if they have no more than `CHUNK_BYTES`."""
+"""Number of rows that are written, or made into others, at once, if they have no more than `CHUNK_BYTES`."""
 CHUNK_BYTES: Final = 64 << 20
-"""Of these rows; what is done with them takes several times as much."""
-PORTION: Final = 4_000_000
-"""About as many rows of a bucket are one piece of work for what follows."""
+"""Size of these rows; work on them takes several times as much."""
+TASK_ROWS: Final = 4_000_000
+"""Approximate number of rows of a shard in one task of a follower."""
 _DROPPED: Final = "quotascope.dropped"
-"""What the log counts as this is the first day that was kept when days were last dropped."""
+"""Name under which the log counts the first day that was kept when days were last dropped."""
+
+
+class Lost(NamedTuple):
+    """A file that cannot be read any more."""
+
+    file: File
+    why: str
+
+
+class Cleaned(NamedTuple):
+    """Result of a cleanup of files that no commit lists."""
+
+    deleted: list[str]
+    """Paths of deleted files."""
+    of_writers: list[str]
+    """Paths of files that stay because they may be of a running writer."""
+    writers: list[Writer]
+    """Processes that write to the table now."""
 
 
 @dataclass(eq=False)
 class Table:
     """
-    A committed table: a Delta table of which each file is of one bucket and one day.
+    A committed table: a Delta table of which each file is of one shard and one day.
 
-    What is appended or compacted becomes visible by one commit, as a whole. A table can be sent to other processes, which then see what is
-    committed when they look; the workers of Spark read and write its files themselves and leave the commit to the driver.
+    An append or a compaction becomes visible by one commit, as a whole. A table can be sent to other processes, which
+    then see the commits up to that time; the workers of Spark read and write its files themselves and leave the commit
+    to the driver.
 
-    What reads rows raises `MissingFile`, `DamagedFile` or `UnreachableTable`: a file is gone, is not as it was committed, or could not be
-    read. What writes raises `NotWritten`, for want of space or permission, or `LostCommit`, when another process first committed what
-    excludes the change; then nothing changed, and the files that were written for it are removed.
+    Methods that read rows raise `MissingFile`, `DamagedFile` or `UnreachableTable`: a file is gone, is not as it was
+    committed, or could not be read. Methods that write raise `NotWritten`, for want of space or permission, or
+    `LostCommit`, when another process first committed a change that excludes this one; then nothing changed, and the
+    files that were written for it are removed.
     """
 
     storage: Storage
-    """Where it lies."""
+    """Folder of the table."""
     schema: pa.Schema
-    """The columns of its files."""
+    """Columns of its files."""
     layout: TableLayout
-    """How rows are spread over files."""
+    """Partitions: which rows share a file."""
 
     def __reduce__(self) -> tuple[type[Self], tuple[Storage, pa.Schema, TableLayout]]:
         return type(self), (self.storage, self.schema, self.layout)
@@ -100,25 +119,23 @@ class Table:
     @classmethod
     def create(cls, path: str, schema: pa.Schema, layout: TableLayout) -> Self:
         """
-        Make a table, or open the one that is there: it keeps its layout, and gets the columns that it lacks.
+        Create a table, or open the existing one, which keeps its layout.
 
         Args:
             path: a folder, or a URI such as `s3://bucket/table` that deltalake knows.
-            schema: the columns; none may be called `day` or `bucket`. One that may be null can be added later, or renamed (`FORMERLY`).
-            layout: how rows are spread over files.
+            schema: the columns; none may be called `day` or `shard`.
+            layout: its partitions.
 
         Raises:
-            OtherSchema: the one that is there has other columns.
-            LostCommit: it lacks columns, and other processes committed first each time (`retried`).
-            NotWritten: it cannot be made.
+            OtherSchema: the existing one has other columns.
+            NotWritten: it cannot be created.
 
         """
         storage = Storage(path)
-        made = log.made(storage, schema, layout)
-        if differences := _differences(log.schema_of(made), schema):
+        table_log = log.made(storage, schema, layout)
+        if differences := _differences(log.schema_of(table_log), schema):
             raise OtherSchema(path, differences)
-        retried(partial(log.upgrade, storage, made, schema))
-        return cls(storage, schema, log.layout_of(made))
+        return cls(storage, schema, log.layout_of(table_log))
 
     @classmethod
     def open(cls, path: str, schema: pa.Schema | None = None) -> Self:
@@ -127,10 +144,10 @@ class Table:
 
         Args:
             path: as in `create`.
-            schema: the columns to read, also where an earlier release made the table; those of the table by default.
+            schema: the columns to read; those of the table by default.
 
         Raises:
-            NoTable: there is none.
+            NoTable: the folder has no table.
             UnreadableTable: its log is damaged, or of another program.
             UnreachableTable: its log could not be read.
 
@@ -141,7 +158,7 @@ class Table:
 
     @property
     def identity(self) -> str:
-        """The table's id, which another one made later at the same place does not have."""
+        """Id of the table; a table that is created later at the same place has another."""
         return str(self._log.metadata().id)
 
     @property
@@ -151,7 +168,7 @@ class Table:
 
     @property
     def first_kept_day(self) -> int | None:
-        """Days before this one (since 1970, UTC) were dropped when they had rows; None when none ever were."""
+        """First day (since 1970, UTC) that was kept when days were last dropped; None if none were."""
         return self.last_epoch(_DROPPED)
 
     def last_epoch(self, batch_id: str) -> int | None:
@@ -159,67 +176,69 @@ class Table:
         return self._current().transaction_version(batch_id)
 
     def holds(self, batch_id: str, epoch: int = 0) -> bool:
-        """Whether a batch was committed: all epochs of an id up to the last one were."""
-        last = self.last_epoch(batch_id)
-        return last is not None and epoch <= last
+        """Return whether a batch was committed: all epochs of an id up to the last one were."""
+        last_epoch = self.last_epoch(batch_id)
+        return last_epoch is not None and epoch <= last_epoch
 
     def files(self) -> tuple[File, ...]:
         """
-        Return what the last commit lists, by bucket, day and age.
+        Return the files of the last commit, by shard, day and age.
 
         Raises:
             UnreadableTable: some rows are only marked as deleted.
-            MissingFile, DamagedFile, UnreachableTable: a file that another program committed without its number of rows cannot be read.
+            MissingFile, DamagedFile, UnreachableTable: a file that another program committed without its number of rows
+                cannot be read.
 
         """
         return log.files_of(self.storage, self._current(), self.layout)
 
-    def buckets(self) -> dict[int, tuple[File, ...]]:
-        """Return the files of each bucket; together they hold every row of each of its users."""
-        groups = groupby(self.files(), key=lambda file: file.bucket)
-        return {bucket: tuple(files) for bucket, files in groups}
+    def shards(self) -> dict[int, tuple[File, ...]]:
+        """Return the files of each shard; together they hold every row of each of its users."""
+        groups = groupby(self.files(), key=lambda file: file.shard)
+        return {shard: tuple(files) for shard, files in groups}
 
     def files_of(self, name: str) -> tuple[File, ...]:
-        """Return the files of the bucket of a name: every row of it is in them."""
-        bucket = bucket_of(name, self.layout.buckets)
-        return tuple(file for file in self.files() if file.bucket == bucket)
+        """Return the files of the shard of a name; they hold all of its rows."""
+        shard = shard_of(name, self.layout.shards)
+        return tuple(file for file in self.files() if file.shard == shard)
 
     def added_since(self, version: int | None) -> tuple[int, tuple[File, ...]]:
         """
-        Return the last commit's number, and the files with rows that came after an earlier one; None gives all files.
+        Return the last commit's number, and the files with rows of the commits after `version`; None gives all files.
 
-        What was compacted since is returned as it was before.
+        Files that were compacted since are returned as they were before.
 
         Raises:
-            UnreadableTable: that is so long ago that the log has forgotten it (30 days).
+            UnreadableTable: the log has forgotten that commit (after 30 days).
             ChangedRows: another program changed rows since.
 
         """
-        last = self.version
+        last_version = self.version
         if version is None:
-            return last, log.files_of(self.storage, self._log, self.layout)
-        later = range(version + 1, last + 1)
-        brought = (log.brought_by(self.storage, self.layout, each) for each in later)
-        return last, tuple(chain.from_iterable(brought))
+            return last_version, log.files_of(self.storage, self._log, self.layout)
+        versions = range(version + 1, last_version + 1)
+        added = (log.brought_by(self.storage, self.layout, commit) for commit in versions)
+        return last_version, tuple(chain.from_iterable(added))
 
     def new_since(self, version: int | None) -> tuple[int, tuple[File, ...]]:
         """
-        Return what `added_since` does, but of files that are still there.
+        Return the last commit's number, and those of `added_since`'s files that still exist.
 
-        Where the log does not say what is new, or where that was compacted meanwhile, these are all files: some of their rows are older.
+        If the log does not say which rows are new, or new files were compacted meanwhile, all files are returned: some
+        of their rows are older.
         """
         try:
-            last, files = self.added_since(version)
+            last_version, files = self.added_since(version)
         except (UnreadableTable, ChangedRows):
-            last, files = self.added_since(None)
-        now = self.files()
-        return last, files if _paths(files) <= _paths(now) else now
+            last_version, files = self.added_since(None)
+        current = self.files()
+        return last_version, files if _paths(files) <= _paths(current) else current
 
     def batches(self, files: Iterable[File], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of files, one file after the other, in the memory of a row group."""
-        wanted = self._of(columns)
+        schema = self._of(columns)
         for file in files:
-            yield from self.storage.batches(file, wanted)
+            yield from self.storage.batches(file, schema)
 
     def read(self, columns: Sequence[str] | None = None, *, files: Iterable[File] | None = None) -> pa.Table:
         """Return all rows, or those of some files, in memory and in no particular order."""
@@ -228,20 +247,20 @@ class Table:
 
     def stage(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[File]:
         """
-        Write rows as files that no reader sees until `advance`; a worker of Spark does this.
+        Write rows as files that no reader sees until `advance`; workers of Spark call this.
 
-        Raises `NotWritten` for a time that is of no day of a calendar as well.
+        Raises `NotWritten` also for a time outside the calendar.
         """
         batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
         files: list[File] = []
         with self.discarded_unless_committed(files):
-            for held in gathered(batches, CHUNK, CHUNK_BYTES):
-                chunk = pa.Table.from_batches(held).select(self.schema.names).cast(self.schema)
-                for number, part in by_number(chunk, partitions_of(chunk, self.layout)):
-                    day, bucket = divmod(number, self.layout.buckets)
+            for batches_of_chunk in gathered(batches, CHUNK, CHUNK_BYTES):
+                chunk = pa.Table.from_batches(batches_of_chunk).select(self.schema.names).cast(self.schema)
+                for number, partition in by_number(chunk, partitions_of(chunk, self.layout)):
+                    day, shard = divmod(number, self.layout.shards)
                     if day not in DAYS:  # no reader could make a date of it
                         raise NotWritten(self.storage.uri, f"day {day} since 1970 is in no calendar")
-                    files.append(self.storage.write(self.layout, (day, bucket), self.schema, part.to_batches()))
+                    files.append(self.storage.write(self.layout, (day, shard), self.schema, partition.to_batches()))
         return files
 
     def advance(
@@ -249,89 +268,155 @@ class Table:
         batch_id: str,
         files: Sequence[File],
         *,
-        after: int | None,
+        after_epoch: int | None,
         epoch: int,
         notes: Mapping[str, int] | None = None,
     ) -> int:
         """
-        Add the rows of staged files as what follows an epoch of a batch id; return how many were added.
+        Commit staged files as what follows an epoch of a batch id; return the number of added rows.
 
         Args:
-            batch_id: what makes them the same rows again.
-            files: as `stage` has written them.
-            after: the last epoch that is known, None for the begin; when it is not the last one any more, the commit is lost.
+            batch_id: identifies the rows: the same id and epoch are added once.
+            files: files of `stage`.
+            after_epoch: the last epoch that the caller knows of, None for the begin; if it is not the last one any
+                more, the commit is lost.
             epoch: number within the batch id.
-            notes: numbers that are kept with it by name, the largest of each, and read by `last_epoch`.
+            notes: numbers to keep by name, of which the largest stays; `last_epoch` reads them.
 
         """
         with self.discarded_unless_committed(files):
-            if self.last_epoch(batch_id) != after:
+            if self.last_epoch(batch_id) != after_epoch:
                 raise LostCommit(self.storage.uri, f"{batch_id} went on")
+            self._check_staged(files)
             log.commit(self.storage, self._log, files, [], {**(notes or {}), batch_id: epoch})
         return sum(file.rows for file in files)
 
-    def compact(self, *, run: Run = run_here) -> int:
+    def compact(self, *, map_items: Map = map) -> int:
         """
-        Merge the files of each bucket and day into one; return how many files it took the place of.
+        Merge the files of each shard and day into one; return the number of replaced files.
 
-        Each bucket and day is a piece of work of the run. Compactions and drops of days exclude each other.
+        Each shard and day is one item. Compactions and drops of days exclude each other.
         """
-        parts = groupby(self.files(), key=lambda file: (file.bucket, file.day))
-        groups = [files for _, part in parts if len(files := tuple(part)) > 1]
+        by_partition = groupby(self.files(), key=lambda file: (file.shard, file.day))
+        groups = [files for _, group in by_partition if len(files := tuple(group)) > 1]
         old = [file for files in groups for file in files]
         if not old:
             return 0
         merged: list[File] = []
-        with self.discarded_unless_committed(merged):
-            for file in run(self._merge, groups):
+        with writing([self.storage]), self.discarded_unless_committed(merged):
+            for file in map_items(self._merge, groups):
                 merged.append(file)  # noqa: PERF402 - what was written before an error is removed
             if not _paths(old) <= _paths(self.files()):
                 raise LostCommit(self.storage.uri, "files were compacted or dropped")
+            self._check_staged(merged)
             log.commit(self.storage, self._log, merged, old, {})
         return len(old)
 
+    def _check_staged(self, files: Sequence[File]) -> None:
+        """Raise `LostCommit` where files that are to be committed are gone, as where another program cleaned up."""
+        if missing := self.storage.missing(files):
+            raise LostCommit(
+                self.storage.uri, f"{len(missing)} files that were written for it are gone, such as {missing[0].path}"
+            )
+
     def _merge(self, files: Sequence[File]) -> File:
-        """Write one file with the rows of files of one bucket and day, readable by users who may read all of them."""
-        partition = files[0].day, files[0].bucket
+        """Write one file with the rows of files of one shard and day, readable by users who may read all of them."""
+        partition = files[0].day, files[0].shard
         file = self.storage.write(self.layout, partition, self.schema, self.batches(files))
         self.storage.restrict(file, files)
         return file
 
     def drop_before(self, day: dt.date) -> int:
         """
-        Take the days before this one (UTC) out of the table; return how many rows went.
+        Drop the days before `day` (UTC) from the table; return the number of dropped rows.
 
-        The files stay on disk for running readers, until `clean`. A batch that was dropped is not added again; `first_kept_day` bounds the
-        days that were dropped.
+        The files stay on disk for running readers, until `clean`. A dropped batch is not added again; `first_kept_day`
+        bounds the dropped days.
         """
-        first = (day - EPOCH).days
-        old = [file for file in self.files() if file.day < first]
+        first_kept = (day - EPOCH).days
+        old = [file for file in self.files() if file.day < first_kept]
         if old:
-            log.commit(self.storage, self._log, [], old, {_DROPPED: first})
+            log.commit(self.storage, self._log, [], old, {_DROPPED: first_kept})
         return sum(file.rows for file in old)
 
-    def clean(self, older_than_hours: int = 24) -> list[str]:
+    def lost(self, map_items: Map = map) -> list[Lost]:
         """
-        Delete files that no commit lists: what compaction and retention took out, and what killed writers left. Return their paths.
-
-        Args:
-            older_than_hours: longer than any append, compaction or read takes.
+        Return the files of the table that are gone or damaged, with the reason; all of their bytes are read.
 
         Raises:
-            UnreachableTable: the folder could not be read.
+            UnreachableTable: one could not be read, and nothing says that it is damaged.
+
+        """
+        files = self.files()
+        return [Lost(file, why) for file, why in zip(files, map_items(self._lost, files), strict=True) if why]
+
+    def _lost(self, file: File) -> str:
+        try:
+            self.storage.check(file, self.schema)
+        except (MissingFile, DamagedFile) as error:
+            return error.why
+        return ""
+
+    def take_out(self, files: Sequence[File]) -> None:
+        """Take lost files out of the table; its followers keep the rows made of them. Raises what `advance` raises."""
+        log.commit(self.storage, self._current(), [], files, {})
+
+    def clean(self, older_than_hours: int = 24, needed: Callable[[], Iterable[str]] = tuple) -> Cleaned:
+        """
+        Delete files that no commit lists: those that compaction and retention took out, and those of killed writers.
+
+        Files of running writers stay, however old they are: those that are not older than the writer that began first.
+
+        Args:
+            older_than_hours: must exceed the duration of any read.
+            needed: returns the paths of files that stay though no commit lists them; called after the existing files
+                were looked up.
+
+        Raises:
+            UnreachableTable: the folder could not be read, or a file could not be deleted.
 
         """
         try:
-            paths = self._current().vacuum(
-                retention_hours=older_than_hours, dry_run=False, enforce_retention_duration=False, full=True
+            # in this order: what is staged then, and not of a writer later, is listed by a commit at last
+            unlisted = self._current().vacuum(
+                retention_hours=older_than_hours, dry_run=True, enforce_retention_duration=False, full=True
             )
+            running = living(self.storage)
+            stay = {*needed(), *_paths(self.files())}
+            begun_ns = min((writer.began_ns for writer in running), default=None)
+            infos = self.storage.filesystem.get_file_info(sorted(set(unlisted) - stay))
+            of_writers = [info.path for info in infos if begun_ns and (info.mtime_ns or 0) >= begun_ns - SKEW_NS]
+            deleted = [info.path for info in infos if info.path not in set(of_writers)]
+            for path in deleted:
+                self.storage.remove(path)
         except (OSError, DeltaError) as error:
             raise unreachable(self.storage, "its folder", error) from error
-        return sorted(set(paths))
+        return Cleaned(deleted, of_writers, running)
+
+    def forget(self) -> None:
+        """
+        Remove commits older than 30 days from the log; all followers of the table must have caught up.
+
+        Raises:
+            NotWritten: the log cannot be written to.
+
+        """
+        try:
+            current = self._current()
+            current.create_checkpoint()
+            kept.keep(self.storage, current.version())
+            current.cleanup_metadata()
+            kept.forget(self.storage)
+        except (OSError, DeltaError) as error:
+            raise NotWritten(self.storage.uri, error) from error
 
     @contextmanager
     def discarded_unless_committed(self, files: Sequence[File]) -> Iterator[None]:
-        """Remove staged files when their commit, or what it waits for, failed, but not when only what came after it did, such as a checkpoint of the log."""
+        """
+        Remove staged files when their commit, or a step before it, failed.
+
+        They stay when only a later step failed, such as a checkpoint of the log.
+        """
         try:
             yield
         except BaseException as error:
@@ -347,7 +432,7 @@ class Table:
         return log.opened(self.storage)
 
     def _current(self) -> DeltaTable:
-        """The log with what was committed until now."""
+        """Return the log with all commits until now."""
         if "_log" in self.__dict__:
             log.refresh(self.storage, self._log)
         return self._log
@@ -365,77 +450,129 @@ class Follower:
     table: Table
     make: Callable[[pa.Table], pa.Table]
     """
-    Makes rows of this table from rows of the other one, each from one, so that it does not matter how they are cut. It is sent to Spark's
+    Function that makes rows of this table from rows of the other, each from one, so that any chunks will do.
+
+    It is sent to Spark's
     workers, so it must be a function of a module.
     """
     columns: Sequence[str]
-    """What `make` needs of the other table."""
+    """Columns of the other table that `make` needs."""
     followers: Sequence["Follower"] = ()
-    """What is made of this table's rows."""
+    """Tables that are made of this one's rows."""
 
 
-def follow(source: Table, followers: Sequence[Follower], run: Run = run_here) -> list[int]:
+def follow(source: Table, followers: Sequence[Follower], map_items: Map = map) -> list[int]:
     """
-    Append to each follower what is made of the source's new rows, then update its own followers; return how many rows each follower got.
+    Append rows made of the source's new rows to each follower, then update its own followers.
 
-    A commit that was lost is tried again (`retried`). What one follower cannot add keeps nothing from the others.
+    Returns the number of rows by follower.
+
+    A commit that was lost is tried again (`retried`). An error of one follower does not stop the others.
 
     Args:
-        source: the table; its commits are counted, so that each row is taken over exactly once.
-        followers: what follows it. Rows that are new to several of them are read once. Their own followers are not counted.
-        run: where the work is done, a few files at a time.
+        source: the table whose commits are counted, so that each row is taken over exactly once.
+        followers: tables that follow it. Rows that are new to several of them are read once. Their own followers are
+            not counted.
+        map_items: maps the work over the files, a few at a time.
 
     Raises:
-        OtherSource: followers have rows of another table, such as of one that was removed and made again at the same place. It names all.
+        OtherSource: followers have rows of another table, such as one that was removed and created again at the same
+            place. The error names all.
 
     """
     batch_id = following(source)
     counts = dict.fromkeys(range(len(followers)), 0)
+    storages = [follower.table.storage for follower in followers]
 
     def attempt() -> None:
-        if others := list(_of_others(source, followers)):
-            raise OtherSource([each.storage.uri for each, _ in others], others[0][1].storage.uri)
-        alike: dict[int | None, list[int]] = {}
-        for place, follower in enumerate(followers):
-            alike.setdefault(follower.table.last_epoch(batch_id), []).append(place)
-        failed: list[TableError] = []
-        for after, places in alike.items():
-            version, files = source.added_since(after)
+        if strangers := list(_of_others(source, followers)):
+            raise OtherSource([table.storage.uri for table, _ in strangers], strangers[0][1].storage.uri)
+        by_epoch: dict[int | None, list[int]] = {}
+        for index, follower in enumerate(followers):
+            by_epoch.setdefault(follower.table.last_epoch(batch_id), []).append(index)
+        errors: list[TableError] = []
+        for epoch, indices in by_epoch.items():
+            version, files = source.added_since(epoch)
             if not files:
                 continue
-            staged = _staged(source, [followers[place] for place in places], files, run)
-            for place, made in zip(places, staged, strict=True):
+            staged = _stage(source, [followers[place] for place in indices], files, map_items)
+            for index, files_of_follower in zip(indices, staged, strict=True):
                 try:
-                    counts[place] += followers[place].table.advance(batch_id, made, after=after, epoch=version)
+                    counts[index] += followers[index].table.advance(
+                        batch_id, files_of_follower, after_epoch=epoch, epoch=version
+                    )
                 except TableError as error:
-                    failed.append(error)
-        if failed:
-            raise failed[0]
+                    errors.append(error)
+        if errors:
+            raise errors[0]
 
-    retried(attempt)
+    with writing(storages):
+        retried(attempt)
     for follower in followers:
-        follow(follower.table, follower.followers, run)
+        follow(follower.table, follower.followers, map_items)
     return list(counts.values())
 
 
+def can_follow(source: Table, follower: Table) -> bool:
+    """Return whether a table can follow its source from the last time on: no commit and no file since then is lost."""
+    last_epoch = follower.last_epoch(following(source))
+    if last_epoch is not None and last_epoch > source.version:
+        return False
+    try:
+        _, files = source.added_since(last_epoch)
+        for file in files:
+            source.storage.check(file, source.schema)
+    except (ChangedRows, DamagedFile, MissingFile, UnreadableTable):
+        return False
+    return True
+
+
+def remade(source: Table, follower: Follower, lost: Iterable[File] = (), map_items: Map = map) -> int:
+    """
+    Make the rows of a table again from all rows of its source; return the number of its rows.
+
+    Rows of days that the source has dropped stay, but for those in lost files; days that were dropped in this table do
+    not come back.
+    """
+    lost_paths = _paths(lost)
+
+    def attempt() -> int:
+        table = follower.table
+        with writing([table.storage]):
+            listed = table.files()
+            version, files = source.added_since(None)
+            kept_since, dropped_before = source.first_kept_day, table.first_kept_day
+            old = [file for file in listed if kept_since is None or file.day >= kept_since or file.path in lost_paths]
+            (staged,) = _stage(source, [follower], files, map_items)
+            with table.discarded_unless_committed(staged):
+                new = [file for file in staged if dropped_before is None or file.day >= dropped_before]
+                versions = {following(source): version}
+                log.commit(table.storage, table._current(), new, old, versions, other_rows=True)  # noqa: SLF001
+                for file in set(staged) - set(new):
+                    table.storage.remove(file.path)
+            return sum(file.rows for file in table.files())
+
+    return retried(attempt)
+
+
 def following(source: Table) -> str:
-    """Return the id under which followers count the commits of a table, for `Table.last_epoch`."""
+    """Return the batch id under which followers count the commits of a table, for `Table.last_epoch`."""
     return f"follows {source.identity}"
 
 
 def _of_others(source: Table, followers: Sequence[Follower]) -> Iterator[tuple[Table, Table]]:
     """
-    Yield each follower, direct or not, with rows of another table than the one that it is to follow, and that one.
+    Yield the direct and indirect followers that have rows of another table than their source, each with that source.
 
-    Where a table has never followed its source, what its followers have is of other rows, too.
+    If a table has never followed its source, the rows of its own followers are of another table, too.
     """
     pairs = list(_pairs(source, followers))
     # files first: of two runs that begin at once, the slower one sees the files of the other, and then its epochs
     filled = [bool(table.files()) for table, _ in pairs]
-    others = set[str]()
+    strangers = set[str]()
     for (table, followed), has_rows in zip(pairs, filled, strict=True):
-        if followed.storage.uri in others or table.last_epoch(following(followed)) is None:
-            others.add(table.storage.uri)
+        if followed.storage.uri in strangers or table.last_epoch(following(followed)) is None:
+            strangers.add(table.storage.uri)
             if has_rows:
                 yield table, followed
 
@@ -446,32 +583,36 @@ def _pairs(source: Table, followers: Sequence[Follower]) -> Iterator[tuple[Table
         yield from _pairs(follower.table, follower.followers)
 
 
-def _staged(source: Table, followers: Sequence[Follower], files: Sequence[File], run: Run) -> list[list[File]]:
-    """The files of each follower, staged by the run."""
-    with staging(each.table for each in followers) as staged:
-        for portion in run(partial(_made, source, followers), _portions(files)):
-            for made, more in zip(staged, portion, strict=True):
-                made.extend(more)
+def _stage(source: Table, followers: Sequence[Follower], files: Sequence[File], map_items: Map) -> list[list[File]]:
+    """Stage the files of each follower; return them by follower."""
+    with staging(follower.table for follower in followers) as staged:
+        for files_of_task in map_items(partial(_make, source, followers), _tasks(files)):
+            for files_of_follower, more_files in zip(staged, files_of_task, strict=True):
+                files_of_follower.extend(more_files)
     return staged
 
 
-def _made(source: Table, followers: Sequence[Follower], files: Sequence[File]) -> list[list[File]]:
-    """Write what is made of files of the source, for those only who may read these: another run may have left them."""
+def _make(source: Table, followers: Sequence[Follower], files: Sequence[File]) -> list[list[File]]:
+    """
+    Stage the rows that followers make of files of the source.
+
+    Only users who may read these files may read the staged ones. Another run may have left the files of the source.
+    """
     columns = list(dict.fromkeys(chain.from_iterable(follower.columns for follower in followers)))
-    with staging(each.table for each in followers) as staged:
-        for held in gathered(source.batches(files, columns), CHUNK, CHUNK_BYTES):
-            rows = pa.Table.from_batches(held)
-            for follower, made in zip(followers, staged, strict=True):
-                made.extend(follower.table.stage(follower.make(rows)))
-        for follower, made in zip(followers, staged, strict=True):
-            for file in made:
-                follower.table.storage.restrict(file, files, of=source.storage)
+    with staging(follower.table for follower in followers) as staged:
+        for batches in gathered(source.batches(files, columns), CHUNK, CHUNK_BYTES):
+            rows = pa.Table.from_batches(batches)
+            for follower, files_of_follower in zip(followers, staged, strict=True):
+                files_of_follower.extend(follower.table.stage(follower.make(rows)))
+        for follower, files_of_follower in zip(followers, staged, strict=True):
+            for file in files_of_follower:
+                follower.table.storage.restrict(file, files, made_of=source.storage)
     return staged
 
 
 @contextmanager
 def staging(tables: Iterable[Table]) -> Iterator[list[list[File]]]:
-    """Yield a list of files for each table, which are removed when not all can be staged."""
+    """Yield a list of files for each table; its files are removed if not all can be staged."""
     with ExitStack() as unless_staged:
         staged: list[list[File]] = []
         for table in tables:
@@ -484,24 +625,23 @@ def _paths(files: Iterable[File]) -> set[str]:
     return {file.path for file in files}
 
 
-def _differences(found: pa.Schema, wanted: pa.Schema) -> str:
-    kinds = {column.name: column.type for column in found}
-    missing = [column.name for column in wanted if column.name not in kinds and not column.nullable]
-    other = [column.name for column in wanted if kinds.get(column.name, column.type) != column.type]
-    known = {name for column in wanted for name in names_of(column)}
-    extra = [name for name in kinds if name not in known]
-    words = (("without", missing), ("of another type", other), ("more", extra))
+def _differences(schema: pa.Schema, expected: pa.Schema) -> str:
+    kinds = {column.name: column.type for column in schema}
+    missing = [column.name for column in expected if column.name not in kinds]
+    other_types = [column.name for column in expected if kinds.get(column.name, column.type) != column.type]
+    extra = [name for name in kinds if name not in expected.names]
+    words = (("without", missing), ("of another type", other_types), ("more", extra))
     return "; ".join(f"{word}: {', '.join(names)}" for word, names in words if names)
 
 
-def _portions(files: Sequence[File]) -> list[list[File]]:
-    """Return files of one bucket together, but not more of them than give one worker enough to do."""
-    portions: list[list[File]] = []
-    rows = PORTION
-    for file in sorted(files, key=lambda file: (file.bucket, file.day, file.path)):
-        if rows >= PORTION or file.bucket != portions[-1][0].bucket:
-            portions.append([])
+def _tasks(files: Sequence[File]) -> list[list[File]]:
+    """Return the files in tasks: each of one shard, and of not more files than give a worker enough to do."""
+    tasks: list[list[File]] = []
+    rows = TASK_ROWS
+    for file in sorted(files, key=lambda file: (file.shard, file.day, file.path)):
+        if rows >= TASK_ROWS or file.shard != tasks[-1][0].shard:
+            tasks.append([])
             rows = 0
-        portions[-1].append(file)
+        tasks[-1].append(file)
         rows += file.rows
-    return portions
+    return tasks

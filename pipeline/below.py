@@ -1,0 +1,128 @@
+"""Quotas that cannot have throttled a client at a time, because their clients used too little."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.protocol import ApiKey
+from quotascope.metrics.kafka.rules import RuleTable
+
+from .columns import CLIENT
+from .history import History, rollup
+from .rates import peaks
+
+_WINDOW_MS: Final = 11_000
+"""Length of all windows: `quota.window.num` times `quota.window.size.seconds` by default."""
+_SHORTEST: Final = 1.1
+"""
+Factor by which a broker's average may be above that of complete windows.
+
+The oldest of eleven has just been dropped.
+"""
+_BYTES: Final = {
+    QuotaType.PRODUCE: (ApiKey.PRODUCE, "produce_bytes"),
+    QuotaType.FETCH: (ApiKey.FETCH, "fetch_bytes"),
+}
+"""Requests that have bytes of a quota type, and their column: null for an unknown size."""
+_COLUMNS: Final = (
+    *CLIENT, "timestamp", "completed", "api_key", "produce_bytes", "fetch_bytes", "thread_time_ms", "network_time_ms",
+    "mutations_charged", "mutation_timestamp", "throttle_ms", "refused",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """A quota that may have throttled a client on a broker at some time."""
+
+    kind: QuotaType
+    client: tuple[str, str]
+    """User and client-id."""
+    broker: str
+    span_ms: tuple[int, int]
+    bound: float
+    """Bound in Kafka's unit."""
+
+
+def below_their_bounds(
+    history: History, suspects: Sequence[Suspect], tables: Mapping[QuotaType, RuleTable]
+) -> set[Suspect]:
+    """
+    Return the suspects whose clients together stayed below the bound in all windows of the time.
+
+    The requests are those of the history.
+
+    Controller mutations are never among them: their bucket may be empty by what was before. Windows are taken to be the
+    brokers' default.
+    """
+    checked = [suspect for suspect in suspects if suspect.kind is not QuotaType.CONTROLLER_MUTATION]
+    if not checked:
+        return set()
+    begin = min(suspect.span_ms[0] for suspect in checked) - _WINDOW_MS
+    end = max(suspect.span_ms[1] for suspect in checked) + 1_000
+    groups = {_group(suspect.kind, *suspect.client, suspect.broker, tables) for suspect in checked}
+    # where each is of a user, the requests of others play no part
+    users = {suspect.client[0] for suspect in checked} if all(user for _, user, *_ in groups) else None
+    used: dict[_Group, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    files = [file for file in history.detail.files() if file.overlaps(begin, end)]
+    for batch in history.detail.batches(files, _COLUMNS):
+        rows = pa.Table.from_batches([batch])
+        rows = rows.filter((pc.field("timestamp") >= begin) & (pc.field("timestamp") < end))
+        if users is not None:
+            rows = rows.filter(pc.is_in(rows["user"], pa.array(sorted(users), pa.string())))
+        for client, kind, start, amount in _charges(rows):
+            group = _group(kind, *client, tables)
+            if group in groups:
+                used[group][start] += amount
+    return {
+        suspect
+        for suspect in checked
+        if _highest(suspect, used[_group(suspect.kind, *suspect.client, suspect.broker, tables)]) < suspect.bound
+    }
+
+
+_Group = tuple[QuotaType, str, str, str]
+"""Key of usage that a broker counts together: quota type, tags of user and client-id, broker."""
+
+
+def _group(kind: QuotaType, user: str, client_id: str, broker: str, tables: Mapping[QuotaType, RuleTable]) -> _Group:
+    return kind, *tables[kind].metric_tags(user, client_id), broker
+
+
+def _charges(rows: pa.Table) -> Iterable[tuple[tuple[str, str, str], QuotaType, int, float]]:
+    """Yield client and broker, quota type, second and amount; an unknown size is infinite."""
+    for row in rollup(rows).select((*CLIENT, "quota_type", "start", "amount")).to_pylist():
+        if row["amount"]:
+            yield _client(row), _KINDS[row["quota_type"]], row["start"], row["amount"]
+    for kind, (api, name) in _BYTES.items():
+        unsized: Any = (pc.field("api_key") == int(api)) & pc.field(name).is_null()
+        for row in rows.filter(unsized).select((*CLIENT, "timestamp")).to_pylist():
+            yield _client(row), kind, row["timestamp"] // 1_000 * 1_000, np.inf
+
+
+_KINDS: Final = {kind.label: kind for kind in QuotaType}
+
+
+def _client(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return row["user"], row["client_id"], row["broker"]
+
+
+def _highest(suspect: Suspect, used: Mapping[int, float]) -> float:
+    """Return the highest average that a broker may have had of a window that ends within the time."""
+    if not used:
+        return 0.0
+    starts = np.array(sorted(used), np.int64)
+    amounts = np.array([used[start] for start in starts.tolist()])
+    begin, end = suspect.span_ms
+    inside = (starts >= begin - _WINDOW_MS) & (starts <= end)
+    if not np.isfinite(amounts[inside]).all():
+        return np.inf
+    highest = peaks(suspect.kind, starts[inside], amounts[inside])
+    return float(highest.max(initial=0.0)) * _SHORTEST

@@ -1,0 +1,431 @@
+"""
+What a history lacks.
+
+Requests that its logs have lost, lines that could not be read, and fractions of seconds that were never logged.
+
+Clients number the requests of a connection one by one (correlation ids), and a broker logs all of them: numbers between
+two that are logged are of requests that the log lacks. Java clients number the requests of all their connections
+together, so theirs are looked at together, and are undecided while the log of some node that Metadata names is not
+here. What is found is a lower bound: what was lost before the first and after the last request of a connection leaves
+no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby, product
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quotascope.metrics.kafka.entities import spelled
+from quotascope.pages.words import counted, percent, shown
+
+from .errors import BrokersMixed, NoTable
+from .history.connections import CONNECTIONS
+from .releases import NODES
+from .request_log.schema import NOT_LOST, QUARANTINE
+from .request_log.times import FEWEST
+from .table import Table
+from .topics import MINUTE_MS
+
+MOST_MISSING: Final = 0.05
+"""Greatest share of an entity's missing requests for which its limit becomes a command."""
+SHOWN: Final = 0.0005
+"""Least share that is reported."""
+_MOST_CLIENTS: Final = 3
+_SECOND_MS: Final = 1_000
+_UNITS: Final = {10: "10 ms", 100: "100 ms", 1_000: "whole seconds"}
+_UNLESS: Final = (
+    ", unless Java clients among them use brokers whose logs are not here, too, to which they count on: no answer "
+    "to Metadata says how many nodes there are"
+)
+_AGAIN: Final = "ingest the logs again into another folder, with --broker or --broker-pattern for each broker"
+_FEW: Final = 20
+"""Least number of correlation ids for a share that is taken for that of other clients."""
+_WRAPPED: Final = 1 << 30
+"""Distance of numbers between two requests of a minute that is no loss: the numbers began again."""
+
+Client = tuple[str, str, str]
+"""Broker, user and client id."""
+
+
+@dataclass(slots=True)
+class Steps:
+    """Steps from one correlation id to the next."""
+
+    all: int = 0
+    seen: int = 0
+    """Number of steps between requests that the log has."""
+
+    def add(self, first_id: int, last_id: int, requests: int) -> None:
+        """Count the numbers from the first to the last, of which `requests` are logged."""
+        steps = last_id - first_id
+        if steps < _WRAPPED:
+            self.all += steps
+            self.seen += min(steps, requests - 1)
+
+    def merge(self, steps: Steps) -> None:
+        """Add other steps."""
+        self.all += steps.all
+        self.seen += steps.seen
+
+    @property
+    def missing(self) -> float | None:
+        """Share that the log lacks; None if no number has a next one."""
+        return 1 - self.seen / self.all if self.all else None
+
+
+def may_lack(share: float | None) -> bool:
+    """Return whether figures of an entity may be too low: of its requests, this share is missing, or nobody knows."""
+    return share is None or share >= SHOWN
+
+
+@dataclass(frozen=True, kw_only=True)
+class Losses:
+    """Losses of a history, as far as the log shows them."""
+
+    clients: Mapping[Client, Steps] = field(default_factory=dict)
+    undecided: Mapping[Client, Steps] = field(default_factory=dict)
+    """Steps of numbers that may have gone to nodes whose logs are not here."""
+    java: AbstractSet[Client] = frozenset()
+    """Clients that number the requests to all brokers together, as far as their software is known."""
+    unreadable: Mapping[str, int] = field(default_factory=dict)
+    """Number of request lines that could not be read, by broker; the empty broker is unknown."""
+    requests: Mapping[str, int] = field(default_factory=dict)
+    """Number of requests by broker."""
+    precision_ms: Mapping[str, int] = field(default_factory=dict)
+    """Worst precision of times, by broker whose times are coarser than milliseconds."""
+    nodes: int = 0
+    """Greatest number of nodes in a response to Metadata."""
+    has_numbers: bool = True
+    """The history has correlation ids."""
+
+    def missing(self, user: str | None = None, client_id: str | None = None, broker: str | None = None) -> float:
+        """
+        Return the missing share of an entity's requests, on the broker with the largest; 0 if none is visible.
+
+        A client without numbers of its own has the share of its broker.
+        """
+        return max((self._of(name, user, client_id) for name in self._brokers(broker)), default=0.0)
+
+    def share(self, user: str | None = None, client_id: str | None = None, broker: str | None = None) -> float | None:
+        """
+        Return `missing`; None if it is unknown.
+
+        Then no loss is visible and numbers are unknown, or may have gone to nodes without logs here.
+        """
+        share = self.missing(user, client_id, broker)
+        if share >= SHOWN:
+            return share
+        brokers = self._brokers(broker)
+        is_open = any(
+            place in brokers and user in (None, owner) and client_id in (None, name) and steps.all > steps.seen
+            for (place, owner, name), steps in self.undecided.items()
+        )
+        return share if self.has_numbers and not is_open else None
+
+    def _brokers(self, broker: str | None) -> Sequence[str]:
+        return sorted(self.requests) if broker is None else (broker,)
+
+    def _of(self, broker: str, user: str | None, client_id: str | None) -> float:
+        of_client, of_broker = (
+            self._sums.get((broker, *names), Steps()) for names in ((user, client_id), (None, None))
+        )
+        unreadable = self.unreadable.get(broker, 0) + self.unreadable.get("", 0)
+        readable = self.requests.get(broker, 0)
+        unread_share = unreadable / (unreadable + readable) if unreadable else 0.0
+        if of_client.missing is not None:
+            return max(of_client.missing, unread_share)
+        return max((of_broker.missing or 0.0) if of_broker.all >= _FEW else 0.0, unread_share)
+
+    @cached_property
+    def _sums(self) -> dict[tuple[str, str | None, str | None], Steps]:
+        """Steps by broker, user and client id, also added up over users, client ids, and both (None)."""
+        sums: dict[tuple[str, str | None, str | None], Steps] = {}
+        for (broker, user, client_id), steps in self.clients.items():
+            for names in product((user, None), (client_id, None)):
+                sums.setdefault((broker, *names), Steps()).merge(steps)
+        return sums
+
+    def incomplete(self, user: str | None, client_id: str | None, broker: str | None = None) -> bool:
+        """Return whether a figure of an entity is too low, as far as the log shows."""
+        return self.missing(user, client_id, broker) >= SHOWN
+
+    def too_many(self, user: str | None, client_id: str | None) -> bool:
+        """Return whether too many of an entity's requests are missing for a command."""
+        return self.missing(user, client_id) > MOST_MISSING
+
+    @property
+    def coarse(self) -> bool:
+        """Times of some requests are coarser than milliseconds."""
+        return bool(self.precision_ms)
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Losses, one sentence or two each."""
+        return [*self.missing_notes(), *self._unreadable_notes(), *self._precision_notes()]
+
+    def missing_notes(self) -> Iterator[str]:
+        """Yield the losses that correlation ids show, and those that they leave open."""
+        yield from self._missing()
+        yield from self._undecided()
+
+    def _missing(self) -> Iterator[str]:
+        if not self.has_numbers:
+            yield (
+                "How many requests the logs lack, and how exact their times are, is unknown: the history was made "
+                "without their numbers."
+            )
+        for broker in sorted(self.requests):
+            steps_of_broker = Steps()
+            shares = []
+            for (place, user, client_id), steps in self.clients.items():
+                if place == broker:
+                    steps_of_broker.merge(steps)
+                    if (steps.missing or 0.0) >= SHOWN:
+                        shares.append((steps.missing or 0.0, spelled(user, client_id)))
+            if not steps_of_broker.all and not self.undecided and self.requests[broker] >= _FEW:
+                yield f"How many requests the log of broker {shown(broker)} lacks is unknown: no connection has two."
+            if steps_of_broker.all and shares:
+                largest = sorted(shares, key=lambda share_and_name: (-share_and_name[0], share_and_name[1]))
+                named = "; ".join(f"{name} {percent(share)}" for share, name in largest[:_MOST_CLIENTS])
+                others = (
+                    f"; {counted(len(largest) - _MOST_CLIENTS, 'other client')}" if len(largest) > _MOST_CLIENTS else ""
+                )
+                unless = _UNLESS if not self.nodes and self._numbers_of_java(broker) else ""
+                yield (
+                    f"The log of broker {shown(broker)} lacks at least {percent(steps_of_broker.missing or 0.0)} of "
+                    f"the requests, by their correlation ids ({named}{others}){unless}: "
+                    "figures are of the requests that it has, so usage, throttles and limits are too low."
+                )
+
+    def _numbers_of_java(self, broker: str) -> bool:
+        """Return whether missing numbers of a broker are of clients that number requests to all brokers together."""
+        return any(
+            client[0] == broker and (steps.missing or 0.0) >= SHOWN and client in self.java
+            for client, steps in self.clients.items()
+        )
+
+    def _undecided(self) -> Iterator[str]:
+        clients = [(1 - steps.seen / steps.all, key) for key, steps in self.undecided.items() if steps.all > steps.seen]
+        if clients:
+            share, (_, user, client_id) = max(clients)
+            yield (
+                f"Of {counted(len(clients), 'Java client')} it is unknown how much is missing, up to {percent(share)} "
+                f"({spelled(user, client_id)}): they number the requests to all brokers together, and of the "
+                f"{self.nodes} nodes of the cluster, the logs of {len(self.requests)} are here."
+            )
+
+    def _unreadable_notes(self) -> Iterator[str]:
+        for broker, lines in sorted(self.unreadable.items()):
+            of_broker = f" of broker {shown(broker)}" if broker else ""
+            yield (
+                f"{counted(lines, 'request')}{of_broker} could not be read and {'is' if lines == 1 else 'are'} in "
+                "no figure: see the table quarantine."
+            )
+
+    def _precision_notes(self) -> Iterator[str]:
+        for broker, precision in sorted(self.precision_ms.items()):
+            yield (
+                f"The log of broker {shown(broker)} has times of {_UNITS.get(precision, f'{precision} ms')} only: "
+                "the order and the distance of requests within that are unknown, so throttles, "
+                "queue times and limits are only a hint. Log with %d{yyyy-MM-dd HH:mm:ss,SSS}."
+            )
+
+    def values(self) -> dict[str, Any]:
+        """Return the losses for JSON."""
+        return {
+            "known": self.has_numbers,
+            "clients": [
+                {"broker": broker, "user": user, "client_id": client_id, "missing_share": steps.missing}
+                for (broker, user, client_id), steps in sorted(self.clients.items())
+                if (steps.missing or 0.0) >= SHOWN
+            ],
+            "undecided_clients": [
+                {"broker": broker, "user": user, "client_id": client_id, "missing_share_at_most": steps.missing}
+                for (broker, user, client_id), steps in sorted(self.undecided.items())
+                if steps.all > steps.seen
+            ],
+            "brokers": [
+                {
+                    "broker": broker,
+                    "missing_share": self.share(broker=broker),
+                    "time_precision_ms": self.precision_ms.get(broker, 1),
+                }
+                for broker in sorted(self.requests)
+            ],
+            "unreadable_requests": sum(self.unreadable.values()),
+            "notes": list(self.notes),
+        }
+
+
+def losses_of(folder: str, span_ms: tuple[int, int] | None = None) -> Losses:
+    """
+    Return the losses of a history.
+
+    Args:
+        folder: folder of the history, as `quotascope ingest` has made it.
+        span_ms: period of the connections; all of the quarantine counts, which has no times.
+
+    Raises:
+        TableError: a table cannot be read.
+        BrokersMixed: a broker's name stands for two.
+
+    """
+    base = folder.rstrip("/")
+    unreadable: dict[str, int] = {}
+    with suppress(NoTable):
+        quarantine = Table.open(f"{base}/quarantine", schema=QUARANTINE)
+        for batch in quarantine.batches(quarantine.files(), ("reason", "broker", "lines")):
+            for row in batch.to_pylist():
+                if row["reason"] not in NOT_LOST:
+                    broker = row["broker"] or ""
+                    unreadable[broker] = unreadable.get(broker, 0) + (row["lines"] or 1)
+    nodes = 0
+    with suppress(NoTable):
+        nodes = Table.open(f"{base}/requests").last_epoch(NODES) or 0
+    try:
+        table = Table.open(f"{base}/connections", schema=CONNECTIONS)
+    except NoTable:
+        return Losses(unreadable=unreadable, has_numbers=False)
+    files = table.files()
+    if span_ms is not None:
+        begin, end = span_ms[0] - MINUTE_MS + 1, span_ms[1]  # of minutes that reach into this time
+        files = tuple(file for file in files if file.overlaps(begin, end))
+    rows = pa.Table.from_batches(list(table.batches(files)), CONNECTIONS)
+    if span_ms is not None:
+        rows = rows.filter((pc.field("start") >= begin) & (pc.field("start") < end))
+    check_brokers(rows, folder)
+    return losses_in(rows, unreadable, nodes)
+
+
+def check_brokers(rows: pa.Table, folder: str) -> None:
+    """
+    Raise `BrokersMixed` if a broker's name in rows of `CONNECTIONS` stands for two brokers.
+
+    Such a name is empty, or has a listener with two ports in the same minute, of which a process has one.
+    """
+    names = rows.group_by(["broker"]).aggregate([])["broker"].to_pylist()
+    if any(not name for name in names):
+        raise BrokersMixed(f"{folder}: some requests are of a broker without a name; quotas are per broker: {_AGAIN}")
+    places = rows.group_by(["broker", "listener", "start", "address"], use_threads=False).aggregate([])
+    addresses: dict[tuple[str, str, int], str] = {}
+    for row in places.to_pylist():
+        key = row["broker"], row["listener"], row["start"]
+        address = addresses.setdefault(key, row["address"])
+        if address.rpartition(":")[2] != row["address"].rpartition(":")[2] and ":" in address and ":" in row["address"]:
+            raise BrokersMixed(
+                f"{folder}: listener {shown(row['listener'])} of broker {shown(row['broker'])} has the addresses "
+                f"{shown(address)} and {shown(row['address'])} in the same minute, "
+                f"so that the name stands for two brokers; quotas are per broker: {_AGAIN}"
+            )
+
+
+def losses_in(rows: pa.Table, unreadable: Mapping[str, int] | None = None, nodes: int = 0) -> Losses:
+    """Return the losses in rows of `CONNECTIONS`, of a cluster of `nodes` nodes (0: unknown)."""
+    merged = (
+        rows.group_by(["broker", "user", "client_id", "connection", "peer", "software", "start"], use_threads=False)
+        .aggregate([
+            ("requests", "sum"), ("first_id", "min"), ("last_id", "max"), ("whole_seconds", "sum"),
+            ("precision_ms", "max"),
+        ])
+        .sort_by([(name, "ascending") for name in ("broker", "connection", "start", "first_id_min")])
+    )  # fmt: skip
+    by_connection: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    requests: dict[str, int] = {}
+    whole_seconds: dict[str, int] = {}
+    precision: dict[str, int] = {}
+    for row in merged.to_pylist():
+        broker = row["broker"]
+        by_connection.setdefault((broker, row["connection"]), []).append(row)
+        requests[broker] = requests.get(broker, 0) + row["requests_sum"]
+        whole_seconds[broker] = whole_seconds.get(broker, 0) + row["whole_seconds_sum"]
+        precision[broker] = max(precision.get(broker, 1), row["precision_ms_max"])
+    coarse = {
+        broker: _SECOND_MS if whole_seconds[broker] == requests[broker] >= FEWEST else precision[broker]
+        for broker in requests
+        if precision[broker] > 1 or whole_seconds[broker] == requests[broker] >= FEWEST
+    }
+    clients: dict[Client, Steps] = {}
+    undecided: dict[Client, Steps] = {}
+    java: dict[tuple[str, str, str], list[list[dict[str, Any]]]] = {}
+    for of_connection in by_connection.values():
+        software = next((row["software"] for row in of_connection if row["software"] != "unknown"), "unknown")
+        if software == "unknown" or "java" in software.lower():
+            last_row = of_connection[-1]
+            java.setdefault((last_row["peer"], last_row["user"], last_row["client_id"]), []).append(of_connection)
+        else:
+            _count_connection(of_connection, clients)
+    counted_steps = undecided if nodes > len(requests) else clients
+    for connections in java.values():
+        if len(connections) == 1:
+            _count_connection(connections[0], counted_steps)
+        else:
+            _count_together(connections, counted_steps)
+    return Losses(
+        clients=clients,
+        undecided=undecided,
+        java={_client(row) for connections in java.values() for rows in connections for row in rows},
+        unreadable=unreadable or {},
+        requests=requests,
+        precision_ms=coarse,
+        nodes=nodes,
+    )
+
+
+def _client(row: Mapping[str, Any]) -> Client:
+    return row["broker"], row["user"], row["client_id"]
+
+
+def _count_connection(rows: Sequence[Mapping[str, Any]], clients: dict[Client, Steps]) -> None:
+    """Count the numbers of one connection, in their order; if they begin again, no number between is missing."""
+    steps = clients.setdefault(_client(rows[-1]), Steps())
+    first_id = last_id = requests = 0
+    for _, of_minute in groupby(rows, key=lambda row: row["start"]):
+        minute = list(of_minute)
+        lowest, highest = min(row["first_id_min"] for row in minute), max(row["last_id_max"] for row in minute)
+        count = sum(row["requests_sum"] for row in minute)
+        if requests and last_id < lowest < last_id + _WRAPPED:
+            last_id, requests = highest, requests + count
+            continue
+        if requests:
+            steps.add(first_id, last_id, requests)
+        first_id, last_id, requests = lowest, highest, count
+    steps.add(first_id, last_id, requests)
+
+
+def _count_together(connections: Sequence[Sequence[Mapping[str, Any]]], clients: dict[Client, Steps]) -> None:
+    """
+    Count the numbers of connections of one host and client id, by minute.
+
+    Connections whose numbers overlap are of one client.
+    """
+    by_minute: dict[int, list[Mapping[str, Any]]] = {}
+    for of_connection in connections:
+        for row in of_connection:
+            by_minute.setdefault(row["start"], []).append(row)
+    for rows in by_minute.values():
+        together: list[Mapping[str, Any]] = []
+        last_id = -1
+        for row in sorted(rows, key=lambda row: row["first_id_min"]):
+            if row["first_id_min"] > last_id:
+                _count_client(together, last_id, clients)
+                together = []
+            together.append(row)
+            last_id = max(last_id, row["last_id_max"])
+        _count_client(together, last_id, clients)
+
+
+def _count_client(together: Sequence[Mapping[str, Any]], last_id: int, clients: dict[Client, Steps]) -> None:
+    """Count the numbers of one client in a minute, for each broker that it used."""
+    if together:
+        sums = Steps()
+        sums.add(together[0]["first_id_min"], last_id, sum(row["requests_sum"] for row in together))
+        for client in {_client(row) for row in together}:
+            clients.setdefault(client, Steps()).merge(sums)

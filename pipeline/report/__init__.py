@@ -1,1 +1,0 @@
-"""Replays and recommendations as pages, as CSV and as JSON."""
