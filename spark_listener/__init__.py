@@ -1,8 +1,9 @@
 """
-What Kafka's quotas cost a Spark job: for how long it is throttled, on which client-id, and which retries that caused.
+The cost of Kafka's quotas for a Spark job: how long it is throttled, on which client-id, and which retries that caused.
 
-`attach(spark)` in a job's driver collects Spark's own events and the throttle times of the Kafka clients in its tasks, and reports them to
-Prometheus or over OTLP. Tasks import this package, too: what the driver needs is imported on first use.
+`attach(spark)` in a job's driver collects Spark's own events and the throttle times of the Kafka clients in its tasks,
+and reports them to Prometheus or over OTLP. Tasks import this package, too: what the driver needs is imported on first
+use.
 """
 
 from typing import TYPE_CHECKING

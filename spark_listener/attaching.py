@@ -1,4 +1,4 @@
-"""Attaches a listener to an application."""
+"""Attachment of a listener to an application."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ def attach(spark: object, **options: Option) -> Listener:
     """
     Watch the application of this session.
 
-    Never raises because of Spark: what does not work is a warning in the log, and one of the listener's `problems`. Called again for the same application,
-    it returns the same listener with its first options; each call then needs its `close`.
+    Never raises because of Spark: what does not work is a warning in the log, and one of the listener's `problems`.
+    Called again for the same application, it returns the same listener with its first options; each call then needs its
+    `close`.
 
     Args:
         spark: a SparkSession, also of Spark Connect, or a SparkContext.
-        options: fields of `ListenerSettings`, each described in docs/spark.md; one that is not given is read from the property of Spark, so
+        options: fields of `ListenerSettings`, each described in docs/spark.md; one that is not given is read from the
+            property of Spark, so
             `queue_capacity=20_000` is ``spark.quotascope.queueCapacity=20000``.
 
     """
@@ -46,7 +48,7 @@ def attach(spark: object, **options: Option) -> Listener:
 
 
 def attach_to(driver: Driver, options: Mapping[str, Option] | None = None) -> Listener:
-    """As `attach`, for a driver that is known. Raises whatever PySpark raises for a driver that is gone."""
+    """Watch the application of a driver. Raises PySpark's errors for a driver that is gone."""
     with _LOCK:
         for key, listener in tuple(_ATTACHED.items()):
             if listener.ended:  # its application has stopped
@@ -70,7 +72,8 @@ def _attached(driver: Driver, options: Mapping[str, Option]) -> Listener:
         "attach": _listen,
     }.items():
         listener.attempt(part, partial(step, listener, driver, settings))
-    _LOG.info("watching %s, events by %s", driver.watched_id, listener.source)
+    where = listener.url or ("pushed over OTLP" if settings.otlp_endpoint else "in spark.quotascope.summaryFile alone")
+    _LOG.info("watching %s, events by %s, metrics: %s", driver.watched_id, listener.source, where)
     return listener
 
 

@@ -20,7 +20,7 @@ _ALSO = (
 )
 """Other properties may hold secrets, and are not looked at."""
 _ADDRESSES = ("spark.driver.bindAddress", "spark.driver.host")
-"""Under Spark Connect those of the server, where this process need not be."""
+"""Properties with addresses; under Spark Connect those of the server, where this process need not be."""
 _TRIGGER = re.compile(r"(?:ProcessingTime|Continuous|RealTime)Trigger\((\d+)\)")  # ms
 
 
@@ -38,15 +38,19 @@ class Driver:
 
     @cached_property
     def properties(self) -> Mapping[str, str]:
-        """Those of `spark.quotascope.*` that are set, and a few of Spark's own. Costs hundreds of calls into the JVM, once."""
-        found: dict[str, str] = {}
+        """
+        The `spark.quotascope.*` properties that are set, and a few of Spark's own.
+
+        Costs hundreds of calls into the JVM, once.
+        """
+        of_context: dict[str, str] = {}
         if self.context is not None:
-            found = {
+            of_context = {
                 key: value
                 for key, value in self.context.getConf().getAll()
                 if key.startswith(PREFIX) or key in (*_ALSO, *_ADDRESSES)
             }
-        return {**found, **self._of_session()}
+        return {**of_context, **self._of_session()}
 
     @cached_property
     def app_id(self) -> str:
@@ -62,20 +66,20 @@ class Driver:
 
     @property
     def watched_id(self) -> str:
-        """The id of what is watched: of the application, under Spark Connect with that of the session."""
+        """The id of the watched application; under Spark Connect followed by that of the session."""
         if self.context is None:
             return "-".join(filter(None, (self.app_id, self._session_id)))
         return self.app_id
 
     @property
     def stopped(self) -> bool:
-        """Whether this process has stopped it. Never raises."""
+        """True if this process has stopped the application. Never raises."""
         if self.context is not None:
             return getattr(self.context, "_jsc", None) is None
         return bool(getattr(self._spark, "is_stopped", False))
 
     def setting(self, key: str) -> str | None:
-        """A single property, None where it is not set: one call into the JVM, fit for frequent use."""
+        """Return a single property, None where it is not set: one call into the JVM, fit for frequent use."""
         conf = getattr(self._spark, "conf", None)
         if conf is None and self.context is not None:
             conf = self.context.getConf()
@@ -83,7 +87,9 @@ class Driver:
 
     def trigger_seconds(self, query: str) -> float | None:
         """
-        The interval of a running streaming query's trigger, by its id: in Real-Time Mode, how long a batch lasts.
+        Return the interval of a running streaming query's trigger, by the query's id.
+
+        In Real-Time Mode, the duration of a batch.
 
         None where it has none or cannot be asked, as under Spark Connect. Never raises.
         """
@@ -92,24 +98,24 @@ class Driver:
             if not hasattr(session, "_jsparkSession"):  # a SparkContext
                 from pyspark.sql import SparkSession  # noqa: PLC0415 - only then
 
-                session = SparkSession._instantiatedSession  # noqa: SLF001 - as `_jsparkSession`, PySpark has no public way
+                session = SparkSession._instantiatedSession  # noqa: SLF001 - PySpark has no public way
             running = session._jsparkSession.sharedState().activeStreamingQueries()  # noqa: SLF001 - as above
-            for each in running.values():  # of all sessions
-                if each.id().toString() == query:
-                    trigger = _TRIGGER.fullmatch(each.trigger().toString())
+            for running_query in running.values():  # of all sessions
+                if running_query.id().toString() == query:
+                    trigger = _TRIGGER.fullmatch(running_query.trigger().toString())
                     return (trigger and int(trigger[1]) / 1_000) or None
         return None
 
     @property
     def session(self) -> Spark:
-        """What has `sparkContext`, as a session does; under Spark Connect, the session."""
+        """The session, or another object with `sparkContext`; under Spark Connect, always the session."""
         if self.context is None or hasattr(self._spark, "sparkContext"):
             return self._spark
         return SimpleNamespace(sparkContext=self.context)
 
     @property
     def key(self) -> Hashable:
-        """Different for each application; under Spark Connect, for each session."""
+        """Key that differs for each application; under Spark Connect, for each session."""
         if self.context is None:
             return self._session_id or id(self._spark)
         return (id(self.context._jvm), self.app_id)  # noqa: SLF001 - PySpark has no public way
@@ -119,17 +125,17 @@ class Driver:
         return str(getattr(self._spark, "session_id", None) or "")
 
     def _of_session(self) -> dict[str, str]:
-        """Includes what was set on the session after its SparkContext had been made."""
+        """Return the properties of the session, including those set after its SparkContext was created."""
         conf = getattr(self._spark, "conf", None)
         keys = (*KEYS, *_ALSO)
         if conf is None:
             return {}
         if self.context is None:
             with suppress(Exception):  # PySpark 3.5 cannot ask for all at once
-                known = dict(conf.getAll)
-                return {key: str(known[key]) for key in keys if key in known}
-        found = {key: _of_session(conf, key) for key in keys}
-        return {key: value for key, value in found.items() if value is not None}
+                context_properties = dict(conf.getAll)
+                return {key: str(context_properties[key]) for key in keys if key in context_properties}
+        values = {key: _of_session(conf, key) for key in keys}
+        return {key: value for key, value in values.items() if value is not None}
 
 
 def _of_session(conf: Spark, key: str) -> str | None:
@@ -140,7 +146,7 @@ def _of_session(conf: Spark, key: str) -> str | None:
 
 
 def _context(spark: Spark) -> Spark | None:
-    """The SparkContext behind it, None under Spark Connect."""
+    """Return the SparkContext of a session, None under Spark Connect."""
     if hasattr(spark, "applicationId"):
         return _running(spark)
     try:

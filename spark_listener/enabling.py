@@ -1,4 +1,4 @@
-"""Attaches a listener to each application of the process that enables it in its properties."""
+"""Attachment of a listener to each application of the process that enables it in its properties."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ def _attached(spark: Spark) -> Listener | None:
 
 
 def _is_enabled(driver: Driver) -> bool:
-    """Reads no other property: a job may call `getOrCreate` many times."""
+    """Return whether the property is set; read no other, as a job may call `getOrCreate` many times."""
     value = driver.setting(_ENABLED)
     return value is not None and resolve({_ENABLED: value}, {})[0].enabled
 
 
 def _watch() -> None:
-    """PySpark has no hook for new sessions: the methods that create them are wrapped."""
+    """Wrap the methods that create sessions: PySpark has no hook for new ones."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy, and not needed to import this package
 
     with suppress(ImportError):  # a client of Connect has no SparkContext
         from pyspark import SparkContext  # noqa: PLC0415 - as above
 
-        running = SparkContext._active_spark_context  # noqa: SLF001 - PySpark has no other way to ask without making one
+        running = SparkContext._active_spark_context  # noqa: SLF001 - PySpark has no public way
         _wrap(SparkContext, "__init__", lambda context, _: enable(context))
         if running is not None:
             _attached(running)
@@ -79,13 +79,13 @@ def _watch() -> None:
         _wrap(SparkSession.Builder, name, lambda _, session: enable(session))
 
 
-def _wrap(owner: type, name: str, then: Callable[[Spark, Spark], object]) -> None:
+def _wrap(owner: type, name: str, callback: Callable[[Spark, Spark], object]) -> None:
     original = getattr(owner, name)
 
     @functools.wraps(original)
     def wrapped(self: Spark, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever PySpark passes
         result = original(self, *arguments, **named)
-        then(self, result)
+        callback(self, result)
         return result
 
     setattr(owner, name, wrapped)

@@ -21,10 +21,12 @@ The first three never reach the job: `attach` reports them and continues.
 
 from __future__ import annotations
 
+from quotascope.metrics.errors import QuotascopeError
+
 _LONGEST_REASON = 300
 
 
-class SparkListenerError(Exception):
+class SparkListenerError(QuotascopeError):
     """An error of the Spark listener; the message says what is wrong, where, and what to do."""
 
 
@@ -55,7 +57,7 @@ class EventLogError(SparkListenerError):
 
 
 class NoEventLog(EventLogError):
-    """There is no event log."""
+    """No event log was found."""
 
 
 class CodecUnusable(EventLogError):
@@ -84,15 +86,16 @@ class PluginUnreadable(SparkListenerError):
 
 def brief(error: BaseException) -> str:
     """
-    One line for a log, without the user's data.
+    Return one line for a log, without the user's data.
 
-    An error that came through the JVM carries a stack of many lines; its first line names the class and says what was wrong.
+    An error that came through the JVM carries a stack of many lines; its first line names the class and says what was
+    wrong.
     """
     java = getattr(error, "java_exception", None)
     try:
         text = str(error if java is None else java.toString())
-    except Exception as gone:  # noqa: BLE001 - the JVM may be gone, or have any complaint
-        text = type(gone).__name__
+    except Exception as unprintable:  # noqa: BLE001 - the JVM may be gone, or have any complaint
+        text = type(unprintable).__name__
     words = " ".join(text.split())
     if not words:
         return type(error).__name__

@@ -1,4 +1,4 @@
-"""Names for what is not of this program."""
+"""Types of objects that belong to other programs."""
 
 from __future__ import annotations
 

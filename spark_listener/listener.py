@@ -1,4 +1,4 @@
-"""The listener of one application: fetches from its sources in a thread, and ends with it."""
+"""The listener of one application: a thread that fetches from its sources, and ends with the application."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LAST_WAIT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that does not work; the job continues."""
+    """A part that does not work; the job continues."""
 
     part: str
     """The part of the listener: attach, properties, the name of a source, throttles, reporting or summary."""
@@ -36,7 +36,9 @@ class Problem:
 
 class Listener:
     """
-    Watches an application until it ends or `close` is called. Made by `attach`; nothing here raises because of Spark.
+    Watcher of an application until it ends or `close` is called, returned by `attach`.
+
+    Nothing here raises because of Spark.
 
     As a context manager it is closed at the end of the block.
     """
@@ -61,21 +63,21 @@ class Listener:
 
     @property
     def source(self) -> str:
-        """Where events come from now: pull, callbacks, streaming, event_log, two of them with a + between, or none."""
-        return "+".join(each.name for each in self._sources) or "none"
+        """Present sources of events: pull, callbacks, streaming, event_log, two of them with a + between, or none."""
+        return "+".join(source.name for source in self._sources) or "none"
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What did not work, each once; these are in the log as well."""
+        """Problems, each once; the log has them as well."""
         return tuple(self._problems)
 
     @property
     def ended(self) -> bool:
-        """Whether the application has ended or the listener was closed; the numbers stay."""
+        """True if the application has ended or the listener was closed; the numbers stay."""
         return self._stop.is_set()
 
     def snapshot(self) -> JobSnapshot:
-        """The state as of the last fetch."""
+        """Return the state as of the last fetch."""
         return self.job.snapshot()
 
     def collect(self) -> JobSnapshot:
@@ -89,9 +91,10 @@ class Listener:
 
     def throttle_scope(self) -> AbstractContextManager[Any]:
         """
-        In the driver: a context that counts the throttle times of its own Kafka clients, such as those of `foreachBatch`.
+        Count the throttle times of the driver's own Kafka clients within the block, such as those of `foreachBatch`.
 
-        A listener cannot be sent to tasks; what runs there takes `throttle_scope` from `quotascope.spark_listener.task`.
+        A listener cannot be sent to tasks; what runs there takes `throttle_scope` from
+        `quotascope.spark_listener.task`.
         """
         from .task import throttle_scope  # noqa: PLC0415 - only who uses it needs it
 
@@ -101,7 +104,8 @@ class Listener:
         """
         Fetch the last events, detach from Spark, and report for the last time.
 
-        After `attach` was called several times for an application, only the last of as many calls does so. Further calls do nothing.
+        After `attach` was called several times for an application, only the last of as many calls does so. Further
+        calls do nothing.
         """
         with self._lock:
             self._holders -= 1
@@ -138,11 +142,11 @@ class Listener:
         atexit.register(self.end)
 
     def at_end(self, part: str, call: Callable[[], None]) -> None:
-        """Call this when everything was fetched, in the order given."""
+        """Add a function to call when everything was fetched, in the order given."""
         self._at_end.append((part, call))
 
     def problem(self, part: str, text: str, *, logged: bool = False) -> None:
-        """Something does not work: a warning in the log when it is new, unless it was `logged`, and counted each time."""
+        """Record a problem: a warning in the log when it is new, unless it was `logged`, and counted each time."""
         self.job.problem(part, text)
         problem = Problem(part, text)
         if problem not in self._problems and len(self._problems) < _MOST_PROBLEMS:
@@ -151,14 +155,18 @@ class Listener:
                 _LOG.warning("watching this job, %s: %s", part, text)
 
     def attempt(self, part: str, call: Callable[[], object]) -> None:
-        """Call; an error becomes one of the problems."""
+        """Call a function; an error becomes one of the problems."""
         try:
             call()
         except Exception as error:  # noqa: BLE001 - a job must not suffer from being watched
             self.problem(part, brief(error))
 
     def end(self) -> None:
-        """Close, whatever the number of `close` that are due. Does nothing in a process that was forked from the driver: Spark belongs to the parent."""
+        """
+        Close, however many calls of `close` are due.
+
+        Does nothing in a process that was forked from the driver: Spark belongs to the parent.
+        """
         atexit.unregister(self.end)
         if os.getpid() != self._pid:
             return
@@ -173,10 +181,10 @@ class Listener:
 
     def _run(self) -> None:
         """
-        Fetch, until the application ends, or the program does.
+        Fetch until the application ends, or the program does.
 
-        A program that is over waits for its threads before it calls what `atexit` holds, and Spark Connect's streaming listener has such a
-        thread: it ends when the listener is removed.
+        A program that is over waits for its threads before it calls what `atexit` holds, and Spark Connect's streaming
+        listener has such a thread: it ends when the listener is removed.
         """
         while not self._stop.wait(self._interval_seconds):
             self.attempt("attach", self.collect)
@@ -184,17 +192,20 @@ class Listener:
                 self._detach()
 
     def _detach(self) -> None:
-        """Close the sources, with all that they still hold. The page stays until the end, so that the last numbers can be scraped."""
+        """
+        Close the sources after reading what they still hold.
+
+        The page stays until the end, so that the last numbers can be scraped.
+        """
         with self._lock:
             self._stop.set()
             sources, self._sources = self._sources, []
             for source in sources:
                 self._close(source)
-            self.job.no_event_follows()
             self.job.lag(0.0)
 
     def _collect(self, source: EventSource) -> float:
-        """How late the events of a source are; a source that fails three times in a row is removed."""
+        """Return the delay of a source's events in seconds; remove a source that fails three times in a row."""
         try:
             latest = source.collect()
         except Exception as error:  # noqa: BLE001 - whatever py4j and gRPC raise when Spark is gone

@@ -1,5 +1,7 @@
 """
-Runs a job that knows nothing of us: ``spark-submit --conf spark.quotascope.enabled=true run.py job.py arguments…``.
+Runner of a job that does not import quotascope.
+
+``spark-submit --conf spark.quotascope.enabled=true run.py job.py arguments…``.
 
 ``quotascope spark runner`` prints where this file is.
 """
@@ -12,7 +14,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Run the script that is named first, as Python would, after `enable`."""
+    """Run the script that the first argument names, as Python would, after `enable`."""
     if len(sys.argv) < 2:  # noqa: PLR2004 - our own name is one
         raise SystemExit(f"usage: spark-submit --conf spark.quotascope.enabled=true {__file__} job.py [arguments…]")
     script = Path(sys.argv[1])

@@ -1,4 +1,4 @@
-"""The settings of the listener: arguments of `attach`, which are also properties of Spark."""
+"""Settings of the listener: arguments of `attach`, which are also properties of Spark."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Parse = Callable[[str], object]
 
 
 def text(value: str) -> str:
-    """Any text but an empty one."""
+    """Return a text that is not empty."""
     if not value.strip():
         raise ValueError("expected a text, got nothing")
     return value
 
 
 def flag(value: str) -> bool:
-    """True or false, in any case, as Spark reads its own."""
+    """Return True or False for a text in any case, as Spark reads its own flags."""
     word = value.strip().lower()
     if word not in {"true", "false"}:
         raise ValueError(f"expected true or false, got {_quoted(value)}")
@@ -40,37 +40,37 @@ def flag(value: str) -> bool:
 _MOST_DIGITS: Final = 20
 
 
-def number(least: int, most: int) -> Callable[[str], int]:
-    """A whole number within bounds."""
+def number(minimum: int, maximum: int) -> Callable[[str], int]:
+    """Return a parser of a whole number within bounds."""
 
     def parse(value: str) -> int:
         plain = value.strip()
         # Python refuses to read thousands of digits with a message of its own
         digits = plain.isascii() and plain.isdecimal() and len(plain) < _MOST_DIGITS
-        if digits and least <= int(plain) <= most:
+        if digits and minimum <= int(plain) <= maximum:
             return int(plain)
-        raise ValueError(f"expected a whole number from {least} to {most}, got {_quoted(value)}")
+        raise ValueError(f"expected a whole number from {minimum} to {maximum}, got {_quoted(value)}")
 
     return parse
 
 
-def seconds(least: float, most: float) -> Callable[[str], float]:
-    """A duration in seconds within bounds."""
+def seconds(minimum: float, maximum: float) -> Callable[[str], float]:
+    """Return a parser of a duration in seconds within bounds."""
 
     def parse(value: str) -> float:
         try:
             time = float(value)
         except ValueError:
             time = math.nan
-        if least <= time <= most:
+        if minimum <= time <= maximum:
             return time
-        raise ValueError(f"expected seconds from {least:g} to {most:g}, got {_quoted(value)}")
+        raise ValueError(f"expected seconds from {minimum:g} to {maximum:g}, got {_quoted(value)}")
 
     return parse
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
-    """One of a few words."""
+    """Return a parser of one of a few words."""
 
     def parse(value: str) -> str:
         if value.strip() in choices:
@@ -91,7 +91,7 @@ def _json_file(value: str) -> str:
 
 
 def _url(value: str) -> str:
-    """A URL of http or https; messages do not quote it, as it may hold a password or a key."""
+    """Return a URL of http or https; messages do not quote it, as it may hold a password or a key."""
     try:
         parts = urlsplit(value)
         good = parts.scheme in {"http", "https"} and bool(parts.hostname)
@@ -104,22 +104,22 @@ def _url(value: str) -> str:
 
 
 def _headers(value: str) -> Mapping[str, str]:
-    """`name=value,name=value`, values percent-encoded; messages do not quote them."""
-    found: dict[str, str] = {}
+    """Return headers from `name=value,name=value`, values percent-encoded; messages do not quote them."""
+    headers: dict[str, str] = {}
     for pair in filter(str.strip, value.split(",")):
         name, equals, content = (part.strip() for part in pair.partition("="))
         content = unquote(content)
         if not (equals and name and name.isascii() and content.isascii() and (content.isprintable())):
             raise ValueError("expected name=value,name=value in printable ASCII")
-        found[name.lower()] = content
-    return found
+        headers[name.lower()] = content
+    return headers
 
 
 _PERIOD = seconds(0.05, 3_600)
 
 
 def _setting(
-    name: str, parse: Parse, meaning: str, default: Option = None, shown: str = "none", *, secret: bool = False
+    name: str, parse: Parse, meaning: str, default: Option = None, default_text: str = "none", *, secret: bool = False
 ) -> Any:  # noqa: ANN401 - the type of the field that it is assigned to
     """
     Declare a setting.
@@ -129,13 +129,13 @@ def _setting(
         parse: checks and converts a text.
         meaning: for the documentation.
         default: the value if it is not set.
-        shown: the default in the documentation, if it is None.
+        default_text: the default in the documentation, if it is None.
         secret: keep it out of `repr`.
 
     """
     if default is not None:
-        shown = str(default).lower().removesuffix(".0")
-    setting = {"key": PREFIX + name, "parse": parse, "meaning": meaning, "shown": shown}
+        default_text = str(default).lower().removesuffix(".0")
+    setting = {"key": PREFIX + name, "parse": parse, "meaning": meaning, "shown": default_text}
     return dataclasses.field(default=default, repr=not secret, metadata=setting)
 
 
@@ -150,7 +150,7 @@ class ListenerSettings:
         "Where events come from: auto, pull, callbacks, streaming or event_log.",
         default="auto",
     )
-    app: str | None = _setting("app", text, "Label `app` of every series.", shown="`spark.app.name`")
+    app: str | None = _setting("app", text, "Label `app` of every series.", default_text="`spark.app.name`")
     interval_seconds: float = _setting("intervalSeconds", _PERIOD, "Interval between fetches of events.", default=1.0)
     queue_capacity: int = _setting(
         "queueCapacity",
@@ -163,7 +163,7 @@ class ListenerSettings:
         "eventLog",
         text,
         "Event log of this application to follow, where the driver's JVM cannot be reached.",
-        shown="Spark Connect: from `spark.eventLog.dir`",
+        default_text="Spark Connect: from `spark.eventLog.dir`",
     )
     ship_task_files: bool = _setting(
         "shipTaskFiles", flag, "Send the modules that tasks import to the executors.", default=True
@@ -177,22 +177,25 @@ class ListenerSettings:
     http_enabled: bool = _setting("http.enabled", flag, "Serve the metrics to Prometheus.", default=True)
     http_port: int = _setting("http.port", number(0, 65_535), "Port; a free one if 0 or in use.", default=0)
     http_bind_address: str | None = _setting(
-        "http.bindAddress", text, "Address to listen on.", shown="`spark.driver.bindAddress`, else `spark.driver.host`"
+        "http.bindAddress",
+        text,
+        "Address to listen on.",
+        default_text="`spark.driver.bindAddress`, else `spark.driver.host`",
     )
     http_host: str | None = _setting(
-        "http.host", text, "Host name of the driver in the target file.", shown="`spark.driver.host`"
+        "http.host", text, "Host name of the driver in the target file.", default_text="`spark.driver.host`"
     )
     file_sd_path: str | None = _setting(
         "fileSd.path", _json_file, "Target file for `file_sd_configs`, ending in .json; `{app_id}` is replaced."
     )
     otlp_enabled: bool | None = _setting(
-        "otlp.enabled", flag, "Push over OTLP (extra `spark-otlp`).", shown="true with an endpoint"
+        "otlp.enabled", flag, "Push over OTLP (extra `spark-otlp`).", default_text="true with an endpoint"
     )
     otlp_endpoint: str | None = _setting(
-        "otlp.endpoint", _url, "URL to push to.", shown="OpenTelemetry's environment variables", secret=True
+        "otlp.endpoint", _url, "URL to push to.", default_text="OpenTelemetry's environment variables", secret=True
     )
     otlp_protocol: str | None = _setting(
-        "otlp.protocol", one_of(*PROTOCOLS), "http/protobuf or grpc.", shown=PROTOCOLS[0]
+        "otlp.protocol", one_of(*PROTOCOLS), "http/protobuf or grpc.", default_text=PROTOCOLS[0]
     )
     otlp_secret_headers: Mapping[str, str] | None = _setting(
         "otlp.secretHeaders",
@@ -201,7 +204,7 @@ class ListenerSettings:
         secret=True,
     )
     otlp_interval_seconds: float | None = _setting(
-        "otlp.intervalSeconds", _PERIOD, "Interval between pushes.", shown="60, or `OTEL_METRIC_EXPORT_INTERVAL`"
+        "otlp.intervalSeconds", _PERIOD, "Interval between pushes.", default_text="60, or `OTEL_METRIC_EXPORT_INTERVAL`"
     )
     jvm_interval_seconds: float = _setting(
         "jvm.intervalSeconds",
@@ -217,7 +220,7 @@ KEYS: Final = tuple(_BY_KEY)
 
 
 def documentation() -> list[str]:
-    """The lines of the list in docs/spark.md: property, default, meaning."""
+    """Return the lines of the list in docs/spark.md: property, default, meaning."""
     return [f"- `{key}` ({field.metadata['shown']}): {field.metadata['meaning']}" for key, field in _BY_KEY.items()]
 
 
@@ -232,8 +235,8 @@ def resolve(
         options: arguments by their names; None counts as not given.
 
     Returns:
-        The settings, and what cannot be used. Defaults are used instead; but if anything about OTLP cannot be used, nothing is pushed, rather
-        than to another place.
+        The settings, and what cannot be used. Defaults are used instead; but if anything about OTLP cannot be used,
+        nothing is pushed, rather than to another place.
 
     """
     keys = {field.name: key for key, field in _BY_KEY.items()}
@@ -254,12 +257,12 @@ def resolve(
         except ValueError as error:
             problems.append(InvalidProperty(key, str(error)))
     otlp = f"{PREFIX}otlp."
-    if any(each.name.startswith(otlp) for each in problems):
+    if any(problem.name.startswith(otlp) for problem in problems):
         values["otlp_enabled"] = False
     return ListenerSettings(**values), tuple(problems)
 
 
 def _hint(key: str) -> str:
-    names = [known.removeprefix(PREFIX) for known in KEYS]
+    names = [key.removeprefix(PREFIX) for key in KEYS]
     close = difflib.get_close_matches(key.removeprefix(PREFIX), names, n=1)
     return f"; is {PREFIX}{close[0]} meant?" if close else ""

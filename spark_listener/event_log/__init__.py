@@ -1,8 +1,9 @@
-"""Reads the event logs of finished and of running applications."""
+"""Readers of the event logs of finished and of running applications."""
 
 from ..errors import CodecUnusable, EventLogDamaged, EventLogError, NoEventLog
 from .files import logs_of
 from .log import EventLog, event_of
+from .sorting import TooLarge, in_order
 
 __all__ = [
     "CodecUnusable",
@@ -10,6 +11,8 @@ __all__ = [
     "EventLogDamaged",
     "EventLogError",
     "NoEventLog",
+    "TooLarge",
     "event_of",
+    "in_order",
     "logs_of",
 ]

@@ -1,4 +1,10 @@
-"""The files of an event log: one file, or a folder of rolled files (eventlog_v2_…); where they are, and how they are compressed."""
+"""
+The files of an event log: their places and their order.
+
+A log is one file; a folder of files that Spark rolled over (eventlog_v2_…); a folder of Databricks' cluster log
+delivery, with a file for each hour that is over (eventlog-2021-06-14--20-00.gz, then eventlog); or a zip with one of
+these.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +12,24 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
-from ..errors import CodecUnusable, EventLogDamaged, NoEventLog
+from ..errors import NoEventLog
+from . import archive
+from .codecs import SUFFIXES
 
 _RUNNING = ".inprogress"
 _COMPACTED = ".compact"
-_CODECS = (".zstd", ".lz4", ".snappy", ".lzf", ".gz")
 _EVENTS = re.compile(r"events_(\d{1,18})_")
+_HOUR: Final = re.compile(r"eventlog(?:-(\d{4}-\d\d-\d\d--\d\d-\d\d))?(?:\.gz)?")
+"""Databricks' names of the files of a log: the one that is written, and those of the hours before it."""
+_NEWEST: Final = 10**13
+"""Index of the file that Databricks writes; those before it have the digits of their hour."""
 _FOLDER = "eventlog_v2_"
 _STATUS = "appstatus_"
 _MOST_NAMED = 10
+_DEEPEST: Final = 6
+"""Folders in folders that are searched for the only log: Databricks has cluster, eventlog, host and context."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,124 +37,209 @@ class LogFile:
     """One file of a log."""
 
     path: Path
+    """Path that names the file in messages; a path into a zip for a file in a zip."""
     index: int
-    """They are read in this order."""
+    """Position of the file in the order of reading."""
     compacted: bool = False
-    """Whether the History server has rewritten this file and all before it, without the jobs that it considers ended."""
+    """
+    True if the History server has rewritten this file and all before it, without the jobs that it considers ended.
+    """
+    numbered: bool = False
+    """True if indexes count up, so that gaps show missing files."""
+    member: archive.Member | None = None
+    """The file in a zip; None for a file of its own."""
 
     @property
     def suffix(self) -> str:
-        """That of the codec; empty where there is none."""
+        """Suffix of the codec; empty where there is none."""
         name = self.path.name.removesuffix(_RUNNING).removesuffix(_COMPACTED)
-        return next((codec for codec in _CODECS if name.endswith(codec)), "")
+        return next((codec for codec in SUFFIXES if name.endswith(codec)), "")
+
+    def open(self) -> IO[bytes]:
+        """Open the file for reading. Raises `EventLogDamaged` and `OSError`."""
+        return self.path.open("rb") if self.member is None else self.member.open()
+
+    def size(self) -> int:
+        """Return the size of the file on the disk in bytes. Raises `OSError`."""
+        return self.path.stat().st_size if self.member is None else self.member.size
 
 
 def locate(path: Path) -> Path:
     """
-    The log that a user means: its path, a folder with the id of its application, or the only log of a folder.
+    Return the log that a user means.
 
-    Raises `NoEventLog` and `OSError`.
+    Its path, a folder with the id of its application, or the only log of a folder or of a zip.
+
+    A file of Databricks beside others of its log means that log. Raises `EventLogError` and `OSError`.
     """
-    if path.is_file() or is_rolled(path):
+    inside = archive.split(path)
+    if inside is not None:
+        return _located_in_zip(*inside)
+    if path.is_file():
+        return path.parent if _HOUR.fullmatch(path.name) and is_hourly(path.parent) else path
+    return _located(path, _DEEPEST)
+
+
+def _located(path: Path, deepest: int) -> Path:
+    if is_rolled(path) or is_hourly(path):
         return path
     folder = path
     if path.exists():
-        shown = (each for each in path.iterdir() if not each.name.startswith("."))
-        logs = sorted(each for each in shown if each.is_file() or each.name.startswith(_FOLDER))
+        entries = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
+        logs = [entry for entry in entries if entry.is_file() or entry.name.startswith(_FOLDER)]
+        folders = [entry for entry in entries if entry.is_dir()]
+        if not logs and len(folders) == 1 and deepest:
+            return _located(folders[0], deepest - 1)
     else:  # the name changes when the application ends, too
         folder, app_id = path.parent, path.name.removesuffix(_RUNNING).removeprefix(_FOLDER)
-        found = logs_of(folder, app_id) if folder.is_dir() else []
-        logs = sorted([log for attempt, log in found if not attempt] or [log for _, log in found])
+        attempts_and_logs = logs_of(folder, app_id) if folder.is_dir() else []
+        logs = sorted(
+            [log for attempt, log in attempts_and_logs if not attempt] or [log for _, log in attempts_and_logs]
+        )
         if not logs:
             raise NoEventLog(f"{path} does not exist")
+    return folder / _only(folder, [log.name for log in logs])
+
+
+def _located_in_zip(zipped: Path, inner: str) -> Path:
+    """Return the path of the log in a zip, of which a user names a part, or which is the only one."""
+    names = [member.name for member in archive.members(zipped)]
+    logs = _logs_in(names)
+    if inner != ".":
+        logs = [log for log in logs if log == inner or log.startswith(f"{inner}/") or inner.startswith(f"{log}/")]
+        if not logs:
+            raise NoEventLog(f"{zipped} holds no {inner}")
+    return zipped / _only(zipped, logs)
+
+
+def _logs_in(names: Iterable[str]) -> list[str]:
+    """Return the logs among the files of a zip: folders of files that belong together, and single files."""
+    by_folder: dict[str, list[str]] = {}
+    for name in names:
+        folder, _, base = name.rpartition("/")
+        by_folder.setdefault(folder, []).append(base)
+    logs = []
+    for folder, bases in by_folder.items():
+        if any(_EVENTS.match(base) for base in bases) or _hours(bases) > 1:
+            logs.append(folder or ".")
+        else:
+            logs += [f"{folder}/{base}".removeprefix("/") for base in bases if not base.startswith(_STATUS)]
+    return sorted(logs)
+
+
+def _only(where: Path, logs: Sequence[str]) -> str:
     if not logs:
-        raise NoEventLog(f"{folder} holds no event log")
+        raise NoEventLog(f"{where} holds no event log")
     if len(logs) > 1:
-        names = ", ".join(each.name for each in logs[:_MOST_NAMED])
-        more = ", …" if len(logs) > _MOST_NAMED else ""
-        raise NoEventLog(f"{folder} holds {len(logs)} event logs, name one: {names}{more}")
+        names = ", ".join(logs[:_MOST_NAMED])
+        ellipsis = ", …" if len(logs) > _MOST_NAMED else ""
+        raise NoEventLog(f"{where} holds {len(logs)} event logs, name one: {names}{ellipsis}")
     return logs[0]
 
 
 def logs_of(folder: Path, app_id: str) -> Sequence[tuple[str, Path]]:
-    """The logs of an application in a folder, each with the attempt at the application in its name; empty if there is none. Raises `OSError`."""
-    codec = "|".join(map(re.escape, _CODECS))
+    """
+    Return the logs of an application in a folder, each with the attempt at the application in its name.
+
+    Raises `OSError`.
+    """
+    codec = "|".join(map(re.escape, SUFFIXES))
     # more digits would be those of another application
     name = re.compile(rf"(?:{_FOLDER})?{re.escape(app_id)}(?:_([^.]+))?(?:{codec})?(?:{re.escape(_RUNNING)})?")
-    return [(match[1] or "", each) for each in folder.iterdir() if (match := name.fullmatch(each.name))]
+    return [(match[1] or "", entry) for entry in folder.iterdir() if (match := name.fullmatch(entry.name))]
 
 
 def is_rolled(path: Path) -> bool:
-    """Whether this is a folder of files that were rolled over."""
-    return path.is_dir() and any(_EVENTS.match(each.name) for each in path.iterdir())
+    """Return whether this is a folder of files that were rolled over."""
+    return path.is_dir() and any(_EVENTS.match(entry.name) for entry in path.iterdir())
+
+
+def is_hourly(path: Path) -> bool:
+    """Return whether this is a folder with several files of a log of Databricks."""
+    return path.is_dir() and _hours(entry.name for entry in path.iterdir()) > 1
+
+
+def _hours(names: Iterable[str]) -> int:
+    return sum(_HOUR.fullmatch(name) is not None for name in names)
 
 
 def files(log: Path) -> Sequence[LogFile]:
     """
-    The files of a log, in their order; after a compaction those that are left, during one those that were there before.
+    Return the files of a log, in their order.
 
-    Raises `OSError`.
+    After a compaction those that are left, during one those that were there before.
+
+    Raises `EventLogError` and `OSError`.
     """
+    inside = archive.split(log)
+    if inside is not None:
+        zipped, inner = inside
+        member_by_name = {member.name: member for member in archive.members(zipped)}
+        if inner in member_by_name:
+            return (LogFile(path=log, index=0, member=member_by_name[inner]),)
+        members = {
+            name.rpartition("/")[2]: member for name, member in member_by_name.items() if _folder_of(name) == inner
+        }
+        return _ordered(members, lambda name: log / name, members.__getitem__)
     if not log.is_dir():
         return (LogFile(path=log, index=0),)
-    found = [
-        LogFile(path=each, index=int(match[1]), compacted=each.name.endswith(_COMPACTED))
-        for each in log.iterdir()
-        if (match := _EVENTS.match(each.name)) and not each.name.endswith(_COMPACTED + _RUNNING)
+    return _ordered([entry.name for entry in log.iterdir()], lambda name: log / name)
+
+
+def _folder_of(name: str) -> str:
+    return name.rpartition("/")[0] or "."
+
+
+def _ordered(
+    names: Iterable[str],
+    path: Callable[[str], Path],
+    member: Callable[[str], archive.Member | None] = lambda _: None,
+) -> Sequence[LogFile]:
+    """Return the files with these names in a folder that belong to its log."""
+    names = list(names)
+    rolled = [
+        LogFile(
+            path=path(name),
+            index=int(match[1]),
+            compacted=name.endswith(_COMPACTED),
+            numbered=True,
+            member=member(name),
+        )
+        for name in names
+        if (match := _EVENTS.match(name)) and not name.endswith(_COMPACTED + _RUNNING)
     ]
-    found.sort(key=lambda each: (each.index, each.compacted))
-    begins = max((n for n, each in enumerate(found) if each.compacted), default=0)
-    return found[begins:]
+    if not rolled:
+        return sorted(_by_hour(names, path, member), key=lambda file: file.index)
+    rolled.sort(key=lambda file: (file.index, file.compacted))
+    begins = max((n for n, file in enumerate(rolled) if file.compacted), default=0)
+    return rolled[begins:]
+
+
+def _by_hour(
+    names: Iterable[str], path: Callable[[str], Path], member: Callable[[str], archive.Member | None]
+) -> Iterator[LogFile]:
+    for name in names:
+        match = _HOUR.fullmatch(name)
+        if match is not None:
+            index = int(re.sub(r"\D", "", match[1])) if match[1] else _NEWEST
+            yield LogFile(path=path(name), index=index, member=member(name))
 
 
 def is_running(log: Path) -> bool:
-    """Whether the application has not closed this log; it may also have been killed."""
+    """Return whether the application has not closed this log; it may also have been killed."""
+    inside = archive.split(log)
+    if inside is not None:
+        zipped, inner = inside
+        names = [member.name for member in archive.members(zipped)]
+        if inner in names:
+            return inner.endswith(_RUNNING)
+        return _is_rolling([name.rpartition("/")[2] for name in names if _folder_of(name) == inner])
     if log.is_dir():
-        return not any(each.name.startswith(_STATUS) and not each.name.endswith(_RUNNING) for each in log.iterdir())
+        return _is_rolling([entry.name for entry in log.iterdir()])
     return log.name.endswith(_RUNNING) and log.exists()
 
 
-Decode = Callable[[bytes], Iterable[bytes]]
-"""Takes in the next bytes of a file and gives back what they make, piece by piece, as far as that is complete."""
-
-_ZSTD_AT_ONCE: Final = 2_048
-"""Compressed bytes that are decompressed together: each 4 of them may stand for 128 kB."""
-_ZSTD_BEGINS: Final = b"\x28\xb5\x2f\xfd"
-_REFUSED: Final = {
-    ".lz4": "is compressed with lz4, in a format of the Java library lz4-java, which quotascope cannot read",
-    ".snappy": "is compressed with snappy, in a format of the Java library snappy-java, which quotascope cannot read",
-    ".lzf": "is compressed with LZF, which quotascope cannot read",
-    ".gz": "is compressed with gzip, which Spark does not write: unpack it first (gunzip)",
-}
-_ADVICE: Final = "Let Spark write it with spark.eventLog.compression.codec=zstd, or uncompressed."
-
-
-def decoder(path: Path, suffix: str) -> Decode:
-    """
-    What reads this file, by the suffix that Spark gives to it, or by its first bytes.
-
-    Raises `CodecUnusable` and `OSError`.
-    """
-    if suffix in _REFUSED:
-        advice = "" if suffix == ".gz" else f" {_ADVICE}"
-        raise CodecUnusable(f"{path} {_REFUSED[suffix]}.{advice}")
-    with path.open("rb") as file:
-        is_zstd = file.read(len(_ZSTD_BEGINS)) == _ZSTD_BEGINS
-    return _zstd(path) if suffix == ".zstd" or is_zstd else lambda data: (data,)
-
-
-def _zstd(path: Path) -> Decode:
-    try:
-        import zstandard  # noqa: PLC0415 - the extra spark
-    except ImportError as error:
-        raise CodecUnusable(f"{path} is compressed with zstd: pip install zstandard") from error
-    decompress = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress
-
-    def decode(data: bytes) -> Iterator[bytes]:
-        try:
-            for begin in range(0, len(data), _ZSTD_AT_ONCE):
-                yield decompress(data[begin : begin + _ZSTD_AT_ONCE])
-        except zstandard.ZstdError as error:
-            raise EventLogDamaged(f"{path} is damaged: {error}") from error
-
-    return decode
+def _is_rolling(names: Sequence[str]) -> bool:
+    if _hours(names) and not any(map(_EVENTS.match, names)):
+        return False
+    return not any(name.startswith(_STATUS) and not name.endswith(_RUNNING) for name in names)

@@ -1,4 +1,4 @@
-"""Why an attempt of a task failed: the exceptions that its TaskEndReason names, and the cause that they show."""
+"""Causes of failed attempts of tasks: the exceptions that a TaskEndReason names, and the cause that they show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from .fields import Json, name, text
 _MOST_NAMES = 20
 
 _CONFLUENT = ("cimpl.", "confluent_kafka.")
-_KAFKA = (*_CONFLUENT, "kafka.errors.", "org.apache.kafka.", "quotascope.clients.")
+_PYTHON_CLIENTS = ("kafka.errors.", "aiokafka.errors.")
+"""Modules of kafka-python and aiokafka, whose messages begin with the number of the error."""
+_JAVA_CLIENTS = "org.apache.kafka."
+_KAFKA = (*_CONFLUENT, *_PYTHON_CLIENTS, _JAVA_CLIENTS, "kafka.common.", "kafka.consumer.", "quotascope.clients.")
+"""Packages of clients, those of Spark's connector to Kafka 0.8 among them."""
 _CODE = re.compile(r"KafkaError\{code=(\w{1,100}),")
 _CONFLUENT_TIMEOUTS = {
     "_TIMED_OUT",
@@ -29,14 +33,17 @@ _QUOTA_NAMES = {
     "quotascope.clients.throttled_admin.paced_futures.QuotaExceeded",
 }
 _TIMEOUT_NAMES = {
-    "kafka.errors.KafkaTimeoutError",
-    "kafka.errors.RequestTimedOutError",
+    *(f"{module}{name}" for module in _PYTHON_CLIENTS for name in ("KafkaTimeoutError", "RequestTimedOutError")),
+    "kafka.consumer.ConsumerTimeoutException",
     "org.apache.kafka.common.errors.TimeoutException",
     "org.apache.kafka.clients.producer.BufferExhaustedException",  # a TimeoutException
 }
 # InternalKafkaConsumer of spark-sql-kafka-0-10: nothing was fetched within kafkaConsumer.pollTimeoutMs
 _CONNECTOR_TIMEOUT = "java.util.concurrent.TimeoutException"
 _CONNECTOR_SAID = "Cannot fetch record for offset "
+# KafkaDataConsumer of spark-streaming-kafka-0-10: an assertion before Spark 2.4, a requirement since
+_DSTREAM_TIMEOUTS = {"java.lang.AssertionError", "java.lang.IllegalArgumentException"}
+_DSTREAM_SAID = re.compile(r"(?:assertion|requirement) failed: Failed to get records for .* after polling for \d+")
 _WORKER_DIED = "Python worker exited unexpectedly"
 
 _NOT_FAILED = (
@@ -48,14 +55,33 @@ _NOT_FAILED = (
 
 _TRACEBACK = "Traceback (most recent call last):"
 _GROUP = f"+ Exception Group {_TRACEBACK}"
+_BETWEEN = {
+    "The above exception was the direct cause of the following exception:",
+    "During handling of the above exception, another exception occurred:",
+}
+"""Lines between the tracebacks of a chain."""
+_MEMBER = re.compile(r" {0,100}\+[-+]{0,10}-{5,40} \d{1,9} -{5,40}$")
+"""Line above each member of a group."""
 _MARGIN = re.compile(r" {2,100}\| ?")
 _PYTHON = re.compile(r"([\w.<>]{1,500})(?:: (.*))?$")
 _JAVA = re.compile(r"(Caused by: |Suppressed: )?([\w$.]{1,500})(?:: (.*))?$")
-_FRAME = re.compile(r"\t+(?:at |\.\.\. \d)")
-_FRAMELESS = "org.apache.kafka."
+_FRAME = re.compile(r"(?:\t+| {2,8})(?:at |\.\.\. \d)")
+_FROM_PYTHON = re.compile(r"An exception was raised by the Python Proxy\. Return Message: (.*)")
+"""Py4JException's message where a function of the driver raised, such as that of `foreachBatch`."""
+_ABORTED = re.compile(
+    r"Job aborted due to stage failure: .* most recent failure: .*?\(TID \d+\)[^:]*: ([\w.$]{1,500})(?:: (.*))?$"
+)
+"""DAGScheduler's message, which names the exception of the last attempt."""
+_TERMINATED = re.compile(
+    r"(?:\[STREAM_FAILED\] )?Query .{1,300}? terminated with exception: "
+    r"((?:[\w$]{1,100}\.){1,20}[\w$]{1,200}(?:Exception|Error))(?:: (.*))?$"
+)
+_QUERY_EXCEPTIONS = {"org.apache.spark.sql.streaming.StreamingQueryException"}
+"""Exceptions whose message begins with the text of their cause."""
 _PYTHON_EXCEPTION = "org.apache.spark.api.python.PythonException"
 _MOST_CHARACTERS = 1_000_000
 _LONGEST_LINE = 2_000
+_LONGEST_NAME = 500
 
 
 class FailureCause(StrEnum):
@@ -70,7 +96,7 @@ class FailureCause(StrEnum):
     KAFKA_TIMEOUT_THROTTLED = "kafka_timeout_throttled"
     """A Kafka client gave up waiting, in an attempt that was throttled, by its note."""
     KAFKA_TIMEOUT = "kafka_timeout"
-    """A Kafka client gave up waiting; whether a throttle was the reason is not known."""
+    """A Kafka client gave up waiting; a throttle may have been the reason."""
     KAFKA_OTHER = "kafka_other"
     """Another error of a Kafka client."""
     EXECUTOR_LOST = "executor_lost"
@@ -82,9 +108,9 @@ class FailureCause(StrEnum):
     KILLED = "killed"
     """Spark killed this attempt; attempts of canceled stages and losers of a speculation do not count as failed."""
     OTHER = "other"
-    """Anything else that the program or Spark raised."""
+    """An error that the program or Spark raised, with none of the causes above."""
     UNKNOWN = "unknown"
-    """Spark does not say why, or the event that does was not seen."""
+    """Spark does not report the reason, or the event with the reason was missed."""
 
 
 class Raised(NamedTuple):
@@ -103,17 +129,19 @@ class Failure:
     cause: FailureCause
     chain: tuple[str, ...] = ()
     """
-    Classes of the exceptions, outermost first, of a long chain those at both ends. Messages are left out: they hold anything,
+    Classes of the exceptions, outermost first, of a long chain those at both ends.
+
+    Messages are left out: they hold anything,
     passwords too.
     """
 
 
 def classify(reason: Json) -> Failure | None:
     """
-    Why an attempt failed; None when it did not.
+    Return the cause of a failed attempt; None when it did not fail.
 
-    It did not when it succeeded, lost a race against another attempt at the same task, or was canceled with its stage. Spark's own
-    count of failed tasks leaves these out, too.
+    It did not when it succeeded, lost a race against another attempt at the same task, or was canceled with its stage.
+    Spark's own count of failed tasks leaves these out, too.
 
     Args:
         reason: "Task End Reason" of a SparkListenerTaskEnd.
@@ -127,20 +155,41 @@ def classify(reason: Json) -> Failure | None:
             failed = not any(pattern.match(why) for pattern in _NOT_FAILED)
             return Failure(cause=FailureCause.KILLED) if failed else None
         case "ExceptionFailure":
-            chain = _chain(reason)
-            names = tuple(each.name for each in chain)
-            if len(names) > _MOST_NAMES:
-                names = names[: _MOST_NAMES // 2] + names[-_MOST_NAMES // 2 :]
-            return Failure(cause=min(map(_shown_by, chain), key=_ORDER.index), chain=names)
+            return _failure(_chain(reason))
         case other:
             return Failure(cause=_CAUSES.get(other, FailureCause.UNKNOWN))
 
 
+def classify_query(exception: object) -> Failure | None:
+    """
+    Return the cause of a streaming query's end; None when it was stopped.
+
+    Args:
+        exception: "exception" of a QueryTerminatedEvent: the stack trace of its cause in the driver, null or missing
+            when it was stopped.
+
+    """
+    if exception is None or exception == "":
+        return None
+    if not isinstance(exception, str):
+        return Failure(cause=FailureCause.UNKNOWN)
+    first_line = exception[:_LONGEST_LINE].partition("\n")[0]
+    chain = java_chain(exception) or (Raised(first_line.partition(": ")[0][:_LONGEST_NAME], ""),)
+    return _failure(chain)
+
+
 def failure_text(reason: Json) -> str:
-    """The full text of an exception that Python code has raised, or that it caused."""
+    """Return the full text of an exception that Python code has raised, or that it caused."""
     if text(reason, "Class Name") == _PYTHON_EXCEPTION:
         return text(reason, "Description")
     return text(reason, "Full Stack Trace") or text(reason, "Description")
+
+
+def _failure(chain: Sequence[Raised]) -> Failure:
+    names = tuple(raised.name for raised in chain)
+    if len(names) > _MOST_NAMES:
+        names = names[: _MOST_NAMES // 2] + names[-_MOST_NAMES // 2 :]
+    return Failure(cause=min(map(_shown_by, chain), key=_ORDER.index), chain=names)
 
 
 def _chain(reason: Json) -> Sequence[Raised]:
@@ -148,26 +197,38 @@ def _chain(reason: Json) -> Sequence[Raised]:
     whole = failure_text(reason)
     if outermost == _PYTHON_EXCEPTION:
         return (Raised(outermost, ""), *python_chain(whole))
-    return java_chain(whole) or (Raised(outermost, name(reason, "Description")),)
+    has_trace = bool(text(reason, "Full Stack Trace"))  # Spark before 1.2 has none
+    return (java_chain(whole) if has_trace else ()) or (Raised(outermost, name(reason, "Description")),)
 
 
 def _shown_by(raised: Raised) -> FailureCause:
-    """The cause that one exception shows by its class and the beginning of its message."""
+    """Return the cause that one exception shows by its class and the beginning of its message."""
+    name, message = _unshaded(raised.name), raised.said
     code = ""  # librdkafka's
     if raised.name.startswith(_CONFLUENT) and (match := _CODE.match(raised.said)):
         code = match[1]
-    name, said = raised
     evidence = {
         FailureCause.KAFKA_QUOTA: name in _QUOTA_NAMES
         or code == "THROTTLING_QUOTA_EXCEEDED"
-        or (name.startswith("kafka.errors.") and said.startswith("[Error 89]")),
+        or (name.startswith(_PYTHON_CLIENTS) and message.startswith("[Error 89]")),
         FailureCause.KAFKA_TIMEOUT: name in _TIMEOUT_NAMES
         or code in _CONFLUENT_TIMEOUTS
-        or (name == _CONNECTOR_TIMEOUT and said.startswith(_CONNECTOR_SAID)),
+        or (name == _CONNECTOR_TIMEOUT and message.startswith(_CONNECTOR_SAID))
+        or (name in _DSTREAM_TIMEOUTS and _DSTREAM_SAID.match(message) is not None),
         FailureCause.KAFKA_OTHER: name.startswith(_KAFKA),
-        FailureCause.PYTHON_WORKER_DIED: name == "org.apache.spark.SparkException" and said.startswith(_WORKER_DIED),
+        FailureCause.PYTHON_WORKER_DIED: name == "org.apache.spark.SparkException" and message.startswith(_WORKER_DIED),
     }
-    return next((cause for cause, shown in evidence.items() if shown), FailureCause.OTHER)
+    return next((cause for cause, applies in evidence.items() if applies), FailureCause.OTHER)
+
+
+def _unshaded(name: str) -> str:
+    """
+    Return the name of a class without the prefix of packed clients.
+
+    A vendor or a job packs Kafka's clients under a prefix such as `kafkashaded.`.
+    """
+    start = name.find(_JAVA_CLIENTS)
+    return name[start:] if start > 0 else name
 
 
 _ORDER: Sequence[FailureCause] = tuple(FailureCause)
@@ -181,7 +242,7 @@ _CAUSES = {
 
 def python_chain(text: str) -> tuple[Raised, ...]:
     """
-    The exceptions of a Python traceback, outermost first: causes, contexts and members of groups.
+    Return the exceptions of a Python traceback, outermost first: causes, contexts and members of groups.
 
     A line counts where a traceback ends with it. Quoted source, notes and further lines of messages do not.
     """
@@ -190,51 +251,67 @@ def python_chain(text: str) -> tuple[Raised, ...]:
 
 def java_chain(text: str) -> tuple[Raised, ...]:
     """
-    The exceptions of a Java stack trace, outermost first: causes and suppressed ones; where Python raised one, its chain as well.
+    Return the exceptions of a Java stack trace, outermost first: causes and suppressed ones.
+
+    Where Python raised one, its chain as well.
 
     A line counts where the frames of another exception have just ended, so not in the midst of a message.
     """
-    found: list[Raised] = []
+    exceptions: list[Raised] = []
     for part in _parts(text):
         for is_frame, lines in groupby(part, lambda line: bool(_FRAME.match(line))):
             if not is_frame:
-                found.extend(_of_java(list(lines), outermost=not found))
-    return tuple(found)
+                exceptions.extend(_of_java(list(lines), outermost=not exceptions))
+    return tuple(exceptions)
 
 
 def _of_java(lines: Sequence[str], *, outermost: bool) -> Iterator[Raised]:
-    """What the lines between two stack traces name: one exception and the rest of its message."""
+    """Yield the exceptions that the lines between two stack traces name: one exception and the rest of its message."""
     for index, line in enumerate(lines):
         match = _JAVA.match(line.lstrip("\t"))
         if match is None or not (match[1] or (outermost and index == 0)):
             return
-        yield Raised(match[2], match[3] or "")
+        message = match[3] or ""
+        yield Raised(match[2], message)
         if match[2] == _PYTHON_EXCEPTION:
-            yield from _outermost_first([match[3] or "", *lines[index + 1 :]])
-        if not match[2].startswith(_FRAMELESS):  # those have no frames of their own
+            yield from _outermost_first([message, *lines[index + 1 :]])
+        elif (proxied := _FROM_PYTHON.match(message)) is not None:
+            yield from _outermost_first([proxied[1], *lines[index + 1 :]])
+        elif (inner := (_TERMINATED if match[2] in _QUERY_EXCEPTIONS else _ABORTED).match(message)) is not None:
+            yield Raised(inner[1], inner[2] or "")
+        if not _unshaded(match[2]).startswith(_JAVA_CLIENTS):  # those have no frames of their own
             return
 
 
 def _outermost_first(lines: Iterable[str]) -> list[Raised]:
-    """The exceptions of a Python traceback, which prints the innermost first."""
-    found: list[Raised] = []
+    """
+    Return the exceptions of a Python traceback, which prints the innermost first.
+
+    After an exception another traceback counts where Python says that it is of the same chain, or of a member of a
+    group: else the message of the exception quotes it, such as the output of another process.
+    """
+    exceptions: list[Raised] = []
     inside = in_group = False
+    of_chain = True
     for index, line in enumerate(lines):
         bare = _MARGIN.sub("", line, count=1) if in_group else line
         if inside:
             if bare[:1].strip():
-                inside = False
+                inside = of_chain = False
                 if (match := _PYTHON.match(bare)) is not None:
-                    found.append(Raised(match[1], match[2] or ""))
+                    exceptions.append(Raised(match[1], match[2] or ""))
+        elif bare.strip() in _BETWEEN or (in_group and _MEMBER.match(line)):
+            of_chain = True
         elif bare.strip(" ") == _GROUP or (index == 0 and bare.endswith(_GROUP)):
-            inside = in_group = True
-        else:  # Spark 4.3 has a sentence of its own before the first
-            inside = bare == _TRACEBACK or (index == 0 and bare.endswith(_TRACEBACK))
-    return found[::-1]
+            inside = in_group = of_chain or in_group
+        # Spark 4.3 has a sentence of its own before the first
+        elif bare == _TRACEBACK or (index == 0 and bare.endswith(_TRACEBACK)):
+            inside = of_chain
+    return exceptions[::-1]
 
 
 def _parts(text: str) -> Iterator[list[str]]:
-    """The lines of a text, of a very long one those at its two ends."""
+    """Yield the lines of a text, of a very long one those at its two ends."""
     if len(text) <= _MOST_CHARACTERS:
         yield _lines(text)
         return

@@ -1,4 +1,4 @@
-"""Reads fields of events of any shape: versions of Spark add, drop and rename them."""
+"""Fields of events of any shape: versions of Spark add, drop and rename them."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ _LONGEST_NAME = 1_000
 
 
 def part(event: Json, key: str) -> Json:
-    """An object within an event; an empty one when there is none."""
-    found = event.get(key)
-    return found if isinstance(found, Mapping) else {}
+    """Return an object within an event; an empty one when there is none."""
+    value = event.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def parts(event: Json, key: str) -> Iterable[Json]:
-    """The objects of a list; none when there is no such list."""
-    return [each for each in _list(event, key) if isinstance(each, Mapping)]
+    """Return the objects of a list; none when there is no such list."""
+    return [item for item in _list(event, key) if isinstance(item, Mapping)]
 
 
 def needed(event: Json, key: str) -> int:
-    """A number without which an event says nothing. Raises `UnreadableEvent`."""
-    found = number(event, key, None)
-    if found is None:
+    """Return a number without which an event has no meaning. Raises `UnreadableEvent`."""
+    value = number(event, key, None)
+    if value is None:
         raise UnreadableEvent(f"{key} is not a number")
-    return found
+    return value
 
 
 def number(event: Json, key: str, default: int | None) -> int | None:
-    """A whole number of 64 bits."""
-    found = event.get(key)
-    return found if type(found) is int and abs(found) < _LARGEST else default
+    """Return a whole number of 64 bits, or the default."""
+    value = event.get(key)
+    return value if type(value) is int and abs(value) < _LARGEST else default
 
 
 def text(event: Json, key: str) -> str:
-    """A text of any length; empty when there is none."""
-    found = event.get(key)
-    return found if isinstance(found, str) else ""
+    """Return a text of any length; empty when there is none."""
+    value = event.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def name(event: Json, key: str) -> str:
-    """The beginning of a text."""
+    """Return the beginning of a text."""
     return text(event, key)[:_LONGEST_NAME]
 
 
 def moment(event: Json, key: str) -> float | None:
-    """ISO 8601, as streaming events have it, in seconds since 1970; None when it is not."""
+    """Return a time of a streaming event, in ISO 8601, as seconds since 1970; None when the field is no time."""
     try:
         return datetime.fromisoformat(text(event, key)).timestamp()
     except (ValueError, OverflowError):
@@ -59,5 +59,5 @@ def moment(event: Json, key: str) -> float | None:
 
 
 def _list(event: Json, key: str) -> Sequence[object]:
-    found = event.get(key)
-    return found if isinstance(found, list | tuple) else ()
+    value = event.get(key)
+    return value if isinstance(value, list | tuple) else ()

@@ -1,4 +1,4 @@
-"""Makes records of JsonProtocol's events, those of Spark 3.5 to 4.3, and of other versions as far as they are alike."""
+"""Records of JsonProtocol's events, those of Spark 3.5 to 4.3, and of other versions as far as they are alike."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ..errors import UnreadableEvent
-from .failure import classify, failure_text
+from .failure import classify, classify_query, failure_text
 from .fields import Json, moment, name, needed, number, part, parts, text
 from .records import (
     ApplicationEnded,
     ApplicationStarted,
     EnvironmentUpdated,
+    ExecutorAdded,
     ExecutorRemoved,
     JobEnded,
     JobStarted,
     KafkaOffsets,
+    LogStarted,
     OffsetsBehind,
     QueryIdle,
     QueryProgressed,
@@ -31,10 +33,16 @@ from .records import (
     TaskEnded,
     TaskStarted,
 )
+from .removal import Removal, removal_of
 
 _QUERY_ID = "sql.streaming.queryId"  # StreamExecution.QUERY_ID_KEY
-# ExecutorKilled and ExecutorDecommission of Spark's scheduler
-_PLANNED = ("Executor killed by driver.", "Executor decommission")
+_PLUGIN = "io.quotascope.spark.ThrottlePlugin"
+_IDLE_TIMEOUT = 60.0
+"""spark.dynamicAllocation.executorIdleTimeout where it is not set."""
+_DURATION = re.compile(r"(\d{1,12})\s*(ms|s|m|min|h|d)?", re.ASCII)
+_UNITS = {None: 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+# DAGScheduler, when a job, its group or its context is cancelled, or a query stops
+_CANCELED = re.compile(r"(?:\[\w{1,100}\] )?(?:Job \d+|Stage|Stage \d+) cancell?ed\b")
 _MOST_PHASES = 50
 _JARS = (
     "spark.jars",
@@ -44,13 +52,14 @@ _JARS = (
     "spark.executor.extraClassPath",
 )
 """Properties that add to the class path."""
-# PythonRDD, and the scopes that PySpark's plans give their RDDs, such as BatchEvalPython, MapInPandas and TransformWithStateInPySpark
+# PythonRDD, and the scopes that PySpark's plans give their RDDs, such as BatchEvalPython, MapInPandas and
+# TransformWithStateInPySpark
 _PYTHON = re.compile(r"Python|InPySpark|InPandas|InArrow|ArrowEval|ArrowWindow|ArrowAggregate")
 
 
 def parse(event: Json) -> Record | None:
     """
-    The record of an event; None for a kind of event that does not matter here.
+    Return the record of an event; None for a kind of event that does not matter here.
 
     Raises `UnreadableEvent` when it lacks what every version writes.
     """
@@ -76,7 +85,17 @@ def _environment_updated(event: Json) -> EnvironmentUpdated:
         or any("quotascope_tasks" in file for file in added),
         summary_file=name(properties, "spark.quotascope.summaryFile"),
         without_java_clients=bool(entries) and not jars and not any("kafka" in file.lower() for file in entries),
+        plugin=_PLUGIN in text(properties, "spark.plugins"),
+        idle_timeout=_idle_timeout(properties),
     )
+
+
+def _idle_timeout(properties: Json) -> float | None:
+    """Return `EnvironmentUpdated.idle_timeout`."""
+    if text(properties, "spark.dynamicAllocation.enabled").lower() != "true":
+        return None
+    match = _DURATION.fullmatch(text(properties, "spark.dynamicAllocation.executorIdleTimeout").strip().lower())
+    return _IDLE_TIMEOUT if match is None else int(match[1]) * _UNITS[match[2]]
 
 
 def _stage_submitted(event: Json) -> StageSubmitted:
@@ -100,9 +119,11 @@ def _stage_completed(event: Json) -> StageCompleted:
         stage=needed(stage, "Stage ID"),
         attempt=number(stage, "Stage Attempt ID", 0) or 0,
         name=name(stage, "Stage Name"),
+        tasks=number(stage, "Number of Tasks", 0) or 0,
         failed=bool(text(stage, "Failure Reason")),
+        canceled=_CANCELED.match(text(stage, "Failure Reason")) is not None,
         # SQL metrics such as "data sent to Python workers": all that there is of data sources in Python
-        runs_python=any("Python" in name(each, "Name") for each in parts(stage, "Accumulables")),
+        runs_python=any("Python" in name(accumulable, "Name") for accumulable in parts(stage, "Accumulables")),
         began=_time_if_known(stage, "Submission Time"),
         time=_time_if_known(stage, "Completion Time"),
     )
@@ -117,6 +138,8 @@ def _task_ended(event: Json) -> TaskEnded:
         failure=failure,
         text="" if failure is None else failure_text(reason),
         time=_time(part(event, "Task Info"), "Finish Time"),
+        lost_executor=text(reason, "Reason") == "ExecutorLostFailure"
+        and removal_of(text(reason, "Loss Reason")) is not Removal.GIVEN_BACK,
     )
 
 
@@ -154,40 +177,52 @@ def _query_progressed(event: Json) -> QueryProgressed:
 
 
 def _phases(progress: Json) -> Mapping[str, float]:
-    """`durationMs`, in seconds."""
+    """Return `durationMs` in seconds."""
     phases = list(part(progress, "durationMs").items())[:_MOST_PHASES]
     return {str(phase)[:100]: ms / 1_000 for phase, ms in phases if isinstance(ms, int | float) and math.isfinite(ms)}
 
 
 def _offsets_behind(sources: Sequence[Json]) -> OffsetsBehind | None:
-    """Of the Kafka source that is farthest behind (KafkaMicroBatchStream.metrics); None where no source reports it."""
-    found = []
+    """
+    Return the offsets of the Kafka source that is farthest behind (KafkaMicroBatchStream.metrics).
+
+    None where no source reports them.
+    """
+    offsets = []
     for metrics in (part(source, "metrics") for source in sources):
-        most = _decimal(metrics.get("maxOffsetsBehindLatest"))
+        maximum = _decimal(metrics.get("maxOffsetsBehindLatest"))
         average = _decimal(metrics.get("avgOffsetsBehindLatest"))
-        if most is not None and average is not None:
-            found.append(OffsetsBehind(most=most, average=average))
-    return max(found, key=lambda each: each.most, default=None)
+        if maximum is not None and average is not None:
+            offsets.append(OffsetsBehind(maximum=maximum, average=average))
+    return max(offsets, key=lambda behind: behind.maximum, default=None)
 
 
 def _kafka_offsets(sources: Sequence[Json]) -> KafkaOffsets | None:
-    """None unless every Kafka source reports both offsets of the same partitions: a new partition's first offset is unknown."""
+    """
+    Return the offsets of all Kafka sources; None unless each reports both offsets of the same partitions.
+
+    A new partition's first offset is unknown.
+    """
     ends: list[tuple[int, int]] = []
     for source in sources:
         if text(source, "description").startswith(("KafkaV1[", "KafkaV2[")):
-            read, newest = (_by_partition(source.get(key)) for key in ("endOffset", "latestOffset"))
-            if not read or read.keys() != newest.keys():
+            ends_read, newest = (_by_partition(source.get(key)) for key in ("endOffset", "latestOffset"))
+            if not ends_read or ends_read.keys() != newest.keys():
                 return None
-            ends.append((sum(read.values()), sum(newest.values())))
+            ends.append((sum(ends_read.values()), sum(newest.values())))
     if not ends:
         return None
-    return KafkaOffsets(read=sum(end[0] for end in ends), newest=sum(end[1] for end in ends))
+    return KafkaOffsets(end=sum(end[0] for end in ends), newest=sum(end[1] for end in ends))
 
 
-def _by_partition(found: object) -> dict[tuple[str, str], int]:
-    """`{"topic": {"0": 12}}`, which events have as JSON in a text; empty if it is anything else."""
+def _by_partition(value: object) -> dict[tuple[str, str], int]:
+    """
+    Return offsets by topic and partition from `{"topic": {"0": 12}}`, which events have as JSON in a text.
+
+    Empty if it is anything else.
+    """
     try:
-        topics: Any = json.loads(found) if isinstance(found, str) else found
+        topics: Any = json.loads(value) if isinstance(value, str) else value
         return {
             (topic, partition): needed(offsets, partition) for topic, offsets in topics.items() for partition in offsets
         }
@@ -195,10 +230,10 @@ def _by_partition(found: object) -> dict[tuple[str, str], int]:
         return {}
 
 
-def _decimal(found: object) -> float | None:
-    """These metrics are texts."""
+def _decimal(text: object) -> float | None:
+    """Return the number in a metric, which is a text; None if it is no number."""
     try:
-        value = float(str(found)[:50])
+        value = float(str(text)[:50])
     except ValueError:
         return None
     return value if math.isfinite(value) else None
@@ -209,11 +244,17 @@ def _time(event: Json, key: str) -> float:
 
 
 def _time_if_known(event: Json, key: str) -> float | None:
-    found = number(event, key, None)
-    return None if found is None else found / 1_000
+    milliseconds = number(event, key, None)
+    return None if milliseconds is None else milliseconds / 1_000
+
+
+def _log_started(event: Json) -> LogStarted:
+    return LogStarted(version=name(event, "Spark Version"))
 
 
 _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
+    "SparkListenerLogStart": _log_started,
+    "DBCEventLoggingListenerMetadata": _log_started,
     "SparkListenerApplicationStart": lambda event: ApplicationStarted(
         name=name(event, "App Name"), app_id=name(event, "App ID"), time=_time(event, "Timestamp")
     ),
@@ -225,35 +266,48 @@ _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
     "SparkListenerStageCompleted": _stage_completed,
     "SparkListenerTaskStart": lambda event: TaskStarted(attempt=_attempt(event)),
     "SparkListenerTaskEnd": _task_ended,
+    "SparkListenerExecutorAdded": lambda event: ExecutorAdded(
+        executor=name(event, "Executor ID"), time=_time(event, "Timestamp")
+    ),
     "SparkListenerExecutorRemoved": lambda event: ExecutorRemoved(
         executor=name(event, "Executor ID"),
-        planned=text(event, "Removed Reason").startswith(_PLANNED),
+        removal=removal_of(text(event, "Removed Reason")),
         time=_time(event, "Timestamp"),
     ),
     "StreamingQueryListener$QueryStartedEvent": lambda event: QueryStarted(
-        query=name(event, "id"), run=name(event, "runId"), name=name(event, "name")
+        query=name(event, "id"),
+        run=name(event, "runId"),
+        name=name(event, "name"),
+        time=moment(event, "timestamp"),
     ),
     "StreamingQueryListener$QueryProgressEvent": _query_progressed,
     "StreamingQueryListener$QueryIdleEvent": lambda event: QueryIdle(
         query=name(event, "id"), run=name(event, "runId"), time=moment(event, "timestamp")
     ),
     "StreamingQueryListener$QueryTerminatedEvent": lambda event: QueryTerminated(
-        query=name(event, "id"), run=name(event, "runId")
+        query=name(event, "id"), run=name(event, "runId"), failure=classify_query(event.get("exception"))
     ),
 }
 
 LOGGED: Final = frozenset(_BY_KIND)
-"""The simple class names of the events that `parse` makes records of."""
+"""Simple class names of the events that `parse` makes records of."""
 _NO_END: Final = re.compile(rb'\{"Event":"(?!SparkListenerTaskEnd")')
-WANTED: Final = LOGGED - {"SparkListenerEnvironmentUpdate", "SparkListenerJobStart", "SparkListenerJobEnd"}
+WANTED: Final = LOGGED - {
+    "SparkListenerLogStart",
+    "DBCEventLoggingListenerMetadata",
+    "SparkListenerEnvironmentUpdate",
+    "SparkListenerExecutorAdded",
+    "SparkListenerJobStart",
+    "SparkListenerJobEnd",
+}
 """
-Those to be asked of a running driver.
+Simple class names of the events to request from a running driver.
 
-It redacts its properties only in the event log. Jobs have nothing that is counted, but the start of one describes all RDDs of its stages, which may be
-megabytes.
+It redacts its properties only in the event log. Jobs have nothing that is counted, but the start of one describes all
+RDDs of its stages, which may be megabytes.
 """
 
 
 def may_end_attempt(line: bytes) -> bool:
-    """Whether the JSON of an event that cannot be read, or its beginning, may be of the end of an attempt, which may have a note."""
+    """Return whether an unreadable event, or its beginning, may be the end of an attempt, which may have a note."""
     return not _NO_END.match(line)

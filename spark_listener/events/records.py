@@ -1,4 +1,4 @@
-"""The events that matter, as typed records. Times are seconds since 1970."""
+"""Events as typed records. Times are seconds since 1970."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from .failure import Failure
+from .removal import Removal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogStarted:
+    """SparkListenerLogStart, or Databricks' first line of a file."""
+
+    version: str
+    """Spark's version, with what a vendor appends to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +36,24 @@ class ApplicationEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentUpdated:
-    """SparkListenerEnvironmentUpdate: which clients' throttle times can be known."""
+    """SparkListenerEnvironmentUpdate: shows which clients' throttle times can be known."""
 
     listener: bool
-    """Whether it shows that the listener is attached: by its property, or by the files that it sends to executors."""
+    """
+    True if the properties show that the listener is attached: by its own property, or by the files that it sends to
+    executors.
+    """
     summary_file: str
     """`spark.quotascope.summaryFile`; empty if it is not set."""
     without_java_clients: bool
-    """Whether the class path is listed, and neither names Kafka nor has jars of unknown content."""
+    """True if the class path is listed, and neither names Kafka nor has jars of unknown content."""
+    plugin: bool = False
+    """True if the throttle plugin was set, which watches Kafka clients of the JVMs."""
+    idle_timeout: float | None = None
+    """
+    Seconds after which dynamic allocation gives an executor back (spark.dynamicAllocation.executorIdleTimeout); None if
+    it is off.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +81,7 @@ class StageSubmitted:
     query: str
     """Id of the streaming query that it is a part of; empty when there is none."""
     runs_python: bool
-    """Whether its RDDs show that Python code runs in its tasks."""
+    """True if its RDDs show that Python code runs in its tasks."""
     time: float | None
 
 
@@ -73,9 +92,12 @@ class StageCompleted:
     stage: int
     attempt: int
     name: str
+    tasks: int
     failed: bool
+    canceled: bool
+    """True if it failed as it or its job was canceled."""
     runs_python: bool
-    """Whether its metrics show that Python code has run in its tasks."""
+    """True if its metrics show that Python code has run in its tasks."""
     began: float | None
     time: float | None
 
@@ -87,13 +109,13 @@ class TaskAttempt:
     stage: int
     stage_attempt: int
     partition: int
-    """The same for all attempts of the task and of the stage."""
+    """Index of the task, the same for all of its attempts in the stage."""
     number: int
-    """0 for the first in this attempt of the stage."""
+    """Number of the attempt; 0 for the first in this attempt of the stage."""
     task: int
-    """Unique in the application."""
+    """Id that is unique in the application."""
     speculative: bool
-    """Whether it races another attempt."""
+    """True if it races another attempt."""
     executor: str
     began: float
 
@@ -113,9 +135,19 @@ class TaskEnded:
     reason: str
     """Success, ExceptionFailure, FetchFailed and so on."""
     failure: Failure | None
-    """None when it did not fail, see `classify`."""
+    """Failure of the attempt; None when it did not fail, see `classify`."""
     text: str = field(repr=False)
-    """Where a note may be; empty when it did not fail. Holds anything, passwords too."""
+    """Text that may hold a note; empty when the attempt did not fail. It may hold passwords."""
+    time: float
+    lost_executor: bool = False
+    """True if it failed with its executor, which the driver had not given back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorAdded:
+    """SparkListenerExecutorAdded."""
+
+    executor: str
     time: float
 
 
@@ -124,8 +156,7 @@ class ExecutorRemoved:
     """SparkListenerExecutorRemoved."""
 
     executor: str
-    planned: bool
-    """Whether the driver removed it."""
+    removal: Removal
     time: float
 
 
@@ -136,6 +167,7 @@ class QueryStarted:
     query: str
     run: str
     name: str
+    time: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,13 +184,13 @@ class QueryProgressed:
     rows: int
     offsets_behind: OffsetsBehind | None
     offsets: KafkaOffsets | None
-    """None where a Kafka source does not report them, or none is read."""
+    """Offsets of its Kafka sources; None where one does not report them, or there is none."""
     runs_python: bool = False
-    """Whether its sink calls a Python function for each row, which no event of its stages shows."""
+    """True if its sink calls a Python function for each row, which no event of its stages shows."""
 
     @property
     def ended(self) -> float | None:
-        """When the micro-batch was over."""
+        """Time at which the micro-batch was over."""
         if self.began is None:
             return None
         return self.began + self.phases.get("triggerExecution", 0.0)
@@ -166,20 +198,20 @@ class QueryProgressed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetsBehind:
-    """How far the partitions of a Kafka source are behind the newest offset; of several sources, that of the worst."""
+    """Distance of a Kafka source's partitions from the newest offset; of several sources, the largest."""
 
-    most: float
+    maximum: float
     average: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaOffsets:
-    """Where a micro-batch ends in the topics, as sums over the partitions of all Kafka sources."""
+    """Offsets at which a micro-batch ends, as sums over the partitions of all Kafka sources."""
 
-    read: int
-    """The offsets up to which it reads (endOffset)."""
+    end: int
+    """Offsets up to which it reads (endOffset)."""
     newest: int
-    """The newest offsets when it was planned (latestOffset)."""
+    """Newest offsets when it was planned (latestOffset)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,10 +229,13 @@ class QueryTerminated:
 
     query: str
     run: str
+    failure: Failure | None = None
+    """Cause of its end; None when it was stopped."""
 
 
 Record: TypeAlias = (
-    ApplicationStarted
+    LogStarted
+    | ApplicationStarted
     | ApplicationEnded
     | EnvironmentUpdated
     | JobStarted
@@ -209,6 +244,7 @@ Record: TypeAlias = (
     | StageCompleted
     | TaskStarted
     | TaskEnded
+    | ExecutorAdded
     | ExecutorRemoved
     | QueryStarted
     | QueryProgressed

@@ -1,5 +1,5 @@
 """
-Reports the state of jobs: to Prometheus on a page of the driver, and pushed over OTLP.
+Reports of the state of jobs: to Prometheus on a page of the driver, and pushed over OTLP.
 
 `start_reporting` does all of it; `JobCollector` is for a registry that a program serves or pushes itself.
 """

@@ -24,11 +24,12 @@ SeriesReader = Callable[[JobSnapshot], Iterable[Series]]
 
 class JobCollector(Collector):
     """
-    Shows jobs in a registry: `REGISTRY.register(JobCollector(lambda: [job.snapshot()]))`.
+    Collector of jobs for a registry: `REGISTRY.register(JobCollector(lambda: [job.snapshot()]))`.
 
     Args:
         snapshots: called once for each scrape, so that all numbers of a page are of one moment.
-        cluster: the Kafka cluster that the jobs use, as the exporter calls it: one more label of every series. None for none.
+        cluster: the Kafka cluster that the jobs use, as the exporter calls it: one more label of every series. None for
+            none.
         families: what is shown; those of jobs unless given.
         series: the series of a family in what `snapshots` returns.
 
@@ -47,21 +48,21 @@ class JobCollector(Collector):
         self._series = series or series_of
 
     def describe(self) -> Iterator[Metric]:
-        """The families without series."""
+        """Yield the families without series."""
         for family in self._families:
             yield _empty(family, family.labels)
 
     def collect(self) -> Iterator[Metric]:
-        """The families that have series."""
+        """Yield the families that have series."""
         jobs = tuple(self._snapshots())
-        more = () if self._cluster is None else (self._cluster,)
+        cluster_values = () if self._cluster is None else (self._cluster,)
         for family in self._families:
             series = self._series(family, jobs)
             if series:
-                labels = (*family.labels, "cluster") if more else family.labels
+                labels = (*family.labels, "cluster") if cluster_values else family.labels
                 metric = _empty(family, labels)
                 for values, value in series.items():
-                    metric.add_metric((*values, *more), value)
+                    metric.add_metric((*values, *cluster_values), value)
                 yield metric
 
 
@@ -73,21 +74,21 @@ def _empty(family: Family, labels: tuple[str, ...]) -> CounterMetricFamily | Gau
 
 def series_of(family: Family, jobs: Iterable[JobSnapshot]) -> dict[tuple[str, ...], float]:
     """
-    The series of a family. Text that UTF-8 cannot hold is escaped.
+    Return the series of a family. Text that UTF-8 cannot encode is escaped.
 
     Jobs with the same name share their series: counters are added, of gauges the highest is shown.
     """
-    found: dict[tuple[str, ...], float] = {}
+    series: dict[tuple[str, ...], float] = {}
     adds = family.type is FamilyType.COUNTER
     for job in jobs:
         for labels, value in SERIES[family](job):
-            key = tuple(each.encode(errors="backslashreplace").decode() for each in labels)
-            known = found.get(key)
-            if known is None:
-                found[key] = value
+            key = tuple(label.encode(errors="backslashreplace").decode() for label in labels)
+            sum_ = series.get(key)
+            if sum_ is None:
+                series[key] = value
             else:
-                found[key] = known + value if adds else max(known, value)
-    return found
+                series[key] = sum_ + value if adds else max(sum_, value)
+    return series
 
 
 def _by_client(number: Callable[[ClientTotals], float]) -> SeriesReader:
@@ -109,12 +110,16 @@ def _by_job(number: Callable[[JobSnapshot], float]) -> SeriesReader:
 
 
 def _of_tasks(number: Callable[[JobSnapshot], float]) -> SeriesReader:
-    """Unknown, and no series, where no source has events of tasks."""
+    """
+    Return a reader of a number that tasks decide.
+
+    No series where no source has events of tasks, as it is unknown.
+    """
     return lambda job: [((job.app,), number(job))] if job.tasks_seen else []
 
 
 def _by_query(number: Callable[[QuerySnapshot], float | None]) -> SeriesReader:
-    """Series of the queries that run; of one that ended, only the last report is known."""
+    """Return a reader of a number of the running queries; of a query that ended, only the last report is known."""
 
     def read(job: JobSnapshot) -> Iterator[Series]:
         for query in job.queries:
@@ -130,13 +135,13 @@ def _by_catch_up(number: Callable[[CatchUp], float]) -> SeriesReader:
 
 
 SERIES: Final[Mapping[Family, SeriesReader]] = {
-    catalog.SPARK_THROTTLED_SECONDS: _by_client(lambda each: each.throttled_ms / 1_000),
-    catalog.SPARK_THROTTLED_RESPONSES: _by_client(lambda each: each.responses),
-    catalog.SPARK_THROTTLE_MAX_SECONDS: _by_client(lambda each: each.recent_longest_ms / 1_000),
+    catalog.SPARK_THROTTLED_SECONDS: _by_client(lambda totals: totals.throttled_ms / 1_000),
+    catalog.SPARK_THROTTLED_RESPONSES: _by_client(lambda totals: totals.responses),
+    catalog.SPARK_THROTTLE_MAX_SECONDS: _by_client(lambda totals: totals.recent_longest_ms / 1_000),
     catalog.SPARK_ADMIN_QUOTA_RETRIES: lambda job: [
-        ((job.app, each.client.user, each.client.client_id), each.quota_retries)
-        for _, each in job.throttles
-        if each.client.side == "admin"
+        ((job.app, totals.client.user, totals.client.client_id), totals.quota_retries)
+        for _, totals in job.throttles
+        if totals.client.side == "admin"
     ],
     # which attempts lack a report is known only beside attempts that report
     catalog.SPARK_UNKNOWN_ATTEMPTS: lambda job: [

@@ -1,5 +1,5 @@
 """
-How Prometheus finds the driver: an entry for its `file_sd_configs`.
+Discovery of the driver by Prometheus: an entry for its `file_sd_configs`.
 
 The entry belongs to a running driver, which touches its file once a minute. A driver that was killed cannot remove
 it; so a file that was not touched for ten minutes is dead, and the next driver that writes into the same folder
@@ -46,7 +46,7 @@ class DriverEntry:
         self._text = ""
 
     def write(self, target: str) -> None:
-        """Put the entry in place, complete at any time, and remove the dead of the same folder. Raises `OSError`."""
+        """Write the entry atomically, and remove the dead ones of the same folder. Raises `OSError`."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         entry = {"targets": [target], "labels": self._labels}
         self._text = json.dumps([entry], indent=2) + "\n"
@@ -55,14 +55,14 @@ class DriverEntry:
             _remove_dead(self.path)
 
     def beat(self) -> None:
-        """Say that the driver lives. Raises `OSError`."""
+        """Refresh the entry, to show that the driver lives. Raises `OSError`."""
         try:
             os.utime(self.path)
         except FileNotFoundError:  # removed as dead by another driver, while a laptop slept
             put(self.path, self._text)
 
     def remove(self) -> None:
-        """Take the entry away, unless another driver has put its own into the same place. Raises `OSError`."""
+        """Remove the entry, unless another driver has replaced it by its own. Raises `OSError`."""
         with contextlib.suppress(FileNotFoundError):
             if self.path.read_text(encoding="utf-8") == self._text:
                 self.path.unlink()
@@ -78,7 +78,7 @@ def _remove_dead(ours: Path) -> None:
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether an entry in the file has our mark; other files in the folder are left alone."""
+    """Return whether an entry in the file has our mark; other files in the folder are left alone."""
     try:
         groups = json.loads(file.read_bytes())
         return any(_MARK in dict(group["labels"]) for group in groups)

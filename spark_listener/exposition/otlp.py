@@ -38,9 +38,9 @@ from .repeating import Repeating
 
 _LOG = logging.getLogger(__name__)
 FLUSH_SECONDS = 5.0
-"""How long the end of a job waits for the last push."""
+"""Longest wait for the last push at the end of a job."""
 TIMEOUT_SECONDS = 10.0
-"""For one push, further attempts included."""
+"""Timeout of one push with all its attempts."""
 Series: TypeAlias = Callable[[Family, Any], Mapping[tuple[str, ...], float]]
 LOGGERS: Final = (
     "opentelemetry.exporter.otlp.proto.http.metric_exporter",
@@ -51,7 +51,7 @@ _INTERVAL: Final = "OTEL_METRIC_EXPORT_INTERVAL"
 
 class JobPush:
     """
-    Pushes from a thread of its own: at once, after every interval, and a last time when it is closed.
+    Thread that pushes at once, after every interval, and a last time when it is closed.
 
     A receiver that is down costs one line in the log, and one when it is back.
 
@@ -89,7 +89,7 @@ class JobPush:
         self._repeating = Repeating(self._push, _interval(settings), "quotascope-otlp", self._push)
 
     def close(self) -> None:
-        """Push the last numbers; given up after five seconds."""
+        """Push the last numbers; give up after five seconds."""
         if not self._repeating.close(FLUSH_SECONDS):
             _LOG.warning("the last metrics did not reach %s in time", self._place)
         with _quiet():
@@ -136,11 +136,11 @@ class JobPush:
 
 def _protocol(settings: ListenerSettings) -> str:
     for name in ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
-        found = settings.otlp_protocol or os.environ.get(name)
-        if found in PROTOCOLS:
-            return found
-        if found:
-            raise InvalidProperty(name, f"expected {' or '.join(PROTOCOLS)}, got {found!r}")
+        protocol = settings.otlp_protocol or os.environ.get(name)
+        if protocol in PROTOCOLS:
+            return protocol
+        if protocol:
+            raise InvalidProperty(name, f"expected {' or '.join(PROTOCOLS)}, got {protocol!r}")
     return PROTOCOLS[0]
 
 
@@ -158,14 +158,14 @@ def _interval(settings: ListenerSettings) -> float:
 
 
 def _with_path(endpoint: str) -> str:
-    """A URL without a path is completed as OpenTelemetry's specification says."""
+    """Return the URL; one without a path is completed as OpenTelemetry's specification requires."""
     parts = urlsplit(endpoint)
     path = parts.path if parts.path.strip("/") else "/v1/metrics"
     return urlunsplit(parts._replace(path=path))
 
 
 def _place(endpoint: str | None) -> str:
-    """The endpoint as it may be shown: without a query, which can hold a key."""
+    """Return the endpoint for messages: without a query, which can hold a key."""
     if endpoint is None:
         return "the endpoint of OTEL_EXPORTER_OTLP_ENDPOINT"
     return urlunsplit(urlsplit(endpoint)._replace(query="", fragment=""))
@@ -173,10 +173,10 @@ def _place(endpoint: str | None) -> str:
 
 def _resource(app_id: str) -> Resource:
     """
-    The sender: one driver.
+    Return the resource that sends: one driver.
 
-    `service.instance.id`, which Prometheus calls `instance`, is `spark.app.id`; `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take
-    precedence.
+    `service.instance.id`, which Prometheus calls `instance`, is `spark.app.id`; `OTEL_SERVICE_NAME` and
+    `OTEL_RESOURCE_ATTRIBUTES` take precedence.
     """
     ours = {"service.name": "quotascope-spark", "service.instance.id": app_id}
     return Resource.create(ours).merge(OTELResourceDetector().detect())
@@ -191,10 +191,10 @@ def metrics_data(
     series: Series = series_of,
 ) -> MetricsData:
     """
-    All families in one request.
+    Return all families as one request.
 
-    No instrument aggregates anything: all points are of one moment, and no limit of attribute sets merges some of them. An empty label is
-    left out, which means the same to Prometheus.
+    No instrument aggregates anything: all points are of one moment, and no limit of attribute sets merges some of them.
+    An empty label is left out, which means the same to Prometheus.
 
     Args:
         jobs: their snapshots.
@@ -205,12 +205,12 @@ def metrics_data(
         series: of a family in the snapshots.
 
     """
-    more = {} if cluster is None else {"cluster": cluster}
-    known = tuple(jobs)
+    cluster_labels = {} if cluster is None else {"cluster": cluster}
+    snapshots = tuple(jobs)
     metrics = [
         _metric(family, points)
         for family in (job_families() if families is None else families)
-        if (points := list(_points(family, series(family, known), times_ns, more)))
+        if (points := list(_points(family, series(family, snapshots), times_ns, cluster_labels)))
     ]
     scope = InstrumentationScope("quotascope.spark_listener")
     scoped = ScopeMetrics(scope=scope, metrics=metrics, schema_url="")
@@ -226,14 +226,14 @@ def _metric(family: Family, points: list[NumberDataPoint]) -> Metric:
 
 
 def _points(
-    family: Family, series: Mapping[tuple[str, ...], float], times_ns: tuple[int, int], more: Mapping[str, str]
+    family: Family, series: Mapping[tuple[str, ...], float], times_ns: tuple[int, int], extra_labels: Mapping[str, str]
 ) -> Iterator[NumberDataPoint]:
     began_ns, now_ns = times_ns
     start_ns = began_ns if family.type is FamilyType.COUNTER else 0
     for values, value in series.items():
         labels = zip(family.labels, values, strict=True)
         yield NumberDataPoint(
-            attributes={**{name: text for name, text in labels if text}, **more},
+            attributes={**{name: text for name, text in labels if text}, **extra_labels},
             start_time_unix_nano=start_ns,
             time_unix_nano=now_ns,
             value=float(value),
@@ -241,7 +241,11 @@ def _points(
 
 
 class _QuietSession(requests.Session):
-    """Reports how a request failed, without the message of a server or of the library: that can hold the whole URL."""
+    """
+    Session that reports how a request failed, without the message of a server or of the library.
+
+    That can hold the whole URL.
+    """
 
     def __init__(self, report: Callable[[str], None]) -> None:
         super().__init__()
@@ -262,9 +266,10 @@ class _QuietSession(requests.Session):
 @contextlib.contextmanager
 def _quiet() -> Iterator[list[str]]:
     """
-    Keeps what the SDK's exporters log in this thread out of the job's log: it quotes URLs, and comes with every push.
+    Keep what the SDK's exporters log in this thread out of the job's log: it quotes URLs, and repeats with every push.
 
-    Yields the names of gRPC's status codes in it. Other threads of the job may use the same exporters: their records pass.
+    Yields the names of gRPC's status codes in it. Other threads of the job may use the same exporters: their records
+    pass.
     """
     keeper = _ThreadFilter(threading.get_ident())
     loggers = [logging.getLogger(name) for name in LOGGERS]
@@ -279,7 +284,7 @@ def _quiet() -> Iterator[list[str]]:
 
 
 class _ThreadFilter(logging.Filter):
-    """Holds back the records of one thread, and keeps the status codes in them."""
+    """Filter that holds back the records of one thread, and keeps the status codes in them."""
 
     def __init__(self, thread: int) -> None:
         super().__init__()
@@ -287,7 +292,7 @@ class _ThreadFilter(logging.Filter):
         self.codes: list[str] = []
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record may pass."""
+        """Return whether the record may pass."""
         if record.thread != self._thread:
             return True
         for value in record.args if isinstance(record.args, tuple) else ():

@@ -19,20 +19,28 @@ from prometheus_client.registry import Collector
 _LOG = logging.getLogger(__name__)
 PATH: Final = "/metrics"
 _MOST_AT_ONCE = 16
-"""Connections, so that no flood takes the driver's threads. A further one takes the place of the one that has waited longest for its client."""
+"""
+Connections, so that no flood takes the driver's threads. A further one takes the place of the one that has waited
+longest for its client.
+"""
 _PATIENCE_SECONDS = 10.0
-"""How long a client may take to send its request and to take the answer, however many bytes it sends: Prometheus gives up after as long."""
+"""
+Longest time that a client may take to send its request and to take the answer, however many bytes it sends: Prometheus
+gives up after as long.
+"""
 _GRACE_SECONDS = 0.5
-"""For so long a connection keeps its place though it is needed: its answer may have just been made, and not be sent yet."""
+"""
+Time that a connection keeps its place though it is needed: its answer may have just been computed, and not be sent yet.
+"""
 _PAUSE_SECONDS = 0.05
 """Between two looks for a place."""
 _COMPUTING: Final = "quotascope.computing"
-"""In the WSGI environment: a context in which the connection does not wait for its client."""
+"""Key of the WSGI environment: a context in which the connection does not wait for its client."""
 
 
 class DriverPage:
     """
-    Serves a collector over HTTP until it is closed.
+    Server of a collector over HTTP until it is closed.
 
     Args:
         collector: asked for every scrape, in a thread of its own.
@@ -54,11 +62,11 @@ class DriverPage:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Port of the page."""
         return self._server.server_port
 
     def close(self) -> None:
-        """Stop listening; a scrape that is under way may end."""
+        """Stop listening; a scrape under way may end."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -66,7 +74,7 @@ class DriverPage:
 
 @dataclass(slots=True)
 class _Connection:
-    """Since when a connection is open, and whether its answer is being made; else it waits for its client."""
+    """State of a connection: its start, and whether its answer is being computed; otherwise it waits for its client."""
 
     since: float = field(default_factory=time.monotonic)
     computing: bool = False
@@ -74,10 +82,11 @@ class _Connection:
 
 class _Server(socketserver.ThreadingMixIn, WSGIServer):
     """
-    A thread for each connection, in a bounded number of places.
+    Server with a thread for each connection, in a bounded number of places.
 
-    A timeout of the socket does not bound a client that sends or takes a byte now and then. So a connection that waits for its client is
-    ended after `_PATIENCE_SECONDS` in all, and when its place is needed; a scrape sends its request at once and is not among the longest.
+    A timeout of the socket does not bound a client that sends or takes a byte now and then. So a connection that waits
+    for its client is ended after `_PATIENCE_SECONDS` in all, and when its place is needed; a scrape sends its request
+    at once and is not among the longest.
     """
 
     daemon_threads = True
@@ -118,11 +127,11 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
 
     def service_actions(self) -> None:
         """End connections with clients that took too long; `serve_forever` calls this twice a second."""
-        self._end(before=time.monotonic() - _PATIENCE_SECONDS)
+        self._end(cutoff=time.monotonic() - _PATIENCE_SECONDS)
 
     @contextmanager
     def computing(self, request: socket.socket) -> Iterator[None]:
-        """Meanwhile the connection is not waiting for its client, and keeps its place."""
+        """Mark a connection as computing within the block: it is not waiting for its client, and keeps its place."""
         connection = self._open.get(request, _Connection())
         began = time.monotonic()
         connection.computing = True
@@ -133,30 +142,42 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             connection.computing = False
 
     def _has_room(self) -> bool:
-        """Whether there is a place for one more; while answers are made in all places, newcomers wait as long as a scrape would."""
+        """
+        Return whether there is a place for one more connection.
+
+        While answers are computed in all places, newcomers wait as long as a scrape would.
+        """
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while len(self._open) >= _MOST_AT_ONCE and not self._end(most=1, before=time.monotonic() - _GRACE_SECONDS):
+        while len(self._open) >= _MOST_AT_ONCE and not self._end(limit=1, cutoff=time.monotonic() - _GRACE_SECONDS):
             if time.monotonic() > deadline:
                 return False
             time.sleep(_PAUSE_SECONDS)
         return True
 
-    def _end(self, *, before: float, most: int = _MOST_AT_ONCE) -> int:
-        """End connections that have waited for their clients since before a time, those that are open longest first; return how many."""
+    def _end(self, *, cutoff: float, limit: int = _MOST_AT_ONCE) -> int:
+        """
+        End connections that have waited for their clients since before a time, the oldest first.
+
+        Return their number.
+        """
         with self._lock:
-            slow = [each for each, of in self._open.items() if not of.computing and of.since < before]
-            for request in slow[:most]:
+            slow = [
+                request
+                for request, connection in self._open.items()
+                if not connection.computing and connection.since < cutoff
+            ]
+            for request in slow[:limit]:
                 del self._open[request]
                 with suppress(OSError):  # its client has gone
                     request.shutdown(socket.SHUT_RDWR)  # which ends its thread
-        return len(slow[:most])
+        return len(slow[:limit])
 
     def _left(self, request: socket.socket) -> None:
         with self._lock:
             self._open.pop(request, None)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Log nothing: a broken scrape does not belong into the job's log."""
+        """Log nothing: a broken scrape does not belong in the job's log."""
 
 
 class _Handler(WSGIRequestHandler):
@@ -164,7 +185,11 @@ class _Handler(WSGIRequestHandler):
     server: _Server
 
     def get_environ(self) -> dict[str, Any]:
-        """With what the application needs to keep the connection while it makes the answer."""
+        """
+        Return the environment with the context in which the application computes the answer.
+
+        The connection keeps its place meanwhile.
+        """
         return {
             **super().get_environ(),
             _COMPUTING: self.server.computing(self.request),

@@ -11,7 +11,7 @@ _LOG = logging.getLogger(__name__)
 
 class Repeating:
     """
-    Calls at once, then after every interval, until it is closed. Its thread does not keep Python from exiting.
+    Thread that calls at once, then after every interval, until it is closed. It does not keep Python from exiting.
 
     Args:
         call: what raises is a line in the log, and called again.
@@ -22,17 +22,17 @@ class Repeating:
     """
 
     def __init__(
-        self, call: Callable[[], None], interval_seconds: float, name: str, last: Callable[[], None] = lambda: None
+        self, call: Callable[[], None], interval_seconds: float, name: str, last_call: Callable[[], None] = lambda: None
     ) -> None:
         self._call = call
         self._interval_seconds = interval_seconds
-        self._last = last
+        self._last = last_call
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def close(self, timeout_seconds: float) -> bool:
-        """Stop; return whether what was under way, and the last call, ended in time."""
+        """Stop; return whether the call under way, and the last call, ended in time."""
         self._over.set()
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()

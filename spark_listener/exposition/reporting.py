@@ -17,14 +17,17 @@ from .repeating import Repeating
 _LOG = logging.getLogger(__name__)
 _LAST_BEAT_SECONDS = 1.0
 _HERE = "localhost"
-"""Address of the page for a client of Spark Connect, which has no address of a driver; other hosts get in by `http.bindAddress` only."""
+"""
+Address of the page for a client of Spark Connect, which has no address of a driver; other hosts get in by
+`http.bindAddress` only.
+"""
 _BRACKETS = "[]"
 """Around an IPv6 address in Spark's properties."""
 
 
 class Reporting:
     """
-    What shows the jobs of a driver. Made by `start_reporting`.
+    All reports of the jobs of a driver, returned by `start_reporting`.
 
     `close` is also called when Python ends; in a process that was forked from the driver it does nothing.
     """
@@ -33,7 +36,7 @@ class Reporting:
         self.url: str | None = None
         """The page for Prometheus, None when there is none."""
         self.problems: tuple[str, ...] = ()
-        """What could not be started and why, as sentences; these are in the log as well."""
+        """Parts that could not be started and why, as sentences; these are in the log as well."""
         self._closers: list[Callable[[], object]] = []
         self._pid = os.getpid()
         atexit.register(self.close)
@@ -52,7 +55,7 @@ class Reporting:
         self._closers.extend(calls)
 
     def attempt(self, failed: str, call: Callable[[], object]) -> None:
-        """Call; an error becomes one of the problems, since a job must not suffer from being watched."""
+        """Call a function; an error becomes one of the problems, since a job must not suffer from being watched."""
         try:
             call()
         except Exception as error:  # noqa: BLE001 - as above
@@ -66,7 +69,7 @@ def start_reporting(
     settings: ListenerSettings, properties: Mapping[str, str], snapshots: Snapshots, *, app_id: str
 ) -> Reporting:
     """
-    Show jobs as the settings say; never raises, and does not wait for other programs.
+    Report jobs by the settings; never raises, and does not wait for other programs.
 
     Args:
         settings: of the listener.
@@ -87,7 +90,7 @@ def start_reporting(
             }:
                 raise
             raise SparkListenerError(
-                "this needs OpenTelemetry's packages: pip install 'quotascope-spark[spark-otlp]', or 'quotascope[spark-otlp]' if that is installed"
+                "this needs OpenTelemetry's packages: pip install '.[spark-otlp]' in a clone of quotascope"
             ) from None
         reporting.on_close(JobPush(settings, snapshots, app_id=app_id).close)
 
@@ -116,7 +119,11 @@ def start_reporting(
 
 
 def _open_page(settings: ListenerSettings, properties: Mapping[str, str], snapshots: Snapshots) -> DriverPage:
-    """The page on its port; on a free one if the port is taken, as two drivers on one machine may have the same settings."""
+    """
+    Return the page on its port.
+
+    On a free one if the port is taken, as two drivers on one machine may have the same settings.
+    """
     collector = JobCollector(snapshots, settings.cluster)
     address = (
         settings.http_bind_address

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
 
 from ..events import (
     ApplicationEnded,
+    EnvironmentUpdated,
     ExecutorRemoved,
     FailureCause,
+    LogStarted,
+    Removal,
     StageCompleted,
     StageSubmitted,
     TaskAttempt,
@@ -22,16 +26,18 @@ StageReader = Callable[[], Container[int]]
 _MOST_TO_REPEAT = 20_000
 _MOST_RUNNING = 50_000
 _MOST_STAGES = 10_000
-_STOPPING_SECONDS = 5.0
-_MOST_UNDECIDED = 10_000
+_MOST_EXECUTORS = 50_000
+_VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})")
+_LOSS_REASONS_SINCE = (3, 1)
+"""Spark's version since which CoarseGrainedSchedulerBackend.removeExecutor reports the driver's own reason."""
 
 
 class AttemptCounts:
     """
     Failures, and retries by the cause of the failure that they repeat.
 
-    A retry repeats the partition of a failed attempt, in the same attempt of the stage or in a later one, where numbers begin at 0
-    again. Nothing is closed with its stage or job: tasks end after them when they were canceled.
+    A retry repeats the partition of a failed attempt, in the same attempt of the stage or in a later one, where numbers
+    begin at 0 again. Nothing is closed with its stage or job: tasks end after them when they were canceled.
 
     First attempts in first attempts of stages may be left out unless they fail.
     """
@@ -48,7 +54,7 @@ class AttemptCounts:
         self.stage_retries += stage.attempt > 0
 
     def stage_completed(self, stage: StageCompleted) -> None:
-        """Nothing of a stage that succeeded is repeated."""
+        """Forget the failures of a stage that succeeded, which nothing repeats any more."""
         if not stage.failed:
             for key in [key for key in self._to_repeat if key[0] == stage.stage]:
                 del self._to_repeat[key]
@@ -59,8 +65,9 @@ class AttemptCounts:
             self._running[attempt.task] = None
             if attempt.speculative:
                 return
-            # a failure that is not remembered is unknown in a later attempt of the task; in a later attempt of the stage, it may have been
-            # a success with lost output. None are attempts that did not fail and yet are repeated, as after a denied commit
+            # a failure that is not remembered is unknown in a later attempt of the task; in a later attempt of the
+            # stage, it may have been a success with lost output. None are attempts that did not fail and yet are
+            # repeated, as after a denied commit
             unseen = FailureCause.UNKNOWN if attempt.number else None
             cause = self._to_repeat.pop((attempt.stage, attempt.partition), unseen)
             if cause is not None:
@@ -85,9 +92,9 @@ class AttemptCounts:
 
 class UnreportedAttempts:
     """
-    Counts attempts that ended without a report, since the executor was lost or the attempt killed, in stages with attempts that do report.
+    Count of attempts that ended without a report, since the executor was lost or the attempt killed.
 
-    In other stages, an attempt without a report means nothing.
+    Only stages with attempts that do report are counted: in others, an attempt without a report means nothing.
     """
 
     def __init__(self) -> None:
@@ -96,19 +103,19 @@ class UnreportedAttempts:
         self._others: Recent[int, int] = Recent(_MOST_STAGES)
 
     def unreported(self, stage: int) -> None:
-        """An attempt of this stage did not succeed and left no note."""
+        """Record that an attempt of this stage did not succeed and left no note."""
         if stage in self._reporting:
             self.count += 1
         else:
             self._others[stage] = self._others.get(stage, 0) + 1
 
     def reports(self, stage: int) -> None:
-        """Attempts of this stage report."""
+        """Record that attempts of this stage report."""
         self._reporting[stage] = None
         self.count += self._others.pop(stage, 0)
 
     def learn(self, reporting: Iterable[Container[int]]) -> None:
-        """Attempts of these stages report."""
+        """Record that attempts of these stages report."""
         for stages in reporting:
             for stage in [stage for stage in self._others if stage in stages]:
                 self.reports(stage)
@@ -116,41 +123,71 @@ class UnreportedAttempts:
 
 class LostExecutors:
     """
-    Executors that went away without the driver having removed them.
+    Executors that were removed without the driver having given them back.
 
-    An application that stops takes its executors with it, some of them before the event of its end: a loss counts once it is a few
-    seconds old, or has failed an attempt.
+    SparkContext.stop reports the end of the application before it stops executors: a removal before the end counts,
+    however soon it comes, and one after the end does not. Where Spark before 3.1 reports an executor that was given
+    back like one that was lost, it was given back if dynamic allocation was on and it had no task for the timeout of
+    idle executors. The first removal of an executor counts: some are reported again when their process ends.
     """
 
     def __init__(self) -> None:
-        self._lost = 0
-        self._ended = False
-        self._failed_attempts: Recent[str, None] = Recent(_MOST_UNDECIDED)
-        self._undecided: Recent[str, tuple[float, float]] = Recent(_MOST_UNDECIDED)
-        """By executor when it was removed, by the driver's clock, and when that was reported, by ours."""
+        self.count = 0
+        """Lost executors."""
+        self.inferred = 0
+        """Executors that were given back as far as their idle time shows."""
+        self._ended: float | None = None
+        self._reports_managers = False
+        """
+        True if this version of Spark reports what the cluster manager says even of executors that the driver gave back.
+        """
+        self._idle_timeout: float | None = None
+        self._busy: Recent[str, float] = Recent(_MOST_EXECUTORS)
+        """Time at which each executor was added, or its last attempt ended."""
+        self._gone: Recent[str, float | None] = Recent(_MOST_EXECUTORS)
+        """Time at which each counted executor was lost; None for executors that are not counted."""
 
-    def removed(self, executor: ExecutorRemoved, now: float) -> None:
-        """Take in an executor that is gone, as is known since `now` (seconds since 1970)."""
-        if not (executor.planned or self._ended):
-            self._undecided[executor.executor] = executor.time, now
+    def log_started(self, log: LogStarted) -> None:
+        """Record Spark's version."""
+        match = _VERSION.match(log.version)
+        self._reports_managers |= match is not None and (int(match[1]), int(match[2])) < _LOSS_REASONS_SINCE
 
-    def failed(self, executor: str) -> None:
-        """An attempt failed because this executor was lost."""
-        self._failed_attempts[executor] = None
+    def environment(self, environment: EnvironmentUpdated) -> None:
+        """Record whether dynamic allocation is on."""
+        if environment.idle_timeout is not None:
+            self._idle_timeout = environment.idle_timeout
+
+    def busy(self, executor: str, time: float) -> None:
+        """Record the time at which an executor was added or an attempt on it ended (seconds since 1970)."""
+        self._busy[executor] = max(time, self._busy.get(executor, 0.0))
+
+    def removed(self, executor: ExecutorRemoved) -> None:
+        """Record a removed executor."""
+        if executor.executor in self._gone or (self._ended is not None and executor.time >= self._ended):
+            return
+        lost = executor.removal is not Removal.GIVEN_BACK
+        if executor.removal is Removal.UNCLEAR and self._was_idle(executor):
+            lost = False
+            self.inferred += 1
+        self._gone[executor.executor] = executor.time if lost else None
+        self.count += lost
+
+    def failed(self, executor: str, time: float) -> None:
+        """Record that an attempt failed at `time` (seconds since 1970), because this executor was lost."""
+        if self._gone.get(executor) is None and self._ended is None:
+            self._gone[executor] = time
+            self.count += 1
 
     def ended(self, application: ApplicationEnded) -> None:
-        """Leave out the executors that the end of the application took along."""
-        before = application.time - _STOPPING_SECONDS
-        self._lost += sum(
-            removed <= before or executor in self._failed_attempts for executor, (removed, _) in self._undecided.items()
-        )
-        self._ended = True
-        self._undecided.clear()
+        """Leave out executors that ended with the application."""
+        self._ended = application.time
+        for executor, time in [*self._gone.items()]:  # which are put anew
+            if time is not None and time >= application.time:
+                self._gone[executor] = None
+                self.count -= 1
 
-    def lost(self, now: float) -> int:
-        """How many were lost until `now` (seconds since 1970; infinite if no event follows)."""
-        decided = [each for each, (_, known) in self._undecided.items() if known <= now - _STOPPING_SECONDS]
-        for executor in decided:
-            del self._undecided[executor]
-        self._lost += len(decided)
-        return self._lost
+    def _was_idle(self, executor: ExecutorRemoved) -> bool:
+        since = self._busy.get(executor.executor)
+        if not self._reports_managers or self._idle_timeout is None or since is None:
+            return False
+        return executor.time - since >= self._idle_timeout

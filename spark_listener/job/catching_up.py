@@ -1,4 +1,4 @@
-"""How long a streaming query needs to read what it is behind, from the offsets of its micro-batches."""
+"""Time that a streaming query needs to read its backlog, from the offsets of its micro-batches."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _APART = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatchUp:
-    """How a query that reads Kafka gets on with its backlog, at the rates of the last two minutes."""
+    """Progress of a query that reads Kafka through its backlog, at the rates of the last two minutes."""
 
     backlog: float
-    """Offsets that it is behind at the end of its last micro-batch, those added while that ran included."""
+    """Offsets that it is behind at the end of its last micro-batch, including those added while that ran."""
     read_per_second: float
     """Offsets that it reads; where a quota throttles it all the time, what the limit allows."""
     added_per_second: float
     """Offsets that producers add."""
     seconds: float
-    """Until it has read its backlog and what is added meanwhile; infinite if it cannot catch up."""
+    """Seconds until it has read its backlog and the offsets added meanwhile; infinite if it cannot catch up."""
 
 
 class _Position(NamedTuple):
@@ -40,76 +40,83 @@ class _Position(NamedTuple):
 
 class Positions:
     """
-    Where the last micro-batches of one run of a query ended.
+    Offsets at the ends of the last micro-batches of one run of a query.
 
-    A broker lets a client that was idle read a whole quota window's worth at once. Micro-batches that end within such a window after
-    the run began, or after the query was idle, are left out, so that the rates are those that last.
+    A broker lets a client that was idle read a whole quota window's worth at once. Micro-batches that end within such a
+    window after the run began, or after the query was idle, are left out, so that the rates are those that last.
     """
 
     def __init__(self) -> None:
         self._began: float | None = None
-        self._found: deque[_Position] = deque()
+        self._positions: deque[_Position] = deque()
         self._idle = False
 
     def restarted(self) -> None:
-        """The next micro-batch is of a new run."""
+        """Forget the positions, as the next micro-batch is of a new run."""
         self._began, self._idle = None, False
 
     def idle(self) -> None:
-        """There is nothing to read, however long the last micro-batch took; rates are measured again after that."""
+        """
+        Forget the positions, as there is nothing to read, however long the last micro-batch took.
+
+        Rates are measured again after that.
+        """
         self._began, self._idle = None, True
 
     def add(self, event: QueryProgressed) -> None:
-        """A micro-batch ended; one without offsets makes the position unknown."""
-        found, offsets = self._found, event.offsets
-        if offsets is not None and not event.rows and offsets.read == offsets.newest:
+        """Add the position at the end of a micro-batch; one without offsets makes the position unknown."""
+        positions, offsets = self._positions, event.offsets
+        if offsets is not None and not event.rows and offsets.end == offsets.newest:
             self.idle()  # as older versions report it
             return
         self._idle = False
         if self._began is None:
             self._began = event.began
-            found.clear()
+            positions.clear()
         if offsets is None or event.began is None or event.ended is None or self._began is None:
-            found.clear()
+            positions.clear()
             return
         position = _Position(event.began, event.ended, offsets)
         if position.ended < self._began + _QUOTA_WINDOW:
             return
-        if found and position.offsets.read < found[-1].offsets.read:
-            found.clear()  # the topic was created again
-        if len(found) > 1 and position.ended < found[-2].ended + _APART:
-            found.pop()
-        found.append(position)
-        while len(found) > 2 and found[1].ended <= position.ended - _MEASURED:  # noqa: PLR2004 - a rate needs two
-            found.popleft()
+        if positions and position.offsets.end < positions[-1].offsets.end:
+            positions.clear()  # the topic was created again
+        if len(positions) > 1 and position.ended < positions[-2].ended + _APART:
+            positions.pop()
+        positions.append(position)
+        while len(positions) > 2 and positions[1].ended <= position.ended - _MEASURED:  # noqa: PLR2004
+            positions.popleft()
 
     def catch_up(self) -> CatchUp | None:
         """
-        The time to read the backlog; None until there are micro-batches of two quota windows to measure rates by.
+        Return the time to read the backlog.
 
-        The rates are slopes of regression lines: brokers throttle in a saw-tooth as long as the quota window, which two points would catch
-        at any phase.
+        None until there are micro-batches of two quota windows to measure rates by.
 
-        A query keeps up (0 s) that is behind no more than what is added during a micro-batch, unless micro-batches get longer and longer:
-        without `maxOffsetsPerTrigger` each takes all that there is.
+        The rates are slopes of regression lines: brokers throttle in a saw-tooth as long as the quota window, which two
+        points would catch at any phase.
+
+        A query keeps up (0 s) that is behind no more than what is added during a micro-batch, unless micro-batches get
+        longer and longer: without `maxOffsetsPerTrigger` each takes all that there is.
         """
-        if len(self._found) < 2:  # noqa: PLR2004 - a rate needs two
+        if len(self._positions) < 2:  # noqa: PLR2004
             return None
-        first, last = self._found[0], self._found[-1]
-        if last.ended < first.ended + 2 * _QUOTA_WINDOW or last.began <= first.began:
+        earliest, latest = self._positions[0], self._positions[-1]
+        if latest.ended < earliest.ended + 2 * _QUOTA_WINDOW or latest.began <= earliest.began:
             return None  # within one tooth, or the clock was set
-        ends, begins = [each.ended for each in self._found], [each.began for each in self._found]
-        read = linear_regression(ends, [each.offsets.read for each in self._found]).slope
-        newest = [each.offsets.newest for each in self._found]
+        begins = [position.began for position in self._positions]
+        ends = [position.ended for position in self._positions]
+        read_rate = linear_regression(ends, [position.offsets.end for position in self._positions]).slope
+        newest = [position.offsets.newest for position in self._positions]
         added = max(0.0, linear_regression(begins, newest).slope)
-        took = last.ended - last.began
-        behind = max(0, last.offsets.newest - last.offsets.read)
+        took = latest.ended - latest.began
+        behind = max(0, latest.offsets.newest - latest.offsets.end)
         backlog = behind + added * took
         if self._idle:
             backlog = seconds = 0.0
         elif behind > added * took:
-            seconds = backlog / (read - added) if read > added else math.inf
+            seconds = backlog / (read_rate - added) if read_rate > added else math.inf
         else:
-            grows = took > max(2 * (first.ended - first.began), _QUOTA_WINDOW)
+            grows = took > max(2 * (earliest.ended - earliest.began), _QUOTA_WINDOW)
             seconds = math.inf if grows else 0.0
-        return CatchUp(backlog=backlog, read_per_second=read, added_per_second=added, seconds=seconds)
+        return CatchUp(backlog=backlog, read_per_second=read_rate, added_per_second=added, seconds=seconds)

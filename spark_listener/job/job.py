@@ -8,13 +8,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
-from math import inf
 from typing import Any, Protocol
 
 from ..events import (
     ApplicationEnded,
+    EnvironmentUpdated,
+    ExecutorAdded,
     ExecutorRemoved,
     FailureCause,
+    LogStarted,
     QueryIdle,
     QueryProgressed,
     QueryStarted,
@@ -42,14 +44,18 @@ Watcher = Callable[[Record, note.Note | None], None]
 
 
 class EventSink(Protocol):
-    """Where a source brings events, from any thread. `Job` is one; a source may put another before it, such as to leave events out."""
+    """
+    Receiver of a source's events, from any thread.
+
+    `Job` is one; a source may put another before it, such as to leave events out.
+    """
 
     def handle(self, event: Mapping[str, Any]) -> None:
-        """Take in one event."""
+        """Handle one event."""
         ...
 
     def passed(self, events: int) -> None:
-        """Count events that were seen and left out on purpose."""
+        """Count events that were left out on purpose."""
         ...
 
     def lost(self, events: int, *, ends: bool = True) -> None:
@@ -83,6 +89,12 @@ class Job:
         self._reading = threading.Lock()
         self._attempts = AttemptCounts()
         self._executors = LostExecutors()
+        self._executors_lost = 0
+        """
+        As in the last snapshot.
+
+        Of executors that the end of the application takes along, some are counted until that end is known.
+        """
         self._queries = QueryStates(trigger)
         self._unreported = UnreportedAttempts()
         self._notes = ThrottleNotes(clock)
@@ -98,18 +110,18 @@ class Job:
         self._problems: Counter[str] = Counter()
 
     def handle(self, event: Mapping[str, Any]) -> None:
-        """Take in one event as JsonProtocol writes it. Never raises: an event that cannot be read is counted as lost."""
+        """Handle one event as JsonProtocol writes it. Never raises: an event that cannot be read is counted as lost."""
         try:
-            record, found = _read(event)
+            record, attempt_note = _read(event)
         except Exception:  # noqa: BLE001 - whatever an event holds, the job continues
             self.lost(1)
             return
         with self._lock:
             self._events += 1
             if record is not None:
-                self._take(record, found)
+                self._take(record, attempt_note)
                 if self._watcher is not None:
-                    self._watcher(record, found)
+                    self._watcher(record, attempt_note)
 
     def passed(self, events: int) -> None:
         """Count events that the source left out on purpose."""
@@ -117,31 +129,26 @@ class Job:
             self._events += events
 
     def lost(self, events: int, *, ends: bool = True) -> None:
-        """As `EventSink.lost`."""
+        """Count events that were missed; `ends`: ends of attempts may be among them."""
         with self._lock:
             self._lost += events
             self._lost_ends += events if ends else 0
 
-    def no_event_follows(self) -> None:
-        """Count the lost executors that waited for the end of the application."""
-        with self._lock:
-            self._executors.lost(inf)
-
     def lag(self, seconds: float) -> None:
-        """Set how far the source is behind."""
+        """Set the time by which the source is behind."""
         with self._lock:
             self._lag = seconds
 
     def source(self, name: str) -> None:
         """Add a source from which events come now."""
         with self._lock:
-            self._sources = (*(each for each in self._sources if each != name), name)
+            self._sources = (*(source for source in self._sources if source != name), name)
             self._past_sources.add(name)
 
     def source_ended(self, name: str) -> None:
         """Remove a source from which no more events come."""
         with self._lock:
-            self._sources = tuple(each for each in self._sources if each != name)
+            self._sources = tuple(source for source in self._sources if source != name)
 
     def problem(self, part: str, text: str) -> None:
         """Count that a part of the listener failed."""
@@ -150,48 +157,50 @@ class Job:
             if part in self._problems or len(self._problems) < _MOST_PARTS:
                 self._problems[part] += 1
 
-    def add_throttles(self, read: ThrottleReader, kind: ClientKind | None = None) -> None:
+    def add_throttles(self, reader: ThrottleReader, kind: ClientKind | None = None) -> None:
         """
-        Call this reader, too, for each snapshot; if it raises, its last numbers stay.
+        Add a reader that each snapshot calls; if it raises, its last numbers stay.
 
         Args:
-            read: returns throttle times.
+            reader: returns throttle times.
             kind: the clients of which it returns all throttle times; None if it may lack some.
 
         """
         with self._lock:
-            self._readers += (LastRead(read, kind),)
+            self._readers += (LastRead(reader, kind),)
             self._reads_plugin |= kind == "jvm"
 
-    def add_scoped_stages(self, read: StageReader) -> None:
-        """Call this reader, too, for the stages with attempts that report throttle times."""
+    def add_scoped_stages(self, reader: StageReader) -> None:
+        """Add a reader of the stages with attempts that report throttle times."""
         with self._lock:
-            self._stage_readers += (read,)
+            self._stage_readers += (reader,)
 
     def snapshot(self) -> JobSnapshot:
-        """The state now."""
+        """Return the present state."""
         with self._reading:  # so that no snapshot has less than one before it
-            read = list(self._read_throttles())
+            reader_totals = list(self._read_throttles())
             reporting = list(self._read_stages())
             with self._lock:
                 self._unreported.learn(reporting)
                 now = self._clock()
                 dropped = Counter(queries=self._queries.forgotten)
-                totals = (*self._notes.totals(), *read)
+                totals = (*self._notes.totals(), *reader_totals)
                 # events of a log that is only read have no source
                 tasks_seen = bool(self._past_sources - {"streaming"}) or (not self._past_sources and self._events > 0)
-                seen = {each.seen for each in self._readers if each.seen}
+                seen_kinds = {reader.seen for reader in self._readers if reader.seen}
                 if not tasks_seen or self._lost_ends:
-                    seen.discard("python")
+                    seen_kinds.discard("python")
+                self._executors_lost = max(self._executors_lost, self._executors.count)
                 return JobSnapshot(
                     app=self._app,
-                    failures={each: self._attempts.failures[each] for each in FailureCause},
-                    retries={each: self._attempts.retries[each] for each in FailureCause},
+                    failures={cause: self._attempts.failures[cause] for cause in FailureCause},
+                    retries={cause: self._attempts.retries[cause] for cause in FailureCause},
                     stage_retries=self._attempts.stage_retries,
-                    executors_lost=self._executors.lost(now),
+                    executors_lost=self._executors_lost,
+                    executors_inferred=self._executors.inferred,
                     queries=self._queries.snapshots(now),
                     throttles=summed(named(totals, self._queries.name)),
-                    seen_clients=tuple(sorted(seen)),
+                    seen_clients=tuple(sorted(seen_kinds)),
                     tasks_seen=tasks_seen,
                     unknown_attempts=self._unreported.count,
                     events=self._events,
@@ -208,30 +217,38 @@ class Job:
             yield from reader.totals
 
     def _read_stages(self) -> Iterator[Container[int]]:
-        for read in self._stage_readers:
+        for read_stages in self._stage_readers:
             try:
-                yield read()
+                yield read_stages()
             except Exception as error:  # noqa: BLE001 - a JVM or an executor may be gone
                 self.problem("throttles", str(error))
 
-    def _take(self, record: Record, found: note.Note | None) -> None:  # noqa: C901 - one case for each kind of record
+    def _take(self, record: Record, attempt_note: note.Note | None) -> None:  # noqa: C901, PLR0912 - a case each
         """Count a record, and the note of the attempt that it ends."""
         match record:
             case TaskStarted():
                 self._attempts.started(record.attempt)
             case TaskEnded():
                 self._attempts.ended(record)
-                if record.reason == "ExecutorLostFailure":
-                    self._executors.failed(record.attempt.executor)
-                self._count_note(record, found)
+                if record.lost_executor:
+                    self._executors.failed(record.attempt.executor, record.time)
+                elif record.reason != "Resubmitted":  # of an attempt that has ended before
+                    self._executors.busy(record.attempt.executor, record.time)
+                self._count_note(record, attempt_note)
             case StageSubmitted():
                 if record.query:
                     self._query_of[record.stage] = record.query
                 self._attempts.stage_submitted(record)
             case StageCompleted():
                 self._attempts.stage_completed(record)
+            case LogStarted():
+                self._executors.log_started(record)
+            case EnvironmentUpdated():
+                self._executors.environment(record)
+            case ExecutorAdded():
+                self._executors.busy(record.executor, record.time)
             case ExecutorRemoved():
-                self._executors.removed(record, self._clock())
+                self._executors.removed(record)
             case ApplicationEnded():
                 self._executors.ended(record)
             case QueryStarted():
@@ -243,30 +260,30 @@ class Job:
             case QueryTerminated():
                 self._queries.terminated(record)
 
-    def _count_note(self, ended: TaskEnded, found: note.Note | None) -> None:
+    def _count_note(self, ended: TaskEnded, attempt_note: note.Note | None) -> None:
         stage = ended.attempt.stage
-        if found is not None:
-            totals = found.totals if self._reads_plugin else found.whole
-            self._notes.add(self._query_of.get(stage, "") or found.query, totals)
+        if attempt_note is not None:
+            totals = attempt_note.totals if self._reads_plugin else attempt_note.whole
+            self._notes.add(self._query_of.get(stage, "") or attempt_note.query, totals)
             self._unreported.reports(stage)
         elif ended.reason not in ("Success", "Resubmitted"):
             self._unreported.unreported(stage)
 
 
 def _read(event: Mapping[str, Any]) -> tuple[Record | None, note.Note | None]:
-    """The record and its note, which shows whether an attempt was throttled before it gave up waiting."""
+    """Return the record and its note, which shows whether an attempt was throttled before it gave up waiting."""
     record = parse(event)
     if not isinstance(record, TaskEnded) or not record.text:
         return record, None
     attempt, failure = record.attempt, record.failure
     ids = note.AttemptKey(attempt.stage, attempt.number, attempt.task)
-    found = note.read(record.text, ids)
+    attempt_note = note.read(record.text, ids)
     if (
-        found is not None
+        attempt_note is not None
         and failure is not None
         and failure.cause is FailureCause.KAFKA_TIMEOUT
-        and any(totals.throttled_ms > 0 for totals in found.whole)
+        and any(totals.throttled_ms > 0 for totals in attempt_note.whole)
     ):
         failure = replace(failure, cause=FailureCause.KAFKA_TIMEOUT_THROTTLED)
-        return replace(record, failure=failure), found
-    return record, found
+        return replace(record, failure=failure), attempt_note
+    return record, attempt_note

@@ -1,9 +1,11 @@
-"""Streaming queries: how often they started, and how far they are."""
+"""Streaming queries: their starts, and their progress."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..events import OffsetsBehind, QueryIdle, QueryProgressed, QueryStarted, QueryTerminated
 from .catching_up import Positions
@@ -11,39 +13,47 @@ from .recent import Recent
 from .snapshot import QuerySnapshot
 
 TriggerReader = Callable[[str], float | None]
-"""Returns the seconds of a running query's trigger by the id of the query; None if it has none or that is unknown. Never raises."""
+"""
+Returns the seconds of a running query's trigger by the id of the query; None if it has none or that is unknown. Never
+raises.
+"""
 
 _MOST_RUNS = 100
+_FORGOTTEN = 10
+"""Times as many queries as are known, of which the name and the starts stay: their counts belong to the name."""
 _REPORTS_IDLE = 30.0
-"""Seconds: a query without a trigger reports every ten that it is idle (spark.sql.streaming.noDataProgressEventInterval)."""
+"""
+Seconds: a query without a trigger reports every ten that it is idle (spark.sql.streaming.noDataProgressEventInterval).
+"""
 
 
 @dataclass(slots=True)
 class _QueryState:
-    """One id, which a checkpoint keeps over restarts."""
+    """State of one query id, which a checkpoint keeps over restarts."""
 
     name: str
     active: bool = True
     starts: int = 0
     runs: Recent[str, None] = field(default_factory=lambda: Recent(_MOST_RUNS))
     last_report: float = 0.0
-    """When it arrived, by the listener's clock: that of the driver is another one under Spark Connect."""
+    """Arrival of the last report, by the listener's clock: that of the driver is another one under Spark Connect."""
     phases: Mapping[str, float] = field(default_factory=dict)
     offsets_behind: OffsetsBehind | None = None
     positions: Positions = field(default_factory=Positions)
     trigger_seconds: float | None = None
-    """As Spark knows it, None where it cannot be asked."""
+    """Interval of the trigger as Spark reports it, None where it cannot be asked."""
     measured_seconds: float | None = None
     """Its trigger's interval by `measure_trigger`."""
     triggered: tuple[float, float] | None = None
-    """When its last trigger began, and when its micro-batch ended."""
+    """Start of its last trigger, and end of the micro-batch."""
 
     def measure_trigger(self, began: float | None, ended: float | None) -> None:
         """
-        Take the time between two triggers for the interval, where the query waited for longer than it does without one.
+        Measure the time between two triggers as the interval, where the query waited for its trigger.
 
-        No event has the interval, and under Spark Connect no client can ask for it. A query's first trigger comes at once and the second at a
-        multiple of the interval, so that the first measurement may be too short. Batches in Real-Time Mode do not wait.
+        No event has the interval, and under Spark Connect no client can ask for it. A query's first trigger comes at
+        once and the second at a multiple of the interval, so that the first measurement may be too short. Batches in
+        Real-Time Mode do not wait.
         """
         if began is None or ended is None:
             return
@@ -52,9 +62,18 @@ class _QueryState:
         self.triggered = (began, ended)
 
 
+class _PastQuery(NamedTuple):
+    """A query that is no longer known."""
+
+    name: str
+    starts: int
+    run: str | None
+    """The last run."""
+
+
 class QueryStates:
     """
-    The queries of an application, by id. `now` is in seconds since 1970.
+    Queries of an application, by id. `now` is in seconds since 1970.
 
     Args:
         trigger: asked once for each run.
@@ -62,18 +81,19 @@ class QueryStates:
 
     """
 
-    def __init__(self, trigger: TriggerReader = lambda _: None, most: int = 1_000) -> None:
+    def __init__(self, trigger: TriggerReader = lambda _: None, max_queries: int = 1_000) -> None:
         self._trigger = trigger
-        self._most = most
+        self._most = max_queries
         self._queries: dict[str, _QueryState] = {}
+        self._past: Recent[str, _PastQuery] = Recent(_FORGOTTEN * max_queries)
         self.forgotten = 0
 
     def started(self, event: QueryStarted, now: float) -> None:
-        """A query starts or is started again."""
+        """Record that a query starts or starts again."""
         self._running(event.query, event.run, now, event.name)
 
     def progressed(self, event: QueryProgressed, now: float) -> None:
-        """A micro-batch ended."""
+        """Record the end of a micro-batch."""
         query = self._running(event.query, event.run, now, event.name)
         query.phases = event.phases
         query.offsets_behind = event.offsets_behind
@@ -81,63 +101,79 @@ class QueryStates:
         query.measure_trigger(event.began, event.ended)
 
     def idle(self, event: QueryIdle, now: float) -> None:
-        """A query has nothing to do."""
+        """Record that a query has nothing to do."""
         query = self._running(event.query, event.run, now)
         query.positions.idle()
         query.measure_trigger(event.time, event.time)
 
     def terminated(self, event: QueryTerminated) -> None:
-        """A run ended; it may have been followed by another already."""
+        """Record the end of a run, which another run may already have followed."""
         query = self._queries.get(event.query)
         if query is not None and next(reversed(query.runs), None) == event.run:
             query.active = False
 
     def name(self, query: str) -> str:
-        """The name of the query with this id; the id itself where there is none."""
-        known = self._queries.get(query)
-        return query if known is None else known.name
+        """Return the name of the query with this id; the id itself where there is none."""
+        state = self._queries.get(query) or self._past.get(query)
+        return query if state is None else state.name
 
     def snapshots(self, now: float) -> tuple[QuerySnapshot, ...]:
-        """One for each name, sorted."""
+        """Return one snapshot for each name, sorted."""
         by_name: dict[str, list[_QueryState]] = {}
         for query in self._queries.values():
             by_name.setdefault(query.name, []).append(query)
-        return tuple(_snapshot(by_name[name], now) for name in sorted(by_name))
+        past = Counter[str]()
+        for forgotten in self._past.values():
+            past[forgotten.name] += max(0, forgotten.starts - 1)
+        return tuple(_snapshot(by_name[name], now, past[name]) for name in sorted(by_name))
 
     def _running(self, query: str, run: str, now: float, name: str = "") -> _QueryState:
-        """The state of a query that reports now; a run that was not seen before is counted."""
-        known = self._queries.get(query)
-        if known is None:
+        """Return the state of a query that reports now; count its run if it is new."""
+        state = self._queries.get(query)
+        if state is None:
             if len(self._queries) >= self._most:
-                ended = (key for key, each in self._queries.items() if not each.active)
-                del self._queries[next(ended, next(iter(self._queries)))]
-                self.forgotten += 1
-            known = self._queries[query] = _QueryState(name or query)
-        known.name = name or known.name
-        known.last_report = now
-        if run not in known.runs:
-            known.starts += 1
-            known.active = True
-            known.trigger_seconds = self._trigger(query)
-            known.triggered = known.measured_seconds = None
-            known.positions.restarted()
-        known.runs[run] = None
-        return known
+                self._forget()
+            past = self._past.pop(query, _PastQuery(name or query, 0, None))
+            state = self._queries[query] = _QueryState(past.name, starts=past.starts)
+            if past.run is not None:
+                state.runs[past.run] = None
+        state.name = name or state.name
+        state.last_report = now
+        if run not in state.runs:
+            state.starts += 1
+            state.active = True
+            state.trigger_seconds = self._trigger(query)
+            state.triggered = state.measured_seconds = None
+            state.positions.restarted()
+        state.runs[run] = None
+        return state
+
+    def _forget(self) -> None:
+        """Forget a query that has ended, else the oldest, to make room for one more."""
+        ended = (key for key, candidate in self._queries.items() if not candidate.active)
+        query = next(ended, next(iter(self._queries)))
+        state = self._queries.pop(query)
+        self._past[query] = _PastQuery(state.name, state.starts, next(reversed(state.runs), None))
+        self.forgotten += 1
 
 
-def _snapshot(queries: Iterable[_QueryState], now: float) -> QuerySnapshot:
-    """Of queries with the same name, the numbers of the one seen last, and the restarts of all."""
+def _snapshot(queries: Iterable[_QueryState], now: float, past: int) -> QuerySnapshot:
+    """
+    Return a snapshot of queries with the same name.
+
+    It has the numbers of the query seen last, and the restarts of all, with the `past` ones of queries forgotten.
+    """
     queries = list(queries)
     latest = max(queries, key=lambda query: (query.active, query.last_report))
     behind = latest.offsets_behind
     return QuerySnapshot(
         name=latest.name,
         active=latest.active,
-        restarts=sum(max(0, query.starts - 1) for query in queries),
+        restarts=past + sum(max(0, query.starts - 1) for query in queries),
         phases=latest.phases,
         progress_age_seconds=max(0.0, now - latest.last_report) if latest.active else None,
         trigger_seconds=(latest.trigger_seconds or latest.measured_seconds) if latest.active else None,
-        max_offsets_behind=None if behind is None else behind.most,
+        max_offsets_behind=None if behind is None else behind.maximum,
         avg_offsets_behind=None if behind is None else behind.average,
         catch_up=latest.positions.catch_up(),
     )

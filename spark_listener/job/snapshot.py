@@ -20,9 +20,13 @@ _FORMAT = 2
 _COUNTS = ("throttled_ms", "responses", "longest_ms", "quota_retries")
 
 ClientKind = Literal["python", "jvm"]
-"""Kafka clients of Python code in a scope, and those of the JVMs, such as Spark's Kafka connector, which the plugin reads."""
+"""
+Kafka clients of Python code in a scope, and those of the JVMs, such as Spark's Kafka connector, which the plugin reads.
+"""
 QueryTotals = tuple[str, ClientTotals]
-"""A streaming query (its name, else its id; empty for what belongs to none) and the absolute counts of one of its clients."""
+"""
+A streaming query (its name, else its id; empty for what belongs to none) and the absolute counts of one of its clients.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,23 +34,29 @@ class QuerySnapshot:
     """A streaming query, under one name for all of its starts."""
 
     name: str
-    """Its name, else its id, which stays the same over restarts from a checkpoint."""
+    """Name of the query, else its id, which stays the same over restarts from a checkpoint."""
     active: bool
-    """Whether it runs."""
+    """True if it runs."""
     restarts: int
     """Starts after the first: runs of the same id."""
     phases: Mapping[str, float]
     """Seconds that each phase of the last micro-batch took (`durationMs`), empty before there is one."""
     progress_age_seconds: float | None
-    """Since the listener got its last report: the end of a micro-batch, that it is idle, or its start; None when it does not run."""
+    """
+    Seconds since the listener got its last report: the end of a micro-batch, that it is idle, or its start; None when
+    it does not run.
+    """
     trigger_seconds: float | None
-    """The interval of its trigger, or how long a batch lasts in Real-Time Mode; None where there is none or it is unknown, or it does not run."""
+    """
+    The interval of its trigger, or how long a batch lasts in Real-Time Mode; None where there is none or it is unknown,
+    or it does not run.
+    """
     max_offsets_behind: float | None
-    """Of the worst partition of the worst Kafka source; None where no source reports it."""
+    """Offsets of the worst partition of the worst Kafka source; None where no source reports it."""
     avg_offsets_behind: float | None
     """Over the partitions of the worst Kafka source; None where no source reports it."""
     catch_up: CatchUp | None
-    """None where offsets are not reported, or for too few micro-batches."""
+    """Time to read the backlog; None where offsets are not reported, or for too few micro-batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,42 +73,54 @@ class JobSnapshot:
     """Attempts of stages after the first."""
     executors_lost: int
     """Executors that went away, whether or not they had tasks; those that were no longer needed do not count."""
+    executors_inferred: int = 0
+    """
+    Executors that were given back as far as their idle time shows, see `LostExecutors`; they do not count as lost.
+    """
     queries: tuple[QuerySnapshot, ...]
     """Sorted by name."""
     throttles: tuple[QueryTotals, ...]
     """One for each query and client, sorted."""
     seen_clients: tuple[ClientKind, ...]
     """
-    Clients with all their throttle times in `throttles`: `jvm` once the plugin answered, `python` once one reported, as long as no event of a
-    failed attempt was missed. Those of others are unknown.
+    Kinds of clients with all their throttle times in `throttles`: `jvm` once the plugin answered, `python` once one
+    reported, as long as no event of a failed attempt was missed. Those of others are unknown.
     """
     tasks_seen: bool
-    """Whether a source with events of tasks was there; if not, failures, retries, lost executors and `unknown_attempts` are unknown, not 0."""
+    """
+    True if there was a source with events of tasks; if not, failures, retries, lost executors and `unknown_attempts`
+    are unknown, not 0.
+    """
     unknown_attempts: int
     """
-    Attempts that neither succeeded nor left a note, in stages with attempts that report throttle times: `throttles` lacks theirs.
+    Attempts that neither succeeded nor left a note, in stages with attempts that report throttle times.
+
+    `throttles` lacks theirs.
     """
     events: int
     """Events that were handled, or left out on purpose."""
     lost_events: int
     """Events that sources missed or that could not be read."""
     lag_seconds: float
-    """How far the source is behind."""
+    """Seconds by which the source is behind."""
     sources: tuple[str, ...]
-    """Where the events come from: pull, callbacks, streaming or event_log; empty while none is live."""
+    """Sources of the events: pull, callbacks, streaming or event_log; empty while none is live."""
     problems: tuple[tuple[str, int], ...]
-    """How often which part of the listener failed; `queries` are streaming queries that were dropped, as there were too many."""
+    """
+    Parts of the listener that failed, and how often; `queries` are streaming queries that were dropped, as there were
+    too many.
+    """
 
 
 class Summary(NamedTuple):
     """The throttle times of an application, from the file that its listener wrote."""
 
     throttles: tuple[QueryTotals, ...]
-    """By query and client; empty where no Kafka client reported anything, not even zeros."""
+    """Throttle times by query and client; empty where no Kafka client reported anything, not even zeros."""
     unknown_attempts: int
-    """As in `JobSnapshot`."""
+    """Number of unknown attempts, see `JobSnapshot`."""
     seen_clients: tuple[ClientKind, ...]
-    """As in `JobSnapshot`."""
+    """Kinds of clients, see `JobSnapshot`."""
     app_id: str
     """`spark.app.id`; empty if it is unknown."""
 
@@ -107,7 +129,8 @@ def write_summary(snapshot: JobSnapshot, path: Path, app_id: str = "") -> None:
     """
     Write the throttle times of a job, with `spark.app.id`, to a file for `quotascope spark report --summary`.
 
-    Spark leaves accumulators without a name out of the event log, and with them the throttle times of successful tasks. Raises `OSError`.
+    Spark leaves accumulators without a name out of the event log, and with them the throttle times of successful tasks.
+    Raises `OSError`.
     """
     document = {
         "quotascope_summary": _FORMAT,
@@ -128,14 +151,14 @@ def write_summary(snapshot: JobSnapshot, path: Path, app_id: str = "") -> None:
 
 
 def read_summary(path: Path) -> Summary:
-    """What `write_summary` wrote. Raises `UnreadableSummary` and `OSError`."""
+    """Read a file that `write_summary` wrote. Raises `UnreadableSummary` and `OSError`."""
     try:
         document = json.loads(path.read_bytes())
         if document["quotascope_summary"] != _FORMAT:
             raise UnreadableSummary(f"{path}: written by another version of quotascope")
         throttles = tuple(_totals(row) for row in document["throttles"])
-        seen = tuple(each for each in get_args(ClientKind) if each in document["seen_clients"])
-        return Summary(throttles, _count(document["unknown_attempts"]), seen, str(document.get("app_id", "")))
+        seen_clients = tuple(kind for kind in get_args(ClientKind) if kind in document["seen_clients"])
+        return Summary(throttles, _count(document["unknown_attempts"]), seen_clients, str(document.get("app_id", "")))
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise UnreadableSummary(f"{path} is not a summary of a Spark job") from error
 

@@ -1,4 +1,8 @@
-"""Throttle times by query and client: from the notes of failed attempts, and from readers such as the accumulator and the plugin."""
+"""
+Throttle times by query and client.
+
+From the notes of failed attempts, and from readers such as the accumulator and the plugin.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ _MOST_CLIENTS = 1_000
 
 
 class ThrottleNotes:
-    """Adds up the notes of failed attempts; of queries that come too late together, as `OVERFLOW`."""
+    """Sum of the notes of failed attempts; queries beyond the cap are counted together, as `OVERFLOW`."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -30,29 +34,33 @@ class ThrottleNotes:
         if account is None:
             account = ThrottleAccount(_MOST_CLIENTS, self._clock)
             self._accounts[query] = account
-        for each in totals:
-            account.add(each)
+        for client_totals in totals:
+            account.add(client_totals)
 
     def totals(self) -> Iterator[QueryTotals]:
-        """By id of the query."""
+        """Yield the counts by id of the query."""
         for query, account in self._accounts.items():
             for totals in account.totals():
                 yield query, totals
 
 
 class LastRead:
-    """The last counts of a reader; they stay when it fails."""
+    """Last counts of a reader, which stay when it fails."""
 
-    def __init__(self, read: ThrottleReader, kind: ClientKind | None) -> None:
-        self._read = read
+    def __init__(self, reader: ThrottleReader, kind: ClientKind | None) -> None:
+        self._read = reader
         self._kind = kind
         self.seen: ClientKind | None = None
-        """The clients with all their throttle times in `totals`; None while it is unknown whether there are such clients."""
+        """
+        The clients with all their throttle times in `totals`.
+
+        None while it is unknown whether there are such clients.
+        """
         self.totals: tuple[QueryTotals, ...] = ()
         """Absolute counts, by id of the query."""
 
     def update(self) -> bool:
-        """Read again; return whether that worked."""
+        """Read again; return whether that succeeded."""
         try:
             self.totals = tuple(self._read())
         except Exception:  # noqa: BLE001 - a JVM or an executor may be gone
@@ -63,15 +71,15 @@ class LastRead:
 
 
 def summed(counts: Iterable[QueryTotals]) -> tuple[QueryTotals, ...]:
-    """The sums by query and client, sorted."""
+    """Return the sums by query and client, sorted."""
     sums: dict[tuple[str, object], QueryTotals] = {}
     for query, totals in counts:
         key = query, totals.client
-        before = sums.get(key)
-        sums[key] = query, totals if before is None else before[1].plus(totals)
+        entry = sums.get(key)
+        sums[key] = query, totals if entry is None else entry[1].plus(totals)
     return tuple(sorted(sums.values()))
 
 
 def named(counts: Iterable[QueryTotals], name: Callable[[str], str]) -> Iterator[QueryTotals]:
-    """The same by the names of queries."""
+    """Yield the same counts under the names of queries."""
     return ((name(query), totals) for query, totals in counts)

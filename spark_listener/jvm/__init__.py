@@ -1,8 +1,10 @@
 """
-What runs in the JVMs of a job, written in Java (`java/`): the driver's queue of events, and a plugin for Spark (`spark.plugins`, `PLUGIN`).
+The part that runs in the JVMs of a job, written in Java (`java/`).
 
-The plugin counts throttle times of Kafka clients, such as those of Spark's Kafka connector: `write_jar` writes its jar, `PluginTotals` reads its counts in
-the driver. `REPORTER` makes the counts of a source or a sink exact.
+The driver's queue of events, and a plugin for Spark (`spark.plugins`, `PLUGIN`).
+
+The plugin counts throttle times of Kafka clients, such as those of Spark's Kafka connector: `write_jar` writes its jar,
+`PluginTotals` reads its counts in the driver. `REPORTER` makes the counts of a source or a sink exact.
 """
 
 from ..errors import JarUnavailable, PluginUnreadable

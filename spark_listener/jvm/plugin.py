@@ -14,15 +14,15 @@ from quotascope.pages.files import put
 from ..errors import JarUnavailable, PluginUnreadable
 
 JAR: Final = Path(__file__).with_name("quotascope-spark.jar")
-"""`make spark-jar` builds it from `java/`."""
+"""Jar that `make spark-jar` builds from `java/`."""
 PLUGIN: Final = "io.quotascope.spark.ThrottlePlugin"
-"""For `spark.plugins`."""
+"""Class for `spark.plugins`."""
 REPORTER: Final = "io.quotascope.spark.ThrottleReporter"
-"""For the option `kafka.metric.reporters` of a source or a sink."""
+"""Class for the option `kafka.metric.reporters` of a source or a sink."""
 _ON_THE_WAY_SECONDS: Final = 0.5
-"""For a report to be made and to reach the driver."""
+"""Time for a report to be made and to reach the driver."""
 _LONGEST_INTERVAL_SECONDS: Final = 5.0
-"""Of reports that are waited for."""
+"""Longest interval of reports that are waited for."""
 
 
 def write_jar(target: Path) -> None:
@@ -47,7 +47,11 @@ class PluginTotals:
 
     @classmethod
     def of(cls, spark: Any) -> PluginTotals | None:  # noqa: ANN401 - a session, of Spark Connect, too
-        """The plugin of a session's application; None when it has none, or its JVM cannot be reached. Never raises."""
+        """
+        Return the plugin of a session's application; None when it has none, or its JVM cannot be reached.
+
+        Never raises.
+        """
         try:
             context = spark.sparkContext
             named = str(context.getConf().get("spark.plugins", ""))
@@ -60,19 +64,19 @@ class PluginTotals:
 
     def totals(self) -> list[tuple[str, ClientTotals]]:
         """
-        The absolute counts by streaming query (its id; empty where it is none or not known) and client.
+        Return the absolute counts by streaming query (its id; empty where it is none or not known) and client.
 
-        Answers after the end of the application, too, as long as the driver's JVM lives. Raises `PluginUnreadable`, and py4j's errors
-        when that is gone.
+        Answers after the end of the application, too, as long as the driver's JVM lives. Raises `PluginUnreadable`, and
+        py4j's errors when that is gone.
         """
         return read(str(self._plugin.totals(self._application)))
 
     def await_executors(self, interval_seconds: float, wait: Callable[[float], None] = time.sleep) -> None:
         """
-        Wait until executors have reported what they counted until now.
+        Wait until executors have reported their counts so far.
 
-        Does not wait where they report less often than every five seconds, where the driver runs all tasks, or after the end of the
-        application, at which executors report as well.
+        Does not wait where they report less often than every five seconds, where the driver runs all tasks, or after
+        the end of the application, at which executors report as well.
         """
         runs = getattr(self._context, "_jsc", None) is not None
         if runs and self._context.master.partition("[")[0] != "local" and interval_seconds <= _LONGEST_INTERVAL_SECONDS:
@@ -80,7 +84,7 @@ class PluginTotals:
 
 
 def read(answer: str) -> list[tuple[str, ClientTotals]]:
-    """The counts in the plugin's answer; nothing in an empty one. Raises `PluginUnreadable`."""
+    """Return the counts in the plugin's answer; nothing in an empty one. Raises `PluginUnreadable`."""
     if not answer:
         return []
     try:

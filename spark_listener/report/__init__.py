@@ -1,16 +1,17 @@
-"""Throttle times, failures and retries of an application, read from its event log: as tables, JSON, a page and an image."""
+"""Throttle times, failures and retries of an application, from its event log: as a report, JSON, CSV and image."""
 
 from ..errors import ReportError
 from .application import Application, read_application
-from .page import image, page
-from .sections import document, tables
+from .image import image
+from .report import as_csv, document, page, report
 
 __all__ = [
     "Application",
     "ReportError",
+    "as_csv",
     "document",
     "image",
     "page",
     "read_application",
-    "tables",
+    "report",
 ]

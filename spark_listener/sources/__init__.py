@@ -1,1 +1,1 @@
-"""Where a driver gets its events from: a queue in its JVM, callbacks, or a streaming listener."""
+"""Sources of a driver's events: a queue in its JVM, callbacks, or a streaming listener."""

@@ -14,8 +14,8 @@ QUEUE = "quotascope"
 """
 Name of the queue.
 
-In a queue of its own, a listener has its own thread and its own losses, and cannot slow or starve those of others. Its size can be
-set: ``spark.scheduler.listenerbus.eventqueue.quotascope.capacity``.
+In a queue of its own, a listener has its own thread and its own losses, and cannot slow or starve those of others. Its
+size can be set: ``spark.scheduler.listenerbus.eventqueue.quotascope.capacity``.
 """
 
 
@@ -23,13 +23,18 @@ class ListenerBus:
     """
     The bus of a SparkContext (Spark: `LiveListenerBus`).
 
-    Its Scala-private methods are public in bytecode, alike in Spark 3.5 to 4.3; what is missing in another raises when it is used.
+    Its Scala-private methods are public in bytecode, alike in Spark 3.5 to 4.3; what is missing in another raises when
+    it is used.
     """
 
     def __init__(self, context: Spark) -> None:
         self._bus = context._jsc.sc().listenerBus()  # noqa: SLF001 - PySpark has no public way
         self.drops = self._bus.metrics().metricRegistry().counter(f"queue.{QUEUE}.numDroppedEvents")
-        """Spark's own count of events that did not fit into the queue; not reset when listeners are removed and added."""
+        """
+        Spark's own count of events that did not fit into the queue.
+
+        Not reset when listeners are removed and added.
+        """
 
     @property
     def java(self) -> Java:
@@ -41,7 +46,7 @@ class ListenerBus:
         self._bus.addToQueue(listener, QUEUE)
 
     def remove(self, listener: Java) -> None:
-        """Remove it; Spark ends a queue without listeners, with its thread."""
+        """Remove a listener; Spark ends a queue without listeners, with its thread."""
         self._bus.removeListener(listener)
 
     def settle(self) -> None:

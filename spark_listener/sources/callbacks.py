@@ -17,10 +17,11 @@ from .source import lateness
 
 class CallbackSource:
     """
-    Used where events cannot be queued in the JVM.
+    Source for drivers whose events cannot be queued in the JVM.
 
-    Every event of the job waits for Python once, on the thread of its own queue of the bus; successful tasks and first starts are counted there,
-    and only of the rest is JSON asked for. A driver that is busy with Python can lose events, which Spark counts, and we with it.
+    Every event of the job waits for Python once, on the thread of its own queue of the bus; successful tasks and first
+    starts are counted there, and only of the rest is JSON asked for. A driver that is busy with Python can lose events,
+    which Spark counts, and we with it.
 
     Raises:
         SourceUnusable: py4j is forbidden, or Spark does not turn events to JSON as the versions we know do.
@@ -30,11 +31,11 @@ class CallbackSource:
     name = "callbacks"
 
     def __init__(
-        self, context: Spark, job: EventSink, *, wanted: Iterable[str], clock: Callable[[], float] = time.time
+        self, context: Spark, job: EventSink, *, event_names: Iterable[str], clock: Callable[[], float] = time.time
     ) -> None:
         self._job = job
         self._clock = clock
-        self._wanted = frozenset(wanted)
+        self._event_names = frozenset(event_names)
         self._lock = threading.Lock()
         self._latest = 0.0
         self._dropped = 0
@@ -45,7 +46,7 @@ class CallbackSource:
             raise SourceUnusable(self.name, brief(error)) from error
 
     def collect(self) -> float:
-        """As `EventSource.collect`: events came by themselves; what Spark dropped in the meantime is counted here."""
+        """Count what Spark dropped since the last call, and return the delay of events, which came by themselves."""
         with self._lock:
             dropped = self._bus.drops.getCount()
             self._job.lost(dropped - self._dropped)
@@ -54,7 +55,7 @@ class CallbackSource:
         return latest
 
     def close(self) -> None:
-        """As `EventSource.close`. The server for callbacks stays, for it may have other users by now."""
+        """Close the source. The server for callbacks stays, for it may have other users by now."""
         if not self.ended:
             self._bus.settle()
         only = self._arrays.copyOf(self._registered, 1)
@@ -81,19 +82,23 @@ class CallbackSource:
 
     def _method(self, name: str) -> Java:
         """
-        A method of the bus by reflection, which takes its arguments from an array.
+        Return a method of the bus by reflection, which takes its arguments from an array.
 
-        py4j makes another proxy of a Python object each time it is passed, so that the bus would never find what it is to remove; an array of the
-        JVM keeps the one it has.
+        py4j makes another proxy of a Python object each time it is passed, so that the bus would never find what it is
+        to remove; an array of the JVM keeps the one it has.
         """
         methods = self._bus.java.getClass().getMethods()
-        return next(each for each in methods if each.getName() == name)
+        return next(method for method in methods if method.getName() == name)
 
     def _listener(self) -> object:
-        """An object with all methods that the interface has in this version of Spark; events are handled by their class."""
+        """
+        Return an object with all methods that the interface has in this version of Spark.
+
+        Events are handled by their class.
+        """
         interface = self._jvm.java.lang.Class.forName(INTERFACE)
-        body: dict[str, object] = {str(each.getName()): lambda *_: None for each in interface.getMethods()}
-        for name in self._wanted:
+        body: dict[str, object] = {str(method.getName()): lambda *_: None for method in interface.getMethods()}
+        for name in self._event_names:
             method = "on" + name.rpartition(".")[2].removeprefix("SparkListener")
             if method in body:
                 body[method] = self._on_event
@@ -104,31 +109,31 @@ class CallbackSource:
         return type("Callbacks", (), body)()
 
     def _on_event(self, event: Java) -> None:
-        """Raises nothing and returns None: the bus would log anything else, with both stacks."""
+        """Handle one event. Raise nothing and return None: the bus would log anything else, with both stacks."""
         try:
             name = str(event.getClass().getName())
-            if name not in self._wanted:
+            if name not in self._event_names:
                 return
             if _is_left_out(name, event):
                 self._job.passed(1)
                 return
-            found = event_of(self._to_json(event))
-            if found is None:
+            parsed = event_of(self._to_json(event))
+            if parsed is None:
                 self._job.lost(1)
                 return
-            self._latest = max(self._latest, lateness(found, self._clock()))
-            self._job.handle(found)
-            self.ended = self.ended or found.get("Event") == END
+            self._latest = max(self._latest, lateness(parsed, self._clock()))
+            self._job.handle(parsed)
+            self.ended = self.ended or parsed.get("Event") == END
         except Exception:  # noqa: BLE001 - as above
             self._job.lost(1)
 
 
 def _is_left_out(name: str, event: Java) -> bool:
-    """Whether it is a task that succeeded, or the first start of a task in the first attempt of its stage."""
+    """Return whether an event is a successful task, or the first start of a task in the first attempt of its stage."""
     if name.endswith("SparkListenerTaskEnd"):
-        # not by its TaskInfo: Spark gives that of the success, too, when the output is lost with an executor (Resubmitted)
+        # not by its TaskInfo: when the output is lost with an executor (Resubmitted), Spark gives that of the success
         return bool(event.reason().productPrefix() == "Success")
     if name.endswith("SparkListenerTaskStart"):
-        first: bool = event.stageAttemptId() == 0
-        return first and bool(event.taskInfo().attemptNumber() == 0)
+        first_stage_attempt: bool = event.stageAttemptId() == 0
+        return first_stage_attempt and bool(event.taskInfo().attemptNumber() == 0)
     return False

@@ -1,4 +1,4 @@
-"""Which sources of events work here."""
+"""Choice of the sources of events that work here."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def open_sources(
         report: called with each source that does not work.
 
     """
-    wanted = _jvm_names()
+    event_names = _jvm_names()
     unreachable = "Spark Connect has no way to the driver's JVM"
     no_log = "set spark.quotascope.eventLog to the log to follow"
     makers: dict[str, Callable[[bool], EventSource]] = {
         "pull": lambda _: PullSource(
             _needed(context, "pull", unreachable),
             job,
-            wanted=wanted,
+            event_names=event_names,
             capacity=settings.queue_capacity,
             thin=not settings.successes,
         ),
-        "callbacks": lambda _: CallbackSource(_needed(context, "callbacks", unreachable), job, wanted=wanted),
+        "callbacks": lambda _: CallbackSource(_needed(context, "callbacks", unreachable), job, event_names=event_names),
         "streaming": lambda _: StreamingSource(session, job),
         "event_log": lambda queries: EventLogSource(_needed(log, "event_log", no_log), job, queries=queries),
     }
@@ -69,17 +69,17 @@ def open_sources(
             report(unusable)
             return ()
 
-    asked = settings.source
-    found = () if asked == "auto" else opened(asked)
+    requested = settings.source
+    sources = () if requested == "auto" else opened(requested)
     for name in () if context is None else ("pull", "callbacks"):
-        found = found or (opened(name) if name != asked else ())
-    if found:
-        return found
-    if asked != "streaming":
-        found = opened("streaming")
-    if log is not None and asked != "event_log":
-        found += opened("event_log", queries=not found)
-    return found
+        sources = sources or (opened(name) if name != requested else ())
+    if sources:
+        return sources
+    if requested != "streaming":
+        sources = opened("streaming")
+    if log is not None and requested != "event_log":
+        sources += opened("event_log", queries=not sources)
+    return sources
 
 
 def _needed(value: _Value | None, name: str, advice: str) -> _Value:

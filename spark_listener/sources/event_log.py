@@ -1,4 +1,4 @@
-"""Follows the event log that the application writes."""
+"""Source that follows the event log that the application writes."""
 
 from __future__ import annotations
 
@@ -19,31 +19,37 @@ _QUERY = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPlace:
-    """Where the log of an application is, or will be."""
+    """Present or future place of an application's log."""
 
     path: Path
     app_id: str | None = None
-    """Set when `path` is a folder of many applications' logs (`spark.eventLog.dir`)."""
+    """Id that is set when `path` is a folder of many applications' logs (`spark.eventLog.dir`)."""
     attempt: str | None = None
-    """Which attempt at the application this is (`spark.app.attempt.id`, on YARN); None where that is not known."""
+    """Attempt at the application (`spark.app.attempt.id`, on YARN); None where that is not known."""
 
     def find(self) -> Path:
-        """The log; of several attempts that of ours, else of the last. Raises `NoEventLog` while there is none, and `OSError`."""
+        """
+        Return the log; of several attempts that of ours, else of the last.
+
+        Raises `NoEventLog` while there is none, and `OSError`.
+        """
         if self.app_id is None:
             return self.path
-        found = [
+        candidates = [
             (int(attempt) if attempt.isascii() and attempt.isdecimal() else 0, attempt, log)
             for attempt, log in logs_of(self.path, self.app_id)
             if self.attempt in (None, attempt)
         ]
-        if not found:
+        if not candidates:
             raise NoEventLog(f"{self.path} holds no event log of {self.app_id}")
-        return max(found)[-1]
+        return max(candidates)[-1]
 
 
 def log_place(setting: str | None, properties: Mapping[str, str], app_id: str) -> LogPlace | None:
     """
-    The log of the setting, or where Spark writes one; None if it writes none, or where only Hadoop's clients can read.
+    Return the log of the setting, or the one that Spark writes.
+
+    None if it writes none, or where only Hadoop's clients can read.
 
     Args:
         setting: `spark.quotascope.eventLog`.
@@ -63,7 +69,7 @@ def log_place(setting: str | None, properties: Mapping[str, str], app_id: str) -
 
 class EventLogSource:
     """
-    Reads what is new in a growing log.
+    Source that reads what is new in a growing log.
 
     Spark writes the ends of tasks when their stage ends or a buffer is full, so that this source is late by as much.
 
@@ -73,7 +79,8 @@ class EventLogSource:
         queries: pass on the events of streaming queries; False when another source does.
 
     Raises:
-        SourceUnusable: the file is not an event log, or cannot be decompressed here. A log that does not exist yet is waited for.
+        SourceUnusable: the file is not an event log, or cannot be decompressed here. A log that does not exist yet is
+            waited for.
 
     """
 
@@ -92,11 +99,11 @@ class EventLogSource:
 
     @property
     def ended(self) -> bool:
-        """As `EventSource.ended`."""
+        """True if the log has the end of the application."""
         return self._log is not None and self._log.finished
 
     def collect(self) -> float:
-        """As `EventSource.collect`. Raises `EventLogError` and `OSError`."""
+        """Read the new events, and return their delay. Raises `EventLogError` and `OSError`."""
         self._sink.latest = 0.0
         if self._log is None:
             self._open()
@@ -105,7 +112,7 @@ class EventLogSource:
         return self._sink.latest
 
     def close(self) -> None:
-        """As `EventSource.close`. Raises `EventLogError` and `OSError`."""
+        """Read the last events, and close the log. Raises `EventLogError` and `OSError`."""
         try:
             self.collect()
         finally:
@@ -121,7 +128,7 @@ class EventLogSource:
 
 
 class _TimedSink:
-    """Notes how late events are, and leaves out those of queries where another source has them."""
+    """Sink that measures the delay of events, and leaves out those of queries where another source has them."""
 
     def __init__(self, job: EventSink, clock: Callable[[], float], *, queries: bool) -> None:
         self._job = job
@@ -132,7 +139,7 @@ class _TimedSink:
         self.lost = job.lost
 
     def handle(self, event: Mapping[str, Any]) -> None:
-        """As `EventSink.handle`."""
+        """Handle one event."""
         if not self._queries and str(event.get("Event")).startswith(_QUERY):
             return
         self.latest = max(self.latest, lateness(event, self._clock()))
@@ -140,7 +147,7 @@ class _TimedSink:
 
 
 def _local(text: str) -> Path | None:
-    """The path of a URI of Hadoop's, if it is on this machine."""
+    """Return the path of a URI of Hadoop's, if it is on this machine."""
     try:
         parts = urlsplit(text)
     except ValueError:  # a bracket that is no address

@@ -1,8 +1,8 @@
 """
-The events of a driver through a bounded queue in its JVM.
+Source that reads a driver's events through a bounded queue in its JVM.
 
-The queue is a listener in Java (`EventQueue`), which is loaded into the running driver. Python takes its events in batches, when it has time: a driver that
-is busy, or dies, costs the JVM nothing.
+The queue is a listener in Java (`EventQueue`), which is loaded into the running driver. Python takes its events in
+batches, when it has time: a driver that is busy, or dies, costs the JVM nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PullSource:
     Args:
         context: the SparkContext.
         job: receives the events.
-        wanted: JVM names of the classes of events to bring.
+        event_names: JVM names of the classes of events to bring.
         capacity: events that wait in the JVM at most; 5 kB of its heap each, more for long messages.
         thin: leave out successful tasks and first starts of tasks, but count them.
 
@@ -49,7 +49,7 @@ class PullSource:
         context: Spark,
         job: EventSink,
         *,
-        wanted: Iterable[str],
+        event_names: Iterable[str],
         capacity: int,
         thin: bool = True,
         clock: Callable[[], float] = time.time,
@@ -62,14 +62,14 @@ class PullSource:
         try:
             self._bus = ListenerBus(context)
             gateway = context._gateway  # noqa: SLF001 - PySpark has no public way
-            self._queue = _event_queue(gateway, capacity, wanted, successes=not thin)
+            self._queue = _event_queue(gateway, capacity, event_names, successes=not thin)
             self._counts = (0, 0, self._bus.drops.getCount())
             self._bus.add(self._queue)
         except Exception as error:  # py4j raises whatever the JVM throws
             raise SourceUnusable(self.name, brief(error)) from error
 
     def collect(self) -> float:
-        """As `EventSource.collect`. No more than the queue can hold, so that it ends even when Spark is faster."""
+        """Fetch the queued events, no more than the queue can hold, so that the call ends even when Spark is faster."""
         with self._lock:
             latest = 0.0
             for _ in range(1 + self._capacity // _BATCH):
@@ -89,24 +89,28 @@ class PullSource:
             return latest
 
     def close(self) -> None:
-        """As `EventSource.close`; works after `spark.stop()`, too, when only the queue is left to be read."""
+        """
+        Fetch the last events, and detach.
+
+        Works after `spark.stop()`, too, when only the queue is left to be read.
+        """
         if not self.ended:
             self._bus.settle()
         self._bus.remove(self._queue)
         self.collect()
 
     def _count(self, skipped: int, refused: int) -> None:
-        before = self._counts
+        counts_before = self._counts
         self._counts = (skipped, refused, self._bus.drops.getCount())
-        passed, *lost = map(operator.sub, self._counts, before)
+        passed, *lost = map(operator.sub, self._counts, counts_before)
         self._job.passed(passed)
         self._job.lost(sum(lost))
 
 
-def _event_queue(gateway: Java, capacity: int, wanted: Iterable[str], *, successes: bool) -> Java:
-    """A new `EventQueue`."""
+def _event_queue(gateway: Java, capacity: int, event_names: Iterable[str], *, successes: bool) -> Java:
+    """Return a new `EventQueue`."""
     names = gateway.jvm.java.util.HashSet()
-    for name in wanted:
+    for name in event_names:
         names.add(name)
     arguments = gateway.new_array(gateway.jvm.java.lang.Object, 3)
     for place, value in enumerate((capacity, names, successes)):
@@ -118,9 +122,10 @@ def _event_queue(gateway: Java, capacity: int, wanted: Iterable[str], *, success
 @lru_cache(maxsize=1)
 def _loader(gateway: Java) -> Java:
     """
-    Loads our jar beside Spark's classes; it need not be on the driver's class path.
+    Load our jar beside Spark's classes; it need not be on the driver's class path.
 
-    One for all listeners, because py4j remembers methods by the names of classes, and takes a class of another loader for the same.
+    One for all listeners, because py4j remembers methods by the names of classes, and takes a class of another loader
+    for the same.
     """
     urls = gateway.new_array(gateway.jvm.java.net.URL, 1)
     urls[0] = gateway.jvm.java.io.File(str(JAR)).toURI().toURL()

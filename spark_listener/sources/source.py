@@ -1,4 +1,4 @@
-"""The interface of a source of events, and how late an event is."""
+"""The interface of a source of events, and the delay of an event."""
 
 from __future__ import annotations
 
@@ -16,39 +16,43 @@ _TIMES: dict[str, tuple[str, ...]] = {
     "SparkListenerTaskEnd": ("Task Info", "Finish Time"),
 }
 """
-Where JsonProtocol writes the time at which the event was posted, in ms since 1970.
+Fields in which JsonProtocol writes the time at which the event was posted, in ms since 1970.
 
-Other times mean something else: a TaskStart has the launch that may precede a long queue, a progress the start of its batch.
+Other times mean something else: a TaskStart has the launch that may precede a long queue, a progress the start of its
+batch.
 """
 
 
 class EventSource(Protocol):
-    """Brings the events of one application to its job."""
+    """Source of the events of one application for its job."""
 
     @property
     def name(self) -> str:
-        """pull, callbacks, streaming or event_log."""
+        """Name of the source: pull, callbacks, streaming or event_log."""
         ...
 
     @property
     def ended(self) -> bool:
-        """Whether the end of the application was among the events; none follows."""
+        """True if the end of the application was among the events; none follows."""
         ...
 
     def collect(self) -> float:
-        """Bring the new events. Returns how late the latest of them was, in seconds; raises when the source is gone."""
+        """Fetch the new events. Returns the delay of the latest in seconds; raises when the source is gone."""
         ...
 
     def close(self) -> None:
-        """Bring the last events, and leave nothing behind in Spark. Raises when Spark is gone."""
+        """Fetch the last events, and leave nothing behind in Spark. Raises when Spark is gone."""
         ...
 
 
 def lateness(event: Mapping[str, Any], now: float) -> float:
     """
-    How long ago the event was posted, in seconds; 0 where it has no such time, as one about a task that ended long before (Resubmitted).
+    Return the seconds since the event was posted.
 
-    `now` is seconds since 1970. The driver stamps its events itself, but a log may come from a machine with a clock that is ahead: never below 0.
+    0 where it has no such time, as one about a task that ended long before (Resubmitted).
+
+    `now` is seconds since 1970. The driver stamps its events itself, but a log may come from a machine with a clock
+    that is ahead: never below 0.
     """
     reason = event.get("Task End Reason")
     if isinstance(reason, Mapping) and reason.get("Reason") == "Resubmitted":

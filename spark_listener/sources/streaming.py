@@ -18,7 +18,7 @@ _EVENT = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
 class StreamingSource:
     """
-    A Python `StreamingQueryListener`: starts, progress and ends of the session's queries, without tasks.
+    Python `StreamingQueryListener`: starts, progress and ends of the session's queries, without tasks.
 
     Raises:
         SourceUnusable: this session has no streaming queries, or does not let them be listened to.
@@ -40,7 +40,7 @@ class StreamingSource:
 
     @property
     def ended(self) -> bool:
-        """As `EventSource.ended`."""
+        """True if the application has ended."""
         try:
             context = getattr(self._session, "_sc", None)  # not under Connect
             if context is not None:
@@ -50,11 +50,11 @@ class StreamingSource:
             return True
 
     def collect(self) -> float:
-        """As `EventSource.collect`: a progress comes when its batch ends; how late it comes is unknown."""
+        """Return 0: a progress comes when its batch ends; its delay is unknown."""
         return 0.0
 
     def close(self) -> None:
-        """As `EventSource.close`. Waits five seconds at most: Connect's client tries for ten minutes to reach a server that is gone."""
+        """Detach. Waits five seconds at most: Connect's client tries for ten minutes to reach a server that is gone."""
         if self.ended:
             return
         streams = self._session.streams
@@ -70,7 +70,7 @@ class StreamingSource:
 
 
 def _within(seconds: float, call: Callable[[], None]) -> None:
-    """Call, and leave the call alone when it takes longer. Raises what it raises, and `TimeoutError`."""
+    """Call a function, and abandon the call when it takes longer. Raises its errors, and `TimeoutError`."""
     errors: list[Exception] = []
 
     def run() -> None:
@@ -107,7 +107,7 @@ def _listener(deliver: Callable[[dict[str, Any] | None], None]) -> Spark:
             deliver(document)
 
     class QueryListener(StreamingQueryListener):
-        """Turns PySpark's events back to what JsonProtocol writes in the JVM."""
+        """Listener that turns PySpark's events back to what JsonProtocol writes in the JVM."""
 
         def onQueryStarted(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
             handle("QueryStartedEvent", event, "name", "timestamp")

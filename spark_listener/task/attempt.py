@@ -16,13 +16,13 @@ class AttemptKey(NamedTuple):
 
     stage: int
     number: int
-    """0 for the first attempt of this task in this attempt of the stage."""
+    """Number of the attempt: 0 for the first attempt of this task in this attempt of the stage."""
     task: int
-    """Unique in the application: `TaskContext.taskAttemptId()`, "Task ID" in events."""
+    """Id that is unique in the application: `TaskContext.taskAttemptId()`, "Task ID" in events."""
 
 
 def running_task() -> TaskContext | None:
-    """The task that runs in this process; None in a driver, and where there is no Spark."""
+    """Return the task that runs in this process; None in a driver, and where there is no Spark."""
     try:
         from pyspark import TaskContext  # noqa: PLC0415 - there is none outside of Spark
     except ImportError:
@@ -31,17 +31,17 @@ def running_task() -> TaskContext | None:
 
 
 def attempt_of(task: TaskContext) -> AttemptKey:
-    """The key of a running task."""
+    """Return the key of a running task."""
     return AttemptKey(task.stageId(), task.attemptNumber(), task.taskAttemptId())
 
 
 def query_of(task: TaskContext) -> str:
-    """The id of its streaming query; empty if it belongs to none."""
+    """Return the id of its streaming query; empty if it belongs to none."""
     return task.getLocalProperty(QUERY_PROPERTY) or ""
 
 
 def active_context() -> SparkContext | None:
-    """The driver's context; None where none runs in this process."""
+    """Return the driver's context; None where none runs in this process."""
     try:
         from pyspark import SparkContext  # noqa: PLC0415 - as above
     except ImportError:
@@ -50,6 +50,10 @@ def active_context() -> SparkContext | None:
 
 
 def query_of_thread() -> str:
-    """In a driver: the id of the streaming query that calls this thread (foreachBatch); empty when there is none."""
+    """
+    Return, in a driver, the id of the streaming query that calls this thread (foreachBatch).
+
+    Empty when there is none.
+    """
     context = active_context()
     return (context and context.getLocalProperty(QUERY_PROPERTY)) or ""

@@ -1,8 +1,8 @@
 """
 The note on a failed attempt: one line in the text of its exception, for Spark drops the accumulators of such attempts.
 
-A note holds all throttle times of the attempt until then, apart those that the executor's plugin has already. Texts of exceptions are untrusted, so a note counts only where a line is
-nothing else, and when it names the attempt that failed.
+A note holds all throttle times of the attempt until then, apart those that the executor's plugin has already. Texts of
+exceptions are untrusted, so a note counts only where a line is nothing else, and when it names the attempt that failed.
 """
 
 from __future__ import annotations
@@ -34,62 +34,66 @@ class Note(NamedTuple):
     query: str
     """The id of its streaming query; empty when there is none."""
     totals: tuple[ClientTotals, ...]
-    """Of the attempt until it failed, without those reported."""
+    """Counts of the attempt until it failed, without those in `reported`."""
     reported: tuple[ClientTotals, ...] = ()
-    """Those that the attempt reported to the executor's plugin while it ran."""
+    """Counts that the attempt reported to the executor's plugin while it ran."""
 
     @property
     def whole(self) -> tuple[ClientTotals, ...]:
-        """Of the whole attempt; a client may be there twice."""
+        """Counts of the whole attempt; a client may be there twice."""
         return self.totals + self.reported
 
 
 def text_of(attempt: AttemptKey, note: Note) -> str:
-    """One line of ASCII and of bounded length: if there are too many clients, those throttled shortest are counted together."""
-    most = max(len(note.totals), len(note.reported))
+    """
+    Return one line of ASCII and of bounded length.
+
+    If there are too many clients, those throttled shortest are counted together.
+    """
+    max_clients = max(len(note.totals), len(note.reported))
     while True:
         values = {
             **attempt._asdict(),
             "query": note.query[:_MOST_QUERY],
-            "clients": [row(each) for each in _summed(note.totals, most)],
+            "clients": [row(client_totals) for client_totals in _summed(note.totals, max_clients)],
         }
         if note.reported:
-            values["reported"] = [row(each) for each in _summed(note.reported, most)]
+            values["reported"] = [row(client_totals) for client_totals in _summed(note.reported, max_clients)]
         text = PREFIX + json.dumps(values, separators=(",", ":"))
         if len(text) <= _MOST_CHARACTERS:
             return text
-        most //= 2
+        max_clients //= 2
 
 
 def read(text: str, attempt: AttemptKey) -> Note | None:
-    """The fullest note of this attempt in the text of its failure; None when there is none. Never raises."""
+    """Return the fullest note of this attempt in the text of its failure; None when there is none. Never raises."""
     notes = [note for line in _lines(text) for note in _parsed(line, attempt)]
     return max(notes, key=_fullness, default=None)
 
 
-def _summed(totals: Sequence[ClientTotals], most: int) -> list[ClientTotals]:
-    """The clients throttled longest, and the others as one for each side."""
-    longest = sorted(totals, key=lambda each: each.throttled_ms, reverse=True)
-    kept = {each.client: each for each in longest[:most]}
-    for each in longest[most:]:
-        client = Client(OVERFLOW, OVERFLOW, each.client.side)
-        kept[client] = kept.get(client, ClientTotals(client)).plus(each)
-    return list(kept.values())
+def _summed(totals: Sequence[ClientTotals], max_clients: int) -> list[ClientTotals]:
+    """Return the clients throttled longest, and the others as one for each side."""
+    longest = sorted(totals, key=lambda client_totals: client_totals.throttled_ms, reverse=True)
+    by_client = {client_totals.client: client_totals for client_totals in longest[:max_clients]}
+    for client_totals in longest[max_clients:]:
+        client = Client(OVERFLOW, OVERFLOW, client_totals.client.side)
+        by_client[client] = by_client.get(client, ClientTotals(client)).plus(client_totals)
+    return list(by_client.values())
 
 
 def _lines(text: str) -> Iterator[str]:
-    """What follows the prefix in lines that begin with it, the last first."""
+    """Yield the text after the prefix of lines that begin with it, the last first."""
     end = len(text)
     for _ in range(_MOST_CANDIDATES):
-        at = text.rfind(PREFIX, 0, end)
-        if at < 0:
+        start = text.rfind(PREFIX, 0, end)
+        if start < 0:
             return
-        line = text.rfind("\n", max(0, at - 41), at) + 1
-        if (line or at <= 40) and _BEFORE.fullmatch(text, line, at):  # noqa: PLR2004 - as the expression
-            begin = at + len(PREFIX)
+        line = text.rfind("\n", max(0, start - 41), start) + 1
+        if (line or start <= 40) and _BEFORE.fullmatch(text, line, start):  # noqa: PLR2004 - as the expression
+            begin = start + len(PREFIX)
             stop = text.find("\n", begin, begin + _MOST_CHARACTERS + 1)
             yield text[begin : stop if stop >= 0 else begin + _MOST_CHARACTERS]
-        end = at
+        end = start
 
 
 def _parsed(line: str, attempt: AttemptKey) -> Iterator[Note]:
@@ -107,12 +111,12 @@ def _parsed(line: str, attempt: AttemptKey) -> Iterator[Note]:
 
 
 def _fullness(note: Note) -> tuple[int, int]:
-    responses = sum(each.responses for each in note.whole)
-    return responses, sum(each.quota_retries for each in note.whole)
+    responses = sum(client_totals.responses for client_totals in note.whole)
+    return responses, sum(client_totals.quota_retries for client_totals in note.whole)
 
 
 class _Line(str):
-    """Shown on a line of its own, whether it is the only argument of an exception or one of several."""
+    """Argument that is shown on a line of its own, be it the only argument of an exception or one of several."""
 
     __slots__ = ()
 
@@ -123,7 +127,7 @@ class _Line(str):
 
 
 class _Noted(Exception):
-    """Stands at the end of the chain of an exception that shows neither notes nor arguments."""
+    """End of the chain of an exception that shows neither notes nor arguments."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
@@ -140,7 +144,7 @@ def put(error: BaseException, write: Callable[[], str]) -> None:
         if hasattr(error, "add_note"):
             notes = getattr(error, "__notes__", None)
             if isinstance(notes, list):
-                notes[:] = [each for each in notes if not _is_ours(each)]
+                notes[:] = [note for note in notes if not _is_ours(note)]
             error.add_note(text)
         else:
             _add_argument(error, text)
@@ -149,14 +153,14 @@ def put(error: BaseException, write: Callable[[], str]) -> None:
 
 
 def _add_argument(error: BaseException, text: str) -> None:
-    kept = tuple(each for each in error.args if not isinstance(each, _Line))
-    error.args = (*kept, _Line(text))
+    arguments = tuple(argument for argument in error.args if not isinstance(argument, _Line))
+    error.args = (*arguments, _Line(text))
     try:
         shows = text in str(error)
     except Exception:  # noqa: BLE001 - of the program's own class
         shows = False
     if not shows:
-        error.args = kept
+        error.args = arguments
         _extend_chain(error, _Noted(text))
 
 
@@ -176,7 +180,7 @@ def _extend_chain(error: BaseException, note: _Noted) -> None:
 
 
 def _before(error: BaseException) -> BaseException | None:
-    """The exception that Python prints before this one."""
+    """Return the exception that Python prints before this one."""
     if error.__suppress_context__:
         return error.__cause__
     return error.__context__

@@ -1,5 +1,7 @@
 """
-The packages around what tasks import, in the zip: each gives way to an installed package of its name, or else is empty.
+The packages around the modules that tasks import, in the zip.
+
+Each gives way to an installed package of its name, or else is empty.
 
 An installed one takes precedence over folders without a module in them, but not when it is installed as editable.
 """
@@ -14,7 +16,7 @@ _TRIED = "_quotascope_tried"
 
 
 def give_way(package: ModuleType) -> None:
-    """Make this package what is installed under its name outside of the archives that it was found in."""
+    """Replace this package by the one that is installed under its name outside of the archives that it was found in."""
     tried: list[str] = package.__dict__.setdefault(_TRIED, [])
     tried.append(str(package.__file__))
     spec = _elsewhere(package.__name__, tried)

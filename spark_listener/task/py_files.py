@@ -1,4 +1,4 @@
-"""What tasks import, as a zip for `--py-files` or `SparkContext.addPyFile`."""
+"""The modules that tasks import, as a zip for `--py-files` or `SparkContext.addPyFile`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,11 @@ def write_py_files(path: str | Path | IO[bytes], *, accumulator: int | None = No
 
 
 def temporary_py_files(accumulator: int | None) -> str:
-    """The path of such a zip, which lies there as long as this process lives: Spark's driver serves the file itself."""
+    """
+    Return the path of such a zip, which exists as long as this process lives.
+
+    Spark's driver serves the file itself.
+    """
     folder = tempfile.mkdtemp(prefix="quotascope-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = Path(folder, "quotascope_tasks.zip")

@@ -15,12 +15,14 @@ _MOST = 2**53
 
 
 class UnreadableRow(ValueError):
-    """Values are not a row of counts."""
+    """Values that are not a row of counts."""
 
 
 def row(totals: ClientTotals) -> tuple[Any, ...]:
     """
-    User, client id, side, throttled ms, responses, longest ms, quota retries: without what depends on the driver's clock.
+    Return user, client id, side, throttled ms, responses, longest ms, quota retries.
+
+    Without what depends on the driver's clock.
 
     They are Python's own types, whatever they were counted with: the driver may lack the job's numpy.
     """
@@ -34,7 +36,7 @@ def row(totals: ClientTotals) -> tuple[Any, ...]:
 
 
 def totals_of(values: object) -> ClientTotals:
-    """The counts of a row. Raises `UnreadableRow`."""
+    """Return the counts of a row. Raises `UnreadableRow`."""
     if not isinstance(values, (list, tuple)) or len(values) != 7:  # noqa: PLR2004 - as `row`
         raise UnreadableRow
     user, client_id, side, *counts = values
@@ -53,12 +55,16 @@ def totals_of(values: object) -> ClientTotals:
 
 
 def is_count(value: object) -> bool:
-    """Whether it is a whole number of something."""
+    """Return whether a value is a whole number that is not negative."""
     return type(value) is int and 0 <= value <= _MOST
 
 
 def clipped(name: str) -> str:
-    """The name, or its beginning and a checksum of the whole: long names stay different, and are the same wherever they are cut."""
+    """
+    Return the name, or its beginning and a checksum of the whole.
+
+    Long names stay different, and are the same wherever they are cut.
+    """
     if len(name) <= _LONGEST_NAME:
         return name
     checksum = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:12]

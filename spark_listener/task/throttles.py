@@ -28,7 +28,10 @@ _MOST_QUERIES = 100
 _MOST_STAGES = 10_000
 _UNREADABLE = "throttle times of a task are not counted: it sent what this version of quotascope does not know"
 _EMPTY: tuple[object, ...] = ()
-_NOTES_ONLY = "there is no accumulator here (%s): without the Spark plugin, only attempts that fail report the throttle times of their Kafka clients"
+_NOTES_ONLY = (
+    "there is no accumulator here (%s): "
+    "without the Spark plugin, only attempts that fail report the throttle times of their Kafka clients"
+)
 _NOT_ATTACHED = "no listener is attached: only failed attempts report the throttle times of these Kafka clients"
 
 
@@ -45,7 +48,11 @@ class ThrottleLedger:
         self._stages: OrderedDict[int, None] = OrderedDict()
 
     def account(self, query: str) -> ThrottleAccount:
-        """The counts of a query, by its id; empty for what belongs to none. Queries that come too late are counted as one."""
+        """
+        Return the counts of a query, by its id; empty for counts that belong to none.
+
+        Queries beyond the cap are counted as one.
+        """
         with self._lock:
             if query not in self._accounts and len(self._accounts) >= _MOST_QUERIES:
                 query = OVERFLOW
@@ -59,21 +66,21 @@ class ThrottleLedger:
             _LOG.warning(_UNREADABLE)
             return
         account = self.account(query)
-        for each in totals:
-            account.add(each)
+        for client_totals in totals:
+            account.add(client_totals)
         with self._lock:
             self._stages[stage] = None
             if len(self._stages) > _MOST_STAGES:
                 self._stages.popitem(last=False)
 
     def totals(self) -> tuple[tuple[str, ClientTotals], ...]:
-        """The counts of each client so far, by the id of the streaming query."""
+        """Return the counts of each client so far, by the id of the streaming query."""
         with self._lock:
             accounts = sorted(self._accounts.items())
-        return tuple((query, each) for query, account in accounts for each in account.totals())
+        return tuple((query, client_totals) for query, account in accounts for client_totals in account.totals())
 
     def stages(self) -> Container[int]:
-        """The ids of the stages of which tasks sent counts."""
+        """Return the ids of the stages of which tasks sent counts."""
         with self._lock:
             return frozenset(self._stages)
 
@@ -82,18 +89,18 @@ def _update(sent: Any) -> tuple[int, str, list[ClientTotals]]:  # noqa: ANN401 -
     version, stage, query, rows = sent
     if version != VERSION or not is_count(stage) or not isinstance(query, str):
         raise UnreadableRow
-    return stage, query, [totals_of(each) for each in rows]
+    return stage, query, [totals_of(values) for values in rows]
 
 
 class Adding:
-    """How Spark adds to a ledger: an `AccumulatorParam`."""
+    """`AccumulatorParam` with which Spark adds to a ledger."""
 
     def zero(self, _ledger: object) -> tuple[object, ...]:
-        """What a task begins with."""
+        """Return the initial value of a task."""
         return _EMPTY
 
     def addInPlace(self, ledger: ThrottleLedger, sent: object) -> ThrottleLedger:  # noqa: N802 - Spark's name
-        """Called by the thread of the accumulators' server, which an exception would end."""
+        """Add what a task sent. An exception would end the thread of the accumulators' server, which calls this."""
         if sent != _EMPTY:
             ledger.add(sent)
         return ledger
@@ -103,7 +110,8 @@ class JobThrottles:
     """
     The throttle times of the Python clients of one application.
 
-    `JobThrottles.of(spark)` makes it in the driver. Functions that run in tasks use the same object, or `throttle_scope()`:
+    `JobThrottles.of(spark)` makes it in the driver. Functions that run in tasks use the same object, or
+    `throttle_scope()`:
 
         with throttles.scope() as account:
             producer = Producer(confluent_kafka_config(config, account, side="write"))
@@ -114,12 +122,12 @@ class JobThrottles:
         self.ledger = ThrottleLedger()
 
     @classmethod
-    def of(cls, spark: Any, *, ship_task_files: bool = True) -> JobThrottles:  # noqa: ANN401 - a SparkSession of either kind
+    def of(cls, spark: Any, *, ship_task_files: bool = True) -> JobThrottles:  # noqa: ANN401 - a session of either kind
         """
-        The one of this session's application, which is made when it is first asked for. Never raises.
+        Return the throttle times of this session's application, created at the first call. Never raises.
 
-        Under Spark Connect there are no accumulators: only attempts that fail report throttle times, in the note on their exception,
-        and a warning says so.
+        Under Spark Connect there are no accumulators: only attempts that fail report throttle times, in the note on
+        their exception, and a warning says so.
 
         Args:
             spark: a SparkSession.
@@ -137,12 +145,14 @@ class JobThrottles:
 
     @property
     def carries_successes(self) -> bool:
-        """Whether tasks that succeed report their throttle times; those that fail always do."""
+        """True if tasks that succeed report their throttle times; those that fail always do."""
         return self.accumulator is not None
 
     def scope(self) -> AbstractContextManager[ThrottleAccount]:
         """
-        In a task the account of its attempt; in the driver that of the streaming query that this thread belongs to, if any.
+        Return a context: in a task the account of its attempt.
+
+        In the driver that of the streaming query that this thread belongs to, if any.
 
         An exception that leaves the block in a task gets a note with the throttle times of the attempt.
         """
@@ -152,11 +162,15 @@ class JobThrottles:
         return nullcontext(self.ledger.account(_query()))
 
     def totals(self) -> tuple[tuple[str, ClientTotals], ...]:
-        """In the driver: the counts so far by id of the streaming query (empty for none) and client, without notes on failures and what the plugin took."""
+        """
+        Return, in the driver, the counts so far by id of the streaming query (empty for none) and client.
+
+        Notes on failures and the counts that the plugin took are not among them.
+        """
         return self.ledger.totals()
 
     def scoped_stages(self) -> Container[int]:
-        """In the driver: the ids of the stages in which a scope was open."""
+        """Return, in the driver, the ids of the stages in which a scope was open."""
         return self.ledger.stages()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -169,19 +183,19 @@ _KNOWN: weakref.WeakKeyDictionary[SparkContext, JobThrottles] = weakref.WeakKeyD
 
 def throttle_scope() -> AbstractContextManager[ThrottleAccount]:
     """
-    `JobThrottles.scope()` of the application that runs this code, in a task or in its driver.
+    Return `JobThrottles.scope()` of the application that runs this code, in a task or in its driver.
 
-    Tasks find it in the files that `JobThrottles.of` ships. Without one, only failed attempts report throttle times, and a
-    warning says so.
+    Tasks find it in the files that `JobThrottles.of` ships. Without one, only failed attempts report throttle times,
+    and a warning says so.
     """
     if running_task() is not None:
         return _arrived(_shipped()).scope()
     context = active_context()
-    known = None if context is None else _KNOWN.get(context)
-    if known is None:
+    throttles = None if context is None else _KNOWN.get(context)
+    if throttles is None:
         _LOG.warning(_NOT_ATTACHED)
-        known = JobThrottles()
-    return known.scope()
+        throttles = JobThrottles()
+    return throttles.scope()
 
 
 def _query() -> str:
@@ -193,15 +207,15 @@ def _query() -> str:
 
 
 def _of_context(context: SparkContext, *, ship_task_files: bool) -> JobThrottles:
-    known = _KNOWN.get(context)
-    if known is None:
-        known = JobThrottles()
+    throttles = _KNOWN.get(context)
+    if throttles is None:
+        throttles = JobThrottles()
         adding: Any = Adding()  # an AccumulatorParam by its methods
-        known.accumulator = context.accumulator(known.ledger, adding).aid
-        _KNOWN[context] = known
+        throttles.accumulator = context.accumulator(throttles.ledger, adding).aid
+        _KNOWN[context] = throttles
         if ship_task_files:
-            _ship(context.addPyFile, known.accumulator)
-    return known
+            _ship(context.addPyFile, throttles.accumulator)
+    return throttles
 
 
 def _ship(send: Callable[[str], object], accumulator: int | None) -> None:
@@ -212,10 +226,10 @@ def _ship(send: Callable[[str], object], accumulator: int | None) -> None:
 
 
 def _arrived(accumulator: int | None) -> JobThrottles:
-    """The unpickled `JobThrottles`: in its own driver, the same object."""
-    for known in _KNOWN.values():
-        if known.accumulator == accumulator:
-            return known
+    """Return the unpickled `JobThrottles`: in its own driver, the same object."""
+    for throttles in _KNOWN.values():
+        if throttles.accumulator == accumulator:
+            return throttles
     return JobThrottles(accumulator)
 
 

@@ -1,8 +1,9 @@
 """
 Counting in a Python worker, the process that runs tasks one after the other.
 
-`TaskScope` is the `with` block in a task. `PythonWorker` has the counts of the attempt that runs now (`AttemptCounter`). While it runs, they go to the
-executor's plugin, if there is one; what remains at its end, the accumulator brings to the driver if it succeeds, and a note on its exception if it fails.
+`TaskScope` is the `with` block in a task. `PythonWorker` has the counts of the attempt that runs now
+(`AttemptCounter`). While it runs, they go to the executor's plugin, if there is one; what remains at its end, the
+accumulator brings to the driver if it succeeds, and a note on its exception if it fails.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark import TaskContext
 
 VERSION = 1
-"""Of what is sent: a driver ignores versions that it does not know."""
+"""Version of what is sent: a driver ignores versions that it does not know."""
 _LOG = logging.getLogger(__name__)
 _NOWHERE = AttemptKey(-1, -1, -1)
 _MOST_CLIENTS = 100
@@ -38,7 +39,7 @@ _REPORT_SECONDS = 1.0
 
 class TaskScope:
     """
-    In a task: counts for this attempt, and puts a note on an exception that leaves it.
+    Context in a task that counts for this attempt, and puts a note on an exception that leaves it.
 
     Scopes of one attempt may follow each other or be nested: they count together, and each note has all of it.
     """
@@ -65,10 +66,11 @@ class TaskScope:
 
 class PythonWorker:
     """
-    Counts for the tasks of this process, under one accumulator.
+    Counts of the tasks of this process, under one accumulator.
 
     Args:
-        accumulator: the number of the driver's accumulator; None where there is none, as under Spark Connect: then notes on failed attempts leave the
+        accumulator: the number of the driver's accumulator; None where there is none, as under Spark Connect: then
+            notes on failed attempts leave the
             worker, and the other counts only where the executor has the plugin (`jvm`).
 
     """
@@ -83,34 +85,35 @@ class PythonWorker:
             threading.Thread(target=self._report, name="quotascope-report", daemon=True).start()
         elif accumulator is None:
             _LOG.warning(
-                "the driver of this task has no accumulator for it: only failed attempts report the throttle times of their Kafka clients"
+                "the driver of this task has no accumulator for it: "
+                "only failed attempts report the throttle times of their Kafka clients"
             )
 
     def begin(self, task: TaskContext) -> None:
-        """Count for this task from now on, as before if it is the same."""
+        """Count for this task from now on; continue if it is the same as before."""
         attempt = attempt_of(task)
         with self._lock:
             if attempt != self._counter.attempt:
-                before, self._counter = (
+                previous, self._counter = (
                     self._counter,
                     AttemptCounter(attempt, query_of(task)),
                 )
-                self._counter.take_over(before)
+                self._counter.take_over(previous)
             if self._accumulator is not None:
                 from pyspark.accumulators import Accumulator  # noqa: PLC0415 - where tasks run
 
-                # registers itself, so that the worker sends the counter when the task has succeeded; Spark forgets all accumulators before
-                # each task, and calls the parameter, None here, in the driver only
+                # registers itself, so that the worker sends the counter when the task has succeeded; Spark forgets all
+                # accumulators before each task, and calls the parameter, None here, in the driver only
                 param: Any = None
                 Accumulator(self._accumulator, self._counter, param)
 
     def note(self) -> str:
-        """The note on an attempt that fails."""
+        """Return the note on an attempt that fails."""
         with self._lock:
             return self._counter.note()
 
     def end_scope(self) -> None:
-        """At the end of a scope without an exception: without an accumulator, leave the counts to the plugin. Never raises."""
+        """End a scope without an exception: without an accumulator, leave the counts to the plugin. Never raises."""
         if self._accumulator is None:
             self._leave_to_plugin()
 
@@ -136,10 +139,14 @@ class PythonWorker:
 
 
 def _spool_folder() -> Path | None:
-    """The folder that the plugin (`PythonSpool`), if there is one, makes in the executor's first local directory, which Spark names to its workers."""
-    first = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
-    folder = Path(first, "quotascope")
-    return folder if first and folder.is_dir() else None  # never one of the current folder
+    """
+    Return the folder of the plugin (`PythonSpool`), None where there is no plugin.
+
+    The plugin creates it in the executor's first local directory, which Spark names to its workers.
+    """
+    first_directory = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    folder = Path(first_directory, "quotascope")
+    return folder if first_directory and folder.is_dir() else None  # never one of the current folder
 
 
 _LOCK = threading.Lock()
@@ -147,7 +154,7 @@ _WORKERS: dict[int | None, PythonWorker] = {}
 
 
 def worker_of(accumulator: int | None) -> PythonWorker:
-    """The one of this process for that accumulator."""
+    """Return the worker of this process for that accumulator."""
     with _LOCK:
         if accumulator not in _WORKERS:
             _WORKERS[accumulator] = PythonWorker(accumulator)
@@ -158,8 +165,9 @@ class AttemptCounter:
     """
     The counts of one attempt.
 
-    It is the value of the task's accumulator, and turns into plain tuples when the worker pickles that at the end of a successful
-    task: it has all throttle times until then, also of clients that outlive the scope, but for those that the plugin has.
+    It is the value of the task's accumulator, and turns into plain tuples when the worker pickles that at the end of a
+    successful task: it has all throttle times until then, also of clients that outlive the scope, but for those that
+    the plugin has.
     """
 
     def __init__(self, attempt: AttemptKey, query: str) -> None:
@@ -167,24 +175,28 @@ class AttemptCounter:
         self.query = query
         self.account = ThrottleAccount(_MOST_CLIENTS)
         self.noted = False
-        """Whether an exception has a note of these counts, which may yet be caught."""
+        """True if an exception has a note of these counts, which may yet be caught."""
         self._lock = threading.Lock()
         self._reported: dict[Client, ClientTotals] = {}
-        """What the accumulator or the plugin took."""
+        """Counts that the accumulator or the plugin took."""
         self._left = ThrottleAccount(_MOST_CLIENTS)
-        """What the plugin took."""
+        """Counts that the plugin took."""
         self._sent: dict[Client, ClientTotals] = {}
-        """What any of them took, or a note."""
+        """Counts that the accumulator, the plugin or a note took."""
 
     def note(self) -> str:
-        """The text of a note with the counts that the plugin did not take: the accumulator's part gets lost when the attempt fails."""
+        """
+        Return the text of a note with the counts that the plugin did not take.
+
+        The accumulator's part gets lost when the attempt fails.
+        """
         with self._lock:
             self.noted = True
             totals = self.account.totals()
             self._sent = _by_client(totals)
-            left = self._left.totals()
-            rest = tuple(_since(each, _by_client(left)) for each in totals)
-        return note.text_of(self.attempt, note.Note(self.query, rest, left))
+            left_totals = self._left.totals()
+            remaining = tuple(_since(client_totals, _by_client(left_totals)) for client_totals in totals)
+        return note.text_of(self.attempt, note.Note(self.query, remaining, left_totals))
 
     def spool(self, folder: Path) -> None:
         """
@@ -194,27 +206,27 @@ class AttemptCounter:
         """
         with self._lock:
             totals = self.account.totals()
-            new = [_since(each, self._reported) for each in totals]
-            new = [each for each in new if each.responses]
+            new = [_since(client_totals, self._reported) for client_totals in totals]
+            new = [client_totals for client_totals in new if client_totals.responses]
             if not new:
                 return
             path = folder / uuid4().hex
-            path.write_text("\n".join(_line(self.query, each) for each in new), encoding="ascii")
+            path.write_text("\n".join(_line(self.query, client_totals) for client_totals in new), encoding="ascii")
             path.rename(f"{path}.txt")  # seen as a whole or not at all
-            for each in new:
-                self._left.add(each._replace(quota_retries=0))
-            for taken in (self._reported, self._sent):
-                for each in totals:  # but for its admin calls that were repeated
-                    before = taken.get(each.client, ClientTotals(each.client))
-                    taken[each.client] = each._replace(quota_retries=before.quota_retries)
+            for client_totals in new:
+                self._left.add(client_totals._replace(quota_retries=0))
+            for taken_by_client in (self._reported, self._sent):
+                for client_totals in totals:  # but for its admin calls that were repeated
+                    previous = taken_by_client.get(client_totals.client, ClientTotals(client_totals.client))
+                    taken_by_client[client_totals.client] = client_totals._replace(quota_retries=previous.quota_retries)
 
-    def take_over(self, before: AttemptCounter) -> None:
+    def take_over(self, previous: AttemptCounter) -> None:
         """Count what came too late for the task that ran here before."""
-        for totals in before.rest():
+        for totals in previous.rest():
             self.account.add(totals)
 
     def rest(self) -> Iterator[ClientTotals]:
-        """The counts that were neither reported nor noted."""
+        """Yield the counts that were neither reported nor noted."""
         with self._lock:
             for totals in self.account.totals():
                 late = _since(totals, self._sent)
@@ -224,7 +236,7 @@ class AttemptCounter:
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         with self._lock:
             totals = self.account.totals()
-            rows = tuple(row(_since(each, self._reported)) for each in totals)
+            rows = tuple(row(_since(client_totals, self._reported)) for client_totals in totals)
             self._reported, self._sent = _by_client(totals), _by_client(totals)
         return tuple, ((VERSION, self.attempt.stage, self.query, rows),)
 
@@ -236,20 +248,20 @@ def _line(query: str, totals: ClientTotals) -> str:
 
 
 def _by_client(counts: Iterable[ClientTotals]) -> dict[Client, ClientTotals]:
-    return {each.client: each for each in counts}
+    return {client_totals.client: client_totals for client_totals in counts}
 
 
-def _since(totals: ClientTotals, taken: Mapping[Client, ClientTotals]) -> ClientTotals:
-    """The counts that are not among those taken. Their longest throttle time is at most theirs together."""
-    before = taken.get(totals.client)
-    if before is None:
+def _since(totals: ClientTotals, taken_by_client: Mapping[Client, ClientTotals]) -> ClientTotals:
+    """Return the counts beyond those already taken. The longest throttle time is at most that of both together."""
+    taken = taken_by_client.get(totals.client)
+    if taken is None:
         return totals
-    new_ms = totals.throttled_ms - before.throttled_ms
+    new_ms = totals.throttled_ms - taken.throttled_ms
     return totals._replace(
         throttled_ms=new_ms,
-        responses=totals.responses - before.responses,
+        responses=totals.responses - taken.responses,
         longest_ms=min(totals.longest_ms, new_ms),
-        quota_retries=totals.quota_retries - before.quota_retries,
+        quota_retries=totals.quota_retries - taken.quota_retries,
     )
 
 
@@ -259,7 +271,7 @@ Route = Callable[[], ThrottleAccount]
 
 class RoutedAccount(ThrottleAccount):
     """
-    Counts for the task that runs now, whichever it is: programs keep their producers for the next task.
+    Account that counts for the running task, whichever it is: programs keep their producers for the next task.
 
     Its totals are those of the running task.
     """
@@ -269,13 +281,17 @@ class RoutedAccount(ThrottleAccount):
         self._route = route
 
     def client(self, user: str, client_id: str, side: Side) -> ClientAccount:
-        """The counts of one client, in this task and in those that follow. Raises `ValueError` for an unknown side."""
+        """
+        Return the counts of one client, in this task and in those that follow.
+
+        Raises `ValueError` for an unknown side.
+        """
         client = Client(clipped(user), clipped(client_id), side)
         self._route().client(*client)
         return _RoutedClient(client, self._route)
 
     def totals(self) -> tuple[ClientTotals, ...]:
-        """The counts of each client in this task so far."""
+        """Return the counts of each client in this task so far."""
         return self._route().totals()
 
 

@@ -5,7 +5,7 @@ import java.util.HashMap;
 import java.util.Hashtable;
 import java.util.Map;
 import java.util.Set;
-import javax.management.Attribute;
+import javax.management.AttributeNotFoundException;
 import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
@@ -88,17 +88,23 @@ final class ClientBeans {
     return new ObjectName(name.getDomain(), properties);
   }
 
-  /** The numbers among these attributes, as far as the client is still there. */
+  /**
+   * The numbers among these attributes, as far as the client is still there.
+   *
+   * One by one: for each that is not there, JmxReporter's getAttributes logs a warning with a stack trace. A client that is closed loses them one after another.
+   */
   private Map<String, Double> values(ObjectName name, String... attributes) {
     Map<String, Double> values = new HashMap<>();
-    try {
-      for (Attribute attribute : server.getAttributes(name, attributes).asList()) {
-        if (attribute.getValue() instanceof Number) {
-          values.put(attribute.getName(), ((Number) attribute.getValue()).doubleValue());
+    for (String attribute : attributes) {
+      try {
+        if (server.getAttribute(name, attribute) instanceof Number number) {
+          values.put(attribute, number.doubleValue());
         }
+      } catch (AttributeNotFoundException missing) {
+        continue;
+      } catch (JMException gone) {
+        return values;
       }
-    } catch (JMException gone) {
-      return values;
     }
     return values;
   }

@@ -20,6 +20,12 @@ final class DriverSide implements DriverPlugin {
 
   @Override
   public Map<String, String> init(SparkContext context, PluginContext plugin) {
+    try { // before the first reading, which shows its result in them
+      metrics = new JobMetrics(plugin.metricRegistry());
+      context.addSparkListener(metrics);
+    } catch (Throwable error) {
+      Trouble.with("Spark's metrics system does not show this application", error);
+    }
     String seconds = "1";
     try {
       seconds = plugin.conf().get(Interval.PROPERTY, seconds);
@@ -29,18 +35,16 @@ final class DriverSide implements DriverPlugin {
     } catch (Throwable error) {
       Trouble.with("the driver's Kafka clients are not read", error);
     }
-    try {
-      metrics = new JobMetrics(plugin.metricRegistry());
-      context.addSparkListener(metrics);
-    } catch (Throwable error) {
-      Trouble.with("Spark's metrics system does not show this application", error);
-    }
     return Collections.singletonMap(INTERVAL, seconds);
   }
 
   private void showThrottles() {
+    JobMetrics shown = metrics;
+    if (shown == null) {
+      return; // said already
+    }
     try {
-      metrics.throttles(board.totals());
+      shown.throttles(board.totals());
     } catch (Throwable error) {
       Trouble.with("Spark's metrics system does not show throttle times", error);
     }
@@ -49,6 +53,9 @@ final class DriverSide implements DriverPlugin {
   @Override
   public void registerMetrics(String application, PluginContext plugin) {
     Board.show(application, board);
+    Trouble.none(
+        "quotascope counts the throttle times of the Kafka clients of " + application + ": metrics kafkaThrottledMs.* and kafkaThrottledResponses.* of the source "
+            + "plugin." + ThrottlePlugin.class.getName() + " in Spark's metrics system (spark.ui.prometheus.enabled: /metrics/prometheus of its UI)");
   }
 
   @Override

@@ -29,9 +29,13 @@ final class JobMetrics extends SparkFirehoseListener {
   /** The lines that name error 89 of Kafka, by Kafka's clients, kafka-python, confluent-kafka and our own admin: first, or after a frame. */
   private static final Pattern QUOTA =
       Pattern.compile(
-          "(?:\\A|\n[ \t][^\n]*\n)( {1,40}\\| )?(Caused by: |Suppressed: )?(org\\.apache\\.kafka\\.common\\.errors\\.ThrottlingQuotaExceededException|kafka\\.errors\\.ThrottlingQuotaExceededError"
+          "(?:\\A|\n[ \t][^\n]*\n)( {1,40}\\| )?(Caused by: |Suppressed: )?((?:[\\w$]{1,100}\\.){0,9}org\\.apache\\.kafka\\.common\\.errors\\.ThrottlingQuotaExceededException|kafka\\.errors\\.ThrottlingQuotaExceededError"
               + "|cimpl\\.KafkaException: KafkaError\\{code=THROTTLING_QUOTA_EXCEEDED|quotascope\\.clients\\.throttled_admin\\.\\w{1,40}\\.QuotaExceeded)\\b");
-  private static final Pattern PLANNED = Pattern.compile("(?s)(Executor killed by driver\\.|Executor decommission).*");
+  /** As in {@code events/removal.py}: the driver gave these executors back. */
+  private static final Pattern PLANNED =
+      Pattern.compile(
+          "(?s)(Executor killed by driver\\b|Executor decommission\\b|Finished decommissioning\\b|Container .{1,500} exited from explicit termination request\\b"
+              + "|Container .{1,1000} Exit status: -10[57]\\b|Command exited with code 0\\z|\\s*The executor with id \\d+ exited with exit code 0\\b).*");
   private static final Pattern SPECIAL = Pattern.compile("\\\\u[0-9a-f]{4}|[^A-Za-z0-9]"); // the first as JSON writes them
 
   private final MetricRegistry registry;
