@@ -1,13 +1,12 @@
 """
-Recording rules, alerts and runbooks for Prometheus, as code.
+Recording rules, alerts and runbooks for Prometheus.
 
-What needs the catalog is in ``book`` (all rules), ``write`` (all files) and ``promql``, so that
-naming an error or an address stays quick.
+The rules are texts in ``rules/``, which ``render`` fills in; ``files`` writes them.
 """
 
 from __future__ import annotations
 
-from .errors import AlertsError, CannotWrite, InvalidExpression, InvalidSite
+from .errors import AlertsError, CannotWrite, InvalidSite
 from .links import Dashboard, Site, dashboard_url, runbook_url
 from .thresholds import Threshold, thresholds
 
@@ -15,7 +14,6 @@ __all__ = [
     "AlertsError",
     "CannotWrite",
     "Dashboard",
-    "InvalidExpression",
     "InvalidSite",
     "Site",
     "Threshold",

@@ -1,27 +1,24 @@
 """
-What can go wrong in this room.
+Errors of rules and their files.
 
 ::
 
     AlertsError
-    ├── InvalidSite        a label or an address that Prometheus or a browser would refuse
-    ├── InvalidExpression  a PromQL builder was used in a way that gives a wrong answer
-    └── CannotWrite        a file cannot be written
+    ├── InvalidSite  a label or an address that Prometheus or a browser would refuse
+    └── CannotWrite  a file cannot be written
 """
 
 from __future__ import annotations
 
+from quotascope.metrics.errors import QuotascopeError
 
-class AlertsError(Exception):
+
+class AlertsError(QuotascopeError):
     """Anything that goes wrong with alerts; the message is for a human."""
 
 
 class InvalidSite(AlertsError):
     """A label or an address that Prometheus or a browser would refuse."""
-
-
-class InvalidExpression(AlertsError):
-    """A PromQL builder was used in a way that gives a wrong answer, such as a rate of a gauge."""
 
 
 class CannotWrite(AlertsError):

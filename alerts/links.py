@@ -1,18 +1,20 @@
-"""Where alerts and dashboards point to, and what differs between installations."""
+"""Addresses that alerts and dashboards point to, and the differences between installations."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from quotascope.metrics.catalog import families, job_families
+from quotascope.metrics.catalog import boards, families, job_families
+from quotascope.metrics.catalog.owners import Owner
+from quotascope.metrics.kafka.system_users import SYSTEM_USERS
 
 from .errors import InvalidSite
-from .settings import AlertSettings, Objective, Owner, check_pattern
-from .thresholds import Threshold
+from .settings import AlertSettings, Objective, Profile, check_pattern
+from .thresholds import Threshold, thresholds
 
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 TAKEN: Final = frozenset(
@@ -20,7 +22,7 @@ TAKEN: Final = frozenset(
         *(family.labels for family in (*families(), *job_families()))
     )
 )
-"""Labels that mean something else in our rules."""
+"""Labels that have another meaning in these rules."""
 _ADDRESS: Final = re.compile(r"https?://[^\s{}]+")
 ALERT: Final = "{alert}"
 """Stands for the name of the alert in `Site.runbook_url`."""
@@ -29,13 +31,13 @@ ALERT: Final = "{alert}"
 class Dashboard(Enum):
     """A dashboard: its uid, and the variables that a link to it can set."""
 
-    OVERVIEW = ("quotascope-overview", ("cluster",))
-    ENTITY = ("quotascope-entity", ("cluster", "user", "client_id"))
-    MUTATIONS = ("quotascope-mutations", ("cluster", "user", "client_id"))
-    BROKERS = ("quotascope-brokers", ("cluster", "broker"))
-    SHADOW = ("quotascope-shadow", ("cluster", "shadow"))
-    SPARK = ("quotascope-spark", ("cluster", "app", "query"))
-    EXPORTER = ("quotascope-exporter", ("cluster",))
+    OVERVIEW = (boards.OVERVIEW, ("cluster",))
+    ENTITY = (boards.ENTITY, ("cluster", "user", "client_id"))
+    MUTATIONS = (boards.MUTATIONS, ("cluster", "user", "client_id"))
+    BROKERS = (boards.BROKERS, ("cluster", "broker"))
+    SHADOW = (boards.SHADOW, ("cluster", "shadow"))
+    SPARK = (boards.SPARK, ("cluster", "app", "query"))
+    EXPORTER = (boards.EXPORTER, ("cluster",))
 
     def __init__(self, uid: str, variables: tuple[str, ...]) -> None:
         self.uid = uid
@@ -45,7 +47,7 @@ class Dashboard(Enum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """
-    What differs between installations.
+    The settings in which installations differ.
 
     Raises:
         InvalidSite: A value cannot be a label or an address.
@@ -55,44 +57,48 @@ class Site:
     cluster_label: str = "cluster"
     """The label that separates the clusters of one Prometheus; every aggregation keeps it. It need not exist."""
     grafana_url: str | None = None
-    """Where Grafana is; None for alerts without a link to a dashboard."""
+    """Address of Grafana; None for alerts without a link to a dashboard."""
+    exporter_url: str | None = None
+    """Address of the exporter; None for alerts without a link to its page of an entity."""
     runbook_url: str | None = None
-    """Where the runbook of an alert is, ``{alert}`` stands for its name; None for alerts and panels without that link."""
-    system_users: str = "(?i).*(entity-operator|topic-operator|user-operator|cruise[-_.]?control|schema[-_.]?registry|mirror[-_.]?maker|quotascope).*"
+    """Address of a runbook, with ``{alert}`` for the name of the alert; None for alerts and panels without a link."""
+    system_users: str = SYSTEM_USERS
     """A regular expression for the users and client-ids of the platform's own programs."""
 
+    profile: Profile = Profile.CORE
+    """The alerts that are written unless `alerts` says otherwise."""
     thresholds: Mapping[Threshold, float] = field(default_factory=dict)
-    """Values that take the place of the thresholds' own."""
+    """Values that replace the defaults of thresholds."""
     alerts: Mapping[str, AlertSettings] = field(default_factory=dict)
-    """The alerts that are not written as they are, by name."""
+    """Settings of alerts that differ from the defaults, by name."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """More labels of all alerts."""
     owners: tuple[Owner, ...] = ()
-    """The owners of entities; the first that matches counts."""
+    """Owners of entities; the first match counts."""
     default_owner: str | None = None
-    """The owner of all other entities; None: no label."""
+    """Owner of all other entities; None for no label."""
     objectives: tuple[Objective, ...] = ()
 
     @property
     def has_owners(self) -> bool:
-        """Whether alerts on an entity get the label ``owner`` from it."""
+        """True if alerts on an entity get the label ``owner``."""
         return bool(self.owners) or self.default_owner is not None
 
     def value(self, threshold: Threshold) -> float:
-        """The value of a threshold here."""
+        """Return the value of a threshold at this site."""
         return self.thresholds.get(threshold, threshold.value)
 
-    def enabled(self, alert: str) -> bool:
-        """Whether an alert is written."""
-        return alert not in self.alerts or self.alerts[alert].enabled
+    def values(self) -> dict[str, float]:
+        """Return the values of all thresholds at this site, by name."""
+        return {name: self.value(threshold) for name, threshold in thresholds()}
 
     def wait(self, alert: str, default: str) -> str:
-        """The ``for`` of an alert here."""
+        """Return the ``for`` of an alert at this site."""
         return self.alerts[alert].wait if alert in self.alerts else default
 
     def keys(self, *labels: str) -> tuple[str, ...]:
         """
-        Labels that an aggregation keeps: the cluster's and these.
+        Return the labels that an aggregation keeps: the cluster's and the given ones.
 
         >>> Site(cluster_label="kafka").keys("broker")
         ('kafka', 'broker')
@@ -100,15 +106,19 @@ class Site:
         return (self.cluster_label, *labels)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work."""
+        """Refuse values that cannot work."""
         check_label(self.cluster_label)
-        every = [self.labels, *(each.labels for each in self.alerts.values())]
-        if any(self.cluster_label in labels for labels in every) or (self.has_owners and self.cluster_label == "owner"):
+        all_labels = [self.labels, *(settings.labels for settings in self.alerts.values())]
+        if any(self.cluster_label in labels for labels in all_labels) or (
+            self.has_owners and self.cluster_label == "owner"
+        ):
             raise InvalidSite(
                 f"{self.cluster_label!r} cannot be the label of clusters: labels or owners of the configuration set it"
             )
         if self.grafana_url is not None:
             check_address(self.grafana_url, "a Grafana")
+        if self.exporter_url is not None:
+            check_address(self.exporter_url, "an exporter")
         if self.runbook_url is not None and (
             ALERT not in self.runbook_url or not _ADDRESS.fullmatch(self.runbook_url.replace(ALERT, "x"))
         ):
@@ -126,41 +136,75 @@ def check_label(name: str) -> None:
         raise InvalidSite(f"{name!r} cannot be a label of its own: it means something else in these rules")
 
 
-def check_address(url: str, of: str) -> None:
-    """Raise ``InvalidSite`` for text that is not the address of a web server; ``of`` names the server."""
+def check_address(url: str, server: str) -> None:
+    """Raise ``InvalidSite`` for text that is not the address of a web server, such as "an exporter"."""
     if not _ADDRESS.fullmatch(url):
-        raise InvalidSite(f"{url!r} is not the address of {of}: it begins with https:// or http://")
+        raise InvalidSite(f"{url!r} is not the address of {server}: it begins with https:// or http://")
 
 
 def served_runbooks(exporter_url: str) -> str:
-    """The address of the runbooks that an exporter serves. Raises ``InvalidSite`` for text that is none."""
+    """Return the address of an exporter's runbooks. Raises ``InvalidSite`` for a text that is no address."""
     check_address(exporter_url, "an exporter")
     return f"{exporter_url.rstrip('/')}/runbooks/{ALERT}"
 
 
-def dashboard_url(site: Site, dashboard: Dashboard, labels: Iterable[str]) -> str | None:
+def dashboard_url(site: Site, dashboard: str) -> str | None:
     """
-    The address of a dashboard, with those variables set that are among an alert's labels; None where the site names no Grafana.
+    Return the address of a dashboard, with variables set to labels of an alert; None if the site names no Grafana.
 
     Prometheus fills in the values when the alert fires. The variable of the cluster is always called ``cluster``.
 
-    >>> dashboard_url(Site(grafana_url="https://grafana.corp"), Dashboard.BROKERS, ["cluster", "broker"])
-    'https://grafana.corp/d/quotascope-brokers?var-cluster={{ $labels.cluster | urlquery }}&var-broker={{ $labels.broker | urlquery }}'
+    >>> url = dashboard_url(Site(grafana_url="https://grafana.corp"), "quotascope-brokers?cluster")
+    >>> url.partition("{{ with ")[0]
+    'https://grafana.corp/d/quotascope-brokers{{ $by := "?" }}'
+    >>> url.partition("}}{{ with ")[2]
+    '$labels.cluster }}{{ $by }}var-cluster={{ . | urlquery }}{{ $by = "&" }}{{ end }}'
     """
     if site.grafana_url is None:
         return None
-    known = frozenset(labels)
-    named = [(variable, site.cluster_label if variable == "cluster" else variable) for variable in dashboard.variables]
-    query = "&".join(
-        f"var-{variable}={{{{ $labels.{label} | urlquery }}}}" for variable, label in named if label in known
+    uid, _, variables = dashboard.partition("?")
+    labels = {name: site.cluster_label if name == "cluster" else name for name in variables.split("&")}
+    query = _query({f"var-{name}": label for name, label in labels.items()})
+    return f"{site.grafana_url.rstrip('/')}/d/{uid}{query}"
+
+
+_OF_ENTITY: Final = {"user": "user", "client_id": "client_id"}
+
+
+def entity_url(site: Site) -> str | None:
+    """
+    Return the address of the exporter's page of an alert's entity; None if the site names no exporter.
+
+    >>> entity_url(Site())
+    """
+    return None if site.exporter_url is None else f"{site.exporter_url.rstrip('/')}/entity{_query(_OF_ENTITY)}"
+
+
+def named_runbook_url(site: Site, alert: str, *, is_entity: bool) -> str | None:
+    """
+    Return the address of an alert's runbook; the exporter's runbook has the names of the entity in its commands.
+
+    >>> named_runbook_url(Site(runbook_url="https://wiki.corp/{alert}"), "KafkaQuotaNearLimit", is_entity=True)
+    'https://wiki.corp/KafkaQuotaNearLimit'
+    """
+    url = runbook_url(site, alert)
+    if url is None or site.exporter_url is None or site.runbook_url != served_runbooks(site.exporter_url):
+        return url
+    return f"{url}{_query(_OF_ENTITY)}" if is_entity else url
+
+
+def _query(parameters: Mapping[str, str]) -> str:
+    """Return a template of the parameters of an address from labels; a parameter without a value is left out."""
+    parts = (
+        f'{{{{ with $labels.{label} }}}}{{{{ $by }}}}{name}={{{{ . | urlquery }}}}{{{{ $by = "&" }}}}{{{{ end }}}}'
+        for name, label in parameters.items()
     )
-    address = f"{site.grafana_url.rstrip('/')}/d/{dashboard.uid}"
-    return f"{address}?{query}" if query else address
+    return f'{{{{ $by := "?" }}}}{"".join(parts)}' if parameters else ""
 
 
 def runbook_url(site: Site, alert: str) -> str | None:
     """
-    The address of the runbook of an alert; None where the site has none.
+    Return the address of an alert's runbook, None if the site has no runbooks.
 
     >>> runbook_url(Site(runbook_url="https://wiki.corp/{alert}"), "KafkaQuotaNearLimit")
     'https://wiki.corp/KafkaQuotaNearLimit'

@@ -1,5 +1,5 @@
 """
-Every threshold of the alerts, once: its value, why that, and when to change it.
+Every threshold of the alerts: its value, the reason for it, and when to change it.
 
 The dashboards draw the same numbers, ``docs/alerts.yaml`` lists them.
 """
@@ -7,30 +7,24 @@ The dashboards draw the same numbers, ``docs/alerts.yaml`` lists them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
+from quotascope.metrics.catalog import thresholds as shared
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Threshold:
-    """A number that decides whether an alert fires."""
+Threshold: TypeAlias = shared.Threshold
 
-    value: float
-    unit: str
-    """s, bytes/s, ratio, and so on."""
-    meaning: str
-    """What is compared with it."""
-    reason: str
-    """What it means that a value has reached this one: a phrase."""
-    change: str
-    """Which other value to choose, and when: a phrase."""
-
-
+THROTTLED_SHARE: Final = Threshold(
+    value=0.4,
+    unit="ratio",
+    meaning="throttled share: part of the last 15 minutes in which an entity was throttled",
+    reason="6 of 15 minutes are no burst, however short each throttle is",
+    change="0.2 for interactive clients",
+)
 THROTTLED: Final = Threshold(
     value=0.5,
     unit="s",
     meaning="average throttle time of an entity",
-    reason="the client wants about 5 % more than its limit",
+    reason="long single throttles: a request is that much larger than the limit allows",
     change="0.1 for interactive clients",
 )
 PERSISTENT: Final = Threshold(
@@ -40,13 +34,7 @@ PERSISTENT: Final = Threshold(
     reason="throttles below it are bursts",
     change="lower if bursts matter",
 )
-NEAR_LIMIT: Final = Threshold(
-    value=0.9,
-    unit="ratio",
-    meaning="average utilization of 30 minutes on the busiest broker",
-    reason="normal variation needs the last tenth",
-    change="0.8 if raising a limit takes days",
-)
+NEAR_LIMIT: Final = shared.NEAR_LIMIT
 PREDICTION: Final = Threshold(
     value=0.6,
     unit="ratio",
@@ -106,7 +94,7 @@ STORM: Final = Threshold(
 SHADOW_ENTITIES: Final = Threshold(
     value=10.0,
     unit="entities",
-    meaning="entities that a shadow would throttle on one broker",
+    meaning="entities that a shadow would throttle newly or for longer on one broker",
     reason="fewer have their own alerts",
     change="as many as you would raise limits for one by one",
 )
@@ -123,13 +111,6 @@ DELAY_QUEUE_GROWTH: Final = Threshold(
     meaning="muted connections / those half an hour before",
     reason="a steady queue is in balance",
     change="higher if many clients start together",
-)
-MUTATION_THROTTLED: Final = Threshold(
-    value=5.0,
-    unit="s",
-    meaning="average throttle time of the controller mutation quota",
-    reason="seconds are normal",
-    change="higher for tools that may run all night",
 )
 TOKENS_DEBT: Final = Threshold(
     value=0.8,
@@ -166,13 +147,7 @@ EXEMPT_CAPACITY: Final = Threshold(
     reason="clients get less than half of the handlers' time",
     change="higher on brokers that mostly replicate",
 )
-HANDLERS_IDLE: Final = Threshold(
-    value=0.1,
-    unit="ratio",
-    meaning="share of 5 minutes in which the request handlers of a broker or controller were idle",
-    reason="every request waits for a handler",
-    change="0.3 for clients that need answers within milliseconds",
-)
+HANDLERS_IDLE: Final = shared.HANDLERS_IDLE
 CONNECTION_THROTTLE: Final = Threshold(
     value=0.5,
     unit="s",
@@ -194,13 +169,7 @@ REPLICATION_DAY: Final = Threshold(
     reason="reassignments end within a day",
     change="0.5 if they take hours",
 )
-HEAVY_BYTES: Final = Threshold(
-    value=10_000_000.0,
-    unit="bytes/s",
-    meaning="traffic from which shares are compared",
-    reason="a tenth of a 1 Gbit/s network",
-    change="a tenth of your network or disk rate",
-)
+HEAVY_BYTES: Final = shared.HEAVY_BYTES
 HEAVY_SHARE: Final = Threshold(
     value=0.2,
     unit="ratio",
@@ -249,6 +218,13 @@ SNAPSHOT_AGE: Final = Threshold(
     meaning="age of the values shown",
     reason="scrapes show old values",
     change="above three times `collection.max_age_seconds`",
+)
+CERTIFICATE_LEFT: Final = Threshold(
+    value=14.0,
+    unit="days",
+    meaning="time until a certificate expires",
+    reason="rotation comes earlier: Strimzi renews 30 days before, cert-manager after two thirds",
+    change="below the time that is left when your certificates are renewed",
 )
 DISCOVERY_FAILURES: Final = Threshold(
     value=3.0,
@@ -311,7 +287,7 @@ BURN_SLOW: Final = Threshold(
 
 
 def thresholds() -> Iterator[tuple[str, Threshold]]:
-    """All of them with their names, in order."""
+    """Yield the names and thresholds, in order."""
     for name, value in globals().items():
         if isinstance(value, Threshold):
             yield name, value

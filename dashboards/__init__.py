@@ -1,4 +1,4 @@
-"""Grafana dashboards, as code: ``files`` makes and writes them, ``grafana`` puts them there."""
+"""Grafana dashboards, as code: ``files`` makes and writes them, ``grafana`` saves them in a Grafana."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of tables, and those that several tables have."""
+"""Columns of tables."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ from string import ascii_uppercase
 from typing import Any, Final
 
 from quotascope.alerts import Site
+from quotascope.metrics.kafka.entities import QuotaType
 
 from .links import Link, to_entity
-from .steps import DELAY_IF_ANY, JOB_WAITS_IF_ANY, USED, Steps
+from .steps import DELAY_IF_ANY, JOB_WAITS_IF_ANY, THROTTLED_FOR, USED, Steps
 
 BAR: Final = {"mode": "lcd", "type": "gauge", "valueDisplayMode": "color"}
 COLORED: Final = {"mode": "basic", "type": "color-background"}
-QUOTA_TYPES: Final = {
-    "produce": "produce",
-    "fetch": "fetch",
-    "request": "request time",
-    "controller_mutation": "controller mutation",
-}
+QUOTA_TYPES: Final = {quota_type.label: quota_type.title for quota_type in QuotaType}
 CAUSES: Final = {
     "own": "its own",
     "controller_mutation": "controller mutation",
@@ -29,33 +25,33 @@ CAUSES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardColumn:
-    """One column of a table."""
+    """A column of a table."""
 
     title: str
     source: str
     """A label, or the letter of a query for its value."""
     unit: str = ""
     width: int | None = None
-    """In pixels; None for what is left."""
+    """Width in pixels; None for the remaining width."""
     cell: Mapping[str, str] | None = None
     """`BAR`, `COLORED`, or None for plain text."""
     steps: Steps | None = None
     full: float | None = None
     """Value of a full bar."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Shown in place of some values."""
+    """Texts in place of some values."""
     links: tuple[Link, ...] = ()
 
     def sources(self) -> tuple[str, ...]:
-        """The names that Grafana may give to the column before it is renamed."""
+        """Return the names that Grafana may give to the column before it is renamed."""
         if self.source not in ascii_uppercase:
             return (self.source,)
         # The only query's value has no letter; the other queries are never alone.
         return ("Value #A", "Value") if self.source == "A" else (f"Value #{self.source}",)
 
     def override(self) -> dict[str, Any]:
-        """What is special about it, as Grafana's JSON."""
-        looks: dict[str, Any] = {
+        """Return the properties that differ from other columns, as Grafana's JSON."""
+        properties: dict[str, Any] = {
             "unit": self.unit or None,
             "custom.width": self.width,
             "custom.cellOptions": self.cell,
@@ -65,10 +61,11 @@ class BoardColumn:
             "mappings": _value_maps(self.texts),
             "links": [{"targetBlank": False, "title": link.title, "url": link.url} for link in self.links],
         }
-        set_here = [{"id": key, "value": value} for key, value in looks.items() if value is not None and value != []]
         return {
             "matcher": {"id": "byName", "options": self.title},
-            "properties": set_here,
+            "properties": [
+                {"id": key, "value": value} for key, value in properties.items() if value is not None and value != []
+            ],
         }
 
 
@@ -78,12 +75,12 @@ def _value_maps(texts: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def quota_type() -> BoardColumn:
-    """Which of the four quotas it is."""
+    """Return the column of the quota type."""
     return BoardColumn(title="Quota", source="quota_type", width=145, texts=QUOTA_TYPES)
 
 
 def user_and_client(link: Link) -> tuple[BoardColumn, ...]:
-    """User and client-id with a link."""
+    """Return the columns of user and client-id with a link."""
     return (
         BoardColumn(title="User", source="user", links=(link,)),
         BoardColumn(title="Client-id", source="client_id", links=(link,)),
@@ -91,45 +88,55 @@ def user_and_client(link: Link) -> tuple[BoardColumn, ...]:
 
 
 def entity(site: Site) -> tuple[BoardColumn, ...]:
-    """User and client-id with a link to their dashboard."""
+    """Return the columns of user and client-id with a link to their dashboard."""
     return user_and_client(to_entity(site))
 
 
 def cluster(site: Site) -> BoardColumn:
-    """The cluster; links from the row need it to be shown."""
+    """Return the column of the cluster, which links from the row need."""
     return BoardColumn(title="Cluster", source=site.cluster_label, width=120)
 
 
 def rule() -> BoardColumn:
-    """The rule that applies, with the number of its level."""
+    """Return the column of the rule that applies, with the number of its level."""
     return BoardColumn(title="Rule", source="rule", width=260)
 
 
 def used(letter: str) -> BoardColumn:
-    """Utilization as a bar that is full at the limit."""
+    """Return the column of utilization as a bar that is full at the limit."""
     return bar("Used", letter, USED, width=145)
 
 
 def bar(title: str, letter: str, steps: Steps, width: int | None = None) -> BoardColumn:
-    """A ratio as a bar."""
+    """Return a column of a ratio as a bar."""
     return BoardColumn(title=title, source=letter, unit="percentunit", cell=BAR, steps=steps, full=1, width=width)
 
 
+def colored(title: str, letter: str, unit: str, steps: Steps, width: int) -> BoardColumn:
+    """Return a column of numbers on their color."""
+    return BoardColumn(title=title, source=letter, unit=unit, cell=COLORED, steps=steps, width=width)
+
+
 def delay(letter: str) -> BoardColumn:
-    """The throttle time, on its color; none where nothing is throttled."""
-    return BoardColumn(title="Delay", source=letter, unit="s", cell=COLORED, steps=DELAY_IF_ANY, width=90)
+    """Return the column of the throttle time, on its color; no color without a throttle."""
+    return colored("Delay", letter, "s", DELAY_IF_ANY, 90)
+
+
+def throttled_for(letter: str) -> BoardColumn:
+    """Return the column of the throttled share, on the color of the alerts."""
+    return colored("Throttled", letter, "percentunit", THROTTLED_FOR, 105)
 
 
 def waiting(letter: str) -> BoardColumn:
-    """The share of time that a job waits, on its color; none where it does not wait."""
-    return BoardColumn(title="Waiting", source=letter, unit="short", cell=COLORED, steps=JOB_WAITS_IF_ANY, width=100)
+    """Return the column of the share of time that a job waits, on its color; no color if it does not wait."""
+    return colored("Waiting", letter, "short", JOB_WAITS_IF_ANY, 100)
 
 
 def number(title: str, letter: str, unit: str, width: int | None = 120) -> BoardColumn:
-    """A plain number."""
+    """Return a column of plain numbers."""
     return BoardColumn(title=title, source=letter, unit=unit, width=width)
 
 
 def cause() -> BoardColumn:
-    """Why it is throttled: by this quota, or by the one of controller mutations."""
+    """Return the column of the cause of a throttle: this quota, or the quota of controller mutations."""
     return BoardColumn(title="Cause", source="cause", width=145, texts=CAUSES)

@@ -1,18 +1,21 @@
 """
-What can go wrong in this room.
+Errors of dashboards.
 
 ::
 
     DashboardsError
-    ├── GrafanalibMissing   the extra that builds dashboards is not installed
-    ├── DashboardsNotWritten         a folder or file cannot be written
-    └── GrafanaError        a Grafana could not be reached, or refused
+    ├── GrafanalibMissing     the extra that builds dashboards is not installed
+    ├── DashboardsNotWritten  a folder or file cannot be written
+    ├── InvalidExpression     a PromQL builder was used in a way that gives a wrong answer
+    └── GrafanaError          a Grafana could not be reached, or refused
 """
 
 from __future__ import annotations
 
+from quotascope.metrics.errors import QuotascopeError
 
-class DashboardsError(Exception):
+
+class DashboardsError(QuotascopeError):
     """Anything that goes wrong with dashboards; the message is for a human."""
 
 
@@ -22,6 +25,10 @@ class GrafanalibMissing(DashboardsError):
 
 class DashboardsNotWritten(DashboardsError):
     """A folder or file cannot be written."""
+
+
+class InvalidExpression(DashboardsError):
+    """A PromQL builder was used in a way that gives a wrong answer, such as a rate of a gauge."""
 
 
 class GrafanaError(DashboardsError):

@@ -1,17 +1,20 @@
-"""The dashboards as files, and what makes a Grafana load them."""
+"""The dashboards as files, and provisioning files that make a Grafana load them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from quotascope.alerts import Site
+from quotascope.alerts.mixin import CLUSTER_LABEL, RUNBOOKS
 from quotascope.pages.files import put_all
 
 from .errors import DashboardsNotWritten, GrafanalibMissing
 from .scope import Scope
-from .steps import at_thresholds
+from .steps import at_thresholds, by_names
 
 FOLDER = "Kafka quotas"
 _PROVIDER = """\
@@ -43,7 +46,32 @@ datasources:
 
 def grafana_dashboards(scope: Scope) -> dict[str, dict[str, Any]]:
     """
-    The JSON models of all dashboards by uid.
+    Return the JSON models of all dashboards by uid.
+
+    Raises:
+        GrafanalibMissing: The extra ``dashboards`` is not installed.
+
+    """
+    return {uid: at_thresholds(scope.site, model) for uid, model in _models(scope).items()}
+
+
+def mixin_dashboards(site: Site) -> dict[str, dict[str, Any]]:
+    """
+    Return the JSON models by file name, with placeholders that a mixin fills in.
+
+    They are `CLUSTER_LABEL`, `RUNBOOKS` and the names of thresholds.
+
+    Raises:
+        GrafanalibMissing: The extra ``dashboards`` is not installed.
+
+    """
+    scope = Scope(site=replace(site, cluster_label=CLUSTER_LABEL, runbook_url=RUNBOOKS))
+    return {f"{uid}.json": by_names(model) for uid, model in _models(scope).items()}
+
+
+def _models(scope: Scope) -> dict[str, dict[str, Any]]:
+    """
+    Return the models with `Threshold` objects in them.
 
     Raises:
         GrafanalibMissing: The extra ``dashboards`` is not installed.
@@ -55,29 +83,29 @@ def grafana_dashboards(scope: Scope) -> dict[str, dict[str, Any]]:
         if (error.name or "").partition(".")[0] != "grafanalib":
             raise
         raise GrafanalibMissing(
-            "dashboards are made with grafanalib, which is not installed: pip install 'quotascope[dashboards]'"
+            "dashboards are made with grafanalib, which is not installed: pip install '.[dashboards]' in a clone of "
+            "quotascope"
         ) from error
-    each = (at_thresholds(scope.site, made) for made in boards(scope))
-    return {made["uid"]: made for made in each}
+    return {model["uid"]: model for model in boards(scope)}
 
 
 def file_text(dashboard: Mapping[str, Any]) -> str:
-    """A dashboard as it stands in its file: keys sorted, so that changes show."""
+    """Return a dashboard as JSON with sorted keys, so that a diff shows changes only."""
     return json.dumps(dashboard, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def write(folder: Path, scope: Scope) -> list[Path]:
     """
-    Write dashboards and provisioning files, all or none; gives their paths.
+    Write dashboards and provisioning files, all or none, and return their paths.
 
     Raises:
         GrafanalibMissing: The extra ``dashboards`` is not installed.
         DashboardsNotWritten: The folder or a file cannot be written.
 
     """
-    made = grafana_dashboards(scope)
+    models = grafana_dashboards(scope)
     inner = folder / "dashboards"
-    texts = {inner / f"{uid}.json": file_text(each) for uid, each in made.items()}
+    texts = {inner / f"{uid}.json": file_text(model) for uid, model in models.items()}
     path = json.dumps(str(inner.absolute()), ensure_ascii=False)
     texts[folder / "provisioning" / "dashboards.yaml"] = _PROVIDER.format(folder=FOLDER, path=path)
     texts[folder / "provisioning" / "datasource-example.yaml"] = _DATASOURCE

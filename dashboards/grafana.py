@@ -1,8 +1,8 @@
 """
-Grafana's HTTP API, as far as pushing dashboards needs it.
+The part of Grafana's HTTP API that pushes dashboards.
 
-``POST /api/folders`` and ``POST /api/dashboards/db``, with a service account's token, which is never taken from the
-command line. Redirects are not followed: the token is sent to the address that was given and to no other.
+``POST /api/folders`` and ``POST /api/dashboards/db``, with a service account's token, which is never an argument on the
+command line. Redirects are not followed: the token is sent to the configured address and to no other.
 """
 
 from __future__ import annotations
@@ -35,39 +35,39 @@ class Grafana:
     """A Grafana, and the credentials for it."""
 
     url: str
-    """Its address, with the path under which it is served, if any."""
+    """Address, with the path under which Grafana is served, if any."""
     token: str = field(repr=False)
-    """Of a service account that may create folders and dashboards."""
+    """Token of a service account that may create folders and dashboards."""
     ca_file: Path | None = None
     """PEM file of the authorities to trust instead of the system's."""
 
 
 def read_token(file: Path | None, environment: Mapping[str, str]) -> str:
     """
-    The token from a file, or else from the environment, without blanks around it.
+    Return the token from a file, or else from the environment, without blanks around it.
 
     Raises:
-        GrafanaError: There is none, or it holds characters that no token has.
+        GrafanaError: There is no token, or it has characters that no token has.
 
     """
-    found = environment.get(VARIABLE, "").strip()
+    token = environment.get(VARIABLE, "").strip()
     if file:
         try:
-            found = file.read_text(encoding="utf-8").strip()
+            token = file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or "it is not text"
             raise GrafanaError(f"cannot read the token from {file}: {why}") from error
-    if not found:
+    if not token:
         where = str(file) if file else f"the environment ({VARIABLE})"
         raise GrafanaError(f"there is no token in {where}; Grafana gives one to a service account with the role Editor")
-    if not found.isascii() or not found.isprintable() or " " in found:
+    if not token.isascii() or not token.isprintable() or " " in token:
         raise GrafanaError("the token holds characters that no token has")
-    return found
+    return token
 
 
 def push_all(grafana: Grafana, dashboards: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """
-    Save dashboards in their folder, over those that have the same uid; returns their addresses.
+    Save dashboards in their folder, over dashboards with the same uid, and return their addresses.
 
     Raises:
         GrafanaError: Grafana could not be reached, or refused.
@@ -93,17 +93,17 @@ async def _push(grafana: Grafana, dashboards: Mapping[str, Mapping[str, Any]]) -
     ) as session:
         client = _Client(session, grafana)
         await client.make_folder()
-        return [await client.save(each) for each in dashboards.values()]
+        return [await client.save(dashboard) for dashboard in dashboards.values()]
 
 
 def _check(url: str) -> None:
-    """An address is shown in messages: nothing secret may be part of it."""
+    """Refuse an address that cannot work, or has a password: messages show it."""
     if "@" in url:
         raise GrafanaError("the address of the Grafana must not contain a user or password: use a token")
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # of a port that cannot be one
+    except ValueError:  # the port is no number
         usable = False
     if not usable:
         raise GrafanaError(f"{url!r} is not the address of a Grafana: it needs http:// or https://, and a host")
@@ -121,20 +121,20 @@ class _Client:
             return
         if status != _MISSING:
             self._refused("look for the folder", status, answer)
-        wanted = {"uid": FOLDER_UID, "title": FOLDER}
-        status, answer = await self._ask("POST", "/api/folders", wanted)
+        folder = {"uid": FOLDER_UID, "title": FOLDER}
+        status, answer = await self._ask("POST", "/api/folders", folder)
         if status != _OK:
             self._refused(f"create the folder {FOLDER}", status, answer)
 
     async def save(self, dashboard: Mapping[str, Any]) -> str:
-        """Save one dashboard; returns its address."""
-        wanted = {
+        """Save a dashboard and return its address."""
+        request = {
             "dashboard": dashboard,
             "folderUid": FOLDER_UID,
             "message": "quotascope dashboards push",
             "overwrite": True,
         }
-        status, answer = await self._ask("POST", "/api/dashboards/db", wanted)
+        status, answer = await self._ask("POST", "/api/dashboards/db", request)
         if status != _OK:
             self._refused(f"save {dashboard['uid']}", status, answer)
         return f"{self._url}/d/{dashboard['uid']}"
@@ -162,11 +162,11 @@ class _Client:
 
 
 def _reason(answer: str) -> str:
-    """Grafana's message, on one line."""
+    """Return Grafana's message, on one line."""
     try:
         body = json.loads(answer)
     except ValueError:
         body = None
     message = body.get("message") if isinstance(body, dict) else None
-    printable = "".join(each for each in str(message or answer) if each.isprintable())
+    printable = "".join(character for character in str(message or answer) if character.isprintable())
     return printable[:_LONGEST_ANSWER]

@@ -1,9 +1,10 @@
 """
 Links between the dashboards.
 
-Client names are untrusted. They go into addresses only percent-encoded, and into expressions only
-between backticks, where PromQL knows no escapes; Grafana fills both in. A backtick in a name ends the
-string there, which no format of Grafana prevents: what is asked then is up to the name.
+Client names are untrusted. They go into addresses only percent-encoded, and into expressions only between backticks,
+where PromQL knows no escapes; Grafana fills both in. A backtick in a name ends the string there, which no format of
+Grafana prevents: the query then depends on the name, and Prometheus refuses most of them. The first heading of
+dashboards with texts of variables warns of it (`variables.NOTE`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Link(NamedTuple):
 
 def cell(label: str) -> str:
     """
-    The value that the row of a table has in the column of a label.
+    Return the placeholder of a row's value in the column of a label.
 
     >>> cell("user")
     '${__data.fields["user"]:percentencode}'
@@ -34,10 +35,13 @@ def cell(label: str) -> str:
 
 def to_row(site: Site, dashboard: Dashboard, title: str, *labels: str) -> Link:
     """
-    A link from a row of a table to the dashboard about that row.
+    Return a link from a row of a table to the dashboard about that row.
 
-    >>> to_row(Site(), Dashboard.BROKERS, "Broker", "broker").url
-    '/d/quotascope-brokers?${datasource:queryparam}&${__url_time_range}&var-cluster=${__data.fields["cluster"]:percentencode}&var-broker=${__data.fields["broker"]:percentencode}'
+    >>> url, cluster, broker = to_row(Site(), Dashboard.BROKERS, "Broker", "broker").url.split("&var-")
+    >>> url
+    '/d/quotascope-brokers?${datasource:queryparam}&${__url_time_range}'
+    >>> cluster, broker
+    ('cluster=${__data.fields["cluster"]:percentencode}', 'broker=${__data.fields["broker"]:percentencode}')
     """
     named = {"cluster": site.cluster_label} | {label: label for label in labels}
     query = "&".join(f"var-{name}={cell(label)}" for name, label in named.items())
@@ -45,30 +49,30 @@ def to_row(site: Site, dashboard: Dashboard, title: str, *labels: str) -> Link:
 
 
 def to_entity(site: Site) -> Link:
-    """The dashboard about the user and client-id of a row."""
+    """Return a link to the dashboard about the user and client-id of a row."""
     return to_row(site, Dashboard.ENTITY, "This user and client-id", "user", "client_id")
 
 
 def to_entity_in_chosen_clusters() -> Link:
-    """As ``to_entity``, from rows of jobs, which do not know their cluster."""
+    """Return the link of ``to_entity`` for rows of jobs, which do not know their cluster."""
     query = "&".join(f"var-{label}={cell(label)}" for label in ("user", "client_id"))
     url = f"/d/{Dashboard.ENTITY.uid}?{_HERE}&${{cluster:queryparam}}&{query}"
     return Link(title="The brokers' view", url=url)
 
 
 def to_job() -> Link:
-    """The dashboard about the job of a row."""
+    """Return a link to the dashboard about the job of a row."""
     url = f"/d/{Dashboard.SPARK.uid}?{_HERE}&${{cluster:queryparam}}&var-app={cell('app')}"
     return Link(title="This job", url=url)
 
 
 def to_dashboard(dashboard: Dashboard, title: str) -> Link:
-    """A link from a panel to a dashboard about the same clusters."""
+    """Return a link from a panel to a dashboard about the same clusters."""
     return Link(title=title, url=f"/d/{dashboard.uid}?{_HERE}&${{cluster:queryparam}}")
 
 
 def runbooks(site: Site, *alerts: str) -> tuple[Link, ...]:
-    """The runbooks of alerts that a panel is about; none where the site has no address of runbooks."""
+    """Return links to the runbooks of a panel's alerts; none if the site has no address of runbooks."""
     return tuple(
         Link(title=f"Runbook: {alert}", url=url) for alert in alerts if (url := runbook_url(site, alert)) is not None
     )

@@ -16,32 +16,32 @@ from typing import Any, Final, NamedTuple
 from grafanalib import core
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import above, call, increase
 from quotascope.metrics.catalog import LIMIT_CHANGES
 
 from .columns import BoardColumn
 from .links import Link
+from .promql import above, call, increase
 from .scope import RATE_INTERVAL, Scope
 from .steps import NO_STEPS, Steps
 from .variables import DATASOURCE
 
 SCHEMA_VERSION: Final = 42
-"""Of Grafana 12 and 13."""
+"""Version of the dashboards of Grafana 12 and 13."""
 TAG: Final = "quotascope"
 _WIDTH: Final = 24
-"""Columns of Grafana's grid."""
+"""Number of columns of Grafana's grid."""
 _HEIGHTS: Final = {"stat": 6, "timeseries": 8, "table": 13}
-"""In steps of 38 pixels; a table has room for ten rows of 36 pixels, a stat for readable texts of five clusters."""
+"""Heights in steps of 38 pixels; a table has room for ten rows, a stat for readable texts of five clusters."""
 _SHARED_CROSSHAIR: Final = 1
 _GRAY: Final = "#808080"
-_KNOWN: Final = (
+_SAVED_KEYS: Final = (
     *("datasource", "description", "fieldConfig", "links", "options"),
     *("targets", "title", "transformations", "type"),
 )
-"""What Grafana saves of a panel; grafanalib adds twelve keys of older versions."""
+"""Keys of a panel that Grafana saves; grafanalib adds twelve keys of older versions."""
 
 Panel = dict[str, Any]
-"""The JSON of a panel without its place."""
+"""JSON of a panel without its place."""
 
 
 class Line(NamedTuple):
@@ -51,11 +51,11 @@ class Line(NamedTuple):
     legend: str
     """Name of a series within its cluster, with labels as ``{{label}}``."""
     is_limit: bool = False
-    """Drawn as a dashed line: what usage is compared with."""
+    """True for a limit, which is drawn as a dashed line."""
 
 
 def limit(expr: str, legend: str = "limit") -> Line:
-    """What usage is compared with."""
+    """Return the line of a limit, with which usage is compared."""
     return Line(expr, legend, is_limit=True)
 
 
@@ -65,13 +65,13 @@ class Row:
 
     title: str
     panels: Iterable[tuple[int, Panel]]
-    """Each with its width; those that do not fit beside each other begin another line."""
+    """Widths and panels; panels that do not fit beside each other begin another line."""
     collapsed: bool = False
 
 
 def side_by_side(*panels: Panel) -> tuple[tuple[int, Panel], ...]:
-    """Panels of one width."""
-    return tuple((_WIDTH // len(panels), each) for each in panels)
+    """Return panels with equal widths."""
+    return tuple((_WIDTH // len(panels), panel) for panel in panels)
 
 
 def graph(  # noqa: PLR0913  # a panel has as many properties
@@ -84,18 +84,22 @@ def graph(  # noqa: PLR0913  # a panel has as many properties
     stacked: bool = False,
     links: Iterable[Link] = (),
 ) -> Panel:
-    """Lines over time, from zero; all legends begin with the cluster. Users and client-ids may be many: their legend is a table."""
-    by_name = any("user" in each.legend for each in lines)
+    """
+    Return a graph of lines over time, from zero, with legends that begin with the cluster.
+
+    The legend of users and client-ids, which may be many, is a table.
+    """
+    by_name = any("user" in line.legend for line in lines)
     lettered = zip(ascii_uppercase, lines, strict=False)
     return _panel(
         core.TimeSeries(
             **_common(title, description, links),
             targets=[
                 {
-                    **_target(letter, each.expr),
-                    "legendFormat": f"{{{{{scope.cluster}}}}} {each.legend}",
+                    **_target(letter, line.expr),
+                    "legendFormat": f"{{{{{scope.cluster}}}}} {line.legend}",
                 }
-                for letter, each in zip(ascii_uppercase, lines, strict=False)
+                for letter, line in zip(ascii_uppercase, lines, strict=False)
             ],
             unit=unit,
             fillOpacity=40 if stacked else 8,
@@ -108,15 +112,15 @@ def graph(  # noqa: PLR0913  # a panel has as many properties
             tooltipSort="desc",
             thresholds=steps,
             thresholdsStyleMode="off" if steps is NO_STEPS else "dashed",
-            overrides=[_as_limit(letter) for letter, each in lettered if each.is_limit],
+            overrides=[_as_limit(letter) for letter, line in lettered if line.is_limit],
             extraJson={"options": {"legend": {"showLegend": True}}},
         )
     )
 
 
 def _as_limit(letter: str) -> dict[str, Any]:
-    """A limit is a dashed red line without an area below it."""
-    looks = {
+    """Return the style of a limit: a dashed red line without an area below it."""
+    style = {
         "custom.lineStyle": {"dash": [8, 6], "fill": "dash"},
         "custom.fillOpacity": 0,
         "custom.stacking": {"group": "limit", "mode": "none"},
@@ -124,7 +128,7 @@ def _as_limit(letter: str) -> dict[str, Any]:
     }
     return {
         "matcher": {"id": "byFrameRefID", "options": letter},
-        "properties": [{"id": key, "value": value} for key, value in looks.items()],
+        "properties": [{"id": key, "value": value} for key, value in style.items()],
     }
 
 
@@ -138,7 +142,7 @@ def stat(  # noqa: PLR0913  # a panel has as many properties
     steps: Steps,
     nothing: str = "no data",
 ) -> Panel:
-    """One number now for each cluster; ``nothing`` stands on gray, which is neither good nor bad, where there is none."""
+    """Return a panel of one current number for each cluster; without a number it has ``nothing`` on gray."""
     legend = f"{{{{{scope.cluster}}}}}"
     absent = {"color": _GRAY, "index": 0, "text": nothing}
     options = {"match": "null+nan", "result": absent}
@@ -169,9 +173,10 @@ def table(
     title: str, description: str, exprs: Iterable[str], *columns: BoardColumn, sort: str, links: Iterable[Link] = ()
 ) -> Panel:
     """
-    Rows merged from instant queries: those with equal labels are one row.
+    Return a table of rows merged from instant queries: series with equal labels are one row.
 
-    Only the columns that are declared are shown, in that order. ``sort`` is the title of one: its highest come first. Rows beyond the height are scrolled to.
+    It has only the declared columns, in their order. ``sort`` is the title of a column: its highest values come first.
+    Viewers scroll to rows beyond the height.
     """
     targets = [
         {
@@ -223,7 +228,7 @@ def table(
 
 
 def _common(title: str, description: str, links: Iterable[Link]) -> dict[str, Any]:
-    """What each panel has; its links open in another tab."""
+    """Return the properties of all panels; links open in another tab."""
     common = {
         "asDropdown": False,
         "icon": "external link",
@@ -238,7 +243,7 @@ def _common(title: str, description: str, links: Iterable[Link]) -> dict[str, An
         "title": title,
         "description": description,
         "dataSource": DATASOURCE,
-        "links": [{**common, "title": each.title, "url": each.url} for each in links],
+        "links": [{**common, "title": link.title, "url": link.url} for link in links],
     }
 
 
@@ -254,12 +259,12 @@ def _target(letter: str, expr: str, *, instant: bool = False) -> dict[str, Any]:
     }
 
 
-def _panel(made: Any) -> Panel:  # noqa: ANN401  # grafanalib has no types
-    panel = made.to_json_data()
+def _panel(built: Any) -> Panel:  # noqa: ANN401  # grafanalib has no types
+    panel = built.to_json_data()
     defaults = panel["fieldConfig"]["defaults"]
     defaults["custom"] = _without_nulls(defaults["custom"])
     panel["fieldConfig"]["defaults"] = _without_nulls(defaults)
-    return {key: panel[key] for key in _KNOWN}
+    return {key: panel[key] for key in _SAVED_KEYS}
 
 
 def _without_nulls(values: dict[str, Any]) -> dict[str, Any]:
@@ -276,7 +281,7 @@ def dashboard(  # noqa: PLR0913  # a dashboard has as many properties
     rows: Iterable[Row],
     marks: Iterable[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """A dashboard; in all of its graphs moments are marked at which limits changed, and more marks (`episodes`)."""
+    """Return a dashboard; its graphs mark changes of limits and have further marks (`episodes`)."""
     return {
         "uid": which.uid,
         "title": title,
@@ -314,7 +319,7 @@ def dashboard(  # noqa: PLR0913  # a dashboard has as many properties
 
 
 def _limit_changes(scope: Scope) -> dict[str, Any]:
-    """Marks of the moments at which a configured limit was set, changed or removed."""
+    """Return marks of the times at which a configured limit was set, changed or removed."""
     changes = increase(LIMIT_CHANGES, RATE_INTERVAL, scope.chosen, extra=scope.cluster)
     changed = above(scope.by("max", changes, "quota_key"), 0)
     return _marks(scope, "Limits changed", "purple", "60s", changed, "quota_key")
@@ -322,15 +327,15 @@ def _limit_changes(scope: Scope) -> dict[str, Any]:
 
 def episodes(scope: Scope, throttled: str, *labels: str) -> dict[str, Any]:
     """
-    Marks of throttle episodes, from their begin to their end: of each series above 0 of an expression, of which there have to be few.
+    Return marks of throttle episodes, from their beginning to their end, for each series above 0 of an expression.
 
-    Steps of 30 s miss no throttle, as brokers report each for at least so long.
+    The expression must have few series. Steps of 30 s miss no throttle, as brokers report each for at least so long.
     """
     return _marks(scope, "Throttled", "red", "30s", throttled, *labels)
 
 
 def _marks(scope: Scope, name: str, color: str, step: str, expr: str, *labels: str) -> dict[str, Any]:
-    """Their text is one label: for a label that is missing, as the cluster's may be, Grafana writes the label's own name."""
+    """Return marks whose text is one joined label: for a missing label, Grafana would write the label's name."""
     joined = (f'"{label}"' for label in ("change", " ", scope.cluster, *labels))
     return {
         "datasource": DATASOURCE,
@@ -345,7 +350,7 @@ def _marks(scope: Scope, name: str, color: str, step: str, expr: str, *labels: s
 
 
 def _placed(rows: Iterable[Row]) -> list[Panel]:
-    """Panels with their places, numbered in reading order; those of a collapsed row are part of it."""
+    """Return panels with their places, numbered in reading order; panels of a collapsed row are part of it."""
     placed: list[Panel] = []
     numbers = itertools.count(1)
     top = 0
@@ -365,18 +370,18 @@ def _placed(rows: Iterable[Row]) -> list[Panel]:
         below = top
         for line in _lines(row.panels):
             height = max(_HEIGHTS[panel["type"]] for _, panel in line)
-            left = 0
+            x = 0
             for width, panel in line:
-                place = {"h": height, "w": width, "x": left, "y": below}
+                place = {"h": height, "w": width, "x": x, "y": below}
                 inside.append({**panel, "gridPos": place, "id": next(numbers)})
-                left += width
+                x += width
             below += height
         top = top if row.collapsed else below
     return placed
 
 
 def _lines(panels: Iterable[tuple[int, Panel]]) -> Iterator[list[tuple[int, Panel]]]:
-    """The panels that fit beside each other."""
+    """Yield the panels that fit beside each other."""
     line: list[tuple[int, Panel]] = []
     for width, panel in panels:
         if line and sum(taken for taken, _ in line) + width > _WIDTH:

@@ -1,4 +1,4 @@
-"""The dashboards, one file each, one function per row."""
+"""The dashboards: a file for each, a function for each row."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from . import brokers, entity, exporter, mutations, overview, shadow, spark
 
 
 def boards(scope: Scope) -> Iterator[dict[str, Any]]:
-    """All dashboards."""
-    for each in (overview, entity, mutations, brokers, shadow, spark, exporter):
-        yield each.board(scope)
+    """Yield all dashboards."""
+    for module in (overview, entity, mutations, brokers, shadow, spark, exporter):
+        yield module.board(scope)

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import operation
-from quotascope.alerts.recorded import BROKER_CAPACITY_USED, BROKER_HANDLERS_IDLE, BROKER_REQUEST
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
+from quotascope.metrics.kafka.entities import QuotaType
 
 from .. import steps
 from ..expressions import counter_rate, ratio, total
 from ..links import runbooks
 from ..panels import Line, Row, dashboard, graph, limit, side_by_side
+from ..promql import operation
+from ..recorded import BROKER_CAPACITY_USED, BROKER_HANDLERS_IDLE, BROKER_REQUEST, share_of_pools
 from ..scope import Scope
 from ..variables import common, one_of, values
 
@@ -22,12 +23,15 @@ CHOSEN = one_of("broker")
 
 
 def board(scope: Scope) -> dict[str, Any]:
-    """The dashboard about the nodes."""
+    """Return the dashboard about the nodes."""
     return dashboard(
         scope,
         Dashboard.BROKERS,
         title="Kafka quotas / Brokers",
-        description="Where clients wait, how much of the brokers' request threads is used and by what, and the limits on connections, replication and remote storage.",
+        description=(
+            "Where clients wait, how much of the brokers' request threads is used and by what, and the limits on "
+            "connections, replication and remote storage."
+        ),
         variables=(
             *common(scope),
             values(
@@ -52,11 +56,12 @@ def board(scope: Scope) -> dict[str, Any]:
 
 
 def waiting(scope: Scope) -> Row:
-    """Which brokers delay clients."""
+    """Return the row of brokers that delay clients."""
     muted = graph(
         scope,
         "Connections waiting, by broker",
-        "Connections that each broker has muted at that moment, by quota, and the most of the last minute where the exporter samples between scrapes.",
+        "Connections that each broker has muted at that moment, by quota, and the most of the last minute where the "
+        "exporter samples between scrapes.",
         "short",
         _of(scope, catalog.DELAY_QUEUE_SIZE, "broker", "quota_type"),
         _of(scope, catalog.DELAY_QUEUE_SIZE_MAX, "broker", "quota_type", end=", peak"),
@@ -77,7 +82,7 @@ def waiting(scope: Scope) -> Row:
 
 
 def load(scope: Scope) -> Row:
-    """How busy the threads are, with and without quotas, and how long requests wait for them."""
+    """Return the row of idle threads and the wait for them."""
     if scope.recorded:
         handlers = scope.recorded_of(BROKER_HANDLERS_IDLE, CHOSEN)
     else:
@@ -88,17 +93,18 @@ def load(scope: Scope) -> Row:
                 catalog.REQUEST_HANDLER_IDLE_SECONDS,
             )
         )
-        handlers = operation(by_pool, "or", of_all)
+        handlers = share_of_pools(by_pool, of_all)
     idle = graph(
         scope,
         "Idle request handlers",
-        "Share of time in which the request handlers of the busiest pool had no request. Near 0, every request waits for a handler.",
+        "Share of time in which the request handlers of the busiest pool had no request. Near 0, every request waits "
+        "for a handler.",
         "percentunit",
         Line(handlers, "broker {{broker}}"),
         steps=steps.IDLE,
         links=runbooks(scope.site, "KafkaQuotaBrokerSaturated"),
     )
-    others = graph(
+    other_threads = graph(
         scope,
         "Idle network and controller threads",
         "Share of time in which network threads, and the thread of the controller's events, had nothing to do.",
@@ -113,44 +119,46 @@ def load(scope: Scope) -> Row:
         "s",
         _of(scope, catalog.REQUEST_QUEUE_SECONDS, "broker", "request", matchers=('percentile="99"',))
     )  # fmt: skip
-    return Row(title="Load", panels=side_by_side(idle, others, queue))
+    return Row(title="Load", panels=side_by_side(idle, other_threads, queue))
 
 
 def request_capacity(scope: Scope) -> Row:
-    """How much of the request threads is used, and by what."""
+    """Return the row of the used share of the request threads, and of its causes."""
     exempt = scope.by("max", scope.of(catalog.EXEMPT_REQUEST_THREADS, CHOSEN), "broker")
     capacity = scope.by("max", scope.of(catalog.REQUEST_CAPACITY_THREADS, CHOSEN), "broker")
     if scope.recorded:
         of_clients = scope.recorded_of(BROKER_REQUEST, CHOSEN)
         used = scope.recorded_of(BROKER_CAPACITY_USED, CHOSEN)
     else:
-        of_clients = total(scope, catalog.REQUEST_THREADS, "broker", matchers=(CHOSEN,))
+        of_clients = total(scope, catalog.USAGE[QuotaType.REQUEST], "broker", matchers=(CHOSEN,))
         everything = operation(of_clients, "+", exempt, scope.keys("broker"))
         used = ratio(everything, capacity, scope.keys("broker"))
     share = graph(
         scope,
         "Share of the request threads that is busy",
-        "Share of the I/O and network threads' time that clients under a quota and work that no quota counts take. Near 1, every request waits in the queue.",
+        "Share of the I/O and network threads' time that clients under a quota and work that no quota counts take. "
+        "Near 1, every request waits in the queue.",
         "percentunit",
         Line(used, "broker {{broker}}"),
         steps=steps.CAPACITY,
         links=runbooks(scope.site, "KafkaQuotaRequestTimeNearCapacity"),
     )
-    in_threads = graph(
+    in_percent = graph(
         scope,
-        "Request time, in threads",
-        "Threads that clients and the broker itself use; the dashed line is the number of threads.",
-        "short",
+        "Request time, percent of a thread",
+        "Time of threads that clients and the broker itself use: 100 % is one thread busy all the time. The dashed "
+        "line is all threads.",
+        "percentunit",
         Line(of_clients, "clients on {{broker}}"),
         Line(exempt, "counted by no quota on {{broker}}"),
-        limit(capacity, "threads of {{broker}}"),
+        limit(capacity, "all threads of {{broker}}"),
         links=runbooks(scope.site, "KafkaQuotaExemptRequestTimeHigh"),
     )
-    return Row(title="Request capacity", panels=side_by_side(share, in_threads))
+    return Row(title="Request capacity", panels=side_by_side(share, in_percent))
 
 
 def connections(scope: Scope) -> Row:
-    """New connections, of the broker and of its listeners."""
+    """Return the row of new connections of brokers and listeners."""
     of_brokers = graph(
         scope,
         "New connections per second, by broker",
@@ -181,7 +189,7 @@ def connections(scope: Scope) -> Row:
 
 
 def addresses(scope: Scope) -> Row:
-    """New connections of IP addresses that have a limit."""
+    """Return the row of new connections of IP addresses with a limit."""
     pace = graph(
         scope,
         "New connections per second, by address",
@@ -203,7 +211,7 @@ def addresses(scope: Scope) -> Row:
 
 
 def replication(scope: Scope) -> Row:
-    """Replication under a throttle, and the throttle that was left on."""
+    """Return the row of replication under a throttle."""
     moved = graph(
         scope,
         "Throttled replication",
@@ -217,7 +225,7 @@ def replication(scope: Scope) -> Row:
 
 
 def remote_storage(scope: Scope) -> Row:
-    """Tiered storage."""
+    """Return the row of tiered storage."""
     moved = graph(
         scope,
         "Remote storage",
@@ -238,7 +246,7 @@ def remote_storage(scope: Scope) -> Row:
 
 
 def leftovers(scope: Scope) -> Row:
-    """Beans of brokers that no rule explains any more."""
+    """Return the row of beans that no rule explains any more."""
     stale = graph(
         scope,
         "Left over from earlier rules",
@@ -250,18 +258,18 @@ def leftovers(scope: Scope) -> Row:
 
 
 def _of(scope: Scope, family: Family, *labels: str, end: str = "", matchers: Sequence[str] = ()) -> Line:
-    """The highest for each combination of labels, the broker first among them."""
+    """Return the highest series for each combination of labels, of which the first is the broker."""
     selected = scope.by("max", scope.of(family, CHOSEN, *matchers), *labels)
     return Line(selected, f"{_name(labels)}{end}")
 
 
 def _limit_of(scope: Scope, family: Family, *labels: str) -> Line:
-    """As ``_of``, drawn as a limit."""
+    """Return the line of ``_of``, drawn as a limit."""
     selected = scope.by("max", scope.of(family, CHOSEN), *labels)
     of_what = "limit" if len(labels) == 1 else "limit of"
     return limit(selected, f"{of_what} {_name(labels)}")
 
 
 def _name(labels: tuple[str, ...]) -> str:
-    first, *more = labels
-    return " ".join((*(f"{{{{{label}}}}}" for label in more), f"on {{{{{first}}}}}"))
+    broker, *narrower = labels
+    return " ".join((*(f"{{{{{label}}}}}" for label in narrower), f"on {{{{{broker}}}}}"))

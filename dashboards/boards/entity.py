@@ -1,4 +1,4 @@
-"""Entity: one user and client-id, on all brokers."""
+"""Dashboard about one user and client-id, on all brokers."""
 
 from __future__ import annotations
 
@@ -6,37 +6,42 @@ from functools import partial
 from typing import Any, Final
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import either
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
+from quotascope.metrics.kafka.entities import QuotaType
 
 from .. import columns, steps
 from ..columns import BoardColumn
-from ..expressions import ENTITY, RULE, cause, row_key, throttled, top, utilization
+from ..expressions import ENTITY, RULE, cause, row_key, share_throttled, throttled, top, utilization
 from ..job_clients import behind, keyed
 from ..links import runbooks, to_job
 from ..panels import Line, Panel, Row, dashboard, episodes, graph, limit, side_by_side, table
+from ..promql import either
 from ..scope import Scope
-from ..variables import common, contains, exactly_or_none, text
+from ..variables import NOTE, backtick_note, common, contains, exactly_or_none, text
 
 SELECTED: Final = (exactly_or_none("user"), exactly_or_none("client_id"))
-"""The pair, the user alone and the client-id alone: a quota can be about each of them."""
+"""Matchers of the pair, the user alone and the client-id alone: a quota can apply to each."""
 _NAMES = "{{user}} / {{client_id}}"
 _ROWS = 50
 
 
 def board(scope: Scope) -> dict[str, Any]:
-    """The dashboard that tables lead to."""
+    """Return the dashboard to which tables link."""
     return dashboard(
         scope,
         Dashboard.ENTITY,
         title="Kafka quotas / User and client-id",
-        description="One user and client-id on all brokers: usage against limit, delay, and the rules that apply. A quota can apply to the pair or to one of the two: all that apply are shown.",
+        description=(
+            "One user and client-id on all brokers: usage against limit, delay, and the rules that apply. A quota "
+            "can apply to the pair or to one of the two: all that apply are shown."
+        ),
         variables=(
             *common(scope),
             text("user", "User"),
             text("client_id", "Client-id"),
             text("find", "Find"),
+            backtick_note("user", "client_id", "find"),
         ),
         rows=(
             quotas(scope),
@@ -52,11 +57,13 @@ def board(scope: Scope) -> dict[str, Any]:
 
 
 def quotas(scope: Scope) -> Row:
-    """The rules that apply, and how much of them is used."""
+    """Return the row of the rules that apply and their utilization."""
     delayed = throttled(scope, *SELECTED)
-    found = table(
+    rules = table(
         "Quotas that apply, by which rule",
-        "Each quota of this user, of this client-id and of both together: the rule that applies, the share of the limit used on the busiest broker, and the average delay there.",
+        "Each quota of this user, of this client-id and of both together: the rule that applies, the share of the "
+        "limit used on the busiest broker, the part of the last 15 minutes in which Kafka throttled it, and the "
+        "average delay.",
         map(
             row_key,
             (
@@ -64,27 +71,30 @@ def quotas(scope: Scope) -> Row:
                 utilization(scope, *SELECTED),
                 delayed,
                 cause(scope, delayed, *SELECTED),
+                share_throttled(scope, *SELECTED),
             ),
         ),
         columns.quota_type(),
         *columns.entity(scope.site),
         columns.rule(),
         columns.used("B"),
+        columns.throttled_for("E"),
         columns.delay("C"),
         columns.cause(),
         columns.cluster(scope.site),
         sort="Used",
     )
-    return Row(title="Quotas", panels=side_by_side(found))
+    return Row(title=f"Quotas{NOTE}", panels=side_by_side(rules))
 
 
 def utilization_and_delay(scope: Scope) -> Row:
-    """How near the limit, and the price of reaching it."""
+    """Return the row of utilization and throttle times."""
     legend = f"{{{{quota_type}}}} {_NAMES} on {{{{broker}}}}"
     share = graph(
         scope,
         "Share of the limit, by broker",
-        "Usage divided by limit on each broker: above 100 %, Kafka throttles. The peak is the most of the last minute where the exporter samples between scrapes.",
+        "Usage divided by limit on each broker: above 100 %, Kafka throttles. The peak is the most of the last "
+        "minute where the exporter samples between scrapes.",
         "percentunit",
         Line(_per_broker(scope, catalog.UTILIZATION, "quota_type"), legend),
         Line(_per_broker(scope, catalog.UTILIZATION_MAX, "quota_type"), f"{legend}, peak"),
@@ -104,43 +114,54 @@ def utilization_and_delay(scope: Scope) -> Row:
 
 
 def bytes_used(scope: Scope) -> Row:
-    """Produced and fetched bytes against their limits."""
+    """Return the row of produced and fetched bytes, with their limits."""
     produced = _against_limit(
-        scope, "Produced", catalog.PRODUCE_BYTES_PER_SECOND, catalog.PRODUCE_LIMIT, "Bps", "KafkaQuotaProduceThrottled"
+        scope,
+        "Produced",
+        catalog.USAGE[QuotaType.PRODUCE],
+        catalog.LIMIT[QuotaType.PRODUCE],
+        "Bps",
+        "KafkaQuotaProduceThrottled",
     )
     fetched = _against_limit(
-        scope, "Fetched", catalog.FETCH_BYTES_PER_SECOND, catalog.FETCH_LIMIT, "Bps", "KafkaQuotaFetchThrottled"
+        scope,
+        "Fetched",
+        catalog.USAGE[QuotaType.FETCH],
+        catalog.LIMIT[QuotaType.FETCH],
+        "Bps",
+        "KafkaQuotaFetchThrottled",
     )
     return Row(title="Bytes", panels=side_by_side(produced, fetched))
 
 
 def request_time(scope: Scope) -> Row:
-    """Request time against its limit."""
+    """Return the row of request time, with its limit."""
     threads = _against_limit(
         scope,
-        "Request time in threads",
-        catalog.REQUEST_THREADS,
-        catalog.REQUEST_LIMIT,
-        "short",
+        "Request time, percent of a thread",
+        catalog.USAGE[QuotaType.REQUEST],
+        catalog.LIMIT[QuotaType.REQUEST],
+        "percentunit",
         "KafkaQuotaRequestThrottled",
     )
     return Row(title="Request time", panels=side_by_side(threads))
 
 
 def topic_changes(scope: Scope) -> Row:
-    """Controller mutations against their limit, and what is left in the bucket."""
+    """Return the row of controller mutations, with their limit, and tokens left in the bucket."""
     changes = _against_limit(
         scope,
         "Controller mutations per second",
-        catalog.CONTROLLER_MUTATIONS_PER_SECOND,
-        catalog.CONTROLLER_MUTATION_LIMIT,
+        catalog.USAGE[QuotaType.CONTROLLER_MUTATION],
+        catalog.LIMIT[QuotaType.CONTROLLER_MUTATION],
         "short",
         "KafkaQuotaMutationThrottled",
     )
     tokens = graph(
         scope,
         "Tokens left, of the burst",
-        "Partitions that may still be created, added or deleted at once. Below 0 Kafka refuses; the bucket refills at the rate of the limit.",
+        "Partitions that may still be created, added or deleted at once. Below 0 Kafka refuses; the bucket refills "
+        "at the rate of the limit.",
         "short",
         Line(_per_broker(scope, catalog.CONTROLLER_MUTATION_TOKENS), f"{_NAMES} on {{{{broker}}}}"),
         limit(_bound(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {_NAMES}"),
@@ -160,7 +181,7 @@ def _against_limit(  # a panel has as many properties
         unit,
         Line(_per_broker(scope, usage), f"{_NAMES} on {{{{broker}}}}"),
         limit(_bound(scope, bound), f"limit of {_NAMES}"),
-        links=runbooks(scope.site, alert),
+        links=runbooks(scope.site, alert, "KafkaQuotaClientThrottled"),
     )
 
 
@@ -174,11 +195,12 @@ def _bound(scope: Scope, family: Family) -> str:
 
 
 def jobs(scope: Scope) -> Row:
-    """The jobs with clients that count against the quotas of this page."""
+    """Return the row of jobs with clients under the quotas of this dashboard."""
     selected = partial(utilization, scope, *SELECTED)
-    found = table(
+    waiting_jobs = table(
         "Spark jobs behind it",
-        "Jobs with a Spark listener that have Kafka clients under the quotas above, and how long these wait: 1 means that one task does nothing else. The link leads to the job.",
+        "Jobs with a Spark listener that have Kafka clients under the quotas above, and how long these wait: 1 means "
+        "that one task does nothing else. The link leads to the job.",
         [keyed(behind(scope, selected))],
         BoardColumn(title="Job", source="app", links=(to_job(),)),
         BoardColumn(title="Query", source="query"),
@@ -188,18 +210,18 @@ def jobs(scope: Scope) -> Row:
         columns.waiting("A"),
         sort="Waiting",
     )
-    return Row(title="Spark jobs", panels=side_by_side(found), collapsed=True)
+    return Row(title="Spark jobs", panels=side_by_side(waiting_jobs), collapsed=True)
 
 
 def others(scope: Scope) -> Row:
-    """Links to entities with the same user or client-id, and to any other."""
+    """Return the row of links to entities with the same user or client-id, and to any other."""
 
-    def way_to(title: str, description: str, *matchers: tuple[str, ...]) -> Panel:
-        first, second = (utilization(scope, *each) for each in matchers)
+    def links_to(title: str, description: str, *matchers: tuple[str, ...]) -> Panel:
+        by_user, by_client_id = (utilization(scope, *selection) for selection in matchers)
         return table(
             title,
             description,
-            [row_key(top(scope, _ROWS, either(first, second)))],
+            [row_key(top(scope, _ROWS, either(by_user, by_client_id)))],
             columns.quota_type(),
             *columns.entity(scope.site),
             columns.used("A"),
@@ -207,16 +229,17 @@ def others(scope: Scope) -> Row:
             sort="Used",
         )
 
-    near = way_to(
+    related = links_to(
         "Quotas of the same user or client-id",
         f"Other entities with the user or the client-id of this page. At most {_ROWS} of each cluster.",
         ("user=`${user:raw}`", 'user!=""'),
         ("client_id=`${client_id:raw}`", 'client_id!=""'),
     )
-    any_other = way_to(
+    any_other = links_to(
         "Find a user or client-id",
-        f"All entities with the text of the field Find above in their user or client-id, the highest utilization first. At most {_ROWS} of each cluster.",
+        "All entities with the text of the field Find above in their user or client-id, the highest utilization "
+        f"first. At most {_ROWS} of each cluster.",
         (contains("user", "find"),),
         (contains("client_id", "find"),),
     )
-    return Row(title="Others", panels=side_by_side(near, any_other))
+    return Row(title="Others", panels=side_by_side(related, any_other))

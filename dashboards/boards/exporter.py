@@ -1,11 +1,10 @@
-"""Exporter health: whether the other dashboards are complete and current."""
+"""Dashboard about the exporter: whether the other dashboards are complete and current."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import call
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
@@ -14,12 +13,13 @@ from ..columns import COLORED, BoardColumn
 from ..expressions import count_of_sources_down, counter_rate
 from ..links import runbooks
 from ..panels import Line, Row, dashboard, graph, side_by_side, stat, table
+from ..promql import call
 from ..scope import Scope
 from ..variables import common
 
 
 def board(scope: Scope) -> dict[str, Any]:
-    """The dashboard about quotascope itself."""
+    """Return the dashboard about quotascope itself."""
     return dashboard(
         scope,
         Dashboard.EXPORTER,
@@ -37,7 +37,7 @@ def board(scope: Scope) -> dict[str, Any]:
 
 
 def now(scope: Scope) -> Row:
-    """Six numbers about the exporter."""
+    """Return the row of six numbers about the exporter."""
     exporters = stat(
         scope,
         "Exporters",
@@ -45,7 +45,7 @@ def now(scope: Scope) -> Row:
         "short",
         scope.or_zero(
             scope.by("count", scope.of(catalog.BUILD_INFO)),
-            known=call("last_over_time", scope.of(catalog.BUILD_INFO, window="1d")),
+            evidence=call("last_over_time", scope.of(catalog.BUILD_INFO, window="1d")),
         ),
         *runbooks(
             scope.site, "KafkaQuotaExporterAbsent", "KafkaQuotaExporterMissing", "KafkaQuotaRecordingRulesMissing"
@@ -80,10 +80,11 @@ def now(scope: Scope) -> Row:
         *runbooks(scope.site, "KafkaQuotaSnapshotStale"),
         steps=steps.OLD_NUMBERS,
     )
-    shown = stat(
+    entity_count = stat(
         scope,
         "Users and client-ids shown",
-        "How many quota entities the exporter shows; of two exporters, the one that shows more. None: no quota is configured, or no client was seen yet.",
+        "How many quota entities the exporter shows; of two exporters, the one that shows more. None: no quota is "
+        "configured, or no client was seen yet.",
         "short",
         scope.by("max", scope.of(catalog.ENTITIES, 'state="exported"')),
         steps=steps.NEUTRAL,
@@ -96,12 +97,12 @@ def now(scope: Scope) -> Row:
         scope.by("sum", scope.by("max", scope.of(catalog.RULES), "quota_key")),
         steps=steps.NEUTRAL,
     )
-    panels = side_by_side(exporters, down, age_of_limits, age_of_numbers, shown, rules)
+    panels = side_by_side(exporters, down, age_of_limits, age_of_numbers, entity_count, rules)
     return Row(title="Right now", panels=panels)
 
 
 def sources(scope: Scope) -> Row:
-    """Every broker and controller."""
+    """Return the row of sources: brokers and controllers."""
     seconds, readings = (
         scope.by("max", scope.of(family), "source")
         for family in (catalog.SOURCE_DURATION_SECONDS, catalog.SOURCE_READINGS)
@@ -149,7 +150,7 @@ def sources(scope: Scope) -> Row:
 
 
 def limits(scope: Scope) -> Row:
-    """How old things are, and what failed."""
+    """Return the row of the age of limits and values, and of failed reads."""
     age = graph(
         scope,
         "Age of the limits",
@@ -171,11 +172,12 @@ def limits(scope: Scope) -> Row:
 
 
 def entities(scope: Scope) -> Row:
-    """What became of the brokers' entities."""
+    """Return the row of the states of the brokers' entities."""
     states = graph(
         scope,
         "Users and client-ids, by state",
-        f"{catalog.ENTITIES.help} Of several exporters, their average. Entities that are not exported are missing on the other dashboards.",
+        f"{catalog.ENTITIES.help} Of several exporters, their average. Entities that are not exported are missing on "
+        "the other dashboards.",
         "short",
         Line(scope.by("avg", scope.of(catalog.ENTITIES), "state"), "{{state}}"),
         stacked=True,
@@ -199,11 +201,11 @@ def entities(scope: Scope) -> Row:
 
 
 def around(scope: Scope) -> Row:
-    """Optional parts: discovery of brokers, pushes to a collector, reloads of the configuration, and brokers that report utilization (KIP-1373)."""
+    """Return the row of optional parts: discovery, pushes, reloads, and brokers that report utilization (KIP-1373)."""
     failed = counter_rate(scope, catalog.DISCOVERY_ERRORS)
     pushed = counter_rate(scope, catalog.OTLP_EXPORTS)
     reloaded = scope.of(catalog.CONFIG_LAST_RELOAD_SUCCESSFUL)
-    found = graph(
+    nodes = graph(
         scope,
         "Nodes found, by discovery",
         catalog.DISCOVERED_SOURCES.help,
@@ -213,7 +215,8 @@ def around(scope: Scope) -> Row:
     failures = graph(
         scope,
         "Failed discoveries of brokers",
-        "Per second, by discovery. Meanwhile new brokers are not read, and removed ones are still expected. The exporter's log has the reason.",
+        "Per second, by discovery. Meanwhile new brokers are not read, and removed ones are still expected. The "
+        "exporter's log has the reason.",
         "cps",
         Line(scope.by("sum", failed, "discovery"), "{{discovery}}"),
         links=runbooks(scope.site, "KafkaQuotaDiscoveryFailing"),
@@ -221,7 +224,8 @@ def around(scope: Scope) -> Row:
     pushes = graph(
         scope,
         "Pushes, by outcome",
-        "Per second: success, partial when the collector refused some points, or failure. The exporter's log has the reason.",
+        "Per second: success, partial when the collector refused some points, or failure. The exporter's log has the "
+        "reason.",
         "cps",
         Line(scope.by("sum", pushed, "outcome"), "{{outcome}}"),
         stacked=True,
@@ -230,10 +234,19 @@ def around(scope: Scope) -> Row:
     configuration = graph(
         scope,
         "Configuration can be used",
-        "1 while the configuration that was last read is in force; 0 if it was refused, and the previous one is still in force. The exporter's log names file, line and field.",
+        "1 while the configuration that was last read is in force; 0 if it was refused, and the previous one is "
+        "still in force. The exporter's log names file, line and field.",
         "short",
         Line(scope.by("min", reloaded), "configuration"),
         links=runbooks(scope.site, "KafkaQuotaConfigurationRefused"),
+    )
+    certificates = graph(
+        scope,
+        "Time until certificates expire, by file",
+        catalog.CERTIFICATE_EXPIRY_SECONDS.help,
+        "s",
+        Line(f"{scope.by('min', scope.of(catalog.CERTIFICATE_EXPIRY_SECONDS), 'file')} - time()", "{{file}}"),
+        links=runbooks(scope.site, "KafkaQuotaCertificateExpires"),
     )
     differing = graph(
         scope,
@@ -246,14 +259,13 @@ def around(scope: Scope) -> Row:
     return Row(
         title="Discovery, push over OTLP, configuration, reported utilization",
         panels=(
-            *side_by_side(found, failures, pushes),
-            (12, configuration),
-            (12, differing),
+            *side_by_side(nodes, failures, pushes),
+            *side_by_side(configuration, certificates, differing),
         ),
         collapsed=True,
     )
 
 
 def _each(scope: Scope, family: Family, *labels: str, legend: str) -> Line:
-    """The highest for each combination of labels."""
+    """Return the highest series for each combination of labels."""
     return Line(scope.by("max", scope.of(family), *labels), legend)

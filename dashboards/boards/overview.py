@@ -1,4 +1,4 @@
-"""Quota overview: who is throttled now, by which rule, and who is next."""
+"""Overview dashboard: throttled clients, their rules, and the next clients to be throttled."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import above, both, but_not, call, either, highest
-from quotascope.alerts.thresholds import NEAR_LIMIT, THROTTLED
 from quotascope.metrics import catalog
+from quotascope.metrics.kafka.entities import QuotaType
 
 from .. import columns, steps
 from ..expressions import (
@@ -22,6 +21,7 @@ from ..expressions import (
     predicted,
     refused,
     row_key,
+    share_throttled,
     steady_top,
     throttled,
     throttled_by_callback,
@@ -31,6 +31,7 @@ from ..expressions import (
 )
 from ..links import runbooks, to_dashboard
 from ..panels import Line, Panel, Row, dashboard, episodes, graph, side_by_side, stat, table
+from ..promql import above, both, but_not, call, either, highest
 from ..scope import Scope
 from ..variables import common, owners
 
@@ -40,13 +41,15 @@ _AT_MOST = f"At most {_ROWS} of each cluster."
 
 
 def board(scope: Scope) -> dict[str, Any]:
-    """The dashboard to open first."""
+    """Return the dashboard to open first."""
     scope = replace(scope, by_owner=True)
     return dashboard(
         scope,
         Dashboard.OVERVIEW,
         title="Kafka quotas / Overview",
-        description="Which clients are throttled now, and by which rule, which are next, and which quotas were changed.",
+        description=(
+            "Which clients are throttled now, and by which rule, which are next, and which quotas were changed."
+        ),
         variables=(*common(scope), owners()),
         rows=(
             right_now(scope),
@@ -61,17 +64,19 @@ def board(scope: Scope) -> dict[str, Any]:
 
 
 def _episodes(scope: Scope) -> dict[str, Any]:
-    """Of all clients of a cluster together: Grafana lays the red of each mark over that of others, and over the lines of graphs."""
+    """Return marks for all clients of a cluster together: red marks of single clients would hide the graphs."""
     clients = call("label_replace", scope.by("count", throttled(scope)), '"what"', '"clients"', '""', '""')
     return episodes(scope, clients, "what")
 
 
 def right_now(scope: Scope) -> Row:
-    """Six numbers that show whether to read on."""
+    """Return the row of six numbers that summarize a cluster."""
     count = stat(
         scope,
         "Throttled",
-        f"Users and client-ids that Kafka throttled within the last minute; for a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay. The alert counts those delayed by more than {scope.site.value(THROTTLED):g} s on average.",
+        "Users and client-ids that Kafka throttled within the last minute; for a custom quota callback, those on the "
+        "broker with most. The brokers' averages linger for 30 to 60 s after the last delay. The alert counts those "
+        "delayed by more than ${THROTTLED} s on average or for ${THROTTLED_SHARE_PERCENT} % of the last 15 minutes.",
         "short",
         scope.or_zero(
             highest(scope.keys(), clients=_count(scope, throttled(scope)), callback=count_by_callback(scope))
@@ -98,22 +103,23 @@ def right_now(scope: Scope) -> Row:
         *runbooks(scope.site, "KafkaQuotaThrottleBeyondClientTimeout"),
         steps=steps.DELAY,
     )
-    near_limit = scope.site.value(NEAR_LIMIT)
     near = stat(
         scope,
-        f"Above {near_limit * 100:g}% of the limit",
-        "Users and client-ids near their limit or above it at this moment, throttled or not. Without known limits there is no number.",
+        "Above ${NEAR_LIMIT_PERCENT}% of the limit",
+        "Users and client-ids near their limit or above it at this moment, throttled or not. Without known limits "
+        "there is no number.",
         "short",
         scope.or_zero(
-            _count(scope, above(utilization(scope), near_limit)),
-            known=both(scope.of(catalog.LIMITS_AGE_SECONDS), above(scope.of(catalog.SOURCE_UP), 0), scope.keys()),
+            _count(scope, above(utilization(scope), "${NEAR_LIMIT}")),
+            evidence=both(scope.of(catalog.LIMITS_AGE_SECONDS), above(scope.of(catalog.SOURCE_UP), 0), scope.keys()),
         ),
         steps=steps.ANY,
     )
     refusals = stat(
         scope,
         "Refused (error 89)",
-        "Answers with THROTTLING_QUOTA_EXCEEDED per second, of the request that is refused most: creating or deleting topics, adding partitions. KRaft counts each twice, on the broker and on the controller.",
+        "Answers with THROTTLING_QUOTA_EXCEEDED per second, of the request that is refused most: creating or "
+        "deleting topics, adding partitions. KRaft counts each twice, on the broker and on the controller.",
         "cps",
         refused(scope),
         to_dashboard(Dashboard.MUTATIONS, "Controller mutations"),
@@ -123,7 +129,8 @@ def right_now(scope: Scope) -> Row:
     down = stat(
         scope,
         "Sources down",
-        "Brokers and controllers that the exporter cannot read: clients that are throttled there are missing on this page.",
+        "Brokers and controllers that the exporter cannot read: clients that are throttled there are missing on this "
+        "page.",
         "short",
         count_of_sources_down(scope),
         to_dashboard(Dashboard.EXPORTER, "Which, and why"),
@@ -135,16 +142,21 @@ def right_now(scope: Scope) -> Row:
 
 
 def _count(scope: Scope, expression: str) -> str:
-    """How many users and client-ids: one under several quotas counts once, as in the alerts."""
+    """Return the number of users and client-ids: one under several quotas counts once, as in the alerts."""
     return scope.by("count", scope.by("group", expression, "user", "client_id"))
 
 
 def who_is_throttled(scope: Scope) -> Row:
-    """The table that names them."""
-    chosen = top(scope, _ROWS, throttled(scope))
-    found = table(
+    """Return the row of throttled clients."""
+    # a client with short throttles may wait for most of the time
+    for_longest = of_entities(scope, throttled(scope), top(scope, _ROWS, share_throttled(scope)))
+    chosen = either(top(scope, _ROWS, throttled(scope)), for_longest)
+    clients = table(
         "Throttled now, by which rule",
-        f"Which clients are throttled, for how long, and by which of Kafka's eight levels of rules (1 is the strongest). If the cause of a throttle of request time is *controller mutation*, the controller imposed it: raise that quota, not the request quota. {_AT_MOST}",
+        "Which clients are throttled, for which part of the last 15 minutes, by how much each time, and by which of "
+        "Kafka's eight levels of rules (1 is the strongest). If the cause of a throttle of request time is "
+        f"*controller mutation*, the controller imposed it: raise that quota, not the request quota. At most {_ROWS} "
+        "of each cluster by delay, and as many by the time in which they were throttled.",
         map(
             row_key,
             (
@@ -152,28 +164,32 @@ def who_is_throttled(scope: Scope) -> Row:
                 of_entities(scope, utilization(scope), chosen),
                 deciding_rule(scope, chosen),
                 cause(scope, chosen),
+                of_entities(scope, share_throttled(scope), chosen),
             ),
         ),
         columns.quota_type(),
         *columns.entity(scope.site),
+        columns.throttled_for("E"),
         columns.delay("A"),
         columns.used("B"),
         columns.rule(),
         columns.cause(),
         columns.cluster(scope.site),
-        sort="Delay",
+        sort="Throttled",
         links=runbooks(scope.site, "KafkaQuotaSystemUserThrottledByDefault", "KafkaQuotaThrottleBeyondClientTimeout"),
     )
-    return Row(title="Who is throttled", panels=side_by_side(found))
+    return Row(title="Who is throttled", panels=side_by_side(clients))
 
 
 def who_is_next(scope: Scope) -> Row:
-    """Those that will be throttled when they grow."""
+    """Return the row of clients nearest to their limits."""
     on = scope.keys(*ENTITY)
     chosen = top(scope, _ROWS, but_not(utilization(scope), throttled(scope), on))
     closest = table(
         "Closest to the limit, not throttled yet",
-        f"Share of the limit that is used on the busiest broker; each broker applies the limit separately. Above 100 %, Kafka throttles. In 3 hours: by the trend of the last six hours, of which at least four are needed. {_AT_MOST}",
+        "Share of the limit that is used on the busiest broker; each broker applies the limit separately. Above 100 "
+        "%, Kafka throttles. In 3 hours: by the trend of the last six hours, of which at least four are needed; a "
+        f"lower bound for a client that was throttled in that time. {_AT_MOST}",
         map(
             row_key,
             (
@@ -195,7 +211,7 @@ def who_is_next(scope: Scope) -> Row:
 
 
 def who_uses_most(scope: Scope) -> Row:
-    """The biggest users of each kind, with and without limit."""
+    """Return the row of the biggest clients by quota type, with and without a limit."""
     heavy = "KafkaQuotaHeavyClientWithoutLimit"
     names = ("user", "client_id")
 
@@ -214,9 +230,9 @@ def who_uses_most(scope: Scope) -> Row:
             links=runbooks(scope.site, *alerts),
         )
 
-    produce = biggest("Produce", catalog.PRODUCE_BYTES_PER_SECOND, catalog.PRODUCE_LIMIT, "Bps", heavy)
-    fetch = biggest("Fetch", catalog.FETCH_BYTES_PER_SECOND, catalog.FETCH_LIMIT, "Bps", heavy)
-    threads = biggest("Request time", catalog.REQUEST_THREADS, catalog.REQUEST_LIMIT, "short")
+    produce = biggest("Produce", catalog.USAGE[QuotaType.PRODUCE], catalog.LIMIT[QuotaType.PRODUCE], "Bps", heavy)
+    fetch = biggest("Fetch", catalog.USAGE[QuotaType.FETCH], catalog.LIMIT[QuotaType.FETCH], "Bps", heavy)
+    threads = biggest("Request time", catalog.USAGE[QuotaType.REQUEST], catalog.LIMIT[QuotaType.REQUEST], "percentunit")
     nearest = graph(
         scope,
         f"The {_LINES} of each cluster that use most of their limit",
@@ -226,12 +242,12 @@ def who_uses_most(scope: Scope) -> Row:
         steps=steps.USED,
         links=runbooks(scope.site, "KafkaQuotaNearLimit"),
     )
-    panels = ((12, each) for each in (produce, fetch, threads, nearest))
+    panels = ((12, panel) for panel in (produce, fetch, threads, nearest))
     return Row(title="Who uses most", panels=panels)
 
 
 def over_time(scope: Scope) -> Row:
-    """How it came to this."""
+    """Return the row of throttles over time."""
     entities = graph(
         scope,
         "Throttled users and client-ids",
@@ -241,7 +257,7 @@ def over_time(scope: Scope) -> Row:
             scope.or_zero(
                 scope.by("count", throttled(scope), "quota_type"),
                 "quota_type",
-                known=scope.of(catalog.DELAY_QUEUE_SIZE),
+                evidence=scope.of(catalog.DELAY_QUEUE_SIZE),
             ),
             "{{quota_type}}",
         ),
@@ -260,7 +276,8 @@ def over_time(scope: Scope) -> Row:
     delays = graph(
         scope,
         "Throttle time",
-        "Seconds of delay per second, by request: about the number of connections that do nothing but wait. Every delay counts, however short.",
+        "Seconds of delay per second, by request: about the number of connections that do nothing but wait. Every "
+        "delay counts, however short.",
         "short",
         Line(total(scope, catalog.REQUEST_THROTTLED_SECONDS, "request"), "{{request}}"),
         stacked=True,
@@ -271,16 +288,17 @@ def over_time(scope: Scope) -> Row:
 
 
 def configured_rules(scope: Scope) -> Row:
-    """The configured rules, used or not."""
+    """Return the row of configured rules, used or not."""
     limits = (
-        ("Produce", catalog.RULE_PRODUCE_LIMIT, "Bps"),
-        ("Fetch", catalog.RULE_FETCH_LIMIT, "Bps"),
-        ("Threads", catalog.RULE_REQUEST_LIMIT, "short"),
-        ("Controller mutations/s", catalog.RULE_CONTROLLER_MUTATION_LIMIT, "short"),
+        ("Produce", catalog.RULE_LIMIT[QuotaType.PRODUCE], "Bps"),
+        ("Fetch", catalog.RULE_LIMIT[QuotaType.FETCH], "Bps"),
+        ("Request time", catalog.RULE_LIMIT[QuotaType.REQUEST], "percentunit"),
+        ("Controller mutations/s", catalog.RULE_LIMIT[QuotaType.CONTROLLER_MUTATION], "short"),
     )
-    found = table(
+    rules = table(
         "Rules and their limits",
-        "Every configured rule for users and client-ids, used or not. Each broker applies the limits separately; those of controller mutations are the controller's.",
+        "Every configured rule for users and client-ids, used or not. Each broker applies the limits separately; "
+        "those of controller mutations are the controller's.",
         (row_key(scope.by("max", scope.of(family), *RULE), *RULE) for _, family, _ in limits),
         columns.rule(),
         *(
@@ -298,5 +316,5 @@ def configured_rules(scope: Scope) -> Row:
         Line(scope.by("max", scope.of(catalog.RULES), "quota_key"), "{{quota_key}}"),
         links=runbooks(scope.site, "KafkaQuotaRuleChanged"),
     )
-    panels = ((24, found), (24, counts))
+    panels = ((24, rules), (24, counts))
     return Row(title="Configured rules", panels=panels, collapsed=True)

@@ -1,4 +1,4 @@
-"""Spark jobs: how long a job waits, beside what brokers measure of the same client."""
+"""Dashboard about Spark jobs: their waits, beside the figures that brokers measure for the same clients."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from functools import partial
 from typing import Any
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import above, both, call, compare, either, grouped, rate, select
-from quotascope.alerts.recorded import growth, waiting
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
@@ -17,32 +15,39 @@ from ..expressions import row_key, throttled, utilization
 from ..job_clients import CLIENT, SEEN_AS, beside, keyed, of_jobs, seen_as, waits
 from ..links import runbooks, to_entity_in_chosen_clusters
 from ..panels import Line, Row, dashboard, graph, side_by_side, table
+from ..promql import above, both, call, compare, either, grouped, rate, select
+from ..recorded import growth, waiting
 from ..scope import RATE_INTERVAL, Scope
 from ..variables import common, one_of, values
 
 APP, QUERY = one_of("app"), one_of("query")
 LIMITED = 0.1
-"""Seconds of throttle time per second from which on a quota is said to limit a query."""
+"""Least throttle time, in seconds per second, of a query that a quota limits."""
 CATCHES_UP = {"0": "cannot catch up", "1": "yes"}
 _LIMITS = """\
-Streaming queries that read Kafka and were throttled for 10 % or more of the last ten minutes. Backlog: offsets behind the newest. maxOffsetsPerTrigger/s: \
-the largest value that the limit allows for each second of the trigger interval. Catch-up: time to read the backlog at this limit, measured over two minutes; \
+Streaming queries that read Kafka and were throttled for 10 % or more of the last ten minutes. Backlog: offsets behind \
+the newest. maxOffsetsPerTrigger/s: the largest value that the limit allows for each second of the trigger interval. \
+Catch-up: time to read the backlog at this limit, measured over two minutes; \
 a query cannot catch up if producers add more than it reads."""
 _ABOUT = """\
 One row for each Kafka client of a job, the longest throttle time first. Waiting: seconds of throttle time per \
 second, over ten minutes; 1 means that one task does nothing but wait. Longest: of the last minute or two. \
 Delay and Used are what the exporter reads from brokers for the same client: by user, client-id or both, \
-depending on the rule (Seen as); under the quota of its side, or under request time. Not seen: no rule applies to it, the job does not report its user, its cluster is not chosen above, or no \
+depending on the rule (Seen as); under the quota of its side, or under request time. Not seen: no rule applies to it, \
+the job does not report its user, its cluster is not chosen above, or no \
 exporter reads its brokers. The links lead to the brokers' view."""
 
 
 def board(scope: Scope) -> dict[str, Any]:
-    """The dashboard about jobs."""
+    """Return the dashboard about jobs."""
     return dashboard(
         scope,
         Dashboard.SPARK,
         title="Kafka quotas / Spark jobs",
-        description="How long Spark jobs wait for Kafka, what that costs them, and what the brokers measure for the same user and client-id.",
+        description=(
+            "How long Spark jobs wait for Kafka, what that costs them, and what the brokers measure for the same "
+            "user and client-id."
+        ),
         variables=(
             *common(scope),
             values((catalog.SPARK_LISTENER_EVENTS,), "app", "Job"),
@@ -60,9 +65,9 @@ def board(scope: Scope) -> dict[str, Any]:
 
 
 def clients_of_jobs(scope: Scope) -> Row:
-    """Both sides of every client in one line: also the way from a throttled client-id to the jobs behind it."""
+    """Return the row of waiting clients with both sides' figures, which leads from a client-id to its jobs."""
     longest = select(catalog.SPARK_THROTTLE_MAX_SECONDS, APP, QUERY)
-    found = table(
+    jobs = table(
         "Jobs that wait for Kafka",
         _ABOUT,
         map(
@@ -87,16 +92,17 @@ def clients_of_jobs(scope: Scope) -> Row:
         sort="Waiting",
         links=runbooks(scope.site, "KafkaQuotaSparkJobThrottled"),
     )
-    return Row(title="Jobs that wait", panels=side_by_side(found))
+    return Row(title="Jobs that wait", panels=side_by_side(jobs))
 
 
 def over_time(scope: Scope) -> Row:
-    """How long jobs waited, beside what the brokers measured of the same clients."""
+    """Return the row of waits of jobs, beside the brokers' figures of the same clients."""
     legend = "{{quota_type}} {{user}} / {{client_id}}"
     by_job = graph(
         scope,
         "Waiting, by job",
-        "Throttle time of the clients of each job per second, over ten minutes: 1 means that one task does nothing but wait.",
+        "Throttle time of the clients of each job per second, over ten minutes: 1 means that one task does nothing "
+        "but wait.",
         "short",
         Line(scope.by("sum", waiting(APP, QUERY), "app", "query", "side"), "{{app}} {{query}} {{side}}"),
         steps=steps.JOB_WAITS,
@@ -105,7 +111,8 @@ def over_time(scope: Scope) -> Row:
     delay = graph(
         scope,
         "The brokers' view: delay",
-        "Average delay that brokers report for the users and client-ids of these jobs. Depending on the rule, brokers measure users, client-ids or pairs.",
+        "Average delay that brokers report for the users and client-ids of these jobs. Depending on the rule, "
+        "brokers measure users, client-ids or pairs.",
         "s",
         Line(of_jobs(partial(throttled, scope), APP, QUERY), legend),
         steps=steps.DELAY,
@@ -124,7 +131,7 @@ def over_time(scope: Scope) -> Row:
 
 
 def failures(scope: Scope) -> Row:
-    """What waiting costs: attempts that failed and were repeated."""
+    """Return the row of attempts that failed and were repeated."""
 
     def by_cause(family: Family) -> Line:
         labels = ("app", "cause")
@@ -134,7 +141,8 @@ def failures(scope: Scope) -> Row:
     retries = graph(
         scope,
         "Repeated task attempts, by cause",
-        f"{catalog.SPARK_TASK_RETRIES.help} kafka_quota is a refusal (error 89), kafka_timeout_throttled a timeout while the client was throttled. Causes that never occurred are left out.",
+        f"{catalog.SPARK_TASK_RETRIES.help} kafka_quota is a refusal (error 89), kafka_timeout_throttled a timeout "
+        "while the client was throttled. Causes that never occurred are left out.",
         "short",
         by_cause(catalog.SPARK_TASK_RETRIES),
         stacked=True,
@@ -148,7 +156,7 @@ def failures(scope: Scope) -> Row:
         by_cause(catalog.SPARK_TASK_FAILURES),
         stacked=True,
     )
-    other = graph(
+    other_retries = graph(
         scope,
         "Repeated stages and Admin calls, lost executors",
         "Stages started again, Admin calls repeated after a refusal, and executors lost.",
@@ -157,11 +165,11 @@ def failures(scope: Scope) -> Row:
         Line(_grown(scope, catalog.SPARK_ADMIN_QUOTA_RETRIES, "app"), "{{app}} Admin calls"),
         Line(_grown(scope, catalog.SPARK_EXECUTORS_LOST, "app"), "{{app}} executors"),
     )
-    return Row(title="Attempts", panels=side_by_side(retries, failed, other))
+    return Row(title="Attempts", panels=side_by_side(retries, failed, other_retries))
 
 
 def queries(scope: Scope) -> Row:
-    """Whether streaming queries keep up."""
+    """Return the row of the progress of streaming queries."""
 
     def worst_query(family: Family, what: str = "") -> Line:
         worst = _worst(scope, family, "app", "query")
@@ -205,24 +213,25 @@ def queries(scope: Scope) -> Row:
 
 
 def limits(scope: Scope) -> Row:
-    """What throttled streaming queries can reach under their limits."""
+    """Return the row of throttled streaming queries and the rates that their limits allow."""
 
     def at_limit(family: Family) -> str:
-        """Of queries that are throttled for a good part of their time: no quota is blamed for others. Clients have no query if Spark's connector does not report it."""
+        """Return figures of queries that are throttled for much of their time: no quota limits other queries."""
         worst = _worst(scope, family, "app", "query")
-        own, of_no_query = (
+        # clients have no query if Spark's connector does not report it
+        of_query, of_no_query = (
             above(scope.by("max", waiting(APP, matcher), *labels), LIMITED)
             for matcher, labels in ((QUERY, ("app", "query")), ('query=""', ("app",)))
         )
-        return either(both(worst, own, scope.keys("app", "query")), both(worst, of_no_query, scope.keys("app")))
+        return either(both(worst, of_query, scope.keys("app", "query")), both(worst, of_no_query, scope.keys("app")))
 
     catch_up = at_limit(catalog.SPARK_QUERY_CATCH_UP_SECONDS)
-    found = table(
+    throttled_queries = table(
         "Throttled streaming queries",
         _LIMITS,
         (
-            row_key(each, "app", "query")
-            for each in (
+            row_key(expr, "app", "query")
+            for expr in (
                 at_limit(catalog.SPARK_QUERY_BACKLOG_OFFSETS),
                 at_limit(catalog.SPARK_QUERY_READ_OFFSETS_PER_SECOND),
                 compare(grouped(catch_up), "<", "Inf"),
@@ -241,16 +250,17 @@ def limits(scope: Scope) -> Row:
     saved = graph(
         scope,
         "Saved without the quota, at most",
-        "Share of the time of a job that its throttle times can be on the critical path: their sum, as if no two clients waited at the same time, and never more than all. "
+        "Share of the time of a job that its throttle times can be on the critical path: their sum, as if no two "
+        "clients waited at the same time, and never more than all. "
         "`quotascope spark report` knows how the tasks ran.",
         "percentunit",
         Line(call("clamp_max", scope.by("sum", waiting(APP, QUERY), "app"), "1"), "{{app}}"),
     )
-    return Row(title="Under the limit", panels=((16, found), (8, saved)))
+    return Row(title="Under the limit", panels=((16, throttled_queries), (8, saved)))
 
 
 def listener(scope: Scope) -> Row:
-    """Whether what jobs report is complete."""
+    """Return the row of the listener: whether reports of jobs are complete."""
     events, lost = (
         scope.by("sum", rate(family, RATE_INTERVAL, *_chosen(family)), "app")
         for family in (
@@ -277,7 +287,8 @@ def listener(scope: Scope) -> Row:
     holes = graph(
         scope,
         "What is missing",
-        "Task attempts that did not report their waits (their executor or Python process ended), and failures of parts of the listener.",
+        "Task attempts that did not report their waits (their executor or Python process ended), and failures of "
+        "parts of the listener.",
         "short",
         Line(_grown(scope, catalog.SPARK_UNKNOWN_ATTEMPTS, "app"), "{{app}} attempts"),
         Line(_grown(scope, catalog.SPARK_LISTENER_PROBLEMS, "app", "part"), "{{app}} {{part}}"),
@@ -287,15 +298,15 @@ def listener(scope: Scope) -> Row:
 
 
 def _worst(scope: Scope, family: Family, *labels: str) -> str:
-    """The highest of the chosen jobs."""
+    """Return the highest series of the chosen jobs."""
     return scope.by("max", select(family, *_chosen(family)), *labels)
 
 
 def _grown(scope: Scope, family: Family, *labels: str) -> str:
-    """How much a counter of the chosen jobs grew."""
+    """Return the growth of a counter of the chosen jobs."""
     return scope.by("sum", growth(family, RATE_INTERVAL, *_chosen(family)), *labels)
 
 
 def _chosen(family: Family) -> tuple[str, ...]:
-    """The matchers of the chosen jobs, and of queries where the family has them."""
+    """Return the matchers of the chosen jobs, and of queries if the family has them."""
     return (APP, QUERY) if "query" in family.labels else (APP,)

@@ -1,10 +1,9 @@
 """
 Builders of PromQL.
 
-Each takes and gives text; the doctests show what it renders. They know the
-catalog, so that a rate of a gauge or a matcher on a label that a family does
-not have is an error here and not an alert that never fires. Whatever spans more
-than one series is written on lines of its own: people read the rules at night.
+Each takes and returns text, as the doctests show. They know the catalog, so that a rate of a gauge or a matcher on a
+label that a family does not have is an error here and not an empty panel. Each part of a long expression stands on
+lines of its own, for readers who open it in Grafana.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from quotascope.alerts.durations import duration_seconds, duration_text
 from quotascope.metrics.catalog import Family, FamilyType
 
 from .errors import InvalidExpression
@@ -23,21 +23,21 @@ _OPERATORS: Final = ("!=", "=~", "!~", "=")
 
 def select(family: Family, *matchers: str, window: str = "", offset: str = "", extra: str = "") -> str:
     """
-    The series of a family.
+    Return the series of a family.
 
     Args:
         family: From the catalog.
         matchers: As in PromQL: ``quota_type="fetch"``.
-        window: A range such as ``5m``.
-        offset: How far back.
-        extra: A label that the family does not declare, such as the cluster's, may be matched.
+        window: A range such as ``5m``, for `span`.
+        offset: A duration into the past.
+        extra: A label that the family does not declare and matchers may have, such as the cluster's.
 
     Raises:
         InvalidExpression: A matcher is on a label that the family does not have.
 
     >>> from quotascope.metrics.catalog import UTILIZATION
     >>> select(UTILIZATION, 'quota_type="fetch"', window="5m", offset="1h")
-    'kafka_quota_utilization_ratio{quota_type="fetch"}[5m] offset 1h'
+    'kafka_quota_utilization_ratio{quota_type="fetch"}[4m59s] offset 1h'
 
     """
     for matcher in matchers:
@@ -49,29 +49,47 @@ def select(family: Family, *matchers: str, window: str = "", offset: str = "", e
 
 def series(name: str, *matchers: str, window: str = "", offset: str = "") -> str:
     """
-    The series of a name, such as one of ``recorded``.
+    Return the series of a name, such as one of ``recorded``.
 
     >>> series("cluster:kafka_quota_throttled_entities:count", window="1d", offset="30m")
-    'cluster:kafka_quota_throttled_entities:count[1d] offset 30m'
+    'cluster:kafka_quota_throttled_entities:count[23h59m59s] offset 30m'
     """
     text = name
     if matchers:
         text += f"{{{','.join(matchers)}}}"
     if window:
-        text += f"[{window}]"
+        text += span(window)
     return f"{text} offset {offset}" if offset else text
+
+
+def span(window: str) -> str:
+    """
+    Return a range in brackets, a second shorter than ``window``; after a colon it has the step of a subquery.
+
+    Prometheus 2 counts a sample at the older end of a range, Prometheus 3 does not. Recorded series, ``ALERTS`` and
+    subqueries often have samples there, as they and their readers are evaluated in equal steps. A second less ends
+    between two samples, and in both versions a range of minutes has as many samples as minutes. Ranges that Grafana
+    fills in stay as they are.
+
+    >>> span("5m"), span("1d:15m"), span("$__rate_interval")
+    ('[4m59s]', '[23h59m59s:15m]', '[$__rate_interval]')
+    """
+    if "$" in window:
+        return f"[{window}]"
+    length, colon, step = window.partition(":")
+    return f"[{duration_text(duration_seconds(length) - 1)}{colon}{step}]"
 
 
 def rate(family: Family, window: str, *matchers: str, extra: str = "") -> str:
     """
-    How fast a counter grows, per second.
+    Return the growth of a counter per second.
 
     Raises:
-        InvalidExpression: The family is a gauge, of which a rate means nothing.
+        InvalidExpression: The family is a gauge, whose rate has no meaning.
 
     >>> from quotascope.metrics.catalog import REQUEST_THROTTLED_SECONDS
     >>> rate(REQUEST_THROTTLED_SECONDS, "5m")
-    'rate(kafka_quota_request_throttled_seconds_total[5m])'
+    'rate(kafka_quota_request_throttled_seconds_total[4m59s])'
 
     """
     return _of_counter("rate", family, window, matchers, extra)
@@ -79,14 +97,14 @@ def rate(family: Family, window: str, *matchers: str, extra: str = "") -> str:
 
 def increase(family: Family, window: str, *matchers: str, extra: str = "") -> str:
     """
-    How much a counter grew.
+    Return the growth of a counter.
 
     Raises:
         InvalidExpression: The family is a gauge.
 
     >>> from quotascope.metrics.catalog import LIMIT_CHANGES
     >>> increase(LIMIT_CHANGES, "10m")
-    'increase(quotascope_limit_changes_total[10m])'
+    'increase(quotascope_limit_changes_total[9m59s])'
 
     """
     return _of_counter("increase", family, window, matchers, extra)
@@ -100,23 +118,23 @@ def _of_counter(function: str, family: Family, window: str, matchers: Iterable[s
 
 def average(family: Family, labels: Sequence[str], window: str, *matchers: str, offset: str = "") -> str:
     """
-    The average of each series of a gauge, then of the exporters that read it.
+    Return the average of each series of a gauge, then of the exporters that read it.
 
-    Of a pair of exporters each sees another phase of what it reads. The highest of the two at every moment, averaged, would be the worse phase
-    of both; so would the highest of many brokers be a value that no broker has on average.
+    Two exporters read a gauge at different times. The average of the higher value of both would be above the gauge's
+    average, as the average of the highest value of many brokers would be above that of any broker.
 
     >>> from quotascope.metrics.catalog import DELAY_QUEUE_SIZE
     >>> average(DELAY_QUEUE_SIZE, ("cluster", "broker"), "10m")
-    'avg by (cluster, broker) (avg_over_time(kafka_quota_delay_queue_size[10m]))'
+    'avg by (cluster, broker) (avg_over_time(kafka_quota_delay_queue_size[9m59s]))'
 
     """
-    each = select(family, *matchers, window=window, offset=offset)
-    return aggregate("avg", labels, call("avg_over_time", each))
+    averages = select(family, *matchers, window=window, offset=offset)
+    return aggregate("avg", labels, call("avg_over_time", averages))
 
 
 def call(function: str, expression: str, *arguments: str) -> str:
     """
-    A function of one expression; further arguments follow it.
+    Return a call of a function with an expression and further arguments.
 
     >>> call("predict_linear", "up[6h]", "3600")
     'predict_linear(up[6h], 3600)'
@@ -130,7 +148,7 @@ def call(function: str, expression: str, *arguments: str) -> str:
 
 def aggregate(operator: str, labels: Sequence[str], expression: str) -> str:
     """
-    One series for each combination of some labels.
+    Return one series for each combination of some labels.
 
     >>> aggregate("max", ("cluster", "broker"), "up > 0")
     'max by (cluster, broker) (up > 0)'
@@ -143,7 +161,7 @@ def aggregate(operator: str, labels: Sequence[str], expression: str) -> str:
 
 def highest(labels: Sequence[str], **expressions: str) -> str:
     """
-    The highest of some with equal labels; any of them may be missing.
+    Return the highest of several expressions for equal labels; any of them may be missing.
 
     >>> print(highest(("cluster",), day="a", week="b"))
     max by (cluster) (
@@ -153,14 +171,14 @@ def highest(labels: Sequence[str], **expressions: str) -> str:
     )
     """
     labeled = [
-        call("label_replace", expression, '"of"', f'"{which}"', '""', '""') for which, expression in expressions.items()
+        call("label_replace", expression, '"of"', f'"{name}"', '""', '""') for name, expression in expressions.items()
     ]
     return aggregate("max", labels, "\nor\n".join(labeled))
 
 
 def above(expression: str, value: float | str) -> str:
     """
-    Those series that exceed a value.
+    Return the series above a value.
 
     >>> above("up", 0.5)
     'up > 0.5'
@@ -170,7 +188,7 @@ def above(expression: str, value: float | str) -> str:
 
 def compare(expression: str, operator: str, value: float | str) -> str:
     """
-    Those series for which a comparison holds.
+    Return the series for which a comparison holds.
 
     >>> compare("up", "==", 0)
     'up == 0'
@@ -180,7 +198,7 @@ def compare(expression: str, operator: str, value: float | str) -> str:
 
 def operation(left: str, operator: str, right: str, on: Sequence[str] = ()) -> str:
     """
-    Two vectors, or a vector and a number, put together.
+    Return an operation on two vectors, or on a vector and a number.
 
     >>> operation("a", "/", "b", on=("cluster",))
     'a / on (cluster) b'
@@ -192,7 +210,7 @@ def operation(left: str, operator: str, right: str, on: Sequence[str] = ()) -> s
 
 def both(left: str, right: str, on: Sequence[str]) -> str:
     """
-    The series on the left for which there is one on the right.
+    Return the series on the left that have a match on the right.
 
     >>> both("a > 1", "b > 2", ("cluster",))
     '(a > 1) and on (cluster) (b > 2)'
@@ -202,9 +220,9 @@ def both(left: str, right: str, on: Sequence[str]) -> str:
 
 def but_not(left: str, right: str, on: Sequence[str]) -> str:
     """
-    The series on the left for which there is none on the right.
+    Return the series on the left that have no match on the right.
 
-    Unlike ``both`` with the opposite, it stays when the right side is not known at all.
+    Unlike ``both`` with the opposite condition, it keeps series whose right side is unknown.
 
     >>> but_not("a > 1", "b < 2", ("cluster",))
     '(a > 1) unless on (cluster) (b < 2)'
@@ -214,7 +232,7 @@ def but_not(left: str, right: str, on: Sequence[str]) -> str:
 
 def either(left: str, right: str) -> str:
     """
-    The series on the left, and those on the right that have other labels.
+    Return the series on the left, and series on the right with other labels.
 
     >>> either("a > 1", "b > 2")
     '(a > 1) or (b > 2)'
@@ -224,7 +242,7 @@ def either(left: str, right: str) -> str:
 
 def grouped(expression: str) -> str:
     """
-    An expression in parentheses.
+    Return an expression in parentheses.
 
     >>> grouped("a + b")
     '(a + b)'
@@ -234,31 +252,10 @@ def grouped(expression: str) -> str:
     return f"(\n{_indented(expression)}\n)"
 
 
-def quoted(text: str) -> str:
-    r"""
-    A string of PromQL.
-
-    >>> quoted('a"b')
-    '"a\\"b"'
-    """
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
-
-
-def literal(text: str) -> str:
-    """
-    A text as the replacement of `label_replace`, where a $ begins a group.
-
-    >>> literal("a$1")
-    'a$$1'
-    """
-    return text.replace("$", "$$")
-
-
 def _label_of(matcher: str) -> str:
     for operator in _OPERATORS:
-        label, found, _ = matcher.partition(operator)
-        if found and '"' not in label:
+        label, separator, _ = matcher.partition(operator)
+        if separator and '"' not in label:
             return label.strip()
     raise InvalidExpression(f"{matcher} is not a matcher")
 

@@ -1,1 +1,0 @@
-"""The alerts, one file for what they are about."""
