@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -28,7 +28,13 @@ Folder = Annotated[
 ]
 Alertmanager = Annotated[
     Path | None,
-    _extras_option(metavar="FILE", help="Write an example for Alertmanager as well: routes, groups, inhibition."),
+    _extras_option(
+        metavar="FILE",
+        help=(
+            "Write templates of notifications for Alertmanager as well; docs/alertmanager.yaml is an example of "
+            "routes and inhibition."
+        ),
+    ),
 ]
 PrometheusRule = Annotated[
     Path | None,
@@ -37,6 +43,14 @@ PrometheusRule = Annotated[
 Runbooks = Annotated[
     Path | None,
     _extras_option(metavar="DIR", help="Write the runbooks as well, in Markdown; the exporter serves them, too."),
+]
+AlertsProfile = Annotated[
+    Literal["core", "all"] | None,
+    typer.Option(
+        "--profile",
+        help="Alerts to write: core (about ten, for an on-call team) or all (each cause on its own).",
+        show_default="core",
+    ),
 ]
 SystemUsers = Annotated[
     str | None,
@@ -49,24 +63,30 @@ SystemUsers = Annotated[
 _WRITE = """
 Examples:
 
-  quotascope alerts write /etc/prometheus/rules --exporter-url https://quotascope.corp --grafana-url https://grafana.corp
+  quotascope alerts write /etc/prometheus/rules --exporter-url https://quotascope.corp --grafana-url \
+https://grafana.corp
 
-  quotascope alerts write rules --runbook-url 'https://wiki.corp/kafka/{alert}' --runbooks wiki --cluster-label kafka_cluster
+  quotascope alerts write rules --runbook-url 'https://wiki.corp/kafka/{alert}' --runbooks wiki --cluster-label \
+kafka_cluster
 
-  quotascope alerts write rules --alerts-config alerts.yaml --alertmanager alertmanager.yaml
+  quotascope alerts write rules --profile all --alerts-config alerts.yaml --alertmanager quotascope.tmpl
 
   quotascope alerts write rules --prometheus-rule kubernetes/quotascope.yaml
 """
 
 
 @alerts.command(
-    epilog="Examples:\n\nquotascope alerts config > alerts.yaml\n\nquotascope alerts write rules --alerts-config alerts.yaml"
+    epilog=(
+        "Examples:\n\nquotascope alerts config > alerts.yaml\n\nquotascope alerts write rules --alerts-config "
+        "alerts.yaml"
+    )
 )
 def config() -> None:
     """
     Print the configuration of the alerts: every key with its default and what it means.
 
-    Thresholds with reason and unit, severities, times, labels, links, owners of clients, and objectives (SLO). `alerts write` and `dashboards write` use it with --alerts-config.
+    Thresholds with reason and unit, severities, times, labels, links, owners of clients, and objectives (SLO).
+    `alerts write` and `dashboards write` use it with --alerts-config.
     """
     from .alerts_config import alerts_reference
 
@@ -74,27 +94,32 @@ def config() -> None:
 
 
 @alerts.command(
-    epilog="Examples:\n\nquotascope alerts mixin > quotascope.libsonnet\n\nquotascope alerts mixin --alerts-config alerts.yaml > quotascope.libsonnet"
+    epilog=(
+        "Examples:\n\nquotascope alerts mixin > quotascope.libsonnet\n\nquotascope alerts mixin --alerts-config "
+        "alerts.yaml > quotascope.libsonnet"
+    )
 )
 @grouped
 def mixin(
     *,
     installation: SiteOptions,
+    profile: AlertsProfile = None,
     grafana_url: Annotated[str | None, options.GRAFANA_URL] = None,
     system_users: SystemUsers = None,
 ) -> None:
     """
     Print rules, alerts and dashboards as a monitoring mixin: a file of jsonnet.
 
-    The options set the defaults of its _config, which has thresholds, severities, times, labels and links. Owners and objectives are fixed.
+    The options set the defaults of its _config, which has thresholds, severities, times, labels and links.
+    Owners and objectives are fixed.
     """
     from quotascope.alerts.mixin import mixin_file
-    from quotascope.dashboards.files import grafana_dashboards
-    from quotascope.dashboards.scope import Scope
+    from quotascope.dashboards.files import mixin_dashboards
 
-    ours = installation.site(grafana_url=grafana_url, system_users=system_users)
-    text = mixin_file(ours, lambda site: grafana_dashboards(Scope(site=site)))
-    typer.echo(text, nl=False)
+    from .alerts_config import alerts_reference
+
+    ours = installation.site(grafana_url=grafana_url, system_users=system_users, profile=profile)
+    typer.echo(mixin_file(ours, alerts_reference(), mixin_dashboards(ours)), nl=False)
 
 
 @alerts.command(epilog=_WRITE)
@@ -103,6 +128,7 @@ def write(
     folder: Folder,
     *,
     installation: SiteOptions,
+    profile: AlertsProfile = None,
     grafana_url: Annotated[str | None, options.GRAFANA_URL] = None,
     system_users: SystemUsers = None,
     alertmanager: Alertmanager = None,
@@ -117,7 +143,7 @@ def write(
     from quotascope.alerts.files import Extras
     from quotascope.alerts.files import write as write_all
 
-    ours = installation.site(grafana_url=grafana_url, system_users=system_users)
+    ours = installation.site(grafana_url=grafana_url, system_users=system_users, profile=profile)
     extras = Extras(alertmanager=alertmanager, prometheus_rule=prometheus_rule, runbooks=runbooks)
     written = write_all(folder, ours, extras)
     single = [path for path in written if path.suffix != ".md"]

@@ -1,4 +1,4 @@
-"""The configuration of the alerts: its keys come from the catalog of alerts and thresholds, and its values make a `Site`."""
+"""The configuration of alerts: keys come from the catalog of alerts and thresholds, and its values make a `Site`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, create_model, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from quotascope.alerts import InvalidSite, Site, thresholds
-from quotascope.alerts.book import alerts
+from quotascope.alerts.durations import duration_seconds
 from quotascope.alerts.links import check_label, served_runbooks
-from quotascope.alerts.settings import AlertSettings, AlertSeverity, Clients, Objective, Owner, duration_seconds
-from quotascope.exporter.config import ClientsConfig, OwnerConfig
+from quotascope.alerts.render import alerts, profiles_of, thresholds_of
+from quotascope.alerts.settings import AlertSettings, AlertSeverity, Objective, Profile
+from quotascope.exporter.alert_terms import AlertTerms
 from quotascope.exporter.config.file import read_document
 from quotascope.exporter.config.load import filled
+from quotascope.exporter.config.model import Pattern
 from quotascope.exporter.config.reference import reference
-from quotascope.exporter.config.section import Section, matching
+from quotascope.exporter.config.section import Section, at_most_one, matching
+from quotascope.exporter.names import asked_as
+from quotascope.metrics.catalog.owners import Clients, Owner
+from quotascope.metrics.catalog.thresholds import HANDLERS_IDLE, HEAVY_BYTES, NEAR_LIMIT, SharedThresholds
 from quotascope.quotas import named
 
 _HEAD: Final = """\
@@ -30,7 +43,7 @@ is an example. Options of the commands override this file.
 
 
 def _valid(check: Callable[[str], object]) -> AfterValidator:
-    """A check of the room of alerts as one of the configuration."""
+    """Return a check of alerts as a check of the configuration."""
 
     def checked(text: str) -> str:
         try:
@@ -69,8 +82,42 @@ Labels = dict[LabelName, LabelValue]
 _LABELS: Final[Any] = Field(default_factory=dict, examples=[{"component": "kafka"}])
 
 
+class ClientsConfig(Section):
+    """Entities by user and client-id: all keys that are given must match."""
+
+    user: str | None = Field(default=None, description="Name of the user.", examples=["alice"])
+    user_pattern: Pattern | None = Field(
+        default=None,
+        description="RE2 expression that matches the user's name as a whole. Needs quotascope[patterns].",
+        examples=["payments-.*"],
+    )
+    client_id: str | None = Field(default=None, description="The client-id.", examples=["billing"])
+    client_id_pattern: Pattern | None = Field(
+        default=None, description="The same for the client-id.", examples=["etl-.*"]
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> ClientsConfig:
+        at_most_one(self, "user", "user_pattern")
+        at_most_one(self, "client_id", "client_id_pattern")
+        names = ("user", "user_pattern", "client_id", "client_id_pattern")
+        if all(getattr(self, name) is None for name in names):
+            raise ValueError(f"needs one of {', '.join(names)}")
+        return self
+
+
+class TeamConfig(Section):
+    """A team."""
+
+    team: str = Field(min_length=1, description="Name of the owner.", examples=["payments"])
+
+
+class OwnerConfig(ClientsConfig, TeamConfig):  # in this order, the team comes first
+    """A team, and entities that are its own."""
+
+
 class PromiseConfig(Section):
-    """A name, and what is promised."""
+    """The name and the terms of a promise."""
 
     name: str = Field(
         min_length=1,
@@ -81,7 +128,10 @@ class PromiseConfig(Section):
         ge=50,
         le=99.999,  # half a minute in 30 days; rules see one sample a minute
         allow_inf_nan=False,
-        description="Share of 30 days in which no broker throttles the entity, in percent. Below 93, KafkaQuotaBudgetBurnsFast cannot fire: 14.4 times the budget is more than all of the time.",
+        description=(
+            "Share of 30 days in which no broker throttles the entity, in percent. Below 93, "
+            "KafkaQuotaBudgetBurnsFast cannot fire: 14.4 times the budget is more than all of the time."
+        ),
         examples=[99.0],
     )
     tolerated_seconds: Number = Field(default=0.0, description="A longer throttle time counts as throttled.")
@@ -92,34 +142,35 @@ class ObjectiveConfig(ClientsConfig, PromiseConfig):  # the name comes first
 
 
 def _thresholds_section() -> type[Section]:
-    every = [*alerts(Site())]
+    names = [rule["alert"] for rule in alerts(Site())]
     fields: dict[str, Any] = {}
-    for name, one in thresholds():
-        users = ", ".join(alert.name.removeprefix("KafkaQuota") for alert in every if one in alert.thresholds)
-        text = f"{one.unit}: {one.meaning}. Reason: {one.reason}. Other values: {one.change}. Alerts: {users}."
-        kind = Share if one.unit == "ratio" else Number
-        fields[name] = (kind, Field(default=one.value, description=text))
+    for name, threshold in thresholds():
+        users = ", ".join(alert.removeprefix("KafkaQuota") for alert in names if name in thresholds_of(alert))
+        text = (
+            f"{threshold.unit}: {threshold.meaning}. Reason: {threshold.reason}. "
+            f"Other values: {threshold.change}. Alerts: {users}."
+        )
+        kind = Share if threshold.unit == "ratio" else Number
+        fields[name] = (kind, Field(default=threshold.value, description=text))
     return create_model("ThresholdsConfig", __base__=Section, **fields)
 
 
 def _alerts_section() -> type[Section]:
-    names = {id(one): name for name, one in thresholds()}
     fields: dict[str, Any] = {}
-    for alert in alerts(Site()):
+    for rule in alerts(Site()):
+        name = rule["alert"]
         keys: dict[str, Any] = {
-            "enabled": (bool, True),
-            "severity": (AlertSeverity, alert.severity),
-            "for": (Duration, alert.wait),
-            "keep_firing_for": (
-                Duration | None,
-                Field(default=alert.keep, examples=["10m"]),
-            ),
+            "enabled": (bool | None, Field(default=None, examples=[True])),
+            "severity": (AlertSeverity, AlertSeverity(rule["labels"]["severity"])),
+            "for": (Duration, rule["for"]),
+            "keep_firing_for": (Duration | None, Field(default=rule.get("keep_firing_for"), examples=["10m"])),
             "labels": (Labels, _LABELS),
         }
-        section = create_model(alert.name, __base__=Section, **keys)
-        used = ", ".join(names[id(one)] for one in alert.thresholds)
-        text = f"{alert.summary}{used and f' Thresholds: {used}.'}"
-        fields[alert.name] = (section, Field(default=section(), description=text))
+        section = create_model(name, __base__=Section, **keys)
+        used = ", ".join(thresholds_of(name))
+        profiles = " and ".join(profiles_of(name))
+        text = f"{rule['annotations']['summary']} Profile: {profiles}.{used and f' Thresholds: {used}.'}"
+        fields[name] = (section, Field(default=section(), description=text))
     return create_model("AlertsSection", __base__=Section, **fields)
 
 
@@ -144,7 +195,10 @@ class AlertsConfig(Section):
     )
     exporter_url: Annotated[str | None, _valid(served_runbooks)] = Field(
         default=None,
-        description="Address of the exporter, for links to the runbooks that it serves. Instead of runbook_url.",
+        description=(
+            "Address of the exporter, for links to its pages of clients and to the runbooks that it serves. Instead "
+            "of runbook_url."
+        ),
         examples=["https://quotascope.corp"],
     )
     runbook_url: Annotated[str | None, _valid(lambda url: Site(runbook_url=url))] = Field(
@@ -164,7 +218,10 @@ class AlertsConfig(Section):
     )
     owners: tuple[OwnerConfig, ...] = Field(
         default=(),
-        description="Owners of entities: alerts on an entity have the label `owner`, by which Alertmanager routes them. The first entry that matches applies. The dashboard Overview filters by it.",
+        description=(
+            "Owners of entities: alerts on an entity have the label `owner`, by which Alertmanager routes them. The "
+            "first entry that matches applies. The dashboard Overview filters by it."
+        ),
     )
     default_owner: str | None = Field(
         default=None,
@@ -174,14 +231,28 @@ class AlertsConfig(Section):
     )
     objectives: tuple[ObjectiveConfig, ...] = Field(
         default=(),
-        description="Service level objectives (SLO) on the share of time that some entities are not throttled. The KafkaQuotaBudgetBurns alerts are written only if there is one.",
+        description=(
+            "Service level objectives (SLO) on the share of time that some entities are not throttled. The "
+            "KafkaQuotaBudgetBurns alerts are written only if there is one."
+        ),
+    )
+    profile: Profile = Field(
+        default=Profile.CORE,
+        description=(
+            "The alerts that are written: core (about ten, for an on-call team) or all (each cause on its own). "
+            "`alerts` below adds and leaves out single ones."
+        ),
     )
     thresholds: ThresholdsConfig = Field(
         default=ThresholdsConfig(), description="The values at which alerts fire, each with its unit."
     )
     alerts: AlertsSection = Field(
         default=AlertsSection(),
-        description="Each alert. enabled: false leaves it out. severity: critical, warning or info. for: how long its condition holds before it fires. keep_firing_for: how long it fires after that. labels: additional labels of this alert.",
+        description=(
+            "Each alert. enabled: true adds it to those of the profile, false leaves it out. severity: critical, "
+            "warning or info. for: how long its condition holds before it fires. keep_firing_for: how long it fires "
+            "after that. labels: additional labels of this alert."
+        ),
     )
 
     @field_validator("runbook_url")
@@ -195,73 +266,89 @@ class AlertsConfig(Section):
     @classmethod
     def _beside_the_cluster(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - labels or alerts
         name = info.data.get("cluster_label")
-        every = [value] if isinstance(value, dict) else [each.labels for _, each in value]
-        if any(name in labels for labels in every):
+        all_labels = [value] if isinstance(value, dict) else [section.labels for _, section in value]
+        if any(name in labels for labels in all_labels):
             raise ValueError(f"must not replace {name!r}, the label of clusters")
         return value
 
     @field_validator("objectives")
     @classmethod
-    def _different(cls, all_of_them: tuple[ObjectiveConfig, ...]) -> tuple[ObjectiveConfig, ...]:
-        names = [each.name for each in all_of_them]
+    def _different(cls, objectives: tuple[ObjectiveConfig, ...]) -> tuple[ObjectiveConfig, ...]:
+        names = [objective.name for objective in objectives]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"must differ in their names: two are called {name!r}")
-        return all_of_them
+        return objectives
 
     def site(self) -> Site:
-        """What rules, runbooks and dashboards are written for."""
-        values = {one: getattr(self.thresholds, name) for name, one in thresholds()}
+        """Return the site for which rules, runbooks and dashboards are written."""
+        values = {threshold: getattr(self.thresholds, name) for name, threshold in thresholds()}
         runbook_url = self.runbook_url
         if self.exporter_url is not None:
             runbook_url = served_runbooks(self.exporter_url)
         return Site(
             cluster_label=self.cluster_label,
             grafana_url=self.grafana_url,
+            exporter_url=self.exporter_url,
             runbook_url=runbook_url,
             system_users=self.system_users,
+            profile=self.profile,
             thresholds=values,
             alerts={
                 name: AlertSettings(
-                    enabled=each.enabled,
-                    severity=each.severity,
-                    wait=getattr(each, "for"),
-                    keep=each.keep_firing_for,
-                    labels=each.labels,
+                    enabled=section.enabled,
+                    severity=section.severity,
+                    wait=getattr(section, "for"),
+                    keep=section.keep_firing_for,
+                    labels=section.labels,
                 )
-                for name, each in self.alerts
+                for name, section in self.alerts
             },
             labels=self.labels,
-            owners=tuple(Owner(team=each.team, clients=_clients(each)) for each in self.owners),
+            owners=tuple(Owner(team=owner.team, clients=_clients(owner)) for owner in self.owners),
             default_owner=self.default_owner,
             objectives=tuple(
                 Objective(
-                    name=each.name,
-                    clients=_clients(each),
-                    percent=each.objective_percent,
-                    tolerated_seconds=each.tolerated_seconds,
+                    name=objective.name,
+                    clients=_clients(objective),
+                    percent=objective.objective_percent,
+                    tolerated_seconds=objective.tolerated_seconds,
                 )
-                for each in self.objectives
+                for objective in self.objectives
             ),
         )
 
 
 def _clients(section: ClientsConfig) -> Clients:
     return Clients(
-        user=section.user,
+        user=section.user and asked_as(section.user),
         user_pattern=section.user_pattern,
-        client_id=section.client_id,
+        client_id=section.client_id and asked_as(section.client_id),
         client_id_pattern=section.client_id_pattern,
     )
 
 
 def alerts_reference() -> str:
-    """The configuration with every key, as YAML. Loading it gives the defaults."""
+    """Return the configuration with every key, as YAML. Loading it gives the defaults."""
     return reference(AlertsConfig, _HEAD)
 
 
 def read_alerts_config(path: Path) -> Site:
-    """What a configuration of alerts says. Raises ``ConfigError`` with all mistakes at once, each with its line."""
-    # without the environment: $ stands in patterns
+    """Return the site of a configuration file. Raises ``ConfigError`` with all mistakes, each with its line."""
+    # without the environment, as patterns have $
     document = read_document(path, None)
     return filled(AlertsConfig, document, named(path)).site()
+
+
+def read_alert_terms(path: Path) -> AlertTerms:
+    """Return what the exporter takes from the same file. Raises as ``read_alerts_config``."""
+    site = read_alerts_config(path)
+    return AlertTerms(
+        thresholds=SharedThresholds(
+            near_limit=site.value(NEAR_LIMIT),
+            handlers_idle=site.value(HANDLERS_IDLE),
+            heavy_bytes=site.value(HEAVY_BYTES),
+        ),
+        owners=site.owners,
+        default_owner=site.default_owner,
+    )

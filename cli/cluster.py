@@ -1,34 +1,40 @@
-"""What commands read: the configured quotas, and who uses how much. Imported by a command when it runs, for it loads the exporter."""
+"""Reads of commands: the configured quotas, and the usage of entities."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final
 
 import typer
 
+from quotascope.clients.errors import ClientError
 from quotascope.clients.quota_admin import QuotaAdmin
 from quotascope.exporter.api.client import Observed, read_exporter
 from quotascope.exporter.config import Config
 from quotascope.exporter.diagnosis import Finding, FindingSeverity, diagnose
 from quotascope.exporter.diagnosis.explain import overruling
+from quotascope.exporter.diagnosis.releases import unenforced_text
 from quotascope.exporter.errors import ConfigError, LimitsError
 from quotascope.exporter.limits import CONNECTION_KEY, DEFAULT_IP, Limits
-from quotascope.exporter.limits.admin import AdminLimits
 from quotascope.exporter.logs import configure_logs
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
 from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.untrusted import one_line
-from quotascope.metrics import DEFAULT
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaType
+from quotascope.metrics.kafka.release import ReleaseRange
 from quotascope.quotas import IpEntity, QuotaSet
 
-from .compose import admin_of, build_collection, kafka_of
+_PATIENCE_SECONDS: Final = 2.0
+"""Longest wait for a broker to show its release."""
 
 
 @contextmanager
 def admin(config: Config) -> Iterator[QuotaAdmin]:
-    """The Admin API, closed at the end. Raises ``ConfigError`` and ``ClientError``."""
+    """Open the Admin API until the block ends. Raises ``ConfigError`` and ``ClientError``."""
+    from .compose import admin_of, kafka_of
+
     opened = admin_of(kafka_of(config))
     try:
         yield opened
@@ -37,17 +43,28 @@ def admin(config: Config) -> Iterator[QuotaAdmin]:
 
 
 async def observe(config: Config, exporter: HttpTarget | None) -> Observed:
-    """One snapshot and its findings, of a running exporter or of the brokers. Raises ``ConfigError``, ``ClientError`` and ``SourceError``."""
+    """
+    Return a snapshot and its findings, of a running exporter or of the brokers.
+
+    Raises ``ConfigError``, ``ClientError`` and ``SourceError``.
+    """
     configure_logs(config.log)
     if exporter is not None:
         return await read_exporter(exporter)
+
+    from .compose import build_collection
+
     async with build_collection(config) as collection:
         snapshot = await collection.snapshot(config.collection.timeout_seconds)
     return snapshot, diagnose(snapshot)
 
 
 async def read_limits(config: Config) -> Limits:
-    """The configured limits, read once. Raises ``LimitsError``, ``ConfigError`` and ``ClientError``."""
+    """Read the configured limits once. Raises ``LimitsError``, ``ConfigError`` and ``ClientError``."""
+    from quotascope.exporter.limits.admin import AdminLimits
+
+    from .compose import admin_of, kafka_of
+
     source = AdminLimits(admin_of(kafka_of(config)))
     try:
         return await source.read()
@@ -56,30 +73,52 @@ async def read_limits(config: Config) -> Limits:
 
 
 async def exporter_limits(target: HttpTarget) -> tuple[Limits, Sequence[NodeUsage]]:
-    """The limits that a running exporter knows, and what nodes report of themselves. Raises ``LimitsError`` when it knows none, and ``SourceError``."""
+    """
+    Return the limits that a running exporter knows, and the nodes' reports of themselves.
+
+    Raises ``LimitsError`` if it knows no limits, and ``SourceError``.
+    """
+    limits, snapshot = await _exporter_state(target)
+    return limits, snapshot.nodes
+
+
+async def _exporter_state(target: HttpTarget) -> tuple[Limits, Snapshot]:
     snapshot, findings = await read_exporter(target)
     if snapshot.limits is not None:
-        return snapshot.limits, snapshot.nodes
-    reasons = (one_line(each.text) for each in findings if each.check in {"kafka", "exporter"})
+        return snapshot.limits, snapshot
+    reasons = (one_line(finding.text) for finding in findings if finding.check in {"kafka", "exporter"})
     reason = next(reasons, "it does not know the configured quotas")
     raise LimitsError(f"{target.url} reports no limits, give --bootstrap-servers to read them from Kafka: {reason}")
 
 
 def configured(config: Config, exporter: HttpTarget | None = None) -> QuotaSet:
-    """The quotas of the cluster, as Kafka or an exporter knows them. Raises ``ConfigError``, ``ClientError``, ``QuotasError`` and ``ExporterError``."""
+    """
+    Return the quotas of the cluster, from Kafka or an exporter.
+
+    Raises ``ConfigError``, ``ClientError``, ``QuotasError`` and ``ExporterError``.
+    """
+    return configured_and_measured(config, exporter)[0]
+
+
+def configured_and_measured(config: Config, exporter: HttpTarget | None) -> tuple[QuotaSet, Snapshot | None]:
+    """Return the quotas of the cluster and the clients that an exporter measures; None for clients without one."""
     if exporter is not None:
-        limits, _ = asyncio.run(exporter_limits(exporter))
+        limits, snapshot = asyncio.run(_exporter_state(exporter))
         quotas = limits.quotas()
         for ip, value in limits.connection_limits.items():
             address = IpEntity(DEFAULT if ip == DEFAULT_IP else ip)
             quotas[address] = {CONNECTION_KEY: value}
-        return QuotaSet(quotas)
+        return QuotaSet(quotas), snapshot
     with admin(config) as opened:
-        return QuotaSet.of(opened.describe_quotas())
+        return QuotaSet.of(opened.describe_quotas()), None
 
 
 def usage(config: Config, exporter: HttpTarget | None) -> Snapshot | None:
-    """The usage of entities, from an exporter or from the brokers; None when neither is named. Reports what cannot be read."""
+    """
+    Return the usage of entities, from an exporter or from the brokers; None if neither is named.
+
+    Errors of reads are printed.
+    """
     if exporter is None and not config.sources and not config.discovery.wanted:
         return None
     snapshot, findings = asyncio.run(observe(config, exporter))
@@ -89,18 +128,23 @@ def usage(config: Config, exporter: HttpTarget | None) -> Snapshot | None:
 
 
 def refuse_other_cluster(cluster_id: str | None, exporter: HttpTarget, snapshot: Snapshot) -> None:
-    """Raise ``ConfigError`` where an exporter reads another cluster than the one with this id, as far as it is known of both."""
-    other = snapshot.limits_health.cluster_id
-    if cluster_id and other and other != cluster_id:
+    """Raise ``ConfigError`` if an exporter reads another cluster than `cluster_id`, if both ids are known."""
+    snapshot_id = snapshot.limits_health.cluster_id
+    if cluster_id and snapshot_id and snapshot_id != cluster_id:
         problem = (
-            f"{exporter.url} reads the Kafka cluster {one_line(other)}, and the bootstrap servers are of {one_line(cluster_id)}: "
+            f"{exporter.url} reads the Kafka cluster {one_line(snapshot_id)}, and the bootstrap servers are of "
+            f"{one_line(cluster_id)}: "
             "name an exporter and bootstrap servers of the same cluster"
         )
         raise ConfigError("--exporter", [problem])
 
 
 def limits_and_usage(config: Config, exporter: HttpTarget | None) -> tuple[Limits, Snapshot | None]:
-    """The rules and the entities under them. Without Kafka's Admin API, an exporter's page has both. Raises ``ConfigError`` for two clusters."""
+    """
+    Return the rules and the entities under them, from the Admin API and the sources, or both from an exporter.
+
+    Raises ``ConfigError`` for two clusters.
+    """
     snapshot = None if exporter is not None and config.kafka is not None else usage(config, exporter)
     if snapshot is None:
         limits = asyncio.run(read_limits(config))
@@ -117,20 +161,39 @@ def limits_and_usage(config: Config, exporter: HttpTarget | None) -> tuple[Limit
 
 
 def report_errors(findings: Iterable[Finding]) -> bool:
-    """Print what could not be read on standard error; whether there is any."""
-    failed = [each for each in findings if each.severity is FindingSeverity.ERROR]
+    """Print errors of reads on standard error; return whether there are any."""
+    failed = [finding for finding in findings if finding.severity is FindingSeverity.ERROR]
     for finding in failed:
         advice = f"\n  {one_line(finding.advice)}" if finding.advice else ""
         typer.echo(f"quotascope: {one_line(finding.text)}{advice}", err=True)
     return bool(failed)
 
 
+def releases_of(opened: QuotaAdmin) -> Mapping[str, ReleaseRange]:
+    """Return the possible releases of each broker, by node id, without those that show none or fail."""
+    with suppress(ClientError):
+        nodes = [node.node_id for node in opened.describe_cluster().nodes]
+        ranges = opened.describe_releases(nodes, _PATIENCE_SECONDS)
+        return {str(node): release for node, release in ranges.items() if isinstance(release, ReleaseRange)}
+    return {}
+
+
+def warn_of_unenforced(releases: Mapping[str, ReleaseRange], keys: Iterable[str]) -> None:
+    """Print a warning on standard error for keys whose quotas the cluster's release stores and does not enforce."""
+    for key in dict.fromkeys(keys):
+        kind = QuotaType.of_quota_key(key)
+        reason = None if kind is None else unenforced_text(releases, kind)
+        if reason is not None:
+            typer.echo(f"quotascope: {key} has no effect here: {reason}", err=True)
+
+
 def warn_of_callbacks(limits: Limits | None) -> dict[str, str]:
-    """The custom callback of each node that has one, each with a warning: the configured quotas do not apply there."""
+    """Return the custom callbacks of nodes, and print warnings: configured quotas do not apply there."""
     callbacks = overruling(limits) if limits else {}
     for node_id, name in callbacks.items():
         typer.echo(
-            f"quotascope: node {one_line(node_id)} leaves quotas to {one_line(name)}: what follows does not apply there",
+            f"quotascope: node {one_line(node_id)} leaves quotas to {one_line(name)}: what follows does not apply "
+            "there",
             err=True,
         )
     return callbacks

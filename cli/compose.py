@@ -1,4 +1,4 @@
-"""Puts the parts of the exporter together as the configuration says."""
+"""Assembly of the exporter's parts, as the configuration says."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from quotascope.alerts.runbook import runbooks
+from quotascope.alerts.runbook import runbooks, summaries
 from quotascope.clients.adapter import open_quota_admin
 from quotascope.clients.quota_admin import QuotaAdmin
+from quotascope.exporter.alert_terms import AlertTerms
 from quotascope.exporter.app import Exporter, Reloader, build_parts
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
-from quotascope.exporter.config import Config, KafkaConfig
+from quotascope.exporter.config import Config, KafkaConfig, PrometheusSourceConfig
 from quotascope.exporter.config.load import loaded
 from quotascope.exporter.discovery import Discovery, Roster
 from quotascope.exporter.discovery.discovery import discovery_of
 from quotascope.exporter.errors import ConfigError
 from quotascope.exporter.limits.admin import connection_of
 from quotascope.exporter.limits.refresh import LimitsRefresh
-from quotascope.exporter.logs import configure_logs
+from quotascope.exporter.logs import LogWriter, configure_logs
 from quotascope.exporter.shadow import Shadows
 from quotascope.exporter.snapshot import OwnHealth
 
@@ -32,47 +34,61 @@ _NO_SOURCE = (
 _NO_KAFKA = "no Kafka: give --bootstrap-servers, or a file with `kafka` (see `quotascope config example`)"
 
 
-def build_exporter(config: Config, read: Callable[[], Config] | None = None) -> tuple[Exporter, Reloader]:
+def build_exporter(
+    config: Config, read_config: Callable[[], Config] | None = None, log: LogWriter | None = None
+) -> tuple[Exporter, Reloader]:
     """
-    The exporter, not started yet, and what swaps it to the configuration that ``read`` returns then: the same when None.
+    Return the exporter, not started yet, and its reloader.
 
+    The reloader uses the configuration that ``read_config`` returns then, or the same one without it. ``log`` writes
+    the exporter's log; without it, lines go to standard error at once.
     Raises ``ConfigError`` and ``ClientError``.
     """
-    build = partial(build_parts, open_admin=admin_of, environ=os.environ)
+    build = partial(build_parts, open_admin=admin_of, read_terms=alert_terms, environ=os.environ)
     parts = build(loaded(with_source(config)))
 
     def again() -> Config:
-        return with_source(config if read is None else read())
+        return with_source(config if read_config is None else read_config())
 
-    reloader = Reloader(again, build, configure_logs)
-    return Exporter(parts, runbooks=dict(runbooks()), reloader=reloader), reloader
+    reloader = Reloader(again, build, partial(configure_logs, stream=log))
+    exporter = Exporter(parts, runbooks=dict(runbooks()), summaries=summaries(), reloader=reloader, log=log)
+    return exporter, reloader
 
 
 def with_source(config: Config) -> Config:
-    """The configuration, if it has a source or a discovery. Else raises ``ConfigError``."""
+    """Return the configuration if it has a source or a discovery. Raises ``ConfigError`` otherwise."""
     if not config.sources and not config.discovery.wanted:
         raise ConfigError("configuration", [_NO_SOURCE])
     return config
 
 
 def kafka_of(config: Config) -> KafkaConfig:
-    """How to reach the Admin API. Raises ``ConfigError`` when that is not configured."""
+    """Return the connection to the Admin API. Raises ``ConfigError`` if there is none."""
     if config.kafka is None:
         raise ConfigError("configuration", [_NO_KAFKA])
     return config.kafka
 
 
 def admin_of(kafka: KafkaConfig) -> QuotaAdmin:
-    """The Admin API; it connects with the first call. Raises ``ConfigError`` and ``ClientError``."""
+    """Return the Admin API; it connects with the first call. Raises ``ConfigError`` and ``ClientError``."""
     return open_quota_admin(connection_of(kafka))
 
 
-def _impatient(config: Config) -> Config:
-    """With sources that are given up before the collection is, each with a message that names its host and port."""
-    most = 0.8 * config.collection.timeout_seconds
+def alert_terms(path: Path) -> AlertTerms:
+    """Return what the exporter takes from the configuration of the alerts. Raises ``ConfigError``."""
+    from .alerts_config import read_alert_terms  # its models are built from all alerts
 
-    def within(each: Any) -> Any:  # noqa: ANN401 - a source, or the settings of those that are found
-        return each.model_copy(update={"timeout_seconds": min(each.timeout_seconds, most)})
+    return read_alert_terms(path)
+
+
+def _impatient(config: Config) -> Config:
+    """Return a configuration whose sources time out before the collection does, so that messages name their hosts."""
+    limit = 0.8 * config.collection.timeout_seconds
+
+    def within(source: Any) -> Any:  # noqa: ANN401 - a source, or the settings of those that are found
+        if isinstance(source, PrometheusSourceConfig):
+            return source.model_copy(update={"prometheus": within(source.prometheus)})
+        return source.model_copy(update={"timeout_seconds": min(source.timeout_seconds, limit)})
 
     discovery = config.discovery.model_copy(update={"source": within(config.discovery.source)})
     return config.model_copy(update={"sources": tuple(map(within, config.sources)), "discovery": discovery})
@@ -81,29 +97,31 @@ def _impatient(config: Config) -> Config:
 @asynccontextmanager
 async def build_collection(config: Config, *, watch: bool = False) -> AsyncIterator[Collection]:
     """
-    A collection after limits were read and nodes discovered: once, or repeatedly with ``watch``.
+    Yield a collection after limits were read and nodes discovered: once, or repeatedly with ``watch``.
 
     Raises ``ConfigError`` and ``ClientError``.
     """
-    # what reads for a command pushes nothing
+    # a command that reads pushes nothing
     alone = with_source(config).model_copy(update={"otlp": None})
-    parts = build_parts(loaded(alone if watch else _impatient(alone)), open_admin=admin_of, environ=os.environ)
+    settings = loaded(alone if watch else _impatient(alone))
+    parts = build_parts(settings, open_admin=admin_of, read_terms=alert_terms, environ=os.environ)
     roster, refresh = Roster(parts.sources), LimitsRefresh(*parts.limits_reading)
     discovery = discovery_of(parts.config, parts.finders, roster)
-    followed: list[LimitsRefresh | Discovery] = [refresh] if discovery is None else [refresh, discovery]
+    refreshed: list[LimitsRefresh | Discovery] = [refresh] if discovery is None else [refresh, discovery]
     if not watch:
-        await asyncio.gather(*(each.refresh() for each in followed))
-    tasks = [asyncio.create_task(each.run()) for each in followed if watch]
+        await asyncio.gather(*(part.refresh() for part in refreshed))
+    tasks = [asyncio.create_task(part.run()) for part in refreshed if watch]
     timeout_seconds = config.collection.timeout_seconds
     cardinality = Cardinality(config.cardinality)
     collection = Collection(
         roster,
         refresh,
         cardinality=cardinality,
-        own=lambda: OwnHealth(discoveries=() if discovery is None else (*discovery.health.values(),)),
-        # a source is waited for half of it; a single look has no later one in which the answer could be
+        own_health=lambda: OwnHealth(discoveries=() if discovery is None else (*discovery.health.values(),)),
+        # a source may take half of it; the answer to a single read cannot come in a later one
         patience_seconds=timeout_seconds if watch else 2 * timeout_seconds,
         shadows=Shadows(parts.shadows, config.shadow.max_entities, cardinality.allows),
+        thresholds=parts.alert_terms.thresholds,
     )
     try:
         yield collection

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -16,12 +15,15 @@ if TYPE_CHECKING:
     from quotascope.exporter.diagnosis import Finding
 
 _LONGEST_SECONDS: Final = 5.0
-"""For files of targets: reading a pipe, or a network file system that hangs, does not end."""
+"""Longest time to read files of targets, as reads from a network file system that hangs never end."""
 config = typer.Typer(name="config", help="Check a configuration, or print the reference.", no_args_is_help=True)
 
 
 @config.command(
-    epilog="Examples:\n\nquotascope config check /etc/quotascope.yaml\n\nquotascope config example | quotascope config check - --json"
+    epilog=(
+        "Examples:\n\nquotascope config check /etc/quotascope.yaml\n\nquotascope config example | quotascope config "
+        "check - --json"
+    )
 )
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file; - is standard input.")],
@@ -29,7 +31,7 @@ def check(
     json: options.Json = False,
 ) -> None:
     """
-    Report all mistakes in a configuration, and files of targets that cannot be read now, without connecting to anything.
+    Report all mistakes in a configuration, and files of targets that cannot be read now, without any connection.
 
     Exit code 0: it can be used, as far as this is known without a connection. 1: it cannot.
     """
@@ -51,14 +53,16 @@ def check(
         outputs.put_json(as_json(findings))
         return
     count = len(settings.sources)
-    found = ", and those that are found" if settings.discovery.wanted else ""
-    typer.echo(f"{named(file)}: fine, {count} source{'' if count == 1 else 's'}{found}")
-    for each in findings:
-        typer.echo(f"quotascope: {each.severity}: {one_line(each.text)}. {each.advice}", err=True)
+    discovered = ", and those that are found" if settings.finds_nodes else ""
+    typer.echo(f"{named(file)}: fine, {count} source{'' if count == 1 else 's'}{discovered}")
+    for finding in findings:
+        typer.echo(f"quotascope: {finding.severity}: {one_line(finding.text)}. {finding.advice}", err=True)
 
 
 def _target_findings(settings: Config) -> list[Finding]:
-    """What the exporter would only log of files with targets: as for Prometheus, they may come later."""
+    """Return problems of files with targets that the exporter only logs: as for Prometheus, they may come later."""
+    import asyncio
+
     from quotascope.exporter.diagnosis import Catalog
     from quotascope.exporter.discovery.files import FileFinder
 
@@ -66,20 +70,23 @@ def _target_findings(settings: Config) -> list[Finding]:
     if files is None:
         return []
 
-    async def found() -> str | None:
+    async def problem_of_files() -> str | None:
         try:
             async with asyncio.timeout(_LONGEST_SECONDS):
                 return (await FileFinder(files).find()).problem
         except TimeoutError:
-            return f"a file is not read to its end after {_LONGEST_SECONDS:.0f} s: is it a pipe, or on a network file system that hangs?"
+            return (
+                f"a file is not read to its end after {_LONGEST_SECONDS:.0f} s: is it on a network file system that "
+                "hangs?"
+            )
 
-    problem = asyncio.run(found())
+    problem = asyncio.run(problem_of_files())
     seconds = files.refresh_interval_seconds
     return [] if problem is None else [Catalog.TARGETS_MISSING.found("file_sd", problem=problem, seconds=seconds)]
 
 
 def _checked(file: Path) -> Config:
-    """The configuration in the file. Raises ``ConfigError``, also for what only the exporter's parts find."""
+    """Return the configuration in a file. Raises ``ConfigError``, also for problems that the exporter's parts find."""
     from quotascope.exporter.errors import ConfigError
     from quotascope.quotas import named
 

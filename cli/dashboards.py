@@ -19,7 +19,9 @@ Recorded = Annotated[
     bool,
     typer.Option(
         "--recorded",
-        help="Read the series of the recording rules of `quotascope alerts write`: needed beyond some thousand clients.",
+        help=(
+            "Read the series of the recording rules of `quotascope alerts write`: needed beyond some thousand clients."
+        ),
     ),
 ]
 
@@ -90,7 +92,7 @@ def push(
     token = read_token(grafana_token_file, os.environ)
     grafana = Grafana(url=grafana_url, token=token, ca_file=grafana_ca_file)
     ours = installation.site()
-    made = grafana_dashboards(Scope(site=ours, recorded=recorded))
-    for address in push_all(grafana, made):
+    models = grafana_dashboards(Scope(site=ours, recorded=recorded))
+    for address in push_all(grafana, models):
         typer.echo(address)
     report_missing_links(ours, to_dashboards=False)

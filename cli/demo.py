@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import typer
@@ -35,6 +34,8 @@ def demo(
     Its half hour repeats: from minute 2 on a sale throttles eight more users,
     from minute 9 to 17 tests do.
     """
+    import asyncio
+
     from quotascope.exporter.config import Config
     from quotascope.exporter.logs import configure_logs
 

@@ -1,8 +1,7 @@
-"""`quotascope doctor`: tries everything once, and prints what to do."""
+"""`quotascope doctor`: a check of everything, with advice."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,7 +26,8 @@ quotascope doctor --bootstrap-servers broker-1:9092 --discover 'http://{host}:94
 
 quotascope doctor --config /etc/quotascope.yaml --json | jq '.findings[] | select(.severity == "error")'
 
-Exit code 0: everything works. 1: it works, but shows less than it could, or will stop working soon. 2: something does not work.
+Exit code 0: everything works. 1: it works, but shows less than it could, or will stop working soon. 2: something does \
+not work.
 """
 
 _CODES: Final = {"ok": 0, "note": 0, "warning": 1, "error": 2}
@@ -36,7 +36,7 @@ _CODES: Final = {"ok": 0, "note": 0, "warning": 1, "error": 2}
 @grouped
 def doctor(
     *,
-    read: SourceOptions,
+    sources: SourceOptions,
     scrape_interval: Annotated[
         str | None,
         typer.Option(
@@ -47,38 +47,45 @@ def doctor(
     timeout: Annotated[str, typer.Option(metavar="TIME", help="Longest time of each check.")] = "30s",
     json: options.Json = False,
 ) -> None:
-    """Try everything in a configuration once: agents, Kafka, permissions, clocks, certificates; and print what to do."""
+    """Try everything in a configuration once: agents, Kafka, permissions, clocks, certificates; print what to do."""
+    import asyncio
+
     from rich.console import Console
 
     from quotascope.exporter.config import seconds_of
     from quotascope.exporter.diagnosis import worst
     from quotascope.exporter.errors import ConfigError
 
-    from .doctor_view import as_json, as_table, configuration_findings
+    from .doctor_view import as_json, as_table, commands, configuration_findings, with_connection
 
     try:
         limit = seconds_of(timeout, "--timeout")
-        every = scrape_interval and seconds_of(scrape_interval, "--scrape-interval")
-        settings = read.configuration(log_level="error")
-        findings = asyncio.run(examined(settings, limit, every or None))
+        interval = scrape_interval and seconds_of(scrape_interval, "--scrape-interval")
+        settings = sources.configuration(log_level="error")
+        findings = asyncio.run(examined(settings, limit, interval or None))
     except ConfigError as error:
         findings = configuration_findings(error)
+    findings = with_connection(findings, sources.connection)
     if json:
         outputs.put_json(as_json(findings))
     else:
         Console().print(as_table(findings))
+        for line in commands(findings):
+            typer.echo(line)
     raise typer.Exit(_CODES[worst(findings)])
 
 
 async def examined(config: Config, seconds: float, scraped_every_seconds: float | None) -> Sequence[Finding]:
-    """The findings of all checks, each of which may take this long; a terminal shows which have not ended yet."""
+    """Return the findings of all checks, each of which may take `seconds`; a terminal shows checks that still run."""
     from quotascope.exporter.diagnosis.doctor import Evidence, checks_of, examine
     from quotascope.exporter.logs import configure_logs
+    from quotascope.metrics.catalog.thresholds import SharedThresholds
 
-    from .compose import admin_of
+    from .compose import admin_of, alert_terms
 
     configure_logs(config.log)
-    evidence = Evidence(config, admin_of)
+    thresholds = alert_terms(config.alerts_config).thresholds if config.alerts_config else SharedThresholds()
+    evidence = Evidence(config, admin_of, thresholds=thresholds)
     checks = checks_of(evidence, os.environ, scraped_every_seconds)
     try:
         with waiting() as progress:
@@ -89,7 +96,7 @@ async def examined(config: Config, seconds: float, scraped_every_seconds: float 
 
 @contextmanager
 def waiting() -> Iterator[Callable[[Sequence[str]], None]]:
-    """The names of what is waited for, on standard error until the block ends; nothing where that is no terminal."""
+    """Show the names of running checks on standard error until the block ends, if it is a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -1,10 +1,10 @@
-"""`quotascope episodes`: when a client was throttled, by which rule, for how long."""
+"""`quotascope episodes`: times, rules and lengths of throttles of a client."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -15,8 +15,7 @@ from .settings import AdminOptions, RunningExporter
 
 if TYPE_CHECKING:
     from quotascope.exporter.sources.fetch import HttpTarget
-
-    from .fitted import Fitted
+    from quotascope.pages.report import Report
 
 EXAMPLES = """
 Examples:
@@ -26,10 +25,16 @@ quotascope episodes usage --user alice --begin 2026-11-22T18:00 --end 2026-11-23
 quotascope episodes usage --user alice --client-id app1 --quotas quotas.yaml --json
 
 quotascope episodes --user alice --exporter http://quotascope:9749
+
+quotascope episodes usage --html episodes.html --csv episodes.csv
 """
 _MOST: Final = 200
-"""Rows of the table."""
+"""Number of rows of the table."""
 _MOST_GAPS: Final = 10
+_COLUMNS: Final = (
+    *("user", "client_id", "broker", "quota_type", "began_at", "ended_at", "ongoing", "throttled_requests"),
+    *("throttle_seconds", "longest_throttle_seconds", "rules"),
+)
 
 
 @grouped
@@ -38,25 +43,30 @@ def episodes(
     *,
     user: Annotated[str | None, options.USER] = None,
     client_id: options.ClientId = None,
+    by_user: options.ByUser = False,
     begin: options.Begin = None,
     end: options.End = None,
     time_zone: TimeZone = "UTC",
     quotas: options.QuotasFrom = None,
     running: RunningExporter,
     kafka: AdminOptions,
-    json: options.Json = False,
+    results: outputs.Results,
 ) -> None:
     """
     Show when a client was throttled, by which rule, and for how long: from a usage history, or from a running exporter.
 
-    The request log names no rules: they are found by the quotas of that time, from a file or the cluster. An exporter knows episodes since it started.
+    The request log names no rules: they are found by the quotas of that time, from a file or the cluster.
+    An exporter knows episodes since it started.
     """
+    import asyncio
+
     zone, exporter = zone_of(time_zone), running.target()
     span = span_of(begin, end, zone)
     if (folder is None) == (exporter is None):
         raise typer.BadParameter("give one of them", param_hint="FOLDER, --exporter")
+    outputs.check(*results.files)
     if exporter is not None:
-        found = asyncio.run(_of_exporter(exporter, user, client_id, *span))
+        answer = asyncio.run(_of_exporter(exporter, user, client_id, *span))
     else:
         check_extra()
         from quotascope.pipeline.runs.episodes import find_episodes
@@ -64,138 +74,209 @@ def episodes(
 
         from .cluster import configured
 
-        known = None
+        rules = None
         if quotas is not None:
-            known = read_quotas(quotas)
+            rules = read_quotas(quotas)
         elif (settings := kafka.configuration()).kafka is not None:
-            known = configured(settings)
+            rules = configured(settings)
         with outputs.bar("looking for episodes"):
-            found = find_episodes(folder or "", (user, client_id), span, known)
-    # unknown is not false
-    missed = None if found["not_covered"] or found.get("measured_together") else False
-    found = {"throttled": True if found["episodes"] else missed, **found}
-    if json:
-        outputs.put_json(found)
-        return
-    from rich.console import Console
+            answer = find_episodes(folder or "", (user, client_id), span, rules)
+    if by_user:
+        answer["episodes"] = summed_by_user(answer["episodes"])
+    # False only if nothing is unknown
+    lost = answer.get("losses") or {"notes": [], "brokers": []}
+    lacking = any(broker["missing_share"] != 0 for broker in lost["brokers"])
+    missed = None if answer["not_covered"] or answer.get("measured_together") or lacking else False
+    answer = {"throttled": True if answer["episodes"] else missed, **answer}
+    outputs.write(
+        results,
+        report=partial(report, answer, folder or running.exporter, zone, sums=exporter is not None),
+        document=lambda: answer,
+        csv=partial(as_csv, answer),
+    )
 
-    if found["episodes"]:
-        Console().print(_table(found["episodes"], zone, sums=exporter is not None))
-    for line in _sentences(found, zone, "seen" if exporter else "logged"):
-        typer.echo(line)
+
+def summed_by_user(episodes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """
+    Return the episodes of users, joined from those of their client ids.
+
+    They are joined if they are not further apart than the pause between two episodes. A value that is unknown for one
+    of them is unknown for the sum; ``client_id`` is null.
+    """
+    from quotascope.metrics.kafka.windows import EPISODE_PAUSE_SECONDS
+
+    latest: dict[tuple[str, str, str], dict[str, Any]] = {}
+    sums: list[dict[str, Any]] = []
+    for episode in sorted(episodes, key=lambda row: row["began_at"]):
+        key = episode["user"], episode["broker"], episode["quota_type"]
+        total = latest.get(key)
+        if total is None or episode["began_at"] > total["ended_at"] + EPISODE_PAUSE_SECONDS:
+            total = latest[key] = {**episode, "client_id": None}
+            sums.append(total)
+            continue
+        total["ended_at"] = max(total["ended_at"], episode["ended_at"])
+        total["ongoing"] |= episode["ongoing"]
+        for name in ("throttled_requests", "throttle_seconds"):
+            counts = total[name], episode[name]
+            total[name] = None if None in counts else sum(counts)
+        longest = total["longest_throttle_seconds"], episode["longest_throttle_seconds"]
+        total["longest_throttle_seconds"] = None if None in longest else max(longest)
+        rules = total["rules"], episode["rules"]
+        total["rules"] = None if None in rules else list(dict.fromkeys([*rules[0], *rules[1]]))
+    return sums
 
 
 async def _of_exporter(
     target: HttpTarget, user: str | None, client_id: str | None, begin: float | None, end: float | None
 ) -> dict[str, Any]:
     """
-    The episodes of an exporter in the form of those of a history (`find_episodes`).
+    Return the episodes of an exporter in the form of a history's (`find_episodes`).
 
-    ``measured_together`` counts those that may be of this user, but are of a client-id of all users, or the other way round.
+    ``measured_together`` counts episodes that may be of this user, but are measured for a client-id of all users, or
+    for a user with all client-ids.
     """
     from quotascope.exporter.api.client import read_episodes
     from quotascope.exporter.page.query import EpisodeQuery
 
-    # With one name, the episodes of all are read: those of all users or client-ids together may include this client.
+    # With one name, all episodes are read: episodes of all users, or of all client-ids, may include this client.
     named = (user is None) != (client_id is None)
     query = EpisodeQuery(since=max(0.0, begin or 0.0))
     answer = await read_episodes(target, query if named else query.with_values(user=user, client_id=client_id))
-    since, now = answer["since"], answer["taken_at"]
-    begin, end = since if begin is None else begin, now if end is None else end
-    gaps = [(begin, since), *answer["gaps"], (now, end)]
-    inside = [(max(begin, first), min(end, last)) for first, last in gaps]
-    rows = sorted((each for each in answer["episodes"] if each["began_at"] <= end), key=lambda each: each["began_at"])
+    since, taken_at = answer["since"], answer["taken_at"]
+    begin, end = since if begin is None else begin, taken_at if end is None else end
+    gaps = [(begin, since), *answer["gaps"], (taken_at, end)]
+    inside = [(max(begin, gap_begin), min(end, gap_end)) for gap_begin, gap_end in gaps]
+    rows = sorted(
+        (episode for episode in answer["episodes"] if episode["began_at"] <= end),
+        key=lambda episode: episode["began_at"],
+    )
     together = 0
     if named:
-        name, mine, other = (user, "user", "client_id") if client_id is None else (client_id, "client_id", "user")
-        if name:  # an empty name is of such sums alone
-            together = sum(not each[mine] and bool(each[other] or user) for each in rows)
-        rows = [each for each in rows if each[mine] == name]
+        name, key, other_key = (user, "user", "client_id") if client_id is None else (client_id, "client_id", "user")
+        if name:  # an empty name is that of sums only
+            together = sum(not episode[key] and bool(episode[other_key] or user) for episode in rows)
+        rows = [episode for episode in rows if episode[key] == name]
     return {
         "begin": begin,
         "end": end,
         "measured_together": together,
-        "not_covered": [{"broker": None, "begin": first, "end": last} for first, last in inside if first < last],
+        "not_covered": [
+            {"broker": None, "begin": gap_begin, "end": gap_end} for gap_begin, gap_end in inside if gap_begin < gap_end
+        ],
         "episodes": [
             {
-                **{name: each[name] for name in ("user", "client_id", "broker", "quota_type", "began_at")},
-                "ended_at": each["seen_at"],
-                "ongoing": each["ongoing"],
+                **{name: episode[name] for name in ("user", "client_id", "broker", "quota_type", "began_at")},
+                "ended_at": episode["seen_at"],
+                "ongoing": episode["ongoing"],
                 "throttled_requests": None,
                 "throttle_seconds": None,
-                "longest_throttle_seconds": each["throttle_time_seconds"],
-                "rules": _rules(each),
+                "longest_throttle_seconds": episode["throttle_time_seconds"],
+                "rules": _rules(episode),
             }
-            for each in rows
+            for episode in rows
         ],
     }  # fmt: skip
 
 
 def _rules(entity: dict[str, Any]) -> list[str] | None:
     if entity["cause"] == "controller_mutation":
-        return ["a controller mutation quota"]
+        decider = entity.get("decided_by") or {}
+        rule = decider.get("rule")
+        return [f"controller mutations: {rule['name']}" if rule else "a controller mutation quota"]
     if entity["limit_state"] == "unknown" or entity["cause"] == "unknown":
         return None
     return [entity["rule"]["name"]] if entity["rule"] and entity["limit_state"] != "unlimited" else []
 
 
-def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, *, sums: bool) -> Fitted:
-    """A row for each episode, its rules below its entity; an empty name is of a client unless there are ``sums``, as of brokers, which report neither requests nor their total."""
-    from rich.table import Table
-    from rich.text import Text
+def report(answer: dict[str, Any], source: str | None, zone: tzinfo, *, sums: bool) -> Report:
+    """
+    Report the episodes, or that there was no throttle, and for which times that is unknown.
 
-    from quotascope.metrics import spelled
-    from quotascope.pages.words import moment, seconds, shown
+    Args:
+        answer: the answer as a document.
+        source: the folder of the history, or the address of the exporter.
+        zone: time zone of all times.
+        sums: whether episodes are of sums over clients, as brokers report them, without requests and totals. An empty
+            name is then that of no client.
 
-    from .fitted import Fitted
+    """
+    from quotascope.metrics.kafka.entities import spelled
+    from quotascope.pages.report import Report, Rows
+    from quotascope.pages.words import moment, period, seconds, shown
 
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("from", no_wrap=True)
-    table.add_column("length", max_width=11)
-    table.add_column("entity, by rule", overflow="fold", min_width=20)
-    table.add_column("node", overflow="fold", max_width=10)
-    table.add_column("quota", max_width=10)
-    for header in ("requests", "total", "longest")[-1 if sums else 0 :]:
-        table.add_column(header, justify="right", no_wrap=True)
-    for each in rows[-_MOST:]:
-        count, rules = each["throttled_requests"], each["rules"]
-        by = "\n or ".join(shown(rule, 100) for rule in rules or ()) or ("unknown rule" if rules is None else "no rule")
-        lengths = (each[name] for name in ("throttle_seconds", "longest_throttle_seconds"))
-        user, client_id = (each[name] or None if sums else each[name] for name in ("user", "client_id"))
-        cells = (
-            moment(1_000 * each["began_at"], zone)[: len("2026-11-21 16:55:06")],
-            seconds(each["ended_at"] - each["began_at"]) + ("\nongoing" if each["ongoing"] else ""),
-            f"{spelled(user, client_id)}\n {by}",
-            shown(each["broker"]),
-            each["quota_type"].replace("_", " "),
-            "?" if count is None else f"{count:,}",
-            *("?" if length is None else seconds(length) for length in lengths),
+    counts = () if sums else ("#requests", "#total")
+    rows = []
+    for episode in answer["episodes"][-_MOST:]:
+        count, total, longest = (
+            episode[name] for name in ("throttled_requests", "throttle_seconds", "longest_throttle_seconds")
         )
-        table.add_row(*map(Text, (*cells[:5], *cells[-1 if sums else 5 :])))
-    captions = [f"times are in {zone}"]
-    if len(rows) > _MOST:
-        captions.append(f"the latest {_MOST} of {len(rows):,}: --json has all")
-    table.caption = "\n".join(captions)
-    return Fitted(table, name=2)
+        rules = episode["rules"]
+        names = (episode[name] or None if sums else episode[name] for name in ("user", "client_id"))
+        cells = ["?" if count is None else f"{count:,}", "?" if total is None else seconds(total)]
+        rows.append([
+            moment(1_000 * episode["began_at"], zone)[: len("2026-11-21 16:55:06")],
+            seconds(episode["ended_at"] - episode["began_at"]) + (", ongoing" if episode["ongoing"] else ""),
+            spelled(*names),
+            " or ".join(shown(rule, 100) for rule in rules or ()) or ("unknown rule" if rules is None else "no rule"),
+            shown(episode["broker"]),
+            episode["quota_type"].replace("_", " "),
+            *([] if sums else cells),
+            "?" if longest is None else seconds(longest),
+        ])  # fmt: skip
+    count = len(answer["episodes"])
+    latest = [f"the latest {_MOST} of {count:,}: --json has all"] if count > _MOST else []
+    table = Rows(
+        heads=("#from", "=length", "entity", "by rule", "node", "=quota", *counts, "#longest"),
+        rows=rows,
+        legend="; ".join((f"times are in {zone}", *latest)),
+        below="by rule",
+        name=2,
+        terminal_rows=_MOST,
+        page_rows=_MOST,
+    )
+    how = "seen" if sums else "logged"
+    return Report(
+        title="Throttle episodes",
+        where=period(source or "", 1_000 * answer["begin"], 1_000 * answer["end"], zone),
+        headline=list(_sentences(answer, zone, how)),
+        caveats=(answer.get("losses") or {"notes": ()})["notes"],
+        blocks=(table,),
+    )
 
 
-def _sentences(found: dict[str, Any], zone: tzinfo, how: str) -> Iterator[str]:
-    """That there was no throttle, as far as that is known, and what is not."""
+def as_csv(answer: dict[str, Any]) -> str:
+    """Write a row for each episode; several rules are joined by ` or `, unknown ones are empty."""
+    from quotascope.pages.report import csv_of
+
+    return csv_of(
+        _COLUMNS,
+        (
+            {**episode, "rules": None if episode["rules"] is None else " or ".join(episode["rules"])}
+            for episode in answer["episodes"]
+        ),
+    )
+
+
+def _sentences(answer: dict[str, Any], zone: tzinfo, how: str) -> Iterator[str]:
+    """Yield sentences about times without a throttle, and about times of which nothing is known."""
     from quotascope.pages.words import moment, shown
 
     def span(times: dict[str, Any]) -> str:
         begin, end = (moment(1_000 * times[name], zone) for name in ("begin", "end"))
         return f"from {begin} to {end}"
 
-    gaps = found["not_covered"]
-    if found["throttled"] is False:
-        yield f"no throttle was {how} {span(found)}"
-    elif found["throttled"] is None:
-        yield f"whether there was a throttle {span(found)} is unknown in part:"
-    for each in gaps[:_MOST_GAPS]:
-        of = "" if each["broker"] is None else f" of node {shown(each['broker'])}"
-        yield f"nothing was {how}{of} {span(each)}"
+    gaps = answer["not_covered"]
+    if answer["throttled"] is False:
+        yield f"no throttle was {how} {span(answer)}"
+    elif answer["throttled"] is None:
+        yield f"whether there was a throttle {span(answer)} is unknown in part:"
+    for gap in gaps[:_MOST_GAPS]:
+        node = "" if gap["broker"] is None else f" of node {shown(gap['broker'])}"
+        yield f"nothing was {how}{node} {span(gap)}"
     if len(gaps) > _MOST_GAPS:
         yield f"nor in {len(gaps) - _MOST_GAPS:,} other times: --json has all"
-    if together := found.get("measured_together"):
-        yield f"{together:,} more may be of this client, which brokers measure together with others: give --user and --client-id"
+    if together := answer.get("measured_together"):
+        yield (
+            f"{together:,} more may be of this client, which brokers measure together with others: give --user and "
+            "--client-id"
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,7 +24,8 @@ quotascope explain --user CN=app,O=Org --config /etc/quotascope.yaml --json
 
 quotascope explain --user alice --exporter http://quotascope:9749
 
-quotascope explain --client-id spark --bootstrap-servers broker-1:9093 --security-protocol SASL_SSL --sasl-username me --sasl-password-file pw
+quotascope explain --client-id spark --bootstrap-servers broker-1:9093 --security-protocol SASL_SSL --sasl-username \
+me --sasl-password-file pw
 """
 
 
@@ -45,6 +45,8 @@ def explain(
 
     Works without traffic and without sources: it needs only the Admin API, or a running exporter.
     """
+    import asyncio
+
     from quotascope.exporter.diagnosis.explain import as_json, user_of
     from quotascope.exporter.diagnosis.explain import explain as explain_limits
     from quotascope.exporter.untrusted import one_line
@@ -61,7 +63,8 @@ def explain(
     name = user_of(limits, user)
     if name != user:
         typer.echo(
-            f"quotascope: {one_line(user)} is a principal: explaining its user {one_line(name)}, the name that quotas are set for",
+            f"quotascope: {one_line(user)} is a principal: explaining its user {one_line(name)}, the name that "
+            "quotas are set for",
             err=True,
         )
     explanations = explain_limits(limits, name, client_id, nodes)

@@ -1,4 +1,4 @@
-"""How `quotascope explain` shows what decides."""
+"""Explanations of `quotascope explain` in the terminal."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .fitted import Fitted
 
 
 def as_table(user: str, client_id: str | None, explanations: Sequence[Explanation]) -> RenderableType:
-    """The eight levels as rows, the quota types as columns, and a sentence for each type."""
+    """Return the eight levels as rows, the quota types as columns, and a sentence for each type."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("rule", overflow="fold")
     for explanation in explanations:
         name = explanation.quota_type.label.replace("_", "\n", 1)
         table.add_column(name, justify="right", vertical="bottom", no_wrap=True)
-    levels = zip(*(each.levels for each in explanations), strict=True)
+    levels = zip(*(explanation.levels for explanation in explanations), strict=True)
     for number, rules in enumerate(levels, start=1):
         cells = map(_cell, explanations, rules)
         level = level_text(rules[0].entity, user, client_id)
         table.add_row(Text(f"{number} {level}"), *cells)
     title = f"{asked_user(user)}, {asked_client(client_id)}\n"
-    sentences = [Text(sentence(each, user, client_id)) for each in explanations]
+    sentences = [Text(sentence(explanation, user, client_id)) for explanation in explanations]
     legend = "> applies; - not set; B/s, percent of a thread, mutations/s\n"
     if client_id == "":
         legend = f"(…) not for clients that send no client-id; {legend}"

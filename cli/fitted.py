@@ -1,4 +1,4 @@
-"""Tables whose rows become blocks where a terminal is too narrow for them."""
+"""Tables whose rows become blocks in a terminal that is too narrow for them."""
 
 from __future__ import annotations
 
@@ -13,27 +13,38 @@ from rich.table import Column, Table
 from rich.text import Text
 
 _NAME: Final = 16
-"""Columns of the terminal that a name has at least."""
+"""Least width of a name, in columns of the terminal."""
 _FIGURE: Final = 12
-"""The same of a figure that may be on two lines; Rich narrows the widest columns first."""
+"""Least width of a figure that may be on two lines; Rich narrows the widest columns first."""
 _LINES: Final = 3
-"""Of a block, for a cell that the table would cut."""
+"""Lines in a block for a cell that the table would cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A table; where figures would be cut, a block for each row: its name, and below it the other cells with their heads."""
+    """
+    A table, or a block for each row if the table would cut figures.
+
+    A block has the name of the row, and below it the other cells with their heads.
+    """
 
     table: Table
     name: int = 0
-    """The column with the names of rows."""
+    """Number of the column with the names of rows."""
+    dense: bool = False
+    """True if the table loses its lines before it becomes blocks."""
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
-        """The table, or the blocks."""
+        """Yield the table, or the blocks."""
         table = self.table
         line = 0 if table.box is None else 1
         between = table.padding[1] + table.padding[3] + line
-        if line + sum(_least(column) + between for column in table.columns) <= options.max_width:
+        min_width = sum(_least_width(column) + between - line for column in table.columns)
+        if min_width + line * (1 + len(table.columns)) <= options.max_width:
+            yield table
+            return
+        if self.dense and min_width <= options.max_width:
+            table.box = None
             yield table
             return
         if table.title is not None:
@@ -61,13 +72,13 @@ class Fitted:
 
 
 def _text(cell: RenderableType) -> Text:
-    """The text of a cell; none of one that is drawn, such as a bar."""
+    """Return the text of a cell; an empty text for a drawing such as a bar."""
     text = cell if isinstance(cell, Text) else Text(cell if isinstance(cell, str) else "")
     return Text("\n").join(text.split("\n"))
 
 
-def _least(column: Column) -> int:
-    """Columns of the terminal that show all of each figure, and of a name enough to know it."""
+def _least_width(column: Column) -> int:
+    """Return the least width of a column that shows figures in full, and enough of a name to recognize it."""
     if column.width is not None:
         return column.width
     texts = (_text(cell).plain for cell in (column.header, *column.cells))

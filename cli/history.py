@@ -1,21 +1,25 @@
-"""`quotascope history`: looks after the tables of usage history."""
+"""`quotascope history`: maintenance of the tables of usage history."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quotascope.pipeline.names import DETAIL, NAMES
+
 from . import outputs
-from .options import EngineName, Folder, Json, check_extra
+from .options import Apply, EngineName, Folder, Json, check_extra
 
 if TYPE_CHECKING:
+    from quotascope.pipeline.history.repair import Finding
     from quotascope.pipeline.table import Table
 
 history = typer.Typer(
     name="history",
-    help="Usage history on disk: what there is, merging small files, dropping old days.",
+    help="Usage history on disk: what there is, merging small files, dropping old days, repair.",
     no_args_is_help=True,
 )
 _MOST_DAYS = 100_000
@@ -31,6 +35,8 @@ quotascope history drop usage --keep-days 90
 quotascope history drop usage --before 2026-09-01 --table seconds
 
 quotascope history clean usage --older-than 48
+
+quotascope history repair usage --apply
 """
 
 Names = Annotated[
@@ -38,7 +44,8 @@ Names = Annotated[
     typer.Option(
         "--table",
         metavar="NAME",
-        help="One of requests, quarantine, history, seconds, topics, episodes; may be repeated; else requests, history, seconds and topics.",
+        help=f"One of {', '.join(NAMES)}; may be repeated.",
+        show_default=", ".join(DETAIL),
     ),
 ]
 
@@ -56,22 +63,23 @@ def status(folder: Folder, *, json: Json = False) -> None:
     typer.echo(f"{'table':12}{'rows':>15}{'MB':>10}{'files':>8}{'merged':>8}  days")
     for state in states:
         days = f"{state['first_day']} to {state['last_day']}" if state["first_day"] else "-"
-        counts = f"{state['rows']:>15,}{state['bytes'] / 1e6:>10,.1f}{state['files']:>8,}{state['files_after_compaction']:>8,}"
-        typer.echo(f"{state['table']:12}{counts}  {days}")
+        sizes = f"{state['rows']:>15,}{state['bytes'] / 1e6:>10,.1f}"
+        files = f"{state['files']:>8,}{state['files_after_compaction']:>8,}"
+        typer.echo(f"{state['table']:12}{sizes}{files}  {days}")
 
 
 @history.command(epilog=EXAMPLES)
 def compact(folder: Folder, *, engine: EngineName = "auto") -> None:
-    """Merge the files of each day and bucket into one, so that there are fewer to open."""
+    """Merge the files of each day and shard into one, so that there are fewer to open."""
     check_extra()
     from quotascope.pipeline.history import store
-    from quotascope.pipeline.runs.engine import MOST_LOCAL_ROWS, Engine, chosen, run_of
+    from quotascope.pipeline.runs.engine import MOST_LOCAL_ROWS, EngineChoice, chosen, engine_of
 
     tables = store.tables_of(folder)
     rows = sum(file.rows for table in tables.values() for file in table.files())
-    run = run_of(chosen(Engine(engine), rows, MOST_LOCAL_ROWS))
+    workers = engine_of(chosen(EngineChoice(engine), rows, MOST_LOCAL_ROWS))
     with outputs.bar("merging files"):
-        merged = sum(table.compact(run=run) for table in tables.values())
+        merged = sum(table.compact(map_items=workers.map) for table in tables.values())
     typer.echo(f"{merged:,} files merged")
 
 
@@ -92,17 +100,17 @@ def drop(
     if (before is None) == (keep_days is None):
         raise typer.BadParameter("give one of --before and --keep-days")
     today = datetime.now(UTC).date()
-    first = before.date() if before else today - timedelta(days=(keep_days or 1) - 1)
-    if first > today:
+    first_day = before.date() if before else today - timedelta(days=(keep_days or 1) - 1)
+    if first_day > today:
         raise typer.BadParameter("must not be in the future: logs would not be read until then", param_hint="--before")
-    names = table or store.DETAIL
-    unknown = [name for name in names if name not in store.NAMES]
+    names = table or DETAIL
+    unknown = [name for name in names if name not in NAMES]
     if unknown:
-        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(store.NAMES)}", param_hint="--table")
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(NAMES)}", param_hint="--table")
     tables = store.tables_of(folder)
     chosen = [tables[name] for name in names if name in tables]
-    gone = sum(each.drop_before(first) for each in chosen)
-    typer.echo(f"{gone:,} rows before {first} dropped; `quotascope history clean` frees their space")
+    dropped = sum(history_table.drop_before(first_day) for history_table in chosen)
+    typer.echo(f"{dropped:,} rows before {first_day} dropped; `quotascope history clean` frees their space")
 
 
 @history.command(epilog=EXAMPLES)
@@ -115,33 +123,104 @@ def clean(
             min=0,
             max=_MOST_DAYS * 24,
             metavar="HOURS",
-            help="Delete only files older than this, which must be longer than any run takes.",
+            help="Delete only files older than this, which must be longer than any command reads the history.",
         ),
     ] = 24,
+    force: Annotated[
+        bool, typer.Option("--force", help="Allow 0 hours: commands that read the history now may fail.")
+    ] = False,
 ) -> None:
-    """Delete files that no table lists: merged and dropped ones, and what killed runs left."""
+    """
+    Delete files that no table lists: merged and dropped ones, and what killed runs left.
+
+    What a running command writes stays.
+    """
     check_extra()
+    from quotascope.pages.words import counted
     from quotascope.pipeline.history import store
 
-    tables = store.tables_of(folder).values()
+    if older_than < 1 and not force:
+        raise typer.BadParameter(
+            "commands that read the history now would lose their files: give at least 1 hour, or --force if there "
+            "are none",
+            param_hint="--older-than",
+        )
     with outputs.bar("looking for files"):
-        gone = sum(len(table.clean(older_than)) for table in tables)
-    typer.echo(f"{gone:,} files deleted")
+        cleaned = store.clean(folder, older_than).values()
+    typer.echo(f"{sum(len(cleaning.deleted) for cleaning in cleaned):,} files deleted")
+    if remaining := sum(len(cleaning.of_writers) for cleaning in cleaned):
+        writers = {
+            f"{writer.about} since {_time_of(writer.began_ns)}" for cleaning in cleaned for writer in cleaning.writers
+        }
+        typer.echo(f"{counted(remaining, 'file')} left, as commands are writing: {', '.join(sorted(writers))}")
+
+
+@history.command(epilog=EXAMPLES)
+def repair(
+    folder: Folder,
+    *,
+    apply: Apply = False,
+    engine: EngineName = "auto",
+    json: Json = False,
+) -> None:
+    """Read all of a history, show what is lost or damaged, and make the tables whole without it."""
+    check_extra()
+    from quotascope.pipeline.history import store
+    from quotascope.pipeline.history.repair import repair as repaired
+    from quotascope.pipeline.runs.engine import EngineChoice, engine_of
+
+    workers = engine_of(EngineChoice.LOCAL if engine == "auto" else EngineChoice(engine), "verification of files")
+    with outputs.bar("reading all files"):
+        findings = list(repaired(folder, write=apply, map_items=workers.map))
+    if json:
+        outputs.put_json([{**asdict(finding), "applied": apply} for finding in findings])
+    else:
+        for finding in findings:
+            typer.echo(f"{finding.table}: {finding.what}{_lost_rows(finding)}")
+        if not findings:
+            files = sum(len(table.files()) for table in store.tables_of(folder).values())
+            typer.echo(f"nothing is lost in {files:,} files")
+        elif apply and any(finding.rows != 0 for finding in findings):
+            typer.echo("Ingest the logs of that time again: what is still there is not added twice.")
+        elif not apply:
+            typer.echo("Nothing was changed: --apply does it.")
+    if findings and not apply:
+        raise typer.Exit(1)
+
+
+def _lost_rows(finding: Finding) -> str:
+    """Return the number of lost rows, and their times."""
+    if finding.rows == 0:
+        return ""
+    if finding.rows is None or finding.first_ms is None or finding.last_ms is None:
+        rows = "an unknown number of rows" if finding.rows is None else f"{finding.rows:,} rows"
+        return f"; {rows} lost"
+    times = " to ".join(_time_of(time * 10**6) for time in (finding.first_ms, finding.last_ms))
+    return f"; {finding.rows:,} rows lost, from {times}"
+
+
+def _time_of(time_ns: int) -> str:
+    """Return a time in UTC, to the second."""
+    return f"{datetime.fromtimestamp(time_ns // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _state_of(name: str, table: Table) -> dict[str, Any]:
-    """What a table holds as a document, from its log alone; the UTC days of its oldest and newest rows are None for a table without days or rows."""
+    """
+    Return the rows, size, files and days of a table as a document, from its log alone.
+
+    The UTC days of its oldest and newest rows are None for a table without days or rows.
+    """
     from quotascope.pipeline.table.storage import EPOCH
 
     files = table.files()
     days = {file.day for file in files} if table.layout.day_of else set[int]()
-    first, last = [EPOCH + timedelta(days=day) for day in (min(days), max(days))] if days else (None, None)
+    first_day, last_day = [EPOCH + timedelta(days=day) for day in (min(days), max(days))] if days else (None, None)
     return {
         "table": name,
         "rows": sum(file.rows for file in files),
         "bytes": sum(file.size for file in files),
         "files": len(files),
-        "files_after_compaction": len({(file.day, file.bucket) for file in files}),
-        "first_day": first,
-        "last_day": last,
+        "files_after_compaction": len({(file.day, file.shard) for file in files}),
+        "first_day": first_day,
+        "last_day": last_day,
     }

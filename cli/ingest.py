@@ -1,21 +1,17 @@
-"""`quotascope ingest`: request logs become tables of usage."""
+"""`quotascope ingest`: tables of usage from request logs."""
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from . import outputs
 from .options import EngineName, Json, check_extra, named_folder
-
-if TYPE_CHECKING:
-    from quotascope.pipeline.ingest import IngestReport
 
 EXAMPLES = """
 Examples:
@@ -26,17 +22,21 @@ quotascope ingest logs/ --broker-pattern '/broker-([0-9]+)/' --topics topics.jso
 
 zcat kafka-request.log.gz | quotascope ingest - --broker 1 --into usage --json
 
-spark-submit --master yarn "$(quotascope spark submit-script)" ingest hdfs:///logs/kafka --into hdfs:///kafka/usage
+spark-submit --master yarn "$(quotascope spark submit-script)" ingest hdfs:///logs/kafka --broker-pattern \
+'/broker-([0-9]+)/' --into hdfs:///kafka/usage
 
-spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 "$(quotascope spark submit-script)" ingest kafka://broker-1:9092,broker-2:9092/kafka-request-log --into usage
+spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 "$(quotascope spark submit-script)" ingest \
+kafka://broker-1:9092,broker-2:9092/kafka-request-log --into usage
 """
 _reading_option = partial(typer.Option, rich_help_panel="How logs are read")
 _topic_option = partial(typer.Option, rich_help_panel="When a topic is read")
 _KAFKA: Final = "kafka://"
-_MOST_LEFT_OUT = 10
-_NO_LOG = "no line is a request{seems}: give the log of kafka.request.logger at DEBUG, of Kafka 2.8 or later; docs/request-log.md says how to get one"
+_NO_LOG = (
+    "no line is a request{seems}: give the log of kafka.request.logger at DEBUG, of Kafka 2.8 or later; "
+    "docs/request-log.md says how to get one"
+)
 _BEGINNING: Final = 4096
-"""Bytes by which `seen_in` knows a file."""
+"""Number of bytes at the beginning of a file from which `seen_in` recognizes its contents."""
 _CONTENTS: Final = (
     (rb"Completed request", "request lines that cannot be read, for the reasons above"),
     (rb"\0|\A[^\n]*\x1b[^\[]", "binary data"),
@@ -45,13 +45,16 @@ _CONTENTS: Final = (
     (rb"\A\s*<", "HTML or XML"),
     (rb"\A\[?\d{4}-\d\d-\d\d.*(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ", "the log of another logger, such as server.log"),
 )  # fmt: skip
-"""By what a file begins with, what it seems to be, the first that fits."""
+"""Beginnings of files, and the contents that they suggest; the first match counts."""
 
 Logs = Annotated[
     list[str],
     typer.Argument(
         metavar="LOGS…",
-        help="Files and folders, plain, gzip or zstd; - is standard input; kafka://SERVERS/TOPIC is a topic with a line in each message, read as they arrive.",
+        help=(
+            "Files and folders, plain, gzip or zstd; - is standard input; kafka://SERVERS/TOPIC is a topic with a "
+            "line in each message, read as they arrive."
+        ),
     ),
 ]
 Into = Annotated[
@@ -65,14 +68,21 @@ Into = Annotated[
 Broker = Annotated[
     str | None,
     _reading_option(
-        metavar="NAME", help="Name of the broker that wrote all of these logs; by default, its address in the logs."
+        metavar="NAME",
+        help=(
+            "Name of the broker that wrote all of these logs; needed unless each line names its node, or all lines "
+            "have the same address."
+        ),
     ),
 ]
 BrokerPattern = Annotated[
     str | None,
     _reading_option(
         metavar="REGEX",
-        help="A regular expression with the broker's name as its group, for the path of a file or TOPIC-PARTITION: such as '/broker-([0-9]+)/' or '-([0-9]+)$'.",
+        help=(
+            "A regular expression with the broker's name as its group, for the path of a file or TOPIC-PARTITION: "
+            "such as '/broker-([0-9]+)/' or '-([0-9]+)$'. Of several groups, the one that is called broker counts."
+        ),
     ),
 ]
 LogZone = Annotated[
@@ -83,7 +93,10 @@ Topics = Annotated[
     str | None,
     _reading_option(
         metavar="FILE",
-        help="File with the partitions of each topic before the logs began; without it, the cost of DeleteTopics and CreatePartitions is often unknown.",
+        help=(
+            "File with the partitions of each topic before the logs began; without it, the cost of DeleteTopics and "
+            "CreatePartitions is often unknown."
+        ),
     ),
 ]
 Names = Annotated[str, _reading_option(metavar="PATTERN", help="Which files of a folder are request logs.")]
@@ -94,13 +107,13 @@ FollowLinks = Annotated[
         help="Also follow links that lead out of a folder; use it only where no other user may write into the folder.",
     ),
 ]
-Buckets = Annotated[
+Shards = Annotated[
     int,
     typer.Option(
         min=1,
         max=4096,
         metavar="N",
-        help="Number of parts that users are divided into; fixed when the folder is created.",
+        help="Number of shards that users are divided into by hash; fixed when the folder is created.",
     ),
 ]
 
@@ -121,7 +134,10 @@ SourceOptions = Annotated[
     list[str] | None,
     _topic_option(
         metavar="KEY=VALUE",
-        help="Option of Spark's Kafka source, such as kafka.security.protocol=SSL or startingOffsets=latest; may be repeated.",
+        help=(
+            "Option of Spark's Kafka source, such as kafka.security.protocol=SSL or startingOffsets=latest; may be "
+            "repeated."
+        ),
     ),
 ]
 
@@ -140,22 +156,25 @@ def ingest(
     every: Every = None,
     once: Once = False,
     option: SourceOptions = None,
-    buckets: Buckets = 16,
+    shards: Shards = 16,
     engine: EngineName = "auto",
     json: Json = False,
 ) -> None:
     """
     Read request logs of Kafka brokers (kafka.request.logger) into a folder of usage history.
 
-    Lines that cannot be read go to a quarantine with the reason. Every line counts once: start again what was interrupted.
+    Lines that cannot be read go to a quarantine with the reason. Every line counts once: start again what was \
+interrupted.
     """
     check_extra()
     from quotascope.exporter.config import seconds_of
     from quotascope.exporter.untrusted import one_line
     from quotascope.pipeline.ingest import IngestOptions
     from quotascope.pipeline.ingest.files import STANDARD_INPUT
-    from quotascope.pipeline.runs.engine import Engine
+    from quotascope.pipeline.runs.engine import EngineChoice
     from quotascope.pipeline.runs.ingest import ingest_logs, ingest_topic
+
+    from .ingest_view import print_report
 
     reading = IngestOptions(
         broker=broker,
@@ -165,7 +184,7 @@ def ingest(
         names=names,
         follow_links=follow_links,
     )
-    if any(each.startswith(_KAFKA) for each in logs):
+    if any(log.startswith(_KAFKA) for log in logs):
         if len(logs) > 1:
             raise typer.BadParameter(
                 "a topic is read by a command of its own, several of a cluster as kafka://SERVERS/TOPIC,TOPIC",
@@ -184,104 +203,69 @@ def ingest(
             into,
             checkpoint or f"{into.rstrip('/')}/stream-{topic}",
             reading,
-            buckets=buckets,
+            shards=shards,
             every=None if once else f"{round(1_000 * seconds_of(every or '1m', '--every'))} milliseconds",
             done=lambda number, report: print_report(report, number, json=json)
         )  # fmt: skip
         return
-    given = {"--checkpoint": checkpoint, "--every": every, "--once": once, "--option": option}
-    for name, value in given.items():
+    topic_options = {"--checkpoint": checkpoint, "--every": every, "--once": once, "--option": option}
+    for name, value in topic_options.items():
         if value:
             raise typer.BadParameter(f"{name} is for a topic, kafka://SERVERS/TOPIC", param_hint=name)
-    with outputs.bar("reading", first="listing files") as progress:
-        report = ingest_logs(logs, into, reading, buckets=buckets, engine=Engine(engine), progress=progress)
+    with outputs.bar("reading", initial_name="listing files") as progress:
+        report = ingest_logs(logs, into, reading, shards=shards, engine=EngineChoice(engine), progress=progress)
     print_report(report, json=json)
     if report.nothing_readable and (report.read or not report.broken):
         seems = seen_in(logs, names, follow_links=follow_links)
         if not report.read and STANDARD_INPUT in logs:
             seems = seems or "standard input is empty"
         typer.echo(f"quotascope: {_NO_LOG.format(seems=seems and f', {one_line(seems)}')}", err=True)
-    if report.broken or report.nothing_readable:
+    if report.broken or report.nothing_readable or report.unread_apis:
         raise typer.Exit(1)
 
 
 def source_of(options: list[str] | None) -> dict[str, str]:
-    """The options of Spark's source. Raises BadParameter when one is not KEY=VALUE."""
-    pairs = [each.partition("=") for each in options or ()]
+    """Return the options of Spark's source. Raises BadParameter for a text that is not KEY=VALUE."""
+    pairs = [option.partition("=") for option in options or ()]
     if not all(key and equals for key, equals, _ in pairs):
         raise typer.BadParameter("is not KEY=VALUE", param_hint="--option")
     return {key: value for key, _, value in pairs}
 
 
 def topic_of(uri: str, given_by: str) -> tuple[str, str]:
-    """The servers and the topic of kafka://SERVERS/TOPIC. Raises BadParameter when it is none."""
+    """Return the servers and the topic of kafka://SERVERS/TOPIC. Raises BadParameter for any other text."""
     servers, _, topic = uri.removeprefix(_KAFKA).partition("/")
     if not uri.startswith(_KAFKA) or not servers or not topic or "/" in topic or "@" in uri:
         raise typer.BadParameter(
-            "a topic is kafka://SERVERS/TOPIC, such as kafka://broker-1:9092,broker-2:9092/kafka-request-log; users and passwords belong in a JAAS file",
+            "a topic is kafka://SERVERS/TOPIC, such as kafka://broker-1:9092,broker-2:9092/kafka-request-log; users "
+            "and passwords belong in a JAAS file",
             param_hint=given_by,
         )
     return servers, topic
 
 
-def print_report(report: IngestReport, batch: int | None = None, *, json: bool = False) -> None:
-    """What became of the lines on standard output, a batch as one line of JSON; on standard error what could not be read."""
-    from quotascope.exporter.untrusted import one_line
-
-    known = report.duplicates + report.quarantined_before
-    if json:
-        document = {
-            "lines": report.read,
-            "added": report.kept,
-            "forwarded": report.forwarded,
-            "known_before": known,
-            "quarantined": report.quarantined,
-            "quarantined_by_reason": dict(report.reasons.most_common()),
-            "broken": report.broken,
-            "not_read": report.left_out,
-        }
-        if batch is None:
-            outputs.put_json(document)
-        else:
-            outputs.put_json({"batch": batch, **document}, indent=None)
-    else:
-        typer.echo(
-            f"{'' if batch is None else f'batch {batch}: '}{report.read:,} lines: {report.kept:,} requests added, "
-            f"{report.forwarded:,} second lines of forwarded requests, {known:,} known before, {report.quarantined:,} quarantined"
-        )
-        for reason, count in report.reasons.most_common():
-            typer.echo(f"  quarantined: {count:,} {one_line(reason)}")
-    for file, why in list(report.left_out.items())[:_MOST_LEFT_OUT]:
-        typer.echo(f"quotascope: {one_line(file)} was not read: {one_line(why)}", err=True)
-    if len(report.left_out) > _MOST_LEFT_OUT:
-        typer.echo(f"quotascope: {len(report.left_out):,} files and folders were not read", err=True)
-    for file, why in report.broken.items():
-        typer.echo(f"quotascope: {one_line(file)}: {one_line(why)}", err=True)
-    sys.stdout.flush()
-
-
 def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = False) -> str:
     """
-    What the first file of these that is not empty seems to hold instead of a request log, or that they are empty, in words.
+    Return in words what the first file that is not empty seems to hold instead of a request log, or that all are empty.
 
-    Empty where that cannot be seen: standard input and pipes were read already, a URI is not read again, and files that cannot be read are
-    left out.
+    The text is empty if that is unknown: standard input and pipes were read already, a URI is not read again, and files
+    that cannot be read are left out.
     """
     from quotascope.pages.words import counted
     from quotascope.pipeline.errors import UnreadableLog
     from quotascope.pipeline.ingest.files import STANDARD_INPUT, log_files
     from quotascope.pipeline.ingest.local import lines_of
 
-    here = [path for path in paths if path != STANDARD_INPUT and "://" not in path]
+    local_paths = [path for path in paths if path != STANDARD_INPUT and "://" not in path]
     empty: list[str] = []
-    files, _ = log_files(here, names, follow_links=follow_links)
+    files, _ = log_files(local_paths, names, follow_links=follow_links)
     for file in filter(os.path.isfile, files):
         try:
-            first = next((line for lines, _ in lines_of(file) for line in lines if line), None)
+            first_line = next((line for lines, _ in lines_of(file) for line in lines if line), None)
         except UnreadableLog:
             continue
-        if first is not None:
-            kinds = (what for begin, what in _CONTENTS if re.search(begin, first[:_BEGINNING]))
+        if first_line is not None:
+            kinds = (what for begin, what in _CONTENTS if re.search(begin, first_line[:_BEGINNING]))
             return f"{file} seems to hold {next(kinds, 'text of another kind')}"
         empty.append(file)
     if len(empty) > 1:

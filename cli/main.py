@@ -1,7 +1,8 @@
-"""The command `quotascope`: puts the rooms together, one file for each command."""
+"""The command `quotascope`: assembly of the rooms, with a file for each command."""
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -12,6 +13,8 @@ from typing import Annotated, NoReturn
 
 import typer
 from typer.core import TyperGroup
+
+from quotascope.metrics.errors import QuotascopeError
 
 from . import (
     blame,
@@ -39,11 +42,11 @@ from .spark import spark
 
 
 class CommandGroup(TyperGroup):
-    """The commands; what is wrong with an option is explained without the words of the library that parses its value."""
+    """Commands whose errors about options have no words of the library that parses the values."""
 
     # what typer raises has a private home in some of its versions
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
-        """Run the command. Raises what typer does, with a message for people."""
+        """Run the command. Raises typer's exceptions, with messages for people."""
         try:
             return super().invoke(ctx)
         except Exception as error:
@@ -53,7 +56,7 @@ class CommandGroup(TyperGroup):
 
 
 def _for_people(message: str, cause: BaseException | None) -> str:
-    """What pydantic says of the value of an option as a person would, with the value that it is about, and the word that was meant."""
+    """Return pydantic's message about the value of an option in plain words, with the value and a likely word."""
     if not message.startswith(("Value error, ", "Input should be ")):
         return message
     text = message.removeprefix("Value error, ").rstrip(".").partition(", unable")[0]
@@ -73,14 +76,17 @@ _EXPECTED = (
     ("Input should be", "expected a number"),
     (" does not match the formats '%Y-%m-%d'", " is not a date such as 2026-09-01"),
 )
-"""What pydantic and typer write, and what it means."""
+"""Phrases of pydantic and typer, and plain words for them."""
 
 
 app = typer.Typer(
     name="quotascope",
     cls=CommandGroup,
     context_settings={"help_option_names": ["--help", "-h"]},
-    help="Quota observability for Apache Kafka: which clients are throttled, by which rule, and how close the others are to their limits.",
+    help=(
+        "Quota observability for Apache Kafka: which clients are throttled, by which rule, and how close the others "
+        "are to their limits."
+    ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -108,8 +114,8 @@ app.add_typer(shadow)
 app.add_typer(spark)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         from importlib.metadata import version
 
         typer.echo(f"quotascope {version('quotascope')}")
@@ -127,52 +133,55 @@ def root(
 
 
 def main() -> None:
-    """Run the command line; mistakes and failures become one message and an exit code."""
-    # a program that starts us may have closed them: files would take their places, and get what is printed
+    """Run the command line; errors become a message and an exit code."""
+    # a parent process may have closed them: files would take their descriptors, and get what is printed
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
-    # client names are untrusted: they may hold characters that the terminal's encoding lacks
+    # client names are untrusted: they may have characters that the terminal's encoding lacks
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+    _mute_py4j()
     try:
         app(prog_name="quotascope")
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("quotascope"):
             _fail(f"{error.name} is missing: pip install --force-reinstall quotascope")
-        if _expected(error):
+        if isinstance(error, QuotascopeError):
             _fail(str(error))
         if "QUOTASCOPE_TRACEBACK" in os.environ:
             raise
         if isinstance(error, OSError) and error.filename is None and error.errno in {EDQUOT, EFBIG, EIO, ENOSPC}:
             _fail(f"the output cannot be written: {error.strerror}")
-        from quotascope.exporter.untrusted import one_line
+        _fail(_of_unexpected(error))
 
-        _fail(
-            f"unexpected {type(error).__name__}: {one_line(str(error))}\n"
-            "This is a defect of quotascope. QUOTASCOPE_TRACEBACK=1 shows where it is."
-        )
+
+def _mute_py4j() -> None:
+    """Leave out logs of Py4J, whose tracebacks repeat an error that is reported, also of an ended JVM and of Ctrl-C."""
+    if "QUOTASCOPE_TRACEBACK" not in os.environ:
+        logging.getLogger().addFilter(
+            _is_not_of_py4j
+        )  # it logs to the root itself, which then writes to standard error
+        logging.getLogger("py4j").propagate = False
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return f"{os.sep}py4j{os.sep}" not in record.pathname
+
+
+def _of_unexpected(error: Exception) -> str:
+    from quotascope.exporter.untrusted import one_line
+    from quotascope.pipeline.errors import is_of_spark
+
+    if is_of_spark(error):
+        return f"Spark gave up: {one_line(str(error))}; what it logged before says more"
+    return (
+        f"unexpected {type(error).__name__}: {one_line(str(error))}\n"
+        "This is a defect of quotascope. QUOTASCOPE_TRACEBACK=1 shows where it is."
+    )
 
 
 def _fail(message: str) -> NoReturn:
     sys.stderr.write(f"quotascope: {message}\n")
     sys.exit(1)
-
-
-def _expected(error: Exception) -> bool:
-    # a room that is not loaded has raised nothing, and may lack its libraries
-    bases = (
-        getattr(sys.modules[module], name)
-        for module, name in (
-            ("quotascope.alerts.errors", "AlertsError"),
-            ("quotascope.clients.errors", "ClientError"),
-            ("quotascope.dashboards.errors", "DashboardsError"),
-            ("quotascope.exporter.errors", "ExporterError"),
-            ("quotascope.pipeline.errors", "PipelineError"),
-            ("quotascope.quotas.errors", "QuotasError"),
-            ("quotascope.spark_listener.errors", "SparkListenerError"),
-        )
-        if module in sys.modules
-    )
-    return isinstance(error, tuple(bases))

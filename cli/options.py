@@ -1,8 +1,8 @@
 """
-Options that several commands share, each declared once: a flag has one meaning in all commands. Groups of options are one parameter.
+Options that several commands share, each declared once: a flag has one meaning in all commands.
 
 A command chooses the default, and where it is needed the Python type; name, metavar, help and environment variable
-belong to the flag.
+belong to the flag. A group of options is one parameter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import typer
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from quotascope.metrics import KafkaRelease
+    from quotascope.metrics.kafka.release import KafkaRelease
 
 READING = "What is read"
 KAFKA = "Kafka's Admin API, which knows the configured quotas"
@@ -34,7 +34,6 @@ reading_option = partial(typer.Option, rich_help_panel=READING)
 entity_option = partial(typer.Option, rich_help_panel=ENTITY)
 output_option = partial(typer.Option, rich_help_panel=OUTPUTS)
 
-BOOTSTRAP_SERVERS = kafka_option(metavar="HOST:PORT,…", help="Brokers of the Kafka cluster, to connect to first.")
 USER = entity_option("--user", metavar="NAME", help="Name of the principal, as in the quota: alice for User:alice.")
 PORT = serving_option(
     metavar="PORT", min=0, max=65_535, help="Port to listen on; 0 takes a free one. The exporter's is 9749 by default."
@@ -42,7 +41,10 @@ PORT = serving_option(
 SHADOW = reading_option(
     "--shadow",
     metavar="FILE",
-    help="Show what brokers would do under the candidates in this file, which no broker enforces (docs/shadow.md). A running exporter has its own.",
+    help=(
+        "Show what brokers would do under the candidates in this file, which no broker enforces (docs/shadow.md). A "
+        "running exporter has its own."
+    ),
 )
 OTLP_ENDPOINT = typer.Option(
     "--otlp-endpoint",
@@ -56,16 +58,24 @@ STRIMZI_CLUSTER = output_option(
 )
 
 ClientId = Annotated[str | None, entity_option("--client-id", metavar="ID", help="The client.id, as clients send it.")]
+ByUser = Annotated[
+    bool,
+    typer.Option("--by-user", help="Add up the client ids of each user, as those of Spark change with each run."),
+]
 QuotasFrom = Annotated[
     Path | None,
     typer.Option(
         "--quotas",
         metavar="FILE",
-        help="Take the quotas of this YAML file (- for standard input), as `quotas export` writes it, instead of the cluster's.",
+        help=(
+            "Take the quotas of this YAML file (- for standard input), as `quotas export` writes it, instead of the "
+            "cluster's."
+        ),
     ),
 ]
 Top = Annotated[int, typer.Option(min=0, metavar="N", help="How many entities to show.")]
 Every = Annotated[str, typer.Option("--every", metavar="TIME", help="How often to read again, such as 5s or 1m.")]
+Apply = Annotated[bool, typer.Option("--apply", help="Make the changes. Without it, only show them.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Html = Annotated[
     Path | None, output_option(metavar="FILE", help="A page with tables and plots that needs no other file.")
@@ -74,11 +84,15 @@ Html = Annotated[
 # Of the commands of the pipeline
 
 _PIPELINE = ("pyarrow", "msgspec", "deltalake")
-"""What the extra of that name installs."""
+"""Packages of the extra `pipeline`."""
 
 
 def named_folder(folder: str | None) -> str | None:
-    """The folder, unless it is empty as an unset variable of a shell: tables would lie at the root. Raises ``typer.BadParameter``."""
+    """
+    Return a folder. Raises ``typer.BadParameter`` for an empty one.
+
+    An unset variable of a shell is empty, and tables would lie at the root.
+    """
     if folder is not None and not folder.strip():
         raise typer.BadParameter("a folder or URI is needed, and this is empty")
     return folder
@@ -92,7 +106,10 @@ EngineName = Annotated[
     Literal["auto", "local", "spark"],
     typer.Option(
         "--engine",
-        help="What does the work: this process, or Spark (needs pyspark). auto takes Spark under spark-submit and for large input. The results are the same.",
+        help=(
+            "What does the work: this process, or Spark (needs pyspark). auto takes Spark under spark-submit and for "
+            "large input. The results are the same."
+        ),
     ),
 ]
 IoThreads = Annotated[
@@ -121,39 +138,49 @@ KafkaVersion = Annotated[
     typer.Option(
         "--kafka-version",
         metavar="VERSION",
-        help="Release of the brokers, such as 4.3 or 4.4: up to 4.3 throttle times above 24.8 days wrap around, since 4.4 they stop there.",
+        help=(
+            "Release of the brokers, 2.8 to 4.4, such as 3.7 or 3.9-zookeeper: their windows, throttle times and "
+            "mutation quotas are followed."
+        ),
         show_default="what the log says, else the newest",
     ),
 ]
 
 
 def check_extra() -> None:
-    """Raise ``MissingExtra`` where the libraries of the pipeline are not installed."""
+    """Raise ``MissingExtra`` if the libraries of the pipeline are not installed."""
     from importlib.util import find_spec
 
     from quotascope.pipeline.errors import MissingExtra
 
     missing = [name for name in _PIPELINE if find_spec(name) is None]
     if missing:
-        raise MissingExtra(f"this needs {', '.join(missing)}: pip install 'quotascope[pipeline]'")
+        raise MissingExtra(f"this needs {', '.join(missing)}: pip install '.[pipeline]' in a clone of quotascope")
 
 
 def release_of(text: str | None) -> KafkaRelease | None:
-    """The release of that version, None without one. Raises ``typer.BadParameter``."""
-    from quotascope.metrics import KafkaRelease, MalformedName
+    """
+    Return the release of a version, None without one.
+
+    Raises ``typer.BadParameter`` for a release that the engine does not follow exactly.
+    """
+    from quotascope.metrics.kafka.errors import MalformedName
+    from quotascope.metrics.kafka.release import KafkaRelease
 
     if text is None:
         return None
     try:
-        return KafkaRelease.parse(text)
-    except MalformedName:
-        raise typer.BadParameter(
-            f"{text[:60]!r} is not a version of Kafka such as 4.4", param_hint="--kafka-version"
-        ) from None
+        release = KafkaRelease.parse(text)
+    except MalformedName as error:
+        raise typer.BadParameter(str(error), param_hint="--kafka-version") from None
+    if not release.is_exact:
+        about = f"Kafka {release} is not one that quotas are followed for: {KafkaRelease.exact_words()}"
+        raise typer.BadParameter(about, param_hint="--kafka-version")
+    return release
 
 
 def zone_of(name: str) -> tzinfo:
-    """The time zone of that name. Raises ``typer.BadParameter``."""
+    """Return the time zone of a name. Raises ``typer.BadParameter``."""
     from datetime import UTC
     from zoneinfo import ZoneInfo
 
@@ -169,40 +196,41 @@ def zone_of(name: str) -> tzinfo:
 
 def time_of(text: str | None, name: str, zone: tzinfo) -> float | None:
     """
-    The Unix time in seconds of a text in ISO 8601, in the zone unless it has one; None without a text.
+    Return the Unix time in seconds of a text in ISO 8601, in the zone unless it has one; None without a text.
 
-    Raises ``typer.BadParameter``, also for an hour that the zone's clocks show twice or skip; a day begins with its first moment.
+    Raises ``typer.BadParameter``, also for an hour that the zone's clocks show twice or skip; a day begins with its
+    first moment.
     """
     from datetime import datetime, time
 
     if text is None:
         return None
     try:
-        given = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(f"{text[:60]!r} is not a time such as 2026-11-23T14:00:00Z", param_hint=name) from None
-    if given.tzinfo is None:
-        first, last = (given.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
-        if first.utcoffset() != last.utcoffset() and given.time() != time.min:
-            text = f"{first.isoformat()} or {last.isoformat()}"
+    if moment.tzinfo is None:
+        earlier, later = (moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+        if earlier.utcoffset() != later.utcoffset() and moment.time() != time.min:
+            text = f"{earlier.isoformat()} or {later.isoformat()}"
             raise typer.BadParameter(f"the clocks of {zone} show it twice or never: give {text}", param_hint=name)
-        given = first
-    return given.timestamp()
+        moment = earlier
+    return moment.timestamp()
 
 
 def span_of(begin: str | None, end: str | None, zone: tzinfo) -> tuple[float | None, float | None]:
-    """Both as `time_of`; raises ``typer.BadParameter`` where nothing is between them."""
-    first, last = time_of(begin, "--begin", zone), time_of(end, "--end", zone)
-    if first is not None and last is not None and first >= last:
+    """Return both times as `time_of` does. Raises ``typer.BadParameter`` if the end is not after the beginning."""
+    begin_s, end_s = time_of(begin, "--begin", zone), time_of(end, "--end", zone)
+    if begin_s is not None and end_s is not None and begin_s >= end_s:
         raise typer.BadParameter("has to be later than --begin", param_hint="--end")
-    return first, last
+    return begin_s, end_s
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """
-    The command with single options in the place of each parameter that is a group of them.
+    Return the command with single options in place of each parameter that is a group of options.
 
-    A group is a dataclass with fields that are options as typer wants them, each with its default, or groups.
+    A group is a dataclass whose fields are options as typer declares them, with their defaults, or groups.
     """
     declared = signature(command, eval_str=True)
     groups = {
@@ -210,16 +238,16 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     }
 
     @wraps(command)
-    def run(**given: object) -> None:
-        filled = {name: _filled(group, given) for name, group in groups.items()}
-        command(**filled, **given)
+    def run(**values: object) -> None:
+        filled = {name: _filled(group, values) for name, group in groups.items()}
+        command(**filled, **values)
 
     options = [
         option
         for name, parameter in declared.parameters.items()
         for option in (_options(groups[name]) if name in groups else [parameter])
     ]
-    # what typer asks for the options of a command
+    # typer reads the options of a command from its signature
     run.__signature__ = declared.replace(parameters=options)  # type: ignore[attr-defined]
     return run
 
@@ -232,10 +260,10 @@ def _options(group: type) -> Iterator[Parameter]:
             yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def _filled(group: type, given: dict[str, object]) -> object:
-    """The group with what was given for its options, which is taken out."""
+def _filled(group: type, values: dict[str, object]) -> object:
+    """Return the group with the values of its options, which are removed from `values`."""
     return group(
-        **{name: _filled(hint, given) if _is_group(hint) else given.pop(name) for name, hint, _ in _fields(group)}
+        **{name: _filled(hint, values) if _is_group(hint) else values.pop(name) for name, hint, _ in _fields(group)}
     )
 
 

@@ -1,4 +1,4 @@
-"""Files and JSON that a command writes, and the bar that it shows meanwhile."""
+"""Files and JSON of commands, and the bar of their progress."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from dataclasses import dataclass
 from datetime import date
 from math import isfinite, isnan
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quotascope.pages import files
-
 from . import options
+from .errors import FileNotWritten
+
+if TYPE_CHECKING:
+    from quotascope.pages import files
+    from quotascope.pages.report import Report
 
 STDOUT = Path("-")
-"""Stands for standard output."""
+"""Path that stands for standard output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Where results are written; without any of these, tables are shown."""
+    """Files for the answer to a question; unless one of these is standard output, the report is shown."""
 
     html: options.Html = None
     csv: Annotated[Path | None, options.output_option(metavar="FILE", help="The rows as CSV; - prints them.")] = None
@@ -33,28 +36,65 @@ class Results:
 
     @property
     def documents(self) -> tuple[Path, ...]:
-        """The files for JSON; standard output with ``--json``."""
+        """Files for JSON; standard output with ``--json``."""
         printed = (STDOUT,) if self.json else ()
         return printed if self.json_file is None else (*printed, self.json_file)
 
     @property
     def files(self) -> tuple[Path | None, ...]:
-        """All of them."""
+        """All files."""
         return self.html, self.csv, *self.documents
 
 
+def write(
+    results: Results,
+    *other_files: Path | None,
+    report: Callable[[], Report],
+    document: Callable[[], object],
+    csv: Callable[[], str],
+) -> None:
+    """
+    Write the answer to a question in each requested form, and show the report unless one of them is printed.
+
+    Args:
+        results: the files.
+        other_files: other files of the command, one of which may be standard output.
+        report: makes the report.
+        document: makes the JSON.
+        csv: makes the CSV.
+
+    Raises:
+        FileNotWritten: a file cannot be written.
+
+    """
+    if results.html is not None:
+        from quotascope.pages.report import html
+
+        put(results.html, html(report()))
+    if results.csv is not None:
+        put(results.csv, csv())
+    for file in results.documents:
+        put_json(document(), file)
+    if not printed(*results.files, *other_files):
+        from rich.console import Console
+
+        from .report import show
+
+        show(Console(), report())
+
+
 def printed(*outputs: Path | None) -> bool:
-    """Whether one of the files is standard output, which then holds nothing else."""
+    """Decide whether one of the files is standard output, which then has nothing else."""
     return STDOUT in outputs
 
 
 def check(*outputs: Path | None) -> None:
     """
-    See whether files can be written, before hours of work are done for them; nothing is left where nothing was.
+    Check that files can be written, before hours of work are done for them; no file is created.
 
     Raises ``FileNotWritten``.
     """
-    from quotascope.pipeline.errors import FileNotWritten
+    from quotascope.pages import files
 
     named = [file for file in outputs if file is not None]
     for file in named:
@@ -68,26 +108,29 @@ def check(*outputs: Path | None) -> None:
 
 def put(file: Path | None, content: files.Content) -> None:
     """
-    Write a file as a whole or not at all, or print a text for ``-``; a terminal gets no control characters, which names may hold.
+    Write a file completely or not at all, or print a text for ``-``.
 
-    Raises ``FileNotWritten``; a file that was there before is then as it was.
+    A terminal gets no control characters, which names may have. Raises ``FileNotWritten``; an existing file is then
+    unchanged.
     """
     if file is None:
         return
     if file == STDOUT and isinstance(content, str):
-        shown = content
+        text = content
         if sys.stdout.isatty():
-            shown = "".join(
+            text = "".join(
                 char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
                 for char in content
             )
-        typer.echo(shown, nl=not content.endswith("\n"))
+        typer.echo(text, nl=not content.endswith("\n"))
         return
     put_all({file: content})
 
 
 def put_all(contents: Mapping[Path, files.Content]) -> None:
-    """Write several files, none of them when one cannot be written. Raises ``FileNotWritten``."""
+    """Write several files, or none if one cannot be written. Raises ``FileNotWritten``."""
+    from quotascope.pages import files
+
     with reported():
         files.put_all(contents)
 
@@ -96,7 +139,7 @@ def put_json(document: object, file: Path = STDOUT, indent: int | None = 2) -> N
     """
     Write values as JSON.
 
-    It has no infinity, which a quota may be (Kafka up to 4.3 stores it): that is `"Infinity"`. NaN is null, as what is unknown.
+    JSON has no infinity, which a quota may be (Kafka up to 4.3 stores it): it becomes `"Infinity"`. NaN becomes null.
 
     Raises ``FileNotWritten``.
     """
@@ -105,9 +148,9 @@ def put_json(document: object, file: Path = STDOUT, indent: int | None = 2) -> N
 
 def _finite(value: object) -> object:
     if isinstance(value, Mapping):
-        return {key: _finite(each) for key, each in value.items()}
+        return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [_finite(item) for item in value]
     if not isinstance(value, float) or isfinite(value):
         return value
     return None if isnan(value) else "Infinity" if value > 0 else "-Infinity"
@@ -115,9 +158,7 @@ def _finite(value: object) -> object:
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """A file that cannot be written is a message, not a traceback. Raises ``FileNotWritten``."""
-    from quotascope.pipeline.errors import FileNotWritten
-
+    """Raise ``FileNotWritten``, which is a message for users, if a file cannot be written."""
     try:
         yield
     except OSError as error:
@@ -125,11 +166,11 @@ def reported() -> Iterator[None]:
 
 
 @contextmanager
-def bar(name: str, first: str = "") -> Iterator[Callable[[int, int], None]]:
+def bar(name: str, initial_name: str = "") -> Iterator[Callable[[int, int], None]]:
     """
-    Show a bar on standard error until the block ends; nothing where that is no terminal.
+    Show a bar on standard error until the block ends, if it is a terminal.
 
-    What it gives is called with the part that is done, and the whole. Before its first call a moving bar has the name of what comes ``first``.
+    It yields a function of the completed part and the total. Before the first call, a moving bar has ``initial_name``.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -137,5 +178,5 @@ def bar(name: str, first: str = "") -> Iterator[Callable[[int, int], None]]:
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(first or name, total=None)
+        task = progress.add_task(initial_name or name, total=None)
         yield lambda done, total: progress.update(task, description=name, completed=done, total=total)

@@ -1,4 +1,4 @@
-"""The demo at work: its clients, the exporter in front of its engine, and the terminal, which shows who is throttled most and by which rule."""
+"""The demo: its clients, the exporter in front of its engine, and the terminal with throttled clients and rules."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.alerts.runbook import runbooks
+from quotascope.alerts.runbook import runbooks, summaries
 from quotascope.demo import Simulation, run
 from quotascope.exporter.app import Exporter, Parts
 from quotascope.exporter.config import Config
 from quotascope.exporter.config.load import Loaded
-from quotascope.exporter.diagnosis.units import UNKNOWN_NUMBER, rule_name, seconds, type_name
+from quotascope.exporter.diagnosis.units import rule_name, seconds, type_name
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.snapshot import EntityUsage, LimitState, Snapshot
-from quotascope.metrics import Clock, SteadyClock
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog.thresholds import NEAR_LIMIT
+from quotascope.metrics.engine.clock import Clock, SteadyClock
 
 from .terminal import can_redraw, full_screen
 from .usage_table import (
@@ -40,7 +42,7 @@ from .usage_table import (
 
 _NODE_ID = "1"
 _CAPACITY_THREADS = 11.0
-"""As in Kafka's default: 8 handlers and 3 network threads."""
+"""Number of threads by Kafka's defaults: 8 handlers and 3 network threads."""
 _REDRAW_SECONDS = 0.5
 _PRINT_SECONDS = 5.0
 _PLAIN_COLUMNS = 100
@@ -49,12 +51,12 @@ Simulated clients are throttled by real quotas; no Kafka is needed.
 A row is one quota: its usage, its limit, and the rule that applies. A rule's
 digit is its level: 1 (user / client-id) wins over 8 (client-id <default>).
 Watch etl burst and wait, two dashboards share a limit, deploy be refused, and
-orders stay just below. `delay`: mean of recent throttles; `waited`: total."""
+orders stay just below. `delay` is the mean of recent throttles."""
 _INTRO_COLUMNS = 78
 _INTRO_LINES = 7
 _SMALLEST_WITH_INTRO = 19
 _LINES_AROUND = 4
-"""The header of the table and its line, an empty line, and the line about the whole."""
+"""Number of other lines: the header of the table and its line, an empty line, and the summary."""
 
 
 async def play(config: Config, duration_seconds: int | None) -> None:
@@ -80,19 +82,19 @@ async def play(config: Config, duration_seconds: int | None) -> None:
     if not can_redraw(console) and "COLUMNS" not in os.environ:
         console = Console(highlight=False, width=_PLAIN_COLUMNS)
     parts = Parts(loaded=Loaded(config=config), sources=(source,), limits=limits)
-    async with Exporter(parts, runbooks=dict(runbooks())) as exporter:
+    async with Exporter(parts, runbooks=dict(runbooks()), summaries=summaries()) as exporter:
         async with _at_work(simulation, clock, until):
             if can_redraw(console):
                 await _redraw(exporter, console, until)
             else:
                 await _print(exporter, console, until)
-        last = await exporter.snapshot()
-    console.print(farewell(last, time.monotonic() - started), soft_wrap=True)
+        last_snapshot = await exporter.snapshot()
+    console.print(farewell(last_snapshot, time.monotonic() - started), soft_wrap=True)
 
 
 @asynccontextmanager
 async def _at_work(simulation: Simulation, clock: Clock, until: asyncio.Event) -> AsyncIterator[None]:
-    """Runs the clients meanwhile; a failure of theirs is a defect, and ends the demo."""
+    """Run the clients until the block ends; a failure of theirs is a defect, and ends the demo."""
     clients = asyncio.create_task(run(simulation, clock))
     clients.add_done_callback(lambda _task: until.set())
     try:
@@ -130,12 +132,12 @@ async def _ends_within(until: asyncio.Event, seconds: float) -> bool:
 
 
 def intro(url: str) -> RenderableType:
-    """What to look at, in a few words, and where a browser and Prometheus find the same."""
+    """Return a short explanation, and the address for a browser and Prometheus."""
     return Group(Text(_WHAT_TO_LOOK_AT), _address(url), Text())
 
 
 def screen(snapshot: Snapshot, url: str, width: int, height: int) -> RenderableType:
-    """All that fits into a terminal of `width` columns and `height` lines; a small one leaves out the explanation."""
+    """Return the contents of a terminal of `width` columns and `height` lines; a small one has no explanation."""
     if width < _INTRO_COLUMNS or height < _SMALLEST_WITH_INTRO:
         return Group(_address(url), view(snapshot, width, height - 1))
     return Group(intro(url), view(snapshot, width, height - _INTRO_LINES))
@@ -148,85 +150,71 @@ def _address(url: str) -> Text:
 
 
 def view(snapshot: Snapshot, width: int, height: int | None = None) -> RenderableType:
-    """The table and a line about the whole, in at most `height` lines; None for as many as it takes."""
+    """Return the table and a summary, in at most `height` lines, or with all rows for None."""
     ranked = ranking(snapshot.measured)
     rows = len(ranked) if height is None else max(1, height - _LINES_AROUND)
-    last = Text(summary(snapshot, len(ranked) - rows), style="dim", no_wrap=True, overflow="ellipsis")
-    return Group(table(ranked[:rows], width), Text(), last)
+    last_line = Text(summary(snapshot, len(ranked) - rows), style="dim", no_wrap=True, overflow="ellipsis")
+    return Group(table(ranked[:rows], width), Text(), last_line)
 
 
 def ranking(entities: Sequence[EntityUsage]) -> list[EntityUsage]:
-    """The longest waits first, then the highest utilization."""
-    return sorted(
-        entities,
-        key=lambda usage: (
-            -(usage.throttled_seconds_total or 0.0),
-            -(usage.used or 0.0),
-        ),
-    )
+    """Return the entities with the longest throttle times first, then by utilization."""
+    return sorted(entities, key=lambda usage: (-(usage.throttle_time_seconds or 0.0), -(usage.pressure or 0.0)))
 
 
 def summary(snapshot: Snapshot, left_out: int) -> str:
-    """Who is muted at this moment, what was refused, and how many rows do not fit."""
+    """Return a line of the muted connections, the refused topics, and the number of rows that do not fit."""
     muted = ", ".join(
         f"{type_name(quota_type)} {size:.0f}"
         for node in snapshot.nodes
         for quota_type, size in node.delay_queue_size.items()
     )
-    text = f"muted now: {muted}; refused with error 89: {_refused(snapshot):.0f}"
+    text = f"muted now: {muted}; topics refused with error 89: {_refused(snapshot):.0f}"
     return f"{text}; {left_out} more rows" if left_out > 0 else text
 
 
 def farewell(snapshot: Snapshot, elapsed_seconds: float) -> str:
-    """The end in one line."""
-    throttled = sum(usage.throttled_requests_total or 0.0 for usage in snapshot.measured)
+    """Return the line at the end of the demo."""
+    throttle_time = _total(snapshot, catalog.REQUEST_THROTTLED_SECONDS)
     return (
-        f"The demo ended after {elapsed_seconds:.0f} s. Requests throttled: {throttled:.0f};"
-        f" partitions refused: {_refused(snapshot):.0f}."
+        f"The demo ended after {elapsed_seconds:.0f} s. Throttle time in responses: {seconds(throttle_time)};"
+        f" topics refused: {_refused(snapshot):.0f}."
     )
 
 
 def _refused(snapshot: Snapshot) -> float:
-    return sum(usage.refused_mutations_total or 0.0 for usage in snapshot.measured)
+    return _total(snapshot, catalog.THROTTLING_ERRORS)
+
+
+def _total(snapshot: Snapshot, family: catalog.Family) -> float:
+    """Return the sum of the numbers of a family over nodes and requests."""
+    return sum(sum(node.by_name(family).values()) for node in snapshot.nodes)
 
 
 def table(entities: Iterable[EntityUsage], width: int) -> Table:
-    """A row for each entity, in the columns for a terminal of this width."""
+    """Return a table with a row for each entity, and columns for a terminal of this width."""
     width = min(width, WIDEST)
-    return usage_table(entities, _LAYOUTS, width)
+    return usage_table(entities, _LAYOUTS, width, NEAR_LIMIT.value)
 
 
 _AMOUNT = replace(USAGE_OF_LIMIT, width=19)
 _RULE = UsageColumn(
     header="rule",
-    cell=lambda usage: Text(
+    cell=lambda usage, _: Text(
         rule_name(usage.entity.resolution), style="" if usage.entity.limit_state is LimitState.LIMITED else "dim"
     ),
     share=23,
 )
-_WAITED = UsageColumn(
-    header="waited", cell=lambda usage: Text(seconds(usage.throttled_seconds_total)), width=6, right=True
-)
-_REQUESTS = UsageColumn(
-    header="requests",
-    cell=lambda usage: Text(
-        UNKNOWN_NUMBER if usage.throttled_requests_total is None else f"{usage.throttled_requests_total:.0f}"
-    ),
-    width=8,
-    right=True,
-)
 
 _WHO = replace(WHO, share=22)
-_NARROW = (_WHO, USED, _WAITED)
-_SMALL = (_WHO, QUOTA_TYPE, _AMOUNT, USED, _WAITED)
-_USUAL = (_WHO, QUOTA_TYPE, _AMOUNT, USED, _RULE, _WAITED)
-_REST = (_AMOUNT, replace(BAR, width=3), USED, _RULE, replace(DELAY, width=6), _WAITED)
+_NARROW = (_WHO, USED, DELAY)
+_SMALL = (_WHO, QUOTA_TYPE, _AMOUNT, USED, DELAY)
+_USUAL = (_WHO, QUOTA_TYPE, _AMOUNT, USED, _RULE, DELAY)
+_REST = (_AMOUNT, replace(BAR, width=3), USED, _RULE, DELAY)
 _LARGE = (_WHO, QUOTA_TYPE, *_REST)
 _LARGER = (_WHO, QUOTA_TYPE_WHOLE, *_REST)
-_WIDE = (*_LARGER, _REQUESTS)
 
 _LAYOUTS = (
-    (140, _WIDE),
     (112, _LARGER),
     (96, _LARGE),
     (76, _USUAL),

@@ -1,7 +1,8 @@
-"""`quotascope recommend`: the lowest quotas that would have throttled hardly ever."""
+"""`quotascope recommend`: the lowest quotas that would hardly ever have throttled."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,8 @@ from .settings import AdminOptions
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
-    from quotascope.metrics import KafkaRelease, QuotaType
+    from quotascope.metrics.kafka.entities import QuotaType
+    from quotascope.metrics.kafka.release import KafkaRelease
     from quotascope.quotas import QuotaSet
 
 EXAMPLES = """
@@ -47,7 +49,10 @@ Together = Annotated[
     bool,
     _limits_option(
         "--all-hours-together",
-        help="Keep the share over the whole time. By default, each hour of the week must keep it, so that a nightly peak is not lost in a quiet week.",
+        help=(
+            "Keep the share over the whole time. By default, each hour of the week must keep it, so that a nightly "
+            "peak is not lost in a quiet week."
+        ),
     ),
 ]
 Floors = Annotated[
@@ -55,7 +60,10 @@ Floors = Annotated[
     _limits_option(
         "--floor",
         metavar="KEY=LIMIT",
-        help="Never recommend less (bytes/s 10000, percent 1, mutations/s 0.5), such as producer_byte_rate=100000; may be repeated.",
+        help=(
+            "Never recommend less (bytes/s 10000, percent 1, mutations/s 0.5), such as producer_byte_rate=100000; "
+            "may be repeated."
+        ),
     ),
 ]
 Keys = Annotated[
@@ -88,7 +96,10 @@ Protect = Annotated[
     str | None,
     _limits_option(
         metavar="PERCENTILE=TIME",
-        help="Find request quotas that protect the other clients instead: the highest at which their queue times keep this target, such as p99=20ms.",
+        help=(
+            "Find request quotas that protect the other clients instead: the highest at which their queue times keep "
+            "this target, such as p99=20ms."
+        ),
     ),
 ]
 CommandsFile = Annotated[
@@ -132,16 +143,16 @@ def recommend(
     """
     Find the lowest limit per entity that would have throttled it at most a given share of the time.
 
-    Shows what would change and which clients would be throttled, and prints commands for kafka-configs.sh. Nothing is ever applied.
+    Shows what would change and which clients would be throttled, and prints commands for kafka-configs.sh.
+    Nothing is ever applied.
     """
     check_extra()
-    from quotascope.metrics import QuotaType
+    from quotascope.metrics.kafka.entities import QuotaType
     from quotascope.pipeline.recommend.policy import FLOORS, ClusterWindows, Policy, QueueTarget, RuleShape
+    from quotascope.pipeline.recommend.scripts import manifests, script_of
     from quotascope.pipeline.releases import followed
-    from quotascope.pipeline.report.documents import manifests, recommend_csv, recommend_json, script_of
-    from quotascope.pipeline.report.recommend_page import caveats
-    from quotascope.pipeline.runs.engine import Engine
-    from quotascope.pipeline.runs.recommend import advise, page
+    from quotascope.pipeline.runs import recommend as question
+    from quotascope.pipeline.runs.engine import EngineChoice
     from quotascope.quotas import kafka_configs
     from quotascope.quotas.candidates import windows_of_text
 
@@ -153,43 +164,43 @@ def recommend(
         shape=RuleShape(for_),
         by_hour=not all_hours_together,
         zone=zone_of(time_zone),
-        kinds=[_kind(each) for each in key or ()] or tuple(QuotaType),
+        kinds=[_kind(name) for name in key or ()] or tuple(QuotaType),
         short_log=short_log,
         floors={**FLOORS, **dict(map(_floor, floor or ()))},
         protect=None if protect is None else QueueTarget.of(protect),
         io_threads=io_threads,
     )
-    given = release_of(kafka_version)
-    now, cluster = _now(quotas, settings)
+    release = release_of(kafka_version)
+    present, cluster = _present_quotas(quotas, settings)
     measured = ClusterWindows(
         client=windows_of_text(windows),
         controller=windows_of_text(controller_windows),
-        followed=followed(given, cluster=cluster),
+        followed=followed(release, cluster=cluster),
     )
     with outputs.bar("searching") as progress:
-        advice = advise(folder, policy, now=now, windows=measured, engine=Engine(engine), progress=progress)
+        advice = question.advise(
+            folder, policy, configured=present, windows=measured, engine=EngineChoice(engine), progress=progress
+        )
     servers = settings.kafka.bootstrap_servers if settings.kafka else ["localhost:9092"]
-    found = kafka_configs(advice.changes, bootstrap_servers=",".join(servers))
-    if results.html is not None:
-        outputs.put(results.html, page(advice, found.lines))
-    if results.csv is not None:
-        outputs.put(results.csv, recommend_csv(advice))
-    for file in results.documents:
-        outputs.put_json(recommend_json(advice, found), file)
+    printed = kafka_configs(advice.commanded, bootstrap_servers=",".join(servers))
+    printed = replace(printed, left_out=(*printed.left_out, *advice.refusals))
     if commands is not None:
-        outputs.put(commands, script_of(found, caveats(advice)))
+        outputs.put(commands, script_of(printed, question.caveats(advice)))
     if strimzi is not None:
         outputs.put(strimzi, manifests(advice, strimzi_cluster).text)
-    if not outputs.printed(*results.files, commands, strimzi):
-        from rich.console import Console
+    drawn = question.usages_of(advice) if results.html is not None else None
+    outputs.write(
+        results,
+        commands,
+        strimzi,
+        report=partial(question.report, advice, printed, drawn),
+        document=partial(question.document, advice, printed),
+        csv=partial(question.as_csv, advice),
+    )
 
-        from .recommend_view import show
 
-        show(Console(), advice, found)
-
-
-def _now(configured: Path | None, settings: Config) -> tuple[QuotaSet | None, KafkaRelease | None]:
-    """The quotas of the file, else of the cluster with its release; None where neither is given."""
+def _present_quotas(configured: Path | None, settings: Config) -> tuple[QuotaSet | None, KafkaRelease | None]:
+    """Return the quotas of the file, or of the cluster with its release; None without both."""
     from quotascope.quotas import QuotaSet, read_quotas
 
     from .cluster import admin
@@ -212,12 +223,12 @@ def _floor(text: str) -> tuple[QuotaType, float]:
 
 
 def _kind(key: str) -> QuotaType:
-    from quotascope.metrics import QuotaType
+    from quotascope.metrics.kafka.entities import QuotaType
 
     kind = QuotaType.of_quota_key(key)
     if kind is None:
-        known = [kind.quota_key for kind in QuotaType]
-        close = get_close_matches(key[:60], known, n=1)
+        keys = [kind.quota_key for kind in QuotaType]
+        close = get_close_matches(key[:60], keys, n=1)
         meant = f"; did you mean {close[0]!r}?" if close else ""
-        raise typer.BadParameter(f"{key[:60]!r} is none of {', '.join(known)}{meant}")
+        raise typer.BadParameter(f"{key[:60]!r} is none of {', '.join(keys)}{meant}")
     return kind

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 EXAMPLES = """
 Examples:
 
-quotascope request-topic kafka-request-log --partitions 12 --replication-factor 3 --retention-hours 48 --bootstrap-servers broker-1:9092
+quotascope request-topic kafka-request-log --partitions 12 --replication-factor 3 --retention-hours 48 \
+--bootstrap-servers broker-1:9092
 
 quotascope request-topic kafka-request-log --config /etc/quotascope.yaml --wait-seconds 300
 
@@ -50,7 +51,10 @@ def request_topic(
             min=1,
             max=86_400,
             metavar="SECONDS",
-            help="How long to retry requests that a controller mutation quota refuses, each time after the throttle time.",
+            help=(
+                "How long to retry requests that a controller mutation quota refuses, each time after the throttle "
+                "time."
+            ),
         ),
     ] = 60,
     kafka: AdminOptions,
@@ -58,7 +62,8 @@ def request_topic(
     """
     Create the topic to which brokers' request logs are shipped, unless it exists.
 
-    An existing topic is not changed. `quotascope ingest kafka://SERVERS/TOPIC` reads the topic: see docs/request-log.md.
+    An existing topic is not changed.
+    `quotascope ingest kafka://SERVERS/TOPIC` reads the topic: see docs/request-log.md.
     """
     from quotascope.clients.accounting import ThrottleAccount
     from quotascope.clients.adapter import open_topic_admin
@@ -81,21 +86,22 @@ def request_topic(
 
 def _print_throttles(account: ThrottleAccount) -> None:
     totals = account.totals()
-    if seconds := sum(each.throttled_ms for each in totals) / 1_000:
-        retries = sum(each.quota_retries for each in totals)
+    if seconds := sum(total.throttled_ms for total in totals) / 1_000:
+        retries = sum(total.quota_retries for total in totals)
         typer.echo(
-            f"quotascope: quotas throttled this client for {seconds:.1f} s in all; refused requests that were repeated: {retries}",
+            f"quotascope: quotas throttled this client for {seconds:.1f} s in all; refused requests that were "
+            f"repeated: {retries}",
             err=True,
         )
 
 
 def _summary(topic: str, ensured: Ensured) -> str:
-    found = ensured.topic
+    topic_shape = ensured.topic
     numbers = [
         f"{number} {noun}{'' if number == 1 else 's'}"
         for noun, number in (
-            ("partition", found.partitions),
-            ("replica", found.replication_factor),
+            ("partition", topic_shape.partitions),
+            ("replica", topic_shape.replication_factor),
         )
         if number is not None
     ]

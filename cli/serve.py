@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
+import sys
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -27,11 +27,13 @@ quotascope serve --source http://broker-1:8778/jolokia --bootstrap-servers broke
 
 quotascope serve --bootstrap-servers broker-1:9092 --discover 'http://{host}:8778/jolokia' --sample-every 5s
 
-quotascope serve --discover 'http://{host}:9404/metrics' --bootstrap-servers broker-1:9093 --security-protocol SASL_SSL --sasl-username me --sasl-password-file pw
+quotascope serve --discover 'http://{host}:9404/metrics' --bootstrap-servers broker-1:9093 --security-protocol \
+SASL_SSL --sasl-username me --sasl-password-file pw
 
 quotascope serve --source jmx_exporter:1=http://broker-1:9404/metrics --port 9750 --log-format json
 
-quotascope serve --config /etc/quotascope.yaml --max-entities 2000 --exclude-client-id 'console-.*' --detail-above 0.5 --idle-after 15m
+quotascope serve --config /etc/quotascope.yaml --max-entities 2000 --exclude-client-id 'console-.*' --detail-above \
+0.5 --idle-after 15m
 
 quotascope serve --config /etc/quotascope.yaml --web.listen-address :9750 --web.config.file /etc/quotascope/web.yaml
 
@@ -42,11 +44,13 @@ quotascope serve --config /etc/quotascope.yaml --otlp-endpoint https://collector
 
 _series_option = partial(typer.Option, rich_help_panel="Which series")
 _LOGGING = "Log"
+_LAST_LINES_SECONDS = 2.0
+"""Longest wait at the end for a log whose reader is stuck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """The options of the exporter beside those of its sources."""
+    """Options of the exporter beside those of its sources."""
 
     cluster: Annotated[
         str | None, options.serving_option(metavar="NAME", help="Adds the label `cluster` to every series.")
@@ -66,7 +70,10 @@ class Serving:
         options.serving_option(
             "--web.listen-address",
             metavar="ADDRESS",
-            help="Address and port to listen on, instead of --address and --port, as in all exporters of Prometheus: :9749 or [::1]:9749; may be repeated.",
+            help=(
+                "Address and port to listen on, instead of --address and --port, as in all exporters of Prometheus: "
+                ":9749 or [::1]:9749; may be repeated."
+            ),
         ),
     ] = None
     web_config_file: Annotated[
@@ -81,7 +88,10 @@ class Serving:
         int | None,
         _series_option(
             metavar="N",
-            help="Most pairs of user and client-id shown for each quota type (10000); the others are shown as one, __overflow__.",
+            help=(
+                "Most pairs of user and client-id shown for each quota type (10000); the others are shown as one, "
+                "__overflow__."
+            ),
         ),
     ] = None
     include_user: Annotated[
@@ -104,7 +114,10 @@ class Serving:
         float | None,
         _series_option(
             metavar="RATIO",
-            help="Show utilization, rule and cause only of entities that are throttled or above this utilization, such as 0.5.",
+            help=(
+                "Show utilization, rule and cause only of entities that are throttled or above this utilization, "
+                "such as 0.5."
+            ),
         ),
     ] = None
     idle_after: Annotated[
@@ -129,10 +142,16 @@ class Serving:
 
 
 @grouped
-def serve(*, read: SourceOptions, serving: Serving) -> None:
-    """Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C. SIGHUP reads the configuration again."""
+def serve(*, sources: SourceOptions, serving: Serving) -> None:
+    """
+    Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C.
+
+    SIGHUP reads the configuration again.
+    """
+    import asyncio
+
     from quotascope.exporter.errors import ConfigError
-    from quotascope.exporter.logs import configure_logs
+    from quotascope.exporter.logs import LogWriter, configure_logs
     from quotascope.exporter.process import collect_garbage_rarely, share_arenas, spare_threads
 
     spare_threads()
@@ -140,18 +159,22 @@ def serve(*, read: SourceOptions, serving: Serving) -> None:
 
     from .compose import build_exporter
 
-    settings = read.configuration(**asdict(serving))
+    settings = sources.configuration(**asdict(serving))
     collect_garbage_rarely()
     share_arenas()
-    configure_logs(settings.log)
+    log = LogWriter(sys.stderr)
+    configure_logs(settings.log, log)
 
     def read_again() -> Config:
-        if read.config == STDIN:
+        if sources.config == STDIN:
             problem = "cannot be read a second time: use a file"
             raise ConfigError(named(STDIN), [problem])
-        return read.configuration(**asdict(serving))
+        return sources.configuration(**asdict(serving))
 
-    asyncio.run(run_until_signal(*build_exporter(settings, read_again)))
+    try:
+        asyncio.run(run_until_signal(*build_exporter(settings, read_again, log)))
+    finally:
+        log.close(_LAST_LINES_SECONDS)
 
 
 async def run_until_signal(exporter: Exporter, reloader: Reloader) -> None:
@@ -160,18 +183,21 @@ async def run_until_signal(exporter: Exporter, reloader: Reloader) -> None:
 
     SIGHUP reads the configuration again.
     """
+    import asyncio
+
     import structlog
 
-    from quotascope.exporter.process import READY, STOPPING, notify
+    from quotascope.exporter.process import READY, STOPPING, notify, report_alive
 
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    # before it listens: who starts it may send this at once
+    # before it listens, as the signal may come at once
     loop.add_signal_handler(signal.SIGHUP, reloader.want)
     async with exporter:
         reloads = asyncio.create_task(reloader.run(exporter))
+        alive = asyncio.create_task(report_alive())
         try:
             notify(READY)
             await stop.wait()
@@ -182,3 +208,4 @@ async def run_until_signal(exporter: Exporter, reloader: Reloader) -> None:
         finally:
             async with reloader.between:  # half a switch would leave connections open
                 reloads.cancel()
+            alive.cancel()

@@ -1,14 +1,16 @@
-"""Groups of options that several commands share, and what they configure."""
+"""Groups of options that several commands share, and the configurations that they make."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, make_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+
+from quotascope.metrics import connection_settings
 
 from . import options
 
@@ -32,97 +34,73 @@ _ConfigFile = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaOptions:
-    """How to reach Kafka's Admin API."""
+_CONNECTION: Final = {
+    setting.flag.removeprefix("--").replace("-", "_"): setting
+    for setting in connection_settings.SETTINGS
+    if setting.flag
+}
+"""Settings of the connection to Kafka that have a flag, by the flag's name in Python."""
 
-    bootstrap_servers: Annotated[str | None, options.BOOTSTRAP_SERVERS] = None
-    security_protocol: Annotated[
-        str | None, options.kafka_option(metavar="PROTOCOL", help="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.")
-    ] = None
-    sasl_mechanism: Annotated[
-        str | None,
-        options.kafka_option(
-            metavar="NAME", help="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM or GSSAPI."
-        ),
-    ] = None
-    sasl_username: Annotated[str | None, options.kafka_option(metavar="NAME", help="PLAIN, SCRAM: user for Kafka.")] = (
-        None
+if TYPE_CHECKING:
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class KafkaOptions:
+        """Options of the connection to Kafka's Admin API: the flags of `connection_settings`."""
+
+else:
+    KafkaOptions = make_dataclass(
+        "KafkaOptions",
+        [
+            (name, Annotated[str | None, options.kafka_option(metavar=setting.metavar, help=setting.help)], None)
+            for name, setting in _CONNECTION.items()
+        ],
+        frozen=True,
+        slots=True,
+        kw_only=True,
     )
-    sasl_password_file: Annotated[
-        str | None,
-        options.kafka_option(
-            metavar="FILE", help="File with the password. It can also be in QUOTASCOPE_KAFKA__SASL__PASSWORD."
-        ),
-    ] = None
-    sasl_token_url: Annotated[
-        str | None, options.kafka_option(metavar="URL", help="OAUTHBEARER: the issuer's token endpoint.")
-    ] = None
-    sasl_client_id: Annotated[
-        str | None, options.kafka_option(metavar="ID", help="OAUTHBEARER: client id at the issuer.")
-    ] = None
-    sasl_client_secret_file: Annotated[
-        str | None,
-        options.kafka_option(
-            metavar="FILE",
-            help="OAUTHBEARER: file with its secret. It can also be in QUOTASCOPE_KAFKA__SASL__CLIENT_SECRET.",
-        ),
-    ] = None
-    sasl_scope: Annotated[
-        str | None, options.kafka_option(metavar="SCOPE", help="OAUTHBEARER: scope to ask the issuer for.")
-    ] = None
-    sasl_token_file: Annotated[
-        str | None, options.kafka_option(metavar="FILE", help="OAUTHBEARER: file with a token, read for each login.")
-    ] = None
-    sasl_token_command: Annotated[
-        str | None,
-        options.kafka_option(
-            metavar="COMMAND", help="OAUTHBEARER: command that prints a token; it runs without a shell."
-        ),
-    ] = None
-    sasl_region: Annotated[
-        str | None, options.kafka_option(metavar="REGION", help="AWS_MSK_IAM: region of the cluster; else AWS_REGION.")
-    ] = None
-    sasl_keytab: Annotated[
-        str | None,
-        options.kafka_option(
-            metavar="FILE", help="GSSAPI: keytab of the principal to log in as; else the ticket of kinit."
-        ),
-    ] = None
-    ca_file: Annotated[
-        str | None, options.kafka_option(metavar="FILE", help="PEM file of the authorities to trust for Kafka's TLS.")
-    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminOptions:
-    """The options of a command that only uses Kafka's Admin API."""
+    """Options of a command that only uses Kafka's Admin API."""
 
     config: _ConfigFile = None
     kafka: KafkaOptions
 
     def configuration(self) -> Config:
-        """The configuration from these, file and environment. Raises ``ConfigError``."""
+        """Return the configuration from these options, file and environment. Raises ``ConfigError``."""
         return configuration(self.config, **asdict(self.kafka))
+
+    @property
+    def connection(self) -> tuple[str, ...]:
+        """The words with which another command reaches the same Kafka."""
+        return _connection(self.config, self.kafka)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """The options of a command that reads the brokers' agents, and maybe uses the Admin API."""
+    """Options of a command that reads the brokers' agents, and maybe uses the Admin API."""
 
     config: _ConfigFile = None
     source: Annotated[
         list[str] | None,
         options.reading_option(
             metavar="[DIALECT[:NODE]=]URL",
-            help="A broker or controller to read, such as http://broker-1:8778/jolokia; its dialect is detected, or forced as in jmx_exporter:1=http://broker-1:9404/metrics, where 1 is the node id; may be repeated.",
+            help=(
+                "A broker or controller to read, such as http://broker-1:8778/jolokia; its dialect is detected, or "
+                "forced as in jmx_exporter:1=http://broker-1:9404/metrics, where 1 is the node id; may be repeated. "
+                "prometheus=http://prometheus:9090 reads all nodes from the Prometheus that scrapes their agents."
+            ),
         ),
     ] = None
     discover: Annotated[
         str | None,
         options.reading_option(
             metavar="[DIALECT=]URL",
-            help="Read all brokers and controllers of the cluster: the address of their agents, such as 'http://{host}:8778/jolokia'; also {node_id} and {rack}. auto tries the usual ports.",
+            help=(
+                "Read all brokers and controllers of the cluster: the address of their agents, such as "
+                "'http://{host}:8778/jolokia'; also {node_id} and {rack}. auto tries the usual ports."
+            ),
         ),
     ] = None
     targets: Annotated[
@@ -135,28 +113,26 @@ class SourceOptions:
     kafka: KafkaOptions
 
     def configuration(self, **flags: object) -> Config:
-        """The configuration from these, file, environment, and more flags as ``configuration`` takes them. Raises ``ConfigError``."""
+        """Return the configuration from these options, file, environment and more flags. Raises ``ConfigError``."""
         return configuration(
             self.config, self.source, self.discover, targets=self.targets, **asdict(self.kafka), **flags
         )
 
+    @property
+    def connection(self) -> tuple[str, ...]:
+        """The words with which another command reaches the same Kafka."""
+        return _connection(self.config, self.kafka)
+
+
+def _connection(file: Path | None, kafka: KafkaOptions) -> tuple[str, ...]:
+    values = {"config": file, **asdict(kafka)}
+    options = ((f"--{name.replace('_', '-')}", str(value)) for name, value in values.items() if value is not None)
+    return tuple(word for option in options for word in option)
+
 
 _PLACES = {
+    **{setting.flag: setting.place for setting in _CONNECTION.values()},
     "--cluster": ("cluster",),
-    "--bootstrap-servers": ("kafka", "bootstrap_servers"),
-    "--security-protocol": ("kafka", "security_protocol"),
-    "--sasl-mechanism": ("kafka", "sasl", "mechanism"),
-    "--sasl-username": ("kafka", "sasl", "username"),
-    "--sasl-password-file": ("kafka", "sasl", "password_file"),
-    "--sasl-token-url": ("kafka", "sasl", "token_url"),
-    "--sasl-client-id": ("kafka", "sasl", "client_id"),
-    "--sasl-client-secret-file": ("kafka", "sasl", "client_secret_file"),
-    "--sasl-scope": ("kafka", "sasl", "scope"),
-    "--sasl-token-file": ("kafka", "sasl", "token_file"),
-    "--sasl-token-command": ("kafka", "sasl", "token_command"),
-    "--sasl-region": ("kafka", "sasl", "region"),
-    "--sasl-keytab": ("kafka", "sasl", "keytab"),
-    "--ca-file": ("kafka", "tls", "ca_file"),
     "--address": ("server", "address"),
     "--port": ("server", "port"),
     "--web.config.file": ("server", "web_config_file"),
@@ -189,10 +165,10 @@ def configuration(
     file: Path | None, sources: list[str] | None = None, discover: str | None = None, **flags: object
 ) -> Config:
     """
-    The configuration from file, environment and flags.
+    Return the configuration from file, environment and flags.
 
-    Flags are named as in Python (``log_format`` for ``--log-format``); those that are
-    None were not given. Raises ``ConfigError``.
+    Flags are named as in Python (``log_format`` for ``--log-format``); flags that are None were not set. Raises
+    ``ConfigError``.
     """
     from quotascope.exporter.config import Override, discovery_overrides, load_config, sources_override
 
@@ -210,7 +186,7 @@ def configuration(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningExporter:
-    """Its address, and the login for it."""
+    """Address of a running exporter, and the login for it."""
 
     exporter: Annotated[
         str | None,
@@ -237,7 +213,7 @@ class RunningExporter:
     ] = None
 
     def target(self) -> HttpTarget | None:
-        """Where it answers; None when no exporter is named. Raises ``ConfigError`` and ``ClientError``."""
+        """Return the exporter as a target of requests, None without one. Raises ``ConfigError`` and ``ClientError``."""
         from quotascope.clients.security import Tls
         from quotascope.exporter.api.client import exporter_target
 
@@ -254,7 +230,7 @@ class RunningExporter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteOptions:
-    """The installation that rules and dashboards are written for."""
+    """The installation for which rules and dashboards are written."""
 
     alerts_config: Annotated[
         Path | None,
@@ -273,21 +249,25 @@ class SiteOptions:
         str | None,
         typer.Option(
             metavar="URL",
-            help="Address of the exporter as people reach it, for links to the runbooks that it serves. Instead of --runbook-url.",
+            help=(
+                "Address of the exporter as people reach it, for links to its pages of clients and the runbooks that "
+                "it serves. Instead of --runbook-url."
+            ),
         ),
     ] = None
     runbook_url: Annotated[
         str | None, typer.Option(metavar="URL", help="Address of the runbooks; {alert} stands for the alert's name.")
     ] = None
 
-    def site(self, **more: str | None) -> Site:
+    def site(self, **options: str | None) -> Site:
         """
-        These and more values of the command line, and those of the file, or else of the committed files, for the rest.
+        Return the site from these options, more values of the command line, the file, and defaults.
 
         Raises ``InvalidSite``, and ``ConfigError`` for mistakes in the file.
         """
         from quotascope.alerts import InvalidSite, Site
         from quotascope.alerts.links import served_runbooks
+        from quotascope.alerts.settings import Profile
 
         base = Site()
         if self.alerts_config is not None:
@@ -301,13 +281,19 @@ class SiteOptions:
                     "--exporter-url and --runbook-url both give the address of runbooks: pass only one of them"
                 )
             runbook_url = served_runbooks(self.exporter_url)
-        given = {"cluster_label": self.cluster_label, "runbook_url": runbook_url}
-        named: dict[str, Any] = {name: text for name, text in (given | more).items() if text is not None}
+        values = {
+            "cluster_label": self.cluster_label,
+            "exporter_url": self.exporter_url,
+            "runbook_url": runbook_url,
+        }
+        named: dict[str, Any] = {name: text for name, text in (values | options).items() if text is not None}
+        if "profile" in named:
+            named["profile"] = Profile(named["profile"])
         return replace(base, **named)
 
 
 def report_missing_links(site: Site, *, to_dashboards: bool) -> None:
-    """Print on standard error which links are left out, and which options make them."""
+    """Print on standard error the links that are missing, and the options that make them."""
     if site.runbook_url is None:
         typer.echo("no links to runbooks: add them with --exporter-url or --runbook-url", err=True)
     if to_dashboards and site.grafana_url is None:

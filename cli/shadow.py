@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from contextlib import ExitStack
-from dataclasses import asdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -15,7 +15,7 @@ from . import ingest, options, outputs, whatif
 from .settings import RunningExporter, SourceOptions
 
 if TYPE_CHECKING:
-    from quotascope.pipeline.ingest import IngestReport
+    from quotascope.pipeline.stream import ShadowedTopic, Step
 
 _STATUS: Final = """
 Examples:
@@ -24,23 +24,28 @@ quotascope shadow status --exporter http://quotascope:9749
 
 quotascope shadow status --config /etc/quotascope.yaml --shadow candidates.yaml --json
 
-Exit code 0: no shadow would throttle any client now. 3: one would. 4: none would as far as is known, but something is unknown. 1: nothing could be read.
+Exit code 0: no shadow would throttle any client newly or for longer now. 3: one would. 4: none would as far as is \
+known, but something is unknown. 1: nothing could be read.
 """
 _STREAM: Final = """
 Examples:
 
-spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 "$(quotascope spark submit-script)" shadow stream --topic kafka://broker-1:9092/kafka-request-log --candidates candidates.yaml --into usage
+spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 "$(quotascope spark submit-script)" shadow \
+stream --topic kafka://broker-1:9092/kafka-request-log --candidates candidates.yaml --into usage
 
-quotascope shadow stream --topic kafka://broker-1:9092/kafka-request-log --candidates candidates.yaml --into usage --bind-address 0.0.0.0 --port 9750
+quotascope shadow stream --topic kafka://broker-1:9092/kafka-request-log --candidates candidates.yaml --into usage \
+--bind-address 0.0.0.0 --port 9750
 """
 _VERIFY: Final = """
 Examples:
 
 quotascope shadow verify "half of it" --folder usage --since 2026-11-23T14:00:00Z
 
-quotascope shadow verify "half of it" --prometheus http://prometheus:9090 --since 2026-11-23T14:00:00Z --tolerance 10 --json
+quotascope shadow verify "half of it" --prometheus http://prometheus:9090 --since 2026-11-23T14:00:00Z --tolerance 10 \
+--html verify.html
 
-Exit code 0: the same entities are throttled, and the throttle time is within the tolerance. 1: it is not. 2: there is nothing to compare.
+Exit code 0: the same entities are throttled, and the throttle time is within the tolerance. 1: it is not. 2: there \
+is nothing to compare.
 """
 _THROTTLES: Final = 3
 _UNKNOWN: Final = 4
@@ -58,9 +63,15 @@ def status(
     candidates: Annotated[str | None, options.SHADOW] = None,
     top: options.Top = 10,
     json: options.Json = False,
-    read: SourceOptions,
+    sources: SourceOptions,
 ) -> None:
-    """Show which clients each shadow would throttle at this moment, what is unknown, and how to measure it."""
+    """
+    Show what each shadow would change at this moment: clients newly throttled, longer, shorter, no longer.
+
+    Also shows what is unknown, and how to measure it.
+    """
+    import asyncio
+
     from rich.console import Console, Group
     from rich.text import Text
 
@@ -72,13 +83,13 @@ def status(
     target = running.target()
     if target is not None and candidates is not None:
         raise typer.BadParameter("--shadow is for reading brokers: a running exporter has shadows of its own")
-    settings = read.configuration(log_level="error", shadow=candidates)
+    settings = sources.configuration(log_level="error", shadow=candidates)
     snapshot, _ = asyncio.run(observe(settings, target))
-    shadows, sources = snapshot.shadows, snapshot.sources
+    shadows, source_health = snapshot.shadows, snapshot.sources
     if not shadows:
         about = "give --shadow FILE, or `shadow:` in the configuration of the exporter"
         raise typer.BadParameter(f"there is no shadow: {about}")
-    down = [each.name for each in sources if not (each.up or each.stand_by_of)]
+    down = [source.name for source in source_health if not (source.up or source.stand_by_of)]
     advice = [*advice_on(snapshot), *(f"source {name} cannot be read: its clients are unknown" for name in down)]
     if json:
         documents = list(map(shadow_document, shadows))
@@ -86,9 +97,9 @@ def status(
         typer.echo(encoded(answer, indent=2), nl=False)
     else:
         Console().print(Group(counts(shadows), *nearest(snapshot, top), *map(Text, advice)))
-    if any(any(each.throttled.values()) for each in shadows):
+    if any(evaluated.worse for evaluated in shadows):
         raise typer.Exit(_THROTTLES)
-    if down or any(each.unevaluated or not each.evaluated for each in shadows):
+    if down or any(evaluated.unevaluated or not evaluated.changes for evaluated in shadows):
         raise typer.Exit(_UNKNOWN)
 
 
@@ -100,6 +111,7 @@ def stream(
     ],
     candidates: whatif.Candidates,
     into: ingest.Into,
+    broker: ingest.Broker = None,
     broker_pattern: ingest.BrokerPattern = None,
     log_time_zone: ingest.LogZone = "UTC",
     topics: ingest.Topics = None,
@@ -107,7 +119,7 @@ def stream(
     every: ingest.Every = "10s",
     once: ingest.Once = False,
     option: ingest.SourceOptions = None,
-    buckets: ingest.Buckets = 16,
+    shards: ingest.Shards = 16,
     hold: Annotated[str, typer.Option(metavar="TIME", help=_HOLD)] = "10s",
     bind_address: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address for Prometheus.", rich_help_panel=options.SERVING)
@@ -116,50 +128,55 @@ def stream(
     otlp_endpoint: Annotated[str | None, options.OTLP_ENDPOINT] = None,
 ) -> None:
     """
-    Evaluate limits on the brokers' requests as they arrive, with Spark, and serve what they would throttle to Prometheus.
+    Evaluate limits on the brokers' requests as they arrive, with Spark, and serve the throttles to Prometheus.
 
-    The requests go into a folder of usage history, as `quotascope ingest` reads them, and the results into its table `shadow`. Start it
-    again after a crash: every line counts once.
+    The requests go into a folder of usage history, as `quotascope ingest` reads them, and the results into its table
+    `shadow`. Start it again after a crash: every line counts once.
     """
     options.check_extra()
     from quotascope.exporter.config import seconds_of
-    from quotascope.metrics.catalog.shadow_stream import STREAM_FAMILIES
-    from quotascope.pipeline.history import History
     from quotascope.pipeline.ingest import IngestOptions
-    from quotascope.pipeline.runs.engine import Engine, run_of
-    from quotascope.pipeline.runs.ingest import ingest_topic
-    from quotascope.pipeline.runs.shadow import ShadowCounters, ShadowStream, series_of
+    from quotascope.pipeline.stream import ShadowedTopic
     from quotascope.quotas.candidates import read_candidates
-    from quotascope.spark_listener.exposition.collector import JobCollector
-    from quotascope.spark_listener.exposition.page import DriverPage
+
+    from .ingest_view import print_report
 
     servers, name = ingest.topic_of(topic, "--topic")
     source = {"kafka.bootstrap.servers": servers, "subscribe": name} | ingest.source_of(option)
-    given = IngestOptions(broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics)
+    reading = IngestOptions(broker=broker, broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics)
     rules, hold_s = read_candidates(candidates), seconds_of(hold, "--hold")
     every_ms = round(1_000 * seconds_of(every or "10s", "--every"))
-    shadow = ShadowStream(into, History.create(into, buckets), rules, hold_ms=round(1_000 * hold_s))
-    counters = ShadowCounters(shadow.counted().to_pylist(), shadow.late)
+    shadowed = ShadowedTopic(into, rules, hold_ms=round(1_000 * hold_s), shards=shards)
+    followed = ""
 
-    run = run_of(Engine.SPARK, "shadow of buckets")
-
-    def decide(*, all_of_it: bool = False) -> None:
-        step = shadow.step(run, all_of_it=all_of_it)
-        throttled = step.results.to_pylist()
-        counters.add(throttled, step.late, step.until_ms)
-        count = sum(row["throttled_requests"] for row in throttled)
-        about = f"{step.decided:,} requests decided, {count:,} throttled, {step.late:,} late, {step.waiting:,} waiting"
-        typer.echo(f"  shadows: {about}")
+    def done(step: Step) -> None:
+        nonlocal followed
+        if step.batch is not None and step.report is not None:
+            print_report(step.report, step.batch)
+        if step.decided and step.kafka.note != followed:
+            followed = step.kafka.note
+            typer.echo(f"  {followed}")
+        typer.echo(f"  shadows: {step.words}")
         sys.stdout.flush()
 
-    def done(number: int, report: IngestReport) -> None:
-        ingest.print_report(report, number)
-        decide()
+    with _served(shadowed, bind_address, port, otlp_endpoint):
+        checkpoint = checkpoint or f"{into.rstrip('/')}/stream-{name}"
+        shadowed.run(source, checkpoint, reading, every=None if once else f"{every_ms} milliseconds", done=done)
 
-    with ExitStack() as shown:
+
+@contextmanager
+def _served(shadowed: ShadowedTopic, bind_address: str, port: int | None, otlp_endpoint: str | None) -> Iterator[None]:
+    """Serve the counters of a stream to Prometheus at a port, and push them over OTLP, if a port or endpoint is set."""
+    from quotascope.metrics.catalog.shadow_stream import STREAM_FAMILIES
+    from quotascope.pipeline.runs.shadow import series_of
+    from quotascope.spark_listener.exposition.collector import JobCollector
+    from quotascope.spark_listener.exposition.page import DriverPage
+
+    counters = shadowed.counters
+    with ExitStack() as publishers:
         if port is not None:
             page = DriverPage(JobCollector(counters.read, None, STREAM_FAMILIES, series_of), bind_address, port)
-            shown.callback(page.close)
+            publishers.callback(page.close)
             typer.echo(f"metrics: http://{bind_address}:{page.port}/metrics")
         if otlp_endpoint is not None:
             from quotascope.spark_listener.exposition.otlp import JobPush
@@ -168,17 +185,16 @@ def stream(
             push = JobPush(
                 ListenerSettings(otlp_endpoint=otlp_endpoint),
                 counters.read,
-                app_id=f"shadow-{shadow.rules}",
+                app_id=f"shadow-{shadowed.shadow.rules}",
                 families=STREAM_FAMILIES,
                 series=series_of,
             )
-            shown.callback(push.close)
-        at = checkpoint or f"{into.rstrip('/')}/stream-{name}"
-        ingest_topic(source, into, at, given, every=None if once else f"{every_ms} milliseconds", done=done)
-        decide(all_of_it=True)
+            publishers.callback(push.close)
+        yield
 
 
 @shadow.command(epilog=_VERIFY)
+@options.grouped
 def verify(
     shadow: Annotated[str, typer.Argument(metavar="SHADOW", help="Name of the candidate.")],
     *,
@@ -211,38 +227,33 @@ def verify(
             min=0, max=100, metavar="PERCENT", help="By how much the throttle time of all entities together may differ."
         ),
     ] = 10.0,
-    json: options.Json = False,
+    results: outputs.Results,
 ) -> None:
     """Compare what a shadow predicted with what the brokers did since its limits were set."""
     options.check_extra()
     from quotascope.pipeline.errors import NoHistory
-    from quotascope.pipeline.runs.verify import NotVerified, verify_log, verify_prometheus
+    from quotascope.pipeline.runs import verify as question
 
     times_ms = _ms(since, "--since") or 0, _ms(until, "--until"), _ms(begin, "--from")
     if (folder is None) == (prometheus is None):
         raise typer.BadParameter("give one of them", param_hint="--folder, --prometheus")
+    outputs.check(*results.files)
+    source = prometheus or folder or ""
     try:
-        compare = verify_log if prometheus is None else verify_prometheus
-        found = compare(prometheus or folder or "", shadow, *times_ms)
-    except (NotVerified, NoHistory) as error:
+        compare = question.verify_log if prometheus is None else question.verify_prometheus
+        comparison = compare(source, shadow, *times_ms)
+    except (question.NotVerified, NoHistory) as error:
         typer.echo(f"quotascope: {error}", err=True)
         raise typer.Exit(_NOTHING) from None
-    agrees, off_percent = found.agrees(tolerance / 100), 100 * found.off()
-    if json:
-        document = {"agrees": agrees, "off_percent": round(off_percent, 3), "tolerance_percent": tolerance}
-        outputs.put_json(document | asdict(found))
-    else:
-        from rich.console import Console
-
-        from .shadow_view import verified
-
-        Console().print(verified(found))
-        differ, count = sum(not each.agrees for each in found.entities), len(found.entities)
-        about = f"the throttle time is off by {off_percent:.1f} %, {differ} of {count} entities differ"
-        typer.echo(f"{'agrees' if agrees else 'differs'}: {about}")
-    raise typer.Exit(0 if agrees else 1)
+    outputs.write(
+        results,
+        report=partial(question.report, comparison, source, tolerance),
+        document=partial(question.document, comparison, tolerance),
+        csv=partial(question.as_csv, comparison),
+    )
+    raise typer.Exit(0 if comparison.agrees(tolerance / 100) else 1)
 
 
 def _ms(text: str | None, name: str) -> int | None:
-    at = options.time_of(text, name, UTC)
-    return None if at is None else round(1_000 * at)
+    time_s = options.time_of(text, name, UTC)
+    return None if time_s is None else round(1_000 * time_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Annotated
@@ -64,7 +65,10 @@ Summary = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Summary that the listener wrote (spark.quotascope.summaryFile): throttle times of successful attempts, which no event log has.",
+        help=(
+            "Summary that the listener wrote (spark.quotascope.summaryFile): throttle times of successful attempts, "
+            "which no event log has."
+        ),
     ),
 ]
 Svg = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the timeline as an SVG image.")]
@@ -72,25 +76,27 @@ Written = Annotated[Path, typer.Argument(metavar="FILE", help="A file there is r
 
 
 @spark.command(epilog=_REPORT)
-def report(
-    log: Log, *, summary: Summary = None, html: options.Html = None, svg: Svg = None, json: options.Json = False
-) -> None:
-    """Show which clients were throttled, and which tasks failed and were repeated, and why, from the event log of an application."""
-    from rich.console import Console
+@options.grouped
+def report(log: Log, *, summary: Summary = None, svg: Svg = None, results: outputs.Results) -> None:
+    """
+    Show which clients were throttled, and which tasks failed and were repeated, and why.
 
-    from quotascope.spark_listener.report import document, image, page, read_application, tables
+    Reads the event log of an application.
+    """
+    from quotascope.spark_listener import report as question
 
-    outputs.check(html, svg)
+    outputs.check(*results.files, svg)
     with outputs.bar("reading") as progress:
-        application = read_application(log, summary, progress)
-    if html is not None:
-        outputs.put(html, page(application))
+        application = question.read_application(log, summary, progress)
     if svg is not None:
-        outputs.put(svg, image(application))
-    if json:
-        typer.echo(document(application))
-    else:
-        Console().print(tables(application))
+        outputs.put(svg, question.image(application))
+    outputs.write(
+        results,
+        svg,
+        report=partial(question.report, application),
+        document=partial(question.document, application),
+        csv=partial(question.as_csv, application),
+    )
 
 
 @spark.command("py-files", epilog=_PY_FILES)

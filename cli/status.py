@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import typer
 
 from . import options
@@ -26,8 +24,16 @@ Exit code 0: all sources and the limits could be read. 1: something could not.
 
 
 @grouped
-def status(*, running: RunningExporter, top: options.Top = 10, json: options.Json = False, read: SourceOptions) -> None:
-    """Read the brokers once, or a running exporter: sources, limits, and the entities that are throttled or close to a limit."""
+def status(
+    *, running: RunningExporter, top: options.Top = 10, json: options.Json = False, sources: SourceOptions
+) -> None:
+    """
+    Read the brokers once, or a running exporter.
+
+    Shows sources, limits, and the entities that are throttled or close to a limit.
+    """
+    import asyncio
+
     from rich.console import Console
 
     from quotascope.exporter.api.documents import encoded
@@ -36,7 +42,7 @@ def status(*, running: RunningExporter, top: options.Top = 10, json: options.Jso
     from .cluster import observe
     from .status_view import as_json, view
 
-    settings = read.configuration(log_level="error")
+    settings = sources.configuration(log_level="error")
     snapshot, findings = asyncio.run(observe(settings, running.target()))
     if json:
         typer.echo(encoded(as_json(snapshot, findings, top), indent=2), nl=False)

@@ -1,4 +1,4 @@
-"""How `quotascope status` shows a snapshot."""
+"""Snapshots of `quotascope status` in the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -11,36 +11,56 @@ from rich.text import Text
 
 from quotascope.exporter.api.documents import entity_document, health_document
 from quotascope.exporter.diagnosis import Finding, FindingSeverity
+from quotascope.exporter.diagnosis.releases import release_line
 from quotascope.exporter.diagnosis.selection import most_pressing
 from quotascope.exporter.diagnosis.units import (
     handlers_idle,
     left_out,
     limits_unknown,
+    replication_throttles,
     source_state,
     throttles_unknown,
+    unseen_clients,
+    waiting,
 )
 from quotascope.exporter.limits import QUOTA_KEYS
 from quotascope.exporter.snapshot import EntityUsage, Snapshot, SourceHealth
 from quotascope.exporter.untrusted import one_line
-from quotascope.metrics import LEVELS_LEGEND
+from quotascope.metrics.kafka.entities import LEVELS_LEGEND
 from quotascope.pages.words import counted
 
 from .fitted import Fitted
-from .usage_table import DELAY, NODE, QUOTA_TYPE, RULE, USAGE_OF_LIMIT, USED, WHO, WIDEST, shadow_column
+from .usage_table import (
+    DELAY,
+    NODE,
+    QUOTA_TYPE,
+    RULE,
+    USAGE_OF_LIMIT,
+    USED,
+    WHO,
+    WIDEST,
+    burst_column,
+    shadow_column,
+    style_of,
+)
 
 
 def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> RenderableType:
-    """Sources, limits, findings, and the entities to look at first."""
+    """Return sources, limits, findings, and the most urgent entities."""
     limits, measured = snapshot.limits, snapshot.measured
-    known = "unknown"
+    rule_counts = "unknown"
     if limits is not None:
-        known = ", ".join(f"{key} {limits.count(key)}" for key in QUOTA_KEYS)
+        rule_counts = ", ".join(f"{key} {limits.count(key)}" for key in QUOTA_KEYS)
     parts: list[RenderableType] = [
         _sources(snapshot.sources),
         Text(),
-        Text(f"limits: {known}"),
+        Text(f"Kafka: {release_line(snapshot.limits)}"),
+        Text(f"limits: {rule_counts}"),
         Text(f"request handlers idle: {handlers_idle(snapshot)}"),
     ]
+    throttles = replication_throttles(limits.nodes) if limits is not None else []
+    if throttles:
+        parts.append(Text(f"replication throttles: {'; '.join(throttles)}"))
     for finding in findings:
         style = "red" if finding.severity is FindingSeverity.ERROR else "yellow"
         text = Text(f"{finding.severity.value}: ", style=f"bold {style}")
@@ -48,7 +68,7 @@ def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> Renderabl
         if finding.advice:
             text.append(f"\n  {one_line(finding.advice)}", style="default not bold")
         parts += [Text(), text]
-    pressing = most_pressing(measured)
+    pressing = most_pressing(measured, snapshot.thresholds.near_limit)
     parts += [Text(), Text(_entities(snapshot, pressing))]
     if pressing and top:
         parts += [_usage(pressing[:top], snapshot), Text(LEVELS_LEGEND, "dim")]
@@ -56,9 +76,9 @@ def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> Renderabl
 
 
 def as_json(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> dict[str, object]:
-    """The same for programs: the documents of the exporter's JSON API."""
+    """Return the documents of the exporter's JSON API, for programs."""
     measured = snapshot.measured
-    pressing = most_pressing(measured, top)
+    pressing = most_pressing(measured, snapshot.thresholds.near_limit, top)
     return {
         "health": health_document(snapshot, findings),
         "entities_total": len(measured) + snapshot.unsent,
@@ -85,8 +105,10 @@ def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
     if not snapshot.nodes:
         return "quota entities: unknown"
     total = counted(len(snapshot.measured) + snapshot.unsent, "quota entity")
-    if rest := left_out(snapshot):
-        total += f" ({rest}: not one by one in the metrics)"
+    if omitted := left_out(snapshot):
+        total += f" ({omitted}: not one by one in the metrics)"
+    if unseen := unseen_clients(snapshot):
+        total += f"; {unseen}"
     if not snapshot.measured:
         return total
     counts = {
@@ -98,15 +120,31 @@ def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
         throttled = "known to be throttled" if counts["throttle times"] else "throttled"
         return f"{total}, none of them {throttled}; {', '.join(unknown)}"
     if not pressing:
-        return f"{total}, none of them throttled or near a limit"
-    rest = f" ({', '.join(unknown)})" if unknown else ""
-    return f"{total}; throttled longest, or else closest to the limit{rest}:"
+        ending = ", none of them throttled or near a limit"
+        if unseen:
+            ending = "; none of those shown is throttled or near a limit"
+        elif held := waiting(snapshot):
+            connections = counted(round(held), "connection")
+            ending = f", none of them shown as throttled or near a limit, though {connections} wait in delay queues"
+        return f"{total}{ending}"
+    remark = f" ({', '.join(unknown)})" if unknown else ""
+    return f"{total}; throttled longest, or else closest to the limit{remark}:"
 
 
 def _usage(entities: Sequence[EntityUsage], snapshot: Snapshot) -> Constrain:
-    # expanded, names share what the numbers leave: a long one cannot push them out
+    # expanded, names share the width that numbers leave: a long name cannot push numbers out
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
-    columns = (NODE, WHO, QUOTA_TYPE, USAGE_OF_LIMIT, USED, DELAY, *shadow_column(snapshot), RULE)
+    columns = (
+        NODE,
+        WHO,
+        QUOTA_TYPE,
+        USAGE_OF_LIMIT,
+        USED,
+        *burst_column(snapshot),
+        DELAY,
+        *shadow_column(snapshot),
+        RULE,
+    )
     for column in columns:
         table.add_column(
             column.header,
@@ -116,5 +154,6 @@ def _usage(entities: Sequence[EntityUsage], snapshot: Snapshot) -> Constrain:
             no_wrap=column is not QUOTA_TYPE,
         )
     for usage in entities:
-        table.add_row(*(column.cell(usage) for column in columns))
+        style = style_of(usage, snapshot.thresholds.near_limit)
+        table.add_row(*(column.cell(usage, style) for column in columns))
     return Constrain(Fitted(table, name=1), WIDEST)

@@ -1,7 +1,7 @@
 """
-Runs a command of quotascope as an application of Spark: ``spark-submit submit.py whatif …``.
+A command of quotascope as an application of Spark: ``spark-submit submit.py whatif …``.
 
-``quotascope spark submit-script`` prints where this file is. Command line and results are those of ``quotascope``.
+``quotascope spark submit-script`` prints the path of this file. Command line and results are those of ``quotascope``.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import sys
 
 
 def main() -> None:
-    """Run the command; the session is the one that spark-submit has configured."""
-    # The folder of this file has no business there: its modules are called as anybody's might be.
+    """Run the command in the session that spark-submit has configured."""
+    # without the folder of this file, whose modules have common names
     del sys.path[0]
     sys.argv[0] = "quotascope"
     from quotascope.cli.main import main as run

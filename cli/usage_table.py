@@ -1,4 +1,4 @@
-"""Quota entities as tables in the terminal: usage, limit, the rule that decides, throttling."""
+"""Quota entities as tables in the terminal: usage, limit, rule, throttling."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,9 +11,10 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.diagnosis.selection import NEAR
 from quotascope.exporter.diagnosis.units import (
+    NOT_APPLICABLE,
     entity_name,
+    percent,
     rule_or_cause,
     shadow_name,
     throttle_name,
@@ -25,11 +26,11 @@ from quotascope.exporter.snapshot import EntityUsage, Snapshot, place_of
 from quotascope.exporter.untrusted import one_line
 
 WIDEST: Final = 150
-"""In columns; a wider table would only have wider gaps."""
+"""Greatest width, in columns; a wider table would only have wider gaps."""
 QUOTA: Final = 10
-"""Columns for a quota type, where `controller mutation` is on two lines."""
+"""Width of a quota type, with `controller mutation` on two lines."""
 QUOTA_WHOLE: Final = 19
-"""Columns for any quota type on one line."""
+"""Width of a quota type on one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,32 +38,34 @@ class UsageColumn:
     """A column: its header, its width, and its cell in the row of an entity."""
 
     header: str
-    cell: Callable[[EntityUsage], RenderableType]
+    cell: Callable[[EntityUsage, str], RenderableType]
+    """Returns the cell of an entity, with the style of its row."""
     width: int | None = None
-    """None for a share of what the others leave."""
+    """Width in columns; None for a share of the remaining width."""
     share: int | None = None
-    """How large a share."""
+    """Share of the remaining width."""
     right: bool = False
 
 
 Layouts = Sequence[tuple[int, Sequence[UsageColumn]]]
-"""The least width of the terminal for each choice of columns, the widest first."""
+"""Least width of the terminal for each choice of columns, the widest first."""
 
 
-def usage_table(entities: Iterable[EntityUsage], layouts: Layouts, width: int) -> Table:
+def usage_table(entities: Iterable[EntityUsage], layouts: Layouts, width: int, near_limit: float) -> Table:
     """
-    One row for each entity.
+    Return a table with a row for each entity.
 
-    The widths of the columns do not depend on what is in them, so that a table that is drawn again and again stands
-    still; a narrow terminal shows fewer columns.
+    The widths of columns do not depend on their cells, so that a table that is redrawn stands still; a narrow terminal
+    shows fewer columns.
 
     Args:
         entities: in the order of the rows.
         layouts: the columns.
         width: of the terminal.
+        near_limit: utilization from which on an entity is near its limit.
 
     """
-    columns = next(columns for least, columns in layouts if width >= least)
+    columns = next(columns for min_width, columns in layouts if width >= min_width)
     table = Table(box=box.SIMPLE_HEAD, width=width, padding=0, pad_edge=False, show_edge=False)
     for column in columns:
         table.add_column(
@@ -74,7 +77,8 @@ def usage_table(entities: Iterable[EntityUsage], layouts: Layouts, width: int) -
             overflow="ellipsis",
         )
     for usage in entities:
-        table.add_row(*(column.cell(usage) for column in columns))
+        style = style_of(usage, near_limit)
+        table.add_row(*(column.cell(usage, style) for column in columns))
     return table
 
 
@@ -83,8 +87,8 @@ class UsageBar:
     A ratio as a bar that is full at 1.
 
     Args:
-        ratio: what to draw; None for nothing.
-        style: its color.
+        ratio: the ratio; None for no bar.
+        style: color of the bar.
 
     """
 
@@ -93,7 +97,7 @@ class UsageBar:
         self._style = style
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw it over the whole width of the cell."""
+        """Draw the bar over the full width of the cell."""
         if self._ratio is None:
             return
         full, empty = ("#", ".") if options.ascii_only else ("█", "░")
@@ -102,52 +106,65 @@ class UsageBar:
         yield Segment(empty * (options.max_width - filled), Style(dim=True))
 
 
-def style_of(usage: EntityUsage) -> str:
-    """Red while throttled, yellow near the limit; the numbers show the same without colors."""
+def style_of(usage: EntityUsage, near_limit: float) -> str:
+    """Return red for a throttled entity, yellow for one near its limit; numbers show the same without colors."""
     if usage.throttled:
         return "red"
-    used = usage.used
+    used = usage.pressure
     if used is None:
         return "dim"
-    return "yellow" if used >= NEAR else "green"
+    return "yellow" if used >= near_limit else "green"
 
 
 def shadow_column(snapshot: Snapshot) -> Sequence[UsageColumn]:
-    """What shadows would do, where there are any."""
+    """Return the column of shadows, if there are any."""
     in_shadows = snapshot.in_shadows
     shadow = UsageColumn(
         header="shadow",
-        cell=lambda usage: Text(shadow_name(in_shadows.get(place_of(usage.entity)))),
+        cell=lambda usage, _: Text(shadow_name(in_shadows.get(place_of(usage.entity)))),
         width=7,
         right=True,
     )
     return (shadow,) if snapshot.shadows else ()
 
 
-NODE: Final = UsageColumn(header="node", cell=lambda usage: Text(one_line(usage.entity.broker)), width=10)
-"""Ten digits are those of the largest id."""
+def burst_column(snapshot: Snapshot) -> Sequence[UsageColumn]:
+    """Return the column of the used part of buckets, if there are any."""
+    columns = snapshot.measured.columns
+    return (BURST,) if columns.burst_used is not columns.layout.absent else ()
+
+
+NODE: Final = UsageColumn(header="node", cell=lambda usage, _: Text(one_line(usage.entity.broker)), width=10)
+"""Column of the node; the largest id has ten digits."""
 WHO: Final = UsageColumn(
     header="entity",
-    cell=lambda usage: Text(entity_name(usage.entity.user, usage.entity.client_id), style_of(usage)),
+    cell=lambda usage, style: Text(entity_name(usage.entity.user, usage.entity.client_id), style),
     share=3,
 )
 QUOTA_TYPE: Final = UsageColumn(
-    header="quota", cell=lambda usage: Text(type_name(usage.entity.quota_type)), width=QUOTA
+    header="quota", cell=lambda usage, _: Text(type_name(usage.entity.quota_type)), width=QUOTA
 )
 QUOTA_TYPE_WHOLE: Final = replace(QUOTA_TYPE, width=QUOTA_WHOLE)
 USAGE_OF_LIMIT: Final = UsageColumn(
-    header="usage / limit", cell=lambda usage: Text(usage_of_limit(usage)), width=20, right=True
+    header="usage / limit", cell=lambda usage, _: Text(usage_of_limit(usage)), width=20, right=True
 )
-BAR: Final = UsageColumn(header="", cell=lambda usage: UsageBar(usage.used, style_of(usage)), width=10)
-"""The utilization, or the used part of the burst where that is higher, as the next."""
+BAR: Final = UsageColumn(header="", cell=lambda usage, style: UsageBar(usage.used, style), width=10)
+"""Column of the utilization as a bar."""
 USED: Final = UsageColumn(
     header="used",
-    cell=lambda usage: Text(used_name(usage.entity, usage.used), style_of(usage)),
+    cell=lambda usage, style: Text(used_name(usage.entity, usage.used), style),
     width=4,
     right=True,
 )
-DELAY: Final = UsageColumn(
-    header="delay", cell=lambda usage: Text(throttle_name(usage), style_of(usage)), width=7, right=True
+BURST: Final = UsageColumn(
+    header="burst",
+    cell=lambda usage, style: Text(percent(usage.burst_used) or NOT_APPLICABLE, style),
+    width=5,
+    right=True,
 )
-"""The throttle time."""
-RULE: Final = UsageColumn(header="rule", cell=lambda usage: Text(rule_or_cause(usage)), share=4)
+"""Column of the used part of a bucket of controller mutations."""
+DELAY: Final = UsageColumn(
+    header="delay", cell=lambda usage, style: Text(throttle_name(usage), style), width=7, right=True
+)
+"""Column of the throttle time."""
+RULE: Final = UsageColumn(header="rule", cell=lambda usage, _: Text(rule_or_cause(usage)), share=4)

@@ -4,26 +4,20 @@ from collections import Counter, defaultdict, deque
 from functools import partial
 from math import exp
 
-from quotascope.metrics import (
-    BrokerQuotas,
-    Channel,
-    ChannelThrottle,
-    ClientRequest,
-    Decision,
-    Instant,
-    MutationApi,
-    MuteState,
-    Principal,
-    QuotaManagers,
-    ThrottlingQuotaExceeded,
-)
+from quotascope.metrics.engine.broker_quotas import BrokerQuotas, ClientRequest, Instant
+from quotascope.metrics.engine.channel import Channel, ChannelThrottle, MuteState
+from quotascope.metrics.engine.combination import Decision
+from quotascope.metrics.engine.controller_mutation import MutationApi
+from quotascope.metrics.engine.errors import ThrottlingQuotaExceeded
+from quotascope.metrics.engine.quota_factory import QuotaManagers
+from quotascope.metrics.kafka.principal import Principal
 
 from .cast import Call, CreateTopics, Fetch, Produce, Request, Response
 
 
 class DemoConnection:
     """
-    Who is at the other end, and whether the broker reads what comes from there.
+    Connection of a client, and whether the broker reads from it.
 
     Args:
         user: name of the principal.
@@ -58,10 +52,10 @@ _NANOS_PER_MS = 1_000_000
 _THREADS = 4
 """`num.io.threads`: Kafka's default of 8 would hardly be busy."""
 _LAST_REQUESTS = 1_000
-"""Of which percentiles are shown, about as many as Kafka's histograms keep."""
+"""Number of the last requests that percentiles are computed from, about as many as Kafka's histograms keep."""
 _TICK_MS = 5_000
 _WEIGHT = 1 - exp(-_TICK_MS / 60_000)
-"""Of the last tick in a rate of one minute, as Kafka's meters weigh it."""
+"""Weight of the last tick in a rate of one minute, as in Kafka's meters."""
 _HANDLERS = "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent"
 _EVENTS = "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs"
 
@@ -100,8 +94,9 @@ class Broker:
         """
         Return the attributes of the MBeans that Kafka has beside its quota metrics, by object name.
 
-        `RequestMetrics` by request: the throttle times in ms, and the topics refused with error 89; of the controller, how long its events wait; of the
-        handler threads, how long they were idle, and how long requests waited for them.
+        `RequestMetrics` by request: the throttle times in ms, and the topics refused with error 89; of the controller,
+        how long its events wait; of the handler threads, how long they were idle, and how long requests waited for
+        them.
         """
         beans = {
             "kafka.controller:type=KafkaController,name=ActiveControllerCount": {"Value": 1.0},
@@ -162,16 +157,16 @@ class Broker:
         self._managers.reap(now.ms, now.ns)
 
     def _idle_ms(self) -> float:
-        """How long a handler thread was idle, on average."""
+        """Return the mean idle time of a handler thread in ms."""
         held_ms = self._held_ms - sum(max(free - self._now_ms, 0.0) for free in self._free_ms)
         return self._now_ms - self._began_ms - held_ms / _THREADS
 
     def _tick(self) -> None:
         """Let the time since the last tick count in the rate of one minute; the first tick sets it."""
         idle_ms = self._idle_ms()
-        last = (idle_ms - self._ticked_idle_ms) / (self._now_ms - self._ticked_ms)
-        before = last if self._idle_ratio is None else self._idle_ratio
-        self._idle_ratio = before + _WEIGHT * (last - before)
+        latest = (idle_ms - self._ticked_idle_ms) / (self._now_ms - self._ticked_ms)
+        previous = latest if self._idle_ratio is None else self._idle_ratio
+        self._idle_ratio = previous + _WEIGHT * (latest - previous)
         self._ticked_ms, self._ticked_idle_ms = self._now_ms, idle_ms
 
     def _queue(self, api: str, thread_ms: float, now_ms: int) -> None:

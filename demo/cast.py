@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, Final
 
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +33,15 @@ class CreateTopics:
     partitions: tuple[int, ...]
     """Partitions of each topic."""
     version: int = 7
-    """From 6 on a topic over the quota is refused; before, it is made and the client muted afterwards (KIP-599)."""
+    """
+    Version of the request. From 6 on a topic over the quota is refused; before, it is created and the client muted
+    afterwards (KIP-599).
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """Anything that takes the broker's time and moves no data, here committing offsets."""
+    """Any request that takes the broker's time and moves no data, here commits of offsets."""
 
     api: ClassVar = "OffsetCommit"
 
@@ -51,9 +54,9 @@ class Response:
     """The answer to a request."""
 
     throttle_ms: int = 0
-    """How long the client is to stay silent (`throttle_time_ms`)."""
+    """Time in ms for which the client has to stay silent (`throttle_time_ms`)."""
     again: Request | None = None
-    """What was not done and is to be asked for again: data held back, topics refused with error 89."""
+    """Request for the refused part: data held back, topics refused with error 89."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,7 @@ class Rhythm:
     every_ms: int
     """Mean time between two requests."""
     jitter: float = 0.1
-    """How far that time varies, as a part of it."""
+    """Variation of that time, as a part of it."""
     busy_ms: int = 0
     """Length of a burst; 0 for no pauses."""
     pause_ms: int = 0
@@ -93,12 +96,12 @@ class Role:
     client_id: str
     """The client-id it sends."""
     request: Request
-    """What it asks for each time."""
+    """Request that it sends each time."""
     thread_ms: float
     """Time that one request keeps a thread of the broker busy."""
     rhythm: Rhythm
     connections: int = 1
-    """How many connections do so, each with one request at a time."""
+    """Number of its connections, each with one request at a time."""
 
 
 NIGHTLY: Final = Role(
@@ -135,7 +138,7 @@ BILLING: Final = Role(
     thread_ms=4.0,
     rhythm=Rhythm(every_ms=200, first_ms=120),
 )
-"""Without a rule of its own, so under the default; its names need Kafka's encodings."""
+"""Client without a rule of its own, so under the default; its names need Kafka's encodings."""
 
 ALICE: Final = Role(
     user="alice",

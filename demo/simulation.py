@@ -4,7 +4,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from quotascope.metrics import Clock, QuotaEntity, QuotaManagers, QuotaType, Registry
+from quotascope.metrics.engine.clock import Clock
+from quotascope.metrics.engine.quota_factory import QuotaManagers
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 
 from .broker import Broker, DemoConnection
 from .cast import CAST, RULES, Request, Response, Role
@@ -33,7 +36,7 @@ class DemoClient:
 
     @property
     def request(self) -> Request:
-        """What it asks for next."""
+        """The next request."""
         return self._again or self.role.request
 
     def answered(self, response: Response, now_ms: int) -> None:
@@ -114,6 +117,7 @@ def pause_ms(due_in_ms: int) -> int:
     """
     Return how long to sleep, in ms.
 
-    Long enough to cost little, and short enough that a throttle ends in time and a machine that was suspended continues.
+    Long enough to cost little, and short enough that a throttle ends in time and a machine that was suspended
+    continues.
     """
     return min(max(due_in_ms, _SHORTEST_MS), _LONGEST_MS)

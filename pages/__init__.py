@@ -1,1 +1,1 @@
-"""Parts of pages and reports: elements, tables, charts, text for numbers and times, and files that are written as a whole."""
+"""Parts of pages and reports: elements, tables, charts, numbers and times as text, and atomic files."""

@@ -34,49 +34,55 @@ class LinearScale:
 
     low: float
     high: float
-    """The value at `end`; above `low`."""
+    """Value at `end`; above `low`."""
     begin: float
     end: float
 
     def __call__(self, value: float) -> float:
-        """The position of a value; a value outside of the scale is at the nearer end."""
-        kept = min(max(value, self.low), self.high)
-        part = (kept - self.low) / (self.high - self.low)
+        """Return the position of a value; a value outside of the scale is at the nearer end."""
+        inside = min(max(value, self.low), self.high)
+        part = (inside - self.low) / (self.high - self.low)
         return self.begin + part * (self.end - self.begin)
 
 
 _LEAST: Final = 1e-300
-"""A value below has no round ones: powers of ten end there, as doubles do."""
+"""Least value with round values below it: powers of ten end there, as doubles do."""
 
 
-def round_values(high: float, most: int = 6) -> Sequence[float]:
+def round_values(high: float, max_steps: int = 6) -> Sequence[float]:
     """
-    Round values from 0 to `high`, a few of them.
+    Return a few round values from 0 to `high`.
 
     >>> round_values(23.0)
     [0.0, 5.0, 10.0, 15.0, 20.0]
     """
     if not _LEAST < high < math.inf:
         return [0.0]
-    rough = high / most
+    rough = high / max_steps
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next((each * power for each in (1, 2, 5) if each * power >= rough), 10 * power)
+    step = next((digit * power for digit in (1, 2, 5) if digit * power >= rough), 10 * power)
     return [step * n for n in range(int(high / step) + 1)]
 
 
-def round_times(begin_ms: int, end_ms: int, most: int = 8, zone: tzinfo = UTC) -> Sequence[int]:
-    """Times in ms from `begin_ms` to `end_ms`, at least a second and at most `most` steps apart, that are round by the clocks of a zone."""
-    step = 1_000 * max(1, round(_step(max(1, end_ms - begin_ms) / 1_000, most)))
+def round_times(begin_ms: int, end_ms: int, max_steps: int = 8, zone: tzinfo = UTC) -> Sequence[int]:
+    """
+    Return times from `begin_ms` to `end_ms` that are round by the clocks of a zone.
+
+    They are in ms, at least a second apart, in at most `max_steps` steps.
+    """
+    step = 1_000 * max(1, round(_step(max(1, end_ms - begin_ms) / 1_000, max_steps)))
     ahead = _ahead_ms(begin_ms, zone)
-    last = end_ms + max(ahead, _ahead_ms(end_ms, zone))
-    local = range(-(-(begin_ms + ahead) // step) * step, last + 1, step)
-    times = {each: each - _ahead_ms(each - ahead, zone) for each in local}
+    local_end = end_ms + max(ahead, _ahead_ms(end_ms, zone))
+    local_times = range(-(-(begin_ms + ahead) // step) * step, local_end + 1, step)
+    times = {local: local - _ahead_ms(local - ahead, zone) for local in local_times}
     # clocks that go forward leave times out
-    return [time for each, time in times.items() if begin_ms <= time <= end_ms and time + _ahead_ms(time, zone) == each]
+    return [
+        time for local, time in times.items() if begin_ms <= time <= end_ms and time + _ahead_ms(time, zone) == local
+    ]
 
 
 def _ahead_ms(time_ms: int, zone: tzinfo) -> int:
-    """By how much the clocks of a zone are ahead of UTC; 0 beyond the years of the calendar."""
+    """Return the lead of a zone's clocks over UTC, in ms; 0 beyond the years of the calendar."""
     try:
         ahead = datetime.fromtimestamp(time_ms / 1_000, zone).utcoffset()
     except (ValueError, OverflowError, OSError):
@@ -84,19 +90,19 @@ def _ahead_ms(time_ms: int, zone: tzinfo) -> int:
     return round(ahead.total_seconds() * 1_000) if ahead else 0
 
 
-def round_seconds(length: float, most: int = 8) -> Sequence[float]:
-    """Round durations from 0 to `length`, in seconds, in at most `most` steps."""
-    step = _step(length, most)
+def round_seconds(length: float, max_steps: int = 8) -> Sequence[float]:
+    """Return round durations from 0 to `length`, in seconds, in at most `max_steps` steps."""
+    step = _step(length, max_steps)
     return [step * n for n in range(int(length / step) + 1)]
 
 
-def _step(length: float, most: int) -> float:
-    return next((step for step in _STEPS if length / step <= most), length / most)
+def _step(length: float, max_steps: int) -> float:
+    return next((step for step in _STEPS if length / step <= max_steps), length / max_steps)
 
 
 def clock(time_ms: int, length_ms: int, zone: tzinfo = UTC) -> str:
     """
-    The label of a time on an axis of that length.
+    Return the label of a time on an axis of this length.
 
     >>> clock(1_795_280_106_000, 60_000), clock(1_795_280_106_000, 7 * 86_400_000)
     ('16:55:06', '11-21 16:55')
@@ -110,23 +116,23 @@ def clock(time_ms: int, length_ms: int, zone: tzinfo = UTC) -> str:
 
 
 Format = Callable[[float], str]
-"""Writes a value with its unit."""
+"""A function that writes a value with its unit."""
 _WIDTH: Final = 1150
 
 
 def key(name: str, mark: Element) -> Element:
-    """An entry of a legend; the mark has 22 times 10 pixels."""
+    """Return an entry of a legend; the mark has 22 times 10 pixels."""
     svg = element("svg", mark, class_="key", viewBox="0 0 22 10")
     return element("span", svg, f" {name}")
 
 
 def swatch(color: str) -> Element:
-    """A mark of a legend in one color."""
+    """Return a mark of a legend in one color."""
     return element("rect", width=22, height=10, fill=color)
 
 
 def share_bar(part: float, color: str) -> Element:
-    """A small bar within a table, 0 to 1 of its width."""
+    """Draw a small bar in a cell of a table, 0 to 1 of its width."""
     bar = element("rect", width=100 * part, height=10, fill=color)
     return element("svg", bar, class_="share", viewBox="0 0 100 10", preserveAspectRatio="none")
 
@@ -141,16 +147,16 @@ _NARROW, _BROADEST = frozenset("fijlrt .,:;|!'\"()[]/-"), frozenset("mwMW@%…")
 
 
 def _label(text: str, x: float, y: float, size: int, kind: str = "end") -> Element:
-    """A text of that font size that ends at `x`; it is squeezed where it would begin left of the drawing, as broad letters do."""
-    broad = sum(each in _BROADEST or east_asian_width(each) in "WF" for each in text)
-    narrow = sum(each in _NARROW for each in text)
-    upper = sum(each.isupper() for each in text)
+    """Draw a text that ends at `x`, with its letters closer together if it would begin left of the drawing."""
+    broad = sum(letter in _BROADEST or east_asian_width(letter) in "WF" for letter in text)
+    narrow = sum(letter in _NARROW for letter in text)
+    upper = sum(letter.isupper() for letter in text)
     # widths of letters in DejaVu Sans, broader than most fonts, as parts of the font size
     width = size * (0.63 * len(text) + 0.37 * broad - 0.25 * narrow + 0.07 * upper)
     squeezed = {"textLength": f"{x:g}", "lengthAdjust": "spacingAndGlyphs"} if width > x else {}
-    made = element("text", text, class_=kind, x=x, y=y)
-    made.attrib.update(squeezed)
-    return made
+    label = element("text", text, class_=kind, x=x, y=y)
+    label.attrib.update(squeezed)
+    return label
 
 
 # Lines
@@ -165,18 +171,18 @@ _FAR_ABOVE: Final = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """Rates over time, in pieces of equal length."""
+    """Rates over time, in intervals of equal length."""
 
     begin_ms: int
     """ms since 1970, UTC."""
     end_ms: int
     piece_ms: int
     times_ms: Sequence[int]
-    """When each piece begins; pieces without usage are missing."""
+    """Beginning of each interval with usage."""
     mean: Sequence[float]
-    """Empty where pieces are shorter than the window that a peak is the mean of."""
+    """Mean rate of each interval; empty if intervals are shorter than the window over which a peak is averaged."""
     peak: Sequence[float]
-    """The highest rate in each piece."""
+    """Highest rate in each interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,12 +191,12 @@ class LimitLine:
 
     name: str
     value: float
-    """In the unit of the curve."""
+    """Value in the unit of the curve."""
     color: int
     """Number of its color; from the ninth on, colors repeat with dashes."""
 
     def mark(self, **place: float | str) -> Element:
-        """A line or path with its color and dashes."""
+        """Draw a line or path with the color and dashes of the limit."""
         dashes = "" if self.color < SERIES else "6 4"
         kind = "path" if "d" in place else "line"
         return element(kind, class_=f"limit s{self.color % SERIES}", stroke_dasharray=dashes, **place)
@@ -200,7 +206,7 @@ def line_chart(
     curve: Curve, limits: Sequence[LimitLine], unit: Format, zone: tzinfo = UTC, title: str = "Usage"
 ) -> tuple[Element, Sequence[LimitLine]]:
     """
-    Draw the mean and the peak of each piece, and a line for each limit.
+    Draw the mean and the peak of each interval, and a line for each limit.
 
     Args:
         curve: the usage.
@@ -214,8 +220,8 @@ def line_chart(
 
     """
     peak = max(curve.peak, default=0.0)
-    drawn = [each for each in limits if each.value <= _FAR_ABOVE * peak or peak <= 0]
-    top = max([peak, *(each.value for each in drawn)], default=0.0) * _ABOVE_PEAK or 1.0
+    drawn = [limit for limit in limits if limit.value <= _FAR_ABOVE * peak or peak <= 0]
+    top = max([peak, *(limit.value for limit in drawn)], default=0.0) * _ABOVE_PEAK or 1.0
     begin, end = curve.begin_ms, max(curve.end_ms, curve.begin_ms + 1)
     times = LinearScale(begin, end, _LEFT, _RIGHT)
     heights = LinearScale(0.0, top, _BOTTOM, _TOP)
@@ -239,12 +245,12 @@ def line_chart(
 
 
 def peak_kind(curve: Curve) -> str:
-    """The class of the areas of peaks, which are darker where no line of means is to be seen above them."""
+    """Return the class of the areas of peaks, which are darker without a line of means above them."""
     return "peak" if curve.mean else "peak alone"
 
 
 def _usage(curve: Curve, times: LinearScale, heights: LinearScale) -> Iterator[Element]:
-    """The peaks as areas with flat tops, and the means as a line that breaks where a piece is missing."""
+    """Draw the peaks as areas with flat tops, and the means as a line that breaks where an interval is missing."""
     floor = heights(0.0)
     spans = [(times(time), times(time + curve.piece_ms)) for time in curve.times_ms]
     areas = (
@@ -276,23 +282,24 @@ class ChartBar:
     name: str
     value: float
     text: str
-    """The value with its unit."""
+    """Value with its unit."""
     color: int
 
 
 def bar_chart(bars: Sequence[ChartBar], title: str) -> Element:
-    """Draw bars below each other, the longest across the whole width; a value of 0 or below has no length."""
-    most = max((bar.value for bar in bars), default=0.0) or 1.0
+    """Draw bars below each other, the longest over the full width; a value of 0 or below has no length."""
+    longest = max((bar.value for bar in bars), default=0.0) or 1.0
     svg = _chart(_WIDTH, len(bars) * _BAR_ROW + 4, title)
     for row, bar in enumerate(bars):
         top = row * _BAR_ROW
-        width = max(0.0, bar.value / most) * _BAR_WIDTH
+        width = max(0.0, bar.value / longest) * _BAR_WIDTH
+        place = {"x": _BAR_LEFT, "y": top + 4, "width": width, "height": _BAR_ROW - 8}
         svg.append(
             element(
                 "g",
                 element("title", f"{shown(bar.name, 200)}: {bar.text}"),
                 _label(shown(bar.name, 50), _BAR_LEFT - 10, top + 16, 12),
-                element("rect", class_=f"f{bar.color % SERIES}", x=_BAR_LEFT, y=top + 4, width=width, height=_BAR_ROW - 8, rx=2),
+                element("rect", class_=f"f{bar.color % SERIES}", **place, rx=2),
                 element("text", bar.text, x=_BAR_LEFT + width + 8, y=top + 16)
             )
         )  # fmt: skip
@@ -342,7 +349,7 @@ def grid_map(  # noqa: PLR0913 - most by name
         unit: writes a value in the tooltip of its cell.
         title: of the drawing.
         left: pixels for the names at the left.
-        every: as above.
+        every: n.
 
     """
     width = left + len(columns) * _CELL_WIDTH + 4
@@ -351,7 +358,7 @@ def grid_map(  # noqa: PLR0913 - most by name
     for column in range(0, len(columns), every):
         x = left + column * _CELL_WIDTH + _CELL_WIDTH / 2
         svg.append(element("text", columns[column], class_="tick middle", x=x, y=13))
-    most = max((value for value in values if math.isfinite(value)), default=0.0) or 1.0
+    highest = max((value for value in values if math.isfinite(value)), default=0.0) or 1.0
     for row, name in enumerate(rows):
         y = _CELL_TOP + row * _CELL_HEIGHT
         svg.append(_label(shown(name, left // 7), left - 8, y + 15, 11, "tick end"))
@@ -362,7 +369,7 @@ def grid_map(  # noqa: PLR0913 - most by name
                 cell.set("class", "blank")
                 about = "no data"
             else:
-                part = min(1.0, max(0.0, value / most))
+                part = min(1.0, max(0.0, value / highest))
                 cell.set("class", "cell")
                 cell.set("fill-opacity", f"{_FAINTEST + (1 - _FAINTEST) * part:.3f}")
                 about = unit(value)
@@ -386,9 +393,9 @@ class Span:
     ended: float
     color: str
     title: str
-    """Shown as the tooltip."""
+    """Text of the tooltip."""
     marked: float = 0.0
-    """Seconds of it that are marked, at most all; drawn from its beginning, as it is not known when they were."""
+    """Marked seconds of the span. The mark is drawn at its beginning, since only its length is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -400,7 +407,7 @@ class Lane:
 
     @property
     def height(self) -> int:
-        """In pixels, with the gap below it."""
+        """Height in pixels, with the gap below the lane."""
         return len(self.rows) * _ROW + _GAP
 
 
@@ -414,7 +421,7 @@ def timeline_chart(
         lanes: from top to bottom.
         length: seconds of the axis, above 0.
         mark: color of the marked part of spans.
-        begin_ms: when the axis begins, ms since 1970; its labels are durations unless it is given.
+        begin_ms: beginning of the axis, ms since 1970; without it, labels are durations.
         zone: time zone of labels that are times.
 
     """
@@ -426,8 +433,8 @@ def timeline_chart(
         labels = [(time, f"+{seconds(time)}" if time else "0") for time in round_seconds(length)]
     else:
         length_ms = round(length * 1_000)
-        at = round_times(begin_ms, begin_ms + length_ms, zone=zone)
-        labels = [((each - begin_ms) / 1_000, clock(each, length_ms, zone)) for each in at]
+        times_ms = round_times(begin_ms, begin_ms + length_ms, zone=zone)
+        labels = [((time_ms - begin_ms) / 1_000, clock(time_ms, length_ms, zone)) for time_ms in times_ms]
     for time, label in labels:
         x = times(time)
         svg.append(element("line", class_="grid", x1=x, x2=x, y1=_AXIS, y2=height))

@@ -1,14 +1,14 @@
 """
 Files that are written completely or not at all.
 
-A full disk or a killed process must not leave the first half of a file: half of a file of rules is still valid YAML, and Prometheus would
-evaluate half of its alerts. The content is written to a hidden file in the same folder, which is then renamed.
+A full disk or a killed process must not leave the first half of a file: half of a file of rules is still valid YAML,
+and Prometheus would evaluate half of its alerts. The content is written to a hidden file in the same folder, which is
+then renamed.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -31,15 +31,15 @@ def put(file: Path, content: Content) -> None:
 
 def put_all(contents: Mapping[Path, Content], *, make_folders: bool = False) -> None:
     """
-    Write files, all of which are complete on the disk before the first of them takes its name.
+    Write files; all are complete on the disk before the first one takes its name.
 
     An existing file keeps its permissions, and its owner where the system allows that; the target of a symbolic link is
     replaced, not the link. Pipes, devices and open files (`/dev/stdout`) are written to directly. Text is UTF-8;
     what cannot be encoded becomes a question mark.
 
     Raises:
-        OSError: a file cannot be written, named by `filename`; existing files are unchanged, unless the disk fails while files are
-            renamed.
+        OSError: a file, named by `filename`, cannot be written; existing files are unchanged, unless the disk fails
+            while files are renamed.
 
     """
     for file in contents if make_folders else ():
@@ -52,7 +52,7 @@ def put_all(contents: Mapping[Path, Content], *, make_folders: bool = False) -> 
                 if part is not None:
                     part.take_its_name()
                     continue
-                with file.open("ab") as opened:  # what stands there is not cut off
+                with file.open("ab") as opened:  # keeps the present content
                     opened.write(_encoded(contents[file]))
         for folder in {part.target.parent for part in staged if part is not None}:
             _remember_names(folder)
@@ -67,28 +67,28 @@ def check(file: Path) -> None:
 class _Part:
     """A hidden file with the content, beside its target."""
 
-    def __init__(self, file: Path, before: os.stat_result | None) -> None:
+    def __init__(self, file: Path, existing: os.stat_result | None) -> None:
         self.target = Path(os.path.realpath(file))
-        self._before = before
-        self._path = self.target.with_name(f".quotascope-{secrets.token_hex(8)}.part")
+        self._existing = existing
+        self._path = self.target.with_name(f".quotascope-{os.urandom(8).hex()}.part")
 
     def write(self, content: bytes) -> None:
-        """Write it to the disk, with the permissions of the target."""
-        before = self._before
-        mode = _NEW_FILE if before is None else stat.S_IMODE(before.st_mode)
-        with open(self._made(mode), "wb") as file:  # noqa: PTH123 - opened with its permissions
-            if before is not None:
+        """Write the content to the disk, with the permissions of the target."""
+        existing = self._existing
+        mode = _NEW_FILE if existing is None else stat.S_IMODE(existing.st_mode)
+        with open(self._create(mode), "wb") as file:  # noqa: PTH123 - opened with its permissions
+            if existing is not None:
                 with suppress(OSError):  # only root may give files away
-                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                    os.fchown(file.fileno(), existing.st_uid, existing.st_gid)
                 os.fchmod(file.fileno(), mode)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
 
-    def _made(self, mode: int) -> int:
+    def _create(self, mode: int) -> int:
         try:
             return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        except PermissionError as error:  # of the folder, which people do not look at
+        except PermissionError as error:  # people check the file's permissions and forget those of its folder
             reason = f"{error.strerror}: no file can be made in its folder"
             raise PermissionError(error.errno, reason) from error
 
@@ -104,13 +104,13 @@ class _Part:
 
 @contextmanager
 def _staged(file: Path, content: Content) -> Iterator[_Part | None]:
-    """The hidden file with the whole content; None where the file is written to directly."""
+    """Write the content to a hidden file and yield it; yield None if the file is to be written to directly."""
     with _named(file):
-        before = _stat(file)
-    if before is not None and _is_written_through(file, before):
+        existing = _stat(file)
+    if existing is not None and _is_written_through(file, existing):
         yield None
         return
-    part = _Part(file, before)
+    part = _Part(file, existing)
     try:
         with _named(file):
             part.write(_encoded(content))
@@ -121,7 +121,7 @@ def _staged(file: Path, content: Content) -> Iterator[_Part | None]:
 
 @contextmanager
 def _named(file: Path) -> Iterator[None]:
-    """Errors name this file, not the hidden one."""
+    """Replace the hidden file's name in an error by the name of the target."""
     try:
         yield
     except OSError as error:
@@ -136,21 +136,21 @@ def _make_folder(folder: Path) -> None:
 
 
 def _stat(file: Path) -> os.stat_result | None:
-    """The existing file, or None. Raises `OSError` when it may not be written."""
+    """Return the status of an existing file, or None. Raises `OSError` if the file may not be written."""
     try:
-        found = file.stat()
+        status = file.stat()
     except FileNotFoundError:
         return None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise OSError(EISDIR, os.strerror(EISDIR))
     if not os.access(file, os.W_OK):  # the folder's permissions might allow it
         raise OSError(EACCES, os.strerror(EACCES))
-    return found
+    return status
 
 
-def _is_written_through(file: Path, found: os.stat_result) -> bool:
+def _is_written_through(file: Path, status: os.stat_result) -> bool:
     opened = any(file.absolute().is_relative_to(name) for name in _OPEN)
-    return opened or not stat.S_ISREG(found.st_mode)
+    return opened or not stat.S_ISREG(status.st_mode)
 
 
 def _encoded(content: Content) -> bytes:

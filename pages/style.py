@@ -16,16 +16,20 @@ def _variables(colors: tuple[str, ...]) -> str:
 
 
 def _blocks(table: str, width: int) -> str:
-    """Rows of a table as blocks in a window of at most `width` pixels, each cell with its head."""
+    """Return the rules that show rows as blocks, each cell with its head, in a window of at most `width` pixels."""
     return f"""@media (max-width: {width}px) {{
   {table} thead {{ display: none; }}
   {table} table, {table} tbody, {table} caption {{ display: block; }}
   {table} tr {{ display: block; max-width: 480px; padding: 6px 0; border-bottom: 1px solid var(--line); }}
-  {table} td {{ display: flex; gap: 16px; justify-content: space-between; padding: 1px 0; border: 0; text-align: right; }}
+  {table} td {{
+    display: flex; gap: 16px; justify-content: space-between; padding: 1px 0; border: 0; text-align: right;
+  }}
   {table} td.name {{ min-width: 0; }}
   {table} td:first-child {{ font-weight: 600; }}
   {table} td:empty {{ display: none; }}
-  {table} td::before {{ content: attr(data-head); flex: none; color: var(--faint); font-weight: 400; text-align: left; }}
+  {table} td::before {{
+    content: attr(data-head); flex: none; color: var(--faint); font-weight: 400; text-align: left;
+  }}
 }}
 """
 
@@ -52,7 +56,7 @@ line.grid {{ stroke: var(--line); }}
 .blank {{ fill: var(--line); fill-opacity: .4; stroke: var(--paper); }}
 {_SERIES}
 """
-"""Colors and what is drawn with them; all that an image needs."""
+"""Colors, and rules for charts; an image needs no others."""
 
 STYLE: Final = (
     CHARTS
@@ -67,7 +71,8 @@ p { margin: 4px 0; }
 .where, ul { color: var(--faint); }
 .above { margin-top: 14px; }
 .headline { margin-top: 12px; font-size: 17px; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: 12px; border: 1px solid var(--line); border-radius: 4px; font-size: 13px; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 13px; }
+pre { padding: 12px; border: 1px solid var(--line); border-radius: 4px; }
 .up { color: var(--c3); } .down { color: var(--c1); }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; }
@@ -81,7 +86,9 @@ td.number { white-space: nowrap; }
 th { vertical-align: bottom; }
 .many table { font-size: 13px; } .many th, .many td { padding-right: 10px; }
 .wide tr > :last-child { padding-right: 0; }
-@media (max-width: 1100px) { .wide table { font-size: 13px; } .wide th, .wide td { padding-right: 10px; } .wide td.name { min-width: 9em; } }
+@media (max-width: 1100px) {
+  .wide table { font-size: 13px; } .wide th, .wide td { padding-right: 10px; } .wide td.name { min-width: 9em; }
+}
 @media (max-width: 1200px) { .many th, .many td { padding-right: 6px; } .many td.name { min-width: 6em; } }
 svg { display: block; width: 100%; height: auto; max-width: 1150px; }
 svg.key { display: inline-block; width: 22px; height: 10px; }
@@ -98,6 +105,15 @@ svg.heat { max-width: var(--width); }
   }
   .drawing .chart { min-width: 1150px; } .drawing .heat { min-width: var(--width); }
 }
+/* In a window that is a little narrower, a chart shrinks and its text does not. */
+@media screen and (min-width: 1000px) and (max-width: 1198px) {
+  .drawing .chart { min-width: 0; overflow: visible; }
+  .drawing .chart text, .drawing .chart text.tick { font-size: 13.5px; }
+  .drawing:has(.chart) { overflow: visible; background: none; }
+}
+details { margin-top: 36px; }
+summary { cursor: pointer; }
+summary > h2, summary > h3 { display: inline; }
 .legend span { display: inline-block; margin-right: 18px; overflow-wrap: anywhere; }
 """
     + _blocks(".wide", 880)

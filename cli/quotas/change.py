@@ -1,4 +1,4 @@
-"""`quotascope quotas set` and `remove`: what changes and for whom, and with --apply the change."""
+"""`quotascope quotas set` and `remove`: changes and affected clients, and with --apply the change."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from ..options import grouped
 from ..settings import RunningExporter, SourceOptions
 
 if TYPE_CHECKING:
+    from quotascope.clients.quota_admin import QuotaAdmin
     from quotascope.exporter.config import Config
     from quotascope.exporter.sources.fetch import HttpTarget
-    from quotascope.metrics.entities import Name
-    from quotascope.quotas import Entity, QuotaSet
+    from quotascope.metrics.kafka.entities import Name
+    from quotascope.quotas import Entity, QuotaSet, RuleChange
 
 SET_EXAMPLES = """
 Examples:
 
 quotascope quotas set producer_byte_rate=10485760 --user alice --client-id app1 --bootstrap-servers broker-1:9092
 
-quotascope quotas set request_percentage=200 consumer_byte_rate=5e6 --default-user --bootstrap-servers broker-1:9092 --exporter http://quotascope:9749 --apply
+quotascope quotas set request_percentage=200 consumer_byte_rate=5e6 --default-user --bootstrap-servers broker-1:9092 \
+--exporter http://quotascope:9749 --apply
 
 quotascope quotas set connection_creation_rate=20 --default-ip --config /etc/quotascope.yaml --apply
 
@@ -40,17 +42,28 @@ Examples:
 
 quotascope quotas remove producer_byte_rate --user alice --client-id app1 --bootstrap-servers broker-1:9092
 
-quotascope quotas remove --all --default-client-id --exporter http://quotascope:9749 --config /etc/quotascope.yaml --apply
+quotascope quotas remove --all --default-client-id --exporter http://quotascope:9749 --config /etc/quotascope.yaml \
+--apply
 
 Exit code 0: shown, or with --apply done and read back. 1: not.
 """
 _NO_ENTITY = "name the entity of the quota: --user, --client-id, both, --ip, or a --default-…"
-_Apply = Annotated[bool, typer.Option("--apply", help="Change the cluster. Without it, only show.")]
+_File = Annotated[
+    Path | None,
+    typer.Option(
+        "--file",
+        metavar="FILE",
+        help=(
+            "Take all quotas of this YAML file, or of Strimzi's KafkaUser manifests, instead (- for standard input); "
+            "others stay. Their values do not matter to a removal."
+        ),
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whom:
-    """The entity of a quota, by options."""
+    """Options that name the entity of a quota."""
 
     user: Annotated[str | None, options.USER] = None
     default_user: Annotated[
@@ -72,17 +85,21 @@ class Whom:
 
     @property
     def named(self) -> bool:
-        """Whether any of the options was given."""
+        """True if any of the options is set."""
         return self != Whom()
 
-    def entity(self) -> Entity:
-        """The entity. Raises ``typer.BadParameter`` when there is none, or for a combination that is none."""
-        from quotascope.metrics import QuotaEntity
+    def entity(self, *, may_be_empty: bool = False) -> Entity:
+        """
+        Return the entity. Raises ``typer.BadParameter``.
+
+        It is raised without an entity, for a wrong combination, and for an empty name unless names may be empty.
+        """
+        from quotascope.metrics.kafka.entities import QuotaEntity
         from quotascope.quotas import IpEntity
 
-        user = _name("user", self.user, default=self.default_user)
-        client = _name("client-id", self.client_id, default=self.default_client_id)
-        ip = _name("ip", self.ip, default=self.default_ip)
+        user = _name("user", self.user, default=self.default_user, may_be_empty=may_be_empty)
+        client = _name("client-id", self.client_id, default=self.default_client_id, may_be_empty=may_be_empty)
+        ip = _name("ip", self.ip, default=self.default_ip, may_be_empty=may_be_empty)
         if ip is not None:
             if user is not None or client is not None:
                 raise typer.BadParameter("an ip cannot be combined with a user or client")
@@ -98,47 +115,66 @@ def set_(
         list[str] | None,
         typer.Argument(
             metavar="[KEY=VALUE]…",
-            help="producer_byte_rate, consumer_byte_rate (bytes/s), request_percentage (of a thread), controller_mutation_rate (partitions/s); of an ip: connection_creation_rate (connections/s). All per broker.",
+            help=(
+                "producer_byte_rate, consumer_byte_rate (bytes/s), request_percentage (of a thread), "
+                "controller_mutation_rate (partitions/s); of an ip: connection_creation_rate (connections/s). All "
+                "per broker."
+            ),
         ),
     ] = None,
     *,
     whom: Whom,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Set all quotas of this YAML file instead (- for standard input); others stay."
-        ),
-    ] = None,
+    file: _File = None,
     measure_only: Annotated[
         bool,
         typer.Option(
             "--measure-only",
-            help="Set limits that no client reaches, so that Kafka measures what clients use; for all users unless another entity is named, and of all keys unless some are named (KEY without =VALUE).",
+            help=(
+                "Set limits that no client reaches, so that Kafka measures what clients use; for all users unless "
+                "another entity is named, and of all keys unless some are named (KEY without =VALUE)."
+            ),
         ),
     ] = False,
-    apply: _Apply = False,
+    apply: options.Apply = False,
     top: options.Top = 20,
     json: options.Json = False,
     running: RunningExporter,
-    read: SourceOptions,
+    sources: SourceOptions,
 ) -> None:
-    """Set quotas of a user, a client-id, a pair, an address or a default. Without --apply, only show what would change, and for which clients."""
+    """
+    Set quotas of a user, a client-id, a pair, an address or a default.
+
+    Without --apply, only show what would change, and for which clients.
+    """
     from quotascope.quotas import QuotaSet, altered, merged, read_quotas
 
-    wanted: Callable[[QuotaSet], QuotaSet]
+    altered_quotas: Callable[[QuotaSet], QuotaSet]
     if file is not None and (values or whom.named or measure_only):
         raise typer.BadParameter("--file takes neither values nor an entity nor --measure-only")
     if file is not None:
-        wanted = partial(merged, others=read_quotas(file))
+        altered_quotas = partial(merged, additions=read_quotas(file))
     elif measure_only:
-        wanted = _measure_only(whom, values or [])
+        altered_quotas = _measure_only(whom, values or [])
     else:
         entity, numbers = whom.entity(), _parsed(values or [])
         _refuse_principal(entity)
-        wanted = partial(altered, entity=entity, values=numbers)
-        wanted(QuotaSet())  # what no controller stores is refused before Kafka is asked
-    settings = read.configuration(log_level="error")
-    _alter(settings, running.target(), wanted, most=top, apply=apply, json=json, never_reached=measure_only)
+        altered(QuotaSet(), entity=entity, values=numbers)  # refuse values that no controller stores
+
+        def with_values(old: QuotaSet) -> QuotaSet:
+            return altered(old, entity=_real_entity(entity, old), values=numbers)
+
+        altered_quotas = with_values
+    settings = sources.configuration(log_level="error")
+    _alter(
+        settings,
+        running.target(),
+        altered_quotas,
+        max_rows=top,
+        apply=apply,
+        json=json,
+        never_reached=measure_only,
+        connection=sources.connection,
+    )
 
 
 @grouped
@@ -147,27 +183,94 @@ def remove(
     *,
     all_: Annotated[bool, typer.Option("--all", help="All quotas of this entity.")] = False,
     whom: Whom,
-    apply: _Apply = False,
+    file: _File = None,
+    apply: options.Apply = False,
     top: options.Top = 20,
     json: options.Json = False,
     running: RunningExporter,
-    read: SourceOptions,
+    sources: SourceOptions,
 ) -> None:
-    """Remove quotas of a user, a client-id, a pair, an address or a default. Without --apply, only show what would change, and for which clients."""
-    from quotascope.quotas import InvalidQuotas, problems_of, to_admin, without
+    """
+    Remove quotas of a user, a client-id, a pair, an address or a default.
 
-    if bool(keys) == all_:
-        raise typer.BadParameter("say which quotas: keys, or --all")
-    entity = whom.entity()
-    if wrong := problems_of(to_admin(entity), dict.fromkeys(keys or (), 1.0)):
+    Without --apply, only show what would change, and for which clients.
+    """
+    from quotascope.quotas import QuotaSet, read_quotas, without, without_all
+
+    if file is not None:
+        if keys or whom.named or all_:
+            raise typer.BadParameter("--file takes neither keys nor an entity nor --all")
+        removed = read_quotas(file)
+
+        def altered_quotas(old: QuotaSet) -> QuotaSet:
+            real = {_real_entity(entity, old): values for entity, values in removed.items()}
+            return without_all(old, removed=QuotaSet(real))
+    else:
+        if bool(keys) == all_:
+            raise typer.BadParameter("say which quotas: keys, or --all")
+        entity = whom.entity(may_be_empty=True)
+        _refuse_unknown_keys(entity, keys or ())
+
+        def altered_quotas(old: QuotaSet) -> QuotaSet:
+            return without(old, entity=_real_entity(entity, old), keys=None if all_ else tuple(keys or ()))
+
+    settings = sources.configuration(log_level="error")
+    _alter(settings, running.target(), altered_quotas, max_rows=top, apply=apply, json=json)
+
+
+def _real_entity(entity: Entity, old: QuotaSet) -> Entity:
+    """Return the entity of a quota whose long name was given as pages and lists cut it; any other unchanged."""
+    if entity in old or not _has_cut_name(entity):
+        return entity
+    from quotascope.exporter.names import known_entity
+    from quotascope.quotas import IpEntity
+
+    clients = (client for client in old if not isinstance(client, IpEntity))
+    return next((client for client in clients if known_entity(client) == entity), entity)
+
+
+def _has_cut_name(entity: Entity) -> bool:
+    """Decide whether an entity has a name that stands for a longer one."""
+    from quotascope.exporter.names import is_cut
+    from quotascope.quotas import IpEntity
+
+    if isinstance(entity, IpEntity):
+        return False
+    return any(isinstance(name, str) and is_cut(name) for name in (entity.user, entity.client_id))
+
+
+def _refuse_cut_names(entities: Iterable[Entity]) -> None:
+    """Raise ``InvalidQuotas`` for new quotas of cut names: they would apply to no client."""
+    from quotascope.quotas import InvalidQuotas
+
+    for entity in filter(_has_cut_name, entities):
+        raise InvalidQuotas(str(entity), ["stands for a longer name, which no quota has yet: give the name itself"])
+
+
+def _as_shown(quotas: QuotaSet) -> QuotaSet:
+    """Return the quotas under the names under which clients are measured."""
+    from quotascope.exporter.names import known_entity
+    from quotascope.quotas import IpEntity, QuotaSet
+
+    return QuotaSet(
+        {entity if isinstance(entity, IpEntity) else known_entity(entity): values for entity, values in quotas.items()}
+    )
+
+
+def _refuse_unknown_keys(entity: Entity, keys: Iterable[str]) -> None:
+    """Raise ``InvalidQuotas`` for keys that no quota of such an entity has; the name may be one that Kafka refuses."""
+    from quotascope.metrics.kafka.validation import CLIENT_QUOTA_KEYS, IP_QUOTA_KEYS
+    from quotascope.quotas import InvalidQuotas, IpEntity, problems_of
+
+    valid_keys = IP_QUOTA_KEYS if isinstance(entity, IpEntity) else CLIENT_QUOTA_KEYS
+    kind = "ip" if isinstance(entity, IpEntity) else "user"
+    unknown = [key for key in keys if key not in valid_keys]
+    if wrong := problems_of({kind: None}, dict.fromkeys(unknown, 1.0)):
         raise InvalidQuotas(str(entity), wrong)
-    settings = read.configuration(log_level="error")
-    chosen = None if all_ else tuple(keys or ())
-    _alter(settings, running.target(), lambda old: without(old, entity, chosen), most=top, apply=apply, json=json)
 
 
 def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]:
-    from quotascope.metrics import DEFAULT, QuotaEntity
+    from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
     from quotascope.quotas import UNREACHED, QuotaSet, measure_only, number_text
 
     entity = whom.entity() if whom.named else QuotaEntity(DEFAULT)
@@ -178,7 +281,7 @@ def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]
         raise typer.BadParameter("--measure-only chooses the values: name keys only")
     measure_only(QuotaSet(), entity, keys)  # before Kafka is asked
 
-    def wanted(old: QuotaSet) -> QuotaSet:
+    def measured(old: QuotaSet) -> QuotaSet:
         for key, value in old.get(entity, {}).items():
             if key in (keys or UNREACHED):
                 typer.echo(
@@ -187,11 +290,11 @@ def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]
                 )
         return measure_only(old, entity, keys or UNREACHED.keys())
 
-    return wanted
+    return measured
 
 
 def _parsed(arguments: Iterable[str]) -> dict[str, float]:
-    """Values by key from ``KEY=VALUE``. Raises ``typer.BadParameter``."""
+    """Return values by key from texts ``KEY=VALUE``. Raises ``typer.BadParameter``."""
     from quotascope.quotas import number
 
     values: dict[str, float] = {}
@@ -211,26 +314,28 @@ def _parsed(arguments: Iterable[str]) -> dict[str, float]:
 def _alter(
     config: Config,
     exporter: HttpTarget | None,
-    wanted: Callable[[QuotaSet], QuotaSet],
+    altered_quotas: Callable[[QuotaSet], QuotaSet],
     *,
-    most: int,
+    max_rows: int,
     apply: bool,
     json: bool,
     never_reached: bool = False,
+    connection: Sequence[str] = (),
 ) -> None:
     """
-    Show the difference between the quotas of the cluster and the wanted ones; with ``apply`` make it, and read it back.
+    Show the difference between the quotas of the cluster and the new ones; with ``apply`` make it, and read it back.
 
     Raises ``InvalidQuotas``, ``NotApplied``, ``ClientError`` and ``ConfigError``.
 
     Args:
-        config: where Kafka is, and maybe the sources.
-        exporter: reports the usage of entities; None reads the sources, if there are any.
-        wanted: the new quotas by the current ones.
-        most: how many of the affected are shown.
-        apply: whether to do it.
-        json: print one document when it is known what was done; after a failure, too.
+        config: the connection to Kafka, and maybe sources.
+        exporter: an exporter that reports the usage of entities; None to read the sources, if there are any.
+        altered_quotas: a function that returns the new quotas for the current ones.
+        max_rows: number of affected entities that are shown.
+        apply: True to make the change.
+        json: print one document with the outcome, also after a failure.
         never_reached: refuse limits that current usage is close to.
+        connection: the options of a command that connects to the same Kafka.
 
     """
     from rich.console import Console
@@ -239,25 +344,32 @@ def _alter(
     from quotascope.quotas import InvalidQuotas, NotApplied, QuotaSet, apply_changes, difference
 
     from ..cluster import admin, refuse_other_cluster, usage
-    from .change_view import Affected, as_json, view
+    from . import misnamed_view
+    from .change_view import Affected, as_json, overruled_changes, view
 
     with admin(config) as opened:
         old = QuotaSet.of(opened.describe_quotas())
-        new = wanted(old)
+        new = altered_quotas(old)
+        _refuse_cut_names(new.keys() - old.keys())
         changes = difference(old, new)
+        _warn_of_unenforced(opened, changes)
         snapshot = usage(config, exporter) if changes else None
         if snapshot is not None and exporter is not None:
             refuse_other_cluster(opened.describe_cluster().cluster_id, exporter, snapshot)
         affected = None if changes else Affected((), ())
         if snapshot is not None:
-            clients = impacts(old, new, snapshot.measured)
+            clients = impacts(_as_shown(old), _as_shown(new), snapshot.measured)
             affected = Affected(clients, ip_impacts(old, new, snapshot.nodes), snapshot.incomplete)
-        plan = as_json(changes, affected, most) if json else None
+        doubtful = misnamed_view.of_changes(changes, old, snapshot)
+        overruled = overruled_changes(changes, new)
+        plan = as_json(changes, affected, max_rows, doubtful, connection, overruled) if json else None
         if not changes:
             _end(plan, "nothing to change: the cluster has these quotas already")
             return
         if plan is None:
-            Console().print(view(changes, affected, most))
+            Console().print(view(changes, affected, max_rows, overruled))
+            for line in (*misnamed_view.lines(doubtful.values(), connection), *([""] if doubtful else [])):
+                typer.echo(line)
         if never_reached and snapshot is not None:
             reached = reaching(changes, snapshot.measured)
             if reached:
@@ -275,8 +387,17 @@ def _alter(
         _end(plan, f"applied and read back: {len(changes)} quota{plural}", not_in_force=())
 
 
+def _warn_of_unenforced(opened: QuotaAdmin, changes: Iterable[RuleChange]) -> None:
+    """Print a warning for quotas to be set that the cluster's release stores and does not enforce."""
+    from ..cluster import releases_of, warn_of_unenforced
+
+    keys = [change.key for change in changes if change.new is not None]
+    if keys:
+        warn_of_unenforced(releases_of(opened), keys)
+
+
 def _end(plan: Mapping[str, object] | None, text: str = "", *, not_in_force: Sequence[str] | None = None) -> None:
-    """Print what was done: a plan for programs as one document with it, else the text. None of ``not_in_force``: nothing was tried."""
+    """Print the outcome, with a plan for programs as one document; `not_in_force` is None without --apply."""
     if plan is not None:
         done = {"applied": not_in_force == (), "not_in_force": not_in_force}
         outputs.put_json({**plan, **done})
@@ -285,24 +406,31 @@ def _end(plan: Mapping[str, object] | None, text: str = "", *, not_in_force: Seq
 
 
 def _refuse_principal(entity: Entity) -> None:
-    """Raise ``typer.BadParameter`` for the string form of a principal, which no quota of Kafka is looked up by."""
-    from quotascope.exporter.diagnosis.explain import PRINCIPAL_TYPE
+    """Raise ``typer.BadParameter`` for names that are slips: the text form of a principal, and the default in files."""
+    from quotascope.quotas import DEFAULT_TEXT, PRINCIPAL_TYPE, names_of
 
-    user = getattr(entity, "user", None)
-    if isinstance(user, str) and user.startswith(PRINCIPAL_TYPE):
-        name = user.removeprefix(PRINCIPAL_TYPE)[:60]
-        raise typer.BadParameter(
-            f"--user takes the name of the principal alone: {name!r}; a name that really begins with {PRINCIPAL_TYPE} goes into a --file"
-        )
+    for kind, name in names_of(entity).items():
+        if kind == "user" and isinstance(name, str) and name.startswith(PRINCIPAL_TYPE):
+            alone = name.removeprefix(PRINCIPAL_TYPE)[:60]
+            raise typer.BadParameter(
+                f"--user takes the name of the principal alone: {alone!r}; a name that really begins with "
+                f"{PRINCIPAL_TYPE} goes into a --file"
+            )
+        if name == DEFAULT_TEXT:
+            raise typer.BadParameter(
+                f"for the default give --default-{kind}; a name that really is {DEFAULT_TEXT} goes into a --file: "
+                f"`{kind}: {{name: "
+                f'"{DEFAULT_TEXT}"}}`'
+            )
 
 
-def _name(kind: str, name: str | None, *, default: bool) -> Name | None:
-    from quotascope.metrics import DEFAULT
+def _name(kind: str, name: str | None, *, default: bool, may_be_empty: bool) -> Name | None:
+    from quotascope.metrics.kafka.entities import DEFAULT
 
     if name is None:
         return DEFAULT if default else None
     if default:
         raise typer.BadParameter(f"--{kind} and --default-{kind} exclude each other")
-    if not name:
+    if not name and not may_be_empty:
         raise typer.BadParameter(f"--{kind} is empty; the default is --default-{kind}")
     return name

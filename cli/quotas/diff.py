@@ -21,6 +21,8 @@ quotascope quotas diff quotas.yaml --exporter http://quotascope:9749 --json
 
 quotascope quotas diff quotas.yaml --config /etc/quotascope.yaml --kafka-configs
 
+kubectl get kafkausers -o yaml | quotascope quotas diff - --partial --config /etc/quotascope.yaml
+
 Exit code 0: the same. 1: an error. 2: they differ.
 """
 DIFFERENT = 2
@@ -29,9 +31,9 @@ DIFFERENT = 2
 class DiffCommand(TyperCommand):
     """A command that ends with 1 after a misuse, as after any other error: 2 means a difference."""
 
-    # typer's own context has a private home in some of its versions, and so has what it raises
+    # some versions of typer have their context and exceptions in private modules
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """As usual, but for the exit code of a mistake."""
+        """Parse arguments as the base class does, but exit with 1 after a mistake."""
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
@@ -42,7 +44,12 @@ class DiffCommand(TyperCommand):
 
 @grouped
 def diff(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file with quotas, - for standard input.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="YAML file with quotas, or Strimzi's KafkaUser manifests; - for standard input."
+        ),
+    ],
     *,
     partial: Annotated[
         bool,
@@ -61,24 +68,29 @@ def diff(
     """Show the changes that would make the quotas of the cluster those of the file."""
     from rich.console import Console
 
-    from quotascope.quotas import difference, read_quotas
+    from quotascope.quotas import difference, merged, read_quotas
 
-    from ..cluster import configured
-    from .change_view import changes_view
+    from ..cluster import configured_and_measured
+    from . import misnamed_view
+    from .change_view import changes_json, changes_view, overruled_changes, overruled_lines
     from .export import print_commands
 
     if json and kafka_configs:
         typer.echo("quotascope: --json and --kafka-configs exclude each other", err=True)
         raise typer.Exit(1)
-    wanted = read_quotas(file)
+    target = read_quotas(file)
     settings = kafka.configuration()
-    current = configured(settings, running.target())
-    changes = difference(current.of_entities(wanted) if partial else current, wanted)
+    current, snapshot = configured_and_measured(settings, running.target())
+    changes = difference(current.of_entities(target) if partial else current, target)
+    doubtful = misnamed_view.of_changes(changes, current, snapshot)
+    overruled = overruled_changes(changes, merged(current, target) if partial else target)
     if json:
-        outputs.put_json([change.as_json() for change in changes])
+        outputs.put_json(changes_json(changes, doubtful, kafka.connection, overruled))
     elif kafka_configs:
         print_commands(changes, settings, None)
     elif changes:
         Console().print(changes_view(changes))
+        for line in (*overruled_lines(overruled), *misnamed_view.lines(doubtful.values(), kafka.connection)):
+            typer.echo(line)
     if changes:
         raise typer.Exit(DIFFERENT)

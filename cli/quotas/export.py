@@ -15,7 +15,7 @@ from ..settings import AdminOptions, RunningExporter
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
-    from quotascope.quotas import RuleChange
+    from quotascope.quotas import QuotaSet, RuleChange
 
 EXAMPLES = """
 Examples:
@@ -33,7 +33,7 @@ What a format cannot express is listed on standard error.
 
 
 class ExportFormat(StrEnum):
-    """What is written."""
+    """Format of the output."""
 
     YAML = "yaml"
     KAFKA_CONFIGS = "kafka-configs"
@@ -45,7 +45,7 @@ _STRIMZI = "For --format kafka-user"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strimzi:
-    """What Strimzi's manifests name beside the quotas."""
+    """Options of Strimzi's manifests beside the quotas."""
 
     strimzi_cluster: Annotated[str | None, options.STRIMZI_CLUSTER] = None
     namespace: Annotated[
@@ -67,7 +67,10 @@ def export(
         ExportFormat,
         typer.Option(
             "--format",
-            help="A YAML file for `diff` and `set --file`, commands of kafka-configs.sh, or Strimzi's KafkaUser manifests.",
+            help=(
+                "A YAML file for `diff` and `set --file`, commands of kafka-configs.sh, or Strimzi's KafkaUser "
+                "manifests."
+            ),
         ),
     ] = ExportFormat.YAML,
     command_config: Annotated[
@@ -87,6 +90,8 @@ def export(
         raise typer.BadParameter("--format kafka-user needs --strimzi-cluster")
     settings = kafka.configuration()
     exported = configured(settings, running.target()) if quotas is None else read_quotas(quotas)
+    if quotas is None and running.target() is not None:
+        _refuse_cut_names(exported)
     if output is ExportFormat.KAFKA_USER:
         manifests = kafka_users(
             exported,
@@ -97,16 +102,34 @@ def export(
         typer.echo(manifests.text, nl=False)
         report_left_out(manifests.left_out)
         return
-    kept, refused = storable(exported)
+    stored, refused = storable(exported)
     if output is ExportFormat.YAML:
-        typer.echo(quotas_yaml(kept), nl=False)
+        typer.echo(quotas_yaml(stored), nl=False)
     else:
-        print_commands(difference(QuotaSet(), kept), settings, command_config)
+        print_commands(difference(QuotaSet(), stored), settings, command_config)
     report_left_out(refused)
 
 
+def _refuse_cut_names(quotas: QuotaSet) -> None:
+    """Raise ``ConfigError`` for quotas of names that an exporter has cut: elsewhere they would apply to no client."""
+    from quotascope.exporter.errors import ConfigError
+    from quotascope.exporter.names import is_cut
+    from quotascope.exporter.untrusted import one_line
+    from quotascope.quotas import IpEntity
+
+    problems = [
+        f"{one_line(str(entity))} stands for a longer name, which the exporter does not report: give "
+        "--bootstrap-servers instead"
+        for entity in quotas
+        if not isinstance(entity, IpEntity)
+        and any(isinstance(name, str) and is_cut(name) for name in (entity.user, entity.client_id))
+    ]
+    if problems:
+        raise ConfigError("--exporter", problems)
+
+
 def print_commands(changes: Iterable[RuleChange], config: Config, command_config: str | None) -> None:
-    """One command for each entity. Raises ``ConfigError`` when the configuration does not say where Kafka is."""
+    """Print a command for each entity. Raises ``ConfigError`` if the configuration has no address of Kafka."""
     from quotascope.exporter.errors import ConfigError
     from quotascope.quotas import kafka_configs
 
@@ -123,6 +146,6 @@ def print_commands(changes: Iterable[RuleChange], config: Config, command_config
 
 
 def report_left_out(left_out: Iterable[str]) -> None:
-    """What is missing on standard output, and why."""
+    """Print on standard error what standard output lacks, and why."""
     for sentence in left_out:
         typer.echo(f"quotascope: left out: {sentence}", err=True)

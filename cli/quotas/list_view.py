@@ -1,4 +1,4 @@
-"""How `quotascope quotas list` shows rules."""
+"""Rules of `quotascope quotas list` in the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from quotascope.exporter.diagnosis.rule_usage import Hit, IpUsage, RuleUsage
-from quotascope.exporter.diagnosis.selection import NEAR
 from quotascope.exporter.diagnosis.units import (
     NOT_APPLICABLE,
     UNKNOWN,
@@ -23,38 +22,43 @@ from quotascope.exporter.diagnosis.units import (
 )
 from quotascope.exporter.snapshot.entity import finite
 from quotascope.exporter.untrusted import one_line
-from quotascope.metrics import LEVELS_LEGEND, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import LEVELS_LEGEND, QuotaEntity, QuotaType
 from quotascope.pages.words import counted
 from quotascope.quotas import to_admin
 from quotascope.quotas.quota_set import in_order as rank
 
 from ..fitted import Fitted
 from ..usage_table import QUOTA, WIDEST, UsageBar
+from . import misnamed_view
 
 _BAR = 7
 _WHOM = 20
-"""Columns that a rule has at least."""
+"""Least width of a rule, in columns of the terminal."""
 _MOST_NAMES = 100
-"""More than fit into the widest table."""
+"""Number of names that even the widest table has no room for."""
 
 
 def in_order(rules: Iterable[RuleUsage], *, by_use: bool) -> list[RuleUsage]:
-    """By whom they are for, or the fullest first."""
+    """Return rules ordered by their entity, or with the fullest first."""
     if by_use:
         return sorted(rules, key=lambda r: (r.fullest is None, -(r.fullest or 0.0)))
     return sorted(rules, key=lambda rule: (rank(rule.entity), rule.key))
 
 
-def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
-    """One row for each rule; the last columns are the entities under it, where they are known."""
+def as_table(rules: Sequence[RuleUsage], near_limit: float | None) -> RenderableType:
+    """
+    Return a row for each rule, whose last columns are the entities under it.
+
+    Entities are near their limit from the utilization ``near_limit`` on; None leaves these columns out.
+    """
     if not rules:
         return Text("no quota is configured: no client is limited")
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
-    # what it is for comes before the names under it where the terminal is narrow
+    # in a narrow terminal the rule has its width before the names under it
     table.add_column("rule", no_wrap=True, overflow="ellipsis", ratio=5, min_width=_WHOM)
     table.add_column("quota", max_width=QUOTA)
     table.add_column("limit", no_wrap=True, justify="right")
-    if known:
+    if near_limit is not None:
         table.add_column("", no_wrap=True, width=_BAR)
         table.add_column("used", no_wrap=True, justify="right", width=4)
         table.add_column("by, fullest first", no_wrap=True, overflow="ellipsis", ratio=5)
@@ -64,47 +68,62 @@ def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
             Text(rule.entity.rule),
             type_name(kind) if kind else "connect",
             amount(kind, rule.value),
-            *(_use(rule) if known else ()),
+            *(() if near_limit is None else _use(rule, near_limit)),
         )
-    last = f"{counted(len(rules), 'quota')}; limits are for each broker"
-    if known:
+    summary = f"{counted(len(rules), 'quota')}; limits are for each broker"
+    if near_limit is not None:
         if unused := sum(rule.hits == () for rule in rules):
-            last += f"; {unused} apply to no client now"
+            summary += f"; {unused} apply to no client now"
+        if unseen := [rule for rule in rules if rule.hits is None and rule.hidden_on]:
+            nodes = ", ".join(dict.fromkeys(one_line(node) for rule in unseen for node in rule.hidden_on))
+            summary += (
+                f"; clients of {len(unseen)} may not be visible here (nodes {nodes}): `quotascope doctor` names the "
+                "rules "
+                "that their agents lack"
+            )
     else:
-        last += "; for the clients under them give --source, --discover or --exporter"
-    return Group(Constrain(Fitted(table), WIDEST), Text(f"{last}\n{LEVELS_LEGEND}", "dim"))
+        summary += "; for the clients under them give --source, --discover or --exporter"
+    return Group(Constrain(Fitted(table), WIDEST), Text(f"{summary}\n{LEVELS_LEGEND}", "dim"))
 
 
-def _use(rule: RuleUsage) -> Iterator[RenderableType]:
-    """Bar, percentage and names; what is unknown differs from what is zero or not limited."""
+def _use(rule: RuleUsage, near_limit: float) -> Iterator[RenderableType]:
+    """Yield bar, percentage and names of a rule; unknown differs from zero and from unlimited."""
     if rule.fullest is None:
         style, used = "dim", NOT_APPLICABLE if rule.hits == () or rule.value == inf else UNKNOWN_NUMBER
     else:
-        near = "yellow" if rule.fullest >= NEAR else "green"
-        style = "red" if rule.fullest >= 1 or rule.throttled else near
+        pressure = rule.pressure or rule.fullest
+        near = "yellow" if pressure >= near_limit else "green"
+        style = "red" if pressure >= 1 or rule.throttled else near
         used = percent(rule.fullest)
     yield UsageBar(rule.fullest, style)
     yield Text(used, style)
     if rule.hits is None:
-        names = UNKNOWN
+        names = "not visible here" if rule.hidden_on else UNKNOWN
     elif rule.hits:
         called = (
             one_line(hit.ip) if isinstance(hit, IpUsage) else entity_name(hit.entity.user, hit.entity.client_id)
             for hit in rule.hits[:_MOST_NAMES]
         )
         names = ", ".join(dict.fromkeys(called))
+        if (burst := rule.burst_used) is not None:
+            names = f"burst used {percent(burst)}: {names}"
+        if rule.hidden_on:
+            names += f" (not visible on {', '.join(map(one_line, rule.hidden_on))})"
     elif rule.overruled_by is not None:
         names = f"overruled by {rule.overruled_by.rule}"
+    elif rule.misnamed is not None:
+        names = f"none; meant: {' or '.join(str(meant.entity) for meant in rule.misnamed.meant)}?"
     else:
         names = "none"
     yield Text(names, "" if rule.hits else "dim")
 
 
-def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:
+def as_json(rules: Iterable[RuleUsage], connection: Sequence[str] = ()) -> list[dict[str, object]]:
     """
-    The same for programs; ``value`` is in Kafka's unit, usage in that of the metrics.
+    Return the rules for programs; ``value`` is in Kafka's unit, usage in the unit of the metrics.
 
-    ``hits`` is null where unknown, and empty where there are none. ``used`` is null without a hit, where no usage is known, and where a limit of 0 is used.
+    ``hits`` is null if unknown, for example if agents may hide clients of the nodes in ``hidden_on``, and empty if
+    there are none. ``used`` is null without a hit, without a known usage, and for a used limit of 0.
     """
     return [
         {
@@ -115,7 +134,9 @@ def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:
             "value": rule.value,
             "used": finite(rule.fullest),
             "hits": None if rule.hits is None else [_hit(hit) for hit in rule.hits],
+            "hidden_on": list(rule.hidden_on),
             "overruled_by": rule.overruled_by and to_admin(rule.overruled_by),
+            "misnamed": misnamed_view.as_json(rule.misnamed, connection),
         }
         for rule in rules
     ]

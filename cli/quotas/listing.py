@@ -1,4 +1,4 @@
-"""`quotascope quotas list`: every rule, the entities under it now, and their utilization."""
+"""`quotascope quotas list`: rules, the entities under them, and their utilization."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Without --source, --discover or --exporter, the rules alone are shown.
 def list_(
     *,
     running: RunningExporter,
-    read: SourceOptions,
+    sources: SourceOptions,
     by_use: Annotated[bool, typer.Option("--by-use", help="The highest utilization first.")] = False,
     json: options.Json = False,
 ) -> None:
@@ -36,13 +36,18 @@ def list_(
 
     from quotascope.exporter.diagnosis.rule_usage import rule_usage
 
-    from ..cluster import limits_and_usage
-    from . import list_view
+    from ..cluster import limits_and_usage, warn_of_unenforced
+    from . import list_view, misnamed_view
 
-    settings = read.configuration(log_level="error")
+    settings = sources.configuration(log_level="error")
     limits, snapshot = limits_and_usage(settings, running.target())
+    warn_of_unenforced(limits.releases, (kind.quota_key for kind, rules in limits.rules.items() if rules))
     rules = list_view.in_order(rule_usage(limits, snapshot), by_use=by_use)
     if json:
-        outputs.put_json(list_view.as_json(rules))
+        outputs.put_json(list_view.as_json(rules, sources.connection))
     else:
-        Console().print(list_view.as_table(rules, known=snapshot is not None))
+        near_limit = None if snapshot is None else snapshot.thresholds.near_limit
+        Console().print(list_view.as_table(rules, near_limit))
+        doubtful = {rule.misnamed.entity: rule.misnamed for rule in rules if rule.misnamed is not None}
+        for line in misnamed_view.lines(doubtful.values(), sources.connection):
+            typer.echo(line)

@@ -1,8 +1,7 @@
-"""`quotascope top`: who is closest to their limits, again and again, in the terminal."""
+"""`quotascope top`: entities closest to their limits, refreshed in the terminal."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import typer
@@ -19,7 +18,8 @@ quotascope top --config /etc/quotascope.yaml
 
 quotascope top --exporter http://quotascope:9749 --sort delay
 
-quotascope top --exporter https://quotascope:9749 --exporter-ca-file ca.pem --exporter-user me --exporter-password-file pw
+quotascope top --exporter https://quotascope:9749 --exporter-ca-file ca.pem --exporter-user me \
+--exporter-password-file pw
 
 quotascope top --bootstrap-servers broker-1:9092 --discover 'http://{host}:8778/jolokia' --type produce --filter etl
 
@@ -37,16 +37,25 @@ _SHORTEST_SECONDS = 0.2
 def top(
     *,
     running: RunningExporter,
-    sort: Annotated[TopOrder, typer.Option(help="By utilization, throttle time, name, or usage.")] = TopOrder.USED,
+    sort: Annotated[
+        TopOrder,
+        typer.Option(help="By urgency as on the page (throttled first), utilization, throttle time, name, or usage."),
+    ] = TopOrder.URGENCY,
     kind: Annotated[TopType, typer.Option("--type", help="Show one type of quota only.")] = TopType.ALL,
     text: Annotated[
         str, typer.Option("--filter", metavar="TEXT", help="Show users and client-ids that contain this text.")
     ] = "",
     every: options.Every = "2s",
     json: options.Json = False,
-    read: SourceOptions,
+    sources: SourceOptions,
 ) -> None:
-    """Show the entities that are closest to their limits or above, and refresh them. Without a terminal or with --json, show them once."""
+    """
+    Show the entities that are throttled or closest to their limits, and refresh them.
+
+    Without a terminal or with --json, show them once.
+    """
+    import asyncio
+
     from rich.console import Console
 
     from quotascope.exporter.config import seconds_of
@@ -58,7 +67,7 @@ def top(
     seconds = seconds_of(every, "--every")
     if seconds < _SHORTEST_SECONDS:
         raise typer.BadParameter(f"--every takes {_SHORTEST_SECONDS:g}s or more", param_hint="--every")
-    settings = read.configuration(log_level="error")
+    settings = sources.configuration(log_level="error")
     configure_logs(settings.log)
     source = reading(settings, running.target())
     console = Console(highlight=False)

@@ -1,4 +1,4 @@
-"""What `quotascope top` shows, as options and keys choose it."""
+"""Choices of order, quota type, text and position of `quotascope top`, by options and keys."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _LONGEST_TEXT: Final = 60
 
 
 class TopOrder(StrEnum):
-    """By what the rows are sorted."""
+    """Order of the rows."""
 
+    URGENCY = "urgency"
     USED = "used"
     DELAY = "delay"
     NAME = "name"
@@ -31,7 +32,7 @@ class TopOrder(StrEnum):
 
 
 class TopType(StrEnum):
-    """Which quotas are shown."""
+    """Quota type of the rows."""
 
     ALL = "all"
     PRODUCE = "produce"
@@ -42,21 +43,21 @@ class TopType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What the screen shows."""
+    """State that options and keys choose."""
 
-    order: TopOrder = TopOrder.USED
+    order: TopOrder = TopOrder.URGENCY
     kind: TopType = TopType.ALL
     text: str = ""
-    """Only users and client-ids that contain it, ignoring case."""
+    """Text that users or client-ids contain, ignoring case."""
     typing: bool = False
-    """Whether keys are characters of ``text`` now."""
-    first: int = 0
-    """How many rows are above the screen."""
+    """True while keys are characters of ``text``."""
+    scrolled: int = 0
+    """Number of rows above the screen."""
     over: bool = False
-    """Whether the command is to end."""
+    """True if the command is to end."""
 
     def pressed(self, key: str) -> Choices:
-        """The choices after a key; one that means nothing changes nothing."""
+        """Return the choices after a key; an unknown key changes nothing."""
         if key == END:
             return replace(self, over=True)
         return self._typed(key) if self.typing else self._commanded(key)
@@ -67,9 +68,9 @@ class Choices:
         if key == ESCAPE:
             return replace(self, typing=False, text="")
         if key == BACKSPACE:
-            return replace(self, text=self.text[:-1], first=0)
+            return replace(self, text=self.text[:-1], scrolled=0)
         if len(key) == 1 and key.isprintable() and len(self.text) < _LONGEST_TEXT:
-            return replace(self, text=self.text + key, first=0)
+            return replace(self, text=self.text + key, scrolled=0)
         return self
 
     def _commanded(self, key: str) -> Choices:
@@ -77,14 +78,14 @@ class Choices:
             case "q":
                 return replace(self, over=True)
             case "s":
-                return replace(self, order=_after(list(TopOrder), self.order), first=0)
+                return replace(self, order=_after(list(TopOrder), self.order), scrolled=0)
             case "t":
-                return replace(self, kind=_after(list(TopType), self.kind), first=0)
+                return replace(self, kind=_after(list(TopType), self.kind), scrolled=0)
             case "/":
                 return replace(self, typing=True)
             case "escape":
-                return replace(self, text="", first=0)
-        return replace(self, first=max(0, self.first + _MOVES.get(key, 0)))
+                return replace(self, text="", scrolled=0)
+        return replace(self, scrolled=max(0, self.scrolled + _MOVES.get(key, 0)))
 
 
 _MOVES: Final = {
@@ -102,5 +103,5 @@ _MOVES: Final = {
 _Member = TypeVar("_Member", bound=StrEnum)
 
 
-def _after(members: list[_Member], one: _Member) -> _Member:
-    return members[(members.index(one) + 1) % len(members)]
+def _after(members: list[_Member], member: _Member) -> _Member:
+    return members[(members.index(member) + 1) % len(members)]

@@ -36,15 +36,15 @@ _MOST = 1024
 
 
 def keys_in(text: str) -> list[str]:
-    """The keys that a terminal sent: names of those that are no characters, unknown ones left out."""
-    found = (match[0] for match in _SEQUENCE.finditer(text))
-    keys = (_NAMES.get(key, key) for key in found)
+    """Return the keys that a terminal sent: characters, and names of other keys; unknown ones are left out."""
+    sequences = (match[0] for match in _SEQUENCE.finditer(text))
+    keys = (_NAMES.get(key, key) for key in sequences)
     return [key for key in keys if not key.startswith("\x1b")]
 
 
 @contextmanager
 def listening(press: Callable[[str], None]) -> Iterator[None]:
-    """Call `press` for each key of standard input at once, unless that is no terminal; it is as before afterwards."""
+    """Call `press` for each key of standard input until the block ends, if it is a terminal, then restore it."""
     if not sys.stdin.isatty():
         yield
         return
@@ -59,11 +59,11 @@ def listening(press: Callable[[str], None]) -> Iterator[None]:
         for key in keys_in(decoder.decode(data)):
             press(key)
 
-    before = termios.tcgetattr(descriptor)
+    attributes = termios.tcgetattr(descriptor)
     tty.setcbreak(descriptor)
     loop.add_reader(descriptor, read)
     try:
         yield
     finally:
         loop.remove_reader(descriptor)
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, attributes)

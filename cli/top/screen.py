@@ -1,4 +1,4 @@
-"""How `quotascope top` looks: a line about the whole, the rows, and the keys."""
+"""The screen of `quotascope top`: a summary, the rows, and the keys."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from rich.text import Text
 
 from quotascope.exporter.diagnosis.selection import Order, Selection, in_order, matching
 from quotascope.exporter.diagnosis.trails import Trails
-from quotascope.exporter.diagnosis.units import limits_unknown, muted, throttles_unknown
+from quotascope.exporter.diagnosis.units import (
+    limits_unknown,
+    muted,
+    throttled_clients,
+    throttles_unknown,
+    unseen_clients,
+)
 from quotascope.exporter.snapshot import EntityUsage, LimitState, Snapshot, Usages
 from quotascope.exporter.untrusted import one_line
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.pages.words import counted
 
 from ..usage_table import (
     BAR,
@@ -28,16 +35,16 @@ from ..usage_table import (
     USED,
     WHO,
     UsageColumn,
+    burst_column,
     shadow_column,
-    style_of,
     usage_table,
 )
 from .choices import Choices
 
 _LINES_AROUND: Final = 5
-"""The first line, the header of the table and its line, what levels are or an empty line, and the keys."""
-_WITH_RULES: Final = 84
-"""Columns from which on the table has rules."""
+"""Number of other lines: the summary, the header of the table and its line, the legend, and the keys."""
+_WITH_RULES: Final = 78
+"""Least width of a terminal whose table has rules."""
 _LEVELS: Final = "a rule's digit is its level: 1 (user / client-id) wins over 8 (client-id <default>)"
 
 
@@ -48,78 +55,90 @@ _ASCII_BARS: Final = "_.-=+*%#"
 def screen(
     snapshot: Snapshot, trails: Trails, choices: Choices, width: int, height: int, problem: str = ""
 ) -> RenderableType:
-    """All that fits into a terminal; ``problem`` is why there is nothing newer."""
-    rows = chosen(snapshot.measured, choices)
+    """Return the contents of a terminal; ``problem`` is the reason why there are no newer values."""
+    rows = chosen(snapshot, choices)
     fit = max(1, height - _LINES_AROUND)
-    first = min(choices.first, max(0, len(rows) - fit))
-    table = entity_table(rows[first : first + fit], trails, width, snapshot)
+    top_row = min(choices.scrolled, max(0, len(rows) - fit))
+    table = entity_table(rows[top_row : top_row + fit], trails, width, snapshot)
     head = Text("quotascope top  ", "bold")
-    of_type = chosen(snapshot.measured, Choices(kind=choices.kind))
+    of_type = chosen(snapshot, Choices(kind=choices.kind))
     head.append(summary(snapshot, of_type), "not bold")
     levels = Text(_LEVELS if width >= _WITH_RULES else "", "dim")
     return Group(_cut(head), table, levels, _cut(_last_line(choices, problem)))
 
 
-def summary(snapshot: Snapshot, shown: Usages) -> str:
-    """The whole in one line: sources, who waits, connections that are muted at this moment."""
+def summary(snapshot: Snapshot, usages: Usages) -> str:
+    """Return a line of sources, limited and throttled clients, and muted connections."""
     up = sum(source.up for source in snapshot.sources)
-    throttled = sum(usage.throttled for usage in shown)
-    limited = sum(usage.entity.limit_state is LimitState.LIMITED for usage in shown)
-    unknown = limits_unknown(shown)
-    rest = f"; limits of {unknown} unknown" if unknown else ""
+    throttled = counted(throttled_clients(usages), "client")
+    limited = sum(usage.entity.limit_state is LimitState.LIMITED for usage in usages)
+    unknown = limits_unknown(usages)
+    gaps = f"; limits of {unknown} unknown" if unknown else ""
     if snapshot.limits is None:
-        rest = "; limits unknown"
-    if untimed := throttles_unknown(shown):
-        rest += f"; throttle times of {untimed} unknown"
+        gaps = "; limits unknown"
+    if untimed := throttles_unknown(usages):
+        gaps += f"; throttle times of {untimed} unknown"
     if snapshot.unsent:
-        rest += f"; {snapshot.unsent} more, which the exporter did not send, unknown"
-    counts = f"{limited} limited, {throttled} throttled lately" if snapshot.nodes else "entities unknown"
-    return f"sources up {up}/{len(snapshot.sources)}; {counts}; muted now {muted(snapshot)}{rest}"
+        gaps += f"; {snapshot.unsent} more, which the exporter did not send, unknown"
+    unseen = unseen_clients(snapshot)
+    counts = f"{limited} limited, {throttled} throttled lately"
+    if not snapshot.nodes or (unseen and not snapshot.measured):
+        counts = "entities unknown"
+    if unseen:
+        gaps = f"; {unseen}{gaps}"
+    return f"sources up {up}/{len(snapshot.sources)}; {counts}; muted now {muted(snapshot)}{gaps}"
 
 
 def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int, snapshot: Snapshot) -> Table:
-    """One row for each entity of a node; a narrow terminal shows fewer columns."""
-    lately = UsageColumn(
-        header="last 5 minutes", cell=lambda usage: _Trail(trails.of(usage), style_of(usage)), width=20
-    )
-    beside = shadow_column(snapshot)
-    digits = max((len(one_line(each.broker)) for each in snapshot.nodes), default=0)
+    """Return a row for each entity of a node; a narrow terminal shows fewer columns."""
+    lately = UsageColumn(header="last 5 minutes", cell=lambda usage, style: _Trail(trails.of(usage), style), width=20)
+    shadow = shadow_column(snapshot)
+    digits = max((len(one_line(usage.broker)) for usage in snapshot.nodes), default=0)
     node = replace(NODE, width=max(len(NODE.header), min(digits, NODE.width or 0)))
-    small = (node, *_NARROW[:2], USAGE_OF_LIMIT, *_NARROW[2:])
-    wide = (*small[:4], BAR, *small[4:], *beside, lately, RULE)
+    burst = burst_column(snapshot)
+    small = (node, WHO, QUOTA_TYPE, USAGE_OF_LIMIT, USED, *burst, DELAY)
+    wide = (*small[:4], BAR, *small[4:], *shadow, lately, RULE)
     wider = (*wide[:2], QUOTA_TYPE_WHOLE, *wide[3:])
-    usual = (*small, *beside, RULE)
+    usual = (*small, *shadow, RULE)
+    # the rule is more useful than the amounts, as the used part is shown
+    tight = (node, WHO, QUOTA_TYPE, USED, *burst, DELAY, *shadow, RULE)
     layouts = (
         (140, wider),
         (116, wide),
-        (_WITH_RULES, usual),
+        (100, usual),
+        (_WITH_RULES, tight),
         (60, small),
         (0, _NARROW),
     )
-    return usage_table(rows, layouts, width)
+    return usage_table(rows, layouts, width, snapshot.thresholds.near_limit)
 
 
-def chosen(measured: Usages, choices: Choices) -> Usages:
-    """All entities that are limited or throttled, of the chosen type and names, in the chosen order."""
-    types = {each.label: each for each in QuotaType}
-    wanted = Selection(order=Order(choices.order.value), quota_type=types.get(choices.kind.value), text=choices.text)
-    return in_order(matching(measured, wanted), wanted)
+def chosen(snapshot: Snapshot, choices: Choices) -> Usages:
+    """Return all limited or throttled entities of the chosen type and names, in the chosen order."""
+    types = {kind.label: kind for kind in QuotaType}
+    selection = Selection(
+        near_limit=snapshot.thresholds.near_limit,
+        order=Order(choices.order.value),
+        quota_type=types.get(choices.kind.value),
+        text=choices.text,
+    )
+    return in_order(matching(snapshot.measured, selection), selection)
 
 
 def sparkline(parts: Sequence[float | None], *, ascii_only: bool = False) -> str:
     """
-    Ratios as a line of small bars: a full one from 1 on, a blank where the ratio is unknown.
+    Return ratios as a line of small bars: a full one from 1 on, a blank for an unknown ratio.
 
     >>> sparkline([None, 0.0, 0.5, 0.99, 1.0, float('inf')])
     ' ▁▅██'
     """
     bars = _ASCII_BARS if ascii_only else _BARS
-    most = len(bars) - 1
-    return "".join(" " if part is None else bars[int(most * min(1.0, max(0.0, part)))] for part in parts)
+    full = len(bars) - 1
+    return "".join(" " if part is None else bars[int(full * min(1.0, max(0.0, part)))] for part in parts)
 
 
 def _last_line(choices: Choices, problem: str) -> Text:
-    """What is wrong, if something is, or else the keys and what they chose."""
+    """Return the problem, if there is one, or else the keys and the choices."""
     text = one_line(choices.text)
     if choices.typing:
         return Text(f"filter: {text}_   Enter keeps it, Esc drops it", "yellow")
@@ -130,21 +149,21 @@ def _last_line(choices: Choices, problem: str) -> Text:
 
 
 def _cut(text: Text) -> Text:
-    """On one line, however narrow the terminal is."""
+    """Return a text that stays on one line of a narrow terminal."""
     text.no_wrap = True
     text.overflow = "ellipsis"
     return text
 
 
 class _Trail:
-    """The last minutes, in characters that the terminal has."""
+    """The utilization of the last minutes, in characters that the terminal has."""
 
     def __init__(self, parts: Sequence[float | None], style: str) -> None:
         self._parts = parts
         self._style = style
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
-        """As many of the latest as fit."""
+        """Yield as many of the latest values as fit."""
         parts = self._parts[-options.max_width :]
         yield Text(sparkline(parts, ascii_only=options.ascii_only), self._style)
 

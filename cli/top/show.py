@@ -1,4 +1,4 @@
-"""`quotascope top` at work: it reads the brokers or an exporter, draws, and waits for keys."""
+"""The loop of `quotascope top`: read the brokers or an exporter, draw, and wait for keys."""
 
 from __future__ import annotations
 
@@ -20,23 +20,25 @@ from quotascope.exporter.errors import ExporterError
 from quotascope.exporter.sources.fetch import HttpTarget
 
 from ..cluster import report_errors
-from ..compose import build_collection
 from ..terminal import full_screen
 from .choices import END, Choices
 from .keyboard import listening
 from .screen import chosen, entity_table, screen, summary
 
 Read: TypeAlias = Callable[[], Awaitable[Observed]]
-"""The state of the cluster now. Raises ``ExporterError``."""
+"""A function that reads the current state of the cluster. Raises ``ExporterError``."""
 _NOTHING_PRESSED = ""
 
 
 @asynccontextmanager
 async def reading(config: Config, exporter: HttpTarget | None) -> AsyncIterator[Read]:
-    """What reads again and again. Raises ``ConfigError`` and ``ClientError``."""
+    """Yield a function that reads the current state. Raises ``ConfigError`` and ``ClientError``."""
     if exporter is not None:
         yield lambda: read_exporter(exporter)
         return
+
+    from ..compose import build_collection
+
     async with build_collection(config, watch=True) as collection:
 
         async def read() -> Observed:
@@ -54,10 +56,10 @@ async def print_once(
     *,
     as_json: bool = False,
 ) -> None:
-    """One plain table, or JSON. Raises ``ExporterError``, and ``typer.Exit`` with 1 when something could not be read."""
-    async with reading as read:
-        snapshot, findings = await read()
-    rows = chosen(snapshot.measured, choices)
+    """Print a table, or JSON. Raises ``ExporterError``, and ``typer.Exit`` with 1 if a source could not be read."""
+    async with reading as read_state:
+        snapshot, findings = await read_state()
+    rows = chosen(snapshot, choices)
     if as_json:
         health = health_document(snapshot, findings)
         entities = [entity_document(usage) for usage in rows]
@@ -81,21 +83,21 @@ async def watch(
     exporter: HttpTarget | None = None,
 ) -> None:
     """
-    Draw again and again until a key or a signal ends it.
+    Draw repeatedly until a key or a signal ends it.
 
-    Raises ``ExporterError`` when the first read fails. The screen shows why a later one fails; any other error ends the
-    screen and is raised.
+    Raises ``ExporterError`` if the first read fails. The screen shows the error of a later read; any other error ends
+    the screen and is raised.
     """
-    async with reading as read:
-        show = _Show(await read(), choices)
+    async with reading as read_state:
+        show = _Show(await read_state(), choices)
         if exporter is not None:
             show.recall(await read_recent(exporter))
         keys: asyncio.Queue[str] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, keys.put_nowait, END)
-        looks = asyncio.create_task(_look_again(show, read, keys, every_seconds))
-        looks.add_done_callback(lambda _: keys.put_nowait(END))
+        reads = asyncio.create_task(_refresh(show, read_state, keys, every_seconds))
+        reads.add_done_callback(lambda _: keys.put_nowait(END))
         try:
             with full_screen(console) as draw, listening(keys.put_nowait):
                 while not show.choices.over:
@@ -103,14 +105,14 @@ async def watch(
                     draw(screen(show.snapshot, show.trails, show.choices, *size, show.problem))
                     show.choices = show.choices.pressed(await keys.get())
         finally:
-            looks.cancel()
-            await asyncio.gather(looks, return_exceptions=True)
-        if not looks.cancelled():
-            looks.result()
+            reads.cancel()
+            await asyncio.gather(reads, return_exceptions=True)
+        if not reads.cancelled():
+            reads.result()
 
 
 class _Show:
-    """What the screen shows now."""
+    """State of the screen."""
 
     def __init__(self, observed: Observed, choices: Choices) -> None:
         self.choices = choices
@@ -121,23 +123,23 @@ class _Show:
     def recall(self, recent: Mapping[tuple[str, str, str, str], Sequence[float | None]]) -> None:
         """Begin with the minutes that an exporter remembers."""
         for usage in self.snapshot.measured:
-            of = usage.entity
-            key = (of.quota_type.label, of.broker, of.user, of.client_id)
-            self.trails.recall(of, recent.get(key, ()))
+            entity = usage.entity
+            key = (entity.quota_type.label, entity.broker, entity.user, entity.client_id)
+            self.trails.recall(entity, recent.get(key, ()))
 
     def update(self, observed: Observed) -> None:
         """Show a newer snapshot."""
         self.snapshot, findings = observed
         self.trails.note(self.snapshot)
-        failed = [each for each in findings if each.severity is FindingSeverity.ERROR]
-        self.problem = failed[0].text if failed else ""
+        errors = [finding for finding in findings if finding.severity is FindingSeverity.ERROR]
+        self.problem = errors[0].text if errors else ""
 
 
-async def _look_again(show: _Show, read: Read, keys: asyncio.Queue[str], every_seconds: float) -> None:
+async def _refresh(show: _Show, read_state: Read, keys: asyncio.Queue[str], every_seconds: float) -> None:
     while True:
         await asyncio.sleep(every_seconds)
         try:
-            show.update(await read())
+            show.update(await read_state())
         except ExporterError as error:
             show.problem = f"the figures are old: {error}"
         keys.put_nowait(_NOTHING_PRESSED)
