@@ -34,13 +34,14 @@ def exit_code() -> int:
 @contextmanager
 def logging_kept() -> Iterator[None]:
     """Leave logging as it was: commands configure it."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    root, py4j = logging.getLogger(), logging.getLogger("py4j")
+    handlers, filters, level, propagate = root.handlers[:], root.filters[:], root.level, py4j.propagate
     try:
         yield
     finally:
-        root.handlers[:] = handlers
+        root.handlers[:], root.filters[:] = handlers, filters
         root.setLevel(level)
+        py4j.propagate = propagate
         structlog.reset_defaults()
 
 

@@ -6,7 +6,9 @@ import tempfile
 from collections.abc import Generator, Iterator
 
 import pytest
-from hypothesis import HealthCheck, core, settings
+from hypothesis import HealthCheck, core, is_hypothesis_test, settings
+from tests import class_data
+from tests.spark.versions import RUNNING, classes
 from tests.spark_listener.task.old_python import VERSION, old_python
 
 pytest_plugins = ["tests.second_try", "tests.cluster.fixtures", "tests.spark.fixtures"]
@@ -50,12 +52,13 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
-    Run what takes long or compares with Kafka's classes without coverage, under whose tracer it takes three times as long.
+    Run what takes long, tries random examples or compares with Kafka's classes without coverage, under whose tracer it takes longer.
 
     What is covered is what the other tests reach.
     """
     for item in items:
-        if item.get_closest_marker("slow") or item.get_closest_marker("java"):
+        random = is_hypothesis_test(getattr(item, "obj", None))
+        if random or item.get_closest_marker("slow") or item.get_closest_marker("java"):
             item.add_marker("no_cover")
 
 
@@ -67,7 +70,7 @@ def _leftovers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setattr(tempfile, "tempdir", folder)
         patch.setenv("TMPDIR", folder)
         patch.setenv("SPARK_LOCAL_DIRS", folder)
-        patch.setenv("SPARK_SUBMIT_OPTS", f"-Djava.io.tmpdir={folder}")
+        patch.setenv("SPARK_SUBMIT_OPTS", " ".join([*class_data.using(classes(RUNNING)), f"-Djava.io.tmpdir={folder}"]))
         yield
 
 

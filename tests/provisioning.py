@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -53,9 +53,9 @@ def fetched(target: Path, make: Callable[[Path], object]) -> Path:
     return target
 
 
-def maven(pom: Path, target: Path) -> None:
-    """Let Maven copy what a pom names. Raises `NotFetched`."""
-    goal = ("package", f"-Dtarget={target}")
+def maven(pom: Path, target: Path, properties: Mapping[str, str] | None = None) -> None:
+    """Let Maven copy what a pom names, with values for its properties. Raises `NotFetched`."""
+    goal = ("package", f"-Dtarget={target}", *(f"-D{name}={value}" for name, value in (properties or {}).items()))
     run("mvn", "--batch-mode", "--quiet", "--file", pom, *goal, missing=JDK)
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from quotascope.metrics import MetricConfig, Quota
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.quota import Quota
 
 EPOCH_MS = 1_700_000_000_000
 """Where the traces begin: some time in 2023."""

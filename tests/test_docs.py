@@ -76,8 +76,18 @@ def test_dead_links_and_lost_pages_fail_the_build(tmp_path: Path) -> None:
         assert text in done.stderr
 
 
+MOST_LINES = 120
+"""Of a section of the changelog."""
+
+
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"])
 def test_links_of_the_root_lead_somewhere(name: str) -> None:
     """Those of the README as well, which is no page of the site."""
     targets = LINK.findall((ROOT / name).read_text(encoding="utf-8"))
     assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_the_changelog_says_what_a_release_does() -> None:
+    """Its lines are about what users have: a section is read in minutes, and has no entry on what nobody had."""
+    sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    assert [section.splitlines()[0] for section in sections if section.count("\n") > MOST_LINES] == []

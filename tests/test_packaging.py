@@ -7,6 +7,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 WHOLE = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SMALL = tomllib.loads((ROOT / "packaging" / "spark" / "pyproject.toml").read_text())
+OF_SMALL = "_quotascope_spark"
+"""The folder of the small distribution's files: no file belongs to both distributions."""
 SETUPTOOLS = WHOLE["tool"]["setuptools"]
 FOLDERS = sorted(SETUPTOOLS["package-dir"].values())
 
@@ -29,9 +31,9 @@ def test_the_small_distribution_is_a_part_of_the_whole() -> None:
     for extra, needed in small["optional-dependencies"].items():
         assert needed == whole["optional-dependencies"][extra]
     ours = SMALL["tool"]["setuptools"]
-    folders = tuple(ours["package-dir"])
+    folders = tuple(name.removeprefix(f"{OF_SMALL}.") for name in ours["package-dir"])
     assert ours["packages"] == [
-        name
+        f"{OF_SMALL}.{name}"
         for name in SETUPTOOLS["packages"]
         if name in folders or name.startswith(tuple(f"{each}." for each in folders))
     ]
@@ -73,3 +75,14 @@ def test_every_file_beside_the_code_is_in_the_wheel() -> None:
     }
     assert found
     assert found <= shipped
+
+
+def test_no_test_module_imports_another() -> None:
+    """A module of tests can be read, moved and removed alone; what several use has a module of its own."""
+    imports = re.compile(r"^ *(?:from|import) (tests\.[\w.]*\btest_\w+)", re.MULTILINE)
+    others = {
+        str(path.relative_to(ROOT)): modules
+        for path in (ROOT / "tests").rglob("*.py")
+        if (modules := {*imports.findall(path.read_text())} - {".".join(path.relative_to(ROOT).with_suffix("").parts)})
+    }
+    assert others == {}

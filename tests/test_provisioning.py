@@ -1,5 +1,6 @@
 """What happens where something that tests need cannot be had."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from tests.provisioning import NotFetched
 from tests.spark import provision as spark
 from tests.spark.connect.provision import installed as client
 from tests.spark.connector.provision import jars as connector
-from tests.spark.versions import CONNECTOR, folder
+from tests.spark.versions import CONNECTOR, NEWEST, classes, folder
 
 
 @pytest.fixture(autouse=True)
@@ -57,11 +58,18 @@ def test_a_command_that_fails_has_a_reason(
     assert [*cache.iterdir()] == []
 
 
-def test_what_was_fetched_is_not_fetched_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_fetched_is_not_fetched_again(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The second run needs no program and no network, and prints the folders."""
+    monkeypatch.setattr(sys, "prefix", str(cache))  # where the archive of the newest Spark is
     (folder(CONNECTOR) / "pyspark" / "bin").mkdir(parents=True)
     kafka.folder().mkdir()
     kafka.newest_folder().mkdir()
+    more = [*map(kafka.exporter_folder, kafka.JMX_EXPORTERS), *map(kafka.release_folder, kafka.IN_THE_GATE)]
+    of_spark = [classes(NEWEST), classes(CONNECTOR)]
+    for each in (*more, *of_spark, kafka.classes()):
+        each.mkdir(parents=True)
     assert (spark.main([CONNECTOR]), kafka.main()) == (0, 0)
-    folders = folder(CONNECTOR), kafka.folder(), kafka.newest_folder()
+    folders = folder(CONNECTOR), *of_spark, kafka.folder(), kafka.classes(), kafka.newest_folder(), *more
     assert capsys.readouterr().out.split() == [*map(str, folders)]

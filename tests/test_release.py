@@ -1,5 +1,6 @@
 """What a release publishes: built, checked as a package index does, and installed where nothing else is."""
 
+import json
 import os
 import re
 import shutil
@@ -20,6 +21,8 @@ from tests.deploy.provision import tools
 
 BIN = Path(sys.executable).parent
 REPOSITORY = "https://example.org/kafka/quotascope"
+OF_SMALL = "_quotascope_spark/"
+"""Where the small distribution has its files."""
 ATTACHED = """
 from pyspark.sql import SparkSession
 from quotascope.spark_listener import attach
@@ -75,7 +78,8 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
 def installed(folder: Path, wheel: Path) -> Path:
     """The Python of a new environment with a wheel and what it needs, in the tested versions and without a compiler."""
     python = folder / "bin" / "python"
-    run(BIN / "uv", "venv", "--python", sys.executable, folder)
+    if not python.exists():
+        run(BIN / "uv", "venv", "--python", sys.executable, folder)
     run(
         *(BIN / "uv", "pip", "install", "--python", python, "--only-binary", ":all:"),
         *("--constraint", ROOT / "constraints.txt", wheel),
@@ -118,9 +122,12 @@ def test_limits_of_a_cluster_need_no_extra(release: Release, tmp_path: Path) -> 
 def test_a_driver_needs_the_small_one_only(release: Release, tmp_path: Path) -> None:
     """It holds files of the whole, brings three libraries in 8 MB, and attaches to a real Spark."""
     with zipfile.ZipFile(release.small) as small, zipfile.ZipFile(release.whole) as all_:
-        names = [name for name in small.namelist() if ".dist-info/" not in name]
-        assert len(names) > 100
-        assert all(small.read(name) == all_.read(name) for name in names)
+        found = [name for name in small.namelist() if ".dist-info/" not in name]
+        assert set(found).isdisjoint(all_.namelist())
+        assert small.read("quotascope_spark.pth") == b"_quotascope_spark\n"
+        names = [name.removeprefix(OF_SMALL) for name in found if name.startswith(OF_SMALL)]
+        assert len(names) == len(found) - 1 > 100
+        assert all(small.read(f"{OF_SMALL}{name}") == all_.read(name) for name in names)
         folders = tuple({"/".join(name.split("/")[:2]) + "/" for name in names})
         assert set(names) == {name for name in all_.namelist() if name.startswith(folders)}
     python = installed(tmp_path / "venv", release.small)
@@ -140,12 +147,41 @@ def test_a_driver_needs_the_small_one_only(release: Release, tmp_path: Path) -> 
 
 
 @pytest.mark.real
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("removed", "code", "command"),
+    [
+        ("quotascope-spark", "import quotascope.exporter, quotascope.spark_listener, quotascope.clients", "quotascope"),
+        ("quotascope", "import quotascope.spark_listener, quotascope.clients, quotascope.metrics", ""),
+    ],
+)
+@pytest.mark.parametrize("first", ["whole", "small"])
+def test_one_is_removed_and_the_other_works(
+    release: Release, tmp_path: Path, first: str, removed: str, code: str, command: str
+) -> None:
+    """Both may be installed, in any order; the files of the whole count."""
+    folder = tmp_path / "venv"
+    wheels = [release.whole, release.small] if first == "whole" else [release.small, release.whole]
+    for wheel in wheels:
+        python = installed(folder, wheel)
+    where = "import quotascope.metrics; print(quotascope.metrics.__file__)"
+    assert "_quotascope_spark" not in run(python, "-c", where).stdout
+    run(BIN / "uv", "pip", "uninstall", "--python", python, removed)
+    run(python, "-c", code)
+    for made in ("jar", "py-files"):
+        run(python, "-m", "quotascope.spark_listener", made, tmp_path / made)
+    assert ("_quotascope_spark" in run(python, "-c", where).stdout) is (removed == "quotascope")
+    if command:
+        run(python.with_name(command), "--help")
+
+
+@pytest.mark.real
 def test_linters_find_nothing_in_the_workflows() -> None:
     """Neither a mistake (actionlint), nor what an attacker could use (zizmor)."""
     workflows = [*(ROOT / ".github" / "workflows").iterdir()]
     assert workflows
     run(tools() / "actionlint", *workflows)
-    run(BIN / "zizmor", "--offline", "--persona", "pedantic", *workflows)
+    run(BIN / "zizmor", "--offline", "--persona", "pedantic", *workflows, ROOT / ".github" / "dependabot.yml")
 
 
 @pytest.mark.real
@@ -167,7 +203,64 @@ def test_versions_agree() -> None:
     for path in ("deploy/compose/compose.yaml", "deploy/kubernetes/base/deployment.yaml", "docs/deployment.md"):
         tags = re.findall(r"(?:\bquotascope:|newTag: )(\d[\w.]*)", (ROOT / path).read_text())
         assert {*tags} == {version}, path
-    workflow = (ROOT / ".github/workflows/release.yml").read_text()
-    used = set(re.findall(r"pipx run ((?:uv|twine)==\S+)", workflow))
+    used = set(re.findall(r"^((?:uv|twine)==\S+) ", (ROOT / ".github/tools.txt").read_text(), re.MULTILINE))
     assert len(used) == 2
     assert used <= set((ROOT / "constraints.txt").read_text().splitlines())
+
+
+def test_workflows_install_by_hash_and_images_are_pinned() -> None:
+    """No step takes whatever a registry has under a name; whoever publishes attests nothing."""
+    workflows = {path.name: yaml.safe_load(path.read_text()) for path in (ROOT / ".github/workflows").iterdir()}
+    steps = [step for each in workflows.values() for job in each["jobs"].values() for step in job["steps"]]
+    assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", step["uses"]) for step in steps if "uses" in step)
+    commands = "\n".join(step.get("run", "") for step in steps)
+    assert "pipx" not in commands
+    installs = re.findall(r"pip install .*", commands)
+    assert installs
+    assert {*installs} == {
+        "pip install --require-hashes --requirement .github/tools.txt",
+        "pip install --require-hashes --requirement deploy/requirements.txt",
+        "pip install --no-deps --no-index dist/quotascope-*-py3-none-any.whl",
+    }
+    released = "\n".join(
+        step.get("run", "") for job in workflows["release.yml"]["jobs"].values() for step in job["steps"]
+    )
+    # not the packages that `make` installs, beside files that are published
+    assert re.findall(r"\bmake .*", released) == ["make --old-file=.venv/ready-run rules BIN=tools/bin"]
+    for name, job in workflows["release.yml"]["jobs"].items():
+        attests = any("attest" in step.get("uses", "") for step in job["steps"])
+        assert attests is name.startswith("attest"), name
+        assert not (attests and "environment" in job), name
+    images = re.findall(r"^ARG PYTHON_IMAGE=(.*)$", (ROOT / "deploy/container/Dockerfile").read_text(), re.MULTILINE)
+    services = yaml.safe_load((ROOT / "deploy/compose/compose.yaml").read_text())["services"].values()
+    images += [service["image"] for service in services if "build" not in service]
+    assert len(images) == 2
+    assert all(re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", image) for image in images)
+    assert all(service["pids_limit"] for service in services)
+
+
+@pytest.mark.real
+@pytest.mark.timeout(300)
+def test_tools_make_the_bill_of_materials(tmp_path: Path) -> None:
+    """They install by their hashes, and the bill has each dependency of the image in its version, with its hashes."""
+    python = tmp_path / "tools" / "bin" / "python"
+    run(BIN / "uv", "venv", "--python", sys.executable, tmp_path / "tools")
+    run(
+        BIN / "uv",
+        "pip",
+        "install",
+        "--python",
+        python,
+        "--require-hashes",
+        "--requirement",
+        ROOT / ".github/tools.txt",
+    )
+    bill, requirements = tmp_path / "bill.json", ROOT / "deploy/requirements.txt"
+    command = ("requirements", "--output-reproducible", "--output-file", bill, requirements)
+    run(python.with_name("cyclonedx-py"), *command)
+    document = json.loads(bill.read_text())
+    assert document["bomFormat"] == "CycloneDX"
+    components = {f"{each['name']}=={each['version']}" for each in document["components"]}
+    assert components == set(re.findall(r"^(\S+==\S+)", requirements.read_text(), re.MULTILINE))
+    assert all(each["externalReferences"][0]["hashes"] for each in document["components"])
+    run(python.with_name("pip-audit"), "--version")

@@ -1,39 +1,41 @@
-"""PromQL as the parser sees it: what the rules of pint look at, and the labels that come out of an expression, by what its parts are."""
+"""PromQL as a tree: its nodes, the ranges in it, and the labels of the series that an expression returns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any, Final
 
 import promql_parser as parser
 
 from quotascope.alerts import Site
-from quotascope.alerts.book import records
-from quotascope.alerts.settings import Clients, Objective, Owner
+from quotascope.alerts.render import Rule, records
+from quotascope.alerts.settings import Objective, Profile
 from quotascope.metrics.catalog import Family, families, job_families
+from quotascope.metrics.catalog.owners import Clients, Owner
 
 FAMILIES: Final[dict[str, Family]] = {family.name: family for family in (*families(), *job_families())}
 OF_PROMETHEUS: Final = ("instance", "job")
-"""Labels that every scraped series has, whatever its family declares."""
+"""Labels of every scraped series, beside those that its family declares."""
 
 
 def parsed(expression: str) -> Any:
-    """The tree of an expression. Raises ``ValueError`` when Prometheus would not take it."""
+    """Return the tree of an expression. Raises ``ValueError`` for one that Prometheus refuses."""
     return parser.parse(expression)
 
 
 def nodes(node: Any) -> Iterator[Any]:
-    """A node and everything in it."""
+    """Yield a node and all nodes below it."""
     yield node
     for name in ("lhs", "rhs", "expr", "param", "vector_selector", "args"):
         inner = getattr(node, name, None)
-        for each in inner if isinstance(inner, list) else [inner]:
-            if each is not None and type(each).__module__.startswith("promql_parser"):
-                yield from nodes(each)
+        for child in inner if isinstance(inner, list) else [inner]:
+            if child is not None and type(child).__module__.startswith("promql_parser"):
+                yield from nodes(child)
 
 
 def selectors(expression: str) -> Iterator[parser.VectorSelector]:
-    """Every place where an expression reads series."""
+    """Yield every selector of series in an expression."""
     yield from (node for node in nodes(parsed(expression)) if isinstance(node, parser.VectorSelector))
 
 
@@ -41,51 +43,67 @@ def matched_labels(selector: Any) -> set[str]:
     return {matcher.name for matcher in selector.matchers.matchers if matcher.name != "__name__"}
 
 
+_SHORTEST: Final = timedelta(seconds=5)
+"""An interval of which all usual intervals are multiples."""
+
+
+def edges(expression: str) -> list[str]:
+    """Return the ranges whose older end is the time of a sample if scrapes and evaluations are in step."""
+    kinds = (parser.MatrixSelector, parser.SubqueryExpr)
+    ranges: list[Any] = [node for node in nodes(parsed(expression)) if isinstance(node, kinds)]
+    return [_range_text(node) for node in ranges if not node.range % _SHORTEST]
+
+
+def _range_text(node: Any) -> str:
+    return f"[{str(node).rpartition('[')[2].partition(']')[0]}]"
+
+
 ALICE: Final = Clients(user="alice")
 EVERYTHING: Final = Site(
     owners=(Owner(team="payments", clients=ALICE),),
     objectives=(Objective(name="billing", clients=ALICE, percent=99.0),),
+    profile=Profile.ALL,
 )
-"""A site whose rules have all groups."""
-RECORDED: Final = {record.name: record for record in records(EVERYTHING)}
+"""A site with all groups of rules."""
+RECORDED: Final[dict[str, Rule]] = {rule["record"]: rule for rule in records(EVERYTHING)}
 CLUSTER: Final = Site().cluster_label
 OF_ALERTS: Final = "ALERTS"
-"""The series in which Prometheus keeps what fires."""
+"""The series in which Prometheus keeps alerts that fire."""
 OF_TARGETS: Final = "up"
-"""Prometheus' own series of each target, which has no cluster."""
+"""Prometheus' own series of each target, which has no label of clusters."""
 _SETS: Final = ("and", "unless", "or")
 
 
 def labels_of(expression: str) -> set[str]:
-    """The labels of the series that an expression gives. Fails when it keeps or matches one that is not there."""
+    """Return the labels of the series that an expression returns. Fail if it keeps or matches a missing label."""
     return _labels_of(parsed(expression))
 
 
 def _labels_of(node: Any) -> set[str]:
     match node:
         case parser.VectorSelector():
-            found = _of_selector(node)
+            labels = _of_selector(node)
         case parser.MatrixSelector():
-            found = _labels_of(node.vector_selector)
+            labels = _labels_of(node.vector_selector)
         case parser.ParenExpr() | parser.SubqueryExpr() | parser.UnaryExpr():
-            found = _labels_of(node.expr)
+            labels = _labels_of(node.expr)
         case parser.AggregateExpr():
-            found = _of_aggregation(node)
+            labels = _of_aggregation(node)
         case parser.Call():
-            found = _of_call(node)
+            labels = _of_call(node)
         case parser.BinaryExpr():
-            found = _of_operation(node)
+            labels = _of_operation(node)
         case _:
-            found = set()
-    return found
+            labels = set()
+    return labels
 
 
 def _of_selector(node: Any) -> set[str]:
     if node.name == OF_ALERTS:
         return {"alertname", "alertstate", "severity", "scope", CLUSTER, "request"}
     if node.name in RECORDED:
-        expression = RECORDED[node.name].expr
-        # one that reads its own past shows its labels on the other side of its `or`
+        expression = RECORDED[node.name]["expr"]
+        # a rule that reads its own past has its labels on the other side of its `or`
         return _labels_of(parsed(expression).rhs) if f"{node.name}[" in expression else labels_of(expression)
     if node.name == OF_TARGETS:
         return {*OF_PROMETHEUS}
@@ -95,10 +113,10 @@ def _of_selector(node: Any) -> set[str]:
 def _of_aggregation(node: Any) -> set[str]:
     if str(node.op) == "topk":  # it keeps all labels
         return _labels_of(node.expr)
-    kept = set(node.modifier.labels if node.modifier else ())
-    missing = kept - _labels_of(node.expr)
+    labels = set(node.modifier.labels if node.modifier else ())
+    missing = labels - _labels_of(node.expr)
     assert missing == set(), f"aggregates by {missing}, which is not there"
-    return kept
+    return labels
 
 
 def _of_call(node: Any) -> set[str]:

@@ -18,6 +18,6 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The fenced blocks of a runbook, in order."""
-    for found in _BLOCK.finditer(text):
-        yield Block(found[1], found[2])
+    """Yield the fenced blocks of a runbook, in order."""
+    for match in _BLOCK.finditer(text):
+        yield Block(match[1], match[2])

@@ -1,4 +1,4 @@
-"""Every rule in front of the real `promtool test rules`: what makes it fire, what must not, and clients and clusters of whom it must not take notice."""
+"""Every rule in the real `promtool test rules`: causes, situations without an alert, and neighbors."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from typing import Any
 
 import pytest
 from tests.alerts.expressions import RECORDED
-from tests.alerts.promtool import ALERTS, RULES, Case, Labels, cases, try_case
+from tests.alerts.promtool import ALERTS, CORE_RULES, RULES, Case, Labels, cases, try_case
+from tests.prometheus.releases import NEWEST, RELEASES, Release
 
-from quotascope.alerts.rule import AlertScope
-
+ENTITY_PERSISTENTLY_THROTTLED = "entity:kafka_quota_throttled:persistent"
 BY_SUBJECT = {subject: list(group) for subject, group in groupby(cases(), key=lambda case: case.subject)}
 
 
 @pytest.mark.real
+@pytest.mark.parametrize("release", RELEASES, ids=str)
 @pytest.mark.parametrize("case", cases(), ids=str)
-def test_case(case: Case, tmp_path: Path) -> None:
-    """Each case comes out as it says, to the last letter of the annotations."""
-    said = try_case(case, tmp_path)
-    assert said == "", said
+def test_case(case: Case, release: Release, tmp_path: Path) -> None:
+    """Alerts of a case are as expected, to the last letter of their annotations, in each release of Prometheus."""
+    output = try_case(case, tmp_path, release=release)
+    assert output == "", output
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("subject", ["KafkaQuotaNearLimit", "records"])
 def test_a_wrong_case_is_found(subject: str, tmp_path: Path) -> None:
-    """A case that expects what does not happen fails: promtool really looks."""
+    """A case with wrong expectations fails."""
     series = {'quotascope_build_info{version="1"}': "1x60"}
     fires = {"at": "1h", "description": "", "dashboard": ""}
     expected = {"expr": "quotascope_build_info", "eval_time": "1h", "exp_samples": []}
@@ -40,7 +41,7 @@ def test_a_wrong_case_is_found(subject: str, tmp_path: Path) -> None:
 @pytest.mark.real
 @pytest.mark.parametrize("subject", [name for name, group in RULES.items() if "keep_firing_for" in group["rules"][0]])
 def test_a_missing_keep_firing_for_is_found(subject: str, tmp_path: Path) -> None:
-    """A case of each such alert looks when its cause is over, and fails when the alert ends with it."""
+    """A case fails if its alert ends with its cause."""
     group = RULES[subject]
     rule = {**group["rules"][0]}
     del rule["keep_firing_for"]
@@ -51,7 +52,7 @@ def test_a_missing_keep_firing_for_is_found(subject: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ALERTS)
 def test_every_alert_has_cases(name: str) -> None:
-    """No alert goes untested: at least one case in which it fires, and one in which it never does."""
+    """Each alert fires in at least one case, and never fires in at least one."""
     of_alert = BY_SUBJECT.get(name, [])
     assert any(case.fires for case in of_alert), "never fires in a test"
     assert any(case.silent and not case.fires for case in of_alert), "no case in which it stays silent"
@@ -64,11 +65,16 @@ def test_every_case_has_an_alert() -> None:
 
 @pytest.mark.parametrize("name", [*RECORDED])
 def test_every_recording_rule_has_cases(name: str) -> None:
-    """Each recorded series is looked at once with a value and once where it must not be or be 0."""
-    looks = [look for case in BY_SUBJECT["records"] for look in case.content["records"] if look["expr"] == name]
-    values = [float(sample["value"]) for look in looks for sample in look.get("exp_samples", [])]
+    """Each recorded series has a case with a value and a case with 0 or without a sample."""
+    records = [
+        record
+        for case in BY_SUBJECT["records"]
+        for record in case.content["records"]
+        if record["expr"].removeprefix("round(").partition(",")[0] == name
+    ]
+    values = [float(sample["value"]) for record in records for sample in record.get("exp_samples", [])]
     assert any(values), "never has a value in a test"
-    assert 0 in values or any(not look.get("exp_samples") for look in looks), "is never silent in a test"
+    assert 0 in values or any(not record.get("exp_samples") for record in records), "is never silent in a test"
 
 
 Move = Callable[[Labels], Labels]
@@ -77,38 +83,40 @@ _JOIN = re.compile(r"on \(([^)]*)\)")
 
 def crowds(of_alert: Sequence[Case]) -> Iterator[Case]:
     """
-    Each case that fires, amid all that never do.
+    Yield each case that fires, together with all cases that never fire.
 
-    A join that forgot a label would take what belongs to a neighbor. A case is moved to another
-    cluster, to other users and to other client-ids of the same user, as far as its ``alone`` does not
-    name these: it may be silent only where nothing else is, or at another time.
+    A join without one of its labels would take the series of a neighbor. A silent case is moved to another cluster, to
+    other users and to other client-ids of the same user, unless its ``alone`` names these: such a case is silent only
+    without other series, or at another time.
     """
     silent = [case for case in of_alert if not case.fires]
-    for one in of_alert:
-        if one.fires and "alone" not in one.content:
-            series = dict(one.content["series"])
-            others = [each for each in silent if each.content.get("every") == one.content.get("every")]
-            for number, other in enumerate(others):
-                for what, move in _moves(one, other, number).items():
-                    if what not in other.content.get("alone", []):
-                        series |= _moved(other, move)
-            together: dict[str, Any] = {"case": f"{one.content['case']} In a crowd.", "series": series}
-            yield Case(subject=one.subject, content=one.content | together)
+    for firing in of_alert:
+        if firing.fires and "alone" not in firing.content:
+            series = dict(firing.content["series"])
+            neighbors = [
+                neighbor for neighbor in silent if neighbor.content.get("every") == firing.content.get("every")
+            ]
+            for number, neighbor in enumerate(neighbors):
+                for what, move in _moves(firing, neighbor, number).items():
+                    if what not in neighbor.content.get("alone", []):
+                        series |= _moved(neighbor, move)
+            together: dict[str, Any] = {"case": f"{firing.content['case']} In a crowd.", "series": series}
+            yield Case(subject=firing.subject, content=firing.content | together)
 
 
-def _moves(one: Case, other: Case, number: int) -> dict[str, Move]:
-    """Ways to make a neighbor of another case, by what they change."""
+def _moves(firing: Case, neighbor: Case, number: int) -> dict[str, Move]:
+    """Return functions that make a neighbor of another case, by the label that they change."""
     name = f"another {number}"
     moves: dict[str, Move] = {
         "cluster": lambda labels: {**labels, "cluster": f"elsewhere {number} {labels.get('cluster', '')}"}
     }
-    every = (*one.labels, *other.labels)
-    of_clients = all(labels.get("user", "__overflow__") != "__overflow__" for labels in every)
-    if ALERTS[one.subject].scope is AlertScope.ENTITY and of_clients:
+    all_labels = (*firing.labels, *neighbor.labels)
+    of_clients = all(labels.get("user", "__overflow__") != "__overflow__" for labels in all_labels)
+    if ALERTS[firing.subject]["labels"]["scope"] == "entity" and of_clients:
         moves["user"] = lambda labels: {**labels, "user": f"{name} {labels['user']}"}
-        if user := one.labels[0]["user"]:
-            own = "{user} {client_id}"
-            moves["client_id"] = lambda labels: {**labels, "user": user, "client_id": f"{name} {own.format(**labels)}"}
+        if user := firing.labels[0]["user"]:
+            client_id = f"{name} {{user}} {{client_id}}"
+            moves["client_id"] = lambda labels: {**labels, "user": user, "client_id": client_id.format(**labels)}
     return moves
 
 
@@ -126,24 +134,26 @@ CROWDS = {subject: [*crowds(group)] for subject, group in BY_SUBJECT.items() if 
 @pytest.mark.real
 @pytest.mark.parametrize("subject", CROWDS)
 def test_neighbors_change_nothing(subject: str, tmp_path: Path) -> None:
-    """What fires alone fires amid others, too, and nothing else does."""
-    said = "".join(try_case(case, tmp_path) for case in CROWDS[subject])
-    assert said == "", said
+    """An alert fires amid neighbors as it does alone, and no neighbor has an alert."""
+    output = "".join(try_case(case, tmp_path, release=NEWEST) for case in CROWDS[subject])
+    assert output == "", output
 
 
 @pytest.mark.real
 def test_a_number_around_the_threshold_silences_no_alert(tmp_path: Path) -> None:
-    """Where 50 clients are near their limits, and one more every few minutes, the 50 have their alerts."""
+    """Fifty clients near their limits have their alerts, even if one more comes every few minutes."""
     series = [
         f'kafka_quota_utilization_ratio{{quota_type="produce",broker="1",user="u{user}",client_id="c"}}'
         for user in range(51)
     ]
+    produce = {"quota_type": "produce"}
     fires = [
         {
             "at": "2h",
-            "labels": {"quota_type": "produce", "user": f"u{user}", "client_id": "c"},
-            "description": f'Over half an hour, user "u{user}" with client-id "c" used 95% of its produce quota on its busiest broker and was not throttled: Kafka will throttle it there above 100%.',
-            "dashboard": f"quotascope-entity?var-cluster=&var-user=u{user}&var-client_id=c",
+            "labels": {"severity": "warning", "scope": "entity", **produce, "user": f"u{user}", "client_id": "c"},
+            "description": f'Over half an hour, user "u{user}" with client-id "c" used 95% of its produce quota on its '
+            "busiest broker; whether it was throttled is unknown.",
+            "dashboard": f"quotascope-entity?var-user=u{user}&var-client_id=c",
         }
         for user in range(50)
     ]
@@ -159,30 +169,65 @@ def test_a_number_around_the_threshold_silences_no_alert(tmp_path: Path) -> None
         "records": records,
     }
     case = Case(subject="KafkaQuotaNearLimit", content=content)
-    said = try_case(case, tmp_path)
-    assert said == "", said
+    output = try_case(case, tmp_path)
+    assert output == "", output
+
+
+@pytest.mark.real
+def test_many_clients_near_their_limits_are_one_alert_of_the_core(tmp_path: Path) -> None:
+    """In the core profile, 51 clients near their limits are one alert with their number, and no alert for each."""
+    many = next(case for case in BY_SUBJECT["KafkaQuotaManyNearLimit"] if case.fires)
+    content = {"case": many.content["case"], "series": many.content["series"], "silent": ["1h"]}
+    paris = {name: values for name, values in many.content["series"].items() if 'cluster="paris"' in name}
+    single = Case(subject="KafkaQuotaNearLimit", content={**content, "series": paris})
+    output = "".join(try_case(case, tmp_path, rules=CORE_RULES) for case in (many, single))
+    assert output == "", output
 
 
 @pytest.mark.real
 @pytest.mark.parametrize(
-    ("subject", "label"),
+    ("subject", "rule", "label"),
     [
-        ("KafkaQuotaProduceThrottled", "cluster"),
-        ("KafkaQuotaProduceThrottled", "user"),
-        ("KafkaQuotaProduceThrottled", "client_id"),
-        ("KafkaQuotaThrottleSpike", "cluster"),
+        ("KafkaQuotaProduceThrottled", "KafkaQuotaProduceThrottled", "cluster"),
+        ("KafkaQuotaProduceThrottled", ENTITY_PERSISTENTLY_THROTTLED, "user"),
+        ("KafkaQuotaProduceThrottled", ENTITY_PERSISTENTLY_THROTTLED, "client_id"),
+        ("KafkaQuotaThrottleSpike", "KafkaQuotaThrottleSpike", "cluster"),
     ],
 )
-def test_a_join_that_forgets_a_label_is_found(subject: str, label: str, tmp_path: Path) -> None:
-    """Without a label in its joins, the alert takes its neighbors' values for its own."""
-    forgetful = _without(subject, label)
+def test_a_join_that_forgets_a_label_is_found(subject: str, rule: str, label: str, tmp_path: Path) -> None:
+    """An alert without a label in its joins, or in those of its recorded series, fires for its neighbors' values."""
+    forgetful = _without(rule, label)
     assert any(try_case(case, tmp_path, rules=forgetful) for case in CROWDS[subject])
 
 
 def _without(subject: str, label: str) -> dict[str, Any]:
-    def forget(found: re.Match[str]) -> str:
-        return f"on ({', '.join(each for each in found[1].split(', ') if each != label)})"
+    def forget(join: re.Match[str]) -> str:
+        return f"on ({', '.join(name for name in join[1].split(', ') if name != label)})"
 
     group = RULES[subject]
     rule = group["rules"][0]
     return {**RULES, subject: {**group, "rules": [{**rule, "expr": _JOIN.sub(forget, rule["expr"])}]}}
+
+
+STORM = "unless on (cluster) cluster:kafka_quota_throttle_storm:count\n"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    "change",
+    [
+        {STORM: "\n"},
+        {"storm:count\n": "storm:count[25m])\n", "on (cluster) cluster": "on (cluster) max_over_time(cluster"},
+    ],
+    ids=["none", "too long"],
+)
+def test_a_wrong_guard_against_storms_is_found(change: dict[str, str], tmp_path: Path) -> None:
+    """A guard without the current storm is found, and one with storms that have long ended."""
+    subject = "KafkaQuotaThrottleBeyondClientTimeout"
+    group = RULES[subject]
+    rule = {**group["rules"][0]}
+    for right, wrong in change.items():
+        assert rule["expr"].count(right) == 1
+        rule["expr"] = rule["expr"].replace(right, wrong)
+    changed = {**RULES, subject: {**group, "rules": [rule]}}
+    assert any(try_case(case, tmp_path, rules=changed) for case in BY_SUBJECT[subject])

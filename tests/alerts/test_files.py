@@ -1,4 +1,4 @@
-"""The files that are written: current, accepted by the real tools, and sent where they should be."""
+"""Written files: current, accepted by the real tools, and routed to the right receivers."""
 
 from __future__ import annotations
 
@@ -9,47 +9,78 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.alerts.promtool import ALERTS, GENERATED
-from tests.alerts.specification import SPECIFIED
+from tests.alerts.expressions import EVERYTHING
+from tests.alerts.promtool import ALERTMANAGER, ALERTS, GENERATED
 
-from quotascope.alerts import CannotWrite, InvalidSite, Site
-from quotascope.alerts.files import Extras, alertmanager_file, operator_file, rule_files, write
-from quotascope.alerts.mixin import mixin_file
+from quotascope.alerts import CannotWrite, InvalidSite, Site, thresholds
+from quotascope.alerts.files import Extras, notification_templates, operator_file, rule_files, write
+from quotascope.alerts.render import TEXTS, text
 from quotascope.alerts.runbook import runbooks
-from quotascope.dashboards.files import grafana_dashboards
-from quotascope.dashboards.scope import Scope
+from quotascope.alerts.settings import AlertSettings, AlertSeverity, Profile
+from quotascope.alerts.thresholds import CLIENT_TIMEOUT, HEAVY_SHARE, NEAR_LIMIT, SPIKE_ENTITIES
 
 SITE = Site(
     cluster_label="kafka_cluster",
     grafana_url="http://grafana:3000/",
     runbook_url="https://wiki/kafka/{alert}",
     system_users="ops-.*",
+    profile=Profile.ALL,
 )
 
 
-def said(*command: str | Path) -> str:
-    """What a tool says; it must end well."""
+def output_of(*command: str | Path) -> str:
+    """Return the output of a tool; fail if the tool does."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def test_generated_files_are_current() -> None:
-    """What is committed is what the code writes."""
-    expected = {
-        **rule_files(Site()),
-        "alertmanager/alertmanager-example.yaml": alertmanager_file(Site()),
-        "kubernetes/quotascope-prometheusrule.yaml": operator_file(Site()),
-        "mixin/mixin.libsonnet": mixin_file(Site(), lambda site: grafana_dashboards(Scope(site=site))),
-    }
+    """Committed files are those that the code writes."""
+    expected = {**rule_files(Site())}
+    expected["all/quotascope-alerts.yaml"] = rule_files(Site(profile=Profile.ALL))["quotascope-alerts.yaml"]
     files = [path for path in GENERATED.rglob("*") if path.is_file()]
-    found = {str(path.relative_to(GENERATED)): path.read_text(encoding="utf-8") for path in files}
-    assert found == expected, "run: make docs"
+    committed = {str(path.relative_to(GENERATED)): path.read_text(encoding="utf-8") for path in files}
+    assert committed == expected, "run: make docs"
+
+
+CORE = (
+    *("ThrottleSpike", "ThrottleStorm", "ClientThrottled", "NearLimit", "ManyNearLimit", "MutationTokensExhausted"),
+    *("BrokerSaturated", "ExporterAbsent", "RecordingRulesMissing", "SourceDown", "LimitsStale"),
+)
+
+
+def test_the_core_profile_has_about_ten_alerts() -> None:
+    """The core has an alert on throttled clients for all quota types; objectives and settings change the selection."""
+    assert [rule["alert"] for rule in written_alerts(Site())] == [f"KafkaQuota{name}" for name in CORE]
+    every = {rule["alert"] for rule in written_alerts(Site(profile=Profile.ALL))}
+    budgets = {name for name in ALERTS if name.startswith("KafkaQuotaBudgetBurns")}
+    assert every == {*ALERTS} - budgets - {"KafkaQuotaClientThrottled"}
+    promised = {rule["alert"] for rule in written_alerts(Site(objectives=EVERYTHING.objectives))}
+    assert promised == budgets | {f"KafkaQuota{name}" for name in CORE}
+    on, off = (AlertSettings(enabled=enabled, severity=AlertSeverity.INFO, wait="1m") for enabled in (True, False))
+    chosen = Site(alerts={"KafkaQuotaRuleChanged": on, "KafkaQuotaSourceDown": off})
+    names = {rule["alert"] for rule in written_alerts(chosen)}
+    assert names == {f"KafkaQuota{name}" for name in CORE} - {"KafkaQuotaSourceDown"} | {"KafkaQuotaRuleChanged"}
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_guards_of_the_core_are_in_the_core(name: str) -> None:
+    """An alert of the core that another one replaces, when there are many, has this one beside it in the core."""
+    texts = {
+        rule["alert"]: rule["expr"]
+        for text_name in TEXTS
+        for group in text(text_name)["groups"]
+        for rule in group["rules"]
+        if "alert" in rule
+    }
+    guards = {guard for line in re.findall(r"# if (.*)", texts[f"KafkaQuota{name}"]) for guard in line.split(", ")}
+    assert {guard for guard in guards if guard in texts} <= {f"KafkaQuota{alert}" for alert in CORE}
 
 
 def extras(folder: Path) -> Extras:
     return Extras(
-        alertmanager=folder / "alertmanager.yaml",
+        alertmanager=folder / "quotascope.tmpl",
         prometheus_rule=folder / "kubernetes" / "rules.yaml",
         runbooks=folder / "runbooks",
     )
@@ -58,31 +89,32 @@ def extras(folder: Path) -> Extras:
 @pytest.mark.real
 @pytest.mark.parametrize("pattern", ["*.yaml", "*.yml", "*"])
 def test_prometheus_takes_the_whole_folder(tmp_path: Path, pattern: str) -> None:
-    """`promtool check config` with all of the folder as rule_files: nothing but rules is in it."""
+    """`promtool check config` accepts the folder as rule_files: it has only rules."""
     folder = tmp_path / "rules"
     write(folder, SITE, extras(tmp_path))
     config = tmp_path / "prometheus.yml"
     config.write_text(yaml.safe_dump({"rule_files": [str(folder / pattern)]}))
-    answer = said("promtool", "check", "config", config)
+    answer = output_of("promtool", "check", "config", config)
     assert answer.count("rules found") == (0 if pattern == "*.yml" else 2)
 
 
 def test_only_what_is_asked_for_is_written(tmp_path: Path) -> None:
-    """Rules in a folder that is made; the example, the resource and the runbooks where they are asked for."""
+    """Rules are written into a new folder; templates, resource and runbooks only to the paths that are set."""
     written = write(tmp_path / "new" / "rules", SITE)
-    found = {path for path in tmp_path.rglob("*") if path.is_file()}
-    assert {*written} == found
-    assert {path.name for path in found} == {*rule_files(SITE)}
+    paths = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert {*written} == paths
+    assert {path.name for path in paths} == {*rule_files(SITE)}
     written = write(tmp_path / "rules", SITE, extras(tmp_path / "other"))
-    texts = {"alertmanager.yaml": alertmanager_file(SITE), "kubernetes/rules.yaml": operator_file(SITE)}
-    texts |= {f"runbooks/{name}.md": text for name, text in runbooks()}
-    others = [path for path in written if path.is_relative_to(tmp_path / "other")]
-    assert {str(path.relative_to(tmp_path / "other")): path.read_text("utf-8") for path in others} == texts
+    texts = {"quotascope.tmpl": notification_templates(SITE), "kubernetes/rules.yaml": operator_file(SITE)}
+    assert ".CommonLabels.kafka_cluster" in texts["quotascope.tmpl"]
+    texts |= {f"runbooks/{name}.md": text for name, text in runbooks(SITE)}
+    extra_paths = [path for path in written if path.is_relative_to(tmp_path / "other")]
+    assert {str(path.relative_to(tmp_path / "other")): path.read_text("utf-8") for path in extra_paths} == texts
 
 
 @pytest.mark.parametrize("option", ["alertmanager", "prometheus_rule", "runbooks"])
 def test_nothing_else_goes_into_the_folder_of_the_rules(tmp_path: Path, option: str) -> None:
-    """Prometheus would refuse all of its rules."""
+    """Extras in the folder of the rules, all of which Prometheus would refuse, are errors."""
     inside = {"runbooks": tmp_path / "runbooks", "alertmanager": tmp_path / "x.yaml"}
     into = inside.get(option, tmp_path / "rules.d" / ".." / "x.yaml")
     (tmp_path / "rules.d").mkdir()
@@ -92,10 +124,10 @@ def test_nothing_else_goes_into_the_folder_of_the_rules(tmp_path: Path, option: 
 
 
 def test_what_cannot_be_written_is_reported(tmp_path: Path) -> None:
-    """Two outputs in one file, and a file in place of the folder."""
-    one = tmp_path / "x.yaml"
+    """Two outputs with one path, and a file in place of the folder, are errors."""
+    path = tmp_path / "x.yaml"
     with pytest.raises(CannotWrite, match="two outputs"):
-        write(tmp_path / "rules", SITE, Extras(alertmanager=one, prometheus_rule=one))
+        write(tmp_path / "rules", SITE, Extras(alertmanager=path, prometheus_rule=path))
     (tmp_path / "taken").write_text("")
     with pytest.raises(CannotWrite, match=r"taken/quotascope-recording.* is not a fold"):
         write(tmp_path / "taken", Site())
@@ -107,7 +139,7 @@ def written_alerts(site: Site) -> list[dict[str, Any]]:
 
 
 def test_no_rule_leads_nowhere() -> None:
-    """Without an address there is no link, and no address is made up."""
+    """Alerts have no links without addresses in the site."""
     for rule in written_alerts(Site()):
         assert {*rule["annotations"]} == {"summary", "description"}
     written = "".join(path.read_text() for path in GENERATED.rglob("*.yaml"))
@@ -115,7 +147,7 @@ def test_no_rule_leads_nowhere() -> None:
 
 
 def test_a_site_shows_in_all_rules() -> None:
-    """Label, links and the pattern of system users are the site's."""
+    """Rules have the label of clusters, the links and the pattern of system users of the site."""
     for rule in written_alerts(SITE):
         notes = rule["annotations"]
         assert notes["runbook_url"] == f"https://wiki/kafka/{rule['alert']}"
@@ -123,8 +155,21 @@ def test_a_site_shows_in_all_rules() -> None:
         assert "$labels.kafka_cluster" in notes["description"]
         assert "$labels.cluster" not in str(rule)
     assert 'user=~"ops-.*"' in rule_files(SITE)["quotascope-alerts.yaml"]
-    example = yaml.safe_load(alertmanager_file(SITE))
-    assert all("kafka_cluster" in rule["equal"] for rule in example["inhibit_rules"])
+
+
+def test_descriptions_have_numbers_as_people_read_them() -> None:
+    """Descriptions have thresholds with four digits, expressions have all digits."""
+    digits = {NEAR_LIMIT: 0.07, HEAVY_SHARE: 2 / 3, CLIENT_TIMEOUT: 100 / 3, SPIKE_ENTITIES: 12345.0}
+    rules = {rule["alert"][10:]: rule for rule in written_alerts(Site(profile=Profile.ALL, thresholds=digits))}
+    expected = {
+        "ManyNearLimit": ("was above 7%.", "> 0.07"),
+        "HeavyClientWithoutLimit": ("has more than 66.67% of", "> 0.666666666666667"),
+        "ThrottleBeyondClientTimeout": ("give up after 33.33 s:", "> 33.3333333333333"),
+        "ThrottleSpike": ("At least 12345 clients", ">= 12345"),
+    }
+    for name, (number, comparison) in expected.items():
+        assert number in rules[name]["annotations"]["description"]
+        assert comparison in rules[name]["expr"]
 
 
 @pytest.mark.parametrize(
@@ -138,43 +183,65 @@ def test_a_site_shows_in_all_rules() -> None:
     ],
 )
 def test_a_site_that_cannot_work_is_refused(field: str, value: str) -> None:
-    """A mistake is reported when the rules are written, not by Prometheus at night."""
+    """Invalid settings are reported before the rules are written."""
     wrong: dict[str, Any] = {field: value}
     with pytest.raises(InvalidSite, match=r"is not|cannot be"):
         Site(**wrong)
 
 
 def test_the_operators_resource_has_the_same_groups() -> None:
-    """Who uses the operator gets the same rules."""
+    """The resource of the operator has the groups of both files."""
     files = {name: yaml.safe_load(text) for name, text in rule_files(Site()).items()}
     resource = yaml.safe_load(operator_file(Site()))
-    groups = [each for name in ("recording", "alerts") for each in files[f"quotascope-{name}.yaml"]["groups"]]
+    groups = [group for name in ("recording", "alerts") for group in files[f"quotascope-{name}.yaml"]["groups"]]
     assert (resource["kind"], resource["spec"]["groups"]) == ("PrometheusRule", groups)
 
 
+ONE_AND_A_HALF = {threshold: threshold.value * 1.5 + 0.25 for _, threshold in thresholds()}
+OFF = AlertSettings(enabled=False, severity=AlertSeverity.WARNING, wait="15m")
+SITES = {
+    "core": Site(),
+    "all": Site(profile=Profile.ALL),
+    "links": SITE,
+    "thresholds": Site(profile=Profile.ALL, cluster_label="c", thresholds=ONE_AND_A_HALF, system_users='a"b\\.c'),
+    "owners and objectives": EVERYTHING,
+    "without guards": Site(
+        profile=Profile.ALL,
+        alerts=dict.fromkeys(
+            ("KafkaQuotaThrottleStorm", "KafkaQuotaManyNearLimit", "KafkaQuotaShadowThrottlesMany"), OFF
+        ),
+    ),
+}
+
+
 @pytest.mark.real
-@pytest.mark.parametrize("site", [Site(), SITE], ids=lambda site: site.cluster_label)
+@pytest.mark.parametrize("site", SITES.values(), ids=SITES)
 def test_the_real_tools_accept_the_files(site: Site, tmp_path: Path) -> None:
-    """`promtool check rules`, with its lint for duplicates, and `amtool check-config` find nothing."""
+    """`promtool check rules`, with its lint for duplicates, accepts the files."""
     write(tmp_path, site)
     for name in ("quotascope-recording.yaml", "quotascope-alerts.yaml"):
-        assert "SUCCESS" in said("promtool", "check", "rules", tmp_path / name)
+        assert "SUCCESS" in output_of("promtool", "check", "rules", tmp_path / name)
+
+
+@pytest.mark.real
+def test_amtool_accepts_the_example(tmp_path: Path) -> None:
+    """`amtool check-config` accepts the example with the templates that the command writes."""
     example = tmp_path / "alertmanager.yaml"
-    example.write_text(alertmanager_file(site))
-    assert "SUCCESS" in said("amtool", "check-config", example)
+    example.write_text(ALERTMANAGER.read_text(encoding="utf-8"), encoding="utf-8")
+    write(tmp_path / "rules", Site(), Extras(alertmanager=tmp_path / "quotascope.tmpl"))
+    assert "SUCCESS" in output_of("amtool", "check-config", example)
 
 
 def routed(*options: str) -> str:
-    """Where the example sends an alert with these labels."""
-    example = GENERATED / "alertmanager" / "alertmanager-example.yaml"
-    return said("amtool", "config", "routes", "test", f"--config.file={example}", *options).strip()
+    """Return the receivers to which the example sends an alert with these labels."""
+    return output_of("amtool", "config", "routes", "test", f"--config.file={ALERTMANAGER}", *options).strip()
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("name", ALERTS)
 def test_every_alert_has_a_receiver(name: str) -> None:
-    """`amtool config routes test`: critical is a page, warnings are tickets, the rest is for a chat room."""
-    severity, scope = SPECIFIED[name].severity, SPECIFIED[name].scope
+    """`amtool config routes test` sends critical alerts to the on-call, warnings to tickets, the rest to a chat."""
+    severity, scope = ALERTS[name]["labels"]["severity"], ALERTS[name]["labels"]["scope"]
     receiver = {"critical": "on-call", "warning": "tickets", "info": "chat"}[severity]
     labels = f"alertname={name}", f"severity={severity}", f"scope={scope}", "cluster=paris"
     assert receiver in routed(f"--verify.receivers={receiver}", *labels)
@@ -182,13 +249,13 @@ def test_every_alert_has_a_receiver(name: str) -> None:
 
 @pytest.mark.real
 def test_alerts_of_others_are_left_alone() -> None:
-    """Our routes take only our own alerts."""
+    """Routes of the example match only alerts of quotascope."""
     assert routed("alertname=NodeDown", "severity=critical") == "unrouted"
 
 
 def test_inhibitions_name_alerts_that_exist() -> None:
-    """A renamed alert would no longer silence what it should."""
-    example = yaml.safe_load(alertmanager_file(Site()))
+    """Alerts in inhibition rules exist."""
+    example = yaml.safe_load(ALERTMANAGER.read_text(encoding="utf-8"))
     for rule in example["inhibit_rules"]:
         for matcher in (*rule["source_matchers"], *rule["target_matchers"]):
             label, _, value = matcher.partition("=")

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from tests.alerts.expressions import RECORDED, selectors
-from tests.alerts.specification import SPECIFIED, WINDOWS_OF_RECORDS
-from tools.alerts_page import GAPS, Gap, alerts_page
+from tools.alerts_page import CORE_REASONS, GAPS, Gap, alerts_page
 
 from quotascope.alerts import Site
-from quotascope.alerts.book import alerts
+from quotascope.alerts.render import alerts, profiles_of
+from quotascope.alerts.settings import Profile
 
 DIALECTS = Path(__file__).parents[2] / "docs" / "dialects.md"
 UNREAD = {
     "waits of the controller's events",
     "idle request handlers as a ratio (all agents: as a counter)",
 }
-"""What no alert reads."""
-EXPRESSIONS = {alert.name.removeprefix("KafkaQuota"): alert.expr for alert in alerts(Site())}
+"""Rows of the table that no alert needs."""
+ALERTS = {rule["alert"]: rule for rule in alerts(Site(profile=Profile.ALL))}
+EXPRESSIONS = {name.removeprefix("KafkaQuota"): rule["expr"] for name, rule in ALERTS.items()}
 
 
-def _families(expression: str, known: frozenset[str] = frozenset()) -> set[str]:
-    """What an expression reads in the end, recorded series followed to where they come from."""
-    names = {str(selector.name) for selector in selectors(expression)} - known
-    found = {name for name in names if name not in RECORDED}
-    return found.union(*(_families(RECORDED[name].expr, known | names) for name in names - found))
+def _families(expression: str, seen: frozenset[str] = frozenset()) -> set[str]:
+    """Return the scraped families that an expression reads, itself or through recorded series."""
+    names = {str(selector.name) for selector in selectors(expression)} - seen
+    scraped = {name for name in names if name not in RECORDED}
+    return scraped.union(*(_families(RECORDED[name]["expr"], seen | names) for name in names - scraped))
 
 
 def missing() -> dict[str, tuple[str, ...]]:
-    """Each row of the documentation's table, and the dialects that lack it."""
-    lines = DIALECTS.read_text(encoding="utf-8").splitlines()
-    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    """Return the rows of the documentation's table, and the dialects that lack them."""
+    page = DIALECTS.read_text(encoding="utf-8")
+    table = page[page.index("\n| ") + 1 :].partition("\n\n")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
     dialects = [name.strip("`") for name in rows[0]]
     return {
         what: tuple(d for d, cell in zip(dialects, cells, strict=False) if "no" in cell) for what, *cells in rows[1:]
@@ -40,7 +43,7 @@ def missing() -> dict[str, tuple[str, ...]]:
 
 @pytest.mark.parametrize("gap", GAPS, ids=lambda gap: gap.what)
 def test_every_alert_that_needs_it_is_named(gap: Gap) -> None:
-    """An alert is silent or weaker where an agent does not report what it reads; the page about dialects agrees."""
+    """Alerts that an agent's gap makes silent or weaker are listed; the page about dialects has the same gaps."""
     names = {family.name for family in gap.families}
     readers = {name for name, expr in EXPRESSIONS.items() if names & _families(expr)}
     assert {*gap.silent} <= readers <= {*gap.silent, *gap.weaker}
@@ -49,32 +52,41 @@ def test_every_alert_that_needs_it_is_named(gap: Gap) -> None:
 
 
 def test_every_gap_is_reported() -> None:
-    """Whatever the other page marks as missing is here, but what no alert reads, each with its row."""
+    """Each gap on the page about dialects that affects an alert has a row."""
     lacking = {what: dialects for what, dialects in missing().items() if dialects and what not in UNREAD}
     assert {*lacking} == {gap.what for gap in GAPS}
     rows = [line.split(" | ") for line in lines("What agents leave out", "| ")[1:]]
-    shown = {what: ", ".join(f"`{name}`" for name in dialects) for what, dialects in lacking.items()}
-    assert {row[0]: row[1] for row in rows} == shown
+    gaps = {what: ", ".join(f"`{name}`" for name in dialects) for what, dialects in lacking.items()}
+    assert {row[0]: row[1] for row in rows} == gaps
 
 
 def lines(title: str, begin: str) -> list[str]:
-    """The rows of a table, without its head, or the items of a list below a heading."""
+    """Return the rows of a table, without its head, or the items of a list below a heading."""
     part = alerts_page().split(f"## {title}\n")[1].partition("\n## ")[0]
     return [line.removeprefix(begin) for line in part.splitlines() if line.startswith(begin)]
 
 
 def test_every_alert_is_listed() -> None:
-    """With its runbook, its severity and when it fires."""
-    found = [line.partition(": ") for line in lines("All alerts", "- ")]
-    assert [head for head, _, _ in found] == [
-        f"[{name}](../alerts/runbooks/{name}.md) ({alert.severity})" for name, alert in SPECIFIED.items()
+    """Each alert is listed with its runbook, its severity and its summary."""
+    alerts_listed = [
+        re.fullmatch(r"(\S+ \(\w+\))(?:, (?:only )?\*core\*)?: (.+)", line) for line in lines("All alerts", "- ")
     ]
-    assert all(summary for _, _, summary in found)
+    assert [match and match[1] for match in alerts_listed] == [
+        f"[{name}](../alerts/runbooks/{name}.md) ({rule['labels']['severity']})" for name, rule in ALERTS.items()
+    ]
+
+
+def test_every_alert_of_the_core_profile_has_a_reason() -> None:
+    """Each alert of the core has a reason on the page; alerts on budgets, which objectives explain, need none."""
+    core = {name.removeprefix("KafkaQuota") for name in ALERTS if Profile.CORE in profiles_of(name)}
+    assert {name for name in core if not name.startswith("BudgetBurns")} == {*CORE_REASONS}
+    names = [line.partition("`: ")[0].strip("`") for line in lines("Profiles", "- ")]
+    assert names == [f"KafkaQuota{name}" for name in CORE_REASONS]
 
 
 def test_recorded_series_are_listed() -> None:
-    """Those that look back among them, and what each means."""
-    found = [line.partition("`: ") for line in lines("Recorded series", "- ")]
-    assert {*WINDOWS_OF_RECORDS} <= {name.strip("`") for names, _, _ in found for name in names.split(", ")}
-    assert all(meaning for _, _, meaning in found)
+    """Each recorded series is listed with its meaning."""
+    series = [line.partition("`: ") for line in lines("Recorded series", "- ")]
+    assert {*RECORDED} == {name.strip("`") for names, _, _ in series for name in names.split(", ")}
+    assert all(meaning for _, _, meaning in series)
     assert alerts_page().startswith("# Alerts\n")

@@ -1,4 +1,4 @@
-"""Alerts on a team's clients reach that team: a real Prometheus fills in the owner, a real Alertmanager routes by it."""
+"""Alerts on a team's clients reach the team: a real Prometheus sets the owner, a real Alertmanager routes by it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.alerts.promtool import ALERTMANAGER
 from tests.integration.alerting.alertmanager import Message, Pager, alerting
 from tests.integration.alerting.hurry import hurried
 from tests.integration.eventually import eventually, some
 from tests.integration.prometheus import Prometheus, running
 from tests.servers import served
 
-from quotascope.alerts.files import Extras, write
+from quotascope.alerts.files import write
 from quotascope.cli.alerts_config import read_alerts_config
 from quotascope.dashboards.scope import Scope
 
@@ -39,12 +40,12 @@ CLIENTS = {
     ("", HOSTILE): TEAM,
     ("line\nalice", "x"): "late",
 }
-"""User and client-id, and whose alert it is."""
+"""Owners of alerts, by user and client-id."""
 Watch = tuple[Pager, Prometheus]
 
 
 def exposition() -> str:
-    """What an exporter shows: all of them wait for 40 s."""
+    """Return the exposition of an exporter that reports a throttle time of 40 s for each client."""
     lines = ['quotascope_build_info{version="1"} 1']
     for names in CLIENTS:
         user, client_id = (json.dumps(name, ensure_ascii=False) for name in names)
@@ -55,16 +56,19 @@ def exposition() -> str:
 
 @pytest.fixture(scope="module")
 def watch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
-    """Prometheus with the rules, Alertmanager with the example, and where its messages arrive."""
+    """Run Prometheus with the rules, Alertmanager with the example, and a receiver of its messages."""
     folder = tmp_path_factory.mktemp("owners")
     (folder / "metrics").write_text(exposition(), encoding="utf-8")
     config = folder / "alerts.yaml"
-    settings = {"owners": OWNERS, "default_owner": "platform", "alerts": {ALERT: {"for": "0s"}}}
+    settings = {"owners": OWNERS, "default_owner": "platform", "alerts": {ALERT: {"enabled": True, "for": "0s"}}}
     config.write_text(json.dumps(settings), encoding="utf-8")
-    example = folder / "alertmanager.yaml"
-    rules = write(folder / "rules", read_alerts_config(config), Extras(alertmanager=example))[:2]
+    rules = write(folder / "rules", read_alerts_config(config))
     with served(Pager(folder)) as pager:
-        routes = yaml.safe_load(example.read_text(encoding="utf-8"))
+        routes = yaml.safe_load(ALERTMANAGER.read_text(encoding="utf-8"))
+        teams = dict.fromkeys(CLIENTS.values())
+        (ours,) = routes["route"]["routes"]
+        ours["routes"][:0] = [{"matchers": [f"owner={json.dumps(team)}"], "receiver": team} for team in teams]
+        routes["receivers"] += [{"name": team} for team in teams]
         for receiver in routes["receivers"]:
             receiver["webhook_configs"] = [{"url": pager.url}]
         with alerting(folder / "alertmanager", hurried(routes)) as alertmanager:
@@ -82,7 +86,7 @@ def watch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
 
 
 def test_an_alert_arrives_at_its_owner(watch: Watch) -> None:
-    """The first owner that matches a name as a whole, whatever characters it holds, else the default."""
+    """An alert arrives at the first owner whose condition matches the full name, or at the default owner."""
     pager, _ = watch
 
     def arrived() -> list[Message]:
@@ -91,22 +95,22 @@ def test_an_alert_arrives_at_its_owner(watch: Watch) -> None:
         return reported
 
     messages = eventually(arrived, seconds=60)
-    owners = {_client(each): each.labels["owner"] for each in messages}
+    owners = {_client(message): message.labels["owner"] for message in messages}
     assert owners == CLIENTS
     # a webhook has the name of its receiver as a regular expression
-    assert all(re.fullmatch(each.receiver, each.labels["owner"]) for each in messages)
+    assert all(re.fullmatch(message.receiver, message.labels["owner"]) for message in messages)
 
 
 def test_the_recorded_owner_is_the_same(watch: Watch) -> None:
-    """Dashboards filter by the owner that alerts have."""
+    """The recorded owner, by which dashboards filter, is the owner of the alert."""
     _, prometheus = watch
 
     def recorded() -> None:
-        found = {
+        owners = {
             (labels["user"], labels["client_id"]): labels["owner"]
             for labels, _ in prometheus.query("entity:kafka_quota_owner:info")
         }
-        assert found == CLIENTS
+        assert owners == CLIENTS
 
     eventually(recorded, seconds=30)
 
@@ -116,16 +120,16 @@ def _client(message: Message) -> tuple[str, str]:
     return labels.get("user", ""), labels.get("client_id", "")
 
 
-@pytest.mark.parametrize(("chosen", "shown"), [("payments", {("alice", "")}), (".*", {*CLIENTS})])
-def test_a_dashboard_shows_the_chosen_owners_clients(watch: Watch, chosen: str, shown: set[tuple[str, str]]) -> None:
-    """The filter of the variable *Owner*, as Grafana fills it in; All leaves nothing out."""
+@pytest.mark.parametrize(("chosen", "clients"), [("payments", {("alice", "")}), (".*", {*CLIENTS})])
+def test_a_dashboard_shows_the_chosen_owners_clients(watch: Watch, chosen: str, clients: set[tuple[str, str]]) -> None:
+    """The filter of the variable *Owner* selects the owner's clients; *All* selects all clients."""
     _, prometheus = watch
     every = "max by (cluster, user, client_id) (kafka_quota_throttle_time_seconds)"
     query = Scope(by_owner=True).of_owners(every)
     query = query.replace("$cluster", ".*").replace("${owner:regex}", chosen)
 
     def filtered() -> None:
-        found = {(labels["user"], labels["client_id"]) for labels, _ in prometheus.query(query)}
-        assert found == shown
+        entities = {(labels["user"], labels["client_id"]) for labels, _ in prometheus.query(query)}
+        assert entities == clients
 
     eventually(filtered, seconds=30)

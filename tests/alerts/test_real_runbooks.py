@@ -1,4 +1,4 @@
-"""The commands of the runbooks, on a real broker: what an operator types at night works."""
+"""Commands of the runbooks on a real broker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.alerts.test_runbooks import COMMANDS
+from tests.alerts.commands import COMMANDS
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.tools import run_tool
@@ -29,7 +29,7 @@ NEEDS_AN_AUTHORIZER = "kafka-acls.sh"
 
 @pytest.fixture
 def scene(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> Iterator[Cluster]:
-    """The broker with everything set that the runbooks change or take away; all gone afterwards."""
+    """Set everything that runbooks change or remove on the broker; remove it afterwards."""
     traffic.topic()
     quotas.set(*((entity, KEYS) for entity in ENTITIES))
     quotas.set(({"ip": "192.0.2.7"}, {"connection_creation_rate": 1000.0}))
@@ -37,14 +37,14 @@ def scene(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> Iterator[Cluster]
     broker = ("--entity-type", "brokers", "--entity-name", "1")
     run_tool(kafka, "kafka-configs.sh", "--alter", "--add-config", added, *broker)
     yield kafka
-    # what is not there cannot be taken away, so it is set again first
+    # settings that a test removed cannot be removed again: set them first
     run_tool(kafka, "kafka-configs.sh", "--alter", "--add-config", added, *broker)
-    gone = ("--alter", "--delete-config", ",".join(DYNAMIC))
-    run_tool(kafka, "kafka-configs.sh", *gone, *broker)
+    removal = ("--alter", "--delete-config", ",".join(DYNAMIC))
+    run_tool(kafka, "kafka-configs.sh", *removal, *broker)
 
 
 def kind(command: str) -> str:
-    """What a command does to what: one of each kind is tried, for each starts a JVM; `test_runbooks` checks the keys."""
+    """Return a command without its values: one of each kind is tried, as each starts a JVM."""
     words = shlex.split(command)
     values = {
         value for option, value in pairwise(words) if option in {"--add-config", "--delete-config", "--entity-name"}
@@ -56,17 +56,18 @@ TRIED = sorted({kind(command): command for command in COMMANDS}.values())
 
 
 def test_commands(scene: Cluster, guarded_kafka: Cluster, tmp_path: Path, subtests: pytest.Subtests) -> None:
-    """Every command ends well: Kafka's tools on the broker, ours with a configuration that names it."""
+    """Every command succeeds: Kafka's tools on the broker, quotascope with a configuration for it."""
     config = tmp_path / "quotascope.yaml"
     write_config(config, settings_for(scene.brokers, scene.admin))
-    # what is taken away is there only once
+    # settings can be removed only once
     for command in sorted(TRIED, key=lambda line: "--delete-config" in line):
         with subtests.test(msg=command):
             program, *arguments = shlex.split(command)
             cluster = guarded_kafka if program == NEEDS_AN_AUTHORIZER else scene
             if program == "quotascope":
-                said = run(*(str(config) if each == "/etc/quotascope.yaml" else each for each in arguments))
-                assert said.returncode == 0, said.stdout + said.stderr
+                arguments = [str(config) if argument == "/etc/quotascope.yaml" else argument for argument in arguments]
+                process = run(*arguments)
+                assert process.returncode == 0, process.stdout + process.stderr
             else:
                 position = arguments.index("--bootstrap-server")
                 assert arguments[position + 1] == "broker-1:9092"

@@ -1,4 +1,4 @@
-"""Each alert has a runbook that helps: complete, without gaps, with queries that Prometheus takes."""
+"""Each alert has a complete runbook, with queries that Prometheus accepts."""
 
 from __future__ import annotations
 
@@ -7,36 +7,33 @@ import shlex
 from itertools import pairwise
 
 import pytest
+from tests.alerts.commands import BLOCKS, COMMANDS, RUNBOOKS
 from tests.alerts.expressions import CLUSTER, FAMILIES, RECORDED, labels_of, matched_labels, selectors
 from tests.alerts.runbook_parts import HEADINGS, blocks
 from tests.cluster.tools import CLASSES
 
-from quotascope.alerts import Site, thresholds
-from quotascope.alerts.book import alerts
-from quotascope.alerts.rule import Alert
+from quotascope.alerts import Site
+from quotascope.alerts.render import alerts, thresholds_of
 from quotascope.alerts.runbook import NUMBER, numbers, runbooks
-from quotascope.alerts.settings import AlertSettings, AlertSeverity
-from quotascope.alerts.thresholds import STORM
+from quotascope.alerts.settings import AlertSettings, AlertSeverity, Profile
+from quotascope.alerts.thresholds import HEAVY_SHARE, STORM
 
-RUNBOOKS = dict(runbooks())
 KEYS = {
     *("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"),
     *("leader.replication.throttled.rate", "follower.replication.throttled.rate"),
     *("connection_creation_rate", "max.connection.creation.rate"),
 }
-BLOCKS = [(f"{name}-{at}", block) for name, text in RUNBOOKS.items() for at, block in enumerate(blocks(text))]
 QUERIES = [pytest.param(block.text.strip(), id=name) for name, block in BLOCKS if block.language == "promql"]
-COMMANDS = sorted({line for _, block in BLOCKS if block.language == "sh" for line in block.text.splitlines()})
 
 
 def test_every_alert_has_a_runbook_and_the_other_way_round() -> None:
-    """Every alert says what to do."""
-    assert set(RUNBOOKS) == {alert.name for alert in alerts(Site())}
+    """Each alert has a runbook, and each runbook an alert."""
+    assert [*RUNBOOKS] == sorted(rule["alert"] for rule in alerts(Site()))
 
 
 @pytest.mark.parametrize("name", RUNBOOKS)
 def test_runbook_is_complete(name: str) -> None:
-    """Title, the four parts in order, what it does not fire for, a query or a command to begin with, and nothing left open."""
+    """A runbook has a title, the four parts in order, exceptions, a query or command to begin with, and no gap."""
     text = RUNBOOKS[name]
     assert text.startswith(f"# {name}\n")
     assert tuple(re.findall(r"^## (.+)$", text, re.MULTILINE)) == HEADINGS
@@ -50,35 +47,64 @@ def test_runbook_is_complete(name: str) -> None:
     assert text.count("```") == 2 * len([*blocks(text)])
 
 
-@pytest.mark.parametrize("alert", [*alerts(Site())], ids=lambda alert: alert.name)
-def test_numbers_are_those_of_the_alert(alert: Alert) -> None:
-    """Each threshold of the alert is named, and each default is what it is said to be."""
-    defaults = numbers(Site(), alert.name)
-    found = dict(NUMBER.findall(RUNBOOKS[alert.name]))
-    assert found == {each: defaults[each] for each in found}
-    assert {name for name, one in thresholds() if one in alert.thresholds} <= {*found}
+@pytest.mark.parametrize("alert", RUNBOOKS)
+def test_numbers_are_those_of_the_alert(alert: str) -> None:
+    """A runbook names each threshold of its alert, with the right default."""
+    defaults = numbers(Site(), alert)
+    named = dict(NUMBER.findall(RUNBOOKS[alert]))
+    assert named == {name: defaults[name] for name in named}
+    assert {*thresholds_of(alert)} <= {*named}
 
 
 def test_a_site_has_its_own_numbers() -> None:
-    """In the runbooks that are written; the default beside them, and nothing else is changed. An alert that is off needs none."""
+    """Runbooks of a site have its numbers beside the defaults; an alert that is off has no runbook."""
     settings = AlertSettings(severity=AlertSeverity.INFO, wait="1h")
     off = AlertSettings(severity=AlertSeverity.INFO, wait="1m", enabled=False)
-    site = Site(thresholds={STORM: 70.0}, alerts={"KafkaQuotaThrottleStorm": settings, "KafkaQuotaRuleChanged": off})
+    site = Site(
+        profile=Profile.ALL,
+        thresholds={STORM: 70.0},
+        alerts={"KafkaQuotaThrottleStorm": settings, "KafkaQuotaRuleChanged": off},
+    )
     theirs = dict(runbooks(site))
     name = "KafkaQuotaThrottleStorm"
     assert "`STORM` (70 entities, default 50 entities)" in theirs[name]
-    assert "`for` (1h, default 15m)" in theirs[name]
+    assert "`for` (1h, default 1m)" in theirs[name]
     assert "`STORM` (70 entities," in theirs["KafkaQuotaProduceThrottled"]
-    assert theirs["KafkaQuotaReadsSlow"] == RUNBOOKS["KafkaQuotaReadsSlow"]
-    assert {*RUNBOOKS} - {*theirs} == {"KafkaQuotaRuleChanged"}
+    assert theirs["KafkaQuotaSourceDown"] == RUNBOOKS["KafkaQuotaSourceDown"]
+    assert {*RUNBOOKS} - {*theirs} == {"KafkaQuotaRuleChanged", "KafkaQuotaClientThrottled"}
+
+
+def test_numbers_of_a_site_have_four_digits() -> None:
+    """A runbook has the numbers of a site as people read them, not with all digits of a division."""
+    site = Site(profile=Profile.ALL, thresholds={HEAVY_SHARE: 2 / 3, STORM: 100 / 3})
+    assert numbers(site, "KafkaQuotaHeavyClientWithoutLimit")["HEAVY_SHARE"] == "0.6667 ratio"
+    assert "`STORM` (33.33 entities, default 50 entities)" in dict(runbooks(site))["KafkaQuotaThrottleStorm"]
+
+
+def test_a_runbook_says_which_profile_has_an_alert() -> None:
+    """A runbook has the profile of its alert and of alerts that it names; one of a site marks alerts not written."""
+    only_all, of_both = RUNBOOKS["KafkaQuotaReadsSlow"], RUNBOOKS["KafkaQuotaThrottleStorm"]
+    assert only_all.splitlines()[2] == (
+        "Rules have this alert with `quotascope alerts write --profile all`, or where it is enabled."
+    )
+    assert "--profile core" in RUNBOOKS["KafkaQuotaClientThrottled"]
+    assert "--profile" not in of_both
+    assert "`KafkaQuotaManyClientsThrottled` (profile `all`)" in of_both
+    assert "`KafkaQuotaThrottleStorm` fires" in RUNBOOKS["KafkaQuotaProduceThrottled"]
+    core = dict(runbooks(Site()))
+    assert len(core) == 14
+    assert "`KafkaQuotaManyClientsThrottled` (not written)" in core["KafkaQuotaThrottleStorm"]
+    assert (
+        "`KafkaQuotaManyClientsThrottled` does" in dict(runbooks(Site(profile=Profile.ALL)))["KafkaQuotaThrottleStorm"]
+    )
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_query_asks_for_what_there_is(query: str) -> None:
-    """Every query parses, and its names and labels exist: also where clusters share a Prometheus."""
-    found = list(selectors(query))
-    assert found
-    for selector in found:
+    """Every query parses, its names and labels exist, and it keeps clusters of one Prometheus apart."""
+    query_selectors = list(selectors(query))
+    assert query_selectors
+    for selector in query_selectors:
         assert selector.name in FAMILIES or selector.name in RECORDED
         assert matched_labels(selector) <= labels_of(str(selector.name))
     assert all(labels.startswith(CLUSTER) for labels in re.findall(r"\b(?:by|on) \(([^)]*)\)", query))
@@ -88,7 +114,7 @@ def test_query_asks_for_what_there_is(query: str) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command_is_one_that_is_tried(command: str) -> None:
-    """Every command is our own or one of Kafka's that the real tests run."""
+    """Every command is quotascope's or one of Kafka's that the real tests run."""
     program, *arguments = shlex.split(command)
     assert program == "quotascope" or program in CLASSES
     keys = [

@@ -71,8 +71,8 @@ def agent() -> Iterator[Serve]:
         return agents[-1]
 
     yield serve
-    for each in agents:
-        each.close()
+    for agent in agents:
+        agent.close()
 
 
 @pytest.fixture(autouse=True)

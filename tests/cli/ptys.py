@@ -44,8 +44,8 @@ class Terminal:
             ready, _, _ = select.select([self._ours], [], [], 60)
             assert ready, f"no frame with {texts}: {self.said[-2000:]}"
             self.said += self._decode(os.read(self._ours, 65_536))
-            *_, last = self.said.split("\x1b[H")
-            plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", last)
+            *_, screen = self.said.split("\x1b[H")
+            plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen)
             if all(text in plain for text in texts):
                 return plain
 
@@ -54,7 +54,7 @@ class Terminal:
 
     @property
     def is_as_before(self) -> bool:
-        """Whether echo and line editing are those of the beginning."""
+        """Decide whether echo and line editing are as at the beginning."""
         return termios.tcgetattr(self._theirs) == self._before
 
     def close(self) -> None:

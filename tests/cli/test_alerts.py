@@ -1,4 +1,4 @@
-"""The configuration of alerts: what it changes, and that it changes nothing else; the mixin, rendered by jsonnet, makes of `_config` what the commands make of the file."""
+"""The configuration of alerts and its effects; the mixin, rendered by jsonnet, has the same effects by `_config`."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import promql_parser
 import pytest
 import rjsonnet
 import yaml
-from tests.alerts.promtool import GENERATED
 from tests.cli.conftest import Run
 
 from quotascope.alerts import Site, thresholds
-from quotascope.alerts.book import alerts
+from quotascope.alerts.render import alerts
 
 Rules = dict[str, dict[str, Any]]
 Write = Callable[..., Rules]
 Groups = Callable[..., dict[str, Any]]
 STORM = "KafkaQuotaThrottleStorm"
+ALL: dict[str, Any] = {"profile": "all"}
 
 
 @pytest.fixture
 def groups(run: Run, tmp_path: Path) -> Groups:
-    """The files of rules that `alerts write` makes of a configuration, by the names that the mixin has for them."""
+    """Return the rules that `alerts write` makes of a configuration and all alerts, by the names of the mixin."""
 
-    def written(config: object, *options: str) -> dict[str, Any]:
+    def written(config: str | dict[str, Any], *options: str) -> dict[str, Any]:
         file, folder = tmp_path / "alerts.yaml", tmp_path / "rules"
-        text = config if isinstance(config, str) else json.dumps(config, ensure_ascii=False)
+        text = config if isinstance(config, str) else json.dumps(ALL | config, ensure_ascii=False)
         file.write_text(text, encoding="utf-8")
         code, _, errors = run("alerts", "write", folder, "--alerts-config", file, *options)
         assert code == 0, errors
@@ -48,7 +48,7 @@ def rules_of(kinds: dict[str, Any]) -> Iterator[dict[str, Any]]:
 @pytest.fixture
 def write(groups: Groups) -> Write:
     """The same rules, by the name of what they alert on or record."""
-    return lambda *given: {rule.get("alert") or rule["record"]: rule for rule in rules_of(groups(*given))}
+    return lambda *options: {rule.get("alert") or rule["record"]: rule for rule in rules_of(groups(*options))}
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -58,12 +58,12 @@ def files(folder: Path) -> dict[str, str]:
 
 
 def test_what_is_printed_changes_nothing(run: Run, tmp_path: Path) -> None:
-    """Rules, runbooks, the example for Alertmanager and dashboards are byte for byte those without a configuration."""
+    """Rules, runbooks, templates for Alertmanager and dashboards are byte for byte those without a configuration."""
     _, printed, _ = run("alerts", "config")
     (tmp_path / "alerts.yaml").write_text(printed, encoding="utf-8")
     for name, options in {"without": (), "with": ("--alerts-config", tmp_path / "alerts.yaml")}.items():
         to = tmp_path / name
-        others = ("--alertmanager", to / "am.yaml", "--runbooks", to / "wiki")
+        others = ("--alertmanager", to / "am.tmpl", "--runbooks", to / "wiki")
         assert run("alerts", "write", to / "rules", *others, *options)[0] == 0
         assert run("dashboards", "write", to / "boards", *options)[0] == 0
     without, changed = files(tmp_path / "without"), files(tmp_path / "with")
@@ -76,18 +76,19 @@ def test_every_threshold_and_alert_is_printed(run: Run) -> None:
     """With its value, unit and reason, or its severity, times and headline: those of the catalog."""
     _, printed, _ = run("alerts", "config")
     loaded = yaml.safe_load(printed)
-    assert loaded["thresholds"] == {name: one.value for name, one in thresholds()}
-    assert {name: (each["enabled"], each["severity"], each["for"]) for name, each in loaded["alerts"].items()} == {
-        alert.name: (True, alert.severity.value, alert.wait) for alert in alerts(Site())
+    assert loaded["thresholds"] == {name: threshold.value for name, threshold in thresholds()}
+    assert {name: (settings["severity"], settings["for"]) for name, settings in loaded["alerts"].items()} == {
+        rule["alert"]: (rule["labels"]["severity"], rule["for"]) for rule in alerts(Site())
     }
+    assert (loaded["profile"], printed.count("    #enabled: true")) == ("core", len(loaded["alerts"]))
     prose = " ".join(line.strip(" #") for line in printed.splitlines())
-    for _, one in thresholds():
-        assert f"{one.unit}: {one.meaning}. Reason: {one.reason}." in prose
-    assert all(alert.summary in prose for alert in alerts(Site()))
+    for _, threshold in thresholds():
+        assert f"{threshold.unit}: {threshold.meaning}. Reason: {threshold.reason}." in prose
+    assert all(rule["annotations"]["summary"] in prose for rule in alerts(Site()))
 
 
 def test_examples_can_be_uncommented(run: Run, write: Write) -> None:
-    """All that is commented out but comments is a key with a value that works; of two addresses of runbooks one is chosen."""
+    """Every key that is commented out has a value that works; one of two addresses of runbooks is chosen."""
     _, printed, _ = run("alerts", "config")
     text = re.sub(r"^( *)#(?! \S|$)", r"\1", printed, flags=re.MULTILINE)
     text = text.replace("    #user: alice", "    user: alice")
@@ -99,23 +100,24 @@ def test_examples_can_be_uncommented(run: Run, write: Write) -> None:
 
 def test_a_threshold_takes_effect_wherever_it_stands(run: Run, write: Write, tmp_path: Path) -> None:
     """In alerts, recording rules, texts, runbooks and the colors of dashboards; nothing else changes."""
-    before = write({})
-    values = {"THROTTLED": 0.25, "SPIKE_FACTOR": 2.123456789, "CLIENT_TIMEOUT": 45}
+    defaults = write({})
+    values = {"THROTTLED": 0.25, "THROTTLED_SHARE": 0.7, "SPIKE_FACTOR": 2.123456789, "CLIENT_TIMEOUT": 45}
     wiki = tmp_path / "wiki"
-    after = write({"thresholds": values}, "--runbooks", str(wiki))
-    changed = {name for name in after if after[name] != before[name]}
+    written = write({"thresholds": values}, "--runbooks", str(wiki))
+    changed = {name for name in written if written[name] != defaults[name]}
     assert changed == {
         "cluster:kafka_quota_throttled_entities:count",
-        *(f"KafkaQuota{each}Throttled" for each in ("Produce", "Fetch", "Request", "Mutation")),
-        "KafkaQuotaThrottleStorm",
+        "cluster:kafka_quota_callback_throttled:count",
+        "entity:kafka_quota_throttled:persistent",
         "KafkaQuotaCallbackThrottled",
         "KafkaQuotaShadowThrottlesClient",
         "KafkaQuotaThrottleSpike",
         "KafkaQuotaThrottleBeyondClientTimeout",
     }
-    assert "> 0.25" in after["cluster:kafka_quota_throttled_entities:count"]["expr"]
-    assert "2.123456789 * " in after["KafkaQuotaThrottleSpike"]["expr"]
-    beyond = after["KafkaQuotaThrottleBeyondClientTimeout"]
+    assert re.search(r">\s+0\.25\n", written["cluster:kafka_quota_throttled_entities:count"]["expr"])
+    assert "share15m >= 0.7" in written["entity:kafka_quota_throttled:persistent"]["expr"]
+    assert "2.123456789 * " in written["KafkaQuotaThrottleSpike"]["expr"]
+    beyond = written["KafkaQuotaThrottleBeyondClientTimeout"]
     assert "> 45" in beyond["expr"]
     assert "give up after 45 s" in beyond["annotations"]["description"]
     runbook = (wiki / "KafkaQuotaThrottleBeyondClientTimeout.md").read_text("utf-8")
@@ -125,7 +127,7 @@ def test_a_threshold_takes_effect_wherever_it_stands(run: Run, write: Write, tmp
     overview = json.loads((boards / "dashboards" / "quotascope-overview.json").read_text("utf-8"))
     delay = next(panel for panel in overview["panels"] if panel["title"] == "Longest delay")
     steps = delay["fieldConfig"]["defaults"]["thresholds"]["steps"]
-    assert [(step["color"], step["value"]) for step in steps] == [("green", None), ("orange", 0.25), ("red", 45)]
+    assert [(step["color"], step["value"]) for step in steps] == [("green", None), ("red", 1e-9), ("semi-dark-red", 45)]
 
 
 def test_an_alert_is_as_it_is_set(write: Write) -> None:
@@ -133,18 +135,18 @@ def test_an_alert_is_as_it_is_set(write: Write) -> None:
     name = "KafkaQuotaNearLimit"
     changed = {"severity": "info", "for": "1h", "keep_firing_for": "0s", "labels": {"queue": "later"}}
     settings = {name: changed, "KafkaQuotaRuleChanged": {"enabled": False}}
-    before = write({})
-    after = write({"labels": {"component": "kafka"}, "alerts": settings})
-    assert {*before} - {*after} == {"KafkaQuotaRuleChanged"}
-    assert (after[name]["for"], after[name]["keep_firing_for"]) == ("1h", "0s")
+    defaults = write({})
+    written = write({"labels": {"component": "kafka"}, "alerts": settings})
+    assert {*defaults} - {*written} == {"KafkaQuotaRuleChanged"}
+    assert (written[name]["for"], written[name]["keep_firing_for"]) == ("1h", "0s")
     labels = {"severity": "info", "scope": "entity", "component": "kafka"}
-    assert after[name]["labels"] == labels | {"queue": "later"}
-    assert after["KafkaQuotaLimitPredicted"]["labels"] == labels
+    assert written[name]["labels"] == labels | {"queue": "later"}
+    assert written["KafkaQuotaLimitPredicted"]["labels"] == labels
 
 
 def test_without_the_alert_on_storms_each_client_has_its_own(write: Write) -> None:
     """Otherwise no alert would fire where too many clients are throttled."""
-    count = "cluster:kafka_quota_throttled_entities:count"
+    count = "cluster:kafka_quota_persistently_throttled:count"
     on = write({})
     off = write({"alerts": {STORM: {"enabled": False}}})
     for name in ("Produce", "Mutation"):
@@ -154,21 +156,23 @@ def test_without_the_alert_on_storms_each_client_has_its_own(write: Write) -> No
 
 
 @pytest.mark.parametrize(
-    ("of_storm", "of_alert", "window"),
+    ("of_many", "of_alert", "window"),
     [
-        ("15m", "15m", "[14m]"),
-        ("15m", "5m", "[4m]"),
-        ("3m", "15m", "[2m]"),
+        ("15m", "15m", "[13m59s:2m]"),
+        ("15m", "5m", "[3m59s:2m]"),
+        ("3m", "15m", "[1m59s:2m]"),
         ("90s", "15m", ""),
         ("15m", "1m", ""),
-        ("1h", "2h", "[59m]"),
+        ("1h", "2h", "[58m59s:2m]"),
     ],
 )
-def test_a_storm_ends_single_alerts_before_they_fire(write: Write, of_storm: str, of_alert: str, window: str) -> None:
-    """The number of clients is looked at for almost the whole `for` of the two alerts, the shorter one, unless it may not be recorded within that."""
-    alert = "KafkaQuotaMutationThrottled"
-    rules = write({"alerts": {STORM: {"for": of_storm}, alert: {"for": of_alert}}})
-    assert f"entities:count{window}" in rules[alert]["expr"]
+def test_too_many_near_their_limits_end_single_alerts_before_they_fire(
+    write: Write, of_many: str, of_alert: str, window: str
+) -> None:
+    """The number of clients is read over almost the shorter `for` of both alerts, unless that is too short."""
+    alert = "KafkaQuotaNearLimit"
+    rules = write({"alerts": {"KafkaQuotaManyNearLimit": {"for": of_many}, alert: {"for": of_alert}}})
+    assert window in rules[alert]["expr"]
     assert ("min_over_time" in rules[alert]["expr"]) == bool(window)
 
 
@@ -184,14 +188,16 @@ def test_owners_and_a_label_owner_go_together(write: Write) -> None:
 
 
 def test_options_override_the_file(write: Write) -> None:
-    """As those of the exporter do."""
+    """Options override the values of the file, as those of the exporter do."""
     config = {"exporter_url": "https://a.corp", "cluster_label": "kafka"}
     rules = write(config, "--runbook-url", "https://b.corp/{alert}")
     rule = rules["KafkaQuotaNearLimit"]
     assert rule["annotations"]["runbook_url"] == "https://b.corp/KafkaQuotaNearLimit"
     assert "kafka" in rule["expr"]
     served = write(config)["KafkaQuotaNearLimit"]["annotations"]["runbook_url"]
-    assert served == "https://a.corp/runbooks/KafkaQuotaNearLimit"
+    by_names = ("user", "client_id")
+    assert served.startswith("https://a.corp/runbooks/KafkaQuotaNearLimit{{")
+    assert all(f"{name}={{{{ . | urlquery }}}}" in served for name in by_names)
 
 
 def test_labels_of_alerts_leave_the_clusters_label_alone(run: Run, tmp_path: Path) -> None:
@@ -211,12 +217,12 @@ def test_nothing_is_written_for_a_mistake(wrong: str, run: Run, tmp_path: Path) 
     command = ("alerts", "write", folder, "--alerts-config", config)
     config.write_text("thresholds:\n  STORM: 70\n")
     assert run(*command)[0] == 0
-    before = files(folder)
+    contents = files(folder)
     config.write_text(f"alerts:\n  KafkaQuotaNearLimit:\n    for: {wrong}\n")
     code, out, errors = run(*command)
     assert (code, out) == (1, "")
     assert "line 3: alerts.KafkaQuotaNearLimit.for is not a duration" in errors
-    assert files(folder) == before
+    assert files(folder) == contents
 
 
 Render = Callable[..., dict[str, Any]]
@@ -228,20 +234,32 @@ OWNED: dict[str, Any] = {
 }
 
 
+DEFAULT_MIXIN: list[str] = []
+
+
+def mixin(run: Run, options: tuple[str, ...]) -> str:
+    """Return what `alerts mixin` prints; without options once, as it takes a second."""
+    if not options and DEFAULT_MIXIN:
+        return DEFAULT_MIXIN[0]
+    code, text, errors = run("alerts", "mixin", *options)
+    assert code == 0, errors
+    if not options:
+        DEFAULT_MIXIN.append(text)
+    return text
+
+
 @pytest.fixture
 def render(run: Run, tmp_path: Path) -> Render:
-    """What jsonnet makes of the mixin with a `_config`."""
+    """Return a function that renders the mixin with a `_config` by jsonnet."""
 
-    def rendered(config: object = None, *options: str, shown: str = HIDDEN) -> dict[str, Any]:
-        path = GENERATED / "mixin" / "mixin.libsonnet"
-        if options:
-            code, text, errors = run("alerts", "mixin", *options)
-            assert code == 0, errors
-            path = tmp_path / "mixin.libsonnet"
-            path.write_text(text, encoding="utf-8")
-        source = f"local m = (import {json.dumps(str(path))}) + {{ _config+:: {merged(config or {})} }}; {shown}"
-        made: dict[str, Any] = json.loads(rjsonnet.evaluate_snippet("test", source))
-        return made
+    def rendered(config: dict[str, Any] | None = None, *options: str, shown: str = HIDDEN) -> dict[str, Any]:
+        path = tmp_path / "mixin.libsonnet"
+        path.write_text(mixin(run, options), encoding="utf-8")
+        source = (
+            f"local m = (import {json.dumps(str(path))}) + {{ _config+:: {merged(ALL | (config or {}))} }}; {shown}"
+        )
+        document: dict[str, Any] = json.loads(rjsonnet.evaluate_snippet("test", source))
+        return document
 
     return rendered
 
@@ -251,7 +269,7 @@ def merged(config: object) -> str:
     if not isinstance(config, dict):
         return json.dumps(config, ensure_ascii=False)
     items = (
-        f"{json.dumps(key)}{'+' if isinstance(each, dict) else ''}: {merged(each)}" for key, each in config.items()
+        f"{json.dumps(key)}{'+' if isinstance(value, dict) else ''}: {merged(value)}" for key, value in config.items()
     )
     return f"{{ {', '.join(items)} }}"
 
@@ -276,12 +294,10 @@ def parsed(kinds: dict[str, Any]) -> dict[str, Any]:
 def test_the_defaults_are_the_rules_that_are_written(
     render: Render, groups: Groups, tmp_path: Path, config: dict[str, Any]
 ) -> None:
-    """To the character where the label of clusters is no very short one, with owners and objectives from the file."""
+    """With owners and objectives from the file."""
     expected = groups(config)
-    found = render(None, "--alerts-config", str(tmp_path / "alerts.yaml"))
-    if "cluster_label" in config:
-        found, expected = parsed(found), parsed(expected)
-    assert found == expected
+    rules = render(None, "--alerts-config", str(tmp_path / "alerts.yaml"))
+    assert parsed(rules) == parsed(expected)
 
 
 MUTATION = "KafkaQuotaMutationThrottled"
@@ -305,6 +321,18 @@ HOSTILE = "%(a)s %d \"' \\ \n } [[ |||"
                 }
             },
             id="texts",
+        ),
+        pytest.param(
+            {
+                "thresholds": {
+                    "NEAR_LIMIT": 0.07,
+                    "HEAVY_SHARE": 0.57,  # times 100 it is a little less than 57
+                    "CLIENT_TIMEOUT": 100 / 3,
+                    "SPIKE_FACTOR": 1e5 / 7,
+                    "SPIKE_ENTITIES": 12345,
+                }
+            },
+            id="many digits",
         ),
         pytest.param(
             {
@@ -337,9 +365,9 @@ HOSTILE = "%(a)s %d \"' \\ \n } [[ |||"
 )
 def test_a_setting_does_what_it_does_in_the_file(render: Render, groups: Groups, config: dict[str, Any]) -> None:
     """Thresholds in expressions and texts, times, severities, alerts that are off, labels and addresses."""
-    made, default = parsed(render(config)), parsed(render())
-    assert made == parsed(groups(config))
-    assert made != default
+    rendered_groups, default = parsed(render(config)), parsed(render())
+    assert rendered_groups == parsed(groups(config))
+    assert rendered_groups != default
 
 
 @pytest.mark.parametrize(
@@ -349,8 +377,8 @@ def test_a_setting_does_what_it_does_in_the_file(render: Render, groups: Groups,
         ({"thresholds": {"THROTLED": 1}}, "thresholds.THROTLED is not known"),
         ({"alerts": {MUTATION: {"severity": "page"}}}, f"alerts.{MUTATION}.severity is not"),
         *(
-            ({"alerts": {MUTATION: {"for": each}}}, f"alerts.{MUTATION}.for is not a duration")
-            for each in ("", "5", "m", "1m1h", "1i", "5 m", "-1m", 5, "5m'", "1m1m")
+            ({"alerts": {MUTATION: {"for": text}}}, f"alerts.{MUTATION}.for is not a duration")
+            for text in ("", "5", "m", "1m1h", "1i", "5 m", "-1m", 5, "5m'", "1m1m")
         ),
         ({"alerts": {MUTATION: {"labels": {"a-b": "x"}}}}, f"alerts.{MUTATION}.labels are not"),
         ({"alerts": {"Kafka": {}}}, "alerts.Kafka is not known"),
@@ -370,13 +398,36 @@ def test_a_mistake_is_an_error_that_names_the_key(render: Render, config: dict[s
         render(config)
 
 
-def test_characters_that_mark_places_are_refused(run: Run, tmp_path: Path) -> None:
-    """In owners they would become expressions."""
-    file = tmp_path / "alerts.yaml"
-    file.write_text(json.dumps({"owners": [{"team": "\ue000", "user": "a"}]}))
-    code, out, errors = run("alerts", "mixin", "--alerts-config", file)
-    assert (code, out) == (1, "")
-    assert "characters for private use" in errors
+def test_names_that_look_like_places_stay_as_they_are(render: Render, groups: Groups, tmp_path: Path) -> None:
+    """In the names of owners and objectives, and in the pattern of system users."""
+    name = "${cluster}${STORM} # if x |||\n|||\ue000"
+    config = {
+        "owners": [{"team": name, "user": name}],
+        "objectives": [{"name": name, "objective_percent": 99, "user": name}],
+        "system_users": "a[$]{cluster}|[$]{STORM}",
+    }
+    expected = groups(config)
+    rules = render(None, "--alerts-config", str(tmp_path / "alerts.yaml"))
+    assert parsed(rules) == parsed(expected)
+    quoted = json.dumps(name, ensure_ascii=False)
+    owners = {rule["labels"]["owner"] for rule in rules_of({"alerts": rules["alerts"]}) if "owner" in rule["labels"]}
+    assert owners == {f"{{{{ if eq $labels.user {quoted} }}}}{{{{ {quoted} }}}}{{{{ end }}}}"}
+
+
+def test_the_mixin_has_the_core_profile_by_default(render: Render, run: Run, tmp_path: Path) -> None:
+    """The mixin has the profiles of `alerts write`; `enabled` adds an alert, and leaves one out."""
+    assert run("alerts", "write", tmp_path / "rules")[0] == 0
+    core = {"rules": "recording", "alerts": "alerts"}
+    written = {
+        name: yaml.safe_load((tmp_path / f"rules/quotascope-{stem}.yaml").read_text()) for name, stem in core.items()
+    }
+    assert parsed(render({"profile": "core"})) == parsed(written)
+    names = {rule["alert"] for group in written["alerts"]["groups"] for rule in group["rules"]}
+    chosen = {"KafkaQuotaRuleChanged": {"enabled": True}, STORM: {"enabled": False}}
+    changed = render({"profile": "core", "alerts": chosen})["alerts"]["groups"]
+    assert {rule["alert"] for group in changed for rule in group["rules"]} == names - {STORM} | {
+        "KafkaQuotaRuleChanged"
+    }
 
 
 def test_a_lost_plus_is_found(render: Render) -> None:
@@ -398,14 +449,14 @@ def test_dashboards_are_those_that_are_written(
     folder = tmp_path / "boards"
     assert run("dashboards", "write", folder, "--alerts-config", file)[0] == 0
     expected = {path.name: json.loads(path.read_text("utf-8")) for path in (folder / "dashboards").iterdir()}
-    found = render(config, shown="m.grafanaDashboards")
-    assert normal(found) == normal(expected)
+    boards = render(config, shown="m.grafanaDashboards")
+    assert normal(boards) == normal(expected)
 
 
 def normal(boards: object) -> object:
     """Boards with expressions without the breaks of lines, which follow the length of labels."""
     if isinstance(boards, dict):
-        return {key: normal(each) for key, each in boards.items()}
+        return {key: normal(value) for key, value in boards.items()}
     if isinstance(boards, list):
-        return [normal(each) for each in boards]
+        return [normal(value) for value in boards]
     return "".join(boards.split()) if isinstance(boards, str) else boards

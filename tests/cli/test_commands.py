@@ -1,4 +1,4 @@
-"""What commands print for programs and for people, and how they end."""
+"""Output of commands for programs and for people, and their exit codes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pytest
 import typer
 import yaml
 from tests.cli.conftest import Run, Serve
-from tests.cli.test_transcripts import Cluster
+from tests.cli.scripted import Cluster
 from tests.dashboards.fake_grafana import TOKEN, FakeGrafana, serving
 from tests.exporter.examples import limits
 
 from quotascope.alerts import Dashboard
 from quotascope.cli.cluster import report_errors, warn_of_callbacks
-from quotascope.cli.ingest import print_report
+from quotascope.cli.ingest_view import print_report
 from quotascope.cli.recommend import _floor
 from quotascope.cli.request_topic import _print_throttles, _summary
 from quotascope.clients import AdminRequestFailed, ConfiguredQuota
@@ -30,7 +30,7 @@ from quotascope.clients.topic_admin import TopicFound
 from quotascope.exporter.diagnosis import Catalog
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.rules import jmx_exporter_rules
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.pipeline.ingest import IngestReport
 from quotascope.pipeline.request_topic import Ensured
 
@@ -81,8 +81,14 @@ def test_what_no_controller_would_store_again_is_not_exported(form: str, command
     code, out, err = command(f"quotas export --bootstrap-servers old:9092 --format {form}")
     assert code == 0
     assert [line for line in err.splitlines() if "would store" in line] == [
-        "quotascope: left out: user alice: consumer_byte_rate must be greater than 0, not 0.0; no controller would store it again",
-        "quotascope: left out: user alice: 'controller_mutation_rate' is not a number; no controller would store it again",
+        (
+            "quotascope: left out: user alice: consumer_byte_rate must be greater than 0, not 0.0; no controller would "
+            "store it again"
+        ),
+        (
+            "quotascope: left out: user alice: 'controller_mutation_rate' is not a number; no controller would "
+            "store it again"
+        ),
     ]
     assert not re.search(r"\b(inf|nan)\b", out)
     assert "Infinity" in out
@@ -92,13 +98,13 @@ def test_what_no_controller_would_store_again_is_not_exported(form: str, command
 
 
 def test_a_list_of_quotas_has_an_infinite_one(command: Command) -> None:
-    """As the changes have it: null would mean that there is none."""
+    """An infinite quota is a text in lists and changes: null would mean that there is none."""
     quota = ConfiguredQuota(entity={"user": "alice"}, key="request_percentage", value=inf)
     Cluster.altered["old:9092",] = (quota,)
     _, listed, _ = command("quotas list --bootstrap-servers old:9092 --json")
-    assert [each["value"] for each in json.loads(listed)] == ["Infinity"]
+    assert [quota["value"] for quota in json.loads(listed)] == ["Infinity"]
     _, changed, _ = command("quotas remove request_percentage --user alice --bootstrap-servers old:9092 --json")
-    assert [(each["old"], each["new"]) for each in json.loads(changed)["changes"]] == [("Infinity", None)]
+    assert [(change["old"], change["new"]) for change in json.loads(changed)["changes"]] == [("Infinity", None)]
 
 
 def test_exported_commands_set_each_quota(command: Command) -> None:
@@ -110,30 +116,35 @@ def test_exported_commands_set_each_quota(command: Command) -> None:
         for entity, values in (
             ("--entity-type users --entity-default", "producer_byte_rate=500000"),
             ("--entity-type users --entity-name orders", "producer_byte_rate=1048576,request_percentage=50"),
-            ("--entity-type users --entity-name billing --entity-type clients --entity-name app", "controller_mutation_rate=2.5"),
+            (
+                "--entity-type users --entity-name billing --entity-type clients --entity-name app",
+                "controller_mutation_rate=2.5",
+            ),
             ("--entity-type ips --entity-name 10.0.0.1", "connection_creation_rate=20"),
         )
     }  # fmt: skip
 
 
 def test_exported_manifests_are_one_for_each_user(command: Command) -> None:
-    """What Strimzi's KafkaUser cannot hold is named on standard error."""
-    asked = "quotas export --quotas q.yaml --format kafka-user --strimzi-cluster my --namespace ns"
-    code, out, err = command(asked)
+    """Quotas that Strimzi's KafkaUser cannot express are named on standard error."""
+    words = "quotas export --quotas q.yaml --format kafka-user --strimzi-cluster my --namespace ns"
+    code, out, err = command(words)
     assert code == 0
     assert not out.endswith("\n\n")
     (manifest,) = filter(None, yaml.safe_load_all(out))
     assert manifest["metadata"] == {"name": "orders", "namespace": "ns", "labels": {"strimzi.io/cluster": "my"}}
     assert manifest["spec"]["quotas"] == {"producerByteRate": 1048576, "requestPercentage": 50}
-    assert [each.startswith("quotascope: left out: ") for each in err.splitlines()] == [True] * 3
+    assert [line.startswith("quotascope: left out: ") for line in err.splitlines()] == [True] * 3
 
 
 def test_difference_for_programs(command: Command) -> None:
     """Every change with the old and the new value, and exit code 2; the same is no change, and exit code 0."""
-    asked = "quotas diff q.yaml --bootstrap-servers empty:9092"
-    code, out, err = command(f"{asked} --json")
+    words = "quotas diff q.yaml --bootstrap-servers empty:9092"
+    code, out, err = command(f"{words} --json")
     assert (code, err) == (2, "")
-    changes = {(json.dumps(each["entity"]), each["key"]): (each["old"], each["new"]) for each in json.loads(out)}
+    changes = {
+        (json.dumps(change["entity"]), change["key"]): (change["old"], change["new"]) for change in json.loads(out)
+    }
     assert changes == {
         ('{"user": "orders"}', "producer_byte_rate"): (None, 1048576),
         ('{"user": "orders"}', "request_percentage"): (None, 50),
@@ -143,7 +154,7 @@ def test_difference_for_programs(command: Command) -> None:
     }
     assert out.count("\n  {") == 5  # indented by two
     assert out.endswith("]\n")
-    code, out, err = command(f"{asked} --kafka-configs")
+    code, out, err = command(f"{words} --kafka-configs")
     assert (code, len(out.splitlines()), err) == (2, 4, "")
     Path("none.yaml").write_text("quotas: []\n", "utf-8")
     assert command("quotas diff none.yaml --bootstrap-servers empty:9092 --json") == (0, "[]\n", "")
@@ -168,7 +179,15 @@ def test_a_refused_change_for_programs(command: Command, monkeypatch: pytest.Mon
     change = "quotas set producer_byte_rate=7 --user zoe --bootstrap-servers broker-1:9092 --apply"
     code, out, err = command(f"{change} --json")
     document = json.loads(out)
-    assert document["changes"] == [{"entity": {"user": "zoe"}, "key": "producer_byte_rate", "old": None, "new": 7.0}]
+    change_of_zoe = {
+        "entity": {"user": "zoe"},
+        "key": "producer_byte_rate",
+        "old": None,
+        "new": 7.0,
+        "overruled_by": None,
+        "misnamed": None,
+    }
+    assert document["changes"] == [change_of_zoe]
     assert (document["applied"], document["affected"]) == (False, None)
     (missing,) = document["not_in_force"]
     assert "zoe" in missing
@@ -189,8 +208,8 @@ def test_a_refused_change_for_programs(command: Command, monkeypatch: pytest.Mon
 def test_topic_in_words(numbers: tuple[int | None, int | None], text: str, *, created: bool) -> None:
     """Only numbers that are known, each in its number."""
     partitions, replicas = numbers
-    found = TopicFound(partitions=partitions, replication_factor=replicas)
-    assert _summary("t", Ensured(topic=found, created=created)) == text
+    topic = TopicFound(partitions=partitions, replication_factor=replicas)
+    assert _summary("t", Ensured(topic=topic, created=created)) == text
 
 
 def test_throttles_of_a_topics_creation(capsys: Capture) -> None:
@@ -228,9 +247,9 @@ def test_broken_files_are_distinguished_from_the_counts(capsys: Capture) -> None
     assert err == "quotascope: a\\nb.gz: cut off\n"
 
 
-@pytest.mark.parametrize(("batch", "more", "lines"), [(None, {}, 16), (3, {"batch": 3}, 1)])
+@pytest.mark.parametrize(("batch", "more", "lines"), [(None, {}, 22), (3, {"batch": 3}, 1)])
 def test_a_report_for_programs(capsys: Capture, batch: int | None, more: dict[str, int], lines: int) -> None:
-    """One document, of a topic's batch in a line; names are as they are, and what could not be read is on standard error as well."""
+    """A report is one document, a batch's on one line; unread files are on standard error, too."""
     report = IngestReport(
         read=9,
         kept=2,
@@ -249,8 +268,14 @@ def test_a_report_for_programs(capsys: Capture, batch: int | None, more: dict[st
         "added": 2,
         "forwarded": 1,
         "known_before": 4,
+        "repeated": 0,
         "quarantined": 2,
         "quarantined_by_reason": {"no JSON": 2},
+        "quarantined_by_detail": [],
+        "unread": [],
+        "time_precision": [],
+        "losses": None,
+        "notes": [],
         "broken": {"a\nb.gz": "cut off"},
         "not_read": {"c": "a link"},
     }
@@ -274,10 +299,10 @@ KEYS = "producer_byte_rate, consumer_byte_rate, request_percentage, controller_m
 def test_a_floor_is_a_key_and_a_limit(text: str, found: tuple[QuotaType, float] | str) -> None:
     """The keys are Kafka's; what is none is refused with what was given, as far as it can be read at a glance."""
     try:
-        made: object = _floor(text)
+        result: object = _floor(text)
     except typer.BadParameter as refused:
-        made = refused.message
-    assert made == found
+        result = refused.message
+    assert result == found
 
 
 def test_what_an_exporter_sends_moves_no_cursor(capsys: Capture) -> None:
@@ -298,13 +323,13 @@ def test_push_takes_the_token_from_the_environment(run: Run, monkeypatch: pytest
     with serving(fake):
         monkeypatch.setenv("GRAFANA_TOKEN", TOKEN)
         code, out, _ = run("dashboards", "push", "--grafana-url", fake.url, "--cluster-label", "kafka")
-    assert (code, out.splitlines()) == (0, [f"{fake.url}/d/{each.uid}" for each in Dashboard])
-    assert set(fake.dashboards) == {each.uid for each in Dashboard}
+    assert (code, out.splitlines()) == (0, [f"{fake.url}/d/{board.uid}" for board in Dashboard])
+    assert set(fake.dashboards) == {board.uid for board in Dashboard}
     assert "{kafka=~" in str(fake.dashboards)
 
 
 def test_rules_go_to_standard_output_or_a_file(tmp_path: Path, run: Run) -> None:
-    """As they are; the file's name is shown, and where it cannot be written, the reason and no traceback."""
+    """Files are written unchanged and named; if they cannot be written, the reason is shown, and no traceback."""
     rules = jmx_exporter_rules()
     assert yaml.safe_load(rules)["rules"]
     assert run("rules", "jmx-exporter")[:2] == (0, rules)

@@ -32,17 +32,17 @@ def started(*options: str, **environment: str) -> Iterator[subprocess.Popen[str]
 def url_in(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     for line in process.stdout:
-        found = re.search(r"http://\S+", line)
-        if found:
-            return found[0]
+        url = re.search(r"http://\S+", line)
+        if url:
+            return url[0]
     pytest.fail("the demo printed no address")
 
 
 def throttled(metrics: str) -> set[str]:
     """The quota types under which an entity was throttled."""
-    pattern = r'^kafka_quota_throttled_seconds_total\{.*quota_type="(\w+)".*\} (\S+)$'
-    found = re.findall(pattern, metrics, re.MULTILINE)
-    return {quota_type for quota_type, seconds in found if float(seconds) > 0}
+    pattern = r'^kafka_quota_throttle_time_seconds\{.*quota_type="(\w+)".*\} (\S+)$'
+    values = re.findall(pattern, metrics, re.MULTILINE)
+    return {quota_type for quota_type, seconds in values if float(seconds) > 0}
 
 
 def get(url: str) -> str:
@@ -52,9 +52,11 @@ def get(url: str) -> str:
 
 @pytest.mark.slow
 def test_six_seconds() -> None:
-    """It prints where it serves, serves throttled entities there, prints them as plain text, and ends by itself."""
+    """The demo prints its address, serves throttled entities there, prints them as plain text, and ends by itself."""
     with started("--duration", "6") as process:
-        url = f"{url_in(process)}metrics"
+        address = url_in(process)
+        assert "Too many clients are throttled for an alert each." in get(f"{address}runbooks/"), "with summaries"
+        url = f"{address}metrics"
         deadline = time.monotonic() + PATIENCE_SECONDS
         metrics = get(url)
         while not throttled(metrics) and time.monotonic() < deadline:
@@ -92,7 +94,7 @@ def test_port_in_use(run: Run) -> None:
 
 
 def test_reader_goes_away() -> None:
-    """When the pipe is no longer read, it ends without a word."""
+    """The demo ends without a message if its pipe is no longer read."""
     with started("--duration", "0") as process:
         assert process.stdout is not None
         process.stdout.close()
@@ -112,12 +114,12 @@ def test_in_ascii() -> None:
 
 def test_in_a_terminal() -> None:
     """In a terminal it takes the whole screen, draws in place, and leaves the last table and a farewell behind."""
-    with terminal(COMMAND, "demo") as shown:
-        shown.frame_with("spark-nightly")
-        shown.program.send_signal(signal.SIGINT)
-        shown.frame_with("partitions refused")
-        assert shown.program.wait(PATIENCE_SECONDS) == 0
-        screens, left = shown.said.split("\x1b[?1049l")
+    with terminal(COMMAND, "demo") as screen:
+        screen.frame_with("spark-nightly")
+        screen.program.send_signal(signal.SIGINT)
+        screen.frame_with("topics refused: ")
+        assert screen.program.wait(PATIENCE_SECONDS) == 0
+        screens, remainder = screen.said.split("\x1b[?1049l")
     assert "/metrics" in screens
     assert not re.search(r"\x1b\[[0-9]*[JK]", screens), "erasing flickers"
-    assert re.search(r"entity .*rule ", left)
+    assert re.search(r"entity .*rule ", remainder)

@@ -8,14 +8,15 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 import typer
+from tests.cli.commands import APP, COMMANDS, commands_of
 from tests.cli.conftest import Run
 from tests.commands import COMMAND
 from tests.installed import Installed
@@ -23,7 +24,6 @@ from tests.spark_listener.report.throttled import log
 from typer.testing import CliRunner
 
 from quotascope.cli import main as main_module
-from quotascope.cli.main import app
 from quotascope.cli.options import grouped
 from quotascope.cli.settings import SourceOptions
 from quotascope.clients.errors import LibraryMissing
@@ -57,7 +57,7 @@ def test_wrong_usage_is_exit_code_2(run: Run, arguments: list[str]) -> None:
 
 
 def test_example_is_the_reference_configuration(run: Run, tmp_path: Path) -> None:
-    """What is printed is what the documentation holds, and works as it is."""
+    """The printed reference is that of the documentation, and works unchanged."""
     code, out, _ = run("config", "example")
     assert (code, out) == (0, (ROOT / "docs" / "configuration.yaml").read_text(encoding="utf-8"))
     file = tmp_path / "q.yaml"
@@ -67,13 +67,13 @@ def test_example_is_the_reference_configuration(run: Run, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("error", [ConfigError("q.yaml", ["line 1: no"]), LibraryMissing("kafka-python")])
 def test_errors_are_one_message(run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    """What we know to go wrong ends with its message and exit code 1."""
+    """An expected error ends with its message and exit code 1."""
     fail_with(error, monkeypatch)
     assert run() == (1, "", f"quotascope: {error}\n")
 
 
 def test_defect_is_one_message_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What we did not think of is no traceback either, unless a user asks for it."""
+    """An unexpected error is no traceback either, unless a user asks for it."""
     monkeypatch.delenv("QUOTASCOPE_TRACEBACK", raising=False)
     fail_with(ZeroDivisionError("oops\x1b[2J"), monkeypatch)
     code, out, err = run()
@@ -113,7 +113,8 @@ def test_help_is_quick() -> None:
         "from quotascope.cli.main import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print(sorted({'aiohttp', 'kafka', 'pydantic', 'prometheus_client', 'quotascope.metrics', 'structlog'} & set(sys.modules)))"
+        "print(sorted({'aiohttp', 'kafka', 'pydantic', 'prometheus_client', 'structlog', "
+        "*(f'quotascope.metrics.{room}' for room in ('catalog', 'engine', 'kafka'))} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"}
@@ -123,11 +124,11 @@ def test_help_is_quick() -> None:
 
 @pytest.mark.parametrize("command", ["serve", "status", "explain"])
 def test_every_command_reaches_kafka_in_the_same_way(run: Run, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is needed to connect can be said to each of them, not to one alone."""
+    """Every command of the Admin API has all options of the connection."""
     monkeypatch.setenv("COLUMNS", "200")
-    _, shown, _ = run(command, "--help")
+    _, help_text, _ = run(command, "--help")
     flags = "bootstrap-servers security-protocol sasl-mechanism sasl-username sasl-password-file ca-file"
-    assert [flag for flag in flags.split() if f"--{flag}" not in shown] == []
+    assert [flag for flag in flags.split() if f"--{flag}" not in help_text] == []
 
 
 @pytest.mark.parametrize(
@@ -149,59 +150,69 @@ def test_configuration_from_standard_input(
 
 
 def test_files_of_targets_that_hang(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A check of a configuration ends although a file of targets is a pipe that nothing is written to, and reports it."""
+    """A check of a configuration ends although a file of targets cannot be read to its end, and reports it."""
     monkeypatch.setattr("quotascope.cli.config._LONGEST_SECONDS", 0.1)
-    os.mkfifo(tmp_path / "targets.json")
+    answers = threading.Event()
+
+    def late(_file: Path, _most_bytes: int) -> bytes:
+        answers.wait(20)
+        return b"[]"
+
+    monkeypatch.setattr("quotascope.exporter.discovery.files.content_of", late)
+    (tmp_path / "targets.json").write_text("[]")
     file = tmp_path / "quotascope.yaml"
     file.write_text(f"discovery: {{file_sd: {{files: ['{tmp_path}/targets.json']}}}}\n")
     code, _, err = run("config", "check", str(file))
     assert code == 0
     assert "a file is not read to its end after" in err
-    os.close(os.open(tmp_path / "targets.json", os.O_WRONLY | os.O_NONBLOCK))  # lets the thread end that reads it
+    answers.set()
+
+
+@pytest.mark.timeout(60)
+def test_pipes_in_place_of_files(run: Run, tmp_path: Path) -> None:
+    """A check ends at once, even if the configuration, its web config or a file of targets is an idle pipe."""
+    pipe, file = tmp_path / "pipe", tmp_path / "quotascope.yaml"
+    os.mkfifo(pipe)
+    for text in (f"discovery: {{file_sd: {{files: ['{pipe}']}}}}\n", f"server: {{web_config_file: {pipe}}}\n"):
+        file.write_text(text)
+        _, out, err = run("config", "check", str(file))
+        assert re.search("not a regular file|a file that is there", out + err)
+    code, out, err = run("config", "check", str(pipe))
+    assert code == 1
+    assert "not a regular file" in out + err
 
 
 Meaning = tuple[object, ...]
 
 
-def commands_of(command: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """A command and those below it, each with its name."""
-    yield path, command
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from commands_of(inner, f"{path} {name}")
-
-
 def options_of(command: Any) -> list[Any]:
     """Its options, not those of commands below it."""
-    return [each for each in command.params if each.param_type_name == "option"]
-
-
-APP = typer.main.get_command(app)
-COMMANDS = [(path, each) for path, each in commands_of(APP, "quotascope") if not hasattr(each, "commands")]
+    return [parameter for parameter in command.params if parameter.param_type_name == "option"]
 
 
 def meanings(root: Any) -> dict[str, dict[Meaning, list[str]]]:
     """Each flag, with the commands that have it by what they say of it."""
-    found: dict[str, dict[Meaning, list[str]]] = defaultdict(lambda: defaultdict(list))
+    meanings_of: dict[str, dict[Meaning, list[str]]] = defaultdict(lambda: defaultdict(list))
     for path, command in commands_of(root, "quotascope"):
         for option in options_of(command):
-            shown = option.help, option.metavar, option.is_flag, option.multiple, option.envvar
+            meaning = option.help, option.metavar, option.is_flag, option.multiple, option.envvar
             for flag in (*option.opts, *option.secondary_opts):
-                found[flag][shown].append(path)
-    return found
+                meanings_of[flag][meaning].append(path)
+    return meanings_of
 
 
 def test_a_flag_has_one_meaning() -> None:
     """Help, value and environment variable are the same wherever it is."""
-    found = meanings(APP)
-    assert {"--json", "--exporter", "--into"} <= found.keys()
-    assert {flag: each for flag, each in found.items() if len(each) > 1} == {}
+    meanings_by_flag = meanings(APP)
+    assert {"--json", "--exporter", "--into"} <= meanings_by_flag.keys()
+    assert {flag: by_meaning for flag, by_meaning in meanings_by_flag.items() if len(by_meaning) > 1} == {}
 
 
 def test_a_meaning_has_one_flag() -> None:
     """No two flags have the same help, but a short form and its long one."""
     by_help: dict[object, set[str]] = defaultdict(set)
-    for flag, each in meanings(APP).items():
-        by_help.update({text[0]: by_help[text[0]] | {flag} for text in each})
+    for flag, by_meaning in meanings(APP).items():
+        by_help.update({text[0]: by_help[text[0]] | {flag} for text in by_meaning})
     twice = [flags for flags in by_help.values() if len(flags) > 1]
     assert twice == [{"--config", "-c"}]
 
@@ -220,18 +231,18 @@ def test_examples_use_flags_of_their_command(path: str, command: Any) -> None:
 
 def test_two_meanings_are_found() -> None:
     """The check can fail."""
-    other = typer.Typer()
+    second_app = typer.Typer()
 
-    @other.command()
+    @second_app.command()
     def one(top: int = typer.Option(help="How many.")) -> None:
         """Take one meaning."""
 
-    @other.command()
+    @second_app.command()
     def two(top: int = typer.Option(help="Which.")) -> None:
         """Take another meaning."""
 
-    found = meanings(typer.main.get_command(other))
-    assert [*found["--top"].values()] == [["quotascope one"], ["quotascope two"]]
+    meanings_by_flag = meanings(typer.main.get_command(second_app))
+    assert [*meanings_by_flag["--top"].values()] == [["quotascope one"], ["quotascope two"]]
 
 
 Speed = Annotated[int, typer.Option("--speed", help="How fast.")]
@@ -262,7 +273,7 @@ def _said(*arguments: str) -> str:
 
 
 def test_a_group_is_filled_with_what_was_given() -> None:
-    """Each field of a group, and of a group in it, is an option of its own, with its default; the help lists them in the group's place."""
+    """Each field of a group, and of a group in it, is an option with its default; the help lists them in its place."""
     assert _said("home") == "home False None 7 False"
     assert _said("home", "--speed", "9", "--name", "x", "--last") == "home False x 9 True"
     text = _said("--help")
@@ -284,13 +295,13 @@ def test_a_group_says_what_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
 
     asking = typer.Typer()
     asking.command()(command)
-    given = ["--source", "http://b:1/jolokia", "--bootstrap-servers", "b:9092"]
-    result = CliRunner().invoke(asking, given, catch_exceptions=False)
+    options = ["--source", "http://b:1/jolokia", "--bootstrap-servers", "b:9092"]
+    result = CliRunner().invoke(asking, options, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     [config] = seen
     assert config.kafka is not None
     assert list(config.kafka.bootstrap_servers) == ["b:9092"]
-    assert [str(source.url) for source in config.sources] == ["http://b:1/jolokia"]
+    assert [str(source.url) for source in config.agents] == ["http://b:1/jolokia"]
     assert config.log.level == "error"
 
 
@@ -326,6 +337,7 @@ NEEDED = {
     "alerts config": "",
     "alerts mixin": "dashboards",
     "rules jmx-exporter": "",
+    "rules check agent.yaml": "",
     "ingest app-1 --into usage": "pipeline",
     "episodes usage": "pipeline",
     "usage usage": "pipeline",
@@ -339,6 +351,7 @@ NEEDED = {
     "history compact usage": "pipeline",
     "history drop usage --before 2026-01-01": "pipeline",
     "history clean usage": "pipeline",
+    "history repair usage": "pipeline",
     "dashboards write dashboards": "dashboards",
     "dashboards push --grafana-url http://127.0.0.1:9 --grafana-token-file token": "dashboards",
     "spark report app-1": "",
@@ -360,20 +373,20 @@ def test_every_command_is_here() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("extra", ["", "dashboards", "pipeline"])
 def test_a_command_names_the_extra_that_it_lacks(extra: str, tmp_path: Path) -> None:
-    """Most lack nothing in a plain installation; of the others, one line says what to install, and then they lack nothing."""
+    """Most commands need no extra; the others name the extra to install in one line, and then they run."""
     work = tmp_path / "work"
     work.mkdir()
     log(work / "app-1")
     (work / "quotas.yaml").write_text("quotas: []\n")
     (work / "token").write_text("secret")
-    asked = {line: needed for line, needed in NEEDED.items() if extra in {"", needed}}
-    words = json.dumps([line.split() for line in asked])
+    lines = {line: needed for line, needed in NEEDED.items() if extra in {"", needed}}
+    words = json.dumps([line.split() for line in lines])
     done = Installed(tmp_path, [f"quotascope[{extra}]"]).run(RUN, words, folder=work)
     assert done.returncode == 0, done.stderr
-    ends = dict(zip(asked, json.loads(done.stdout), strict=True))
-    lacking = {line: end for line, end in ends.items() if "pip install 'quotascope" in end[1]}
-    assert lacking.keys() == {line for line, needed in asked.items() if needed != extra}
+    ends = dict(zip(lines, json.loads(done.stdout), strict=True))
+    lacking = {line: end for line, end in ends.items() if "pip install '.[" in end[1]}
+    assert lacking.keys() == {line for line, needed in lines.items() if needed != extra}
     for line, (code, err) in lacking.items():
-        assert err.endswith(f": pip install 'quotascope[{asked[line]}]'\n")
+        assert err.endswith(f": pip install '.[{lines[line]}]' in a clone of quotascope\n")
         assert (code, err.count("\n")) == (1, 1), err
     assert not any("unexpected" in err for _, err in ends.values())

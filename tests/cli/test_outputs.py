@@ -1,4 +1,4 @@
-"""Where commands write: files, pipes, and terminals that are drawn again and again."""
+"""Outputs of commands: files, pipes, and terminals that are redrawn."""
 
 import io
 import json
@@ -15,10 +15,10 @@ from tests.pipeline.recommend.advices import advice, recommendation
 
 from quotascope.cli import outputs
 from quotascope.cli.doctor import waiting
+from quotascope.cli.errors import FileNotWritten
 from quotascope.cli.terminal import can_redraw, full_screen
-from quotascope.metrics import QuotaEntity
-from quotascope.pipeline.errors import FileNotWritten
-from quotascope.pipeline.report.documents import recommend_json
+from quotascope.metrics.kafka.entities import QuotaEntity
+from quotascope.pipeline.runs.recommend import document as recommend_json
 from quotascope.quotas import QuotaSet, kafka_configs
 
 NAMES = 'user,rows\n"ali\x1b]0;x\x07ce\r\x9b2J",1\nJürgen 東京,2\n'
@@ -35,7 +35,7 @@ def test_a_terminal_gets_no_control_characters(
 
 
 def test_files_and_pipes_get_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What another program reads holds what the log held."""
+    """Files and pipes, which programs read, have names unchanged."""
     file = tmp_path / "rows.csv"
     outputs.put(file, NAMES)
     assert file.read_bytes().decode() == NAMES
@@ -44,7 +44,7 @@ def test_files_and_pipes_get_names_as_they_are(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_outputs_are_tried_before_any_work(tmp_path: Path) -> None:
-    """A folder that is not there, a folder in place of a file, a file in place of a folder: each is named; one that can be written is left alone."""
+    """Missing folders, folders in place of files and the reverse are named; writable files are unchanged."""
     file, new = tmp_path / "there", tmp_path / "new"
     file.write_text("kept")
     outputs.check(None, outputs.STDOUT, file, new)
@@ -66,35 +66,35 @@ def test_two_outputs_are_not_one_file(tmp_path: Path) -> None:
 
 
 def test_a_bar_names_what_comes_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """While files are listed a terminal shows that, and then how much of them is read; what is no terminal shows nothing."""
+    """A terminal shows that files are listed, and then how much is read; other outputs show nothing."""
     monkeypatch.setenv("TERM", "xterm")
     for terminal in (False, True):
         monkeypatch.setenv("FORCE_COLOR", "1" if terminal else "")
-        with outputs.bar("reading", first="listing files") as progress:
+        with outputs.bar("reading", initial_name="listing files") as progress:
             assert ("listing files" in capsys.readouterr().err) is terminal
             progress(1, 2)
-        shown = capsys.readouterr().err
-        assert ("reading" in shown, "1/2" in shown) == (terminal, terminal)
+        output = capsys.readouterr().err
+        assert ("reading" in output, "1/2" in output) == (terminal, terminal)
 
 
 def test_json_has_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
-    """An infinite number, such as a quota, is a text: null means none, or unknown. Dates are texts, and one line stays one."""
+    """Infinite numbers, such as quotas, are texts, since null means none or unknown; dates are texts."""
     document = {"rules": [{"value": inf, "used": (nan, -inf, 0.5)}], "day": date(2026, 1, 2), "name": "\N{SNOWMAN}"}
     outputs.put_json(document, indent=None)
     (line,) = capsys.readouterr().out.splitlines()
-    known = {
+    expected = {
         "rules": [{"value": "Infinity", "used": [None, "-Infinity", 0.5]}],
         "day": "2026-01-02",
         "name": "\N{SNOWMAN}",
     }
-    assert json.loads(line, parse_constant=pytest.fail) == known
+    assert json.loads(line, parse_constant=pytest.fail) == expected
 
 
 def test_reports_have_no_infinity_either(tmp_path: Path) -> None:
     """A recommendation for a cluster that stores an infinite quota, in a file."""
-    made = advice([recommendation("alice")], QuotaSet({QuotaEntity("alice"): {"producer_byte_rate": inf}}))
-    commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
-    outputs.put_json(recommend_json(made, commands), tmp_path / "advice.json")
+    answer = advice([recommendation("alice")], QuotaSet({QuotaEntity("alice"): {"producer_byte_rate": inf}}))
+    commands = kafka_configs(answer.changes, bootstrap_servers="b:9092")
+    outputs.put_json(recommend_json(answer, commands), tmp_path / "advice.json")
     (limit,) = json.loads((tmp_path / "advice.json").read_text(), parse_constant=pytest.fail)["recommended"]
     assert (limit["now"], limit["now_state"]) == ("Infinity", "unlimited")
 
@@ -122,7 +122,7 @@ def test_draws_in_place() -> None:
         draw(Text("one"))
         draw(Text("two"))
     sequences = set(re.findall(r"\x1b\[[0-9;?]*[A-Za-ln-z]", file.getvalue()))
-    assert sequences == {f"\x1b[{each}" for each in ("?1049h", "H", "?25l", "?25h", "?1049l")}
+    assert sequences == {f"\x1b[{sequence}" for sequence in ("?1049h", "H", "?25l", "?25h", "?1049l")}
     assert f"\x1b[Htwo{' ' * 17}" in file.getvalue()
 
 

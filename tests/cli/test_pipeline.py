@@ -1,4 +1,4 @@
-"""The commands of the pipeline as docs/whatif.md has them, on the log of a real broker, what they need, and what `ingest kafka://…` asks of Spark."""
+"""Commands of docs/whatif.md on a real broker's log; their extras, and Spark for `ingest kafka://…`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Run
+from tests.pipeline.report.reader import Reader
 
 from quotascope.cli import options
 from quotascope.cli.ingest import seen_in
@@ -28,7 +29,7 @@ CAPTURE = CAPTURES / "kafka-4.3.1-request.log.gz"
 
 
 def bash(script: str, folder: Path) -> str:
-    """What a script prints; it must not fail."""
+    """Return the output of a script; fail if the script does."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     command = ["bash", "-euo", "pipefail", "-c", script]
     environ = {**os.environ, "PATH": path, "COLUMNS": "100"}
@@ -48,7 +49,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 def test_documented_commands_run_as_they_stand(tried: tuple[Path, str]) -> None:
-    """From the log to a decision: what they print and write is what the page promises; twice the limit frees the throttled client."""
+    """Commands print and write what the page promises; the effect of twice a throttled limit is unknown."""
     folder, reported = tried
     assert "5,403 lines: 5,395 requests added, 8 second lines" in reported
     assert "app1 may do twice as much" in reported
@@ -58,9 +59,17 @@ def test_documented_commands_run_as_they_stand(tried: tuple[Path, str]) -> None:
         rows = list(csv.DictReader(file))
     assert {row["candidate"] for row in rows} >= {"as it was", "each user producer_byte_rate=20000"}
     client = {"user": "alice", "client_id": "app1", "quota_type": "produce"}
-    muted = {row["candidate"]: int(row["muted_ms"]) for row in rows if client.items() <= row.items()}
+    of_app1 = {row["candidate"]: row for row in rows if client.items() <= row.items()}
+    muted = {name: int(row["muted_ms"]) for name, row in of_app1.items()}
     assert muted["as it was"] > 5_000
     assert muted["app1 may do twice as much"] == 0
+    assert all(int(row["held_back_requests"]) > 0 for row in of_app1.values())
+    text = Reader((folder / "whatif.html").read_text(encoding="utf-8")).text
+    throttled = re.findall(
+        r"\|alice / app1\|produce\|app1 may do twice as much\|100 kB/s\|1 alice / app1\|[\d,]+\|(\w+)\|(\w+)\|", text
+    )
+    assert throttled == [("unknown", "unknown")]
+    assert "figures without ≥ are upper bounds" in text
 
 
 @pytest.mark.slow
@@ -70,9 +79,15 @@ def test_recommended_limits_hit_no_one_longer_than_wanted(tried: tuple[Path, str
     _, out, err = run("recommend", tried[0] / "usage", "--short-log", "--share", 1, *windows, "--json")
     assert err == ""
     reported = json.loads(out)
-    assert {each["user"] for each in reported["recommended"]} == {"ANONYMOUS", "alice", "bob", "carol", "svc:team a"}
+    assert {recommendation["user"] for recommendation in reported["recommended"]} == {
+        "ANONYMOUS",
+        "alice",
+        "bob",
+        "carol",
+        "svc:team a",
+    }
     assert all(hit["share"] <= 0.01 for hit in reported["hits"])
-    assert all(each["limit"] >= each["lowest"] for each in reported["recommended"])
+    assert all(recommendation["limit"] >= recommendation["lowest"] for recommendation in reported["recommended"])
     script = (tried[0] / "set-quotas.sh").read_text(encoding="utf-8")
     assert [line for line in script.splitlines() if "kafka-configs.sh -" in line] == reported["commands"]
 
@@ -86,10 +101,10 @@ def test_reading_a_log_again_adds_nothing(tried: tuple[Path, str], run: Run) -> 
     assert "5,395 known before" in out
 
 
-def test_broken_log_is_read_as_far_as_it_goes(tmp_path: Path, run: Run) -> None:
-    """What could be read counts, the file is named, and the exit code is 1."""
-    (tmp_path / "cut.log.gz").write_bytes(CAPTURE.read_bytes()[:50_000])
-    code, out, err = run("ingest", tmp_path / "cut.log.gz", "--into", tmp_path / "usage")
+def test_broken_log_is_read_as_far_as_it_is_whole(tmp_path: Path, run: Run) -> None:
+    """Its whole members count, the file is named, and the exit code is 1."""
+    (tmp_path / "cut.log.gz").write_bytes(CAPTURE.read_bytes() + CAPTURE.read_bytes()[:50_000])
+    code, out, err = run("ingest", tmp_path / "cut.log.gz", "--broker", 1, "--into", tmp_path / "usage")
     assert code == 1
     assert "requests added" in out
     assert "cut.log.gz" in err
@@ -104,7 +119,7 @@ def test_a_pipe_is_not_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_is_no_request_log_is_called_so(tmp_path: Path, run: Run) -> None:
-    """Where all lines go to quarantine, now or before, the likely mistake is named; one request among them is enough to say nothing."""
+    """If all lines are quarantined, now or before, the likely mistake is named; one request prevents the message."""
     log = tmp_path / "server.log"
     log.write_text("[2026-11-21 09:02:00,655] INFO started\n")
     for _ in range(2):
@@ -126,14 +141,14 @@ def test_outputs_that_cannot_be_written_are_reported_first(tmp_path: Path, run: 
 
 
 def test_each_library_of_the_extra_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where none of them is installed, the message names them all."""
+    """The message names all missing libraries."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(MissingExtra) as raised:
         options.check_extra()
     named = str(raised.value).removeprefix("this needs ").partition(":")[0]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = project["optional-dependencies"]["pipeline"]
-    assert set(named.split(", ")) == {re.split(r"[^\w-]", each)[0] for each in needed}
+    assert set(named.split(", ")) == {re.split(r"[^\w-]", requirement)[0] for requirement in needed}
 
 
 @pytest.mark.parametrize(
@@ -160,7 +175,7 @@ candidates:
 
 
 def log_of(version: str, edit: str = "metadata.version") -> str:
-    """The log of a broker whose third throttle would be longer than 2147483647 ms; `edit` stands where it names its features."""
+    """Return a log whose third throttle would exceed 2147483647 ms, with `edit` in place of a feature's name."""
     return (CAPTURES / f"kafka-{version}-month-request.log").read_text().replace("metadata.version", edit)
 
 
@@ -169,10 +184,11 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Histories of 4.3.1, of 4.4.0, of both, and of a log that names no release; and the limit that throttled."""
     folder = tmp_path_factory.mktemp("month")
     logs = {"4.3.1": log_of("4.3.1"), "4.4.0": log_of("4.4.0"), "silent": log_of("4.3.1", "other")}
-    logs["both"] = logs["4.4.0"] + logs["4.3.1"]
+    # a broker keeps the ports of its listeners when it is upgraded
+    logs["both"] = logs["4.4.0"].replace(":25302-", ":27227-").replace(":20945-", ":25890-") + logs["4.3.1"]
     for name, text in logs.items():
         (folder / f"{name}.log").write_text(text)
-        ingest_logs([str(folder / f"{name}.log")], str(folder / name), IngestOptions())
+        ingest_logs([str(folder / f"{name}.log")], str(folder / name), IngestOptions(broker="1"))
     (folder / "candidates.yaml").write_text(CANDIDATES)
     return folder
 
@@ -190,7 +206,7 @@ OLDER, NEWER = (2, 1_980_241_989), (3, 2_147_483_647)
     [
         (["4.3.1"], ("4.3", "log", []), "follow Kafka 4.3, as the log says:", OLDER),
         (["4.4.0"], ("4.4", "log", []), "follow Kafka 4.4, as the log says:", NEWER),
-        (["both"], ("4.4", "log", ["4.3"]), "says (the newest that it names; some of it is of 4.3)", None),
+        (["both"], ("4.4", "log", ["4.3"]), "says (the newest that it names; broker 1 is replayed as of 4.3)", None),
         (["silent"], ("4.4", "default", []), "", NEWER),
         (["4.4.0", "--kafka-version", "4.3.1"], ("4.3", "option", []), "4.3, as --kafka-version says", OLDER),
     ],
@@ -203,14 +219,14 @@ def test_the_release_that_wrote_the_log_is_followed(
     note: str,
     throttled: tuple[int, int] | None,
 ) -> None:
-    """The throttles are those that the broker wrote into its log; another release is followed on request, and the newest where none is named."""
+    """Throttles are those in the broker's log; another release is followed on request, by default the newest."""
     mode = "open" if throttled else "closed"
     code, out, err = run(*whatif(month, *asked, "--json", "--mode", mode))
     assert (code, err) == (0, "")
-    found: dict[str, Any] = json.loads(out)
-    assert found["kafka"] == dict(zip(("version", "known_by", "also_named"), kafka, strict=True))
-    assert note in " ".join(found["notes"])
-    for row in found["results"] if throttled else ():
+    answer: dict[str, Any] = json.loads(out)
+    assert tuple(answer["kafka"][name] for name in ("version", "known_by", "also_named")) == kafka
+    assert note in " ".join(answer["notes"])
+    for row in answer["results"] if throttled else ():
         assert (row["throttled_requests"], row["longest_throttle_ms"]) == pytest.approx(throttled, rel=1e-4)
 
 
@@ -227,7 +243,7 @@ def test_terminal_and_page_name_the_release(run: Run, month: Path) -> None:
 
 @pytest.mark.parametrize("text", ["latest", "4", "4.4\n4.3"])
 def test_no_release(run: Run, month: Path, text: str) -> None:
-    """What is no version is refused with an example."""
+    """A text that is no version is refused with an example."""
     code, _, err = run(*whatif(month, "4.4.0", "--kafka-version", text))
     assert code == 2
     assert "Invalid value for --kafka-version" in err
@@ -242,7 +258,7 @@ def topic_command(*options: str, logs: str = TOPIC) -> list[str]:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was asked of Spark; the query ends after one batch."""
+    """Record the requests to Spark; the query ends after one batch."""
     asked: list[Any] = []
 
     def start(*arguments: Any, **keywords: Any) -> None:
@@ -254,10 +270,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_options_of_a_topic(run: Run, asked: list[Any]) -> None:
-    """They go to the source, the trigger and the reading of lines; each batch is a line of output, once a minute unless another time is given."""
+    """Options reach source, trigger and reader; each batch is a line of output, by default every minute."""
     more = ["--option", "kafka.ssl.key=a=b", "--option", "startingOffsets=latest"]
-    code, out, _ = run(*topic_command(*more, "--broker", "7", "--once", "--buckets", "3"))
-    counts = "5 lines: 4 requests added, 0 second lines of forwarded requests, 0 known before, 1 quarantined"
+    code, out, _ = run(*topic_command(*more, "--broker", "7", "--once", "--shards", "3"))
+    counts = (
+        "5 lines: 4 requests added, 0 second lines of forwarded requests, 0 known before, 0 repeated, 1 quarantined"
+    )
     assert (code, out) == (0, f"batch 3: {counts}\n")
     (((source, into, checkpoint, options), keywords),) = asked
     assert (into, checkpoint) == ("/u", "/u/stream-t")
@@ -267,12 +285,12 @@ def test_options_of_a_topic(run: Run, asked: list[Any]) -> None:
         "kafka.ssl.key": "a=b",
         "startingOffsets": "latest",
     }
-    assert keywords["buckets"] == 3
+    assert keywords["shards"] == 3
     assert options.broker == "7"
     assert json.loads(run(*topic_command("--json"))[1])["batch"] == 3
     run(*topic_command("--checkpoint", "/c", "--every", "10s"))
     assert asked[2][0][2] == "/c"
-    assert [each["every"] for _, each in asked] == [None, "60000 milliseconds", "10000 milliseconds"]
+    assert [keywords["every"] for _, keywords in asked] == [None, "60000 milliseconds", "10000 milliseconds"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What `quotascope whatif`, `recommend` and `blame` show in the terminal."""
+"""Terminal output of `quotascope whatif`, `recommend` and `blame`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.pipeline.blame.logs import saturated, stored
 from tests.pipeline.recommend.rows import make_folder, mutated, produced
 from tests.pipeline.report.results import HOSTILE
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.pages.words import percent, seconds
 from quotascope.pipeline.rates import rate
 
@@ -39,8 +39,8 @@ def printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> Printed:
 @pytest.fixture(scope="module")
 def usage(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A minute of three users, of whom one has a terrible name and one makes topics."""
-    rows = [produced(at, 40_000, user=user) for user in ("alice", "bob", HOSTILE) for at in range(0, 60_000, 1_000)]
-    rows += [mutated(at, 30, user="alice") for at in range(0, 60_000, 10_000)]
+    rows = [produced(time, 40_000, user=user) for user in ("alice", "bob", HOSTILE) for time in range(0, 60_000, 1_000)]
+    rows += [mutated(time, 30, user="alice") for time in range(0, 60_000, 10_000)]
     return make_folder(tmp_path_factory.mktemp("views") / "usage", rows)
 
 
@@ -77,8 +77,8 @@ def test_whatif_fits_a_terminal(whatif: Asked, printed: Printed) -> None:
 
 @pytest.mark.parametrize("by", ["client", "api", "topic"])
 def test_blame_fits_a_terminal(by: str, tmp_path: Path, printed: Printed) -> None:
-    """A culprit with a terrible name in rows, victims in columns, and what is left in a row of its own; brokers beyond ten are counted."""
-    brokers = [{**each, "broker": f"b{number}"} for number in range(12) for each in saturated("erin", seconds=1)]
+    """Culprits, also hostile names, are rows, victims columns, the rest a row; brokers beyond ten are counted."""
+    brokers = [{**request, "broker": f"b{number}"} for number in range(12) for request in saturated("erin", seconds=1)]
     folder = stored(tmp_path, [*saturated(HOSTILE), *brokers])
     out = printed("blame", folder, "--by", by, "--io-threads", 1)
     assert max(map(len, out.splitlines())) <= 80
@@ -103,14 +103,14 @@ def test_waits_of_minutes_fit_a_terminal(tmp_path: Path, printed: Printed) -> No
 
 
 def test_names_in_brackets_are_no_markup(tmp_path: Path, printed: Printed) -> None:
-    """A client-id that closes a style which was not begun ends no report, and one that begins a style is shown whole."""
+    """A client-id that closes a style of Rich ends no report, and one that begins a style is shown in full."""
     for name in ("[/red]dana", "[red]dana"):
         out = printed("blame", stored(tmp_path / name[1:4].strip("/"), saturated(name)), "--io-threads", 1)
         assert f"#1 {name} / notebook" in out
 
 
 def test_blame_of_a_period(tmp_path: Path, printed: Printed) -> None:
-    """By clocks of a zone, which the output names."""
+    """Times are in the zone that the output names."""
     folder = stored(tmp_path, saturated())
     berlin = ("--time-zone", "Europe/Berlin", "--begin", "2026-11-23T01:00:30", "--end", "2026-11-23T01:00:50")
     out = " ".join(printed("blame", folder, "--io-threads", 1, *berlin).split())
@@ -119,68 +119,68 @@ def test_blame_of_a_period(tmp_path: Path, printed: Printed) -> None:
 
 
 def test_whatif_shows_unlimited_and_unthrottled_apart(whatif: Asked, printed: Printed) -> None:
-    """A client under a limit that never throttles it is throttled for 0 s; one without a limit has none, and what an open loop does not measure is null."""
-    asked = whatif(
+    """A limit that never throttles has 0 s; without a limit there is no figure, and unmeasured ones are null."""
+    command = whatif(
         "candidates",
         *(
             {"name": name, "quotas": [{"user": user, "producer_byte_rate": limit}]}
             for name, user, limit in (("tight", "alice", 10_000), ("wide", "alice", 10**9), ("bob", "bob", 10_000))
         ),
     )
-    out = printed(*asked)
+    out = printed(*command)
     rows = {line.split()[0]: line.split() for line in out.splitlines() if "app1" in line}
     assert rows["alice"][-3:] == ["0", "s", "-"]
     assert rows["bob"][-5:-2] == ["produce", "-", "-"]
     assert "-: unlimited under this candidate" in out
-    read = json.loads(printed(*asked, "--json"))
-    for row in (*read["candidates"], *read["results"]):
+    document = json.loads(printed(*command, "--json"))
+    for row in (*document["candidates"], *document["results"]):
         assert row["late_ms"] is row["unsent_requests"] is None
         assert row["muted_ms"] is not None
-    closed = json.loads(printed(*asked, "--mode", "closed", "--json"))
+    closed = json.loads(printed(*command, "--mode", "closed", "--json"))
     assert all(row["late_ms"] is not None for row in closed["results"])
     for mode, cells in (("open", {""}), ("closed", {"0"})):
-        found = list(csv.DictReader(printed(*asked, "--mode", mode, "--csv", "-").splitlines()))
-        assert {row["unsent_bytes"] for row in found} == cells
-        assert all(row["muted_ms"].isdigit() for row in found)
+        records = list(csv.DictReader(printed(*command, "--mode", mode, "--csv", "-").splitlines()))
+        assert {row["unsent_bytes"] for row in records} == cells
+        assert all(row["muted_ms"].isdigit() for row in records)
 
 
 def test_whatif_shows_delays(whatif: Asked, printed: Printed) -> None:
-    """In closed loop: by how much each candidate makes requests later, and how many it keeps back; open loop has no such thing."""
-    asked = whatif("grid", each_user(400, 10_000))
-    lines = printed(*asked, "--mode", "closed").splitlines()
+    """Closed loop has the delay of requests by each candidate, and the number of requests that it keeps back."""
+    command = whatif("grid", each_user(400, 10_000))
+    lines = printed(*command, "--mode", "closed").splitlines()
     assert max(map(len, lines)) <= 80
     words = [" ".join(line.split()) for line in lines]
-    made = json.loads(printed(*asked, "--mode", "closed", "--json"))["candidates"]
-    assert f"later by {' '.join(seconds(each['late_ms'] / 1_000) for each in made)}" in words
-    assert f"not sent {' '.join(str(each['unsent_requests']) for each in made)}" in words
-    assert "later by" not in printed(*asked)
+    candidates = json.loads(printed(*command, "--mode", "closed", "--json"))["candidates"]
+    assert f"later by {' '.join(seconds(candidate['late_ms'] / 1_000) for candidate in candidates)}" in words
+    assert f"not sent {' '.join(str(candidate['unsent_requests']) for candidate in candidates)}" in words
+    assert "later by" not in printed(*command)
 
 
 @pytest.mark.parametrize("width", [60, 80])
 def test_recommend_fits_a_terminal(
     usage: str, tmp_path: Path, printed: Printed, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
-    """Limits beside the configured ones, what would change, throttled clients, no figure cut; a command is one line, to be copied."""
+    """The terminal has limits, changes and throttled clients, cuts no figure, and has commands on one line."""
     monkeypatch.setenv("COLUMNS", str(width))
-    now = tmp_path / "now.yaml"
+    configured = tmp_path / "now.yaml"
     rules = [
         {"user": "alice", "client-id": "app1", "producer_byte_rate": 20_000},
         {"user": "bob", "producer_byte_rate": 9_000},
     ]
-    now.write_text(yaml.safe_dump({"quotas": rules}), encoding="utf-8")
-    asked = ("recommend", usage, "--short-log", "--quotas", now)
-    out = printed(*asked)
+    configured.write_text(yaml.safe_dump({"quotas": rules}), encoding="utf-8")
+    command = ("recommend", usage, "--short-log", "--quotas", configured)
+    out = printed(*command)
     lines = out.splitlines()
     commands = [line for line in lines if line.startswith("kafka-configs.sh ")]
     assert len(commands) == 3
     assert max(len(line) for line in lines if line not in commands) <= width
-    found = json.loads(printed(*asked, "--json"))
-    figures = [rate(QuotaType[each["quota_type"].upper()], each["limit"]) for each in found["recommended"]]
-    figures += [seconds(each["longest_ms"] / 1_000) for each in found["hits"]]
-    figures += [percent(each["share"]) for each in found["hits"]]
+    document = json.loads(printed(*command, "--json"))
+    figures = [rate(QuotaType[limit["quota_type"].upper()], limit["limit"]) for limit in document["recommended"]]
+    figures += [seconds(hit["longest_ms"] / 1_000) for hit in document["hits"]]
+    figures += [percent(hit["share"]) for hit in document["hits"]]
     assert len(figures) > 5
-    assert [each for each in figures if not any(each in line for line in lines)] == []
-    assert any(line.startswith(" entity ") for line in lines) == (width == 80)
+    assert [figure for figure in figures if not any(figure in line for line in lines)] == []
+    assert any(line.split()[:2] == ["entity", "quota"] for line in lines) == (width == 80)
     sentences = " ".join(out.split())
     for words in (
         "The log covers 1 min ",
@@ -201,9 +201,9 @@ def test_recommend_fits_a_terminal(
 def test_recommend_writes_files(usage: str, tmp_path: Path, printed: Printed) -> None:
     """A page, a table, a document, a script and manifests, all at once, beside what is shown."""
     files = {name: tmp_path / f"out.{name}" for name in ("html", "csv", "json-file", "commands", "strimzi")}
-    options = [each for name, file in files.items() for each in (f"--{name}", file)]
-    least = ("--key", "producer_byte_rate", "--floor", "producer_byte_rate=77000")
-    out = printed("recommend", usage, "--short-log", *options, *least)
+    options = [word for name, file in files.items() for word in (f"--{name}", file)]
+    floor = ("--key", "producer_byte_rate", "--floor", "producer_byte_rate=77000")
+    out = printed("recommend", usage, "--short-log", *options, *floor)
     assert "3 limits" in out
     assert "77 kB/s" in out
     assert all(file.stat().st_size > 100 for file in files.values())
@@ -223,6 +223,6 @@ def test_progress_is_shown_on_a_terminal(usage: str, run: Run, monkeypatch: pyte
     """A bar of buckets, beside the output."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FORCE_COLOR", "1")
-    _, out, shown = run("recommend", usage, "--short-log", "--json")
+    _, out, errors = run("recommend", usage, "--short-log", "--json")
     assert json.loads(out)["recommended"]
-    assert "searching" in shown
+    assert "searching" in errors

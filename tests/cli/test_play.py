@@ -1,7 +1,8 @@
-"""What the demo shows at a glance; the table of quota entities fits its terminal and stands still."""
+"""The demo's screen; the table of quota entities fits its terminal and stands still."""
 
 import re
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from quotascope.cli.usage_table import WIDEST, UsageBar
 from quotascope.exporter.config import Config
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.snapshot import EntityUsage, Snapshot
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
 
 URL = "http://127.0.0.1:9749"
 EMPTY = Snapshot(taken_at=0.0)
@@ -29,22 +30,18 @@ def shown(snapshot: Snapshot, width: int, height: int) -> list[str]:
 
 
 async def test_the_table_agrees_with_the_metrics() -> None:
-    """Utilization, throttle time and total in the terminal are those that Prometheus reads."""
+    """Utilization and throttle time in the terminal are those that Prometheus reads."""
     snapshot = await demo_after(20)
     metrics = Renderer().render(snapshot, snapshot.taken_at).decode()
     labels = 'broker="1",client_id="notebook",quota_type="fetch",user="dana"'
-    used, delay, waited = (
+    used, delay = (
         float(re.findall(rf"^{name}{{{labels}}} (.*)$", metrics, re.MULTILINE)[0])
-        for name in (
-            "kafka_quota_utilization_ratio",
-            "kafka_quota_throttle_time_seconds",
-            "kafka_quota_throttled_seconds_total",
-        )
+        for name in ("kafka_quota_utilization_ratio", "kafka_quota_throttle_time_seconds")
     )
     rows = rendered(view(snapshot, 100), 100).split("\n")
     row = next(line for line in rows if line.startswith("dana / notebook") and "fetch" in line)
     assert f" {used:.0%} 4 <default> / notebook " in row
-    assert row.split()[-4:] == [f"{delay:.2f}", "s", f"{waited:.1f}", "s"]
+    assert row.split()[-2:] == [f"{delay:.2f}", "s"]
     assert any(" 5 <default> / <default> " in line for line in rows), "its longest rule is not cut"
 
 
@@ -85,20 +82,22 @@ def test_a_small_terminal_is_all_table() -> None:
 
 
 def test_ranking() -> None:
-    """First who waited longest, then who is nearest to the limit, last who has none."""
-    waited = usage_of("waited", usage=1.0, throttled_seconds_total=2.0)
+    """The longest throttle time is first, then the nearest to its limit, and last the one without a limit."""
+    throttled = usage_of("throttled", usage=1.0, throttle_time_seconds=2.0)
     near = usage_of("near", usage=900.0)
     far = usage_of("far", usage=10.0)
     unlimited = usage_of("unlimited", usage=9e9, limit=None)
-    assert ranking([unlimited, far, near, waited]) == [waited, near, far, unlimited]
+    assert ranking([unlimited, far, near, throttled]) == [throttled, near, far, unlimited]
 
 
 async def test_summary_and_farewell() -> None:
-    """Lines about who is muted at this moment, by quota type, and what was refused; and in the end about what happened."""
+    """Lines have muted connections by quota type and refused topics, and at the end a summary."""
     snapshot = await demo_after(10)
-    muted = r"muted now: fetch \d, produce \d, request \d, controller mutation \d; refused with error 89: [1-9]\d*"
+    muted = (
+        r"muted now: fetch \d, produce \d, request \d, controller mutation \d; topics refused with error 89: [1-9]\d*"
+    )
     assert re.fullmatch(muted, summary(snapshot, 0))
-    ended = r"The demo ended after 10 s\. Requests throttled: [1-9]\d*; partitions refused: [1-9]\d*\."
+    ended = r"The demo ended after 10 s\. Throttle time in responses: [1-9][\d.]* s; topics refused: [1-9]\d*\."
     assert re.fullmatch(ended, farewell(snapshot, 10.2))
 
 
@@ -108,6 +107,7 @@ CONFIG = Config.model_validate({"server": {"address": "127.0.0.1", "port": 0}})
 async def test_ends_when_its_time_is_over(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """With no time at all it still says where it is, shows the table once, and takes its leave."""
     monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("quotascope.cli.play.time", SimpleNamespace(monotonic=lambda: 0.0))  # a busy machine stops
     await play(CONFIG, 0)
     lines = capsys.readouterr().out.splitlines()
     assert any(re.match(r"Page: http://127\.0\.0\.1:\d+/ ", line) for line in lines)
@@ -124,7 +124,7 @@ def stripped(text: str) -> list[str]:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_fits_the_terminal_and_stands_still(width: int) -> None:
-    """No line is wider than the terminal, and a row is one line; whatever rows hold, columns begin where they began before."""
+    """No line is wider than the terminal, a row is one line, and columns begin at the same place for all rows."""
     text = rendered(table([usage_of(), usage_of("x" * 500)], width), width)
     assert max(map(len, stripped(text))) <= min(width, WIDEST)
     assert len(stripped(text)) == 4
@@ -137,14 +137,14 @@ def test_fits_the_terminal_and_stands_still(width: int) -> None:
 @pytest.mark.parametrize(
     ("width", "columns"),
     [
-        (40, {"entity", "used", "waited"}),
-        (60, {"entity", "quota", "usage / limit", "used", "waited"}),
-        (80, {"entity", "quota", "usage / limit", "used", "rule", "waited"}),
-        (140, {"rule", "delay", "waited", "requests"}),
+        (40, {"entity", "used", "delay"}),
+        (60, {"entity", "quota", "usage / limit", "used", "delay"}),
+        (80, {"entity", "quota", "usage / limit", "used", "rule", "delay"}),
+        (140, {"entity", "quota", "usage / limit", "used", "rule", "delay"}),
     ],
 )
 def test_narrow_terminals_show_less(width: int, columns: set[str]) -> None:
-    """Who, how much and how long is always there; the rest comes with the room for it."""
+    """Entity, utilization and throttle time are in every table, other columns in wide ones."""
     head = stripped(rendered(table([], width), width))[0]
     assert all(column in head for column in columns)
 
@@ -153,25 +153,25 @@ def test_narrow_terminals_show_less(width: int, columns: set[str]) -> None:
     ("row", "words"),
     [
         (
-            usage_of("etl", "spark", usage=1_200.0, throttle_time_seconds=0.25, throttled_seconds_total=12.0),
-            "etl / spark produce 1.20 / 1.00 kB/s ███ 120% 1 etl / spark 0.25 s 12.0 s",
+            usage_of("etl", "spark", usage=1_200.0, throttle_time_seconds=0.25),
+            "etl / spark produce 1.20 / 1.00 kB/s ███ 120% 1 etl / spark 0.25 s",
         ),
-        (usage_of(limit=None), "alice / app produce 500 B/s unlimited - no rule 0 s 0 s"),
+        (usage_of(limit=None), "alice / app produce 500 B/s unlimited - no rule 0 s"),
         (
-            usage_of(limit=None, known=False, throttled_seconds_total=None),
-            "alice / app produce 500 / ? B/s ? unknown 0 s ?",
+            usage_of(limit=None, known=False),
+            "alice / app produce 500 / ? B/s ? unknown 0 s",
         ),
-        (usage_of(usage=0.0), "alice / app produce 0.00 / 1.00 kB/s ░░░ 0% 1 alice / app 0 s 0 s"),
-        (usage_of(usage=None), "alice / app produce ? / 1.00 kB/s ? 1 alice / app 0 s 0 s"),
+        (usage_of(usage=0.0), "alice / app produce 0.00 / 1.00 kB/s ░░░ 0% 1 alice / app 0 s"),
+        (usage_of(usage=None), "alice / app produce ? / 1.00 kB/s ? 1 alice / app 0 s"),
         (
             usage(QuotaType.CONTROLLER_MUTATION, "erin", usage=0.5, limit=1.0, tokens=-1.0, burst_tokens=10.0),
-            "user erin controlle… -1.00 of 10.0 tok ███ 110% unknown 0 s ?",
+            "user erin controlle… 0.50 / 1.00 mut/s ██░ 50% unknown 0 s",
         ),
     ],
     ids=["throttled", "unlimited", "unknown", "zero", "no usage", "a bucket that is overdrawn at half the rate"],
 )
 def test_row_at_100_columns(row: EntityUsage, words: str) -> None:
-    """Entity, usage, limit, utilization, rule and throttle in one line; unlimited, unknown and zero are three things, and the fuller of rate and burst counts."""
+    """A row has entity, usage, limit, utilization, rule and throttle; unlimited, unknown and zero differ."""
     text = stripped(rendered(table([row], 100), 100))[2]
     assert text.split() == words.split()
 
@@ -193,7 +193,7 @@ def test_bar(ratio: float | None, bar: str) -> None:
 
 
 def test_bar_in_ascii() -> None:
-    """Where the output takes only ASCII, so does the bar."""
+    """The bar has ASCII characters if the output takes only these."""
     text = rendered(Group(UsageBar(0.5, "red"), Text("x")), 4, encoding="ascii")
     assert text.startswith("##..")
     assert text.isascii()

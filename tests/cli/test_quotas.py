@@ -1,4 +1,4 @@
-"""`quotascope quotas`: its tables, as no recorded story has them, its documents for programs, and an exporter of another cluster."""
+"""`quotascope quotas`: tables and documents that no recorded story has, and an exporter of another cluster."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Run
 from tests.cli.usages import rendered, usage_of
-from tests.exporter.examples import NOW, snapshot, usage
-from tests.exporter.limits.test_admin import ScriptedAdmin
+from tests.exporter.examples import NOW, limits, snapshot, usage
+from tests.exporter.limits.scripted import ScriptedAdmin, quota
 from tests.servers import Handler, served
 
 from quotascope.cli.quotas import change_view
@@ -22,9 +22,13 @@ from quotascope.cli.quotas.list_view import as_json, as_table
 from quotascope.exporter.api.documents import encoded, snapshot_document
 from quotascope.exporter.diagnosis.impact import Impact, IpImpact
 from quotascope.exporter.diagnosis.rule_usage import IpUsage, RuleUsage
+from quotascope.exporter.names import known_as
 from quotascope.exporter.snapshot import LimitsHealth
-from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaType, Resolution
-from quotascope.quotas import IpEntity, QuotaSet, difference
+from quotascope.metrics.catalog.thresholds import NEAR_LIMIT
+from quotascope.metrics.kafka.entities import DEFAULT, NO_RULE, QuotaEntity, QuotaType, Resolution
+from quotascope.metrics.kafka.rules import QuotaRules
+from quotascope.pages.baseline import HELD_BACK
+from quotascope.quotas import Entity, IpEntity, QuotaSet, difference
 
 KEY = "connection_creation_rate"
 RULE = RuleUsage(
@@ -40,11 +44,11 @@ RULE = RuleUsage(
 
 def test_an_address_under_a_rule_is_shown_once() -> None:
     """However many brokers measure it, with the fullest."""
-    text = rendered(as_table([RULE], known=True), 90)
+    text = rendered(as_table([RULE], NEAR_LIMIT.value), 90)
     assert " ".join(text.splitlines()[1].split()).endswith("ip <default> connect 10.0 conn/s ██████░ 90% 10.0.0.1")
 
     rule = RuleUsage(entity=QuotaEntity("alice", "app1"), key="producer_byte_rate", value=1e6, hits=())
-    row = rendered(as_table([rule, RULE], known=True), 80).splitlines()[1]
+    row = rendered(as_table([rule, RULE], NEAR_LIMIT.value), 80).splitlines()[1]
     assert row.startswith("1 alice / app1"), "on a narrow terminal the names under a rule are cut first"
 
 
@@ -62,21 +66,21 @@ CHANGES = difference(QuotaSet(), QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}}))
 
 
 def address(last: int, **known: Any) -> IpImpact:
-    return IpImpact(ip=f"10.0.0.{last}", **{"usage": None, "before": None, "after": None, **known})
+    return IpImpact(ip=f"10.0.0.{last}", **{"usage": None, "old_limit": None, "new_limit": None, **known})
 
 
 @pytest.mark.parametrize(
     ("impact", "row"),
     [
-        (address(1, usage=12.0, before=inf, after=10.0), "12.0 conn/s unlimited 10.0 conn/s 120%"),
-        (address(1, after=10.0), "? ? 10.0 conn/s ?"),
-        (address(1, usage=0.0, before=20.0, after=inf), "0.00 conn/s 20.0 conn/s unlimited -"),
-        (address(1, usage=7.0, before=5.0), "7.00 conn/s 5.00 conn/s ? ?"),
-        (address(1, before=inf, after=inf), "? unlimited unlimited -"),
+        (address(1, usage=12.0, old_limit=inf, new_limit=10.0), "12.0 conn/s unlimited 10.0 conn/s 120%"),
+        (address(1, new_limit=10.0), "? ? 10.0 conn/s ?"),
+        (address(1, usage=0.0, old_limit=20.0, new_limit=inf), "0.00 conn/s 20.0 conn/s unlimited -"),
+        (address(1, usage=7.0, old_limit=5.0), "7.00 conn/s 5.00 conn/s ? ?"),
+        (address(1, old_limit=inf, new_limit=inf), "? unlimited unlimited -"),
     ],
 )
 def test_an_affected_address_is_shown_with_its_limits(impact: IpImpact, row: str) -> None:
-    """And one of which no number is known as such."""
+    """An address has its limits, and unknown figures are shown as such."""
     lines = rendered(view(CHANGES, Affected([], [impact]), 9), 90).splitlines()
     assert f"ip 10.0.0.1 connect {row}" in [" ".join(line.split()) for line in lines]
 
@@ -89,12 +93,12 @@ def test_limits_of_the_affected_for_programs() -> None:
         user='a\n"\x1b',
         client_id="",
         usage=0.5,
-        before=NO_RULE,
-        after=Resolution(level=rule.level, entity=rule, bound=25.0),
+        old_rule=NO_RULE,
+        new_rule=Resolution(level=rule.level, entity=rule, bound=25.0),
         window_restarts=True,
     )
-    addresses = [address(1, usage=12.0, before=inf, after=10.0), address(2, after=inf)]
-    affected = Affected([client, replace(client, usage=None, after=None)], addresses)
+    addresses = [address(1, usage=12.0, old_limit=inf, new_limit=10.0), address(2, new_limit=inf)]
+    affected = Affected([client, replace(client, usage=None, new_rule=None)], addresses)
     document = change_view.as_json(CHANGES, affected, 9)
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     rows = document["affected"]
@@ -111,6 +115,32 @@ def test_limits_of_the_affected_for_programs() -> None:
     assert (cut["affected_total"], cut["affected"]) == (4, rows[:1])
 
 
+def test_what_is_held_back_is_a_bound() -> None:
+    """A throttled client may use more under a raised limit than is seen now; so may an address at its own."""
+    rule = QuotaEntity("alice")
+    client = Impact(
+        quota_type=QuotaType.PRODUCE,
+        user="alice",
+        client_id="",
+        usage=1000.0,
+        old_rule=Resolution(level=rule.level, entity=rule, bound=1000.0),
+        new_rule=Resolution(level=rule.level, entity=rule, bound=2500.0),
+        window_restarts=False,
+        held_back=True,
+    )
+    addresses = [IpImpact(ip="10.0.0.1", usage=used, old_limit=10.0, new_limit=20.0) for used in (10.0, 9.0)]
+    text = " ".join(rendered(view(CHANGES, Affected([client], addresses), 9), 160).split())
+    assert "1.00 kB/s 2.50 kB/s ≥ 40%, held back now 3 user alice" in text
+    assert "10.0 conn/s 20.0 conn/s ≥ 50%, held back now" in text
+    assert "20.0 conn/s 45%" in text
+    assert HELD_BACK in text
+    rows = change_view.as_json(CHANGES, Affected([client], addresses), 9)["affected"]
+    assert isinstance(rows, list)
+    assert [(row["held_back"], row["new_utilization"]) for row in rows] == [(True, 0.4), (True, 0.5), (False, 0.45)]
+    free = rendered(view(CHANGES, Affected([replace(client, held_back=False)], addresses[1:]), 9), 160)
+    assert "held back" not in free
+
+
 def test_of_brokers_that_cannot_be_read_nothing_is_known() -> None:
     """None affected is no answer then, and a list may lack some."""
     nothing, some = Affected([], [], incomplete=True), Affected([], [address(1, usage=12.0)], incomplete=True)
@@ -121,20 +151,28 @@ def test_of_brokers_that_cannot_be_read_nothing_is_known() -> None:
 
 
 def test_parts_of_a_sum_have_rules_of_their_own() -> None:
-    """What was measured together for a user falls into client-ids, and the other way round; an infinite limit is none, a small one gives its decimals to the usage."""
+    """Sums of a user fall into client-ids, and sums of a client-id into users; an infinite limit is none."""
     endless = Resolution(level=QuotaEntity("a").level, entity=QuotaEntity("a"), bound=inf)
     sums = [
-        Impact(quota_type=QuotaType.REQUEST, user=u, client_id=c, usage=0.5, before=r, after=None, window_restarts=True)
+        Impact(
+            quota_type=QuotaType.REQUEST,
+            user=u,
+            client_id=c,
+            usage=0.5,
+            old_rule=r,
+            new_rule=None,
+            window_restarts=True,
+        )
         for u, c, r in (("a", "", endless), ("", "c", NO_RULE))
     ]
-    one = replace(sums[0], after=endless, window_restarts=False)
-    small = replace(one, usage=0.00525, after=replace(endless, bound=0.5))
-    text = rendered(view(CHANGES, Affected([*sums, one, small], []), 9), 110)
+    client = replace(sums[0], new_rule=endless, window_restarts=False)
+    small = replace(client, usage=0.00525, new_rule=replace(endless, bound=0.5))
+    text = rendered(view(CHANGES, Affected([*sums, client, small], []), 9), 110)
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    assert "user a * request 0.50 thr unlimited ? ? that of each client-id or pair" in lines
-    assert "client-id c * request 0.50 thr unlimited ? ? that of each user or pair" in lines
-    assert "user a request 0.50 thr unlimited unlimited - 3 user a" in lines
-    assert "user a request 0.00525 thr unlimited 0.005 thr 105% 3 user a" in lines
+    assert "user a * request 50.0 % unlimited ? ? that of each client-id or pair" in lines
+    assert "client-id c * request 50.0 % unlimited ? ? that of each user or pair" in lines
+    assert "user a request 50.0 % unlimited unlimited - 3 user a" in lines
+    assert "user a request 0.53 % unlimited 0.50 % 105% 3 user a" in lines
 
 
 def test_no_one_and_too_many_are_reported() -> None:
@@ -142,13 +180,13 @@ def test_no_one_and_too_many_are_reported() -> None:
     assert "no client that brokers measure separately now is affected" in rendered(
         view(CHANGES, Affected([], []), 9), 90
     )
-    cut = rendered(view(CHANGES, Affected([], [address(1, usage=12.0, after=10.0)] * 2), 0), 90)
+    cut = rendered(view(CHANGES, Affected([], [address(1, usage=12.0, new_limit=10.0)] * 2), 0), 90)
     assert "and 2 more: --top shows more" in cut
     assert "10.0.0.1" not in cut
 
 
 def listed(rule: RuleUsage) -> str:
-    row = rendered(as_table([rule], known=True), 150).splitlines()[1]
+    row = rendered(as_table([rule], NEAR_LIMIT.value), 150).splitlines()[1]
     return " ".join(row.replace("░", "").split())
 
 
@@ -175,9 +213,9 @@ def test_unknown_none_and_zero(rule: RuleUsage, used: float | None, hits: int | 
     assert listed(rule) == f"7 client-id app produce 1.00 kB/s {row}"
     endless = replace(rule, value=inf)
     assert listed(endless) == f"7 client-id app produce unlimited {row.replace('?', '-')}"
-    (found,) = as_json([rule])
-    assert found["used"] == used
-    of_rule = found["hits"]
+    (document,) = as_json([rule])
+    assert document["used"] == used
+    of_rule = document["hits"]
     assert (of_rule if of_rule is None else len(list(of_rule))) == hits  # type: ignore[call-overload]
 
 
@@ -193,19 +231,19 @@ OURS = ScriptedAdmin().describe_cluster().cluster_id
 
 @pytest.fixture(params=[OURS, "\x1b[2Jeast", None])
 def cluster_id(request: pytest.FixtureRequest) -> str | None:
-    """Of the exporter: ours, another one, and that of a release that did not report it."""
-    found: str | None = request.param
-    return found
+    """Return the exporter's cluster id: the same, another one, and None for a release that does not report it."""
+    exporter_id: str | None = request.param
+    return exporter_id
 
 
 @pytest.fixture
 def exporter(cluster_id: str | None) -> Iterator[str]:
     """The address of an exporter that reads this cluster."""
-    shown = snapshot(usage(usage=1.0), limits_health=LimitsHealth(read_at=NOW, cluster_id=cluster_id))
+    state = snapshot(usage(usage=1.0), limits_health=LimitsHealth(read_at=NOW, cluster_id=cluster_id))
 
     class Api(Handler):
         def do_GET(self) -> None:  # noqa: N802 - its name there
-            self.answer(200, encoded(snapshot_document(shown)))
+            self.answer(200, encoded(snapshot_document(state)))
 
     with served(ThreadingHTTPServer(("127.0.0.1", 0), Api)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
@@ -216,10 +254,83 @@ def test_another_cluster_is_refused(
     exporter: str, cluster_id: str | None, command: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the ids of both, where both are known; nothing is shown."""
-    monkeypatch.setattr("quotascope.cli.cluster.admin_of", lambda _: ScriptedAdmin())
+    monkeypatch.setattr("quotascope.cli.compose.admin_of", lambda _: ScriptedAdmin())
     code, out, err = run("quotas", *command, "--exporter", exporter, "--bootstrap-servers", "a:1")
     if cluster_id in {OURS, None}:
         assert (code, err) == (0, "")
     else:
         assert (code, out) == (1, "")
         assert "reads the Kafka cluster \\x1b[2Jeast, and the bootstrap servers are of x:" in " ".join(err.split())
+
+
+def test_names_that_stand_for_longer_ones_are_not_exported(run: Run) -> None:
+    """An exporter does not report the whole name, and the rule would apply to no client."""
+    rules = QuotaRules({QuotaEntity(known_as("n" * 3_000)): 5.0, QuotaEntity("bob"): 5.0})
+    snapshot_of_rules = snapshot(usage(usage=1.0), limits=limits(rules={QuotaType.PRODUCE: rules}))
+
+    class Api(Handler):
+        def do_GET(self) -> None:  # noqa: N802 - its name there
+            self.answer(200, encoded(snapshot_document(snapshot_of_rules)))
+
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Api)) as server:
+        code, out, err = run("quotas", "export", "--exporter", f"http://127.0.0.1:{server.server_port}")
+    assert (code, out) == (1, "")
+    words = " ".join(err.split())
+    assert "stands for a longer name, which the exporter does not report: give --bootstrap-servers instead" in words
+    assert "bob" not in words
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        (("remove", "producer_byte_rate"), 0, "nothing was changed: pass --apply"),
+        (("set", "producer_byte_rate=5"), 0, "nothing was changed: pass --apply"),
+        (("set", "request_percentage=5"), 0, "nothing was changed: pass --apply"),
+    ],
+)
+def test_a_long_name_may_be_given_as_it_is_shown(
+    command: tuple[str, ...], code: int, words: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cut name stands for the rule with the full name; without such a rule it is refused."""
+    name, long_name = "n" * 3_000, known_as("m" * 3_000)
+    admin = ScriptedAdmin()
+    admin.quotas = (quota(1.0, user=name),)
+    monkeypatch.setattr("quotascope.cli.compose.admin_of", lambda _: admin)
+    options = ("--bootstrap-servers", "a:1")
+    plan = json.loads(run("quotas", *command, "--user", known_as(name), "--json", *options)[1])
+    assert [change["entity"] for change in plan["changes"]] == [{"user": name}]
+    found, out, _ = run("quotas", *command, "--user", known_as(name), *options)
+    assert (found, words in out) == (code, True)
+    refused, _, err = run("quotas", *command, "--user", long_name, *options)
+    assert refused == 1
+    assert "no 'producer_byte_rate'" in err if command[0] == "remove" else "stands for a longer name" in err
+
+
+def test_a_quota_that_would_apply_to_no_client_is_said_before_it_is_set() -> None:
+    """With the rule that decides in its place; of the others nothing is said, nor of one that is removed."""
+    old = QuotaSet(
+        {
+            QuotaEntity(DEFAULT, DEFAULT): {"producer_byte_rate": 1e6},
+            QuotaEntity(None, "old"): {"producer_byte_rate": 5e5},
+        }
+    )
+    set_: dict[Entity, dict[str, float]] = {
+        QuotaEntity(None, "app"): {"producer_byte_rate": 1e5, "request_percentage": 5.0},
+        QuotaEntity("alice"): {"producer_byte_rate": 1e5},
+    }
+    new = QuotaSet({QuotaEntity(DEFAULT, DEFAULT): {"producer_byte_rate": 1e6}, **set_})
+    changes = difference(old, new)
+    overruled = change_view.overruled_changes(changes, new)
+    assert list(change_view.overruled_lines(overruled)) == [
+        (
+            "! producer_byte_rate of 7 client-id app would apply to no client: overruled by 5 <default> / <default> "
+            "for every client that sends a client-id"
+        )
+    ]
+    rows = change_view.changes_json(changes, {}, (), overruled)
+    rules_by_client = {
+        (row["entity"].get("client-id"), row["key"]): row["overruled_by"]  # type: ignore[attr-defined]
+        for row in rows
+    }
+    assert rules_by_client["app", "producer_byte_rate"] == "5 <default> / <default>"
+    assert [rule for rule in rules_by_client.values() if rule is not None] == ["5 <default> / <default>"]

@@ -19,7 +19,8 @@ from quotascope.exporter.exposition import OPENMETRICS, Renderer
 from quotascope.exporter.limits import Limits
 from quotascope.exporter.shadow import Shadows
 from quotascope.exporter.snapshot import Snapshot
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
 
@@ -41,38 +42,40 @@ def bounded(limit: float) -> Limits:
     return limits(rules={QuotaType.PRODUCE: QuotaRules({USERS: limit})})
 
 
-def shown(at: int) -> Snapshot:
-    """Before the limit is set, what users want; afterwards how they are throttled. One is over the limit in every second scrape, one in a single scrape."""
-    number = (at - SET_AT) // STEP_SECONDS
+def shown(time_s: int) -> Snapshot:
+    """Return users' demand before the limit is set, and throttles in half or few of the scrapes afterwards."""
+    number = (time_s - SET_AT) // STEP_SECONDS
     over = {"alice": number % 2 == 0, HOSTILE: number in (-4, 5), "bob": False}
-    limit, wanted, seconds = (LIMITS[TIGHT], LIMITS[TIGHT], THROTTLE_SECONDS) if at > SET_AT else (1e12, 1_500.0, 0.0)
+    limit, demand, seconds = (
+        (LIMITS[TIGHT], LIMITS[TIGHT], THROTTLE_SECONDS) if time_s > SET_AT else (1e12, 1_500.0, 0.0)
+    )
     usages = (
         usage(
             user=user,
-            of=bounded(limit),
+            configured=bounded(limit),
             limit=limit,
-            usage=wanted if much else 500.0,
+            usage=demand if much else 500.0,
             throttle_time_seconds=seconds if much else 0.0,
         )
         for user, much in over.items()
     )
-    return snapshot(*usages, limits=bounded(limit), taken_at=float(at))
+    return snapshot(*usages, limits=bounded(limit), taken_at=float(time_s))
 
 
 def scrapes() -> Iterator[str]:
-    """Two exporters as OpenMetrics: one of the cluster with shadows, one of a cluster whose clients of the same names are throttled always."""
+    """Yield two exporters as OpenMetrics: one with shadows, one of a cluster whose namesakes are throttled."""
     candidates = [
         Candidate(name=name, quotas=QuotaSet({USERS: {"producer_byte_rate": limit}}), based=True)
         for name, limit in LIMITS.items()
     ]
     shadows, east, west = Shadows(candidates), Renderer("east"), Renderer("west")
-    elsewhere = snapshot(usage(user="alice", of=bounded(1.0), limit=1.0, usage=9.0, throttle_time_seconds=60.0))
-    for at in range(SET_AT - SPAN_SECONDS + STEP_SECONDS, SET_AT + SPAN_SECONDS + 1, STEP_SECONDS):
-        found = shown(at)
-        found = replace(found, shadows=shadows.of(found, set()))
-        for renderer, each in ((east, found), (west, elsewhere)):
-            text = renderer.render(each, at, OPENMETRICS).decode()
-            yield from (f"{line} {at}\n" for line in text.splitlines() if not line.startswith("#"))
+    elsewhere = snapshot(usage(user="alice", configured=bounded(1.0), limit=1.0, usage=9.0, throttle_time_seconds=60.0))
+    for time_s in range(SET_AT - SPAN_SECONDS + STEP_SECONDS, SET_AT + SPAN_SECONDS + 1, STEP_SECONDS):
+        state = shown(time_s)
+        state = replace(state, shadows=shadows.of(state, set()))
+        for renderer, state_of_cluster in ((east, state), (west, elsewhere)):
+            text = renderer.render(state_of_cluster, time_s, OPENMETRICS).decode()
+            yield from (f"{line} {time_s}\n" for line in text.splitlines() if not line.startswith("#"))
     yield "# EOF\n"
 
 
@@ -85,24 +88,24 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def times() -> tuple[str, ...]:
-    since, until = (datetime.fromtimestamp(at, UTC).isoformat() for at in (SET_AT, SET_AT + SPAN_SECONDS))
+    since, until = (datetime.fromtimestamp(time_s, UTC).isoformat() for time_s in (SET_AT, SET_AT + SPAN_SECONDS))
     return "--since", since, "--until", until
 
 
 def test_a_shadow_is_verified(run: Run, prometheus: str) -> None:
-    """The same users are throttled for as long as predicted, one of them in a single scrape; another shadow predicted no throttle, and a third is unknown."""
+    """Users are throttled for as long as predicted; another shadow predicted no throttle, a third is unknown."""
     where = ("--prometheus", prometheus, *times())
     code, out, err = run("shadow", "verify", TIGHT, *where, "--tolerance", "0.1", "--json")
     assert (code, err) == (0, "")
     document = json.loads(out)
-    figures = {each["user"]: (each["predicted"], each["happened"]) for each in document["entities"]}
-    assert {user: [each["seconds"] for each in both] for user, both in figures.items()} == {
+    figures = {entity["user"]: (entity["predicted"], entity["happened"]) for entity in document["entities"]}
+    assert {user: [figure["seconds"] for figure in both] for user, both in figures.items()} == {
         "alice": [20 * THROTTLE_SECONDS] * 2,
         HOSTILE: [THROTTLE_SECONDS] * 2,
         "bob": [0.0] * 2,
     }
-    assert all((before["throttled"] > 0) == (before["seconds"] > 0) for before, _ in figures.values())
-    assert {each["cluster"] for each in document["entities"]} == {"east"}
+    assert all((predicted["throttled"] > 0) == (predicted["seconds"] > 0) for predicted, _ in figures.values())
+    assert {entity["cluster"] for entity in document["entities"]} == {"east"}
     code, out, _ = run("shadow", "verify", LAX, *where)
     assert code == 1
     assert "differs: the throttle time is off by 100.0 %, 2 of 3 entities differ" in out
@@ -111,7 +114,7 @@ def test_a_shadow_is_verified(run: Run, prometheus: str) -> None:
 
 
 def test_a_query_that_is_given_up(run: Run, tmp_path: Path) -> None:
-    """What Prometheus says of it is shown, and what to do."""
+    """The error has Prometheus' message and advice."""
     fill(tmp_path, scrapes())
     with started(tmp_path, "--query.max-samples=20") as small:
         code, _, err = run("shadow", "verify", TIGHT, "--prometheus", f"http://{small.address}", *times())

@@ -1,4 +1,4 @@
-"""Secrets of every kind are planted, and looked for in everything that leaves the process; and commands read an exporter behind TLS, client certificates and a password."""
+"""Planted secrets appear in no output; commands read an exporter behind TLS, client certificates and a password."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Canaries:
         return str(folder / f"secret-{len(self.words)}")
 
     def found_in(self, text: str) -> list[str]:
-        """Those that a reader of this learns."""
+        """Return the planted secrets that a text reveals."""
         pieces = re.findall(r"(?:[A-Za-z0-9+/]{4}){4,}(?:[A-Za-z0-9+/]{2,3})?", text)
-        plain = text + " ".join(base64.b64decode(each + "===").decode(errors="ignore") for each in pieces)
+        plain = text + " ".join(base64.b64decode(piece + "===").decode(errors="ignore") for piece in pieces)
         return [word for word in self.words if word in plain]
 
 
@@ -110,11 +110,11 @@ def answer(url: str, headers: dict[str, str]) -> str:
 
 
 def first_match(pattern: str, lines: Iterable[str], seen: list[str]) -> str:
-    """What the next line that is like that says there; all lines are kept."""
+    """Return the group of the next line that matches; all lines are kept."""
     for line in lines:
         seen.append(line)
-        if found := re.search(pattern, line):
-            return found[0]
+        if match := re.search(pattern, line):
+            return match[0]
     return pytest.fail(f"no line with {pattern}: {seen}")
 
 
@@ -128,8 +128,8 @@ def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
     canaries.words += [HASH, PASSWORD.replace(" ", "")]
     urls = [broker.url, "http://127.0.0.1:1/jolokia"]
     config = tmp_path / "quotascope.yaml"
-    given = planted(tmp_path, canaries, urls, web_config_file=str(web))
-    config.write_text(yaml.safe_dump(given))
+    settings = planted(tmp_path, canaries, urls, web_config_file=str(web))
+    config.write_text(yaml.safe_dump(settings))
     environ = {"CANARY": canaries.new()}
     login = base64.b64encode(f"prometheus:{PASSWORD}".encode()).decode()
     right = {"Authorization": f"Basic {login}"}
@@ -148,13 +148,13 @@ def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
             for path in ("/metrics", "/", "/api/v1/entities", "/?sort=x", "/nope"):
                 said += [answer(url + path, right), answer(url + path, wrong)]
             first_match("otlp|OTLP|push", process.stderr, said)
-            given["sources"][0]["basic_auth"]["password"] = canaries.new()
-            given["sources"][1]["headers"]["X-Token"] = [canaries.new()]
-            config.write_text(yaml.safe_dump(given))
+            settings["sources"][0]["basic_auth"]["password"] = canaries.new()
+            settings["sources"][1]["headers"]["X-Token"] = [canaries.new()]
+            config.write_text(yaml.safe_dump(settings))
             process.send_signal(signal.SIGHUP)
             first_match("the previous one stays in force", process.stderr, said)
-            given["sources"][1]["headers"]["X-Token"] = canaries.new()
-            config.write_text(yaml.safe_dump(given))
+            settings["sources"][1]["headers"]["X-Token"] = canaries.new()
+            config.write_text(yaml.safe_dump(settings))
             process.send_signal(signal.SIGHUP)
             first_match("was read again", process.stderr, said)
             process.terminate()
@@ -179,7 +179,7 @@ def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
 
 
 def refusal(data: dict[str, Any]) -> str:
-    """What is said about a configuration, nothing when it can be used."""
+    """Return the messages about a configuration, none if it can be used."""
     try:
         build_config(ConfigDocument(data=data), "file", {})
     except ConfigError as error:
@@ -189,7 +189,7 @@ def refusal(data: dict[str, Any]) -> str:
 
 def test_no_message_about_a_mistake_repeats_a_secret(tmp_path: Path) -> None:
     """Whatever is wrong with whichever value of whichever secret."""
-    made = make_certificates(tmp_path)
+    certificates = make_certificates(tmp_path)
     canaries = Canaries()
     urls = ["http://127.0.0.1:1/jolokia", "http://127.0.0.1:2/jolokia"]
     refused = 0
@@ -199,9 +199,9 @@ def test_no_message_about_a_mistake_repeats_a_secret(tmp_path: Path) -> None:
         lambda text: f"\x07{text}\n",
     ]
     for shape in shapes:
-        given = planted(tmp_path, canaries, urls)
-        given["sources"][0]["tls"] = {"key_password": canaries.new(), "ca_file": str(made.ca)}
-        text = yaml.safe_dump(given)
+        settings = planted(tmp_path, canaries, urls)
+        settings["sources"][0]["tls"] = {"key_password": canaries.new(), "ca_file": str(certificates.ca)}
+        text = yaml.safe_dump(settings)
         for word in canaries.words:
             if word not in text:
                 continue
@@ -227,8 +227,8 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture
 async def exporter(tmp_path: Path, certificates: Certificates) -> AsyncIterator[Exporter]:
-    known = {"client_ca_file": str(certificates.ca), "client_auth_type": "RequireAndVerifyClientCert"}
-    file = web_file(tmp_path, **tls_section(certificates, **known), basic_auth_users={"me": HASH})
+    tls = {"client_ca_file": str(certificates.ca), "client_auth_type": "RequireAndVerifyClientCert"}
+    file = web_file(tmp_path, **tls_section(certificates, **tls), basic_auth_users={"me": HASH})
     config = Config.model_validate({"server": {"address": "127.0.0.1", "port": 0, "web_config_file": str(file)}})
     async with exporter_of(config, [ScriptedSource()], ScriptedLimits()) as started:
         await started.snapshot()
@@ -256,21 +256,23 @@ def access(certificates: Certificates) -> list[str | Path]:
         (["explain", "--user", "User:alice"], ["3 user alice applies, 1,000 B/s"]),
         (["explain", "--user", "alice", "--json"], ['"level": "user"']),
         (["quotas", "list"], ["user alice"]),
-        (["quotas", "export"], ['user: "alice"\n    producer_byte_rate: 1000', "request_percentage: 50", "ip: <default>\n    connection_creation_rate: 7"]),
+        (["quotas", "export"], ['user: "alice"\n    producer_byte_rate: 1000', "request_percentage: 50", (
+            "ip: <default>\n    connection_creation_rate: 7"
+        )]),
     ],
     ids=" ".join
 )  # fmt: skip
 async def test_with_everything_that_it_wants(
     exporter: Exporter, certificates: Certificates, tmp_path: Path, command: list[str], expected: list[str]
 ) -> None:
-    """Every command that takes --exporter reads it with the same options; the password in a file, or in the environment."""
+    """Every command with --exporter takes the same login; the password is in a file or the environment."""
     file = tmp_path / "password"
     file.write_text(f"{PASSWORD}\n")
-    asked = [*command, "--exporter", exporter.url, *access(certificates), "--exporter-user", "me"]
+    words = [*command, "--exporter", exporter.url, *access(certificates), "--exporter-user", "me"]
     if command[0] == "top":
-        code, output, _ = await run(*asked, "--exporter-password-file", file)
+        code, output, _ = await run(*words, "--exporter-password-file", file)
     else:
-        code, output, _ = await run(*asked, QUOTASCOPE_EXPORTER_PASSWORD=PASSWORD)
+        code, output, _ = await run(*words, QUOTASCOPE_EXPORTER_PASSWORD=PASSWORD)
     assert code == 0
     assert [text for text in expected if text not in output] == []
 
@@ -288,8 +290,8 @@ async def test_a_refusal_names_the_options(
     exporter: Exporter, certificates: Certificates, user: list[str] | None, password: str, expected: str
 ) -> None:
     """One sentence, with the options that help, and without the password."""
-    more = [] if user is None else [*access(certificates), *user]
-    code, output, errors = await run("top", "--exporter", exporter.url, *more, QUOTASCOPE_EXPORTER_PASSWORD=password)
+    login = [] if user is None else [*access(certificates), *user]
+    code, output, errors = await run("top", "--exporter", exporter.url, *login, QUOTASCOPE_EXPORTER_PASSWORD=password)
     assert (code, output) == (1, "")
     assert expected in errors
     assert len(errors.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""`quotascope serve` as a process of its own: how it ends, and what SIGHUP changes while it is scraped without a pause; and how single reads wait."""
+"""`quotascope serve` as a process: its end, SIGHUP under constant scrapes, and the waits of single reads."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import subprocess
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 from tests.cli.conftest import Serve
+from tests.cluster.ports import free_port
 from tests.commands import COMMAND
 from tests.exporter.examples import ScriptedLimits, ScriptedSource
-from tests.integration.eventually import again_and_again
+from tests.integration.eventually import again_and_again, eventually
 
 from quotascope.cli import compose
 from quotascope.cli.compose import build_exporter
@@ -42,9 +43,9 @@ log: {{format: json}}
 class Service:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
-        found = re.search(r"url=(\S+)", self.line_with("listening"))
-        assert found is not None
-        self._metrics = f"{found[1]}/metrics"
+        address = re.search(r"url=(\S+)", self.line_with("listening"))
+        assert address is not None
+        self._metrics = f"{address[1]}/metrics"
 
     def line_with(self, text: str) -> str:
         """The next log line that holds a text."""
@@ -52,8 +53,7 @@ class Service:
         return next((line for line in self.process.stderr if text in line), None) or pytest.fail(f"no line with {text}")
 
     def scraped(self) -> str:
-        with urllib.request.urlopen(self._metrics) as answer:  # noqa: S310 - our own
-            return str(answer.read().decode())
+        return _get(self._metrics)
 
     def reload(self, file: Path, text: str, answer: str) -> str:
         """Change the file, send the signal, and wait for the line with this text."""
@@ -75,7 +75,7 @@ def serving(*options: str | Path) -> Iterator[Service]:
 
 
 def test_signal_ends_it_in_good_order(agent: Serve) -> None:
-    """It serves until it is asked to stop, as by Ctrl-C; then it ends with exit code 0 and no traceback."""
+    """The exporter serves until a signal stops it; then it ends with exit code 0 and no traceback."""
     with serving("--source", agent(CAPTURE).url) as service:
         assert SERIES in service.scraped()
         service.process.send_signal(signal.SIGINT)
@@ -89,14 +89,14 @@ async def test_second_signal_is_left_to_the_system(agent: Serve) -> None:
     """The first signal asks; the next one meets no handler of ours and ends the process at once."""
     source = {"dialect": "jolokia", "url": agent(CAPTURE).url}
     config = Config.model_validate({"server": {"address": "127.0.0.1", "port": 0}, "sources": [source]})
-    before = signal.getsignal(signal.SIGTERM)
+    handler = signal.getsignal(signal.SIGTERM)
     with capture_logs() as lines:
         running = asyncio.create_task(run_until_signal(*build_exporter(config)))
-        while signal.getsignal(signal.SIGTERM) is before:  # noqa: ASYNC110 - until it listens to signals
+        while signal.getsignal(signal.SIGTERM) is handler:  # noqa: ASYNC110 - until it listens to signals
             await asyncio.sleep(0)
         os.kill(os.getpid(), signal.SIGTERM)
         await running
-    assert signal.getsignal(signal.SIGTERM) is before
+    assert signal.getsignal(signal.SIGTERM) is handler
     assert any(line["event"].startswith("stopping") for line in lines)
 
 
@@ -128,7 +128,7 @@ def test_port_in_use() -> None:
 
 
 def test_reload_loses_no_scrape(agent: Serve, tmp_path: Path) -> None:
-    """A new source appears, a mistake changes nothing but the metrics about it, counters never go back, flags stay in force."""
+    """A new source appears, a mistake changes only metrics about it, counters never go back, flags stay."""
     first, second = agent(CAPTURE), agent("pair/throttled.2.jolokia2.json")
     a, b = f"{{name: a, node_id: 1, url: {first.url}}}", f"{{name: b, node_id: 2, url: {second.url}}}"
     file = tmp_path / "quotascope.yaml"
@@ -144,20 +144,20 @@ def test_reload_loses_no_scrape(agent: Serve, tmp_path: Path) -> None:
             good = SETTINGS.format(sources=f"{a}, {b}", timeout=4, every="20ms")
             changed = service.reload(file, good, "configuration was read again")
             bad = service.reload(file, good + "otlp: {timeout_seconds: soon}", "cannot be used")
-            kept = page()
+            old_page = page()
             service.reload(file, SETTINGS.format(sources=b, timeout=4, every="20ms"), "was read again")
-            last = page()
+            new_page = page()
         service.process.send_signal(signal.SIGTERM)
         service.process.communicate()
     assert service.process.returncode == 0
     assert 'changed="sources, kafka.timeout_seconds, collection.sample_every_seconds"' in changed
     mistake = "line 6: otlp.timeout_seconds is not a time such as 500ms, 5s or 1m"
     assert [part for part in ("level=error", f"file={file}", mistake) if part not in bad] == []
-    assert "quotascope_config_last_reload_successful 0.0" in kept
+    assert "quotascope_config_last_reload_successful 0.0" in old_page
     for source in "ab":
-        assert f'quotascope_source_up{{source="{source}"}} 1.0' in kept
-    assert "quotascope_config_last_reload_successful 1.0" in last
-    assert 'source="a"' not in last
+        assert f'quotascope_source_up{{source="{source}"}} 1.0' in old_page
+    assert "quotascope_config_last_reload_successful 1.0" in new_page
+    assert 'source="a"' not in new_page
     for counter in COUNTERS:
         line = re.compile(rf"^{counter} (\S+)$", re.MULTILINE)
         values = [float(value) for text in texts for value in line.findall(text)]
@@ -176,11 +176,69 @@ def test_files_with_secrets_are_read_again(agent: Serve, tmp_path: Path) -> None
         service.scraped()
         assert set(broker.authorizations) == {"Bearer old"}
         token.write_text("Bearer new")
-        line = service.reload(file, text, "configuration was read again")
+        line = service.reload(file, text, f"changed={token}")
         service.scraped()
     assert broker.authorizations[-1] == "Bearer new"
     assert f"changed={token}" in line
     assert "Bearer" not in line
+
+
+def test_rotated_files_are_followed(agent: Serve, tmp_path: Path) -> None:
+    """No signal is sent in a pod: the new token is sent within seconds, and the configuration is not read for it."""
+    broker = agent(CAPTURE)
+    token, file = tmp_path / "token", tmp_path / "quotascope.yaml"
+    token.write_text("Bearer old")
+    file.write_text(f"sources: [{{url: {broker.url}, header_files: {{Authorization: {token}}}}}]\n")
+    with serving("--config", file) as service:
+        service.scraped()
+        file.write_text("nonsense: [")
+        token.write_text("Bearer new")
+        line = service.line_with("files of the configuration were read again")
+        service.scraped()
+    assert broker.authorizations[-1] == "Bearer new"
+    assert f"changed={token}" in line
+    assert "Bearer" not in line
+
+
+def full_pipe() -> tuple[int, int]:
+    """A pipe that nobody reads and that takes no more text."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"x")
+    os.set_blocking(writer, True)
+    return reader, writer
+
+
+def test_a_log_that_is_not_read_stops_no_scrape(agent: Serve) -> None:
+    """The exporter starts, answers and ends while not a line of its log can be written."""
+    port, (reader, writer) = free_port(), full_pipe()
+    command = (COMMAND, "serve", "--web.listen-address", f"127.0.0.1:{port}", "--source", agent(CAPTURE).url)
+    try:
+        with subprocess.Popen(command, stderr=writer) as process:
+            try:
+                page = eventually(lambda: _answered(f"http://127.0.0.1:{port}/metrics"), seconds=60)
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(30) == 0
+            finally:
+                process.kill()
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert SERIES in page
+
+
+def _answered(url: str) -> str:
+    try:
+        return _get(url)
+    except OSError as error:
+        raise AssertionError(url) from error
+
+
+def _get(url: str) -> str:
+    with urllib.request.urlopen(url) as answer:  # noqa: S310 - our own
+        return str(answer.read().decode())
 
 
 SOURCES = [{"url": "http://broker-1:8778/jolokia"}]
@@ -197,7 +255,7 @@ def build(monkeypatch: pytest.MonkeyPatch, limits: ScriptedLimits | None = None)
 async def test_single_look_waits_for_a_source_as_long_as_it_may(
     monkeypatch: pytest.MonkeyPatch, *, watch: bool, waits: float
 ) -> None:
-    """Those who look again and again find a late answer in the next one."""
+    """A repeated read finds a late answer in the next one."""
     waited: list[float] = []
 
     def begin(self: Reads, sources: list[ScriptedSource], patience: float) -> None:
@@ -221,9 +279,9 @@ async def test_the_first_of_many_looks_waits_for_the_limits(monkeypatch: pytest.
     build(monkeypatch, limits)
     config = Config.model_validate({"kafka": {"bootstrap_servers": "a:9092"}, "sources": SOURCES})
     async with compose.build_collection(config, watch=True) as collection:
-        first = asyncio.create_task(collection.snapshot(60))
+        request = asyncio.create_task(collection.snapshot(60))
         for _ in range(50):
             await asyncio.sleep(0)
-        assert not first.done()
+        assert not request.done()
         limits.answers.set()
-        assert (await first).limits is not None
+        assert (await request).limits is not None

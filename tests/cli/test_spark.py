@@ -22,15 +22,15 @@ def test_files_are_written(tmp_path: Path, run: Run) -> None:
 
 def test_file_of_something_else_is_refused(tmp_path: Path, run: Run) -> None:
     """JSON lines of another program are no event log, and no report of nothing."""
-    other = tmp_path / "other.json"
-    other.write_text('{"level":"info"}\n' * 3)
-    code, out, err = run("spark", "report", other)
+    other_file = tmp_path / "other.json"
+    other_file.write_text('{"level":"info"}\n' * 3)
+    code, out, err = run("spark", "report", other_file)
     assert (code, out) == (1, "")
     assert "other.json is not an event log of Spark" in " ".join(err.split())
 
 
 def test_zip_for_tasks_is_written(tmp_path: Path, run: Run) -> None:
-    """It holds what tasks import."""
+    """The zip has the modules that tasks import."""
     assert run("spark", "py-files", tmp_path / "a.zip")[0] == 0
     names = zipfile.ZipFile(tmp_path / "a.zip").namelist()
     assert "quotascope/spark_listener/task/note.py" in names
@@ -39,7 +39,7 @@ def test_zip_for_tasks_is_written(tmp_path: Path, run: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["py-files", "jar"])
 def test_file_that_cannot_be_written(command: str, tmp_path: Path, run: Run) -> None:
-    """It is one line, and an exit code."""
+    """An error is one line and an exit code."""
     code, _, err = run("spark", command, tmp_path / "missing" / "a")
     assert code == 1
     assert err.startswith("quotascope: ")
@@ -69,9 +69,9 @@ def test_progress_is_beside_the_output(tmp_path: Path, run: Run, monkeypatch: py
     """A bar is drawn on standard error where that counts as a terminal, and the output is JSON all the same."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FORCE_COLOR", "1")
-    _, out, shown = run("spark", "report", log(tmp_path / "app-1"), "--json")
+    _, out, errors = run("spark", "report", log(tmp_path / "app-1"), "--json")
     assert out.startswith("{")
-    assert "reading" in shown
+    assert "reading" in errors
 
 
 def test_without_a_command_the_commands_are_reported(run: Run) -> None:

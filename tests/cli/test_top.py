@@ -1,4 +1,4 @@
-"""`quotascope top`: keys and what they choose, the screen, what it does when a read fails, and a real pseudo-terminal."""
+"""`quotascope top`: keys and choices, the screen, failed reads, and a real pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from quotascope.exporter.diagnosis.trails import RECENT_STEPS, STEP_SECONDS, Tra
 from quotascope.exporter.errors import LimitsError
 from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.query import EntityQuery, find_entities
-from quotascope.exporter.snapshot import Columns, EntityUsage, NodeUsage, Snapshot, ThrottleCause
-from quotascope.metrics import QuotaType
+from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot, ThrottleCause
+from quotascope.metrics.kafka.entities import QuotaType
 
 
 def after(*keys: str) -> Choices:
@@ -56,9 +56,9 @@ def after(*keys: str) -> Choices:
 
 
 def test_keys_go_through_orders_and_types() -> None:
-    """And round again."""
-    assert after("s").order is TopOrder.DELAY
-    assert after(*"ssss").order is TopOrder.USED
+    """After the last order the key begins again."""
+    assert after("s").order is TopOrder.USED
+    assert after(*"sssss").order is TopOrder.URGENCY
     assert after("t").kind is TopType.PRODUCE
     assert after(*"ttttt").kind is TopType.ALL
 
@@ -73,11 +73,11 @@ def test_a_filter_is_typed_kept_and_dropped() -> None:
 
 
 def test_scrolling_ends_at_the_top() -> None:
-    """What is below the last row is the screen's to know."""
-    assert after(DOWN, "j", PAGE_DOWN, " ").first == 22
-    assert after(DOWN, UP, "k").first == 0
-    assert after(PAGE_DOWN, HOME).first == 0
-    assert after(PAGE_DOWN, "s").first == 0
+    """Keys scroll without a lower end, which only the screen knows."""
+    assert after(DOWN, "j", PAGE_DOWN, " ").scrolled == 22
+    assert after(DOWN, UP, "k").scrolled == 0
+    assert after(PAGE_DOWN, HOME).scrolled == 0
+    assert after(PAGE_DOWN, "s").scrolled == 0
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_scrolling_ends_at_the_top() -> None:
 )
 def test_keys_scroll_by_rows_and_pages(keys: tuple[str, ...], rows: int) -> None:
     """Letters as arrows, the space bar as the key for the next page; others not at all."""
-    assert {Choices(first=50).pressed(key).first for key in keys} == {50 + rows}
+    assert {Choices(scrolled=50).pressed(key).scrolled for key in keys} == {50 + rows}
 
 
 @pytest.mark.parametrize("keys", ["q", "/x"])
@@ -143,7 +143,7 @@ def test_the_whole_is_reported_in_the_first_line() -> None:
     """Sources, entities, and connections that are muted at this moment."""
     waiting = usage_of("bob", throttle_time_seconds=2.0)
     (first, *_) = shown(waiting, MANY[0])
-    assert first.startswith("quotascope top  sources up 1/2; 2 limited, 1 throttled lately; muted now 3")
+    assert first.startswith("quotascope top  sources up 1/2; 2 limited, 1 client throttled lately; muted now 3")
 
 
 def test_a_row_reports_usage_limit_delay_trail_and_rule() -> None:
@@ -169,14 +169,14 @@ def test_a_throttle_by_another_quota_is_reported() -> None:
 
 def test_scrolling_stops_at_the_last_row() -> None:
     """However far it went."""
-    lines = shown(*MANY, choices=Choices(first=10_000), height=10)
+    lines = shown(*MANY, choices=Choices(scrolled=10_000), height=10)
     assert sum("user-" in line for line in lines) == 5
     assert any("user-49" in line for line in lines)
 
 
 def test_the_last_line_reports_the_keys_and_what_they_chose() -> None:
     """Or what is typed, or what is wrong."""
-    assert shown(MANY[0])[-1].startswith("s sort: used   t type: all   / filter   arrows")
+    assert shown(MANY[0])[-1].startswith("s sort: urgency   t type: all   / filter   arrows")
     assert "/ filter: user   " in shown(MANY[0], choices=Choices(text="user"))[-1]
     typing = Choices(text="a\nb", typing=True)
     assert shown(MANY[0], choices=typing)[-1].startswith("filter: a\\nb_   Enter")
@@ -200,7 +200,8 @@ HIDDEN = usage_of("eve", limit=None, throttle_time_seconds=1.0)
 @pytest.mark.parametrize(
     ("choices", "users"),
     [
-        (Choices(), ["carol", "bob", "Alice", "eve"]),
+        (Choices(), ["bob", "eve", "carol", "Alice"]),
+        (Choices(order=TopOrder.USED), ["carol", "bob", "Alice", "eve"]),
         (Choices(order=TopOrder.DELAY), ["bob", "eve", "carol", "Alice"]),
         (Choices(order=TopOrder.NAME), ["Alice", "bob", "carol", "eve"]),
         (Choices(order=TopOrder.USAGE), ["carol", "bob", "eve", "Alice"]),
@@ -211,8 +212,8 @@ HIDDEN = usage_of("eve", limit=None, throttle_time_seconds=1.0)
 )
 def test_what_is_shown(choices: Choices, users: list[str]) -> None:
     """Limited and throttled entities in each order, of a type or a name, ignoring case."""
-    everything = Columns.of([IDLE, FREE, FULL, SLOW, HIDDEN]).usages
-    assert [each.entity.user for each in chosen(everything, choices)] == users
+    everything = snapshot(IDLE, FREE, FULL, SLOW, HIDDEN)
+    assert [usage_row.entity.user for usage_row in chosen(everything, choices)] == users
 
 
 @given(st.lists(st.none() | st.floats(-1e9, 1e9)))
@@ -265,27 +266,27 @@ def test_a_defect_ends_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = snapshot(), LimitsError("away"), snapshot(), TypeError("a defect")
     with pytest.raises(TypeError, match="a defect"):
         asyncio.run(show.watch(_reading(*looks), screen.console, Choices(), 0.0))
-    old = ["the figures are old: away" in each for each in screen.drawn]
+    old = ["the figures are old: away" in picture for picture in screen.drawn]
     assert old == [False, True, False]
 
 
 @pytest.mark.parametrize("known", [True, False])
 async def test_the_screen_begins_with_what_the_exporter_remembers(*, known: bool) -> None:
-    """The minutes before the command began, and so does the one table without a terminal; an answer that is none of ours is no history, and no failure."""
+    """Screen and table begin with the exporter's minutes; an unknown answer is no history, and no failure."""
     full = usage(limit=100.0, usage=50.0)
-    now = snapshot(full)
+    state = snapshot(full)
     trails = Trails()
     for back in range(10, -1, -1):
-        trails.note(replace(now, taken_at=now.taken_at - STEP_SECONDS * back))
-    page = find_entities(now, trails, EntityQuery(), Owners())
+        trails.note(replace(state, taken_at=state.taken_at - STEP_SECONDS * back))
+    page = find_entities(state, trails, EntityQuery(), Owners())
     body = encoded(entities_document(page)) if known else b'{"entities": [5]}'
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     async with serving(answering(head, body)) as url:
         recent = await read_recent(exporter_target(url))
         console = Console(width=140)
         with console.capture() as capture:
-            await show.print_once(_reading(now), console, Choices(), exporter_target(url))
-    screen = show._Show((now, ()), Choices())
+            await show.print_once(_reading(state), console, Choices(), exporter_target(url))
+    screen = show._Show((state, ()), Choices())
     screen.recall(recent)
     seen = 11 if known else 1
     assert screen.trails.of(full) == [None] * (RECENT_STEPS - seen) + [0.5] * seen
@@ -300,39 +301,39 @@ def test_keys_sort_filter_and_end(agent: Serve) -> None:
     """Drawn again and again; the terminal is as before in the end."""
     broker = agent(CAPTURE)
     source = f"jolokia:1={broker.url}"
-    with terminal(COMMAND, "top", "--source", source, "--every", "0.2s") as shown:
-        shown.frame_with("s sort: used", "sources up 1/1")
-        shown.press("s")
-        shown.frame_with("s sort: delay")
-        shown.press("/CAROL")
-        shown.frame_with("filter: CAROL_")
-        shown.press("\r")
-        frame = shown.frame_with("/ filter: CAROL ", "carol / spam")
+    with terminal(COMMAND, "top", "--source", source, "--every", "0.2s") as screen:
+        screen.frame_with("s sort: urgency", "sources up 1/1")
+        screen.press("s")
+        screen.frame_with("s sort: used")
+        screen.press("/CAROL")
+        screen.frame_with("filter: CAROL_")
+        screen.press("\r")
+        frame = screen.frame_with("/ filter: CAROL ", "carol / spam")
         assert "alice" not in frame
-        assert not shown.is_as_before
-        shown.press("q")
-        assert shown.program.wait(60) == 0
-        assert shown.is_as_before
+        assert not screen.is_as_before
+        screen.press("q")
+        assert screen.program.wait(60) == 0
+        assert screen.is_as_before
 
 
 def test_a_signal_gives_the_terminal_back(agent: Serve) -> None:
-    """As Ctrl-C does."""
+    """The signal ends the command as Ctrl-C does."""
     broker = agent(CAPTURE)
-    with terminal(COMMAND, "top", "--source", f"jolokia:1={broker.url}") as shown:
-        shown.frame_with("s sort: used")
-        shown.program.send_signal(signal.SIGINT)
-        assert shown.program.wait(60) == 0
-        assert shown.is_as_before
+    with terminal(COMMAND, "top", "--source", f"jolokia:1={broker.url}") as screen:
+        screen.frame_with("s sort: urgency")
+        screen.program.send_signal(signal.SIGINT)
+        assert screen.program.wait(60) == 0
+        assert screen.is_as_before
 
 
 @pytest.mark.slow
 def test_a_source_that_goes_away_is_reported_and_the_last_numbers_stay(agent: Serve) -> None:
     """In place of the keys, which go on working."""
     broker = agent(CAPTURE)
-    with terminal(COMMAND, "top", "--source", f"jolokia:1={broker.url}", "--every", "0.2s") as shown:
-        shown.frame_with("carol / spam")
+    with terminal(COMMAND, "top", "--source", f"jolokia:1={broker.url}", "--every", "0.2s") as screen:
+        screen.frame_with("carol / spam")
         broker.close()
-        shown.frame_with("sources up 0/1", "cannot be read")
+        screen.frame_with("sources up 0/1", "cannot be read")
 
 
 def test_without_a_terminal_there_is_one_plain_table(agent: Serve, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,10 @@
 """
-What a user types and sees: one file for each story in ``transcripts/``.
+Input and output of users: a file for each story in ``transcripts/``.
 
-A file begins with a sentence, then come files (``--- NAME``) and commands (``$ quotascope …``), each with its output, standard
-error last and marked ``! ``, and its exit code when that is not 0. ``{broker}`` and ``{controller}`` stand for agents that
-answer as recorded, ``{no one}`` for one that does not. ``pytest --update-golden tests/cli`` rewrites the outputs: read the diff.
+A file begins with a sentence, then come files (``--- NAME``) and commands (``$ quotascope …``), each with its output,
+standard error last and marked ``! ``, and its exit code when that is not 0. ``{broker}`` and ``{controller}`` stand for
+agents that answer as recorded, ``{no one}`` for one that does not. ``pytest --update-golden tests/cli`` rewrites the
+outputs: read the diff.
 """
 
 from __future__ import annotations
@@ -11,58 +12,15 @@ from __future__ import annotations
 import re
 import shlex
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from tests.cli.conftest import Run, Serve
-from tests.exporter.limits.test_admin import ScriptedAdmin
-from tests.exporter.recorded import SPLIT_RULES
-
-from quotascope.clients.errors import PermissionMissing
-from quotascope.clients.quota_admin import ConfiguredQuota, QuotaChange
-from quotascope.clients.security import Connection
-from quotascope.quotas import to_admin
+from tests.cli.scripted import Cluster
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 VOLATILE = re.compile(r"\d\.\d{3} s\b")
-
-
-class Cluster(ScriptedAdmin):
-    """The quotas that were in force when the captures were taken, and what a story has made of them."""
-
-    altered: ClassVar[dict[tuple[str, ...], tuple[ConfiguredQuota, ...]]] = {}
-    """By the servers that were asked, until the story ends."""
-
-    def __init__(self, connection: Connection) -> None:
-        super().__init__()
-        self._servers = tuple(connection.bootstrap_servers)
-        self.quotas = tuple(
-            ConfiguredQuota(entity=to_admin(entity), key=kind.quota_key, value=bound)
-            for kind, rules in SPLIT_RULES.items()
-            for entity, bound in rules.items()
-        )
-        if self._servers == ("guarded:9092",):
-            missing = PermissionMissing(request="DescribeClientQuotas", operation="DescribeConfigs", username="me")
-            self.errors["quotas"] = missing
-        if self._servers == ("empty:9092",):
-            self.quotas = ()
-        self.quotas = self.altered.get(self._servers, self.quotas)
-
-    def alter_quotas(self, changes: Sequence[QuotaChange]) -> None:
-        """As a controller does; the next command sees it."""
-        quotas = {(_key(quota.entity), quota.key): quota for quota in self.quotas}
-        for change in changes:
-            place = _key(change.entity), change.key
-            quotas.pop(place, None)
-            if change.value is not None:
-                quotas[place] = ConfiguredQuota(entity=change.entity, key=change.key, value=change.value)
-        self.quotas = self.altered[self._servers] = tuple(quotas.values())
-
-
-def _key(entity: Mapping[str, str | None]) -> frozenset[tuple[str, str | None]]:
-    return frozenset(entity.items())
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
-"""What a history holds and what it says of usage: who used what and for which topics, in numbers, words, JSON and on the page."""
+"""Usage of clients and topics from a history, in numbers, words, JSON and on the page."""
 
+import csv
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +18,8 @@ from tests.pipeline.table.rows import append
 from quotascope.pipeline.columns import added
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestTables
-from quotascope.pipeline.report import usage_page
+from quotascope.pipeline.names import DETAIL, NAMES
+from quotascope.pipeline.runs import usage as question
 from quotascope.pipeline.table.storage import DAY_MS
 
 HOSTILE = "<script>alert('hit')</script>\n\x1b[2J\u202e&amp;" + "x" * 300
@@ -42,10 +45,13 @@ def moved(
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A history with topics by name, by id with a name logged long before and none, and with what an earlier release did not keep."""
+    """A history with topics by name, by id with a name logged long before and none, and bytes of unknown topics."""
     day = -24 * HOUR
     rows = [
-        {"user": "carol", "timestamp": START_MS + day, "completed": START_MS + day, "topic_ids": [{"topic": "orders", "id": "i1"}]},
+        {
+            "user": "carol", "timestamp": START_MS + day, "completed": START_MS + day,
+            "topic_ids": [{"topic": "orders", "id": "i1"}],
+        },
         moved("alice", 0, ("orders", None, 700), ("logs", None, 200), more=100),
         moved("alice", 0, ("orders", None, 100), at=HOUR),
         moved("bob", 1, (None, "i1", 500), (None, "i2", 50), more=50),
@@ -64,26 +70,27 @@ def folder(tmp_path: Path) -> Path:
 def asked(run: Run, *arguments: object) -> dict[tuple[str, str], dict[str, Any]]:
     code, out, _ = run("usage", *arguments, "--json")
     assert code == 0
-    return {(each["user"], each["quota_type"]): each for each in json.loads(out)["clients"]}
+    return {(client["user"], client["quota_type"]): client for client in json.loads(out)["clients"]}
 
 
 def test_numbers(run: Run, folder: Path) -> None:
     """Bytes by topic, what is not records, and what is unknown, which is not zero."""
-    found = asked(run, folder)
-    known = {
-        key: (each["amount"], each["requests"], each["requests_of_unknown_size"], each["topics"], each["protocol"], each["unknown_topics"])
-        for key, each in found.items()
+    clients = asked(run, folder)
+    figures = {
+        key: (client["amount"], client["requests"], client["requests_of_unknown_size"], client["topics"],
+             client["protocol"], client["unknown_topics"])
+        for key, client in clients.items()
         if key[1] in ("produce", "fetch")
     }  # fmt: skip
-    assert known == {
+    assert figures == {
         ("alice", "produce"): (1_100, 2, 0, {"orders": 800, "logs": 200}, 100, 0),
         ("bob", "fetch"): (600, 1, 1, {"orders": 500, "id:i2": 50}, 50, 0),
         ("dave", "fetch"): (None, 0, 1, {}, 0, 0),
         ("erin", "produce"): (5_000, 1, 0, {}, 0, 5_000),
         (HOSTILE, "produce"): (1, 1, 0, {HOSTILE: 1}, 0, 0),
     }
-    assert found["carol", "request"]["amount"] == 1_500
-    mutations = found["carol", "controller_mutation"]
+    assert clients["carol", "request"]["amount"] == 1_500
+    mutations = clients["carol", "controller_mutation"]
     assert (mutations["amount"], mutations["requests_of_unknown_size"]) == (None, 1)
 
 
@@ -100,11 +107,11 @@ def test_numbers(run: Run, folder: Path) -> None:
     ]
 )  # fmt: skip
 def test_part_of_a_history(run: Run, folder: Path, chosen: list[str], amounts: dict[tuple[str, str], int]) -> None:
-    """Of a user, which may be no UTF-8, a client id, a period; names of topics are those of any time."""
-    found = asked(run, folder, *chosen)
-    assert {key: each["amount"] for key, each in found.items() if key[1] != "request"} == amounts
-    if ("bob", "fetch") in found:
-        assert "orders" in found["bob", "fetch"]["topics"]
+    """Usage can be of a user, also one that is no UTF-8, a client id, and a period; topics keep their names."""
+    clients = asked(run, folder, *chosen)
+    assert {key: client["amount"] for key, client in clients.items() if key[1] != "request"} == amounts
+    if ("bob", "fetch") in clients:
+        assert "orders" in clients["bob", "fetch"]["topics"]
 
 
 def test_a_share_is_of_all_clients(run: Run, folder: Path) -> None:
@@ -112,8 +119,9 @@ def test_a_share_is_of_all_clients(run: Run, folder: Path) -> None:
     shares = {}
     for chosen in ((), ("--user", "alice")):
         _, out, _ = run("usage", folder, *chosen)
-        line = next(line for line in out.splitlines() if "alice / app" in line and "produce" in line)
-        shares[chosen] = line.split()[5:8]
+        produce = out[out.index("Produce") :].splitlines()
+        line = next(line for line in produce if "alice / app" in line)
+        shares[chosen] = line.split()[3:7]
     assert shares[()] == shares["--user", "alice"]
     _, out, _ = run("usage", folder, "--user", "alice", "--json")
     of_all = json.loads(out)
@@ -122,19 +130,19 @@ def test_a_share_is_of_all_clients(run: Run, folder: Path) -> None:
 
 
 def test_topics_of_others_are_not_kept_apart(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one client used takes no memory and time for each topic of each other client."""
+    """The usage of a client takes no memory and time for the topics of other clients."""
     source = IngestTables.create(str(folder)).requests
-    others = [moved(f"u{number}", 0, (f"t{number}", None, 1), at=number) for number in range(500)]
-    append(source, "others", requests(*others))
+    other_rows = [moved(f"u{number}", 0, (f"t{number}", None, 1), at=number) for number in range(500)]
+    append(source, "others", requests(*other_rows))
     History.create(str(folder)).update(source)
     lengths = []
 
     def noted(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-        found = added(rows, keys)
-        lengths.append(len(found))
-        return found
+        sums = added(rows, keys)
+        lengths.append(len(sums))
+        return sums
 
-    monkeypatch.setattr(usage_page, "added", noted)
+    monkeypatch.setattr(question, "added", noted)
     assert asked(run, folder, "--user", "alice")["alice", "produce"]["topics"] == {"orders": 800, "logs": 200}
     assert max(lengths) < 20
     assert len(asked(run, folder)) > 500
@@ -142,10 +150,10 @@ def test_topics_of_others_are_not_kept_apart(run: Run, folder: Path, monkeypatch
 
 @pytest.mark.parametrize("table", ["seconds", "history"])
 def test_days_of_which_one_table_is_left(run: Run, folder: Path, table: str) -> None:
-    """Lost sums are added up from the requests, as for a replay; days of sums alone are the period as well, so that mean rates are of all of it."""
-    _, before, _ = run("usage", folder, "--json")
+    """Lost sums are computed from requests, as for a replay; days with sums only belong to the period of mean rates."""
+    _, old_output, _ = run("usage", folder, "--json")
     assert run("history", "drop", folder, "--before", "2023-11-16", "--table", table)[0] == 0
-    assert run("usage", folder, "--json")[:2] == (0, before)
+    assert run("usage", folder, "--json")[:2] == (0, old_output)
 
 
 def test_days_of_which_only_the_topics_are_left(run: Run, folder: Path) -> None:
@@ -162,38 +170,57 @@ def test_days_of_which_only_the_topics_are_left(run: Run, folder: Path) -> None:
 
 @pytest.mark.parametrize("span", [("--end", "2020-01-01"), ("--begin", "2030-01-01")])
 def test_a_period_beside_the_history(run: Run, folder: Path, span: tuple[str, str]) -> None:
-    """It has no request, and does not end before it begins."""
+    """A period without requests does not end before it begins."""
     _, out, _ = run("usage", folder, *span, "--json")
-    found = json.loads(out)
-    assert found["clients"] == []
-    assert found["begin_ms"] <= found["end_ms"]
+    document = json.loads(out)
+    assert document["clients"] == []
+    assert document["begin_ms"] <= document["end_ms"]
 
 
 def test_tables(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Topics below their client; the unknown is no number; a period without requests is a sentence."""
+    """Each quota type has a table of clients, each client one of topics; unknown values are no numbers."""
     monkeypatch.setenv("COLUMNS", "110")
     _, out, _ = run("usage", folder, "--by-topic", "--time-zone", "Europe/Berlin")
     assert "2023-11-13 23:13:20 CET to 2023-11-15 00:13:21 CET" in " ".join(out.split())
     words = [" ".join(line.split()) for line in out.splitlines()]
-    at = words.index("alice / app produce 1.1 kB 18 % 0.0122 B/s 2")
-    assert words[at + 1 : at + 4] == ["orders 800 B 73 %", "logs 200 B 18 %", "protocol overhead 100 B 9.1 %"]
-    assert "bob / app fetch ≥ 600 B unknown ≥ 0.00667 B/s 1 + 1 unknown" in words
-    assert "dave / app fetch unknown unknown unknown 0 + 1 unknown" in words
-    assert words[words.index("erin / app produce 5 kB 82 % 0.0556 B/s 1") + 1] == "unknown topics 5 kB 100 %"
+    produce, fetch, request = map(words.index, ("Produce", "Fetch", "Request"))
+    assert produce < words.index("alice / app 1.1 kB 18 % 0.0122 B/s 2") < fetch
+    topics = words.index("alice / app: produce")
+    rows = [line for line in words[topics:] if line.endswith(" %")]
+    assert rows[:3] == ["orders 800 B 73 %", "logs 200 B 18 %", "protocol overhead 100 B 9.1 %"]
+    assert fetch < words.index("bob / app ≥ 600 B unknown ≥ 0.00667 B/s 1 + 1 unknown") < request
+    assert fetch < words.index("dave / app unknown unknown unknown 0 + 1 unknown") < request
+    assert produce < words.index("erin / app 5 kB 82 % 0.0556 B/s 1") < fetch
+    topics = words.index("erin / app: produce")
+    assert "unknown topics 5 kB 100 %" in words[topics:fetch]
     assert "\x1b[2J" not in out
     _, out, _ = run("usage", folder, "--top", 1)
-    assert "8 more: --top, --json or --html" in out
+    assert "and 2 more: --json has all" in out
+    assert out.count(" more: ") == 3
     _, out, _ = run("usage", folder, "--user", "mallory")
     assert "The history has no request of these clients in this period." in out
+
+
+def test_csv_has_the_rows_of_json(run: Run, folder: Path) -> None:
+    """A row for each client and quota type; what is unknown, or not of a quota type, is empty."""
+    code, out, _ = run("usage", folder, "--csv", "-")
+    rows = {(row["user"], row["quota_type"]): row for row in csv.DictReader(io.StringIO(out))}
+    clients = asked(run, folder)
+    assert (code, len(rows)) == (0, len(clients))
+    assert rows["dave", "fetch"]["amount"] == rows["carol", "request"]["protocol"] == ""
+    for (user, quota_type), client in clients.items():
+        if user != HOSTILE and client["amount"] is not None:
+            assert int(rows[user, quota_type]["amount"]) == client["amount"]
+    assert json.loads(rows[json.dumps(HOSTILE), "produce"]["user"]) == HOSTILE
 
 
 def test_page(run: Run, folder: Path) -> None:
     """Names are text; what is unknown is said."""
     page = folder / "usage.html"
     assert run("usage", folder, "--html", page)[0] == 0
-    found = Reader(page.read_text())
-    assert found.kinds <= PLAIN
-    assert found.attributes <= HARMLESS | {"viewbox", "fill", "preserveaspectratio"}
+    reader = Reader(page.read_text())
+    assert reader.kinds <= PLAIN
+    assert reader.attributes <= HARMLESS | {"viewbox", "fill", "preserveaspectratio"}
     for text in (
         "bob / app: fetch",
         "id:|i2",
@@ -201,18 +228,18 @@ def test_page(run: Run, folder: Path) -> None:
         "≥ 600 B",
         "<script>alert('hit')</script>\\n\\x1b[2J\\u202e&amp;",
     ):
-        assert text in found.text
+        assert text in reader.text
     assert run("usage", folder, "--html", page, "--user", "dave")[0] == 0
     assert page.read_text().count('class="share"') == 1  # of its request time
 
 
 def test_a_real_log(run: Run, tmp_path: Path) -> None:
-    """Of a broker's log all topics are known: t1, by name in Produce and by id in Fetch."""
-    assert run("ingest", CAPTURE, "--into", tmp_path / "usage")[0] == 0
-    found = asked(run, tmp_path / "usage")
-    moved = [each for each in found.values() if "topics" in each]
-    assert {(name, each["unknown_topics"]) for each in moved for name in each["topics"]} == {("t1", 0)}
-    assert found["carol", "fetch"]["requests_of_unknown_size"] == 13
+    """All topics of a broker's log are known: t1, by name in Produce and by id in Fetch."""
+    assert run("ingest", CAPTURE, "--broker", 1, "--into", tmp_path / "usage")[0] == 0
+    clients = asked(run, tmp_path / "usage")
+    moved = [client for client in clients.values() if "topics" in client]
+    assert {(name, client["unknown_topics"]) for client in moved for name in client["topics"]} == {("t1", 0)}
+    assert clients["carol", "fetch"]["requests_of_unknown_size"] == 13
     _, out, _ = run("usage", tmp_path / "usage", "--user", "bob")
     assert " 110 mut " in out
 
@@ -241,10 +268,11 @@ def test_a_folder_is_looked_after(small: str, run: Run) -> None:
     steps = {
         ("status", small): "2023-11-14 to 2023-11-14",
         ("status", small, "--json"): '"first_day": "2023-11-14"',
-        ("compact", small, "--engine", "local"): "6 files merged",
+        ("compact", small, "--engine", "local"): "8 files merged",
         ("drop", small, "--before", "2024-01-01", "--table", "seconds"): "2 rows before 2024-01-01 dropped",
-        ("drop", small, "--keep-days", "30"): "4 rows before ",
-        ("clean", small, "--older-than", "0"): "9 files deleted",
+        ("drop", small, "--keep-days", "30"): "6 rows before ",
+        ("clean", small, "--older-than", "0", "--force"): "12 files deleted",
+        ("repair", small): "nothing is lost in 0 files",
     }  # fmt: skip
     for step, output in steps.items():
         code, out, _ = run("history", *step)
@@ -259,7 +287,7 @@ def test_what_a_folder_holds_is_known_from_its_logs(small: str, run: Run) -> Non
     History.open(small).update(tables.requests)
     _, out, _ = run("history", "status", small, "--json")
     states = {state["table"]: state for state in json.loads(out)}
-    assert list(states) == ["requests", "quarantine", "history", "seconds", "topics", "episodes"]
+    assert list(states) == ["requests", "quarantine", "history", "seconds", "topics", "connections", "episodes"]
     history = states["history"]
     assert (history["rows"], history["files"], history["files_after_compaction"]) == (3, 3, 2)
     assert (history["first_day"], history["last_day"]) == ("2023-11-14", "2023-11-15")
@@ -273,11 +301,63 @@ def test_mistakes_are_reported(small: str, run: Run) -> None:
         ("drop", small, "--keep-days", "3", "--table", "days"): "'days' is none of requests",
         ("drop", small, "--keep-days", "999999999"): "--keep-days",
         ("clean", small, "--older-than", "999999999999"): "--older-than",
+        ("clean", small, "--older-than", "0"): "--older-than",
         ("drop", small, "--before", "2199-01-01"): "must not be in the future",
         ("drop", small): "give one of --before and --keep-days",
-        ("status", f"{small}/nothing"): "/nothing: there is no such folder; `quotascope ingest LOGS --into FOLDER` makes",
+        ("status", f"{small}/nothing"): (
+            "/nothing: there is no such folder; `quotascope ingest LOGS --into FOLDER` makes"
+        ),
     }  # fmt: skip
     for step, output in steps.items():
         code, _, err = run("history", *step)
         assert code in (1, 2)
         assert output in err
+
+
+def test_lost_files_are_said_before_they_are_taken_out(small: str, run: Run) -> None:
+    """The exit code is 1 until `--apply`; with the rows that are lost, and of when."""
+    table = IngestTables.create(small).requests
+    Path(table.storage.uri, table.files()[0].path).unlink()
+    code, out, _ = run("history", "repair", small)
+    assert code == 1
+    assert "it is gone); taken out; 1 rows lost, from 2023-11-14 22:13:20 UTC to" in out
+    assert "Nothing was changed" in out
+    code, out, _ = run("history", "repair", small, "--apply", "--json")
+    assert (code, [table["table"] for table in json.loads(out)][:2]) == (0, ["requests", "history"])
+    assert run("history", "repair", small)[0] == 0
+
+
+def test_sums_by_user(run: Run, tmp_path: Path) -> None:
+    """Client ids that change with each run are one row; topics and what is unknown are added up, too."""
+    rows = [
+        moved("etl", 0, ("orders", None, 700), more=100, client_id="spark-1"),
+        moved("etl", 0, ("orders", None, 200), ("logs", None, 50), client_id="spark-2"),
+        moved("etl", 1, client_id="spark-2", throttle_ms=40, fetch_bytes=None, traffic=None),
+        moved("alice", 0, ("orders", None, 10), client_id="a"),
+    ]
+    source = IngestTables.create(str(tmp_path)).requests
+    append(source, "0", requests(*rows))
+    History.create(str(tmp_path)).update(source)
+    code, out, _ = run("usage", tmp_path, "--by-user", "--json")
+    assert code == 0
+    clients = {(row["user"], row["quota_type"]): row for row in json.loads(out)["clients"]}
+    total = clients["etl", "produce"]
+    assert (total["client_id"], total["amount"], total["requests"]) == (None, 1_050, 2)
+    assert (total["topics"], total["protocol"]) == ({"orders": 900, "logs": 50}, 100)
+    assert clients["etl", "fetch"]["requests_of_unknown_size"] == 1
+    assert clients["alice", "produce"]["amount"] == 10
+    code, out, _ = run("usage", tmp_path, "--by-user")
+    assert code == 0
+    assert "user etl" in out
+    assert "spark-1" not in out
+    page = tmp_path / "usage.html"
+    run("usage", tmp_path, "--by-user", "--html", page)
+    assert "spark-1" not in page.read_text()
+
+
+def test_the_tables_of_a_history_are_named_in_help(run: Run) -> None:
+    """Help lists all that `--table` takes, and those that are dropped without it."""
+    _, out, _ = run("history", "drop", "--help")
+    words = " ".join(out.replace("│", " ").split())
+    assert f"One of {', '.join(NAMES)}" in words
+    assert f"[default: ({', '.join(DETAIL)})]" in words

@@ -1,26 +1,32 @@
-"""What `quotascope status`, `doctor` and `explain` show of untrusted names, and how `doctor` ends."""
+"""Untrusted names in `quotascope status`, `doctor` and `explain`, and exit codes of `doctor`."""
 
 from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from rich.console import Console
 from tests.cli.conftest import Run
 from tests.cli.usages import rendered, usage_of
-from tests.exporter.examples import health, snapshot, usage
+from tests.exporter.examples import COMPLETE, health, limits, snapshot, usage
 from tests.strategies import HOSTILE, broken_texts, texts
 
 from quotascope.cli import doctor, doctor_view, explain_view
+from quotascope.cli.quotas import list_view
 from quotascope.cli.status_view import view
 from quotascope.exporter.diagnosis import Finding, FindingSeverity
 from quotascope.exporter.diagnosis.explain import as_json, explain, sentence
+from quotascope.exporter.diagnosis.rule_usage import RuleUsage
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.snapshot import EntityUsage, Folds, NodeUsage
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics.catalog.thresholds import NEAR_LIMIT
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
 
 WIDTHS = [80, 100, 160, 250]
 
@@ -44,12 +50,12 @@ def test_a_long_name_leaves_room_for_the_numbers(width: int) -> None:
 
 @pytest.mark.parametrize("width", [30, 60])
 def test_a_narrow_terminal_cuts_no_figure(width: int) -> None:
-    """Each row is a block there, with the head before each cell; a name of ten thousand characters takes three lines."""
+    """Each row is a block with the head before each cell; a name of ten thousand characters takes three lines."""
     long = usage_of("alice", "x" * 10_000, throttle_time_seconds=1.0)
     drawn = rendered(view(snapshot(long, usage_of("checkout", "cart-service")), [], 10), width)
     text = " ".join(drawn.split())
     figures = ("usage / limit 0.50 / 1.00 kB/s", "used 50%", "delay 1.00 s", "quota produce", "dialect ", "readings ")
-    assert all(each in text for each in ("checkout / cart-service node 1", *figures))
+    assert all(text_part in text for text_part in ("checkout / cart-service node 1", *figures))
     assert max(map(len, drawn.splitlines())) <= width
     assert drawn.count("x" * (width - 3)) <= 6
     levels = explain(Limits(rules={QuotaType.FETCH: QuotaRules({PAIRS: 5e9})}, read_at=0.0), "alice", "etl")
@@ -57,18 +63,18 @@ def test_a_narrow_terminal_cuts_no_figure(width: int) -> None:
     assert "2 alice / <default> produce - fetch > 5,000,000,000 " in " ".join(drawn.split())
 
 
-def test_a_burst_that_is_used_up_is_no_small_use() -> None:
-    """As on the page and in `top`: of a controller mutation quota, the used part of the burst counts where it is higher."""
+def test_used_and_burst_used_are_two_things() -> None:
+    """Rows have usage of the limit, and the used part of a bucket, as on the page and in `top`."""
     broke = usage(QuotaType.CONTROLLER_MUTATION, limit=1.0, usage=0.5, tokens=-2.0, burst_tokens=10.0)
     text = rendered(view(snapshot(broke), [], 10), 160)
-    assert "-2.00 of 10.0 tok 120%" in " ".join(text.split())
+    assert "0.50 / 1.00 mut/s 50% 120%" in " ".join(text.split())
 
 
 def test_a_folded_entity_is_shown_all_the_same() -> None:
     """The terminal shows what matters, whatever the metrics leave out."""
     waits = usage_of("bob", "app", throttle_time_seconds=1.0)
-    shown = snapshot(left_out=(waits,), folds=Folds(overflow=1))
-    text = rendered(view(shown, [], 10), 160)
+    drawn = snapshot(left_out=(waits,), folds=Folds(overflow=1))
+    text = rendered(view(drawn, [], 10), 160)
     assert "1 quota entity (1 folded: not one by one in the metrics)" in text
     assert "bob / app" in text
 
@@ -82,11 +88,11 @@ def test_entities_are_unknown_where_no_source_is_read() -> None:
 
 def test_unknown_throttle_times_are_not_none() -> None:
     """An agent may not export them: then it is unknown whether an entity is throttled."""
-    blind, other = usage_of("bob", limit=None), usage_of("carol", usage=900.0)
-    blind.throttle_time_seconds = other.throttle_time_seconds = None
+    blind, limited = usage_of("bob", limit=None), usage_of("carol", usage=900.0)
+    blind.throttle_time_seconds = limited.throttle_time_seconds = None
     text = rendered(view(snapshot(blind), [], 10), 160)
     assert "none of them known to be throttled; throttle times of 1 unknown" in text
-    text = rendered(view(snapshot(blind, other), [], 10), 160)
+    text = rendered(view(snapshot(blind, limited), [], 10), 160)
     assert "closest to the limit (throttle times of 2 unknown):" in text
     assert "90% unknown" in " ".join(text.split())
 
@@ -95,9 +101,9 @@ def test_unknown_throttle_times_are_not_none() -> None:
 def test_no_name_breaks_a_line_or_moves_the_cursor(name: str) -> None:
     """Sources, findings, nodes and entities come from outside; markup in them is only text."""
     hostile = f"[/][bold]{name}"
-    shown = snapshot(usage_of(hostile, hostile), sources=(health(hostile, dialect=hostile),))
+    drawn = snapshot(usage_of(hostile, hostile), sources=(health(hostile, dialect=hostile),))
     finding = Finding(code="x", check="agents", severity=FindingSeverity.ERROR, text=hostile, advice=hostile)
-    text = rendered(view(shown, [finding], 10), 5_000)
+    text = rendered(view(drawn, [finding], 10), 5_000)
     assert all(line.isprintable() for line in text.split("\n"))
     assert text.count("[/][bold]") >= 5
 
@@ -106,10 +112,10 @@ def test_no_name_breaks_a_line_or_moves_the_cursor(name: str) -> None:
 def test_no_name_can_forge_a_line_of_doctor(text: str) -> None:
     """Markup, line ends and control characters are shown, not obeyed; as JSON they are kept."""
     warning = FindingSeverity.WARNING
-    found = Finding(code="x", check="agents", subject=text, severity=warning, text=text, advice=f"a{text}")
-    shown = rendered(doctor_view.as_table([found]), 1_000_000)
-    assert len(shown.splitlines()) == len(("header", "text", "advice", "", "summary"))
-    (document,) = json.loads(json.dumps(doctor_view.as_json([found])))["findings"]
+    finding = Finding(code="x", check="agents", subject=text, severity=warning, text=text, advice=f"a{text}")
+    drawn = rendered(doctor_view.as_table([finding]), 1_000_000)
+    assert len(drawn.splitlines()) == len(("header", "text", "advice", "", "summary"))
+    (document,) = json.loads(json.dumps(doctor_view.as_json([finding])))["findings"]
     assert (document["subject"], document["severity"]) == (text, "warning")
 
 
@@ -129,17 +135,17 @@ def test_exit_codes_of_doctor(severities: str, code: int, run: Run, monkeypatch:
     """The worst severity decides, as docs/operation.md has it: 0 works, 1 shows less than it could, 2 does not work."""
 
     async def examined(*_: object) -> list[Finding]:
-        found = map(FindingSeverity, severities.split())
-        return [Finding(code="x", check="agents", severity=severity, text="") for severity in found]
+        parsed = map(FindingSeverity, severities.split())
+        return [Finding(code="x", check="agents", severity=severity, text="") for severity in parsed]
 
     monkeypatch.setattr(doctor, "examined", examined)
     assert run("doctor", "--source", "jolokia=http://127.0.0.1:1/jolokia")[0] == code
 
 
 def printed(user: str, client_id: str | None, *more: QuotaEntity) -> str:
-    """What a terminal gets, for a client with a rule of its own, or with others."""
-    own = more or (QuotaEntity(user, client_id),)
-    rules = {QuotaType.PRODUCE: QuotaRules(dict.fromkeys(own, 1.0))}
+    """Return the terminal output for a client with its own rule, or with other rules."""
+    rule_entities = more or (QuotaEntity(user, client_id),)
+    rules = {QuotaType.PRODUCE: QuotaRules(dict.fromkeys(rule_entities, 1.0))}
     explanations = explain(Limits(rules=rules, read_at=0.0), user, client_id)
     output = io.StringIO()
     Console(file=output, force_terminal=False, width=120).print(explain_view.as_table(user, client_id, explanations))
@@ -151,9 +157,9 @@ def printed(user: str, client_id: str | None, *more: QuotaEntity) -> str:
 @example(max(HOSTILE, key=len), "a")
 def test_no_name_moves_the_cursor(user: str, client_id: str) -> None:
     """Nor breaks a line, is taken for markup, cannot be written, or pushes everything else away."""
-    shown = printed(user, client_id)
-    assert all(char == "\n" or char.isprintable() for char in shown)
-    assert len(shown.encode()) < 40_000
+    drawn = printed(user, client_id)
+    assert all(char == "\n" or char.isprintable() for char in drawn)
+    assert len(drawn.encode()) < 40_000
 
 
 @pytest.mark.parametrize("name", ["[bold red]x[/]", "[link=http://evil]x"])
@@ -168,13 +174,22 @@ PAIRS = QuotaEntity("alice", DEFAULT)
 @pytest.mark.parametrize(
     ("client_id", "rules", "sentence"),
     [
-        (None, (PAIRS,), "2 alice / <default> applies, 1 B/s; without it: unlimited; each client-id of this user counted alone"),
+        (None, (PAIRS,), (
+            "2 alice / <default> applies, 1 B/s; without it: unlimited; each client-id of this user counted alone"
+        )),
         ("", (PAIRS,), "unlimited; counted for the clients of user alice without client-id"),
-        ("", (PAIRS, QuotaEntity("alice")), "3 user alice applies, 1 B/s; without it: unlimited; counted for the clients of user alice without client-id"),
-        ("", (QuotaEntity("alice"),), "3 user alice applies, 1 B/s; without it: unlimited; counted for all clients of user alice together"),
+        ("", (PAIRS, QuotaEntity("alice")), (
+            "3 user alice applies, 1 B/s; without it: unlimited; counted for the clients of user alice without "
+            "client-id"
+        )),
+        ("", (QuotaEntity("alice"),), (
+            "3 user alice applies, 1 B/s; without it: unlimited; counted for all clients of user alice together"
+        )),
         ("", (QuotaEntity(None, DEFAULT),), "unlimited; counted for all users with no client-id together"),
         (None, (QuotaEntity(None, "x"),), "unlimited; each client-id counted for all users together"),
-        ("x", (QuotaEntity(None, "x"),), "7 client-id x applies, 1 B/s; without it: unlimited; counted for all users with client-id x together"),
+        ("x", (QuotaEntity(None, "x"),), (
+            "7 client-id x applies, 1 B/s; without it: unlimited; counted for all users with client-id x together"
+        )),
     ]
 )  # fmt: skip
 def test_what_decides_in_a_sentence(client_id: str | None, rules: tuple[QuotaEntity, ...], sentence: str) -> None:
@@ -184,18 +199,18 @@ def test_what_decides_in_a_sentence(client_id: str | None, rules: tuple[QuotaEnt
 
 
 def test_levels_that_do_not_reach_a_client_without_an_id() -> None:
-    """What is set there is shown, but not as if it could decide."""
-    shown = printed("alice", "", PAIRS)
-    assert "user alice, no client-id\n" in shown
-    assert " (1) " in shown
-    assert "(…) not for clients that send no client-id" in shown
+    """Rules of levels that cannot apply are shown as such."""
+    drawn = printed("alice", "", PAIRS)
+    assert "user alice, no client-id\n" in drawn
+    assert " (1) " in drawn
+    assert "(…) not for clients that send no client-id" in drawn
     assert "(1)" not in printed("alice", None, PAIRS)
 
 
 def test_programs_get_the_same() -> None:
     """Unlimited, and nothing to fall back to, are distinguished from what is unknown."""
-    known = Limits(rules={QuotaType.FETCH: QuotaRules({PAIRS: 7.0})}, read_at=0.0)
-    answer = as_json("alice", None, explain(known, "alice", None), {"2": "a.B"})
+    limits = Limits(rules={QuotaType.FETCH: QuotaRules({PAIRS: 7.0})}, read_at=0.0)
+    answer = as_json("alice", None, explain(limits, "alice", None), {"2": "a.B"})
     whole = json.loads(json.dumps(answer))
     assert (whole["client_id"], whole["callbacks"]) == (None, {"2": "a.B"})
     produce, fetch, *_ = whole["quotas"]
@@ -225,15 +240,19 @@ def test_the_limit_of_strimzis_plugin_has_its_rule(
     """The client's own limit stays unknown: it may be an excluded principal."""
     nodes = [NodeUsage(broker=node, static_limits={QuotaType.REQUEST: bound}) for node, bound in by_node.items()]
     explanations = explain(UNDER_PLUGIN, "alice", "a", nodes)
-    (shown,) = (sentence(each, "alice", "a") for each in explanations if each.quota_type is QuotaType.REQUEST)
-    assert shown.startswith(f"request: {text}")
-    assert shown.endswith("(client.quota.callback.static.request)") == bool(by_node)
+    (drawn,) = (
+        sentence(explanation, "alice", "a")
+        for explanation in explanations
+        if explanation.quota_type is QuotaType.REQUEST
+    )
+    assert drawn.startswith(f"request: {text}")
+    assert drawn.endswith("(client.quota.callback.static.request)") == bool(by_node)
     quotas = json.loads(json.dumps(as_json("alice", "a", explanations, {})))["quotas"]
     assert (quotas[2]["shared"], quotas[2]["limit_state"]) == (shared, "unknown")
 
 
 def test_levels_stand_in_rows_below_quota_types() -> None:
-    """From the left edge on, as wide as the longest cell, two blanks after each column; numbers end below each other."""
+    """Columns begin at the left edge, are as wide as their longest cell and two blanks, numbers right-aligned."""
     lines = [line.rstrip() for line in printed("alice", "etl").splitlines()]
     assert lines[2:12] == [
         "                                                  controller",
@@ -247,3 +266,44 @@ def test_levels_stand_in_rows_below_quota_types() -> None:
         "7 client-id etl                -      -        -           -",
         "8 client-id <default>          -      -        -           -",
     ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({}, "1 quota entity, none of them throttled or near a limit"),
+        (
+            {"delay_queue_size": {QuotaType.FETCH: 2.0}},
+            (
+                "1 quota entity, none of them shown as throttled or near a limit, though 2 connections wait in delay "
+                "queues"
+            ),
+        ),
+        (
+            {"delay_queue_size": {QuotaType.REQUEST: 2.0}},
+            "1 quota entity; clients of node 1 not shown; none of those shown is throttled or near a limit",
+        ),
+    ],
+)
+def test_no_entity_is_called_calm_while_connections_wait(changes: dict[str, Any], text: str) -> None:
+    """Delay queues of a type whose entities are shown, and of one of which none is."""
+    coverage = replace(COMPLETE, usages=frozenset({QuotaType.FETCH}))
+    calm = usage_of("alice", "app", usage=0.0, throttle_time_seconds=0.0)
+    node = NodeUsage(broker="1", coverage=coverage, **changes)
+    assert text in rendered(view(snapshot(calm, nodes=(node,)), [], 10), 160)
+
+
+def test_replication_throttles_stand_in_the_status() -> None:
+    settings = NodeSettings(replication_limits={"leader": 1e6}, replication_origins={"leader": "all brokers"})
+    drawn = snapshot(limits=limits(nodes={"1": settings}))
+    assert "replication throttles: leader 1.00 MB/s on broker 1 (default of all brokers)" in rendered(
+        view(drawn, [], 10), 160
+    )
+
+
+def test_a_rule_whose_clients_are_not_visible_is_not_called_idle() -> None:
+    rule = RuleUsage(entity=QuotaEntity("alice"), key="producer_byte_rate", value=1.0, hits=None, hidden_on=("3",))
+    text = rendered(list_view.as_table([rule], NEAR_LIMIT.value), 200)
+    assert "not visible here" in text
+    assert "clients of 1 may not be visible here (nodes 3)" in text
+    assert list_view.as_json([rule])[0]["hidden_on"] == ["3"]

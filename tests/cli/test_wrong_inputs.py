@@ -14,7 +14,8 @@ from aiohttp import ClientTimeout
 from tests.cli.conftest import Run
 
 INTERNALS = re.compile(
-    r"Traceback|Errno|errno|Os \{|os error|Value error|Input should|_ssl\.c|pydantic|Error\(|Exception|object at 0x|ssl:default"
+    r"Traceback|Errno|errno|Os \{|os error|Value error|Input should|_ssl\.c|pydantic|Error\(|Exception|object at "
+    r"0x|ssl:default"
 )
 WRONG = (
     ("statsu", "Did you mean 'status'?"),
@@ -26,7 +27,10 @@ WRONG = (
     ("top --every 5x", "a time such as 500ms, 5s or 1m, got '5x'"),
     ("top --exporter http://{silent} --exporter-ca-file none", "the CA file none cannot be used: No such file"),
     ("top --exporter http://{silent} --exporter-ca-file text", "the CA file text cannot be used: no certificate"),
-    ("top --exporter http://{silent} --exporter-user a --exporter-password-file none", "none cannot be read: No such file"),
+    (
+        "top --exporter http://{silent} --exporter-user a --exporter-password-file none",
+        "none cannot be read: No such file",
+    ),
     ("serve --port x", "expected a whole number, not 'x'"),
     ("serve --port 70000", "less than or equal to 65535"),
     ("serve --source jolokja=http://a:1", "did you mean 'jolokia'?"),
@@ -35,7 +39,9 @@ WRONG = (
     ("serve --source http://a:1 --detail-above x", "expected a number, not 'x'"),
     ("serve --source http://a:1 --web.config.file none", "expected a file that is there, got 'none'"),
     ("explain --bootstrap-servers {silent} --ca-file none", "expected a file that is there, got 'none'"),
-    ("explain --bootstrap-servers {silent} --security-protocol SSL --ca-file text", "the CA file text cannot be used: no certificate"),
+    ("explain --bootstrap-servers {silent} --security-protocol SSL --ca-file text", (
+        "the CA file text cannot be used: no certificate"
+    )),
     ("explain --bootstrap-servers {silent} --security-protocol TLS", "expected 'PLAINTEXT'"),
     ("quotas set producer_byte_rat=5 --user a --bootstrap-servers {silent}", "did you mean 'producer_byte_rate'?"),
     ("quotas set producer_byte_rate=0 --user a --bootstrap-servers {silent}", "must be greater than 0"),
@@ -56,8 +62,14 @@ WRONG = (
     ("recommend usage --key producer_byte_rat", "did you mean 'producer_byte_rate'?"),
     ("recommend usage --for host", "'host' is not one of 'user'"),
     ("history drop usage --before yesterday", "'yesterday' is not a date such as 2026-09-01"),
-    ("dashboards push --grafana-url http://127.0.0.1:1 --grafana-token-file pw", "http://127.0.0.1:1: Connection refused"),
-    ("dashboards push --grafana-url http://{silent} --grafana-token-file pw --grafana-ca-file none", "cannot use none: No such file"),
+    (
+        "dashboards push --grafana-url http://127.0.0.1:1 --grafana-token-file pw",
+        "http://127.0.0.1:1: Connection refused",
+    ),
+    (
+        "dashboards push --grafana-url http://{silent} --grafana-token-file pw --grafana-ca-file none",
+        "cannot use none: No such file",
+    ),
     ("alerts write rules --alerts-config none", "none: cannot be read: No such file"),
 )  # fmt: skip
 MISUSED = (
@@ -113,12 +125,12 @@ def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("words", "message", "codes"),
     [
-        *((*each, {1, 2}) for each in WRONG),
+        *((*wrong, {1, 2}) for wrong in WRONG),
         *((f"quotas {words} --bootstrap-servers {{silent}}", message, {2}) for words, message in MISUSED),
     ],
 )
 def test_a_wrong_input_is_explained(run: Run, silent: str, words: str, message: str, codes: set[int]) -> None:
-    """What is wrong, in words of its own; the cluster is not asked, which would take ten seconds and name it instead."""
+    """Each mistake has its own message, and the cluster is not asked, which would take ten seconds."""
     code, _, err = run(*shlex.split(words.format(silent=silent)))
     assert code in codes
     assert message in err
@@ -142,7 +154,7 @@ def test_a_misused_diff_does_not_end_as_if_there_were_differences(run: Run, word
 )
 @pytest.mark.usefixtures("silent")
 def test_without_a_line_no_history_is_made(run: Run, logs: str, message: str) -> None:
-    """The file is named with what is wrong with it, that alone, and no folder is left behind that looks like a history."""
+    """The message names the file and its mistake, and no folder is left behind that looks like a history."""
     Path("empties").mkdir()
     for number in range(1, 4):
         Path("empties", f"{number}").touch()

@@ -5,12 +5,14 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
+from quotascope.cli.report import show
 from quotascope.demo import Simulation
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import Entity, EntityUsage, Snapshot
-from quotascope.metrics import NO_RULE, QuotaEntity, QuotaType, Resolution
+from quotascope.metrics.kafka.entities import NO_RULE, QuotaEntity, QuotaType, Resolution
+from quotascope.pages.report import Report
 
 START_MS = 1_700_000_000_000
 
@@ -24,7 +26,7 @@ def usage_of(
     known: bool = True,
     **numbers: Any,
 ) -> EntityUsage:
-    """The produce quota of a user and client-id, and what was used of it; whether a missing limit is known to be none."""
+    """Return the usage of the produce quota of a user and client-id; a missing limit is none, or unknown."""
     resolution = NO_RULE if known else None
     if limit is not None:
         rule = QuotaEntity(user, client_id)
@@ -32,31 +34,40 @@ def usage_of(
     entity = Entity(
         broker="1", quota_type=QuotaType.PRODUCE, user=user, client_id=client_id, resolution=resolution, limit=limit
     )
-    throttles = {"throttle_time_seconds": 0.0, "throttled_seconds_total": 0.0}
-    return EntityUsage(entity=entity, usage=usage, **{**throttles, **numbers})
+    return EntityUsage(entity=entity, usage=usage, **numbers)
 
 
 async def demo_after(seconds: int) -> Snapshot:
-    """What the exporter says of the demo when so much time has passed for it."""
+    """Return the exporter's snapshot of the demo after some time."""
     simulation = Simulation(START_MS)
     end_ms = START_MS + seconds * 1_000
     for now_ms in range(START_MS, end_ms + 1, 20):
         simulation.advance(now_ms)
     limits = LimitsRefresh(EmbeddedLimits(simulation.quotas, "1", lambda: end_ms), 5.0)
     await limits.refresh()
-    source = EmbeddedSource("demo", simulation.registry, "1", lambda: end_ms)
+    source = EmbeddedSource("demo", simulation.registry, "1", lambda: end_ms, simulation.broker.beans)
     collection = Collection([source], limits, clock=lambda: end_ms / 1_000)
     return await collection.snapshot(5.0)
+
+
+class _Encoded(StringIO):
+    encoding = "utf-8"
 
 
 def rendered(renderable: RenderableType, width: int, encoding: str = "utf-8") -> str:
     """The text that a terminal of so many columns would show, without colors."""
     file = _Encoded()
     file.encoding = encoding
-    console = Console(file=file, width=width, height=200, force_terminal=True, color_system=None)
-    console.print(renderable)
+    _terminal(file, width).print(renderable)
     return file.getvalue()
 
 
-class _Encoded(StringIO):
-    encoding = "utf-8"
+def reported(report: Report, width: int) -> str:
+    """The same of a report."""
+    file = _Encoded()
+    show(_terminal(file, width), report)
+    return file.getvalue()
+
+
+def _terminal(file: StringIO, width: int) -> Console:
+    return Console(file=file, width=width, height=200, force_terminal=True, color_system=None)

@@ -1,4 +1,8 @@
-"""Clients of both libraries at a real broker: how they log in, what they do there, and what they and the broker say of throttle times."""
+"""
+Clients of both libraries at a real broker.
+
+How they log in, what they do there, and what they and the broker say of throttle times.
+"""
 
 import logging
 import uuid
@@ -21,11 +25,11 @@ from quotascope.clients.quota_admin import BrokerSettings
 
 
 def settings_of(admin: QuotaAdmin) -> BrokerSettings:
-    """Those of broker 1, or the error in their place."""
-    found = admin.describe_all_settings([1], inf)[1]
-    if isinstance(found, ClientError):
-        raise found
-    return found
+    """Return the settings of broker 1; raise the error in their place."""
+    settings = admin.describe_all_settings([1], inf)[1]
+    if isinstance(settings, ClientError):
+        raise settings
+    return settings
 
 
 class Login(NamedTuple):
@@ -57,7 +61,7 @@ class Login(NamedTuple):
         }
 
     def java(self) -> dict[str, str]:
-        """Of Kafka's own clients, without the client id."""
+        """Return the configuration of Kafka's own clients, without the client id."""
         module = "org.apache.kafka.common.security.plain.PlainLoginModule"
         return {
             "bootstrap.servers": self.address,
@@ -68,7 +72,9 @@ class Login(NamedTuple):
 
 
 Use = Callable[[dict[str, Any], str, int, Callable[[], None]], None]
-"""Writes or reads records of 1000 bytes, by a configuration, in a topic, so many; what it calls between its requests."""
+"""
+Writes or reads records of 1000 bytes, by a configuration, in a topic, so many; what it calls between its requests.
+"""
 
 
 def confluent_produce(config: dict[str, Any], topic: str, records: int, between: Callable[[], None]) -> None:
@@ -84,9 +90,9 @@ def confluent_produce(config: dict[str, Any], topic: str, records: int, between:
 def confluent_fetch(config: dict[str, Any], topic: str, records: int, between: Callable[[], None]) -> None:
     consumer = confluent_kafka.Consumer({**config, "group.id": uuid.uuid4().hex})
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
-    seen = 0
-    while seen < records:
-        seen += len(consumer.consume(records, 0.2))
+    consumed = 0
+    while consumed < records:
+        consumed += len(consumer.consume(records, 0.2))
         between()
     consumer.close()
 
@@ -103,9 +109,9 @@ def python_produce(config: dict[str, Any], topic: str, records: int, between: Ca
 def python_fetch(config: dict[str, Any], topic: str, records: int, between: Callable[[], None]) -> None:
     with closing(kafka_python.KafkaConsumer(**config, auto_offset_reset="earliest")) as consumer:
         consumer.assign([kafka_python.TopicPartition(topic, 0)])
-        seen = 0
-        while seen < records:
-            seen += sum(len(found) for found in consumer.poll(200).values())
+        consumed = 0
+        while consumed < records:
+            consumed += sum(len(batch) for batch in consumer.poll(200).values())
             between()
 
 
@@ -139,23 +145,35 @@ def _reported_ms(kafka: Cluster, side: Side) -> float:
 
 
 class BrokerAccount:
-    """All throttle times of one side that the broker has reported since this began (`RequestMetrics`, mean times count)."""
+    """
+    Assert that the means and counts of Kafka's Java clients are within 1 ms of the account.
+
+    One more fetch may have been answered.
+    """
 
     def __init__(self, kafka: Cluster, side: Side) -> None:
         self._count = partial(_reported_ms, kafka, side)
         self._before = self._count()
 
     def agrees(self, throttled_ms: int, unread_ms: int = 0, tolerance_ms: float = 0.5) -> None:
-        """The broker counts in whole ms, too; of fetches it may have answered some more, for which no one waits any longer."""
+        """
+        Assert that the broker counts the same in whole ms.
+
+        It may have answered some more fetches, for which no one waits any longer.
+        """
 
         def look() -> None:
-            more = self._count() - self._before - throttled_ms
-            assert -tolerance_ms <= more <= unread_ms + tolerance_ms
+            difference_ms = self._count() - self._before - throttled_ms
+            assert -tolerance_ms <= difference_ms <= unread_ms + tolerance_ms
 
         eventually(look, seconds=10)
 
     def agrees_with_estimate(self, totals: ClientTotals) -> None:
-        """What Kafka's Java clients give as means and counts is within 1 ms of it; of fetches one more may have been answered."""
+        """
+        Assert that the means and counts of Kafka's Java clients are within 1 ms of the account.
+
+        One more fetch may have been answered.
+        """
         assert totals.throttled_ms > 1_000
         assert totals.throttled_ms <= totals.responses * totals.longest_ms
         self.agrees(totals.throttled_ms, totals.longest_ms if totals.client.side == "read" else 0, 1)

@@ -5,23 +5,24 @@ import pytest
 from quotascope.clients import (
     AdminRequestFailed,
     BrokerSettings,
+    ConfigOrigin,
     ConfiguredQuota,
     Node,
     PermissionMissing,
     QuotaChange,
     answers,
 )
-from quotascope.metrics import KafkaRelease
+from quotascope.metrics.kafka.release import KafkaRelease
 
 from .recorded import answer
 
 
 def test_every_quota_keeps_its_entity_and_key() -> None:
     """Names come through as they are, and the default entity is None; an empty list and no list at all mean none."""
-    found = answers.quotas(answer("quotas"))
-    assert len(found) == 7
-    assert ConfiguredQuota(entity={"user": None}, key="request_percentage", value=2.5) in found
-    names = {quota.entity.get("client-id") for quota in found}
+    quotas = answers.quotas(answer("quotas"))
+    assert len(quotas) == 7
+    assert ConfiguredQuota(entity={"user": None}, key="request_percentage", value=2.5) in quotas
+    names = {quota.entity.get("client-id") for quota in quotas}
     assert {"my app/1=x,*?", 'line\nbreak "<b>" ü', None} <= names
     assert answers.quotas({"entries": []}) == answers.quotas({"entries": None}) == ()
 
@@ -32,12 +33,16 @@ def test_a_quota_that_is_no_number_limits_nothing() -> None:
         "entity": [{"entity_type": "user", "entity_name": "a"}],
         "values": [{"key": "request_percentage", "value": nan}],
     }
-    (found,) = answers.quotas({"entries": [entry]})
-    assert found == ConfiguredQuota(entity={"user": "a"}, key="request_percentage", value=inf)
+    (quota,) = answers.quotas({"entries": [entry]})
+    assert quota == ConfiguredQuota(entity={"user": "a"}, key="request_percentage", value=inf)
 
 
 def test_the_cluster_lists_its_brokers() -> None:
-    """Address and id of each broker are those of the listener that was asked; only a new cluster says of each whether it is fenced."""
+    """
+    Address and id of each broker are those of the listener that was asked.
+
+    Only a new cluster says of each whether it is fenced.
+    """
     recorded = answer("cluster")
     (broker,) = recorded["brokers"]
     nodes = (Node(node_id=1, host="127.0.0.1", port=broker["port"]),)
@@ -50,8 +55,8 @@ def test_the_cluster_lists_its_brokers() -> None:
 
 def test_settings_are_numbers() -> None:
     """A broker reports its defaults too, so that none has to be guessed."""
-    found = answers.configs(answer("settings"))
-    assert answers.settings(1, found) == BrokerSettings(
+    values = answers.configs(answer("settings"))
+    assert answers.settings(1, values) == BrokerSettings(
         node_id=1,
         num_io_threads=8,
         num_network_threads=3,
@@ -71,29 +76,46 @@ def test_a_setting_that_is_no_number_is_named(value: str | None) -> None:
         answers.settings(1, strange)
 
 
+def test_a_broker_without_quotas_of_mutations_has_no_windows_for_them() -> None:
+    """A broker before Kafka 2.7 does not report these keys, and all others are read."""
+    values = {k: v for k, v in answers.configs(answer("settings")).items() if not k.startswith("controller.quota")}
+    assert answers.settings(1, values).controller_quota_samples == 11
+    with pytest.raises(AdminRequestFailed, match=r"does not report quota\.window\.num"):
+        answers.settings(1, {k: v for k, v in values.items() if k != "quota.window.num"})
+
+
 def test_limits_of_a_broker_are_its_own_or_the_cluster_s() -> None:
-    """Replication, tiered storage and connections, of listeners too; what is not limited is left out."""
-    found = answers.configs(answer("limited_settings"))
-    keys = answers.listener_rate_keys(found)
+    """
+    Limits of replication, tiered storage and connections are read, of listeners too.
+
+    A key without a limit is left out.
+    """
+    values = answers.configs(answer("limited_settings"))
+    keys = answers.listener_rate_keys(values)
     assert len(keys) == 5
-    found |= answers.configs(answer("limited_listeners"))
-    assert answers.settings(1, found).rates == {
+    values |= answers.configs(answer("limited_listeners"))
+    assert answers.settings(1, values).rates == {
         "leader.replication.throttled.rate": 300_000,
         "follower.replication.throttled.rate": 400_000,
         "remote.log.manager.copy.max.bytes.per.second": 500_000,
         "max.connection.creation.rate": 77,
         "listener.name.sasl.max.connection.creation.rate": 50,
     }
+    origins = answers.config_origins(answer("limited_settings"))
+    limited = answers.settings(1, values, origins).origins
+    assert limited["leader.replication.throttled.rate"] is ConfigOrigin.BROKER
+    assert limited["follower.replication.throttled.rate"] is ConfigOrigin.ALL_BROKERS
+    assert "num.io.threads" not in limited
 
 
 @pytest.mark.parametrize("listeners", [None, "", ",", "://127.0.0.1:9092"])
 def test_a_broker_that_names_no_listener_has_no_keys_of_any(listeners: str | None) -> None:
-    """Then nothing more is asked."""
+    """The broker is asked for no further keys then."""
     assert answers.listener_rate_keys({"listeners": listeners}) == []
 
 
 def test_a_byte_rate_may_be_the_largest_connection_rate() -> None:
-    """What unlimited is depends on the key: 2 GB/s is a limit, so many connections are none."""
+    """The value that stands for unlimited depends on the key: 2 GB/s is a limit, so many connections are none."""
     settings = answers.configs(answer("settings"))
     for key in ("leader.replication.throttled.rate", "max.connection.creation.rate"):
         settings[key] = "2147483647"
@@ -124,13 +146,14 @@ def test_an_answer_without_an_error_passes(name: str) -> None:
     ],
 )
 def test_a_missing_permission_names_the_acl(name: str, request_name: str, operation: str) -> None:
-    """Wherever the answer holds the error, the message is the command that grants what is missing."""
+    """The message is the command that grants the missing permission, at any place of the error in the answer."""
     with pytest.raises(PermissionMissing) as caught:
-        answers.check(request_name, answer(name), "mallory")
+        answers.check(request_name, answer(name), "mallory", ("a:9093", "b:9093"), is_secured=True)
     assert caught.value.operation == operation
     assert str(caught.value) == (
         f"{request_name} is not permitted; to grant it: "
-        f"kafka-acls.sh --add --allow-principal User:mallory --operation {operation} --cluster"
+        f"kafka-acls.sh --bootstrap-server a:9093,b:9093 --command-config admin.properties "
+        f"--add --allow-principal User:mallory --operation {operation} --cluster"
     )
 
 
@@ -147,12 +170,12 @@ def test_another_error_keeps_its_code_and_reason() -> None:
 
 def test_changes_of_one_entity_go_together() -> None:
     """Two entries for one entity would be refused, in whatever order its parts are given."""
-    first = QuotaChange(entity={"user": "a", "client-id": None}, key="producer_byte_rate", value=1.0)
-    other = QuotaChange(entity={"user": "a"}, key="producer_byte_rate", value=2.0)
+    a_first = QuotaChange(entity={"user": "a", "client-id": None}, key="producer_byte_rate", value=1.0)
+    a_only = QuotaChange(entity={"user": "a"}, key="producer_byte_rate", value=2.0)
     second = QuotaChange(entity={"client-id": None, "user": "a"}, key="consumer_byte_rate", value=None)
-    assert answers.by_entity([first, other, second]) == [
-        ({"user": "a", "client-id": None}, [first, second]),
-        ({"user": "a"}, [other]),
+    assert answers.by_entity([a_first, a_only, second]) == [
+        ({"user": "a", "client-id": None}, [a_first, second]),
+        ({"user": "a"}, [a_only]),
     ]
 
 
@@ -168,14 +191,57 @@ def test_voters_are_reported_with_their_addresses_by_new_clusters_only() -> None
 
 @pytest.mark.parametrize(
     ("level", "release"),
-    [(33, KafkaRelease(4, 4)), (31, KafkaRelease(4, 3)), (30, KafkaRelease(4, 3)), (29, KafkaRelease(4, 2)), (99, KafkaRelease(4, 4)), (3, None)]
+    [(33, KafkaRelease(4, 4)), (31, KafkaRelease(4, 3)), (30, KafkaRelease(4, 3)), (29, KafkaRelease(4, 2)), (99, KafkaRelease(4, 4)), (8, KafkaRelease(3, 4))]
 )  # fmt: skip
 def test_the_newest_metadata_version_names_the_release(level: int, release: KafkaRelease | None) -> None:
-    """What a broker supports, not what the cluster has finalized; a level of a later release counts as the newest known."""
+    """
+    The level that a broker supports counts, not the finalized one.
+
+    A level of a later release counts as the newest known.
+    """
     features = [
         {"name": "group.version", "min_version": 0, "max_version": 1},
         {"name": "metadata.version", "min_version": 7, "max_version": level},
     ]
-    assert answers.release({"supported_features": features}) == release
-    assert answers.release({"supported_features": features[:1]}) is None
-    assert answers.release({"supported_features": None}) is None
+    several = {"api_keys": apis({1: 13, 35: 4})}
+    assert answers.release({**several, "supported_features": features}) == release
+    assert answers.release({**several, "supported_features": features[:1]}) is None
+    assert answers.release({**several, "supported_features": None}) is None
+
+
+def apis(newest: dict[int, int]) -> list[dict[str, int]]:
+    return [{"api_key": key, "min_version": 0, "max_version": version} for key, version in newest.items()]
+
+
+@pytest.mark.parametrize(
+    ("newest", "level", "expected"),
+    [
+        # what APIs show, where no level is named: with LeaderAndIsr (4) a broker in ZooKeeper mode
+        ({1: 12, 2: 6, 4: 5}, None, "2.8 in ZooKeeper mode"),
+        ({1: 17, 4: 7}, None, "3.9 in ZooKeeper mode"),
+        ({1: 17, 4: 7}, 21, "3.9 in ZooKeeper mode"),
+        ({1: 12, 2: 5}, None, "2.7"),
+        ({1: 13, 35: 4}, None, "3.3 to 3.4"),
+        # a level names one of them
+        ({1: 13, 35: 4}, 7, "3.3"),
+        ({1: 18}, 27, "4.1"),
+        ({1: 18}, 29, "4.2"),
+        ({1: 18}, 34, "4.4 or later"),
+        ({1: 18, 18: 5}, None, "4.4 or later"),
+        # one that is older than all that is known of
+        ({1: 11}, None, "2.4 in ZooKeeper mode or before"),
+        # one that does not know our version of the request, and answers with this API alone
+        ({18: 3}, None, None),
+        ({}, 30, None),
+    ],
+)
+def test_releases_that_a_broker_may_be_of(newest: dict[int, int], level: int | None, expected: str | None) -> None:
+    """
+    The newest `metadata.version` under KRaft, otherwise the versions of its APIs decide.
+
+    Several releases may answer alike.
+    """
+    features = [{"name": "metadata.version", "min_version": 1, "max_version": level}]
+    answer = {"api_keys": apis(newest), "supported_features": None if level is None else features}
+    releases = answers.releases(answer)
+    assert (None if releases is None else str(releases)) == expected

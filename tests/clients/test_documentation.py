@@ -1,4 +1,8 @@
-"""docs/clients.md: its examples run, and its table is the catalog's; docs/other-clients.md: its rules join what clients pushed with the quotas that decide."""
+"""
+docs/clients.md: its examples run, and its table is the catalog's; docs/other-clients.md.
+
+Its rules join what clients pushed with the quotas that decide.
+"""
 
 import re
 import subprocess
@@ -19,7 +23,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_table_is_the_catalogs() -> None:
-    """Every family, with its type, labels and meaning."""
+    """The table has every family, with its type, labels and meaning."""
     text = (DOCS / "clients.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `kafka_client_.*$", text, re.MULTILINE)
     expected = [
@@ -31,7 +35,11 @@ def test_the_table_is_the_catalogs() -> None:
 
 @pytest.mark.real
 def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:
-    """One after the other, as one program, against a real broker; the page that is printed has every client."""
+    """
+    The examples run one after the other, as one program, against a real broker.
+
+    The page that is printed has every client.
+    """
     blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / "clients.md").read_text(), re.MULTILINE | re.DOTALL)
     program = tmp_path / "examples.py"
     text = "\n".join(blocks).replace("broker-1:9092", kafka.admin)
@@ -39,12 +47,12 @@ def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:
     with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
         shape = {"num_partitions": 1, "replication_factor": 1}
         admin.create_topics({"orders": shape}, wait_for_metadata=True)
-    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False, timeout=120)
+    assert process.returncode == 0, process.stderr
     assert len(blocks) == 8
     for client_id, side in (("billing", "write"), ("reports", "read")):
         series = f'kafka_client_throttled_seconds_total{{client_id="{client_id}",side="{side}",user=""}} 0.0'
-        assert series in done.stdout
+        assert series in process.stdout
     created = {"invoices", "payments", "refunds"}
 
     def look() -> None:
@@ -72,13 +80,20 @@ RULES = {
         {"level": "client", "rule_client_id": "go-billing"},
     ),
 }  # fmt: skip
-"""By client: the entity that the broker measures it as, and the rule that decides. Of alice's two clients one has a rule of its own."""
+"""
+Labels by client: the entity that the broker measures it as, and the rule that decides. Of alice's two clients one has a
+rule of its own.
+"""
 REPORTED = {"java-billing": 2.201, "py-billing": 1.201, "go-billing": 0.022}
 
 
 @pytest.mark.real
 def test_the_rules_join_each_level_of_quotas(tmp_path: Path) -> None:
-    """A pair, a user and a client-id; each client has the rule under which the broker measures it."""
+    """
+    Rules of a pair, a user and a client-id are joined.
+
+    Each client has the rule under which the broker measures it.
+    """
     (rules,) = re.findall(r"^```yaml\n(.*?)^```", (DOCS / "other-clients.md").read_text(), re.MULTILINE | re.DOTALL)
     (tmp_path / "rules.yaml").write_text(rules)
     series = [line.rsplit(" ", 1) for line in PUSHED.read_text().splitlines()]
@@ -89,8 +104,8 @@ def test_the_rules_join_each_level_of_quotas(tmp_path: Path) -> None:
     record = "client:kafka_produce_throttle_seconds:rule"
     expected = []
     for client, seconds in REPORTED.items():
-        found = {"user": users[client], "client_id": client, **RULES[client][1]}
-        labels = ",".join(f'{label}="{text}"' for label, text in found.items())
+        label_values = {"user": users[client], "client_id": client, **RULES[client][1]}
+        labels = ",".join(f'{label}="{text}"' for label, text in label_values.items())
         expected.append({"labels": f"{record}{{{labels}}}", "value": seconds})
     case = {
         "interval": "1m",
@@ -99,5 +114,5 @@ def test_the_rules_join_each_level_of_quotas(tmp_path: Path) -> None:
     }  # fmt: skip
     tests = tmp_path / "tests.yaml"
     tests.write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [case]}))
-    done = subprocess.run(["promtool", "test", "rules", str(tests)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run(["promtool", "test", "rules", str(tests)], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr

@@ -60,7 +60,7 @@ class Library:
         self.closed = False
 
     def brokers(self) -> list[Any]:
-        """None: the library chooses."""
+        """Return None, so that the library chooses the broker."""
         return []
 
     least_used_connections = brokers
@@ -70,7 +70,7 @@ class Library:
         return self.script.pop(0)
 
     def run(self, call: Any, *arguments: Any) -> Any:
-        """As the library: the reply, or the error."""
+        """Return the reply, or raise the error, as the library does."""
         result = call(*arguments)
         if isinstance(result, Exception):
             raise result
@@ -157,7 +157,11 @@ def test_a_lost_connection_is_made_again(libraries: list[Library], lost: Excepti
 def test_the_call_after_a_failure_starts_afresh(
     libraries: list[Library], failures: list[Exception], error: type[Exception], words: str
 ) -> None:
-    """The second loss is an error, and so is an exception that the library does not promise: no reason to stay with it."""
+    """
+    The second loss is an error, and so is an exception that the library does not promise.
+
+    No reason to stay with it.
+    """
     broken = [Library([failure]) for failure in failures]
     libraries += broken
     admin = KafkaPythonAdmin(IMPATIENT)
@@ -187,7 +191,11 @@ def test_an_old_cluster_has_no_quorum(libraries: list[Library]) -> None:
 
 
 def test_a_closed_client_connects_no_more() -> None:
-    """Nothing connects before the first call, and no change asks nothing; a call after `close` does not open a connection that no one closes."""
+    """
+    A client connects at its first call only, and no change asks nothing.
+
+    A call after `close` opens no connection.
+    """
     admin = open_quota_admin(CONNECTION)
     admin.alter_quotas([])
     admin.close()
@@ -197,10 +205,14 @@ def test_a_closed_client_connects_no_more() -> None:
 
 
 def test_silence_is_a_timeout_and_leaves_nothing_running(caplog: pytest.LogCaptureFixture) -> None:
-    """A server that accepts and never answers is reported as such; no thread is left, and nothing is logged or reported."""
+    """
+    A server that accepts and never answers is reported as such.
+
+    No thread is left, and nothing is logged or reported.
+    """
     caplog.set_level(logging.DEBUG)
-    before = set(threading.enumerate())
-    others = {thread.ident for thread in before - {threading.current_thread()}}
+    threads_before = set(threading.enumerate())
+    other_threads = {thread.ident for thread in threads_before - {threading.current_thread()}}
     sasl = Sasl(mechanism=SaslMechanism.PLAIN, username="alice", password=Secret("hunter2"))
     with server(silent) as address:
         settings = Connection(
@@ -212,10 +224,10 @@ def test_silence_is_a_timeout_and_leaves_nothing_running(caplog: pytest.LogCaptu
             connect(settings)
 
     def nothing_runs() -> None:
-        assert set(threading.enumerate()) <= before
+        assert set(threading.enumerate()) <= threads_before
 
     eventually(nothing_runs)
-    records = [record for record in caplog.records if record.thread not in others]
+    records = [record for record in caplog.records if record.thread not in other_threads]
     assert not [record for record in records if record.name.startswith("kafka")]
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
 
@@ -264,7 +276,7 @@ def without(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
 
 
 def test_topics_need_the_library_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing connects before the first call; without kafka-python the message says how to get it."""
+    """A client connects at its first call only; without kafka-python the message names the command that installs it."""
     open_topic_admin(CONNECTION, ThrottleAccount()).close()
     without(monkeypatch, "kafka")
     monkeypatch.delitem(sys.modules, TOPICS)
@@ -284,7 +296,7 @@ def test_topics_need_the_library_as_well(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_library_that_cannot_be_used_is_named(
     monkeypatch: pytest.MonkeyPatch, module: str, distribution: str, error: type[Exception], words: str
 ) -> None:
-    """With the command that installs it, or its version."""
+    """The message has the command that installs it, or its version."""
     version = importlib.metadata.version
     without(monkeypatch, module)
     monkeypatch.setattr(importlib.metadata, "version", lambda _: version(distribution))

@@ -1,4 +1,4 @@
-"""Where tokens come from: an issuer, a file, a command and AWS's signer; and that no secret is in a message."""
+"""Sources of tokens (an issuer, a file, a command and AWS's signer) put no secret into a message."""
 
 import base64
 import json
@@ -36,19 +36,19 @@ LONG = "x" * 100_000
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    """Of an authority that only some trust."""
+    """Return certificates of an authority that only some trust."""
     return make_certificates(tmp_path_factory.mktemp("issuer"))
 
 
 @pytest.fixture(scope="module")
 def running(certificates: Certificates) -> Iterator[Issuer]:
-    with issuer(certificates) as made:
-        yield made
+    with issuer(certificates) as server:
+        yield server
 
 
 @pytest.fixture
 def credentials(running: Issuer, certificates: Certificates) -> ClientCredentials:
-    """Those that it knows; it answers as it should."""
+    """Return the credentials that the issuer knows; it answers as it should."""
     running.answer = None
     return ClientCredentials(
         url=f"{running.token_url}?tenant=hunter2",
@@ -60,7 +60,11 @@ def credentials(running: Issuer, certificates: Certificates) -> ClientCredential
 
 
 def test_an_issuer_gives_a_token(running: Issuer, credentials: ClientCredentials) -> None:
-    """For the client id and its secret, encoded as RFC 6749 says, with its lifetime; the scope only where one is wanted."""
+    """
+    The client id and its secret go out encoded as in RFC 6749, the scope only if one is set.
+
+    The token comes with its lifetime.
+    """
     token = credentials.fetch(5)
     assert token.value.reveal().count(".") == 2
     assert token.expires_at == pytest.approx(time.time() + 300, abs=60)
@@ -95,7 +99,11 @@ def test_other_answers_of_an_issuer(
     body: bytes,
     words: str | None,
 ) -> None:
-    """What is no token is named with the endpoint, never the secret, its answer or the query; a hostile lifetime is no lifetime."""
+    """
+    The message about an answer without a token names the endpoint, never the secret, the answer or the query.
+
+    A hostile lifetime is no lifetime.
+    """
     running.answer = status, headers, body
     if words is None:
         assert credentials.fetch(5).expires_at is None
@@ -108,7 +116,7 @@ def test_other_answers_of_an_issuer(
 
 
 def test_an_issuer_that_cannot_be_reached(running: Issuer, credentials: ClientCredentials) -> None:
-    """Nothing listens, its certificate is not trusted, its name is unknown."""
+    """The message names the reason: nothing listens, its certificate is not trusted, its name is unknown."""
     for changed, words in (
         (replace(credentials, url="http://127.0.0.1:1/t"), "connection refused"),
         (replace(credentials, tls=Tls()), "its certificate is not trusted"),
@@ -131,7 +139,7 @@ class Source:
     given: list[float | None] = field(default_factory=list)
 
     def fetch(self, seconds: float) -> Token:
-        """The next one, named by its number."""
+        """Return the next token, named by its number."""
         assert seconds == 5
         if len(self.given) == len(self.ends):
             raise CredentialsUnavailable(self.origin, "the issuer is down")
@@ -139,17 +147,21 @@ class Source:
         return Token(value=Secret(str(len(self.given))), expires_at=self.given[-1])
 
     def read(self, tokens: Tokens, now: float) -> str:
-        """The token at a time."""
+        """Return the token at a time."""
         self.now = now
         return tokens.current(5).reveal()
 
 
 def test_a_token_is_renewed_before_it_expires() -> None:
-    """After four fifths of its life; while the issuer is down the rest of it is used, and no more than that: what has expired is not sent."""
+    """
+    A token is renewed after four fifths of its life.
+
+    While the issuer is down the rest of it is used, but an expired token is never sent.
+    """
     source = Source(ends=[1_100.0, 1_200.0])
     tokens = Tokens(source, lambda: source.now)
     times = (1_000, 1_079, 1_080, 1_175, 1_177, 1_199)
-    assert [source.read(tokens, at) for at in times] == ["1", "1", "2", "2", "2", "2"]
+    assert [source.read(tokens, moment) for moment in times] == ["1", "1", "2", "2", "2", "2"]
     with pytest.raises(CredentialsUnavailable, match="a test: the issuer is down"):
         source.read(tokens, 1_200)
     ended = Source(ends=[1_000.0])
@@ -159,7 +171,7 @@ def test_a_token_is_renewed_before_it_expires() -> None:
 
 @pytest.mark.parametrize(("ends", "keeps"), [((1_100.0, 1_200.0), False), ((None, None), True)])
 def test_a_token_is_asked_for_again(ends: tuple[float | None, ...], *, keeps: bool) -> None:
-    """Where something else renews it, where nothing says when it ends, and where a broker has refused it."""
+    """A new token is fetched if something else renews it, if its expiry is unknown, and if a broker has refused it."""
     source = Source(ends=ends, keeps=keeps)
     tokens = Tokens(source, lambda: source.now)
     assert [source.read(tokens, 1_000), source.read(tokens, 1_001)] == ["1", "2"]
@@ -171,7 +183,11 @@ def test_a_token_is_asked_for_again(ends: tuple[float | None, ...], *, keeps: bo
 
 
 def test_a_token_file_is_read_for_each_login(tmp_path: Path) -> None:
-    """What replaces it counts at once; its own claim says when it ends. A missing or wrong file is named, not shown."""
+    """
+    A replaced file counts at once; the token's own claim is its expiry.
+
+    A missing or wrong file is named, its content is not shown.
+    """
     path = tmp_path / "token"
     tokens = Tokens(TokenFile(path=path))
     path.write_text("first\n")
@@ -180,9 +196,15 @@ def test_a_token_file_is_read_for_each_login(tmp_path: Path) -> None:
     path.write_text(f"head.{claims.rstrip('=')}.signature")
     with pytest.raises(CredentialsUnavailable, match="expired at 1970"):
         tokens.current(5)
-    for content in (b"", b"\xff\xfe", b"hunter2 hunter2", LONG.encode()):
+    wrong = {
+        b"": "no token",
+        b"\xff\xfe": "no token",
+        b"hunter2 hunter2": "no token",
+        LONG.encode(): "larger than 64 KiB",
+    }
+    for content, reason in wrong.items():
         path.write_bytes(content)
-        with pytest.raises(CredentialsUnavailable, match=r"gave .* no token") as caught:
+        with pytest.raises(CredentialsUnavailable, match=reason) as caught:
             tokens.current(5)
         assert "hunter2" not in str(caught.value)
     path.unlink()
@@ -206,18 +228,18 @@ _JSON = st.recursive(
     )
 )
 def test_whatever_is_in_a_token(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    """It is a token or named as none; what it claims of itself, however hostile, is a short line."""
+    """Any text is a token or named as none; its claims, however hostile, become a short line."""
     path = tmp_path_factory.getbasetemp() / "hostile-token"
     path.write_bytes(content)
     tokens = Tokens(TokenFile(path=path))
-    said = ""
+    message = ""
     try:
         tokens.current(5)
     except CredentialsUnavailable as error:
-        said = str(error)
-    said = said or tokens.refused()
-    assert said.isprintable()
-    assert len(said) < 800
+        message = str(error)
+    message = message or tokens.refused()
+    assert message.isprintable()
+    assert len(message) < 800
 
 
 @pytest.mark.parametrize(
@@ -235,7 +257,7 @@ def test_whatever_is_in_a_token(tmp_path_factory: pytest.TempPathFactory, conten
     ]
 )  # fmt: skip
 def test_a_command_prints_a_token(code: str, words: str | None) -> None:
-    """Or does not: it is bounded in time and output, and its arguments, which may be secret, are not shown."""
+    """A command is bounded in time and output, and its arguments, which may be secret, are not shown."""
     command = TokenCommand(arguments=(sys.executable, "-c", code, "hunter2"))
     if words is None:
         assert command.fetch(30).value.reveal() == "good-token"
@@ -252,7 +274,7 @@ def test_a_command_prints_a_token(code: str, words: str | None) -> None:
 
 @pytest.mark.parametrize("name", ["/nowhere/kafka-token", "nul\0"])
 def test_a_command_that_cannot_be_run(name: str) -> None:
-    """It is named."""
+    """The message names the command."""
     with pytest.raises(CredentialsUnavailable, match=r"token command .*cannot be run"):
         TokenCommand(arguments=(name,)).fetch(5)
 
@@ -269,7 +291,11 @@ def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
 
 
 def test_the_signer_makes_a_token_of_aws_credentials(aws: pytest.MonkeyPatch) -> None:
-    """A signed address of the region's Kafka (SigV4) that ends in 15 minutes; MSK alone can verify it, so here its parts are."""
+    """
+    The token is a signed address of the region's Kafka (SigV4) that expires in 15 minutes.
+
+    Only MSK can verify it, so this test checks its parts.
+    """
     aws.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
     aws.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
     aws.setenv("AWS_REGION", "us-east-1")
@@ -288,7 +314,7 @@ def test_the_signer_makes_a_token_of_aws_credentials(aws: pytest.MonkeyPatch) ->
 
 
 def test_what_aws_lacks_is_named(aws: pytest.MonkeyPatch) -> None:
-    """Credentials, a region, a profile."""
+    """The message names missing credentials, a missing region and an unknown profile."""
     for source, environ, words in (
         (MskIam(), {}, "AWS IAM: no region: set it, or AWS_REGION"),
         (MskIam(region="eu-west-1"), {}, "AWS IAM: no credentials: set AWS_PROFILE"),
@@ -303,14 +329,14 @@ def test_what_aws_lacks_is_named(aws: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("mechanism", "module", "login", "words"),
     [
-        (SaslMechanism.GSSAPI, "gssapi", {"kerberos": Kerberos()}, "quotascope[kerberos]"),
-        (SaslMechanism.AWS_MSK_IAM, "aws_msk_iam_sasl_signer", {"tokens": Tokens(MskIam())}, "quotascope[msk]"),
+        (SaslMechanism.GSSAPI, "gssapi", {"kerberos": Kerberos()}, ".[kerberos]"),
+        (SaslMechanism.AWS_MSK_IAM, "aws_msk_iam_sasl_signer", {"tokens": Tokens(MskIam())}, ".[msk]"),
     ]
 )  # fmt: skip
 def test_a_missing_library_is_named(
     monkeypatch: pytest.MonkeyPatch, mechanism: SaslMechanism, module: str, login: dict[str, Any], words: str
 ) -> None:
-    """Before anything connects, with what to install."""
+    """The error comes before a connection, with the library to install."""
     monkeypatch.setitem(sys.modules, module, None)
     connection = Connection(
         bootstrap_servers=("broker-1:9092",),
@@ -319,12 +345,12 @@ def test_a_missing_library_is_named(
     )
     with pytest.raises(LibraryMissing) as caught:
         open_quota_admin(connection)
-    assert str(caught.value).endswith(f"pip install '{words}'")
+    assert str(caught.value).endswith(f"pip install '{words}' in a clone of quotascope")
 
 
 @pytest.mark.parametrize("mechanism", SaslMechanism)
 def test_a_login_lacks_nothing(mechanism: SaslMechanism) -> None:
-    """Each mechanism needs something; AWS's tokens go over TLS only."""
+    """Each mechanism needs its own settings; AWS's tokens go over TLS only."""
     with pytest.raises(InvalidConnection, match=f"SASL/{mechanism} needs "):
         Sasl(mechanism=mechanism)
     aws = Sasl(mechanism=SaslMechanism.AWS_MSK_IAM, tokens=Tokens(MskIam()))

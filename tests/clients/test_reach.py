@@ -1,4 +1,4 @@
-"""Whether a cluster can be reached, and why not: by its sockets, its answers and the library's log."""
+"""Reachability of a cluster and its reasons are judged by its sockets, its answers and the library's log."""
 
 import logging
 import socket
@@ -39,12 +39,12 @@ def test_one_server_that_listens_is_enough() -> None:
 
 
 def test_each_server_reports_its_reason() -> None:
-    """When none can be reached, every server is named with what it did."""
-    first, second = closed_port(), closed_port()
+    """The error names every server with its own reason when none can be reached."""
+    first_port, second = closed_port(), closed_port()
     with pytest.raises(AdminUnreachable) as caught:
-        check_reachable(unsecured(first, second))
+        check_reachable(unsecured(first_port, second))
     assert str(caught.value) == (
-        f"cannot reach Kafka at {first}, {second}: {first}: connection refused; {second}: connection refused"
+        f"cannot reach Kafka at {first_port}, {second}: {first_port}: connection refused; {second}: connection refused"
     )
 
 
@@ -68,7 +68,7 @@ def test_an_unknown_name_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("address", ["broker", ":9092", "broker:", "broker:http", "broker:99999", "broker:²"])
 def test_an_address_is_host_and_port(address: str) -> None:
-    """Anything else is refused with the address as it was given."""
+    """Any other text is refused with the address as it was written."""
     with pytest.raises(InvalidConnection, match="a bootstrap server is HOST:PORT"):
         check_reachable(unsecured(address))
 
@@ -83,7 +83,7 @@ def test_an_address_is_host_and_port(address: str) -> None:
     ids=["closes", "plain", "silent"],
 )
 def test_a_server_without_tls_is_suspected(behavior: Behavior, words: str, seconds: float) -> None:
-    """A server that closes, talks plainly or never answers during the handshake brings the question whether it speaks TLS."""
+    """A server that closes, talks plainly or does not answer during the handshake brings the question for TLS."""
     with server(behavior) as address, pytest.raises(TlsFailed, match=words):
         check_reachable(unsecured(address, tls=True, seconds=seconds))
 
@@ -93,7 +93,7 @@ SCRAM, PLAIN = SaslMechanism.SCRAM_SHA_256, SaslMechanism.PLAIN
 
 
 def sized(body: bytes) -> bytes:
-    """As every message of Kafka's protocol goes over a connection."""
+    """Return a message of Kafka's protocol: its size and its body."""
     return struct.pack(">i", len(body)) + body
 
 
@@ -169,7 +169,10 @@ def test_the_broker_reports_why_it_refused(mechanism: SaslMechanism, answers: li
 )
 def test_what_is_no_refusal_is_unreachable(mechanism: SaslMechanism, answers: list[bytes] | None) -> None:
     """
-    A broker that stops has said nothing of the password, and nonsense instead of an answer is reported with what the library said.
+    The library's log is silent.
+
+    Its logger and its children are silent, the first exception is the cause, and connecting again adds no second
+    handler.
 
     So is a server that went away between the failure and the question; a login may be accepted when it is asked again.
     """
@@ -182,13 +185,21 @@ def test_what_is_no_refusal_is_unreachable(mechanism: SaslMechanism, answers: li
 
 
 def test_another_protocol_is_suspected_without_sasl() -> None:
-    """A listener that hangs up on a plain client probably wants TLS or SASL; or a quota of connections makes it hang up."""
+    """
+    A listener that hangs up on a plain client probably wants TLS or SASL.
+
+    Or a quota of connections makes it hang up.
+    """
     error = diagnose(unsecured("broker-1:9092"), COMPLAINT, lambda _, __: Plain())
     assert "does not talk PLAINTEXT on this port, limits new connections" in str(error)
 
 
 def test_the_librarys_log_is_kept_quiet_and_remembered(caplog: pytest.LogCaptureFixture) -> None:
-    """Its logger and all below it are silent; the first exception is the cause; connecting again does not pile up handlers."""
+    """
+    The library's logger and its children are silent; the first exception is the cause.
+
+    Connecting again adds no second handler.
+    """
     caplog.set_level(logging.DEBUG)
     LibraryLog("noisy").install()
     log = LibraryLog("noisy")
@@ -199,8 +210,8 @@ def test_the_librarys_log_is_kept_quiet_and_remembered(caplog: pytest.LogCapture
     logger.warning("no exception in %s", "this")
     logger.warning("without arguments")
     assert log.complaints == []
-    cause, other = ConnectionError("refused"), TimeoutError()
+    cause, timeout = ConnectionError("refused"), TimeoutError()
     logger.warning("attempt to %s failed: %s", "broker-1", cause)
-    logger.error("gave up: %s, %s", other, cause)
-    assert log.complaints == [cause, other]
+    logger.error("gave up: %s, %s", timeout, cause)
+    assert log.complaints == [cause, timeout]
     assert not caplog.records

@@ -36,7 +36,7 @@ BOTH = pytest.mark.parametrize("protocol", [SecurityProtocol.SASL_PLAINTEXT, Sec
 def connection(
     kafka: LoginKafka, login: TokenSource | Kerberos, protocol: SecurityProtocol = SecurityProtocol.SASL_PLAINTEXT
 ) -> Connection:
-    """To the listener that takes every login."""
+    """Return a connection to the listener that takes every login."""
     if isinstance(login, Kerberos):
         sasl = Sasl(mechanism=SaslMechanism.GSSAPI, kerberos=login)
     else:
@@ -56,10 +56,10 @@ def credentials(kafka: LoginKafka) -> ClientCredentials:
     )
 
 
-def refusal(wanted: Connection) -> str:
-    """The message of the first call; no part of it, nor of its traceback, is a token."""
+def refusal(connection: Connection) -> str:
+    """Return the message of the first call; no part of it, nor of its traceback, is a token."""
     with (
-        closing(open_quota_admin(wanted)) as admin,
+        closing(open_quota_admin(connection)) as admin,
         pytest.raises(ClientError) as caught,
     ):
         admin.describe_quotas()
@@ -69,7 +69,7 @@ def refusal(wanted: Connection) -> str:
 
 @pytest.fixture
 def tickets(login_kafka: LoginKafka, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The realm's configuration, and no ticket."""
+    """Set the realm's configuration, without a ticket."""
     monkeypatch.setenv("KRB5_CONFIG", str(login_kafka.realm.config))
     monkeypatch.setenv("KRB5CCNAME", "MEMORY:nothing")
     monkeypatch.setenv("KRB5_CLIENT_KTNAME", "")  # which a keytab sets: it is put back
@@ -89,7 +89,11 @@ def token_file(login_kafka: LoginKafka, tmp_path: Path) -> Path:
 def test_the_rights_are_those_of_the_token_or_ticket(
     login_kafka: LoginKafka, token_file: Path, protocol: SecurityProtocol, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Only `User:quotascope` may read quotas here: each login is that user, on each listener, and leaves no token in the log."""
+    """
+    Only `User:quotascope` may read quotas here.
+
+    Each login is that user, on each listener, and leaves no token in the log.
+    """
     caplog.set_level(logging.DEBUG)
     for login in (
         credentials(login_kafka),
@@ -97,8 +101,8 @@ def test_the_rights_are_those_of_the_token_or_ticket(
         TokenCommand(arguments=("cat", str(token_file))),
         Kerberos(keytab=login_kafka.realm.keytab),
     ):
-        wanted = connection(login_kafka, login, protocol)
-        with closing(open_quota_admin(wanted)) as admin:
+        to_broker = connection(login_kafka, login, protocol)
+        with closing(open_quota_admin(to_broker)) as admin:
             assert admin.describe_quotas() == ()
             assert settings_of(admin).num_io_threads == 8
     assert login_kafka.issuer.requests[-1] == {"grant_type": ["client_credentials"], "scope": [SCOPE]}
@@ -110,13 +114,18 @@ def test_the_rights_are_those_of_the_token_or_ticket(
 def test_what_the_broker_refuses_is_named(
     login_kafka: LoginKafka, token_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A forged token and one for others with their claims, one that only MSK takes, a ticket for another service, a listener without the mechanism."""
+    """
+    The message names each refusal.
+
+    It has the claims of a forged token and of one for others; a token for MSK alone, a ticket for another service and a
+    listener without the mechanism are named, too.
+    """
     issuer, login = login_kafka.issuer, TokenFile(path=token_file)
-    wanted = connection(login_kafka, login)
+    to_broker = connection(login_kafka, login)
     claims = "the broker has to accept its iss https://issuer.test, aud {}, sub quotascope, scope kafka)"
     refused = f"Kafka refused the token of the token file {token_file} by SASL/OAUTHBEARER: "
     token_file.write_text(issuer.token(forged=True))
-    message = refusal(wanted)
+    message = refusal(to_broker)
     assert message.startswith(f'{refused}{{"status":"invalid_token"}}')
     assert message.endswith(claims.format("kafka-brokers"))
     issuer.audience = "somebody-else"
@@ -124,8 +133,8 @@ def test_what_the_broker_refuses_is_named(
         token_file.write_text(issuer.token())
     finally:
         issuer.audience = "kafka-brokers"
-    assert refusal(wanted).endswith(claims.format("somebody-else"))
-    elsewhere = dataclasses.replace(wanted, bootstrap_servers=(login_kafka.cluster.admin,))
+    assert refusal(to_broker).endswith(claims.format("somebody-else"))
+    elsewhere = dataclasses.replace(to_broker, bootstrap_servers=(login_kafka.cluster.admin,))
     assert refusal(elsewhere) == f"{refused}the listener does not use SASL"
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "example")
@@ -133,14 +142,14 @@ def test_what_the_broker_refuses_is_named(
     message = 'Kafka refused the token of AWS IAM by SASL/AWS_MSK_IAM: {"status":"invalid_token"}'
     assert refusal(signed) == message
     keytab = login_kafka.realm.keytab
-    other = Kerberos(keytab=keytab, service_name="other")
-    message = refusal(connection(login_kafka, other))
+    kerberos = Kerberos(keytab=keytab, service_name="other")
+    message = refusal(connection(login_kafka, kerberos))
     assert "Kerberos: Server not found in Kerberos database: check" in message
 
 
 @pytest.mark.usefixtures("tickets")
 def test_a_missing_ticket_is_named(login_kafka: LoginKafka) -> None:
-    """Neither a ticket nor a keytab."""
+    """Neither a ticket nor a keytab is there."""
     message = refusal(connection(login_kafka, Kerberos()))
     assert message.startswith("cannot log in: Kerberos: No Kerberos credentials available")
 
@@ -164,13 +173,13 @@ def test_a_session_outlives_its_token(login_kafka: LoginKafka) -> None:
         name = "successful-reauthentication-total"
         return float(sum(value.get(name, 0) for value in item["value"].values()))
 
-    before, issued = renewed(), login_kafka.issuer.issued
-    wanted = connection(login_kafka, credentials(login_kafka))
+    renewed_before, issued = renewed(), login_kafka.issuer.issued
+    to_broker = connection(login_kafka, credentials(login_kafka))
 
     def again() -> None:
         admin.describe_quotas()
-        assert renewed() >= before + 2
+        assert renewed() >= renewed_before + 2
         assert login_kafka.issuer.issued >= issued + 2
 
-    with closing(open_quota_admin(wanted)) as admin:
+    with closing(open_quota_admin(to_broker)) as admin:
         eventually(again)

@@ -13,7 +13,8 @@ import pytest
 from tests.cluster.certificates import make_certificates
 from tests.cluster.cluster import Cluster, Layout, running
 from tests.cluster.quotas import Quotas
-from tests.cluster.tools import run_tool
+from tests.cluster.tools import run_as_printed, run_tool
+from tests.cluster.users import USERS
 
 from quotascope.clients import (
     AdminRequestFailed,
@@ -33,7 +34,7 @@ from quotascope.clients import (
     TlsFailed,
     open_quota_admin,
 )
-from quotascope.metrics import KafkaRelease
+from quotascope.metrics.kafka.release import KafkaRelease
 
 from .real import settings_of
 
@@ -82,7 +83,11 @@ def wrong_password(connection: Connection) -> Connection:
 def test_a_wrong_password_is_reported_and_never_shown(
     kafka: Cluster, protocol: SecurityProtocol, mechanism: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The message names user and mechanism in the broker's words; neither it, nor its traceback, nor the log holds the password."""
+    """
+    The message names user and mechanism in the broker's words.
+
+    Neither it, nor its traceback, nor the log holds the password.
+    """
     caplog.set_level(logging.DEBUG)
     error = failure(wrong_password(kafka.connection(protocol, "alice", SaslMechanism(mechanism))))
     assert isinstance(error, AuthenticationFailed)
@@ -126,12 +131,12 @@ def test_a_plain_client_at_another_listener_is_reported(kafka: Cluster, listener
 def test_failures_of_tls_are_explained(
     kafka: Cluster, tmp_path: Path, listener: str, words: str, *, authority: bool, certificate: bool
 ) -> None:
-    """Each by what the listener does, which is a closed connection for most of them."""
-    other = make_certificates(tmp_path)
+    """Each failure shows by what the listener does, which is a closed connection for most of them."""
+    certificates = make_certificates(tmp_path)
     tls = Tls(
         ca_file=kafka.certificates.ca if authority else None,
-        cert_file=other.client if certificate else None,
-        key_file=other.client_key if certificate else None,
+        cert_file=certificates.client if certificate else None,
+        key_file=certificates.client_key if certificate else None,
     )
     servers = (getattr(kafka, listener),)
     error = failure(Connection(bootstrap_servers=servers, protocol=SecurityProtocol.SSL, tls=tls))
@@ -186,7 +191,7 @@ def mallory(guarded_kafka: Cluster) -> Iterator[QuotaAdmin]:
 
 
 def missing(admin: QuotaAdmin) -> dict[str, PermissionMissing]:
-    """The calls that are not permitted, each with its error."""
+    """Return the calls that are not permitted, each with its error."""
     refused = {}
     for name, call in CALLS.items():
         try:
@@ -201,27 +206,42 @@ def test_the_cluster_is_described_to_every_user(mallory: QuotaAdmin) -> None:
     assert [node.node_id for node in mallory.describe_cluster().nodes] == [1]
 
 
-def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster, mallory: QuotaAdmin) -> None:
-    """Every call is refused; each command that the errors name opens the calls that named it."""
+def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster, mallory: QuotaAdmin, tmp_path: Path) -> None:
+    """
+    Every call is refused.
+
+    Each command that the errors name opens the calls that named it, run as printed with an administrator's settings.
+    """
+    settings = tmp_path / "admin.properties"
+    login = f'username="admin" password="{USERS["admin"]}"'
+    settings.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        f"sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required {login};\n"
+    )
     refused = missing(mallory)
     assert refused.keys() == CALLS.keys()
     for operation, opened in OPENED.items():
         grant = {error.grant for error in refused.values() if error.operation == operation}
-        script, add, *acl = shlex.split(grant.pop())
-        assert (script, add) == ("kafka-acls.sh", "--add")
-        run_tool(guarded_kafka, script, add, *acl)
+        script, *words = shlex.split(grant.pop())
+        assert script == "kafka-acls.sh"
+        run_as_printed(script, *(str(settings) if word == "admin.properties" else word for word in words))
+        acl = words[words.index("--add") + 1 :]
         assert missing(mallory).keys() == CALLS.keys() - opened
         run_tool(guarded_kafka, script, "--remove", "--force", *acl)
         assert missing(mallory).keys() == CALLS.keys()
 
 
 def test_the_page_reports_the_same(mallory: QuotaAdmin) -> None:
-    """docs/permissions.md holds the command of each permission: those for reading first, and that for changing apart."""
+    """
+    docs/permissions.md holds the command of each permission.
+
+    Those for reading first, and that for changing apart.
+    """
     reading, heading, changing = PAGE.read_text().partition("## Changing quotas")
     assert heading
     refused = missing(mallory)
     assert refused.keys() == CALLS.keys()
     for name, error in refused.items():
-        reported = error.grant.removeprefix("kafka-acls.sh --add ")
+        reported = error.grant.partition(" --add ")[2]
         assert (reported.replace("mallory", "quotascope") in reading) == (name != "alter_quotas")
         assert (reported.replace("mallory", "operator") in changing) == (name == "alter_quotas")

@@ -55,8 +55,8 @@ def test_a_password_is_never_shown_by_accident() -> None:
         sasl=SASL,
         tls=Tls(key_password=Secret("hunter2")),
     )
-    shown = f"{connection} {connection!r} {SASL.password} {SASL.password!r:>20} {dataclasses.asdict(connection)}"
-    assert "hunter2" not in shown
+    texts = f"{connection} {connection!r} {SASL.password} {SASL.password!r:>20} {dataclasses.asdict(connection)}"
+    assert "hunter2" not in texts
     assert SASL.password.reveal() == "hunter2"
 
 
@@ -71,7 +71,7 @@ def test_a_password_is_never_shown_by_accident() -> None:
     ],
 )
 def test_settings_that_do_not_fit_are_refused(changed: dict[str, Any], words: str) -> None:
-    """Before anything connects: credentials that are missing, credentials that would not be sent, no address at all."""
+    """Missing credentials, credentials that would not be sent and a missing address are refused before a connection."""
     with pytest.raises(InvalidConnection, match=words):
         Connection(**{"bootstrap_servers": SERVERS, **changed})
 
@@ -98,7 +98,7 @@ def test_a_key_that_does_not_fit_is_named(certificates: Certificates) -> None:
 
 
 def test_an_encrypted_key_needs_its_password(certificates: Certificates, tmp_path: Path) -> None:
-    """It is opened by the right password; without one no one is asked on the terminal."""
+    """The right password opens the key; without one no one is asked on the terminal."""
     key = load_pem_private_key(certificates.client_key.read_bytes(), password=None)
     encrypted = tmp_path / "client.key"
     scheme = BestAvailableEncryption(b"hunter2")
@@ -144,7 +144,11 @@ def test_messages_are_short_lines_of_printable_text(error: ClientError) -> None:
     ],
 )
 def test_a_grant_is_safe_to_paste(username: str | None, topic: str | None, words: list[str]) -> None:
-    """Names cannot smuggle a command into the advice; a principal that comes from a certificate is for the reader to fill in."""
+    """
+    Names cannot smuggle a command into the advice.
+
+    A principal that comes from a certificate is for the reader to fill in.
+    """
     error = PermissionMissing(request="DescribeQuorum", operation="Describe", username=username, topic=topic)
     assert shlex.split(error.grant) == ["kafka-acls.sh", "--add", *words]
 

@@ -14,6 +14,15 @@ import java.util.jar.JarFile;
 public final class AgentLoader {
     public static void premain(String file, Instrumentation instrumentation) throws Exception {
         endWithParent();
+        loadAll(file, instrumentation);
+    }
+
+    /** Loads more of them into a JVM that runs. */
+    public static void agentmain(String file, Instrumentation instrumentation) throws Exception {
+        loadAll(file, instrumentation);
+    }
+
+    private static void loadAll(String file, Instrumentation instrumentation) throws Exception {
         for (String line : Files.readAllLines(Path.of(file))) {
             String[] jarAndArguments = line.split("=", 2);
             load(Path.of(jarAndArguments[0]), jarAndArguments[1], instrumentation);

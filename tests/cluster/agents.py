@@ -1,4 +1,8 @@
-"""The metrics agents of a node: Jolokia 2, Jolokia 1 behind TLS and a password, jmx_exporter with several rules, and Strimzi's reporter, all in one JVM."""
+"""
+The metrics agents of a node.
+
+Jolokia 2, Jolokia 1 behind TLS and a password, jmx_exporter with several rules, and Strimzi's reporter, all in one JVM.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,7 +64,7 @@ class Agents:
         return f"http://127.0.0.1:{self.strimzi_port}/metrics"
 
     def properties(self) -> dict[str, str]:
-        """What the node's configuration says of its reporters."""
+        """Return the settings of the node's reporters."""
         kafka = "io.strimzi.kafka.metrics.KafkaPrometheusMetricsReporter"
         return {
             "metric.reporters": f"org.apache.kafka.common.metrics.JmxReporter,{kafka}",
@@ -70,10 +74,14 @@ class Agents:
 
     def use_rules(self, folder: Path, rules: str) -> None:
         """Let the agent at `other_rules` read these from now on; it looks at its file with every scrape."""
-        (folder / _OTHER_RULES).write_text(rules)
+        # in one step: a scrape that read an empty file, of the same millisecond, would keep the agent at no rules for
+        # good
+        written = folder / f"{_OTHER_RULES}.new"
+        written.write_text(rules)
+        written.replace(folder / _OTHER_RULES)
 
     def jvm_option(self, folder: Path) -> str:
-        """The option that loads all of them; their arguments are written to a file in `folder`."""
+        """Return the option that loads all agents; their arguments are written to a file in `folder`."""
         jars = provision.agents()
         tls = f"protocol=https,serverCert={self.certificates.server},serverKey={self.certificates.server_key},serverKeyAlgorithm=EC"
         password = f"user={JOLOKIA1_USER},password={JOLOKIA1_PASSWORD}"

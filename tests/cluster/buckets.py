@@ -13,13 +13,13 @@ from tests.integration.eventually import eventually
 
 def full_bucket(quotas: Quotas, traffic: Traffic, role: str, rate: float) -> str:
     """
-    A client id of carol's with a bucket that is full, at so many partitions a second.
+    Return a client id of carol's with a full bucket and a rate in partitions a second.
 
     A second one with the same limit is overdrawn to see that the limit is in force.
     """
-    name, canary = (f"{each}-{uuid.uuid4().hex[:12]}" for each in (role, "canary"))
+    name, canary = (f"{prefix}-{uuid.uuid4().hex[:12]}" for prefix in (role, "canary"))
     limit = {"controller_mutation_rate": rate}
-    quotas.set(*(({"user": "carol", "client-id": each}, limit) for each in (name, canary)))
+    quotas.set(*(({"user": "carol", "client-id": client_id}, limit) for client_id in (name, canary)))
 
     def applied() -> None:
         answer = traffic.mutate("carol", canary, 1_000, validate_only=True)

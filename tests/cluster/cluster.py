@@ -12,21 +12,29 @@ from .agents import Agents
 from .certificates import make_certificates
 from .node import Node, Program
 from .properties import Plan, properties
+from .releases import ReleaseAgents
 from .users import USERS
+from .zookeeper import ZooKeeper
 
 
 class Layout(enum.Enum):
-    """Who does what: the ids of the nodes that are brokers, and of those that are controllers."""
+    """
+    Roles of the nodes: ids of the brokers, and of the controllers.
+
+    Without controllers there is a ZooKeeper instead.
+    """
 
     COMBINED = ((1,), (1,))
     PAIR = ((1, 2), (1,))
     SPLIT = ((1,), (100,))
     FAILOVER = ((1,), (101, 102, 103))
+    ZOOKEEPER = ((1,), ())
+    ZOOKEEPER_PAIR = ((1, 2), ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin(Program):
-    """What is special about every node: its program, and settings, such as those that name classes of one's own."""
+    """Special program and settings of every node, such as settings that name classes of a plugin."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
 
@@ -42,6 +50,8 @@ class Cluster:
     - `ssl`: SSL with client certificates required (`certificates.client` is `User:CN=alice`)
     - `sasl_ssl`: SASL_SSL with the mechanisms of `sasl`
 
+    Those with TLS are missing in a release that `Plugin.version` names.
+
     `nodes` holds every node by its id; `brokers` and `controllers` are lists of the same nodes.
     """
 
@@ -50,8 +60,16 @@ class Cluster:
         self._plugin = plugin or Plugin()
         self.certificates = make_certificates(folder)
         brokers, controllers = layout.value
+        version = self._plugin.version
+        self.zookeeper = None if controllers else ZooKeeper(version, folder / "zookeeper")
         plans = [
-            Plan(node_id=node_id, broker=node_id in brokers, controller=node_id in controllers)
+            Plan(
+                node_id=node_id,
+                broker=node_id in brokers,
+                controller=node_id in controllers,
+                tls=not version,
+                zookeeper=None if self.zookeeper is None else self.zookeeper.address,
+            )
             for node_id in sorted({*brokers, *controllers})
         ]
         self.nodes = {
@@ -68,7 +86,8 @@ class Cluster:
         voters = [voter for voter in plans if voter.controller]
         config = properties(plan, voters, home / "data", self.certificates, authorizer=authorizer)
         settings = {**config, **self._plugin.settings}
-        return Node(plan.node_id, home, settings, Agents(self.certificates), self._plugin)
+        agents = ReleaseAgents if self._plugin.version else Agents
+        return Node(plan.node_id, home, settings, agents(self.certificates), self._plugin)
 
     def connection(
         self,
@@ -76,7 +95,11 @@ class Cluster:
         user: str = "admin",
         mechanism: SaslMechanism = SaslMechanism.PLAIN,
     ) -> Connection:
-        """The settings with which our own Admin client reaches this cluster; `user` is for the SASL protocols."""
+        """
+        Return the settings with which our own Admin client reaches this cluster.
+
+        `user` is for the SASL protocols.
+        """
         tls = Tls(
             ca_file=self.certificates.ca, cert_file=self.certificates.client, key_file=self.certificates.client_key
         )
@@ -96,10 +119,12 @@ class Cluster:
 
     def start(self) -> None:
         """Format and start every node, and wait until all serve."""
-        first, *others = self.nodes.values()
-        first.format()
+        if self.zookeeper is not None:
+            self.zookeeper.start()
+        first_node, *others = self.nodes.values()
+        first_node.format()
         for node in others:
-            node.format_like(first)
+            node.format_like(first_node)
         for node in self.nodes.values():
             node.start()
         for node in self.nodes.values():
@@ -109,6 +134,8 @@ class Cluster:
         """End every node at once; the data is not needed any more."""
         for node in self.nodes.values():
             node.kill()
+        if self.zookeeper is not None:
+            self.zookeeper.kill()
 
 
 @contextmanager

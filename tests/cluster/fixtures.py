@@ -1,8 +1,9 @@
 """
 The real brokers that tests share. All start when the first test asks for them.
 
-`kafka` is one combined node for the whole run: a test that uses it takes its own topics and client ids, and leaves it running.
-What a single module uses ends with that module: an idle node takes 2 % of a core. A test that stops a broker starts its own cluster with `cluster.running(...)`.
+`kafka` is one combined node for the whole run: a test that uses it takes its own topics and client ids, and leaves it
+running. What a single module uses ends with that module: an idle node takes 2 % of a core. A test that stops a broker
+starts its own cluster with `cluster.running(...)`.
 """
 
 from collections.abc import Iterator
@@ -21,14 +22,14 @@ from .traffic import Traffic
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One combined broker and controller (node 1), without an authorizer, shared by all tests."""
+    """Yield one combined broker and controller (node 1), without an authorizer, shared by all tests."""
     with running(Layout.COMBINED, tmp_path_factory.mktemp("kafka")) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def guarded_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """The same with StandardAuthorizer: only admin and the plaintext listener have any rights."""
+    """Yield the same cluster with StandardAuthorizer: only admin and the plaintext listener have any rights."""
     with running(Layout.COMBINED, tmp_path_factory.mktemp("guarded"), authorizer=True) as cluster:
         yield cluster
 
@@ -45,7 +46,11 @@ class LoginKafka:
 
 @pytest.fixture(scope="session")
 def login_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoginKafka]:
-    """As `guarded_kafka`; its SASL listeners take tokens of an issuer and tickets of a realm, whose `quotascope` has all rights."""
+    """
+    Yield a cluster as `guarded_kafka` whose SASL listeners take tokens of an issuer and tickets of a realm.
+
+    `quotascope` has all rights.
+    """
     folder = tmp_path_factory.mktemp("logins")
     certificates = make_certificates(folder)
     with logins.issuer(certificates) as issuer, logins.realm(folder / "realm") as realm:
@@ -64,14 +69,18 @@ def pair_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def split_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A broker (node 1) and a separate controller (node 100)."""
+    """Yield a broker (node 1) and a separate controller (node 100)."""
     with running(Layout.SPLIT, tmp_path_factory.mktemp("split")) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
 def failover_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A broker (node 1) and three controllers (101 to 103); who stops one starts it again before the test ends."""
+    """
+    Yield a broker (node 1) and three controllers (101 to 103).
+
+    A test that stops one starts it again before it ends.
+    """
     with running(Layout.FAILOVER, tmp_path_factory.mktemp("failover")) as cluster:
         yield cluster
 
@@ -84,7 +93,11 @@ def _quotas(kafka: Cluster) -> Iterator[Quotas]:
 
 @pytest.fixture
 def quotas(_quotas: Quotas) -> Iterator[Quotas]:
-    """The quotas of `kafka`: `quotas.set(({"user": "alice"}, {"producer_byte_rate": 1000.0}))`; all gone after the test."""
+    """
+    Yield the quotas of `kafka`: `quotas.set(({"user": "alice"}, {"producer_byte_rate": 1000.0}))`.
+
+    They are removed after the test.
+    """
     yield _quotas
     _quotas.clear()
 

@@ -1,8 +1,10 @@
 """
-A client that loads a broker's handler threads, as a process of its own: `python -m tests.cluster.flood small_fetches NAME HOST:PORT SECONDS`.
+A client that loads a broker's handler threads, as a process of its own.
 
-Each connection has one request at a time. Without a rate the next follows at once; with one, requests are sent on time, on a connection that
-is free.
+`python -m tests.cluster.flood small_fetches NAME HOST:PORT SECONDS`.
+
+Each connection has one request at a time. Without a rate the next follows at once; with one, requests are sent on time,
+on a connection that is free.
 """
 
 import argparse
@@ -18,7 +20,7 @@ from kafka.record import MemoryRecordsBuilder
 
 LOAD, WIDE = "load", "wide"
 PARTITIONS = 50
-"""Of `WIDE`, whose names and partitions make Metadata and Fetch long."""
+"""Partitions of `WIDE`, whose names and partitions make Metadata and Fetch long."""
 _PRODUCE, _FETCH, _METADATA = 0, 1, 3
 _GZIP = 1
 _LARGE = 6_000_000
@@ -46,7 +48,11 @@ def large_produces() -> bytes:
 
 
 def small_produces() -> bytes:
-    """Produce, version 3, of 200 bytes, to another partition: for the lock of the same one it would wait in a handler thread."""
+    """
+    Produce, version 3, of 200 bytes, to another partition.
+
+    For the lock of the same one it would wait in a handler thread.
+    """
     return _produce(200, 0, 1)
 
 
@@ -87,11 +93,11 @@ def flood(kind: str, name: str, address: str, seconds: float, connections: int, 
     def send() -> None:
         with socket.create_connection((host, int(port)), 30) as connection, connection.makefile("rb") as answers:
             while True:
-                at = begin + next(turn) / rate if rate else time.monotonic()
-                if at >= begin + seconds:
+                send_at = begin + next(turn) / rate if rate else time.monotonic()
+                if send_at >= begin + seconds:
                     return
-                time.sleep(max(0.0, at - time.monotonic()))
-                late[0] = max(late[0], time.monotonic() - at)
+                time.sleep(max(0.0, send_at - time.monotonic()))
+                late[0] = max(late[0], time.monotonic() - send_at)
                 connection.sendall(request)
                 (length,) = struct.unpack(">i", answers.read(4))
                 answers.read(length)
@@ -113,5 +119,5 @@ if __name__ == "__main__":
     parser.add_argument("seconds", type=float)
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--rate", type=float, default=0.0)
-    given = parser.parse_args()
-    print(json.dumps(flood(**vars(given))))  # noqa: T201 - its answer
+    arguments = parser.parse_args()
+    print(json.dumps(flood(**vars(arguments))))  # noqa: T201 - its answer

@@ -1,7 +1,8 @@
 """
-What brokers need for logins that are no passwords: an issuer of tokens, and a Kerberos realm. Both on loopback, as any user.
+Services of logins without passwords: an issuer of tokens, and a Kerberos realm. Both on loopback, as any user.
 
-The issuer signs real JWTs, which a broker checks by its keys (`BrokerJwtValidator`); the realm is a KDC of MIT Kerberos.
+The issuer signs real JWTs, which a broker checks by its keys (`BrokerJwtValidator`); the realm is a KDC of MIT
+Kerberos.
 """
 
 import base64
@@ -42,14 +43,14 @@ def _encoded(data: bytes) -> str:
 
 @dataclass
 class Issuer:
-    """Gives tokens for the client id and its secret at `token_url` (TLS), and shows the key that signs them at `keys_url`."""
+    """Issuer that gives tokens for its client id and secret at `token_url` (TLS). Its public keys are at `keys_url`."""
 
     token_url: str = ""
     keys_url: str = ""
     lifetime_seconds: float = 300.0
-    """Of the next tokens."""
+    """Lifetime of the next tokens."""
     audience: str = AUDIENCE
-    """Of the next tokens."""
+    """Audience of the next tokens."""
     issued: int = 0
     answer: tuple[int, dict[str, str], bytes] | None = None
     """Status, headers and body instead of a token."""
@@ -96,22 +97,22 @@ class Issuer:
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that does not trust the certificate is no error of the issuer's."""
+        """Ignore a client that does not trust the certificate."""
 
 
 @contextlib.contextmanager
 def issuer(certificates: Certificates) -> Iterator[Issuer]:
-    """A running issuer; its certificate is for 127.0.0.1, by the authority of the cluster."""
-    made = Issuer()
+    """Yield a running issuer; its certificate is for 127.0.0.1, by the authority of the cluster."""
+    token_issuer = Issuer()
 
     class Answering(Handler):
         def do_GET(self) -> None:  # noqa: N802 - the library's name
-            self.answer(200, made.keys())
+            self.answer(200, token_issuer.keys())
 
         def do_POST(self) -> None:  # noqa: N802 - the library's name
-            body = made.granted(self.headers["Authorization"], self.body().decode())
-            if made.answer is not None:
-                status, headers, body = made.answer
+            body = token_issuer.granted(self.headers["Authorization"], self.body().decode())
+            if token_issuer.answer is not None:
+                status, headers, body = token_issuer.answer
                 self.answer(status, body, **headers)
             elif body is None:
                 error = {"error": "invalid_client", "error_description": "no such client"}
@@ -123,10 +124,10 @@ def issuer(certificates: Certificates) -> Iterator[Issuer]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificates.server, certificates.server_key)
     servers[0].socket = context.wrap_socket(servers[0].socket, server_side=True)
-    made.token_url = f"https://127.0.0.1:{servers[0].server_port}/token"
-    made.keys_url = f"http://127.0.0.1:{servers[1].server_port}/keys"
+    token_issuer.token_url = f"https://127.0.0.1:{servers[0].server_port}/token"
+    token_issuer.keys_url = f"http://127.0.0.1:{servers[1].server_port}/keys"
     with served(servers[0]), served(servers[1]):
-        yield made
+        yield token_issuer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +135,7 @@ class Realm:
     """A Kerberos realm with a principal for us and one for brokers at 127.0.0.1."""
 
     config: Path
-    """Its `krb5.conf`, for brokers and for `KRB5_CONFIG`."""
+    """Path of its `krb5.conf`, for brokers and for `KRB5_CONFIG`."""
     keytab: Path
     """The key of `PRINCIPAL`."""
     broker_keytab: Path
@@ -146,8 +147,10 @@ def realm(folder: Path) -> Iterator[Realm]:
     folder.mkdir()
     port = free_port()
     address = f"127.0.0.1:{port}"
-    made = Realm(config=folder / "krb5.conf", keytab=folder / "client.keytab", broker_keytab=folder / "broker.keytab")
-    made.config.write_text(
+    kerberos = Realm(
+        config=folder / "krb5.conf", keytab=folder / "client.keytab", broker_keytab=folder / "broker.keytab"
+    )
+    kerberos.config.write_text(
         f"[libdefaults]\ndefault_realm = {REALM}\ndns_lookup_kdc = false\ndns_canonicalize_hostname = false\n"
         f"rdns = false\nudp_preference_limit = 1\n[realms]\n{REALM} = {{\nkdc = {address}\n}}\n"
     )
@@ -158,7 +161,7 @@ def realm(folder: Path) -> Iterator[Realm]:
     environ = {
         **os.environ,
         "PATH": f"{os.environ['PATH']}:/usr/sbin",
-        "KRB5_CONFIG": str(made.config),
+        "KRB5_CONFIG": str(kerberos.config),
         "KRB5_KDC_PROFILE": str(folder / "kdc.conf"),
     }
 
@@ -166,13 +169,13 @@ def realm(folder: Path) -> Iterator[Realm]:
         subprocess.run(command, env=environ, check=True, capture_output=True)
 
     run("kdb5_util", "create", "-W", "-s", "-P", "master")
-    for principal, keytab in ((PRINCIPAL, made.keytab), ("kafka/127.0.0.1", made.broker_keytab)):
+    for principal, keytab in ((PRINCIPAL, kerberos.keytab), ("kafka/127.0.0.1", kerberos.broker_keytab)):
         run("kadmin.local", "-q", f"addprinc -randkey {principal}")
         run("kadmin.local", "-q", f"ktadd -k {keytab} -norandkey {principal}")
     with subprocess.Popen(["krb5kdc", "-n"], env=environ) as process:
         try:
             _await(port)
-            yield made
+            yield kerberos
         finally:
             process.terminate()
 
@@ -191,21 +194,21 @@ def settings(keys: Issuer, tickets: Realm) -> dict[str, str]:
     """Lets both SASL listeners of brokers take tokens and tickets as well; sessions end with their token (KIP-368)."""
     oauth = "org.apache.kafka.common.security.oauthbearer"
     kerberos = f'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true isInitiator=false keyTab="{tickets.broker_keytab}" principal="kafka/127.0.0.1@{REALM}";'
-    found = {
+    values = {
         "sasl.oauthbearer.jwks.endpoint.url": keys.keys_url,
         "sasl.oauthbearer.expected.audience": AUDIENCE,
         "sasl.kerberos.service.name": "kafka",
     }
     for listener in _LISTENERS:
         prefix = f"listener.name.{listener}"
-        found |= {
+        values |= {
             f"{prefix}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER,GSSAPI",
             f"{prefix}.oauthbearer.sasl.jaas.config": f"{oauth}.OAuthBearerLoginModule required;",
             f"{prefix}.oauthbearer.sasl.server.callback.handler.class": f"{oauth}.OAuthBearerValidatorCallbackHandler",
             f"{prefix}.oauthbearer.connections.max.reauth.ms": "3600000",
             f"{prefix}.gssapi.sasl.jaas.config": kerberos,
         }
-    return found
+    return values
 
 
 def jvm(keys: Issuer, tickets: Realm) -> tuple[str, ...]:

@@ -13,14 +13,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from tests import class_data
+
 from . import provision
 from .agents import Agents
 from .users import scram_records
 
 CLUSTER_ID: Final = "cXVvdGFzY29wZS10ZXN0cw"
-LOG_CONFIG: Final = Path(__file__).parent / "log4j2.properties"
-REQUEST_LOG_CONFIG: Final = Path(__file__).parent / "log4j2-requests.properties"
-READY: Final = "Kafka Server started"
+_HERE: Final = Path(__file__).parent
+_READY: Final = ("Kafka Server started", ": [KafkaServer id={node_id}] started")
+"""Log lines of a node that is ready: under KRaft, and with ZooKeeper."""
 SMALL_JVM: Final = ("-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
@@ -30,21 +32,23 @@ class NodeError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """Which Kafka runs in a node."""
+    """Kafka that runs in a node."""
 
     classes: Path | None = None
     """A folder of further classes on its class path."""
     newest: bool = False
     """The newest release that can be fetched, instead of the one whose tools can be fetched as well."""
+    version: str = ""
+    """Another release, such as 3.7.2 (`provision.release_libs`)."""
     logs_requests: bool = False
-    """Whether every answered request is a line in `Node.request_log`."""
+    """True if every answered request is a line in `Node.request_log`."""
     jvm: tuple[str, ...] = ()
     """Further options of its JVM."""
 
 
 class Node:
     """
-    A KRaft node that is started, stopped, killed and started again, on the same ports and with the same data.
+    A node that is started, stopped, killed and started again, on the same ports and with the same data.
 
     Its process ends when the process that started it ends, however that happens.
     """
@@ -74,23 +78,44 @@ class Node:
         """Let the agent at `agents.other_rules` read these from now on."""
         self.agents.use_rules(self._folder, rules)
 
+    def attach(self, file: Path) -> None:
+        """
+        Load more agents into the process that runs, one a line of a file: JAR=ARGUMENTS.
+
+        They are gone when it ends.
+        """
+        loader = provision.agents() / "agent-loader.jar"
+        command = ["jcmd", str(self.pid), "JVMTI.agent_load", str(loader), str(file)]
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        if "return code: 0" not in process.stdout:
+            raise NodeError(f"node {self.node_id} did not load {file}:\n{process.stdout}{process.stderr}")
+
     def format(self) -> None:
-        """Write the configuration and an empty metadata log that knows the SCRAM users. Raises `NodeError`."""
+        """
+        Write the configuration and an empty metadata log that knows the SCRAM users; older releases know none.
+
+        Raises `NodeError`.
+        """
         self._configure()
-        words = ("format", "-t", CLUSTER_ID, "-c", str(self._config), *scram_records())
+        if "broker.id" in self._properties:
+            return  # with ZooKeeper
+        users = () if self._program.version else scram_records()
+        words = ("format", "-t", CLUSTER_ID, "-c", str(self._config), *users)
         command = java("kafka.tools.StorageTool", *words, program=replace(self._program, logs_requests=False))
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise NodeError(f"node {self.node_id} could not be formatted:\n{done.stdout}{done.stderr}")
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        if process.returncode != 0:
+            raise NodeError(f"node {self.node_id} could not be formatted:\n{process.stdout}{process.stderr}")
 
     def format_like(self, other: "Node") -> None:
-        """The same as a copy of another node that was formatted and not yet started: saves a JVM."""
+        """Format the node as a copy of another one that was formatted and not yet started: saves a JVM."""
         self._configure()
+        if "broker.id" in self._properties:
+            return
         shutil.copytree(other._data, self._data)
         lines = (self._data / "meta.properties").read_text().splitlines()
-        own = {"node.id": self.node_id, "directory.id": uuid.uuid4().hex[:22]}
-        kept = [line for line in lines if line.partition("=")[0] not in own]
-        lines = [*kept, *(f"{key}={value}" for key, value in own.items())]
+        own_values = {"node.id": self.node_id, "directory.id": uuid.uuid4().hex[:22]}
+        copied = [line for line in lines if line.partition("=")[0] not in own_values]
+        lines = [*copied, *(f"{key}={value}" for key, value in own_values.items())]
         (self._data / "meta.properties").write_text("\n".join(lines))
 
     def _configure(self) -> None:
@@ -98,10 +123,10 @@ class Node:
         text = "".join(f"{key}={value}\n" for key, value in self._properties.items())
         self._config.write_text(text.replace("\\", "\\\\"))
 
-    def start(self) -> None:
+    def start(self, *, agents: bool = True) -> None:
         """Start the process, but do not wait for it."""
         command = java(
-            self.agents.jvm_option(self._folder),
+            *([self.agents.jvm_option(self._folder)] if agents else []),
             f"-DrequestLog={self.request_log}",
             "kafka.Kafka",
             str(self._config),
@@ -110,22 +135,23 @@ class Node:
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT)
 
-    def wait_until_ready(self, seconds: float = 60) -> None:
+    def wait_until_ready(self, seconds: float = 120) -> None:
         """Wait until the node serves. Raises `NodeError` when it ended or when the time is over."""
         deadline = time.monotonic() + seconds
-        while READY not in self.log.read_text(errors="replace"):
+        ready = [text.format(node_id=self.node_id) for text in _READY]
+        while not any(text in self.log.read_text(errors="replace") for text in ready):
             if not self.running or time.monotonic() > deadline:
                 state = "is not ready" if self.running else "ended"
                 raise NodeError(f"node {self.node_id} {state}:\n{self.log.read_text(errors='replace')[-4000:]}")
             time.sleep(0.05)
 
-    def stop(self) -> None:
-        """Shut down in order; a node that takes more than 20 s over it is killed."""
+    def stop(self, seconds: float = 20) -> None:
+        """Shut down in order; a node that takes longer over it is killed."""
         if self._process is None:
             return
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(20)
+            self._process.wait(seconds)
         self.kill()
 
     def kill(self) -> None:
@@ -138,7 +164,11 @@ class Node:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """The process does not run, as in a very long garbage collection; the kernel goes on taking connections to it."""
+        """
+        Stop the process within the block, as in a very long garbage collection.
+
+        The kernel still takes connections to it.
+        """
         assert self.pid is not None
         os.kill(self.pid, signal.SIGSTOP)
         try:
@@ -156,18 +186,28 @@ class Node:
 
 
 def java(*arguments: str, program: Program | None = None) -> list[str]:
-    """The command line of a small JVM with Kafka, and maybe a folder of further classes, on its class path."""
+    """Return the command line of a small JVM with Kafka, and optionally further classes, on its class path."""
     chosen = program or Program()
-    libs = provision.newest_libs() if chosen.newest else provision.libs()
-    more = "" if chosen.classes is None else f":{chosen.classes}"
-    log_config = REQUEST_LOG_CONFIG if chosen.logs_requests else LOG_CONFIG
+    version = chosen.version
+    libs = (
+        provision.release_libs(version) if version else provision.newest_libs() if chosen.newest else provision.libs()
+    )
+    class_path = "" if chosen.classes is None else f":{chosen.classes}"
+    log4j, option = (
+        ("log4j1", "log4j.configuration=file:")
+        if version and version < "4"
+        else ("log4j2", "log4j2.configurationFile=")
+    )
+    archived = () if version or chosen.newest else class_data.using(provision.classes())
+    requests = "-requests" if chosen.logs_requests else ""
     return [
         "java",
         *SMALL_JVM,
+        *archived,
         *chosen.jvm,
         f"-Djava.io.tmpdir={tempfile.gettempdir()}",  # the folder of the run: a killed JVM leaves its libraries there
-        f"-Dlog4j2.configurationFile={log_config}",
+        f"-D{option}{_HERE / log4j}{requests}.properties",
         "-cp",
-        f"{libs}/*{more}",
+        f"{libs}/*{class_path}",
         *arguments,
     ]

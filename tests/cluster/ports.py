@@ -9,7 +9,9 @@ _given: set[int] = set()
 
 def free_port() -> int:
     """
-    A port that no one listens on, and no one else in this process was given: its node may only start later.
+    Return a port that no one listens on and that was not returned before in this process.
+
+    Its node may only start later.
 
     Taken below the range from which outgoing connections get theirs, so that it is still free when a node restarts.
     """

@@ -19,15 +19,19 @@ PROTOCOLS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What one node is: its roles and the port of each of its listeners."""
+    """Roles of one node, and the port of each of its listeners."""
 
     node_id: int
     broker: bool
     controller: bool
+    tls: bool = True
+    """True if brokers have listeners with TLS, by stores in PEM that some older releases cannot read."""
+    zookeeper: str | None = None
+    """The address of a ZooKeeper, for a node without KRaft."""
     ports: dict[str, int] = field(default_factory=lambda: {listener: free_port() for listener in PROTOCOLS})
 
     def listeners(self) -> list[str]:
-        client = [name for name in PROTOCOLS if name != "CONTROLLER"]
+        client = [name for name in PROTOCOLS if name != "CONTROLLER" and (self.tls or "TLS" not in name)]
         return client * self.broker + ["CONTROLLER"] * self.controller
 
     def address(self, listener: str) -> str:
@@ -37,30 +41,42 @@ class Plan:
 def properties(
     plan: Plan, voters: Sequence[Plan], data: Path, certificates: Certificates, *, authorizer: bool
 ) -> dict[str, str]:
-    quorum = ",".join(f"{voter.node_id}@{voter.address('CONTROLLER')}" for voter in voters)
     return {
-        "node.id": str(plan.node_id),
-        "process.roles": ",".join(["broker"] * plan.broker + ["controller"] * plan.controller),
-        "controller.quorum.voters": quorum,
-        "controller.listener.names": "CONTROLLER",
+        **(_kraft(plan, voters) if plan.zookeeper is None else _with_zookeeper(plan.node_id, plan.zookeeper)),
         "listeners": ",".join(f"{name}://{plan.address(name)}" for name in plan.listeners()),
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in PROTOCOLS.items()),
         "log.dirs": str(data),
-        **(_broker(certificates) if plan.broker else {}),
+        **(_broker() if plan.broker else {}),
+        **(_tls(certificates) if plan.broker and plan.tls else {}),
         **_small(),
         **(_authorizer() if authorizer else {}),
     }
 
 
-def _broker(certificates: Certificates) -> dict[str, str]:
+def _kraft(plan: Plan, voters: Sequence[Plan]) -> dict[str, str]:
     return {
-        "inter.broker.listener.name": "ADMIN",
+        "node.id": str(plan.node_id),
+        "process.roles": ",".join(["broker"] * plan.broker + ["controller"] * plan.controller),
+        "controller.quorum.voters": ",".join(f"{voter.node_id}@{voter.address('CONTROLLER')}" for voter in voters),
+        "controller.listener.names": "CONTROLLER",
+    }
+
+
+def _with_zookeeper(node_id: int, address: str) -> dict[str, str]:
+    return {"broker.id": str(node_id), "zookeeper.connect": address, "zookeeper.session.timeout.ms": "6000"}
+
+
+def _broker() -> dict[str, str]:
+    return {"inter.broker.listener.name": "ADMIN", **_sasl("sasl")}
+
+
+def _tls(certificates: Certificates) -> dict[str, str]:
+    return {
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(certificates.server_store),
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(certificates.ca),
         "listener.name.tls.ssl.client.auth": "required",
-        **_sasl("sasl"),
         **_sasl("sasltls"),
     }
 
@@ -75,7 +91,7 @@ def _sasl(listener: str) -> dict[str, str]:
 
 
 def _small() -> dict[str, str]:
-    """One replica of everything, one partition of what Kafka keeps for itself, and no waiting for more members."""
+    """Return settings for one replica of everything, one partition of Kafka's own topics, and no wait for members."""
     return {
         "offsets.topic.replication.factor": "1",
         "offsets.topic.num.partitions": "1",

@@ -37,5 +37,5 @@ class Quotas:
 
 
 def _single(*rules: Rule) -> Sequence[tuple[str, str, float]]:
-    """Each quota by itself."""
+    """Return each quota by itself."""
     return sorted((str(dict(entity)), key, value) for entity, keys in rules for key, value in keys.items())

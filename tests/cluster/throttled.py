@@ -1,4 +1,8 @@
-"""A workload that meets every kind of client quota, and the rules it meets: what request logs for the replay are recorded with."""
+"""
+A workload that meets every kind of client quota, and the rules it meets.
+
+What request logs for the replay are recorded with.
+"""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -20,7 +24,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ({"user": "svc:team a"}, {"request_percentage": 2.5, "producer_byte_rate": 1e6}),
     ({"user": "bob"}, {"controller_mutation_rate": 2.0}),
 )
-"""Of all kinds, at several levels, some of which share a sensor."""
+"""Rules of all kinds, at several levels, some of which share a sensor."""
 OTHER_RULES: Final[tuple[Rule, ...]] = (
     ({"user": "alice"}, {"producer_byte_rate": 120_000.0}),
     ({"user": "alice", "client-id": "app1"}, {"producer_byte_rate": 40_000.0}),
@@ -31,12 +35,12 @@ OTHER_RULES: Final[tuple[Rule, ...]] = (
 )
 """The same entities with other limits."""
 _RECORDS: Final = 1300
-"""How many the topic holds that is read."""
+"""Records in the topic that is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What the clients of `record_work` may do."""
+    """Limits of the clients of `record_work`."""
 
     produced: float = 60_000.0
     fetched: float = 80_000.0
@@ -44,7 +48,7 @@ class Limits:
     mutated: float = 2.0
 
     def rules(self, run: str) -> tuple[Rule, ...]:
-        """The rules; each run has clients, and so sensors, of its own."""
+        """Return the rules; each run has clients, and so sensors, of its own."""
         return (
             ({"user": "alice", "client-id": f"writer-{run}"}, {"producer_byte_rate": self.produced}),
             ({"user": "carol", "client-id": f"reader-{run}"}, {"consumer_byte_rate": self.fetched}),
@@ -54,7 +58,7 @@ class Limits:
 
 
 LOWER: Final = Limits(produced=45_000.0, fetched=60_000.0, percent=1.0, mutated=1.5)
-"""What might be set instead."""
+"""Lower limits, as a candidate may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,23 +69,43 @@ class Recording:
     rules: tuple[Rule, ...]
 
     def rules_yaml(self) -> str:
-        """The rules as a file of quotas, which `make replay-check` reads."""
+        """Return the rules as a file of quotas, which `make replay-check` reads."""
         return quotas_yaml(QuotaSet({from_admin(entity): values for entity, values in self.rules}))
 
 
 def record(cluster: Cluster, rules: tuple[Rule, ...] = RULES, seconds: float = 15) -> Recording:
-    """What the first broker logs while clients run into rules for some time."""
+    """Return the first broker's log while clients run into rules for some time."""
     return _recorded(cluster, rules, lambda topic: _run(cluster, topic, seconds))
 
 
+def record_all(cluster: Cluster, rules: tuple[Rule, ...] = RULES, seconds: float = 15) -> list[Recording]:
+    """
+    Return each broker's log while clients run into rules for some time.
+
+    Each client talks to the broker that leads its topic, or to the controller.
+    """
+    starts = [broker.request_log.stat().st_size for broker in cluster.brokers]
+    first_recording = _recorded(cluster, rules, lambda topic: _run(cluster, topic, seconds, partitions=3))
+    logs = [broker.request_log.read_bytes()[start:] for broker, start in zip(cluster.brokers, starts, strict=True)]
+    return [Recording(log=log, rules=first_recording.rules) for log in logs]
+
+
 def record_work(cluster: Cluster, limits: Limits, run: str) -> Recording:
-    """What the first broker logs while clients do the same work under some limits, which takes as long as these make it."""
+    """
+    Return the first broker's log of the same work under some limits.
+
+    The work takes as long as the limits make it.
+    """
     rules = limits.rules(run)
     return _recorded(cluster, rules, lambda topic: _work(cluster, topic, run))
 
 
 def record_beyond_a_month(cluster: Cluster) -> Recording:
-    """What the first broker logs while 3 MB meet a limit of 1 B/s: over three connections, since the first request mutes its own for days."""
+    """
+    Return the first broker's log while 3 MB meet a limit of 1 B/s.
+
+    Over three connections, since the first request mutes its own for days.
+    """
     rules: tuple[Rule, ...] = (({"user": "alice", "client-id": "heavy"}, {"producer_byte_rate": 1.0}),)
 
     def run(topic: str) -> None:
@@ -107,17 +131,22 @@ def _recorded(cluster: Cluster, rules: tuple[Rule, ...], run: Callable[[str], No
 
 
 def _work(cluster: Cluster, topic: str, run: str) -> None:
-    """All that is to be done is in the log, and no more: what a client had asked for ahead when it ended would be replayed as work."""
+    """
+    Run the work so that the log has all of it, and no more.
+
+    A request that a client sent ahead when it ended would be replayed as work.
+    """
     traffic = Traffic(cluster)
     together(
         lambda: traffic.produce_all("alice", f"writer-{run}", traffic.topic(), 900),
         lambda: traffic.read_all("carol", f"reader-{run}", topic, _RECORDS),
-        lambda: traffic.request("mallory", f"prober-{run}", 60, most=350),
+        lambda: traffic.request("mallory", f"prober-{run}", 60, max_requests=350),
         lambda: traffic.mutate_all("bob", f"admin-{run}", (15, 15, 9, 9)),
     )
 
 
-def _run(cluster: Cluster, topic: str, seconds: float) -> None:
+def _run(cluster: Cluster, topic: str, seconds: float, partitions: int = 1) -> None:
+    """Run the workload; a multiple of the partitions overdraws a bucket on a slow machine, too."""
     traffic = Traffic(cluster)
     together(
         lambda: traffic.produce("alice", "app1", topic, seconds, pause=0.005),
@@ -125,14 +154,18 @@ def _run(cluster: Cluster, topic: str, seconds: float) -> None:
         lambda: traffic.produce("svc:team a", "batch", topic, seconds, pause=0.002),
         lambda: traffic.fetch("carol", "reader", topic, seconds),
         lambda: traffic.request("mallory", "prober", seconds),
-        lambda: _mutate(traffic, "topic-admin", seconds),
+        lambda: _mutate(traffic, "topic-admin", seconds, partitions),
     )
 
 
-def _mutate(traffic: Traffic, client_id: str, seconds: float) -> None:
-    """Partitions beyond what a bucket holds: clients that are refused, and one of the old kind that is only made to wait."""
+def _mutate(traffic: Traffic, client_id: str, seconds: float, times: int) -> None:
+    """
+    Partitions beyond what a bucket holds.
+
+    Clients that are refused, and one of the old kind that is only made to wait.
+    """
     stop = threading.Event()
     sizes: Mapping[bool, int] = {True: 15, False: 9}
     for strict in (True, True, True, False, False):
-        traffic.mutate("bob", client_id, sizes[strict], strict=strict)
+        traffic.mutate("bob", client_id, sizes[strict] * times, strict=strict)
         stop.wait(seconds / 10)

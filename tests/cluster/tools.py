@@ -18,5 +18,9 @@ CLASSES: Final = {
 
 def run_tool(cluster: Cluster, script: str, *arguments: str) -> str:
     """Run what the script of that name runs, as the super user of the plaintext listener, and return its output."""
-    command = java(CLASSES[script], "--bootstrap-server", cluster.admin, *arguments)
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return run_as_printed(script, "--bootstrap-server", cluster.admin, *arguments)
+
+
+def run_as_printed(script: str, *arguments: str) -> str:
+    """Run what the script of that name runs with these arguments alone, and return its output."""
+    return subprocess.run(java(CLASSES[script], *arguments), check=True, capture_output=True, text=True).stdout

@@ -31,7 +31,7 @@ _PERMISSIVE: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a client did, and every throttle time that it got."""
+    """Work of a client, and every throttle time that it got."""
 
     count: int
     """Records or requests."""
@@ -54,13 +54,17 @@ class Mutation:
 
 class Traffic:
     """
-    Clients of one cluster, by SASL/PLAIN as one of `users.USERS`, or on the plaintext listener as ANONYMOUS.
+    Clients of one cluster.
+
+    They log in by SASL as one of `users.USERS`, with PLAIN or another mechanism, or use the plaintext listener as
+    ANONYMOUS.
 
     All methods block. Those that take `seconds` end early when `stop` is set.
     """
 
-    def __init__(self, cluster: Cluster, stop: threading.Event | None = None) -> None:
+    def __init__(self, cluster: Cluster, stop: threading.Event | None = None, mechanism: str = "PLAIN") -> None:
         self._cluster = cluster
+        self._mechanism = mechanism
         self._stop = stop or threading.Event()
 
     def topic(self, *, partitions: int = 1, records: int = 0) -> str:
@@ -80,28 +84,23 @@ class Traffic:
         self, user: str, client_id: str, topic: str, seconds: float, size: int = 1000, pause: float = 0
     ) -> Load:
         """Produce records of `size` bytes as fast as the broker takes them, or with a pause of seconds after each."""
-        throttles: list[int] = []
-        config = self._config(user, client_id, throttles)
-        producer = confluent_kafka.Producer({**config, "queue.buffering.max.messages": 100, "acks": 1})
-        count = 0
-        for _ in self._until(seconds):
-            try:
-                producer.produce(topic, bytes(size))
-                count += 1
-            except BufferError:
-                producer.poll(0.02)
-            producer.poll(0)
-            self._stop.wait(pause)
-        producer.purge()
-        producer.poll(0)
-        return Load(count, throttles)
+        return self._produce(user, client_id, topic, seconds, {}, size=size, pause=pause)
+
+    def produce_batches(self, user: str, client_id: str, topic: str, seconds: float, records: int) -> Load:
+        """
+        Produce records of 1000 bytes as fast as the broker takes them.
+
+        One request at a time has a number of records.
+        """
+        batches = {"batch.num.messages": records, "max.in.flight": 1}
+        return self._produce(user, client_id, topic, seconds, batches)
 
     def fetch(self, user: str, client_id: str, topic: str, seconds: float) -> Load:
         """Fetch partition 0 from its beginning, again and again, at most 100 kB at a time."""
         throttles: list[int] = []
-        most = {"max.partition.fetch.bytes": 100_000, "queued.max.messages.kbytes": 100}
+        small_fetches = {"max.partition.fetch.bytes": 100_000, "queued.max.messages.kbytes": 100}
         group = {"group.id": uuid.uuid4().hex, "enable.auto.commit": False, "enable.partition.eof": True}
-        consumer = confluent_kafka.Consumer({**self._config(user, client_id, throttles), **most, **group})
+        consumer = confluent_kafka.Consumer({**self._config(user, client_id, throttles), **small_fetches, **group})
         beginning = confluent_kafka.TopicPartition(topic, 0, 0)
         consumer.assign([beginning])
         count = 0
@@ -125,8 +124,8 @@ class Traffic:
         """Produce one record on a connection of its own, which the broker may mute for as long as it likes."""
         producer = confluent_kafka.Producer({**self._config(user, client_id, []), "acks": 1})
         producer.produce(topic, bytes(size))
-        left = producer.flush(20)
-        assert left == 0
+        unsent = producer.flush(20)
+        assert unsent == 0
 
     def read_all(self, user: str, client_id: str, topic: str, records: int) -> None:
         """Read the records of partition 0, at most 50 kB at a time, until so many are there, however long it takes."""
@@ -139,21 +138,25 @@ class Traffic:
             }
         )
         consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
-        read = 0
+        received = 0
         for _ in self._until(120):
             message = consumer.poll(0.1)
-            read += message is not None and not message.error()
-            if read >= records:
+            received += message is not None and not message.error()
+            if received >= records:
                 break
         consumer.close()
 
-    def request(self, user: str, client_id: str, seconds: float, most: int | None = None) -> Load:
-        """Send small requests (DescribeCluster) one after the other, as fast as they are answered, `most` of them at most."""
+    def request(self, user: str, client_id: str, seconds: float, max_requests: int | None = None) -> Load:
+        """
+        Send small requests (DescribeCluster) one after the other, as fast as they are answered.
+
+        Their number is at most `max_requests`.
+        """
         throttles: list[int] = []
         count = 0
         with self._admin(user, client_id) as admin:
             for _ in self._until(seconds):
-                if count == most:
+                if count == max_requests:
                     break
                 try:
                     throttle = private_send(admin, DescribeClusterRequest())["throttle_time_ms"]
@@ -172,15 +175,18 @@ class Traffic:
 
         A request that only validates is charged like any other.
         """
-        asked = CreateTopicsRequest.CreatableTopic(
+        new_topic = CreateTopicsRequest.CreatableTopic(
             name=_name(), num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
         )
         newest = None if strict else _PERMISSIVE
         request = CreateTopicsRequest(
-            topics=[asked], timeout_ms=10_000, validate_only=validate_only, max_version=newest
+            topics=[new_topic], timeout_ms=10_000, validate_only=validate_only, max_version=newest
         )
         with self._admin(user, client_id) as admin:
-            answer = private_send(admin, request)
+            controller = None  # under KRaft any broker forwards it
+            if self._cluster.zookeeper is not None:
+                controller = private_send(admin, DescribeClusterRequest())["controller_id"]
+            answer = private_send(admin, request, controller)
         (topic,) = answer["topics"]
         return Mutation(topic["error_code"], answer["throttle_time_ms"], topic["name"])
 
@@ -203,6 +209,33 @@ class Traffic:
             self._stop.wait(1)
         return Load(count, throttles)
 
+    def _produce(  # noqa: PLR0913 - of two methods
+        self,
+        user: str,
+        client_id: str,
+        topic: str,
+        seconds: float,
+        settings: dict[str, Any],
+        *,
+        size: int = 1000,
+        pause: float = 0,
+    ) -> Load:
+        throttles: list[int] = []
+        config = {**self._config(user, client_id, throttles), **settings}
+        producer = confluent_kafka.Producer({**config, "queue.buffering.max.messages": 100, "acks": 1})
+        count = 0
+        for _ in self._until(seconds):
+            try:
+                producer.produce(topic, bytes(size))
+                count += 1
+            except BufferError:
+                producer.poll(0.02)
+            producer.poll(0)
+            self._stop.wait(pause)
+        producer.purge()
+        producer.poll(0)
+        return Load(count, throttles)
+
     def _config(self, user: str, client_id: str, throttles: list[int]) -> dict[str, Any]:
         return {
             **self._listener(user),
@@ -217,7 +250,7 @@ class Traffic:
         return {
             "bootstrap.servers": self._cluster.sasl,
             "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN",
+            "sasl.mechanism": self._mechanism,
             "sasl.username": user,
             "sasl.password": USERS[user],
         }
@@ -240,7 +273,7 @@ class Traffic:
             "bootstrap_servers": self._cluster.sasl,
             "client_id": client_id,
             "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": "PLAIN",
+            "sasl_mechanism": self._mechanism,
             "sasl_plain_username": user,
             "sasl_plain_password": USERS[user],
         }
@@ -257,10 +290,10 @@ def together(*calls: Callable[[], Result]) -> list[Result]:
 
 
 @contextmanager
-def in_background(*calls: Callable[[Traffic], Load], of: Cluster) -> Iterator[None]:
-    """Run loads for the length of a `with` block: `in_background(lambda traffic: traffic.produce(…, inf), of=cluster)`."""
+def in_background(*calls: Callable[[Traffic], Load], cluster: Cluster, mechanism: str = "PLAIN") -> Iterator[None]:
+    """Run loads, such as `lambda traffic: traffic.produce(…, inf)`, for the length of a `with` block."""
     stop = threading.Event()
-    traffic = Traffic(of, stop)
+    traffic = Traffic(cluster, stop, mechanism)
     with _quiet_library(), ThreadPoolExecutor(len(calls)) as pool:
         futures = [pool.submit(call, traffic) for call in calls]
         try:

@@ -8,6 +8,7 @@ USERS: Final = {
     "bob": "bob-pw",
     "carol": "carol-pw",
     "svc:team a": "svc-pw",  # percent-encoded in MBean names: svc%3Ateam%20a
+    "svc:team b": "svc-pw",
     "mallory": "mallory-pw",  # gets no rights where there is an authorizer
 }
 SUPER_USERS: Final = "User:admin;User:ANONYMOUS"  # nodes and the plaintext listener are ANONYMOUS
@@ -15,13 +16,13 @@ SCRAM_MECHANISMS: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
 def plain_jaas() -> str:
-    """The login module of SASL/PLAIN; a key with `:` or a space works when it is quoted as a whole."""
+    """Return the login module of SASL/PLAIN; a key with `:` or a space works when it is quoted as a whole."""
     users = " ".join(f'"user_{name}"="{password}"' for name, password in USERS.items())
     return f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
 
 
 def scram_jaas() -> str:
-    """The login module of SASL/SCRAM; the credentials are records of the metadata log (see `scram_records`)."""
+    """Return the login module of SASL/SCRAM; the credentials are records of the metadata log (see `scram_records`)."""
     return "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 
 

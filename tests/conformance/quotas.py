@@ -6,47 +6,43 @@ from typing import Annotated
 from tests.conformance.fields import Answers, Malformed, Runner, Unmet, read, refuse_unknown
 from tests.conformance.settings import Config
 
-from quotascope.metrics import (
-    DEFAULT,
-    UNBOUNDED,
-    ClientQuotaManager,
-    ClientSensors,
-    ConnectionQuotas,
-    ConnectionThrottled,
-    ControllerMutationQuotaManager,
+from quotascope.metrics.engine.client_quota_manager import ClientQuotaManager
+from quotascope.metrics.engine.client_sensors import ClientSensors, EntityTags
+from quotascope.metrics.engine.combination import (
     Decision,
-    DefaultType,
-    EntityTags,
-    MalformedName,
-    ManagerConfig,
-    MetricName,
-    MutationQuota,
-    PermissiveMutationQuota,
-    Principal,
-    Quota,
-    QuotaEntity,
-    QuotaType,
-    Registry,
-    ReplicationQuotaManager,
-    ReplicationQuotaType,
-    RequestQuotaManager,
-    RLMQuotaManager,
-    RLMQuotaType,
-    StrictMutationQuota,
-    ThrottleCallback,
-    ThrottledChannel,
-    ThrottledChannelReaper,
-    ThrottlingQuotaExceeded,
-    TokenBucket,
-    WindowConfig,
     combine_controller,
     combine_fetch,
     combine_forwarded_response,
     combine_produce,
     combine_request,
-    validate_alteration,
 )
-from quotascope.metrics.protocol import ErrorCode
+from quotascope.metrics.engine.controller_mutation import ControllerMutationQuotaManager
+from quotascope.metrics.engine.delay_queue import ThrottledChannel
+from quotascope.metrics.engine.errors import ConnectionThrottled, ThrottlingQuotaExceeded
+from quotascope.metrics.engine.extras.connection_quotas import ConnectionQuotas
+from quotascope.metrics.engine.extras.replication_quotas import ReplicationQuotaManager
+from quotascope.metrics.engine.extras.tiered_storage import RLMQuotaManager
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.mutation_quota import (
+    UNBOUNDED,
+    MutationQuota,
+    PermissiveMutationQuota,
+    StrictMutationQuota,
+)
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.reaper import ThrottledChannelReaper
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.request_quota_manager import RequestQuotaManager
+from quotascope.metrics.engine.throttle_callback import ThrottleCallback
+from quotascope.metrics.engine.token_bucket import TokenBucket
+from quotascope.metrics.engine.window_config import ManagerConfig
+from quotascope.metrics.kafka.entities import DEFAULT, DefaultType, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.errors import MalformedName
+from quotascope.metrics.kafka.node_quota_types import ReplicationQuotaType, RLMQuotaType
+from quotascope.metrics.kafka.principal import Principal
+from quotascope.metrics.kafka.protocol import ErrorCode
+from quotascope.metrics.kafka.validation import validate_alteration
+from quotascope.metrics.kafka.windows import WindowConfig
 
 NANOS_PER_MS = 1_000_000
 RATES = {

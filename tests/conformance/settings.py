@@ -5,33 +5,19 @@ from typing import Annotated
 
 from tests.conformance.fields import Malformed, called, number, refuse_unknown
 
-from quotascope.metrics import (
-    LONG_MAX,
-    Avg,
-    BucketSizing,
-    CumulativeCount,
-    CumulativeSum,
-    Frequencies,
-    Frequency,
-    Max,
-    Meter,
-    MetricConfig,
-    MetricName,
-    Min,
-    Percentile,
-    Percentiles,
-    Quota,
-    Rate,
-    Sample,
-    SampledStat,
-    SimpleRate,
-    Stat,
-    TimeUnit,
-    TokenBucket,
-    Value,
-    WindowedCount,
-    WindowedSum,
-)
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.cumulative import CumulativeCount, CumulativeSum, Value
+from quotascope.metrics.engine.extras.frequencies import Frequencies, Frequency
+from quotascope.metrics.engine.extras.meter import Meter
+from quotascope.metrics.engine.extras.percentiles import BucketSizing, Percentile, Percentiles
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.rate import Rate, SimpleRate, TimeUnit
+from quotascope.metrics.engine.sampled import Sample, SampledStat
+from quotascope.metrics.engine.stat import Stat
+from quotascope.metrics.engine.token_bucket import TokenBucket
+from quotascope.metrics.engine.windowed import Avg, Max, Min, WindowedCount, WindowedSum
+from quotascope.metrics.kafka.numbers import LONG_MAX
 
 RATE, TOTAL = MetricName("rate", ""), MetricName("total", "")
 """What the two metrics of a meter are called."""

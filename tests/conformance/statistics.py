@@ -6,26 +6,19 @@ from typing import Annotated
 from tests.conformance.fields import Malformed, Runner, Unmet, called, is_same
 from tests.conformance.settings import DEFAULTS, Config, part_name, statistic
 
-from quotascope.metrics import (
-    CompoundStat,
-    ConstantBins,
-    KafkaMetric,
-    LinearBins,
-    Measurable,
-    MetricConfig,
-    MetricName,
-    MetricsError,
-    Quota,
-    QuotaViolation,
-    Rate,
-    RecordingLevel,
-    Registry,
-    Sensor,
-    Stat,
-    TokenBucket,
-    rate_throttle_time_ms,
-    token_throttle_time_ms,
-)
+from quotascope.metrics.engine.config import MetricConfig, RecordingLevel
+from quotascope.metrics.engine.errors import QuotaViolation
+from quotascope.metrics.engine.extras.histogram import ConstantBins, LinearBins
+from quotascope.metrics.engine.metric import KafkaMetric
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.rate import Rate
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.sensor import Sensor
+from quotascope.metrics.engine.stat import CompoundStat, Measurable, Stat
+from quotascope.metrics.engine.throttle_time import rate_throttle_time_ms, token_throttle_time_ms
+from quotascope.metrics.engine.token_bucket import TokenBucket
+from quotascope.metrics.kafka.errors import MetricsError
 
 
 class StatRunner(Runner):

@@ -35,7 +35,8 @@ from tests.conformance.statistics import (
     TokenThrottleRunner,
 )
 
-from quotascope.metrics import KAFKA_4_4, NEWEST_RELEASE, KafkaRelease, MetricsError
+from quotascope.metrics.kafka.errors import MetricsError
+from quotascope.metrics.kafka.release import KAFKA_4_4, NEWEST_RELEASE, KafkaRelease
 
 RUNNERS: dict[str, type[Runner]] = {
     "stat": StatRunner,

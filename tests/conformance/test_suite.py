@@ -13,7 +13,7 @@ import pytest
 from tests.conformance.fields import Failure, Malformed, Unmet
 from tests.conformance.suite import RUNNERS, Vector, load, run
 
-from quotascope.metrics import KafkaRelease
+from quotascope.metrics.kafka.release import KafkaRelease
 
 ROOT = Path(__file__).parents[2]
 VECTORS = load(Path(__file__).parent / "kafka-vectors.json")

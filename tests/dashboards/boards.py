@@ -1,4 +1,4 @@
-"""A dashboard's JSON as its panels, as the expressions that Prometheus' parser sees, and as TypeScript that only compiles when Grafana's types agree."""
+"""A dashboard's JSON as panels, as expressions of Prometheus' parser, and as TypeScript with Grafana's types."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from typing import Any
 
 import promql_parser
 from tests.alerts.expressions import nodes
+
+from quotascope.dashboards.files import grafana_dashboards
+from quotascope.dashboards.scope import Scope
+
+Panel = Mapping[str, Any]
 
 _TYPES = {
     "row": "Row",
@@ -21,12 +26,12 @@ _TYPES = {
 
 def module_of(dashboard: Mapping[str, Any]) -> str:
     """A module with one constant for the dashboard's frame, each annotation and each panel."""
-    rest = {key: each for key, each in dashboard.items() if key != "panels"}
-    annotations = rest.pop("annotations")["list"]
+    frame = {key: value for key, value in dashboard.items() if key != "panels"}
+    annotations = frame.pop("annotations")["list"]
     lines = [
         f"import type {{ Annotation, Frame, {', '.join(_TYPES.values())} }} from './types';",
         f"export type Used = {' | '.join(_TYPES.values())};",
-        _constant("frame", rest, "Frame"),
+        _constant("frame", frame, "Frame"),
     ]
     for index, annotation in enumerate(annotations):
         lines.append(_constant(f"annotation_{index}", annotation, "Annotation"))
@@ -71,3 +76,13 @@ def names_and_labels(expression: str) -> Iterator[tuple[str, list[str]]]:
     for node in nodes(parsed(expression)):
         if type(node).__name__ == "VectorSelector":
             yield node.name, [matcher.name for matcher in node.matchers.matchers]
+
+
+def panels(scope: Scope) -> dict[tuple[str, str], Panel]:
+    """Return the panels of all dashboards, by the dashboard's name and their own type and title."""
+    return {
+        (uid.removeprefix("quotascope-"), f"{panel['type']} {panel['title']}"): panel
+        for uid, board in grafana_dashboards(scope).items()
+        for panel in panels_of(board)
+        if panel["type"] != "row"
+    }

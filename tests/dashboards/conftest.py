@@ -38,9 +38,9 @@ def variant(request: pytest.FixtureRequest) -> Scope:
 @pytest.fixture(scope="session")
 def node() -> str:
     """Node.js; a missing one is a failure."""
-    found = shutil.which("node")
-    assert found, "Node.js is missing: run tools/setup services"
-    return found
+    program = shutil.which("node")
+    assert program, "Node.js is missing: run tools/setup services"
+    return program
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +53,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     """A Prometheus that has the data, and what recording rules make of the known part."""
     folder = tmp_path_factory.mktemp("stored")
     fill(folder, samples())
-    for _ in ("from the data", "from what was recorded"):
+    for _ in ("from the data", "from what was recorded", "from what was recorded of that"):
         with started(folder) as prometheus:
             lines = [*recorded(prometheus)]
         fill(folder, lines)

@@ -44,23 +44,27 @@ class Drawn:
 
     def empty(self) -> set[str]:
         """The titles of graphs and tables without data."""
-        return {each["title"] for each in self.report["panels"] if each["nothing"] is not None}
+        return {panel["title"] for panel in self.report["panels"] if panel["nothing"] is not None}
 
     def faults(self, boards: Mapping[str, Json]) -> list[str]:
         """All that is not meant; `boards` by uid are what links may lead to."""
-        found = [f"script: {each}" for each in self.complaints]
-        found += [f"marks: {each}" for each in self.report["errors"]]
-        found += [f"values of a variable: {each}" for each in self.report["refused"]]
+        faults = [f"script: {complaint}" for complaint in self.complaints]
+        faults += [f"marks: {error}" for error in self.report["errors"]]
+        faults += [f"values of a variable: {refusal}" for refusal in self.report["refused"]]
         for variable in self.report["variables"]:
             if variable["error"]:
-                found.append(f"variable {variable['name']}: {variable['error']}")
+                faults.append(f"variable {variable['name']}: {variable['error']}")
         for panel in self.report["panels"]:
-            found += [f"{panel['title']}: {each}" for each in _of_panel(panel, boards)]
-        return found
+            faults += [f"{panel['title']}: {fault}" for fault in _of_panel(panel, boards)]
+        return faults
 
     def choices(self) -> list[Json]:
         """The variables whose values come from Prometheus."""
-        return [each for each in self.report["variables"] if each["type"] == "query"]
+        return [
+            variable
+            for variable in self.report["variables"]
+            if variable["type"] == "query" and variable["name"] != "backtick"
+        ]
 
 
 def _of_panel(panel: Json, boards: Mapping[str, Json]) -> Iterator[str]:
@@ -69,16 +73,16 @@ def _of_panel(panel: Json, boards: Mapping[str, Json]) -> Iterator[str]:
         yield f"cut: {text}"
     for column in panel["unsorted"]:
         yield f"not sorted by {column}"
-    for each in panel["fields"]:
-        if not each["isUnitKnown"]:
-            yield f"unknown unit of {each['name']}"
-    clusters = {each["labels"].get("cluster", "") for each in panel["fields"]}
+    for series in panel["fields"]:
+        if not series["isUnitKnown"]:
+            yield f"unknown unit of {series['name']}"
+    clusters = {field["labels"].get("cluster", "") for field in panel["fields"]}
     if panel["type"] == "timeseries" and len(clusters) > 1 and not all(map(_names_cluster, panel["fields"])):
         yield "legend without the cluster"
     for text in _UNRESOLVED:
         if text in panel["text"]:
             yield f"{text} in {panel['text']!r}"
-    links = [*panel["links"], *(link for each in panel["fields"] for link in each["links"])]
+    links = [*panel["links"], *(link for field in panel["fields"] for link in field["links"])]
     for link in dict.fromkeys(links):
         yield from _of_link(link, boards)
 
@@ -94,8 +98,8 @@ def _of_link(link: str, boards: Mapping[str, Json]) -> Iterator[str]:
     if board is None:
         yield f"link to no dashboard: {link}"
         return
-    names = {each["name"] for each in board["templating"]["list"]}
-    chosen = {each.removeprefix("var-") for each in query if each.startswith("var-")}
+    names = {variable["name"] for variable in board["templating"]["list"]}
+    chosen = {parameter.removeprefix("var-") for parameter in query if parameter.startswith("var-")}
     if not {"datasource", "cluster"} <= chosen <= names or not {"from", "to"} <= {*query}:
         yield f"link with other variables than the dashboard's: {link}"
     if any(
@@ -115,7 +119,7 @@ class Drawing:
         """Draw a dashboard; collapsed rows are open when `expanded`."""
         self._browser.complaints.clear()
         self._browser.resize(WIDTH, _HEIGHT)
-        wanted = {
+        request = {
             "board": board,
             "prometheus": view.prometheus,
             "from": view.start,
@@ -124,7 +128,7 @@ class Drawing:
             "variables": dict(view.variables),
             "expanded": expanded,
         }
-        report = self._browser.evaluate(f"draw({json.dumps(wanted)})")
+        report = self._browser.evaluate(f"draw({json.dumps(request)})")
         self._browser.resize(WIDTH, report["height"])
         picture = self._browser.picture()
         return Drawn(report, [*self._browser.complaints], picture)

@@ -21,7 +21,7 @@ TOKEN = "glsa_example"
 
 
 class FakeGrafana:
-    """What it was asked, what it holds, and how it is to misbehave."""
+    """State of the server: requests that it got, folders and dashboards, and faults that it plays."""
 
     def __init__(self) -> None:
         self.folders: dict[str, str] = {}

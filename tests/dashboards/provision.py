@@ -18,7 +18,7 @@ _PAGE: Final = ("package.json", "board.html", "board.jsx")
 _ESBUILD: Final = (
     *("--bundle", "--preserve-symlinks", "--format=iife", "--jsx=automatic", "--minify", "--log-level=error"),
     *('--define:process.env.NODE_ENV="production"', "--define:global=window"),
-    *(f"--loader:.{each}=dataurl" for each in ("png", "svg", "ttf", "wasm", "woff", "woff2")),
+    *(f"--loader:.{suffix}=dataurl" for suffix in ("png", "svg", "ttf", "wasm", "woff", "woff2")),
 )
 _ICONS: Final = "node_modules/@grafana/ui/dist/public/img/icons"
 _FONTS: Final = {
@@ -29,13 +29,13 @@ _FONTS: Final = {
 
 
 def installed() -> Path:
-    """Where the packages are, or will be."""
+    """Return the folder of the packages, which may not exist yet."""
     return cached("grafana", SOURCES / "package.json")
 
 
 def page() -> Path:
-    """Where the page that draws dashboards is, or will be: a folder with `board.html`."""
-    return cached("grafana-page", *(SOURCES / each for each in _PAGE))
+    """Return the folder with `board.html`, the page that draws dashboards; it may not exist yet."""
+    return cached("grafana-page", *(SOURCES / name for name in _PAGE))
 
 
 def _install(folder: Path) -> None:
@@ -48,11 +48,11 @@ def _install(folder: Path) -> None:
 
 def _bundle(folder: Path) -> None:
     folder.mkdir()
-    for each in _PAGE:
-        shutil.copy(SOURCES / each, folder)
+    for file in _PAGE:
+        shutil.copy(SOURCES / file, folder)
     packages = folder / "node_modules"
     packages.symlink_to(installed() / "node_modules")
-    # scenes wants version 6 of the router and ui 5 with what makes a 6 of it: a page of one address needs no more than 6
+    # scenes needs version 6 of the router, ui version 5 and its adapter to 6: a page of one address needs only 6
     router = f"--alias:react-router-dom-v5-compat={packages}/react-router-dom"
     run(f"{packages}/.bin/esbuild", f"{folder}/board.jsx", f"--outfile={folder}/board.js", *_ESBUILD, router)
     shutil.copytree(folder / _ICONS, folder / "public" / "build" / "img" / "icons")

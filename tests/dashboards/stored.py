@@ -1,4 +1,4 @@
-"""A Prometheus that holds what dashboards are asked about: a known pair of clusters, an evening of the demo, and at other times nothing."""
+"""A Prometheus with the data of the tests: two known clusters, an evening of the demo, and times without data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.integration.prometheus import Prometheus
 from tools.demo_stack import scrapes
 
 from quotascope.alerts import Site
-from quotascope.alerts.book import records
+from quotascope.alerts.render import records
 from quotascope.demo import CAST
 
 KNOWN: Final = Path(__file__).parent / "known"
@@ -45,7 +45,7 @@ ELSEWHERE: Final[dict[str, dict[str, float]]] = {
     },
     "kiel": {"quotascope_build_info": 1},
 }
-"""Clusters without a client: all is well; limits are not read; nothing but limits is read; the exporter ended an hour ago."""
+"""Clusters without a client: healthy, without limits, with limits only, and with an exporter that ended an hour ago."""
 ENDED: Final = {"kiel": NOW - 3600}
 DEMO_START: Final = NOW + 30 * 24 * 3600
 DEMO_SCRAPE_SECONDS: Final = 15
@@ -56,41 +56,41 @@ NOTHING_AT: Final = NOW - 30 * 24 * 3600
 
 def samples() -> Iterator[str]:
     """
-    The data, as OpenMetrics: two exporters read the cluster paris; rome, which is not chosen, has seven times of everything.
+    Yield the data as OpenMetrics: two exporters read the cluster paris; rome, which is not chosen, has all times 7.
 
-    Jobs know neither. What grows has its value at `NOW`, when it is a gauge, and grows from that value when it is a counter.
+    Jobs have no cluster. A growing gauge has its value at `NOW`; a counter grows from its value.
     """
     for line in (KNOWN / "series.txt").read_text().splitlines():
-        found = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)(?: (\S+))?", line)
-        if found is None:
+        match = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)(?: (\S+))?", line)
+        if match is None:
             assert not line or line.startswith("#"), line
             continue
-        name, labels, value, growth = found.groups()
+        name, labels, value, growth = match.groups()
         for place, factor in OF_JOBS if name.startswith("spark_") else PLACES:
             inner = ",".join(filter(None, (labels, place)))
             start = NOW - HISTORY_SECONDS if name.endswith("_total") else NOW
-            for at in range(NOW - HISTORY_SECONDS, NOW + 1, SCRAPE_SECONDS):
-                number = factor * (float(value) + float(growth or 0) * (at - start))
-                yield f"{name}{{{inner}}} {number!r} {at}\n"
+            for time in range(NOW - HISTORY_SECONDS, NOW + 1, SCRAPE_SECONDS):
+                number = factor * (float(value) + float(growth or 0) * (time - start))
+                yield f"{name}{{{inner}}} {number!r} {time}\n"
     for cluster, series in ELSEWHERE.items():
         for name, number in series.items():
             family, _, labels = name.partition("{")
             inner = ",".join(filter(None, (f'cluster="{cluster}"', labels.rstrip("}"))))
             end = ENDED.get(cluster, NOW)
-            for at in range(NOW - HISTORY_SECONDS, end + 1, SCRAPE_SECONDS):
-                yield f"{family}{{{inner}}} {number} {at}\n"
+            for time in range(NOW - HISTORY_SECONDS, end + 1, SCRAPE_SECONDS):
+                yield f"{family}{{{inner}}} {number} {time}\n"
     yield "# EOF\n"
 
 
 def recorded(prometheus: Prometheus) -> Iterator[str]:
-    """What our recording rules have made of the data, as OpenMetrics; rules about recorded series see what is there by now."""
+    """Yield the results of the recording rules on the data, as OpenMetrics; rules see series recorded before."""
     start, step = NOW - HISTORY_SECONDS, SCRAPE_SECONDS
     for record in records(Site(default_owner="platform")):
-        found = prometheus.get("query_range", query=record.expr, start=f"{start}", end=f"{NOW}", step=f"{step}")
-        for series in found["result"]:
+        answer = prometheus.get("query_range", query=record["expr"], start=f"{start}", end=f"{NOW}", step=f"{step}")
+        for series in answer["result"]:
             labels = ",".join(f'{name}="{value}"' for name, value in series["metric"].items() if name != "__name__")
-            for at, value in series["values"]:
-                yield f"{record.name}{{{labels}}} {value} {at}\n"
+            for time, value in series["values"]:
+                yield f"{record['record']}{{{labels}}} {value} {time}\n"
     yield "# EOF\n"
 
 
@@ -106,14 +106,14 @@ def started(folder: Path, *flags: str) -> Iterator[Prometheus]:
 
 
 def demo(seconds: int) -> Iterator[str]:
-    """What Prometheus scrapes of the demo in so many seconds from `DEMO_START`, as OpenMetrics."""
+    """Yield the samples that Prometheus scrapes from the demo in `seconds` from `DEMO_START`, as OpenMetrics."""
     for number, scrape in enumerate(asyncio.run(_scraped(seconds)), 1):
-        at = DEMO_START + number * DEMO_SCRAPE_SECONDS
+        time = DEMO_START + number * DEMO_SCRAPE_SECONDS
         for series, value in scrape.items():
-            yield f"{series} {value!r} {at}\n"
+            yield f"{series} {value!r} {time}\n"
     yield "# EOF\n"
 
 
 async def _scraped(seconds: int) -> list[dict[str, float]]:
-    found = scrapes(CAST, seconds, DEMO_SCRAPE_SECONDS, DEMO_START * 1000)
-    return [each async for each in found]
+    samples_of_scrapes = scrapes(CAST, seconds, DEMO_SCRAPE_SECONDS, DEMO_START * 1000)
+    return [scrape async for scrape in samples_of_scrapes]

@@ -1,9 +1,9 @@
 """
-What every panel shows of a cluster whose numbers are known.
+Answers of every panel for a cluster with known numbers.
 
-`known/series.txt` holds the data, in which each number stands for one thing only, and `known/answers*.txt` what the panels are to
-show: rows, numbers, names of lines, units, and from which value on which color. Both are written by hand. Nothing rewrites the answers:
-a change of a dashboard is a change of theirs, made by a person who works out from the data what is right.
+`known/series.txt` has the data, in which each number stands for one thing only, and `known/answers*.txt` the expected
+answers: rows, numbers, names of lines, units, and colors by value. Both are written by hand, and no program rewrites
+them: whoever changes a dashboard works out the new answers from the data.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pytest
-from tests.dashboards.boards import panels_of
+from tests.dashboards.boards import Panel, panels
 from tests.dashboards.stored import KNOWN, NOW, SCRAPE_SECONDS
 from tests.integration.prometheus import Prometheus
 from tools.pictures.prometheus import Prometheus as Asked
@@ -24,15 +24,14 @@ from quotascope.dashboards.scope import Scope
 CHOSEN: Final = {"cluster": "paris", "user": "alice", "client_id": "app", "find": "BAT"}
 EVERYWHERE: Final = {**CHOSEN, "user": "", "client_id": ""}
 """Where the names are only searched for."""
-Panel = Mapping[str, Any]
 Row = dict[str, Any]
 
 
 class Shown:
     """Reads a panel as Grafana does, and writes down what there is to be seen."""
 
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
+    def __init__(self, prometheus: Asked) -> None:
+        self._asked = prometheus
 
     def lines(self, panel: Panel) -> list[str]:
         """One line for each row, number or line of a graph; first what all of them have in common."""
@@ -49,16 +48,18 @@ class Shown:
         titles = options["renameByName"]
         names = sorted(titles, key=options["indexByName"].__getitem__)
         looks = {
-            each["matcher"]["options"]: {one["id"]: one["value"] for one in each["properties"]}
-            for each in panel["fieldConfig"]["overrides"]
+            override["matcher"]["options"]: {
+                property_["id"]: property_["value"] for property_ in override["properties"]
+            }
+            for override in panel["fieldConfig"]["overrides"]
         }
-        shown = [name for name in names if name != "Value"]
-        yield " | ".join(_head(titles[name], looks[titles[name]]) for name in shown)
+        columns = [name for name in names if name != "Value"]
+        yield " | ".join(_head(titles[name], looks[titles[name]]) for name in columns)
         sort = panel["options"]["sortBy"][0]["displayName"]
-        key = next(name for name in shown if titles[name] == sort)
+        key = next(name for name in columns if titles[name] == sort)
         rows = self._merged(panel["targets"])
         for row in sorted(rows, key=lambda row: -row.get(key, float("-inf"))):
-            cells = (_cell(row.get(name, ""), looks[titles[name]]) for name in shown)
+            cells = (_cell(row.get(name, ""), looks[titles[name]]) for name in columns)
             yield " | ".join(cells).strip()
 
     def _merged(self, targets: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -89,7 +90,7 @@ class Shown:
         drawn = defaults["custom"]["thresholdsStyle"]["mode"] != "off"
         steps = f", {_steps(defaults['thresholds']['steps'])}" if drawn else ""
         yield defaults["unit"] + (", stacked" if stacked else "") + steps
-        limits = {each["matcher"]["options"] for each in panel["fieldConfig"]["overrides"]}
+        limits = {override["matcher"]["options"] for override in panel["fieldConfig"]["overrides"]}
         for target in panel["targets"]:
             mark = "-- " if target["refId"] in limits else ""
             named = (
@@ -123,40 +124,31 @@ def _number(value: float) -> str:
 
 
 def _steps(steps: Sequence[Mapping[str, Any]]) -> str:
-    above = ("" if each["value"] is None else f">={each['value']:g}" for each in steps)
-    return " ".join(each["color"] + text for each, text in zip(steps, above, strict=True))
+    above = ("" if step["value"] is None else f">={step['value']:g}" for step in steps)
+    return " ".join(step["color"] + text for step, text in zip(steps, above, strict=True))
 
 
 def _color(value: float, steps: Sequence[Mapping[str, Any]]) -> str:
-    reached = [each["color"] for each in steps if each["value"] is None or value >= each["value"]]
+    reached = [step["color"] for step in steps if step["value"] is None or value >= step["value"]]
     return str(reached[-1])
 
 
 def _name(legend: str, labels: Mapping[str, str]) -> str:
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: labels.get(found[1], ""), legend)
+    return re.sub(r"\{\{(\w+)\}\}", lambda label: labels.get(label[1], ""), legend)
 
 
 def expected(name: str = "answers.txt") -> dict[tuple[str, str], list[str]]:
     """The answers by dashboard and by type and title of the panel."""
-    made: dict[tuple[str, str], list[str]] = {}
+    answers: dict[tuple[str, str], list[str]] = {}
     board, lines = "", list[str]()
     for line in (KNOWN / name).read_text().splitlines():
         if line.startswith("== "):
             board = line.removeprefix("== ")
         elif line.startswith("= "):
-            lines = made.setdefault((board, line.removeprefix("= ")), [])
+            lines = answers.setdefault((board, line.removeprefix("= ")), [])
         elif line.strip():
             lines.append(line.strip())
-    return made
-
-
-def panels(scope: Scope) -> dict[tuple[str, str], Panel]:
-    return {
-        (uid.removeprefix("quotascope-"), f"{panel['type']} {panel['title']}"): panel
-        for uid, board in grafana_dashboards(scope).items()
-        for panel in panels_of(board)
-        if panel["type"] != "row"
-    }
+    return answers
 
 
 BOARDS: Final = grafana_dashboards(Scope())
@@ -176,18 +168,18 @@ def test_panels_show_what_is_known(
     prometheus: Prometheus, board: str, subtests: pytest.Subtests, *, recorded: bool
 ) -> None:
     """Every row, number, line, unit and color of every panel; where recording rules are read, too."""
-    shown = panels(Scope(recorded=recorded))
+    board_panels = panels(Scope(recorded=recorded))
     chosen = CHOSEN if board == "entity" else EVERYWHERE
     url = f"http://{prometheus.address}"
-    asked = Asked(url, NOW, 60, chosen, SCRAPE_SECONDS)
+    source = Asked(url, NOW, 60, chosen, SCRAPE_SECONDS)
     answers = expected()
     if recorded:
         answers |= expected("answers-recorded.txt")
     for (of_board, title), lines in answers.items():
         if of_board == board:
             with subtests.test(msg=title):
-                assert Shown(asked).lines(shown[board, title]) == lines
-    assert asked.refused == []
+                assert Shown(source).lines(board_panels[board, title]) == lines
+    assert source.refused == []
 
 
 GREEN: Final = "0 green"
@@ -208,7 +200,7 @@ QUIET: Final[dict[str, dict[str, str]]] = {
 COUNTS: Final[dict[str, dict[str, dict[str, str]]]] = {
     "oslo": QUIET,
     "turku": {
-        "overview": {each: GREEN for each in QUIET["overview"] if each != "Above 90% of the limit"},
+        "overview": {title: GREEN for title in QUIET["overview"] if title != "Above 90% of the limit"},
         "mutations": {"Refused per second": GREEN},
         "exporter": {"Exporters": "1 green", "Sources down": GREEN},
     },
@@ -227,12 +219,12 @@ COUNTS: Final[dict[str, dict[str, dict[str, str]]]] = {
 def test_what_is_known_to_be_none_is_zero_and_what_is_unknown_is_no_number(
     prometheus: Prometheus, subtests: pytest.Subtests, *, recorded: bool
 ) -> None:
-    """A green 0 where all is well; no number where no exporter or source is read, nor where limits or buckets are unknown."""
+    """Healthy clusters show a green 0; without an exporter, source, limits or buckets there is no number."""
     url = f"http://{prometheus.address}"
-    stats = [each for each in panels(Scope(recorded=recorded)).items() if each[1]["type"] == "stat"]
+    stats = [entry for entry in panels(Scope(recorded=recorded)).items() if entry[1]["type"] == "stat"]
     for cluster, numbers in COUNTS.items():
-        asked = Asked(url, NOW, 60, {"cluster": cluster}, SCRAPE_SECONDS)
+        source = Asked(url, NOW, 60, {"cluster": cluster}, SCRAPE_SECONDS)
         for (board, title), panel in stats:
             with subtests.test(msg=f"{cluster} {board} {title}"):
                 number = numbers.get(board, {}).get(title.removeprefix("stat "))
-                assert Shown(asked).lines(panel)[1:] == ([] if number is None else [f"{cluster}: {number}"])
+                assert Shown(source).lines(panel)[1:] == ([] if number is None else [f"{cluster}: {number}"])

@@ -1,4 +1,4 @@
-"""The dashboards as Grafana's own components show them: of two clusters with all that there can be, of the demo, and of nothing."""
+"""Dashboards as Grafana's own components draw them: two clusters with all features, the demo, and no data."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import pytest
 from tests.dashboards.boards import panels_of
 from tests.dashboards.drawn import Drawing, View
 from tests.dashboards.stored import DEMO_SCRAPE_SECONDS, DEMO_SECONDS, DEMO_START, NOTHING_AT, NOW, SCRAPE_SECONDS
-from tests.dashboards.test_answers import BOARDS
 from tests.integration.prometheus import Prometheus
 
+from quotascope.dashboards.files import grafana_dashboards
+from quotascope.dashboards.scope import Scope
+
+BOARDS = grafana_dashboards(Scope())
 pytestmark = pytest.mark.real
 Json = dict[str, Any]
 ENTITY: Final = "quotascope-entity"
@@ -45,8 +48,8 @@ NOT_IN_THE_DEMO: Final[Mapping[str, set[str]]] = {
         *("Shadows", "Clients nearest to the limits of a shadow")
     },
     "quotascope-exporter": {
-        # limits that are right, no configuration file, no discovery, no push
-        *("Configuration can be used", "Failed discoveries of brokers"),
+        # limits that are right, no configuration file, no certificate, no discovery, no push
+        *("Configuration can be used", "Failed discoveries of brokers", "Time until certificates expire, by file"),
         *("Nodes found, by discovery", "Pushes, by outcome"),
         "Utilization that brokers report differently",
     },
@@ -59,27 +62,27 @@ EPISODES: Final[Mapping[str, set[str]]] = {
     "quotascope-overview": {"paris clients", "rome clients"},
     ENTITY: {"paris produce alice app", "rome produce alice app"},
 }
-"""By dashboard: of two clusters, one for each quota type of a client, or for all clients together, however many are throttled."""
+"""Marks of episodes by dashboard: for all clients of a cluster together, or for each quota type of a client."""
 
 
 @pytest.fixture(scope="module")
 def views(prometheus: Prometheus) -> Mapping[str, View]:
-    known = View(prometheus=f"http://{prometheus.address}", start=NOW - 3600, end=NOW, scrape_seconds=SCRAPE_SECONDS)
-    demo = replace(known, start=DEMO_START, end=DEMO_START + DEMO_SECONDS, scrape_seconds=DEMO_SCRAPE_SECONDS)
-    nothing = replace(known, start=NOTHING_AT - 3600, end=NOTHING_AT)
-    return {"two clusters": known, "demo": demo, "nothing": nothing}
+    view = View(prometheus=f"http://{prometheus.address}", start=NOW - 3600, end=NOW, scrape_seconds=SCRAPE_SECONDS)
+    demo = replace(view, start=DEMO_START, end=DEMO_START + DEMO_SECONDS, scrape_seconds=DEMO_SCRAPE_SECONDS)
+    nothing = replace(view, start=NOTHING_AT - 3600, end=NOTHING_AT)
+    return {"two clusters": view, "demo": demo, "nothing": nothing}
 
 
 @pytest.mark.parametrize("data", CHOSEN)
 @pytest.mark.parametrize("uid", BOARDS)
 def test_a_dashboard_is_drawn_without_fault(uid: str, data: str, views: Mapping[str, View], drawer: Drawing) -> None:
-    """No error, nothing cut at 1600 pixels, each link and legend complete, and no panel empty but those that have a reason."""
+    """A dashboard has no error, cut text, incomplete link or legend, and only panels with a reason are empty."""
     chosen = CHOSEN[data] if uid == ENTITY else {}
     drawn = drawer.draw(BOARDS[uid], replace(views[data], variables=chosen))
     assert drawn.faults(BOARDS) == []
-    panels = {each["title"] for each in drawn.report["panels"]}
-    assert panels == {each["title"] for each in panels_of(BOARDS[uid]) if each["type"] != "row"}
-    stats = [each for each in drawn.report["panels"] if each["type"] == "stat"]
+    panels = {panel["title"] for panel in drawn.report["panels"]}
+    assert panels == {panel["title"] for panel in panels_of(BOARDS[uid]) if panel["type"] != "row"}
+    stats = [panel for panel in drawn.report["panels"] if panel["type"] == "stat"]
     match data:
         case "two clusters":
             assert drawn.empty() == set()
@@ -90,20 +93,32 @@ def test_a_dashboard_is_drawn_without_fault(uid: str, data: str, views: Mapping[
             assert len(drawn.report["painted"]) == (
                 2 if throttled else 1
             )  # a color for limits that changed, one for episodes
-            assert all(each["options"] for each in drawn.choices())
+            assert all(choice["options"] for choice in drawn.choices())
         case "demo":
             jobs = panels if uid == "quotascope-spark" else set()
             assert drawn.empty() == NOT_IN_THE_DEMO.get(uid, jobs)
         case _:
-            rest = (each for each in drawn.report["panels"] if each not in stats)
-            assert drawn.empty() == {each["title"] for each in rest}
-            for each in stats:
-                assert each["text"].splitlines()[1:] == [each["noValue"]]
-            assert [each["options"] for each in drawn.choices()] == [[] for _ in drawn.choices()]
+            empty_panels = (panel for panel in drawn.report["panels"] if panel not in stats)
+            assert drawn.empty() == {panel["title"] for panel in empty_panels}
+            for stat in stats:
+                assert stat["text"].splitlines()[1:] == [stat["noValue"]]
+            assert [choice["options"] for choice in drawn.choices()] == [[] for _ in drawn.choices()]
+
+
+@pytest.mark.parametrize("board", [ENTITY, "quotascope-mutations"])
+def test_the_heading_says_that_a_name_has_a_backtick(board: str, views: Mapping[str, View], drawer: Drawing) -> None:
+    """The heading warns of a backtick, whose queries Prometheus refuses, and not of other names."""
+    for client_id, is_refused in (("a`b", True), ('a"b\\c', False)):
+        drawn = drawer.draw(
+            BOARDS[board], replace(views["two clusters"], variables={"user": "alice", "client_id": client_id})
+        )
+        note = next(variable for variable in drawn.report["variables"] if variable["name"] == "backtick")
+        assert note["text"].startswith(": Grafana cannot ask for a name with a backtick") is is_refused
+        assert any("parse error" in fault for fault in drawn.faults(BOARDS)) is is_refused
 
 
 def _first(board: Json, title: str) -> Json:
-    return next(each for each in panels_of(board) if each["title"] == title and each["type"] != "row")
+    return next(panel for panel in panels_of(board) if panel["title"] == title and panel["type"] != "row")
 
 
 def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
@@ -121,7 +136,9 @@ def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
     refused["links"][0]["url"] += "&var-broker=${nosuch}"
     refused["targets"][0]["expr"] = "sum("
     for panel, column, width in (throttled, "Rule", 40), (top, "User", 900):
-        override = next(each for each in panel["fieldConfig"]["overrides"] if each["matcher"]["options"] == column)
+        override = next(
+            candidate for candidate in panel["fieldConfig"]["overrides"] if candidate["matcher"]["options"] == column
+        )
         override["properties"].append({"id": "custom.width", "value": width})
     _first(broken, "Throttle time")["targets"][0]["expr"] = "no_such_metric"
     _first(broken, "Longest delay")["type"] = "speedometer"
@@ -147,10 +164,10 @@ def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
         "Sources down: cut: ": "too small",
         "Longest delay: ": "speedometer",
     }
-    found = drawn.faults(BOARDS)
+    faults = drawn.faults(BOARDS)
     missed = [
-        start for start, text in kinds.items() if not any(each.startswith(start) and text in each for each in found)
+        start for start, text in kinds.items() if not any(fault.startswith(start) and text in fault for fault in faults)
     ]
-    assert missed == [], found
+    assert missed == [], faults
     assert "Throttle time" in drawn.empty()
     assert drawer.draw(BOARDS[uid], views["demo"]).complaints == []

@@ -30,9 +30,9 @@ def test_dashboards_and_their_provisioning_are_written(tmp_path: Path) -> None:
     """One file for each, named by its uid; Grafana reads the folder that is named, whatever characters it holds."""
     folder = tmp_path / "new" / 'a "b": {c} #'
     paths = write(folder, Scope())
-    boards = {each.stem: json.loads(each.read_text("utf-8"))["uid"] for each in paths if each.suffix == ".json"}
-    assert boards == {each.uid: each.uid for each in Dashboard}
-    assert {each.stem for each in (folder / "dashboards").glob("*.json")} == {*boards}
+    boards = {path.stem: json.loads(path.read_text("utf-8"))["uid"] for path in paths if path.suffix == ".json"}
+    assert boards == {dashboard.uid: dashboard.uid for dashboard in Dashboard}
+    assert {path.stem for path in (folder / "dashboards").glob("*.json")} == {*boards}
     (provider,) = yaml.safe_load((folder / "provisioning" / "dashboards.yaml").read_text("utf-8"))["providers"]
     assert Path(provider["options"]["path"]) == folder / "dashboards"
     # the type is the one that the dashboards' variable looks for
@@ -54,10 +54,10 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who installed without the extra reads the command that adds it."""
+    """The error names the command that installs the extra."""
     for name in [*sys.modules]:
         if name.startswith(("quotascope.dashboards.boards", "quotascope.dashboards.p")):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "grafanalib", None)
-    with pytest.raises(GrafanalibMissing, match=r"pip install 'quotascope\[dashboards\]'"):
+    with pytest.raises(GrafanalibMissing, match=r"pip install '\.\[dashboards\]' in a clone"):
         grafana_dashboards(Scope())

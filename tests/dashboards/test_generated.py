@@ -12,6 +12,6 @@ GENERATED = Path(__file__).parents[2] / "dashboards" / "generated"
 
 def test_committed_files_are_current(dashboards: dict[str, dict[str, Any]]) -> None:
     """A change of a dashboard is followed by ``make docs``."""
-    expected = {f"{uid}.json": file_text(each) for uid, each in dashboards.items()}
-    found = {path.name: path.read_text("utf-8") for path in GENERATED.glob("*.json")}
-    assert found == expected, "run: make docs"
+    expected = {f"{uid}.json": file_text(dashboard) for uid, dashboard in dashboards.items()}
+    committed = {path.name: path.read_text("utf-8") for path in GENERATED.glob("*.json")}
+    assert committed == expected, "run: make docs"

@@ -30,7 +30,7 @@ def _at(fake: FakeGrafana, **changes: Any) -> Grafana:
 
 
 def test_dashboards_come_into_a_folder_of_their_own(fake: FakeGrafana) -> None:
-    """It is made first, and the answers are addresses; a second push finds it, and replaces the dashboards."""
+    """The folder is made first, and the addresses are returned; a second push replaces the dashboards in it."""
     assert push_all(_at(fake), BOARDS) == [f"{fake.url}/d/one", f"{fake.url}/d/two"]
     assert fake.folders == {"quotascope": "Kafka quotas"}
     assert fake.dashboards == BOARDS
@@ -41,7 +41,7 @@ def test_dashboards_come_into_a_folder_of_their_own(fake: FakeGrafana) -> None:
 
 
 def test_a_refused_token_is_explained_and_never_shown(fake: FakeGrafana) -> None:
-    """What Grafana says, and what the token needs."""
+    """The error has Grafana's message and the role that the token needs."""
     with pytest.raises(GrafanaError) as failure:
         push_all(_at(fake, token=SECRET), BOARDS)
     assert "401 Invalid API key" in str(failure.value)
@@ -58,12 +58,12 @@ def test_a_dashboard_from_files_is_not_replaced(fake: FakeGrafana) -> None:
 
 def test_redirects_are_not_followed(fake: FakeGrafana) -> None:
     """The token would be sent to another server."""
-    other = FakeGrafana()
-    with serving(other):
-        fake.redirect_to = f"{other.url}/login"
+    target = FakeGrafana()
+    with serving(target):
+        fake.redirect_to = f"{target.url}/login"
         with pytest.raises(GrafanaError, match=r"302 moved .it redirects"):
             push_all(_at(fake), BOARDS)
-    assert other.requests == []
+    assert target.requests == []
 
 
 def test_an_unknown_certificate_is_refused(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
 
 @pytest.mark.parametrize("url", ["localhost:3000", "ftp://localhost", "http://", "x", "http://a:99999"])
 def test_what_is_no_address_is_refused(url: str) -> None:
-    """As a message, not as a defect."""
+    """A text that is no address is an error for users, not a defect."""
     with pytest.raises(GrafanaError, match="is not the address of a Grafana"):
         push_all(Grafana(url=url, token=TOKEN), BOARDS)
 
@@ -136,6 +136,6 @@ def test_what_is_no_token_is_refused(tmp_path: Path, content: bytes, message: st
         read_token(file, {})
     text = content.decode(errors="replace").strip()
     assert not text or text not in str(failure.value)
-    for given in ("", "\n"):
+    for token in ("", "\n"):
         with pytest.raises(GrafanaError, match="GRAFANA_TOKEN"):
-            read_token(None, {"GRAFANA_TOKEN": given})
+            read_token(None, {"GRAFANA_TOKEN": token})

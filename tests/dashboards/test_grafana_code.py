@@ -1,4 +1,4 @@
-"""Grafana's own types and code: each dashboard is what they say a dashboard is, transformations are known, and tables become what was meant."""
+"""Dashboards in Grafana's own types and code: they compile, transformations exist, and tables have the right rows."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ HOSTILE = 'a"b\\c` &x=1\nd'
 
 def _tables(dashboards: dict[str, Json]) -> Iterator[Json]:
     for dashboard in dashboards.values():
-        yield from (each for each in panels_of(dashboard) if each["type"] == "table")
+        yield from (panel for panel in panels_of(dashboard) if panel["type"] == "table")
 
 
 def _frame(ref_id: str, rows: list[Json], *, alone: bool = False) -> Json:
-    """What Grafana's Prometheus data source makes of an instant query with format table."""
+    """Return the frame that Grafana's Prometheus data source makes of an instant query with format table."""
     value = "Value" if alone else f"Value #{ref_id}"
     labels = sorted({label for row in rows for label in row if label != "value"})
     fields = [{"name": "Time", "type": "time", "values": [1] * len(rows)}]
@@ -49,8 +49,8 @@ def _usage(user: str, client_id: str, value: float) -> Json:
 def answer(
     dashboards: dict[str, Json], node: str, grafana_code: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Json:
-    """What Grafana's code makes of a table with limits of some rows only, and of two without any."""
-    steps = next(one for one in _tables(dashboards) if one["title"].startswith("Produce"))["transformations"]
+    """Run Grafana's code on a table with limits of some rows only, and on two without limits."""
+    steps = next(panel for panel in _tables(dashboards) if panel["title"].startswith("Produce"))["transformations"]
     usage = [_usage("u", "c1", 7), _usage("u", "", 5), _usage("", HOSTILE, 3)]
     answers = (
         [_frame("A", usage), _frame("B", [_usage("u", "", 10)])],
@@ -76,19 +76,19 @@ def _values(value: Any, key: str) -> Iterator[Any]:
     if isinstance(value, dict):
         if key in value:
             yield value[key]
-        for each in value.values():
-            yield from _values(each, key)
+        for item in value.values():
+            yield from _values(item, key)
     elif isinstance(value, list):
-        for each in value:
-            yield from _values(each, key)
+        for item in value:
+            yield from _values(item, key)
 
 
 def test_reducers_transformations_and_matchers_exist(dashboards: dict[str, Json], answer: Json) -> None:
-    """What Grafana does not know is left out in silence."""
+    """Reducers, transformations and matchers exist: Grafana ignores unknown ones."""
     used = {
-        "reducers": {each for calcs in _values(dashboards, "calcs") for each in calcs},
-        "transformers": {each["id"] for steps in _values(dashboards, "transformations") for each in steps},
-        "matchers": {each["id"] for each in _values(dashboards, "matcher")},
+        "reducers": {calc for calcs in _values(dashboards, "calcs") for calc in calcs},
+        "transformers": {step["id"] for steps in _values(dashboards, "transformations") for step in steps},
+        "matchers": {matcher["id"] for matcher in _values(dashboards, "matcher")},
     }
     assert all(used.values())
     assert {kind: names for kind, names in used.items() if not names <= set(answer[kind])} == {}
@@ -109,15 +109,15 @@ def test_limits_stand_in_the_row_of_their_own_entity(answer: Json) -> None:
 
 @pytest.mark.parametrize("table", [1, 2], ids=["empty", "not even a frame"])
 def test_a_query_without_result_leaves_the_others(answer: Json, table: int) -> None:
-    """When no one has a limit, usage is shown as before."""
-    shown = answer["tables"][table]
-    assert [row[shown["names"].index("Usage")] for row in shown["rows"]] == [7, 5, 3]
+    """A table without limits still shows usage."""
+    drawn_table = answer["tables"][table]
+    assert [row[drawn_table["names"].index("Usage")] for row in drawn_table["rows"]] == [7, 5, 3]
 
 
 @pytest.fixture
 def project(tmp_path: Path, grafana_code: Path) -> Path:
-    for each in ("tsconfig.json", "types.ts"):
-        shutil.copy(SOURCES / each, tmp_path)
+    for name in ("tsconfig.json", "types.ts"):
+        shutil.copy(SOURCES / name, tmp_path)
     (tmp_path / "node_modules").symlink_to(grafana_code / "node_modules")
     return tmp_path
 
@@ -140,7 +140,7 @@ def test_every_dashboard_compiles(project: Path, node: str) -> None:
 
 
 def _first(dashboard: Json, of_type: str) -> Json:
-    return next(each for each in panels_of(dashboard) if each["type"] == of_type)
+    return next(panel for panel in panels_of(dashboard) if panel["type"] == of_type)
 
 
 def _graph(dashboard: Json) -> Json:
@@ -148,8 +148,12 @@ def _graph(dashboard: Json) -> Json:
 
 
 def _cells(dashboard: Json) -> Json:
-    looks = (one for each in _first(dashboard, "table")["fieldConfig"]["overrides"] for one in each["properties"])
-    return next(one for one in looks if one["id"] == "custom.cellOptions")
+    looks = (
+        property_
+        for override in _first(dashboard, "table")["fieldConfig"]["overrides"]
+        for property_ in override["properties"]
+    )
+    return next(property_ for property_ in looks if property_["id"] == "custom.cellOptions")
 
 
 MISTAKES: Final[Mapping[str, Callable[[Json], Any]]] = {

@@ -1,7 +1,7 @@
 """
-Where panels stand and how they are drawn.
+Places and styles of panels.
 
-`known/layout.txt` says what stands where; what all panels of a kind have in common is written down here. Neither is taken from the product.
+`known/layout.txt` has the places; this module has the common styles of panels. Both are written by hand.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ BOARDS: Final = ("overview", "entity", "mutations", "brokers", "shadow", "spark"
 WITH_NAMES: Final[dict[str, set[str]]] = {
     "overview": {"The 10 of each cluster that use most of their limit"},
     "entity": {
-        *("Share of the limit, by broker", "Delay, by broker", "Produced", "Fetched", "Request time in threads"),
+        *(
+            "Share of the limit, by broker",
+            "Delay, by broker",
+            "Produced",
+            "Fetched",
+            "Request time, percent of a thread",
+        ),
         *("Controller mutations per second", "Tokens left, of the burst"),
     },
     "mutations": {
@@ -36,11 +42,23 @@ WITH_NAMES: Final[dict[str, set[str]]] = {
 """Graphs whose lines are users and client-ids, which may be many: their legend is a table."""
 LINKS: Final = {
     "On which brokers": "/d/quotascope-brokers?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}",
-    "The brokers' view": '/d/quotascope-entity?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}&var-user=${__data.fields["user"]:percentencode}&var-client_id=${__data.fields["client_id"]:percentencode}',
-    "This job": '/d/quotascope-spark?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}&var-app=${__data.fields["app"]:percentencode}',
-    "This user and client-id": '/d/quotascope-entity?${datasource:queryparam}&${__url_time_range}&var-cluster=${__data.fields["cluster"]:percentencode}&var-user=${__data.fields["user"]:percentencode}&var-client_id=${__data.fields["client_id"]:percentencode}',
+    "The brokers' view": (
+        "/d/quotascope-entity?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}"
+        '&var-user=${__data.fields["user"]:percentencode}&var-client_id=${__data.fields["client_id"]:percentencode}'
+    ),
+    "This job": (
+        "/d/quotascope-spark?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}"
+        '&var-app=${__data.fields["app"]:percentencode}'
+    ),
+    "This user and client-id": (
+        "/d/quotascope-entity?${datasource:queryparam}&${__url_time_range}"
+        '&var-cluster=${__data.fields["cluster"]:percentencode}'
+        '&var-user=${__data.fields["user"]:percentencode}&var-client_id=${__data.fields["client_id"]:percentencode}'
+    ),
     "Which, and why": "/d/quotascope-exporter?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}",
-    "Controller mutations": "/d/quotascope-mutations?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}",
+    "Controller mutations": (
+        "/d/quotascope-mutations?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}"
+    ),
 }
 """Where the links of the dashboards lead, by their titles."""
 FRAME: Final = {
@@ -170,15 +188,22 @@ def dashboards() -> Dashboards:
 
 
 def _of(dashboards: Dashboards, kind: str) -> Iterator[tuple[str, Panel]]:
-    every = [(uid.removeprefix("quotascope-"), panel) for uid, one in dashboards.items() for panel in panels_of(one)]
-    found = [(board, panel) for board, panel in every if panel["type"] == kind]
-    assert found
-    yield from found
+    every = [
+        (uid.removeprefix("quotascope-"), panel)
+        for uid, dashboard in dashboards.items()
+        for panel in panels_of(dashboard)
+    ]
+    panels = [(board, panel) for board, panel in every if panel["type"] == kind]
+    assert panels
+    yield from panels
 
 
 def _looks(panel: Panel) -> Iterator[tuple[str, dict[str, Any]]]:
     for override in panel["fieldConfig"]["overrides"]:
-        yield override["matcher"]["options"], {one["id"]: one["value"] for one in override["properties"]}
+        yield (
+            override["matcher"]["options"],
+            {property_["id"]: property_["value"] for property_ in override["properties"]},
+        )
 
 
 def _rows(dashboard: dict[str, Any]) -> Iterator[tuple[Panel, list[Panel]]]:
@@ -197,10 +222,10 @@ def _drawn(dashboard: dict[str, Any]) -> Iterator[str]:
     for row, panels in _rows(dashboard):
         yield f"{row['title']}:{' folded' if row['collapsed'] else ''}"
         for panel in panels:
-            leads, at = _leads(panel["links"]), panel["gridPos"]
-            yield f"{at['w']}x{at['h']} {panel['type']} {panel['title']}{leads}"
+            leads, place = _leads(panel["links"]), panel["gridPos"]
+            yield f"{place['w']}x{place['h']} {panel['type']} {panel['title']}{leads}"
             if panel["type"] == "table":
-                yield " | ".join(_column(*each) for each in _looks(panel))
+                yield " | ".join(_column(*look) for look in _looks(panel))
                 (sort,) = panel["options"]["sortBy"]
                 yield f"by {sort['displayName']}"
 
@@ -220,23 +245,23 @@ def _leads(links: Any) -> str:
 
 def expected() -> dict[str, list[str]]:
     """The layouts by dashboard."""
-    made: dict[str, list[str]] = {}
+    layouts: dict[str, list[str]] = {}
     lines = list[str]()
     for line in (KNOWN / "layout.txt").read_text("utf-8").splitlines():
         if line.startswith("== "):
-            lines = made.setdefault(line.removeprefix("== "), [])
+            lines = layouts.setdefault(line.removeprefix("== "), [])
         elif line and not line.startswith("#"):
             lines.append(line.strip())
-    return made
+    return layouts
 
 
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
 def test_rows_panels_and_columns_are_as_laid_out(board: str, *, recorded: bool) -> None:
     """Their order, sizes and looks, whether recording rules are read or not."""
-    made = grafana_dashboards(Scope(recorded=recorded))
-    assert list(made) == [f"quotascope-{each}" for each in BOARDS]
-    assert [*_drawn(made[f"quotascope-{board}"])] == expected()[board]
+    models = grafana_dashboards(Scope(recorded=recorded))
+    assert list(models) == [f"quotascope-{name}" for name in BOARDS]
+    assert [*_drawn(models[f"quotascope-{board}"])] == expected()[board]
 
 
 def test_rows_are_full_and_follow_each_other(dashboards: Dashboards) -> None:
@@ -245,14 +270,14 @@ def test_rows_are_full_and_follow_each_other(dashboards: Dashboards) -> None:
         top = 0
         for row, panels in _rows(dashboard):
             assert row["gridPos"] == {"h": 1, "w": 24, "x": 0, "y": top}
-            left, below = 0, top + 1
+            x, below = 0, top + 1
             for panel in panels:
-                at = panel["gridPos"]
-                assert (at["x"], at["y"]) == (left, below)
-                left += at["w"]
-                if left == 24:
-                    left, below = 0, below + at["h"]
-            assert left == 0, row["title"]
+                place = panel["gridPos"]
+                assert (place["x"], place["y"]) == (x, below)
+                x += place["w"]
+                if x == 24:
+                    x, below = 0, below + place["h"]
+            assert x == 0, row["title"]
             top = top + 1 if row["collapsed"] else below
         # what stands in a user's link stays true
         numbers = [panel["id"] for panel in panels_of(dashboard)]
@@ -261,7 +286,7 @@ def test_rows_are_full_and_follow_each_other(dashboards: Dashboards) -> None:
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
 def test_tables_show_ten_rows_and_whole_columns_at_1600_pixels(*, recorded: bool) -> None:
-    """Without pages; what has no fixed width gets at least the 150 pixels that Grafana gives it, and every column what its title and texts take."""
+    """Tables have ten rows without pages, and each column has the width of its title and texts."""
     for board, panel in _of(grafana_dashboards(Scope(recorded=recorded)), "table"):
         where = (board, panel["title"])
         assert panel["options"]["enablePagination"] is False
@@ -273,7 +298,7 @@ def test_tables_show_ten_rows_and_whole_columns_at_1600_pixels(*, recorded: bool
             taken += width or 150
             longest = 7 * len(title) + FILTER_ICON
             for mapping in looks.get("mappings", ()):
-                texts = [one["text"] for one in mapping["options"].values()]
+                texts = [option["text"] for option in mapping["options"].values()]
                 longest = max(longest, *(7 * len(text) for text in texts))
             assert longest + 12 <= (width or 150), (*where, title)
         assert taken <= panel["gridPos"]["w"] * PAGE / 24 - 8 - SIDES, where
@@ -282,25 +307,27 @@ def test_tables_show_ten_rows_and_whole_columns_at_1600_pixels(*, recorded: bool
 def test_dashboards_share_their_frame(dashboards: Dashboards) -> None:
     """Time, refresh, the way to the others; marks of changed limits, and where clients are of throttle episodes."""
     for uid, dashboard in dashboards.items():
-        own = {"annotations", "description", "panels", "templating", "title", "uid"}
-        assert {key: dashboard[key] for key in {*dashboard} - own} == FRAME
+        own_keys = {"annotations", "description", "panels", "templating", "title", "uid"}
+        assert {key: dashboard[key] for key in {*dashboard} - own_keys} == FRAME
         marks = dashboard["annotations"]["list"]
         clients = uid in {"quotascope-overview", "quotascope-entity"}
-        wanted = [MARK, EPISODES] if clients else [MARK]
-        assert marks == [look | {"expr": mark["expr"]} for look, mark in zip(wanted, marks, strict=True)]
+        styles = [MARK, EPISODES] if clients else [MARK]
+        assert marks == [look | {"expr": mark["expr"]} for look, mark in zip(styles, marks, strict=True)]
 
 
 def test_viewers_choose_by_these_variables(dashboards: Dashboards) -> None:
     """Data source, clusters, then what the dashboard is about: all at first, or an empty text."""
-    first = {"datasource": "Data source", "cluster": "Cluster"}
+    common_labels = {"datasource": "Data source", "cluster": "Cluster"}
     for board, labels in VARIABLES.items():
         variables = dashboards[f"quotascope-{board}"]["templating"]["list"]
-        found = [(each["name"], each["label"]) for each in variables]
-        assert found == [*(first | labels).items()]
-        for each in variables:
-            own = {"name", "label", "type"} | ({"query"} if each["type"] == "query" else set())
-            common = {key: each[key] for key in {*each} - own}
-            assert common == CHOICES[each["type"]] | {"hide": 0, "options": []}
+        hidden = [variable["name"] for variable in variables if variable["hide"]]
+        assert hidden == (["backtick"] if "user" in labels else [])
+        visible = [variable for variable in variables if not variable["hide"]]
+        assert [(variable["name"], variable["label"]) for variable in visible] == [*(common_labels | labels).items()]
+        for variable in visible:
+            own_keys = {"name", "label", "type"} | ({"query"} if variable["type"] == "query" else set())
+            common = {key: variable[key] for key in {*variable} - own_keys}
+            assert common == CHOICES[variable["type"]] | {"hide": 0, "options": []}
 
 
 def test_graphs_are_drawn_alike(dashboards: Dashboards) -> None:
@@ -369,7 +396,7 @@ def test_tables_are_drawn_alike(dashboards: Dashboards) -> None:
             if "thresholds" in looks:
                 assert looks["thresholds"]["mode"] == "absolute"
             for mapping in looks.get("mappings", ()):
-                assert [one["index"] for one in mapping["options"].values()] == [*range(len(mapping["options"]))]
+                assert [option["index"] for option in mapping["options"].values()] == [*range(len(mapping["options"]))]
 
 
 def test_tables_show_the_columns_of_their_queries_once(dashboards: Dashboards) -> None:
@@ -392,7 +419,7 @@ def test_tables_show_the_columns_of_their_queries_once(dashboards: Dashboards) -
 
 def test_queries_are_named_in_order(dashboards: Dashboards) -> None:
     """A, B, C: what overrides and columns are about; as code, which an editor must not rewrite."""
-    for panel in (each for one in dashboards.values() for each in panels_of(one)):
+    for panel in (panel for dashboard in dashboards.values() for panel in panels_of(dashboard)):
         assert panel["type"] == "row" or panel["datasource"] == SOURCE
         for letter, target in zip("ABCDEFGH", panel.get("targets", ()), strict=False):
             assert (target["refId"], target["editorMode"], target["datasource"]) == (letter, "code", SOURCE)
@@ -400,23 +427,23 @@ def test_queries_are_named_in_order(dashboards: Dashboards) -> None:
 
 
 def test_links_lead_where_their_title_says(dashboards: Dashboards) -> None:
-    """Those of a cell in the same tab, those of a panel in another, with everything that is chosen in the address itself."""
-    panels = [each for one in dashboards.values() for each in panels_of(one)]
-    of_panels = [link for each in panels for link in each.get("links", ())]
-    looks = (each for _, panel in _of(dashboards, "table") for _, each in _looks(panel))
-    of_cells = [link for each in looks for link in each.get("links", ())]
+    """Links of cells open in the same tab, links of panels in another; addresses have all choices."""
+    panels = [panel for dashboard in dashboards.values() for panel in panels_of(dashboard)]
+    of_panels = [link for panel in panels for link in panel.get("links", ())]
+    looks = (look for _, panel in _of(dashboards, "table") for _, look in _looks(panel))
+    of_cells = [link for look in looks for link in look.get("links", ())]
     assert {link["title"]: link["url"] for link in of_panels + of_cells} == LINKS
     assert of_panels == [LINK | {"title": link["title"], "url": LINKS[link["title"]]} for link in of_panels]
     assert [(link["targetBlank"], link["url"]) for link in of_cells] == [
-        (False, LINKS[each["title"]]) for each in of_cells
+        (False, LINKS[link["title"]]) for link in of_cells
     ]
 
 
 def test_runbooks_come_after_the_other_links() -> None:
     """Only where the site has runbooks; the address is that of the alert."""
     site = Site(runbook_url="https://wiki.example.com/{alert}")
-    made = grafana_dashboards(Scope(site=site))["quotascope-overview"]
-    links = {(each["type"], each["title"]): each.get("links", ()) for each in panels_of(made)}
+    model = grafana_dashboards(Scope(site=site))["quotascope-overview"]
+    links = {(panel["type"], panel["title"]): panel.get("links", ()) for panel in panels_of(model)}
     titles = {key: [link["title"] for link in of_panel] for key, of_panel in links.items()}
     assert titles["table", "Closest to the limit, not throttled yet"] == [
         "Runbook: KafkaQuotaNearLimit",

@@ -1,4 +1,4 @@
-"""What panels show where the known data has no such situation: exporters that differ, a short history, a custom callback."""
+"""Panels in situations that the known data lacks: differing exporters, a short history, a custom callback."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.alerts.promtool import Case, try_case
-from tests.dashboards.test_answers import panels
+from tests.dashboards.boards import panels
 
 from quotascope.dashboards.scope import Scope
 
@@ -45,7 +45,9 @@ SITUATIONS: dict[str, tuple[tuple[str, str], int, dict[str, str], dict[str, floa
         ("overview", "table Closest to the limit, not throttled yet"),
         2,
         {
-            'kafka_quota_utilization_ratio{quota_type="fetch",broker="1",user="new",client_id=""}': "0 0.2 0.4 0.6 0.8 0.89x10"
+            'kafka_quota_utilization_ratio{quota_type="fetch",broker="1",user="new",client_id=""}': (
+                "0 0.2 0.4 0.6 0.8 0.89x10"
+            )
         },
         {},
     ),
@@ -137,15 +139,15 @@ SITUATIONS: dict[str, tuple[tuple[str, str], int, dict[str, str], dict[str, floa
 @pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_panel_shows_what_is_true(situation: str, tmp_path: Path, *, recorded: bool) -> None:
-    """With and without recording rules; of clients without an owner, which is all but alice."""
-    key, query, series, shown = SITUATIONS[situation]
+    """Panels show the situation with and without recording rules, for clients without an owner."""
+    key, query, series, samples = SITUATIONS[situation]
     panel = (RECORDED if recorded else PLAIN)[key]
     of_no_owner = panel["targets"][query]["expr"].replace("${owner:regex}", "")
     expr = re.sub(r"\$(cluster|\{\w+:regex\})", ".*", of_no_owner)
     look: dict[str, Any] = {
         "expr": f"max without () ({expr})",  # without the name of a recorded series
         "eval_time": "10m",
-        "exp_samples": [{"labels": labels, "value": value} for labels, value in shown.items()],
+        "exp_samples": [{"labels": labels, "value": value} for labels, value in samples.items()],
     }
     content = {"case": situation, "series": series, "records": [look]}
     said = try_case(Case(subject="records", content=content), tmp_path)

@@ -4,7 +4,9 @@ import pytest
 
 from quotascope.demo.broker import Broker, DemoConnection
 from quotascope.demo.cast import Call, CreateTopics, Fetch, Produce, Response
-from quotascope.metrics import QuotaEntity, QuotaManagers, QuotaType, Registry
+from quotascope.metrics.engine.quota_factory import QuotaManagers
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 
 START_MS = 1_700_000_000_000
 QUANTILES = "50thPercentile", "95thPercentile", "99thPercentile"
@@ -32,7 +34,7 @@ class Setup:
 
 
 @pytest.mark.parametrize(
-    ("quota_type", "bound", "asked", "response", "metric", "value"),
+    ("quota_type", "bound", "message", "response", "metric", "value"),
     [
         (QuotaType.PRODUCE, 1_000.0, Produce(size=10_000), Response(), "byte-rate", 1_000.0),
         # 1,200 B/s against 1,000: (1200 - 1000) / 1000 x 10 s of silence
@@ -65,14 +67,18 @@ class Setup:
 def test_one_request(
     quota_type: QuotaType,
     bound: float,
-    asked: Produce | Fetch | CreateTopics | Call,
+    message: Produce | Fetch | CreateTopics | Call,
     response: Response,
     metric: str,
     value: float,
 ) -> None:
-    """The throttle of its answer, what is to be asked again, and a metric afterwards; who is not throttled is read again at once."""
+    """
+    The answer has its throttle, the refused part and a metric afterwards.
+
+    A channel that is not throttled is read again at once.
+    """
     setup = Setup(quota_type, bound)
-    assert setup.ask(asked, thread_ms=900.0) == response
+    assert setup.ask(message, thread_ms=900.0) == response
     assert setup.value(quota_type.group, metric) == value
     assert setup.connection.is_read is (response.throttle_ms == 0)
 
@@ -97,7 +103,7 @@ def test_fetch_over_the_quota_is_held_back() -> None:
 
 
 def test_the_idle_ratio_of_handler_threads_is_one_of_the_last_minute() -> None:
-    """Unknown before the first tick of 5 s; of the next one, a twelfth of a minute later, 8 % count."""
+    """The ratio is unknown before the first tick of 5 s; of the next one, a twelfth of a minute later, 8 % count."""
     setup = Setup(QuotaType.PRODUCE, 1_000.0)
     handlers = "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent"
     setup.ask(Produce(size=10), thread_ms=4_000.0)
@@ -110,7 +116,11 @@ def test_the_idle_ratio_of_handler_threads_is_one_of_the_last_minute() -> None:
 
 
 def test_requests_and_refusals_are_counted_as_kafka_does() -> None:
-    """By request: throttle and queue times in histograms, each refused topic as an error; how long events wait for the one before, and handler threads for requests."""
+    """
+    Throttle and queue times are counted by request in histograms, each refused topic as an error.
+
+    Event queue and handler threads are measured.
+    """
     setup = Setup(QuotaType.CONTROLLER_MUTATION, 1.0)
     setup.ask(CreateTopics(partitions=(8, 5, 4, 4)), thread_ms=20.0)
     for thread_ms in (20.0, 8.0, 8.0, 8.0):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from quotascope.demo import CAST, RULES
 from quotascope.demo.cast import Call, CreateTopics, Fetch, Produce, Rhythm, Role
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
 
 _CAST = """
 etl                 spark-nightly          writes 600000  every 100   from 0    6 ms   busy 14000 pause 6000
@@ -33,7 +33,10 @@ stock               till                   writes 100000  every 200   from 12000
 tracking            till                   writes 100000  every 200   from 120000 2 ms busy 420000 pause 1380000 on 12
 ci                  topic-tests            creates 3,3,3,3,3,3,3,3,3,3/7 every 500 from 540000 20 ms busy 480000 pause 1320000 on 4
 """
-"""User, client-id, what is asked for, how often (ms), the first time (ms), what it takes of a thread, bursts, connections if several."""
+"""
+User, client-id, what is asked for, how often (ms), the first time (ms), what it takes of a thread, bursts, connections
+if several.
+"""
 
 
 def _asked(role: Role) -> str:
@@ -49,19 +52,19 @@ def _asked(role: Role) -> str:
 
 
 def test_each_client_does_what_is_written_down() -> None:
-    """Names, sizes and times: the tour of the demo covers them."""
-    found = [
+    """Names, sizes and times are as written: the tour of the demo covers them."""
+    roles = [
         f"{role.user} {role.client_id.replace(' ', '_')} {_asked(role)} every {role.rhythm.every_ms} from {role.rhythm.first_ms} "
         f"{role.thread_ms:g} ms busy {role.rhythm.busy_ms} pause {role.rhythm.pause_ms}"
         + (f" on {role.connections}" if role.connections > 1 else "")
         for role in CAST
     ]
-    assert found == [" ".join(line.split()) for line in _CAST.strip().splitlines()]
+    assert roles == [" ".join(line.split()) for line in _CAST.strip().splitlines()]
     assert {role.rhythm.jitter for role in CAST} == {0.1}
 
 
 def test_rules_are_those_that_are_written_down() -> None:
-    """In Kafka's units: bytes/s, percent of a thread, partitions/s."""
+    """The limits are in Kafka's units: bytes/s, percent of a thread, partitions/s."""
     assert {
         QuotaType.PRODUCE: {
             QuotaEntity("etl", "spark-nightly"): 2e6,
@@ -97,14 +100,14 @@ def test_jitter_stays_within_its_part(seed: int, elapsed_ms: int) -> None:
 
 
 def test_jitter_takes_all_of_its_part() -> None:
-    """Of 200 requests some come nearly as early, and some nearly as late, as they may."""
+    """Some of 200 requests come nearly as early, and some nearly as late, as they may."""
     rhythm, random = Rhythm(every_ms=200, jitter=0.1), dice(1)
-    found = [rhythm.next_ms(0, random) for _ in range(200)]
-    assert min(found) < 184
-    assert max(found) > 216
+    times_ms = [rhythm.next_ms(0, random) for _ in range(200)]
+    assert min(times_ms) < 184
+    assert max(times_ms) > 216
 
 
 def test_nothing_is_due_in_a_pause() -> None:
-    """What would fall into a pause waits for the next burst; bursts are counted from the first request."""
+    """A request within a pause waits for the next burst; bursts are counted from the first request."""
     due = {50: 150, 949: 1_049, 950: 5_050, 1_049: 5_050, 5_050: 5_150}
     assert {elapsed_ms: BURSTS.next_ms(elapsed_ms, dice(1)) for elapsed_ms in due} == due

@@ -10,7 +10,7 @@ import pytest
 from quotascope.demo import CAST, RULES, Simulation, run
 from quotascope.demo.cast import CONNECT, MIRROR, NIGHTLY, ORDERS, CreateTopics, Fetch, Response, Rhythm, Role
 from quotascope.demo.simulation import DemoClient, pause_ms
-from quotascope.metrics import Level, QuotaType
+from quotascope.metrics.kafka.entities import Level, QuotaType
 
 START_MS = 1_700_000_000_000
 TICK_MS = 20
@@ -38,7 +38,7 @@ def values(simulation: Simulation, name: str, now_ms: int) -> dict[Key, float]:
 
 
 def bounced(simulation: Simulation, now_ms: int) -> set[str]:
-    """The quota types under which an entity was throttled or refused."""
+    """Return the quota types under which an entity was throttled or refused."""
     counts = values(simulation, "throttle-time-total", now_ms) | values(simulation, "refusal-count", now_ms)
     return {group for (group, _, _), count in counts.items() if count > 0}
 
@@ -66,20 +66,20 @@ def test_every_level_and_every_rule_decides_for_a_client() -> None:
     for quota_type in QuotaType:
         rules = Simulation(START_MS).quotas.of(quota_type).rules()
         decided = [rules.decide(role.user, role.client_id) for role in CAST]
-        assert set(RULES[quota_type]) <= {each.entity for each in decided}
-        levels |= {each.level for each in decided}
+        assert set(RULES[quota_type]) <= {decision.entity for decision in decided}
+        levels |= {decision.level for decision in decided}
     assert levels == set(Level)
 
 
 @pytest.mark.slow
 def test_well_behaved_clients_are_never_throttled() -> None:
-    """Who stays below the limit is left alone for ten minutes, whatever the others do."""
+    """A client below the limit is not throttled for ten minutes, whatever the others do."""
     end_ms = START_MS + 600_000
     totals = values(played(600, tick_ms=50), "throttle-time-total", end_ms)
     well_behaved = {ORDERS.user, CONNECT.user, CONNECT.client_id, MIRROR.client_id}
-    own = {key: total for key, total in totals.items() if well_behaved & set(key[1:])}
-    assert len(own) > len(well_behaved)
-    assert not any(own.values())
+    own_totals = {key: total for key, total in totals.items() if well_behaved & set(key[1:])}
+    assert len(own_totals) > len(well_behaved)
+    assert not any(own_totals.values())
 
 
 def test_a_minute_shows_each_kind_of_client(minute: Simulation) -> None:
@@ -117,7 +117,7 @@ def test_two_runs_are_alike(minute: Simulation) -> None:
 
 
 def test_reports_when_it_is_due_next() -> None:
-    """Between two requests there is nothing to do, and the simulation knows until when."""
+    """The simulation reports when its next request is due."""
     simulation = Simulation(START_MS)
     due_ms = simulation.advance(START_MS)
     assert START_MS < due_ms <= START_MS + 100
@@ -157,25 +157,25 @@ ROLE = Role(
     ],
 )
 def test_when_a_client_is_due(answers: list[tuple[int, int]], due_ms: int) -> None:
-    """After answers with a throttle in ms, each at its time."""
-    one = DemoClient(ROLE, START_MS)
+    """Each client is due after its throttle in ms."""
+    client = DemoClient(ROLE, START_MS)
     for throttle_ms, at_ms in answers:
-        one.answered(Response(throttle_ms=throttle_ms), START_MS + at_ms)
-    assert (one.due_ms, one.request) == (START_MS + due_ms, ROLE.request)
+        client.answered(Response(throttle_ms=throttle_ms), START_MS + at_ms)
+    assert (client.due_ms, client.request) == (START_MS + due_ms, ROLE.request)
 
 
 def test_asks_again_for_what_was_not_done() -> None:
     """Refused topics are tried again right after the throttle, then the usual work goes on."""
-    one = DemoClient(ROLE, START_MS)
+    client = DemoClient(ROLE, START_MS)
     refused = CreateTopics(partitions=(3,))
-    one.answered(Response(throttle_ms=10, again=refused), START_MS + 40)
-    assert (one.due_ms, one.request) == (START_MS + 50, refused)
-    one.answered(Response(), START_MS + 50)
-    assert one.request == ROLE.request
+    client.answered(Response(throttle_ms=10, again=refused), START_MS + 40)
+    assert (client.due_ms, client.request) == (START_MS + 50, refused)
+    client.answered(Response(), START_MS + 50)
+    assert client.request == ROLE.request
 
 
 def test_pause() -> None:
-    """Never so short that it costs much, never so long that a throttle would end late."""
+    """The pause is never so short that it costs much, never so long that a throttle would end late."""
     assert [pause_ms(due_in_ms) for due_in_ms in (-5_000, 3, 40, 5_000)] == [10, 10, 40, 100]
 
 

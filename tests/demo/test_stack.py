@@ -23,6 +23,7 @@ from tests.integration.eventually import eventually, some
 
 from quotascope.alerts import Site
 from quotascope.alerts.files import rule_files
+from quotascope.alerts.settings import Profile
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.scope import Scope
 
@@ -31,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 
 @contextmanager
 def stack(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """The stack as `make` starts it, with its temporary folder in this one."""
+    """Start the stack as `make` does, with its temporary folder in this one."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tools.demo_stack", *options],
         cwd=ROOT,
@@ -50,7 +51,11 @@ def stack(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.real
 @pytest.mark.slow
 def test_the_stack_shows_life_and_leaves_nothing(tmp_path: Path) -> None:
-    """The target is up, all rules are loaded and healthy, a panel has rows, the boards are there; Ctrl-C ends all of it."""
+    """
+    The target is up, all rules are loaded and healthy, a panel has rows, the boards are there.
+
+    Ctrl-C ends all of it.
+    """
     port, prometheus = free_port(), free_port()
     options = "--port", f"{port}", "--prometheus-port", f"{prometheus}"
     api = f"http://127.0.0.1:{prometheus}/api/v1"
@@ -68,7 +73,7 @@ def test_the_stack_shows_life_and_leaves_nothing(tmp_path: Path) -> None:
         rules = [rule for group in asked("rules")["groups"] for rule in group["rules"]]
         written = [
             rule
-            for text in rule_files(Site()).values()
+            for text in rule_files(Site(profile=Profile.ALL)).values()
             for group in yaml.safe_load(text)["groups"]
             for rule in group["rules"]
         ]
@@ -79,9 +84,9 @@ def test_the_stack_shows_life_and_leaves_nothing(tmp_path: Path) -> None:
         eventually(lambda: some(asked(f"query?{query}")["result"]))
         baseline = "cluster:kafka_quota_request_throttled_seconds:rate5m offset 1h"
         assert asked(f"query?{urllib.parse.urlencode({'query': baseline})}")["result"]
-        found = re.search(r"Dashboards: +(.+)", tour)
-        assert found
-        boards = {path.stem for path in Path(found[1]).glob("*.json")}
+        line = re.search(r"Dashboards: +(.+)", tour)
+        assert line
+        boards = {path.stem for path in Path(line[1]).glob("*.json")}
         assert boards == {*grafana_dashboards(Scope())}
         assert f"http://127.0.0.1:{port}/" in tour
         assert f"http://127.0.0.1:{prometheus}/" in tour
@@ -89,17 +94,17 @@ def test_the_stack_shows_life_and_leaves_nothing(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
     assert [*tmp_path.iterdir()] == []
-    for taken in (port, prometheus):
+    for used_port in (port, prometheus):
         with socket.socket() as probe, pytest.raises(ConnectionRefusedError):
-            probe.connect(("127.0.0.1", taken))
+            probe.connect(("127.0.0.1", used_port))
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("option", ["--port", "--prometheus-port"])
 def test_a_busy_port_is_named(option: str, tmp_path: Path) -> None:
-    """One line with what to do, and nothing is started."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
+    """The stack prints one line with a remedy, and starts nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
         ports = {"--port": str(free_port()), "--prometheus-port": str(free_port())}
         options = [word for pair in {**ports, option: port}.items() for word in pair]
         with stack(tmp_path, *options) as process:
@@ -114,7 +119,7 @@ def test_a_busy_port_is_named(option: str, tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_a_port_that_cannot_be_is_named(tmp_path: Path) -> None:
-    """As a busy one."""
+    """The message is like that for a busy port."""
     with stack(tmp_path, "--port", "99999") as process:
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1

@@ -1,4 +1,4 @@
-"""What the files of `deploy/` say to run, and what the command line makes of it."""
+"""Commands in the files of `deploy/`, read by the command line."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ DEPLOY = ROOT / "deploy"
 
 
 def options_of_serve(words: Sequence[str]) -> dict[str, Any]:
-    """The options of `quotascope serve …`; raises what click raises for one that there is not."""
+    """Return the options of `quotascope serve …`; raise click's error for an unknown one."""
     commands = typer.main.get_group(app)
     assert words[0] == "serve"
     context = commands.commands["serve"].make_context("serve", list(words[1:]))

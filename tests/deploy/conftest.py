@@ -13,6 +13,8 @@ import yaml
 from tests.cluster.ports import free_port
 from tests.integration.child import Child
 
+from quotascope.exporter.process import ALIVE
+
 COMMAND = Path(sys.executable).with_name("quotascope")
 
 
@@ -25,6 +27,8 @@ class Service:
         }
         config = folder / "quotascope.yaml"
         config.write_text(yaml.safe_dump(settings))
+        self.alive = 0
+        """How often it has reported so far that it is alive."""
         self.url = f"http://127.0.0.1:{port}"
         self._manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._manager.bind(str(folder / "notify"))
@@ -32,12 +36,14 @@ class Service:
         self.child = Child(
             [str(COMMAND), "serve", "--config", str(config)],
             folder / "quotascope.log",
-            {**os.environ, "NOTIFY_SOCKET": str(folder / "notify")},
+            {**os.environ, "NOTIFY_SOCKET": str(folder / "notify"), "WATCHDOG_USEC": "1000000"},
         )
 
     def reported(self) -> str:
-        """The next thing that it reports to its manager."""
-        return self._manager.recv(100).decode()
+        """Return the next report to its manager, other than that it is alive."""
+        while (text := self._manager.recv(100).decode()) == ALIVE:
+            self.alive += 1
+        return text
 
     def close(self) -> None:
         self.child.end()
@@ -46,7 +52,7 @@ class Service:
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    """An exporter whose only broker is down, and that is ready."""
+    """Yield an exporter whose only broker is down, and that is ready."""
     running = Service(tmp_path)
     try:
         assert running.reported() == "READY=1"

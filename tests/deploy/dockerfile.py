@@ -1,4 +1,8 @@
-"""The Dockerfile, as far as it can be carried out without a container: where this is not possible is written in docs/deployment.md."""
+"""
+The Dockerfile, as far as it can be carried out without a container.
+
+Where this is not possible is written in docs/deployment.md.
+"""
 
 import json
 import os
@@ -14,7 +18,11 @@ INSTALLED = "/opt/quotascope"
 
 
 def given(keyword: str, stage: int = -1) -> list[str]:
-    """The arguments of these instructions of a stage, by default the last one; the first is 0, and FROM belongs to it."""
+    """
+    Return the arguments of these instructions of a stage, by default the last one.
+
+    The first is 0, and FROM belongs to it.
+    """
     lines = (line for line in PATH.read_text().splitlines() if not line.startswith("#"))
     stages: list[list[str]] = []
     for line in "\n".join(lines).replace("\\\n", " ").splitlines():
@@ -22,12 +30,12 @@ def given(keyword: str, stage: int = -1) -> list[str]:
             stages.append([])
         if stages:
             stages[-1].append(line)
-    found = (line.partition(" ") for line in stages[stage])
-    return [arguments.strip() for each, _, arguments in found if each == keyword]
+    instructions = (line.partition(" ") for line in stages[stage])
+    return [arguments.strip() for instruction, _, arguments in instructions if instruction == keyword]
 
 
 def words(keyword: str) -> list[str]:
-    """Those of the one instruction of the last stage that is in JSON, as all that start programs are."""
+    """Return the words of the one instruction of the last stage that is in JSON, as all that start programs are."""
     (arguments,) = given(keyword)
     return list(json.loads(arguments[arguments.index("[") :]))
 

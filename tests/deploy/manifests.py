@@ -18,31 +18,35 @@ Manifest = dict[str, Any]
 
 @cache
 def built(layer: str) -> tuple[Manifest, ...]:
-    done = subprocess.run(
+    process = subprocess.run(
         [tools() / "kustomize", "build", KUBERNETES / layer], capture_output=True, text=True, check=True
     )
-    return tuple(yaml.safe_load_all(done.stdout))
+    return tuple(yaml.safe_load_all(process.stdout))
 
 
 def only(kind: str, layer: str = "base") -> Manifest:
-    (found,) = (each for each in built(layer) if each["kind"] == kind)
-    return found
+    (manifest,) = (candidate for candidate in built(layer) if candidate["kind"] == kind)
+    return manifest
 
 
 def container() -> Manifest:
-    (found,) = only("Deployment")["spec"]["template"]["spec"]["containers"]
-    return dict(found)
+    (only_container,) = only("Deployment")["spec"]["template"]["spec"]["containers"]
+    return dict(only_container)
 
 
 def definition(name: str) -> Manifest:
-    """The schema of one of the Prometheus operator's resources, which refuses keys that it does not know."""
+    """Return the schema of one of the Prometheus operator's resources, which refuses unknown keys."""
     (version,) = yaml.safe_load((tools() / f"{name}.yaml").read_text())["spec"]["versions"]
     text = json.dumps(_strict(version["schema"]["openAPIV3Schema"]))
     return dict(json.loads(text.replace('"^(?i)', '"(?i)^')))  # Go's regular expressions as Python writes them
 
 
 def _strict(schema: Manifest) -> Manifest:
-    """The same, closed as a strict API server closes it; only metadata is left open, whose keys the operator does not define."""
+    """
+    Return the schema closed as a strict API server closes it.
+
+    Only metadata is left open, whose keys the operator does not define.
+    """
     closed = {name: _strict(value) if isinstance(value, dict) else value for name, value in schema.items()}
     properties = closed.get("properties")
     if closed.get("type") == "object" and properties:
@@ -51,7 +55,7 @@ def _strict(schema: Manifest) -> Manifest:
 
 
 def texts(value: object) -> Iterator[tuple[str, str]]:
-    """All texts with the key that they are under."""
+    """Yield all texts with their keys."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if isinstance(inner, str):

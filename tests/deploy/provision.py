@@ -49,11 +49,11 @@ def _make(folder: Path) -> None:
 
 def _fetch(module: str, its_sum: str, files: dict[str, str], folder: Path) -> None:
     # outside of any module: what it needs itself is of no interest
-    found = json.loads(run([go(), "mod", "download", "-json", module], folder))
-    if found["Sum"] != its_sum:
-        raise NotFetched(f"{module} has the sum {found['Sum']}, not {its_sum}")
+    download = json.loads(run([go(), "mod", "download", "-json", module], folder))
+    if download["Sum"] != its_sum:
+        raise NotFetched(f"{module} has the sum {download['Sum']}, not {its_sum}")
     for name, path in files.items():
-        shutil.copyfile(Path(found["Dir"], path), folder / name)
+        shutil.copyfile(Path(download["Dir"], path), folder / name)
 
 
 def _folder() -> Path:

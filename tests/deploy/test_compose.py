@@ -23,7 +23,7 @@ COMPOSE = yaml.safe_load((FOLDER / "compose.yaml").read_text())
 
 
 def test_file_is_valid() -> None:
-    """By the schema of the Compose specification, which refuses unknown keys."""
+    """The file is valid by the schema of the Compose specification, which refuses unknown keys."""
     schema = json.loads((tools() / "compose-spec.json").read_text())
     jsonschema.validate(COMPOSE, schema)
     COMPOSE["services"]["quotascope"]["cap_dropped"] = []
@@ -35,18 +35,22 @@ def test_file_is_valid() -> None:
 
 
 def test_files_are_there() -> None:
-    """Of the build and of all mounts, but the password; the configuration is where the image reads it."""
+    """
+    The files of the build and of all mounts exist, except the password.
+
+    The configuration is where the image reads it.
+    """
     ours = COMPOSE["services"]["quotascope"]
     assert (FOLDER / ours["build"]["context"] / ours["build"]["dockerfile"]).is_file()
-    mounts = [each.split(":") for service in COMPOSE["services"].values() for each in service["volumes"]]
-    assert all((FOLDER / each[0]).is_file() for each in mounts if each[0][0] == ".")
-    assert words("CMD")[-1] in [each[1] for each in mounts]
+    mounts = [volume.split(":") for service in COMPOSE["services"].values() for volume in service["volumes"]]
+    assert all((FOLDER / mount[0]).is_file() for mount in mounts if mount[0][0] == ".")
+    assert words("CMD")[-1] in [mount[1] for mount in mounts]
     port = Config().server.port
     assert ours["ports"] == [f"127.0.0.1:{port}:{port}"]
 
 
 def test_configuration_loads(tmp_path: Path) -> None:
-    """With the secret where Compose puts it."""
+    """The configuration loads with the secret where Compose puts it."""
     (name,) = COMPOSE["services"]["quotascope"]["secrets"]
     text = (FOLDER / "quotascope.yaml").read_text()
     assert f"/run/secrets/{name}" in text
@@ -57,11 +61,11 @@ def test_configuration_loads(tmp_path: Path) -> None:
 
 
 def test_prometheus_accepts_its_configuration(tmp_path: Path) -> None:
-    """Promtool checks it, and the rules that are mounted beside it."""
+    """Promtool accepts it, and the rules that are mounted beside it."""
     shutil.copyfile(FOLDER / "prometheus.yml", tmp_path / "prometheus.yml")
     (tmp_path / "rules").mkdir()
-    for each in COMPOSE["services"]["prometheus"]["volumes"]:
-        source, _, target = each.partition(":")
+    for volume in COMPOSE["services"]["prometheus"]["volumes"]:
+        source, _, target = volume.partition(":")
         if "/rules/" in target:
             shutil.copyfile(FOLDER / source, tmp_path / "rules" / Path(source).name)
     checked = subprocess.run(

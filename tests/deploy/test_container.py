@@ -27,11 +27,11 @@ def test_linter_finds_nothing(tmp_path: Path) -> None:
     """hadolint, with all of its rules, has nothing to say, as it has of a worse file."""
     worse = tmp_path / "Dockerfile"
     worse.write_text("FROM python\nUSER root\nCMD quotascope serve\n")
-    done, found = (
+    process, negative = (
         subprocess.run([HADOLINT, path], capture_output=True, text=True, check=False) for path in (PATH, worse)
     )
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "DL3006" in found.stdout
+    assert (process.returncode, process.stdout) == (0, "")
+    assert "DL3006" in negative.stdout
 
 
 def test_container_is_pinned_and_restricted() -> None:
@@ -41,7 +41,7 @@ def test_container_is_pinned_and_restricted() -> None:
     The user is a number that is not root's; the command of the container exists, and the port is the exporter's.
     """
     (image,) = re.findall(r"^ARG PYTHON_IMAGE=(\S+)$", PATH.read_text(), re.MULTILINE)
-    assert re.fullmatch(r"python:\d+\.\d+\.\d+-slim-\w+", image)
+    assert re.fullmatch(r"python:\d+\.\d+\.\d+-slim-\w+@sha256:[0-9a-f]{64}", image)
     assert [given("FROM", stage) for stage in (0, 1)] == [["${PYTHON_IMAGE} AS build"], ["${PYTHON_IMAGE}"]]
     (user,) = given("USER")
     assert re.fullmatch(r"[1-9]\d{3,}:[1-9]\d{3,}", user)
@@ -53,7 +53,7 @@ def test_container_is_pinned_and_restricted() -> None:
 
 
 def test_builder_gets_what_a_wheel_is_made_of(tmp_path: Path) -> None:
-    """All packages and nothing else: no tests, no git, nothing that was built."""
+    """The builder gets all packages and nothing else: no tests, no git, nothing that was built."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     folders = set(project["tool"]["setuptools"]["package-dir"].values())
     files = {"LICENSE", "README.md", "deploy/requirements.txt", "pyproject.toml", "setup.py"}
@@ -64,21 +64,27 @@ def test_builder_gets_what_a_wheel_is_made_of(tmp_path: Path) -> None:
 
 
 def test_packages_are_those_of_the_tests_by_hash() -> None:
-    """All that the exporter and its extras need, in the versions that the tests run with, each with hashes and from no address."""
+    """
+    The packages are all that the exporter and its extras need.
+
+    They have the versions that the tests run with, each with hashes and from no address.
+    """
     text = (ROOT / "deploy" / "requirements.txt").read_text()
     assert "://" not in text
-    found = re.findall(
+    pinned = re.findall(
         r"^([\w.-]+)==(\S+?)(?: ; .*?)? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.MULTILINE
     )
-    assert len(found) == len(re.findall("==", re.sub(r" ; .*", "", text)))
-    versions = {canonicalize_name(name): version for name, version, _ in found}
+    assert len(pinned) == len(re.findall("==", re.sub(r" ; .*", "", text)))
+    versions = {canonicalize_name(name): version for name, version, _ in pinned}
     tested = (ROOT / "constraints.txt").read_text()
-    known = {canonicalize_name(name): version for name, version in re.findall(r"^(\S+)==(\S+)$", tested, re.MULTILINE)}
+    tested_versions = {
+        canonicalize_name(name): version for name, version in re.findall(r"^(\S+)==(\S+)$", tested, re.MULTILINE)
+    }
     extras = re.findall(r"--extra (\w+)", (ROOT / "Makefile").read_text())
     assert extras == ["otlp", "patterns"]
     needed = closure([f"quotascope[{','.join(extras)}]"]) - {"quotascope"}
     assert needed | {"setuptools"} <= versions.keys()
-    assert {name: versions[name] for name in needed} == {name: known[name] for name in needed}
+    assert {name: versions[name] for name in needed} == {name: tested_versions[name] for name in needed}
 
 
 @pytest.mark.timeout(600)  # on a busy machine
@@ -107,5 +113,5 @@ def test_what_is_built_runs(tmp_path: Path) -> None:
 
 def _healthy(child: Child, check: list[str]) -> None:
     child.must_run()
-    done = subprocess.run(check, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr

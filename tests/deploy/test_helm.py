@@ -16,6 +16,9 @@ from tests.deploy.commands import DEPLOY, ROOT
 from tests.deploy.manifests import Manifest, definition, only
 from tests.deploy.provision import tools
 
+from quotascope.alerts import Site
+from quotascope.alerts.files import operator_file
+from quotascope.alerts.settings import Profile
 from quotascope.exporter.config import load_config
 
 pytestmark = pytest.mark.real  # Helm, and the operator's definitions
@@ -38,61 +41,71 @@ def helm(*words: str) -> subprocess.CompletedProcess[str]:
 
 @cache
 def rendered(*words: str, name: str = "quotascope") -> tuple[Manifest, ...]:
-    given = [word for each in ALL for word in ("--set", each)]
-    done = helm("template", name, str(CHART), *given, *words)
-    assert done.returncode == 0, done.stderr
-    return tuple(each for each in yaml.safe_load_all(done.stdout) if each)
+    settings = [word for setting in ALL for word in ("--set", setting)]
+    process = helm("template", name, str(CHART), *settings, *words)
+    assert process.returncode == 0, process.stderr
+    return tuple(manifest for manifest in yaml.safe_load_all(process.stdout) if manifest)
 
 
 def one(kind: str, *words: str) -> Manifest:
-    (found,) = (each for each in rendered(*words) if each["kind"] == kind and each["metadata"]["name"] == "quotascope")
-    return found
+    (manifest,) = (
+        candidate
+        for candidate in rendered(*words)
+        if candidate["kind"] == kind and candidate["metadata"]["name"] == "quotascope"
+    )
+    return manifest
 
 
 def common(value: Any) -> Any:
-    """The same without what only a chart adds, and without namespace and hashed names, which only kustomize adds."""
+    """
+    Return the value without the parts that only a chart adds.
+
+    Namespace and hashed names, which only kustomize adds, are left out, too.
+    """
     if isinstance(value, list):
-        return [common(each) for each in value]
+        return [common(item) for item in value]
     if not isinstance(value, dict):
         return value.partition("-")[0] if str(value).startswith("quotascope-") else value
-    kept = {
-        key: common(each)
-        for key, each in value.items()
-        if key not in CHARTS_OWN and (key, each) != ("namespace", "quotascope")
+    values = {
+        key: common(item)
+        for key, item in value.items()
+        if key not in CHARTS_OWN and (key, item) != ("namespace", "quotascope")
     }
-    return {key: each for key, each in kept.items() if each != {}}
+    return {key: item for key, item in values.items() if item != {}}
 
 
 @pytest.mark.parametrize("words", [(), STRIMZI], ids=["default", "strimzi"])
 def test_linter_finds_nothing(words: tuple[str, ...]) -> None:
-    """Helm's own, which renders all templates."""
-    done = helm("lint", "--strict", str(CHART), *words)
-    assert done.returncode == 0, done.stdout
-    assert "WARNING" not in done.stdout
+    """Helm's own linter renders all templates."""
+    process = helm("lint", "--strict", str(CHART), *words)
+    assert process.returncode == 0, process.stdout
+    assert "WARNING" not in process.stdout
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "NetworkPolicy", "Service", "ServiceAccount", "ServiceMonitor"])
 def test_chart_is_what_kustomize_builds(kind: str) -> None:
-    """But for names and labels that distinguish releases, and the rollout by an annotation."""
+    """The chart differs in names and labels that distinguish releases, and in the rollout by an annotation."""
     assert common(one(kind)) == common(only(kind, "prometheus-operator"))
 
 
 def test_configuration_is_the_same() -> None:
-    """That of the ConfigMap, parsed."""
+    """The configuration is that of the ConfigMap, parsed."""
     (ours,) = one("ConfigMap")["data"].values()
     (theirs,) = only("ConfigMap")["data"].values()
     assert yaml.safe_load(ours) == yaml.safe_load(theirs)
 
 
 def test_rules_and_dashboards_are_the_generated_ones() -> None:
-    """Text by text: expressions and legends have braces, which are no templates of Helm."""
-    rules = yaml.safe_load((ROOT / "alerts/generated/kubernetes/quotascope-prometheusrule.yaml").read_text())
-    assert one("PrometheusRule")["spec"] == rules["spec"]
+    """The texts are equal: expressions and legends have braces, which are no templates of Helm."""
+    for profile in Profile:
+        rules = yaml.safe_load(operator_file(Site(profile=profile)))
+        assert one("PrometheusRule", "--set", f"rules.profile={profile}")["spec"] == rules["spec"]
+    assert one("PrometheusRule")["spec"] == yaml.safe_load(operator_file(Site()))["spec"]
     boards = {
         name: text
-        for each in rendered()
-        if each["metadata"]["labels"].get("grafana_dashboard") == "1"
-        for name, text in each["data"].items()
+        for manifest in rendered()
+        if manifest["metadata"]["labels"].get("grafana_dashboard") == "1"
+        for name, text in manifest["data"].items()
     }
     expected = {file.name: file.read_text() for file in (ROOT / "dashboards/generated").iterdir()}
     assert boards == expected
@@ -116,7 +129,7 @@ def test_strimzi_preset_is_a_configuration(tmp_path: Path) -> None:
     """The agents answer at port 9404, which the policy allows; files are those that are mounted."""
     (text,) = one("ConfigMap", *STRIMZI)["data"].values()
     pod = one("Deployment", *STRIMZI)["spec"]["template"]["spec"]
-    mounts = [each["mountPath"] for each in pod["containers"][0]["volumeMounts"]]
+    mounts = [mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]]
     assert {"/etc/quotascope/secrets", "/etc/quotascope/ca"} < set(mounts)
     for name in ("secrets/password", "ca/ca.crt"):
         assert f"/etc/quotascope/{name}" in text
@@ -143,20 +156,20 @@ def test_strimzi_preset_is_a_configuration(tmp_path: Path) -> None:
 )
 def test_unknown_values_are_refused(setting: str) -> None:
     """A typing mistake is an error, not a default."""
-    done = helm("template", "quotascope", str(CHART), "--set", setting)
-    assert done.returncode != 0
-    assert "schema" in done.stderr
+    process = helm("template", "quotascope", str(CHART), "--set", setting)
+    assert process.returncode != 0
+    assert "schema" in process.stderr
 
 
 @pytest.mark.parametrize(
-    ("setting", "kind", "found"),
+    ("setting", "kind", "absent"),
     [
         ("secretName=", "Deployment", "kafka-password"),
         ("networkPolicy.enabled=false", "NetworkPolicy", ""),
         ("probes.tcpSocket=true", "Deployment", "httpGet"),
     ],
 )
-def test_parts_can_be_left_out(setting: str, kind: str, found: str) -> None:
-    """What a value switches off is not rendered."""
-    pods = [each for each in rendered("--set", setting) if each["kind"] == kind]
-    assert (found or kind) not in yaml.safe_dump(pods)
+def test_parts_can_be_left_out(setting: str, kind: str, absent: str) -> None:
+    """A part that a value switches off is not rendered."""
+    pods = [manifest for manifest in rendered("--set", setting) if manifest["kind"] == kind]
+    assert (absent or kind) not in yaml.safe_dump(pods)

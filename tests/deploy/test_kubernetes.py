@@ -10,11 +10,14 @@ import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
-from tests.deploy.commands import ROOT, options_of_serve
+from tests.deploy.commands import options_of_serve
 from tests.deploy.manifests import LAYERS, Manifest, built, container, definition, only, texts
 from tests.integration import web
 from tests.integration.eventually import eventually
 
+from quotascope.alerts import Site
+from quotascope.alerts.files import operator_file
+from quotascope.alerts.settings import Profile
 from quotascope.exporter.config import Config, load_config
 
 if TYPE_CHECKING:
@@ -39,14 +42,17 @@ def test_kubernetes_accepts_all(version: str) -> None:
 
 def test_operator_accepts_its_resources() -> None:
     """
-    The ServiceMonitor, and the rules that `quotascope alerts write` writes, are valid by the definitions of the operator.
+    The ServiceMonitor and the written rules are valid by the definitions of the operator.
+
+    `quotascope alerts write` writes the rules.
 
     These refuse another key, deep inside as well.
     """
-    rules = (ROOT / "alerts/generated/kubernetes/quotascope-prometheusrule.yaml").read_text()
     monitor = only("ServiceMonitor", "prometheus-operator")
     jsonschema.validate(monitor, definition("servicemonitors"))
-    jsonschema.validate(yaml.safe_load(rules), definition("prometheusrules"))
+    for profile in Profile:
+        rules = operator_file(Site(profile=profile))
+        jsonschema.validate(yaml.safe_load(rules), definition("prometheusrules"))
     (endpoint,) = monitor["spec"]["endpoints"]
     spec = {**monitor["spec"], "endpoints": [{**endpoint, "scrapeTimout": "1s"}]}
     with pytest.raises(jsonschema.ValidationError):
@@ -54,13 +60,13 @@ def test_operator_accepts_its_resources() -> None:
 
 
 def test_operator_layer_adds_to_the_base() -> None:
-    """It holds all of the base, and the ServiceMonitor."""
-    kinds = [[each["kind"] for each in built(layer)] for layer in LAYERS]
+    """The layer has all of the base, and the ServiceMonitor."""
+    kinds = [[manifest["kind"] for manifest in built(layer)] for layer in LAYERS]
     assert sorted(kinds[1]) == sorted([*kinds[0], "ServiceMonitor"])
 
 
 def test_configuration_loads(tmp_path: Path) -> None:
-    """The file of the ConfigMap is one that the exporter takes, with the secret in the file that it names."""
+    """The exporter accepts the file of the ConfigMap, with the secret in the file that it names."""
     (text,) = only("ConfigMap")["data"].values()
     (tmp_path / "kafka-password").write_text("hidden\n")
     path = tmp_path / "quotascope.yaml"
@@ -81,16 +87,16 @@ def test_ports_agree() -> None:
     """Container, Service, policy, monitor and the exporter's default are the same port."""
     (port,) = container()["ports"]
     (offered,) = only("Service")["spec"]["ports"]
-    (asked,) = only("ServiceMonitor", "prometheus-operator")["spec"]["endpoints"]
+    (endpoint,) = only("ServiceMonitor", "prometheus-operator")["spec"]["endpoints"]
     (ingress,) = only("NetworkPolicy")["spec"]["ingress"]
     assert port["containerPort"] == offered["port"] == Config().server.port
     assert offered["targetPort"] == port["name"]
     assert ingress["ports"] == [{"port": port["name"]}]
-    assert asked["port"] == offered["name"]
+    assert endpoint["port"] == offered["name"]
 
 
 def test_selectors_find_their_pods() -> None:
-    """What selects by labels selects the labels that are there."""
+    """Each selector selects labels that exist."""
     deployment, service = only("Deployment")["spec"], only("Service")
     monitor = only("ServiceMonitor", "prometheus-operator")["spec"]
     labels = [
@@ -105,7 +111,7 @@ def test_selectors_find_their_pods() -> None:
 
 
 def test_pod_is_restricted() -> None:
-    """It keeps the strictest of Kubernetes's standards, and writes nowhere."""
+    """The pod keeps the strictest of Kubernetes's standards, and writes nowhere."""
     pod = only("Deployment")["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"]
     assert pod["securityContext"]["runAsUser"] > 10_000
@@ -121,7 +127,7 @@ def test_pod_is_restricted() -> None:
 
 def test_secrets_are_references() -> None:
     """No manifest is a Secret, and what is called like one is the name of a file or of a Secret."""
-    assert "Secret" not in {each["kind"] for each in built("base")}
+    assert "Secret" not in {manifest["kind"] for manifest in built("base")}
     (text,) = only("ConfigMap")["data"].values()
     for manifest in (*built("base"), yaml.safe_load(text)):
         for key, value in texts(manifest):
@@ -130,7 +136,7 @@ def test_secrets_are_references() -> None:
 
 
 def test_probes_are_answered(service: Service) -> None:
-    """What the probes ask is there, and a broker that is down takes no exporter out of service."""
+    """The probes ask for paths that exist, and a broker that is down takes no exporter out of service."""
     probes: list[Manifest] = [container()[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")]
 
     def answered() -> None:

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ EXPOSURE = 15
 
 
 def values(key: str) -> list[str]:
-    """What the unit sets a key to, each time it does."""
+    """Return the values that the unit sets a key to, one for each line."""
     lines = UNIT.read_text().splitlines()
     return [value for name, _, value in (line.partition("=") for line in lines) if name == key]
 
@@ -36,11 +37,11 @@ def analyzed(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def verified(unit: Path, text: str) -> tuple[int, str, str]:
-    """What systemd says of a unit of that text, whose program is taken to be where the unit says."""
+    """Return systemd's verdict on a unit of that text, whose program is taken to be where the unit says."""
     (command,) = values("ExecStart")
     unit.write_text(text.replace(command.split()[0], str(shutil.which("true"))))
-    done = analyzed("verify", "--man=no", unit)
-    return done.returncode, done.stdout, done.stderr
+    process = analyzed("verify", "--man=no", unit)
+    return process.returncode, process.stdout, process.stderr
 
 
 def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
@@ -52,7 +53,7 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
 
 
 def test_systemd_accepts_the_template_for_several_clusters(tmp_path: Path) -> None:
-    """Made by the documented command, each cluster has its configuration and its password."""
+    """Each cluster has its configuration and its password after the documented command."""
     page = (DEPLOY.parent / "docs/deployment.md").read_text()
     (change,) = re.findall(r"^sed '(.*)' deploy/systemd/quotascope\.service > ", page, re.MULTILINE)
     text = subprocess.check_output(["sed", change, UNIT], text=True)
@@ -62,9 +63,9 @@ def test_systemd_accepts_the_template_for_several_clusters(tmp_path: Path) -> No
 
 
 def test_unit_is_hardened() -> None:
-    """By systemd's own measure little of the system is exposed to it."""
-    done = analyzed("security", "--offline=true", f"--threshold={EXPOSURE}", UNIT)
-    assert done.returncode == 0, done.stdout[-300:]
+    """The exposure by systemd's own measure is low."""
+    process = analyzed("security", "--offline=true", f"--threshold={EXPOSURE}", UNIT)
+    assert process.returncode == 0, process.stdout[-300:]
 
 
 def test_command_is_one_of_ours() -> None:
@@ -87,10 +88,19 @@ def test_configuration_takes_the_credentials(tmp_path: Path) -> None:
 
 
 def test_manager_hears_of_start_and_end(service: Service) -> None:
-    """It is ready when it takes SIGHUP, goes on after it, and reports when it stops."""
+    """The exporter is ready when it takes SIGHUP, goes on after it, and reports when it stops."""
     (reload,) = values("ExecReload")
     assert reload == "/bin/kill -HUP $MAINPID"
     assert values("Type") == ["notify"]
     service.child.signal(signal.SIGHUP)
     assert service.child.end() == 0
     assert service.reported() == "STOPPING=1"
+
+
+def test_manager_hears_that_the_exporter_is_alive(service: Service) -> None:
+    """The exporter reports as often as the unit asks for, as long as the event loop turns."""
+    assert values("WatchdogSec") == ["2min"]
+    time.sleep(2)
+    assert service.child.end() == 0
+    assert service.reported() == "STOPPING=1"
+    assert service.alive >= 2

@@ -17,17 +17,12 @@ from tests.differential.figures import NodeTwin
 from tests.differential.shapes import EPOCH_MS, LONG_MAX, TINY, Settings, Temper, amount, step_ms, temper
 from tests.differential.wire import Argument, flag
 
-from quotascope.metrics import (
-    InvalidConfig,
-    Quota,
-    ReplicationQuotaManager,
-    ReplicationQuotaType,
-    RLMQuotaManager,
-    RLMQuotaMetrics,
-    RLMQuotaType,
-    WindowConfig,
-    parse_throttled_replicas,
-)
+from quotascope.metrics.engine.extras.replication_quotas import ReplicationQuotaManager, parse_throttled_replicas
+from quotascope.metrics.engine.extras.tiered_storage import RLMQuotaManager, RLMQuotaMetrics
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.kafka.errors import InvalidConfig
+from quotascope.metrics.kafka.node_quota_types import ReplicationQuotaType, RLMQuotaType
+from quotascope.metrics.kafka.windows import WindowConfig
 
 BOUNDS = (10.0, 100.0, 1.0, 2.5, 0.0, TINY, float(LONG_MAX), -3.0, 1e300, None)
 KAFKAS_NAMES = {
@@ -171,7 +166,11 @@ def _marking(choice: Choice, shape: Shape, step: int) -> Operation:
 
 
 def _partitions(choice: Choice) -> tuple[Argument, ...]:
-    """Nothing for all partitions, or their number and the partitions, one of which may be Kafka's mark for all."""
+    """
+    Return nothing for all partitions, or their number and the partitions.
+
+    One of them may be Kafka's mark for all.
+    """
     if choice.integer(0, 3) == 0:
         return ()
     count = choice.integer(0, 3)

@@ -1,8 +1,9 @@
 """
-Which requests a node handles exempt from the request quota, read from the bytecode of its handlers.
+Requests that a node handles exempt from the request quota, read from the bytecode of its handlers.
 
-`handle` of `KafkaApis` (broker) and `ControllerApis` compares the request's `ApiKeys` one by one and calls a method for each. What that
-method calls, with its lambdas and local functions, ends in methods whose names say whether a throttle may follow.
+`handle` of `KafkaApis` (broker) and `ControllerApis` compares the request's `ApiKeys` one by one and calls a method for
+each. What that method calls, with its lambdas and local functions, ends in methods whose names say whether a throttle
+may follow.
 """
 
 import re
@@ -31,46 +32,50 @@ _CHARGED = {
     "forwardToController",
     "maybeRecordAndGetThrottleTimeMs",
 }
-"""What ends in the client's own sensor. Errors of any request may, too (`sendErrorResponseMaybeThrottle`)."""
+"""Methods that end in the client's own sensor. Errors of any request may, too (`sendErrorResponseMaybeThrottle`)."""
 
 Code = Mapping[str, list[tuple[str, str]]]
 
 
 @cache
 def methods_of(libs: Path, name: str) -> Code:
-    """The instructions of a class by method, those of overloads together; a lambda is a call of what it calls."""
+    """
+    Return the instructions of a class by method, those of overloads together.
+
+    A lambda is a call of what it calls.
+    """
     (jar,) = libs.glob("kafka_2.13-*.jar")
     command = ["javap", "-v", "-p", "-cp", str(jar), name]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     body, _, table = text.partition("\nBootstrapMethods:")
     bodies = {int(part[0]): part[1] for part in _lambdas(name, table)}
-    found: dict[str, list[tuple[str, str]]] = {}
+    instructions: dict[str, list[tuple[str, str]]] = {}
     current: list[tuple[str, str]] = []
     for line in body.splitlines():
         if method := _METHOD.match(line):
-            current = found.setdefault(method[1], [])
+            current = instructions.setdefault(method[1], [])
         elif code := _CODE.match(line):
-            made = _LAMBDA.search(code[2])
-            target = bodies.get(int(made[1])) if made else None
+            lambda_number = _LAMBDA.search(code[2])
+            target = bodies.get(int(lambda_number[1])) if lambda_number else None
             argument = code[2] if target is None else f"Method {target}:"
             if "Method" in argument or "ApiKeys" in argument or code[1] in _PUSHES:
                 current.append((code[1], argument))
-    return found
+    return instructions
 
 
 def _lambdas(name: str, table: str) -> Iterator[tuple[int, str]]:
-    """By number of a bootstrap method: the method of the same class that its lambda runs."""
-    own = re.compile(rf"REF_\w+ {re.escape(name.replace('.', '/'))}\.([\w$]+):")
+    """Yield, by number of a bootstrap method, the method of the same class that its lambda runs."""
+    own_method = re.compile(rf"REF_\w+ {re.escape(name.replace('.', '/'))}\.([\w$]+):")
     number = -1
     for line in table.splitlines():
         if begun := _BOOTSTRAP.match(line):
             number = int(begun[1])
-        elif target := own.search(line):
+        elif target := own_method.search(line):
             yield number, target[1]
 
 
 def dispatched(methods: Code) -> Iterator[tuple[str, str]]:
-    """Each API that `handle` knows, with the method it calls for it."""
+    """Yield each API that `handle` knows, with the method it calls for it."""
     key = None
     for _, argument in methods["handle"]:
         if named := _KEY.search(argument):
@@ -85,46 +90,52 @@ def dispatched(methods: Code) -> Iterator[tuple[str, str]]:
 
 
 def reached(methods: Code, name: str) -> set[str]:
-    """All that a method calls by way of methods of its class, their lambdas and their local functions."""
-    seen: set[str] = set()
-    found: set[str] = set()
+    """Return all methods that a method calls, by way of methods of its class, their lambdas and local functions."""
+    visited: set[str] = set()
+    calls: set[str] = set()
     waiting = [name]
     while waiting:
         method = waiting.pop()
-        if method in seen or method == "handle":
+        if method in visited or method == "handle":
             continue
-        seen.add(method)
+        visited.add(method)
         for _, argument in methods.get(method, []):
             if called := _CALLED.search(argument):
-                found.add(called[1])
-            if own := _OWN.search(argument):
-                waiting.append(own[1])
-    return found
+                calls.add(called[1])
+            if own_call := _OWN.search(argument):
+                waiting.append(own_call[1])
+    return calls
 
 
 def exemption(libs: Path, role: str) -> dict[str, str]:
     """
-    How a role throttles each API that it handles: `always`, `never` or, where it depends on the request, `mixed` exempt.
+    Return the treatment of each API that a role handles.
+
+    `always`, `never` or, where it depends on the request, `mixed` exempt.
 
     ACLs and the like are handled by other classes, which know no exemption.
     """
     methods = methods_of(libs, HANDLERS[role])
-    found = {}
+    by_key = {}
     for key, method in dispatched(methods):
         ends = reached(methods, method)
         exempt = any("Exempt" in name for name in ends)
         charged = bool(ends & _CHARGED)
-        found[key] = "mixed" if exempt and charged else "always" if exempt else "never"
-    return found
+        by_key[key] = "mixed" if exempt and charged else "always" if exempt else "never"
+    return by_key
 
 
 def strict_since(libs: Path) -> dict[str, int]:
-    """By API that mutation quotas charge: the first version whose clients are refused, as the controller asks for a quota."""
+    """
+    Return the first version whose clients are refused, by API that mutation quotas charge.
+
+    The controller asks for a quota then.
+    """
     methods = methods_of(libs, HANDLERS["controller"])
-    found = {}
+    by_key = {}
     for key, method in dispatched(methods):
         codes = methods.get(method, [])
         for (op, argument), (_, called) in pairwise(codes):
             if "newQuotaFor" in called:
-                found[key] = _NUMBERS[op] if op in _NUMBERS else int(argument)
-    return found
+                by_key[key] = _NUMBERS[op] if op in _NUMBERS else int(argument)
+    return by_key

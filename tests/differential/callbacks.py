@@ -16,18 +16,13 @@ from tests.differential.figures import NodeTwin
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, step_ms, temper
 from tests.differential.wire import Argument, Word, bits
 
-from quotascope.metrics import (
-    DEFAULT,
-    ClientQuotaManager,
-    ControllerMutationQuotaManager,
-    DefaultType,
-    KafkaRelease,
-    ManagerConfig,
-    Principal,
-    QuotaCallback,
-    QuotaEntity,
-    QuotaType,
-)
+from quotascope.metrics.engine.client_quota_manager import ClientQuotaManager
+from quotascope.metrics.engine.controller_mutation import ControllerMutationQuotaManager
+from quotascope.metrics.engine.quota_callback import QuotaCallback
+from quotascope.metrics.engine.window_config import ManagerConfig
+from quotascope.metrics.kafka.entities import DEFAULT, DefaultType, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.principal import Principal
+from quotascope.metrics.kafka.release import KafkaRelease
 
 TYPES = (Word("PRODUCE"), Word("CONTROLLER_MUTATION"))
 GROUPS = (Word("0"), Word("1"), Word("2"))
@@ -92,7 +87,7 @@ class CallbackTwin(NodeTwin):
     """Our managers behind the operations of `java/CallbackSession.java`."""
 
     def __init__(self, shape: Shape, release: KafkaRelease) -> None:
-        super().__init__()
+        super().__init__(release)
         self._callback = Lengths()
         # Ours count more than Kafka's unless switched off.
         config = ManagerConfig(

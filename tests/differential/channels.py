@@ -9,7 +9,8 @@ from tests.differential.comparison import Operation, Twin
 from tests.differential.drive import Subject, nothing
 from tests.differential.wire import Word
 
-from quotascope.metrics import Channel, IllegalMuteTransition, MuteEvent
+from quotascope.metrics.engine.channel import Channel, MuteEvent
+from quotascope.metrics.engine.errors import IllegalMuteTransition
 
 
 class ChannelTwin(Twin):

@@ -1,4 +1,4 @@
-"""Where random decisions come from."""
+"""Sources of random decisions."""
 
 import math
 import random
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tests import strategies
 
-HOSTILE = (*(each for each in strategies.HOSTILE if len(each) < 100), "a+b", "a%20b", "CN=app,O=Org", "👩‍💻", "\0")
+HOSTILE = (*(name for name in strategies.HOSTILE if len(name) < 100), "a+b", "a%20b", "CN=app,O=Org", "👩‍💻", "\0")
 """Names that need sanitizing, quoting or care."""
 
 
@@ -25,7 +25,7 @@ class Choice:
         return options[int(self._random.random() * len(options))]
 
     def integer(self, low: int, high: int) -> int:
-        """Both ends included."""
+        """Return an integer between bounds, both included."""
         return self._random.randint(low, high)
 
     def real(self) -> float:

@@ -11,8 +11,8 @@ from tests.differential.wire import flag
 from tests.strategies import EPOCH_MS
 
 from quotascope.clients.throttling import ClientConnection, least_loaded
-from quotascope.metrics import KafkaRelease
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.protocol import ApiKey
+from quotascope.metrics.kafka.release import KafkaRelease
 
 APIS = (
     (ApiKey.PRODUCE, 3, 13),
@@ -23,7 +23,9 @@ APIS = (
     (ApiKey.OFFSET_DELETE, 0, 0),
     (ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1),
 )
-"""Some that wait from a version on, one that always does, one that never does; with the versions that have the field."""
+"""
+Some that wait from a version on, one that always does, one that never does; with the versions that have the field.
+"""
 
 
 class ClientTwin(Twin):
@@ -72,9 +74,9 @@ def operation(choice: Choice, _shape: None) -> Operation:
     step_ms = choice.of((0, 1, 10, 90, 100, 101, 1_000, 10_000, -50))
     match choice.integer(0, 4):
         case 0 | 1:
-            api, first, last = choice.of(APIS)
+            api, first_version, last_version = choice.of(APIS)
             timeout_ms = choice.of((100, 0, 1, 1_000, 30_000))
-            arguments = (int(api), choice.integer(first, last), timeout_ms)
+            arguments = (int(api), choice.integer(first_version, last_version), timeout_ms)
             return Operation("send", step_ms, arguments)
         case 2 | 3:
             return Operation("answer", step_ms, (choice.of((0, 100, 1, 10, 200, 5_000, -1)),))

@@ -1,4 +1,8 @@
-"""What is replayed, operations with plain arguments, sent to Kafka as a line and to our engine as a call; and where the answers differ."""
+"""
+Replay of operations with plain arguments.
+
+Each is sent to Kafka as a line and to our engine as a call; the first difference between the answers is shown.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,7 +12,11 @@ from tests.differential.wire import Argument, readable, tokens
 
 
 class Twin:
-    """Our engine behind the operations of a session: one method `_op_<verb>` per operation, answering in Kafka's words; and a clock."""
+    """
+    Our engine behind the operations of a session: one method `_op_<verb>` per operation, answering in Kafka's words.
+
+    And a clock.
+    """
 
     def __init__(self, now_ms: int = 0) -> None:
         self._now_ms = now_ms
@@ -30,7 +38,7 @@ class Operation:
         return " ".join((self.verb, str(self.step_ms), *tokens(*self.arguments)))
 
     def apply(self, twin: Twin) -> str:
-        """The call on our side; an unexpected error is an answer that Kafka never gives."""
+        """Return our side's answer; an unexpected error is an answer that Kafka never gives."""
         twin.step(self.step_ms)
         try:
             answer: str | None = getattr(twin, f"_op_{self.verb}")(*self.arguments)
@@ -53,7 +61,7 @@ class Replay:
         return [self.opening, *(operation.line() for operation in self.operations)]
 
     def answers(self) -> list[str]:
-        """What our side answers, beginning with the creation."""
+        """Return our side's answers, beginning with that to the creation."""
         twin = self.twin()
         return ["ok", *(operation.apply(twin) for operation in self.operations)]
 
@@ -65,7 +73,7 @@ class Peer(Protocol):
         """Hand over a session."""
 
     def receive(self) -> list[str]:
-        """The answers, one per line."""
+        """Return the answers, one per line."""
 
 
 class Difference(AssertionError):
@@ -87,7 +95,11 @@ class Difference(AssertionError):
 
 
 def compare(kafka: Peer, replay: Replay) -> int:
-    """The number of operations compared; raises a `Difference` with as few operations as leaving out stretches can reach."""
+    """
+    Return the number of operations compared.
+
+    Raise a `Difference` with few operations, found by leaving out stretches.
+    """
     difference = _difference(kafka, replay)
     if difference is None:
         return len(replay.operations)
@@ -96,8 +108,11 @@ def compare(kafka: Peer, replay: Replay) -> int:
     while length:
         for start in range(0, len(operations), length):
             shorter = operations[:start] + operations[start + length :]
-            if found := _difference(kafka, replace(replay, operations=shorter)):
-                difference, operations = found, found.replay.operations[: found.index]
+            if shorter_difference := _difference(kafka, replace(replay, operations=shorter)):
+                difference, operations = (
+                    shorter_difference,
+                    shorter_difference.replay.operations[: shorter_difference.index],
+                )
                 break
         else:
             length //= 2

@@ -17,7 +17,7 @@ def budget(pytestconfig: pytest.Config) -> Budget:
 
 @pytest.fixture(scope="session", params=JARS)
 def kafka(request: pytest.FixtureRequest) -> Iterator[Kafka]:
-    """The classes of each release, one after the other."""
+    """Run with the classes of each release, one after the other."""
     with Kafka(JARS[request.param]()) as kafka:
         request.config.stash.setdefault(_VERSIONS, []).append(kafka.version)
         yield kafka
@@ -27,6 +27,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Say how many operations were compared."""
     budget = config.stash.get(_BUDGET, None)
     if budget is not None and budget.compared:
-        found = config.stash[_VERSIONS]
-        versions = " and ".join(found)
+        releases = config.stash[_VERSIONS]
+        versions = ", ".join(releases)
         terminalreporter.write_line(f"differential, Kafka {versions}: {budget.report()}")

@@ -17,14 +17,11 @@ from tests.differential.figures import NodeTwin
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, step_ms, temper
 from tests.differential.wire import Argument, flag
 
-from quotascope.metrics import (
-    INT_MAX,
-    ConnectionCounts,
-    ConnectionQuotas,
-    ConnectionThrottled,
-    TooManyConnections,
-    WindowConfig,
-)
+from quotascope.metrics.engine.errors import ConnectionThrottled, TooManyConnections
+from quotascope.metrics.engine.extras.connection_counts import ConnectionCounts
+from quotascope.metrics.engine.extras.connection_quotas import ConnectionQuotas
+from quotascope.metrics.kafka.numbers import INT_MAX
+from quotascope.metrics.kafka.windows import WindowConfig
 
 LISTENERS = ("CLIENT", "BROKER", "OTHER")
 IPS = ("10.0.0.1", "::1", "0:0:0:0:0:0:0:1", "2001:db8::ff", "::ffff:10.0.0.1")
@@ -40,7 +37,7 @@ class Shape:
     max_connections: int
     max_per_ip: int
     counting: bool
-    """Whether connections are counted; then neither broker nor listener has a limited rate, which would wait."""
+    """True if connections are counted; then neither broker nor listener has a limited rate, which would wait."""
     temper: Temper
     settings: Settings
     """The windows as a config with the commonest bound."""
@@ -60,11 +57,11 @@ class ConnectionTwin(NodeTwin):
     def _op_broker_rate(self, rate: int) -> None:
         self._quotas.update_broker_rate(rate)
 
-    def _op_max_connections(self, most: int) -> None:
-        self._quotas.counts.max_connections = most
+    def _op_max_connections(self, maximum: int) -> None:
+        self._quotas.counts.max_connections = maximum
 
-    def _op_max_per_ip(self, most: int) -> None:
-        self._quotas.counts.max_per_ip = most
+    def _op_max_per_ip(self, maximum: int) -> None:
+        self._quotas.counts.max_per_ip = maximum
 
     def _op_ip_rate(self, ip: str | None, rate: int | None) -> None:
         self._quotas.update_ip_rate(ip, rate)
@@ -84,10 +81,10 @@ class ConnectionTwin(NodeTwin):
         self._listeners.discard(listener)
         self._quotas.remove_listener(listener)
 
-    def _op_listener(self, listener: str, rate: int, most: int) -> None:
+    def _op_listener(self, listener: str, rate: int, maximum: int) -> None:
         if listener in self._listeners:
             self._quotas.update_listener_rate(listener, rate)
-            self._quotas.counts.set_listener(listener, most)
+            self._quotas.counts.set_listener(listener, maximum)
 
     def _op_accept(self, listener: str) -> str:
         return str(self._quotas.accept(listener, self._now_ms))
@@ -150,8 +147,8 @@ def opening(shape: Shape) -> str:
 
 
 def beginning(_choice: Choice, _shape: Shape) -> tuple[Operation, ...]:
-    """Two listeners; the third comes and goes."""
-    return tuple(Operation("add_listener", 0, (each,)) for each in LISTENERS[:2])
+    """Return operations that add two listeners; the third comes and goes."""
+    return tuple(Operation("add_listener", 0, (listener,)) for listener in LISTENERS[:2])
 
 
 def operation(choice: Choice, shape: Shape) -> Operation:

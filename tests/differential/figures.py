@@ -6,7 +6,12 @@ from tests.differential.comparison import Twin
 from tests.differential.shapes import EPOCH_MS
 from tests.differential.wire import bits, quote
 
-from quotascope.metrics import KafkaMetric, MetricName, QuotaViolation, Registry
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.errors import QuotaViolation
+from quotascope.metrics.engine.metric import KafkaMetric
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.kafka.release import NEWEST_RELEASE, KafkaRelease
 
 
 def name(metric: MetricName) -> str:
@@ -35,14 +40,14 @@ OUR_SENSOR = "ControllerMutationRefusal-"
 
 
 class NodeTwin(Twin):
-    """What twins of parts of a node have in common: a clock, and a registry that is written and expires."""
+    """Base of the twins of a node's parts: a clock, and a registry that is written and expires."""
 
     left_out: tuple[str, ...] = ()
     """Names of metrics that are not compared."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: KafkaRelease = NEWEST_RELEASE) -> None:
         super().__init__(EPOCH_MS)
-        self._registry = Registry()
+        self._registry = Registry(MetricConfig(release=release))
 
     def _op_expire(self) -> None:
         self._registry.expire_sensors(self._now_ms)

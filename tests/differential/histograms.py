@@ -15,18 +15,12 @@ from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settin
 from tests.differential.statistics import StatTwin
 from tests.differential.wire import Word, bits, tokens
 
-from quotascope.metrics import (
-    BinScheme,
-    BucketSizing,
-    ConstantBins,
-    Frequencies,
-    Frequency,
-    InvalidConfig,
-    LinearBins,
-    MetricName,
-    Percentile,
-    Percentiles,
-)
+from quotascope.metrics.engine.extras.frequencies import Frequencies, Frequency
+from quotascope.metrics.engine.extras.histogram import BinScheme, ConstantBins, LinearBins
+from quotascope.metrics.engine.extras.percentiles import BucketSizing, Percentile, Percentiles
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.kafka.errors import InvalidConfig
+from quotascope.metrics.kafka.release import KafkaRelease
 
 FREQUENCIES = "FREQUENCIES"
 PERCENTS = (
@@ -51,9 +45,10 @@ class Shape:
 class HistogramTwin(StatTwin):
     """One of our statistics behind the operations of `java/HistogramSession.java`."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, release: KafkaRelease) -> None:
         stat = _stat(shape)
-        super().__init__(EPOCH_MS, shape.settings, stat, [stat, *(part.measurable for part in stat.stats())])
+        measurables = [stat, *(part.measurable for part in stat.stats())]
+        super().__init__(EPOCH_MS, shape.settings, stat, measurables, release)
         self._bins = _bins(shape)
 
     def _op_bin(self, value: float) -> str:
@@ -68,9 +63,9 @@ class HistogramTwin(StatTwin):
 
 def _stat(shape: Shape) -> Percentiles | Frequencies:
     if shape.kind == FREQUENCIES:
-        parts = [Frequency(MetricName(str(each), ""), each) for each in shape.of]
+        parts = [Frequency(MetricName(str(share), ""), share) for share in shape.of]
         return Frequencies(shape.bins, shape.low, shape.high, parts)
-    percentiles = [Percentile(MetricName(str(each), ""), each) for each in shape.of]
+    percentiles = [Percentile(MetricName(str(share), ""), share) for share in shape.of]
     sizing = BucketSizing[shape.kind]
     size = 4 * shape.bins + 3
     return Percentiles(size, shape.high, sizing, percentiles, shape.low)
@@ -129,7 +124,7 @@ def operation(choice: Choice, shape: Shape) -> Operation:
 
 
 def _value(choice: Choice, shape: Shape) -> float:
-    """A value within the range, on a boundary, beside it, or anything."""
+    """Return a value within the range, on a boundary, beside it, or any."""
     parts = choice.of((shape.bins, 7, 1000))
     inside = shape.low + (shape.high - shape.low) * choice.integer(0, parts) / parts
     return choice.of((inside, inside, inside, amount(choice, shape.settings, shape.temper)))
@@ -140,6 +135,6 @@ SUBJECT = Subject(
     share=0.05,
     shape=shape,
     opening=opening,
-    twin=lambda shape, _: HistogramTwin(shape),
+    twin=HistogramTwin,
     operation=operation,
 )

@@ -3,20 +3,36 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.cluster.provision import libs, newest_libs
+from tests.cluster.provision import libs, newest_libs, release_libs
 from tests.provisioning import cached, fetched
 
-from quotascope.metrics import KafkaRelease
+from quotascope.metrics.kafka.release import KafkaRelease
 
 SOURCES = Path(__file__).parent / "java"
-JARS = {"4.3": libs, "4.4": newest_libs}
-"""Where the jars of each release are, by the names of the tests' parameters."""
-_FOLDERS = {KafkaRelease(4, 3): "until_4_3", KafkaRelease(4, 4): "since_4_4"}
-"""Of the sources about what has moved between releases."""
+JARS: dict[str, Callable[[], Path]] = {
+    "2.8": partial(release_libs, "2.8.2"),
+    "3.4": partial(release_libs, "3.4.1"),
+    "3.7": partial(release_libs, "3.7.2"),
+    "4.3": libs,
+    "4.4": newest_libs,
+}
+"""Folders of the jars of each release, by the names of the tests' parameters."""
+CURRENT = ("4.3", "4.4")
+"""Releases with which all subjects are compared."""
+_MOVED = {
+    "2.8": ("until_3_7", "until_2_8"),
+    "3.4": ("until_3_7", "since_3_0"),
+    "3.7": ("until_3_7", "since_3_0"),
+    "4.3": ("since_4_0", "until_4_3"),
+    "4.4": ("since_4_0", "since_4_4"),
+}
+"""The folders of sources about what has moved between releases."""
 
 
 class HarnessError(Exception):
@@ -24,9 +40,13 @@ class HarnessError(Exception):
 
 
 def compiled(libs: Path) -> Path:
-    """The folder of the compiled harness, built on first use and after every change of a source or of the jars."""
-    moved = SOURCES / _FOLDERS[KafkaRelease.parse(_version(libs))]
-    sources = [*sorted(SOURCES.glob("*.java")), *sorted(moved.glob("*.java"))]
+    """
+    Return the folder of the compiled harness.
+
+    It is built on first use and after every change of a source or of the jars.
+    """
+    folders = (SOURCES, *(SOURCES / folder for folder in _MOVED[KafkaRelease.parse(_version(libs)).version]))
+    sources = [source for folder in folders for source in sorted(folder.glob("*.java"))]
     target = cached("differential", str(libs), *sources)
     return fetched(target, lambda classes: _javac(libs, sources, classes))
 
@@ -43,9 +63,9 @@ def _javac(libs: Path, sources: list[Path], classes: Path) -> None:
         f"{libs}/*",
         *map(str, sources),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise HarnessError(f"the Java harness does not compile:\n{done.stderr}")
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode != 0:
+        raise HarnessError(f"the Java harness does not compile:\n{process.stderr}")
 
 
 class Kafka:
@@ -84,7 +104,11 @@ class Kafka:
         self._process.stdin.flush()
 
     def receive(self) -> list[str]:
-        """The answers to the batch that was sent, one per line; raises `HarnessError` when it made no sense."""
+        """
+        Return the answers to the batch that was sent, one per line.
+
+        Raise `HarnessError` when it was not understood.
+        """
         assert self._process.stdout is not None
         answers = []
         while (line := self._process.stdout.readline()) != "\n":

@@ -1,10 +1,10 @@
 """
-How Kafka and Java write names against how we do.
+Spelling of names by Kafka and Java, against ours.
 
 Any text that UTF-8 can carry is sanitized, quoted, and made a bean's name of as Kafka does, and read back as Java does.
 
-Left out are escapes that no sanitizer writes, `%+a` and digits of other scripts, which Java reads by accident. Names with
-patterns count as malformed: they name no bean.
+Left out are escapes that no sanitizer writes, `%+a` and digits of other scripts, which Java reads by accident. Names
+with patterns count as malformed: they name no bean.
 """
 
 import re
@@ -14,15 +14,9 @@ from tests.differential.comparison import Operation, Twin
 from tests.differential.drive import Subject, nothing
 from tests.differential.wire import quote
 
-from quotascope.metrics import (
-    MalformedName,
-    desanitize,
-    mbean_name,
-    parse_object_name,
-    quote_tag_value,
-    sanitize,
-    unquote_tag_value,
-)
+from quotascope.metrics.kafka.errors import MalformedName
+from quotascope.metrics.kafka.jmx import mbean_name, parse_object_name, quote_tag_value, unquote_tag_value
+from quotascope.metrics.kafka.sanitizer import desanitize, sanitize
 
 LENIENT = re.compile(r"%(\+|.?[^\x00-\x7f])", re.DOTALL)
 """Escapes in which Java's decoder takes a sign or digits of other scripts for hexadecimal; we call them malformed."""
@@ -94,7 +88,7 @@ def operation(choice: Choice, _shape: None) -> Operation:
 
 
 def _bean(choice: Choice, name: str) -> str:
-    """A name that is right, or nearly."""
+    """Return a name that is right, or nearly."""
     value = quote_tag_value(name)
     broken = value[: choice.integer(0, len(value))]
     client = choice.of((value, value, broken, name))

@@ -3,9 +3,9 @@ Kafka's four quota managers against ours.
 
 Whatever the rules, the traffic and the clock do: the same throttle times, tags, sensors and figures.
 
-Quotas reach Kafka's managers as metadata deltas, as in a KRaft broker; requests reach its request quota manager as such.
-Two things are compared less strictly: metrics that only we have are left out, with the number of all metrics; and of
-channels with the same deadline, whose order Java leaves open, only the deadline is.
+Quotas reach Kafka's managers as metadata deltas, as in a KRaft broker; requests reach its request quota manager as
+such. Two things are compared less strictly: metrics that only we have are left out, with the number of all metrics; and
+of channels with the same deadline, whose order Java leaves open, only the deadline is.
 """
 
 from dataclasses import dataclass
@@ -17,24 +17,16 @@ from tests.differential.figures import OURS, NodeTwin
 from tests.differential.shapes import EPOCH_MS, HUGE, LONG_MAX, TINY, Settings, Temper, amount, step_ms, temper
 from tests.differential.wire import Argument, Word, bits, flag, quote
 
-from quotascope.metrics import (
-    DEFAULT,
-    INT_MAX,
-    UNBOUNDED,
-    DefaultType,
-    KafkaRelease,
-    ManagerConfig,
-    MutationApi,
-    MutationQuota,
-    Principal,
-    QuotaConfig,
-    QuotaEntity,
-    QuotaManagers,
-    QuotaType,
-    StrictMutationQuota,
-    ThrottleCallback,
-    ThrottlingQuotaExceeded,
-)
+from quotascope.metrics.engine.controller_mutation import MutationApi
+from quotascope.metrics.engine.errors import ThrottlingQuotaExceeded
+from quotascope.metrics.engine.mutation_quota import UNBOUNDED, MutationQuota, StrictMutationQuota
+from quotascope.metrics.engine.quota_factory import QuotaConfig, QuotaManagers
+from quotascope.metrics.engine.throttle_callback import ThrottleCallback
+from quotascope.metrics.engine.window_config import ManagerConfig
+from quotascope.metrics.kafka.entities import DEFAULT, DefaultType, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.numbers import INT_MAX
+from quotascope.metrics.kafka.principal import Principal
+from quotascope.metrics.kafka.release import KafkaRelease
 
 TYPES = tuple(Word(quota_type.value) for quota_type in QuotaType)
 KEYS = tuple(Word(quota_type.quota_key) for quota_type in QuotaType)
@@ -55,7 +47,7 @@ class Shape:
     users: tuple[str, ...]
     clients: tuple[str, ...]
     entities: tuple[Entity, ...]
-    """Whom the session sets quotas for: with few of them it happens that none is left."""
+    """Entities that the session sets quotas for: with few of them it happens that none is left."""
     temper: Temper
     settings: Settings
     """The windows as a config with the commonest bound."""
@@ -79,7 +71,7 @@ class ManagerTwin(NodeTwin):
     left_out = OURS
 
     def __init__(self, shape: Shape, release: KafkaRelease) -> None:
-        super().__init__()
+        super().__init__(release)
         self._monotonic_ms = 0
         client, controller = (
             ManagerConfig(samples=samples, window_seconds=window_s, release=release)
@@ -100,7 +92,7 @@ class ManagerTwin(NodeTwin):
         quota_type = QuotaType.of_quota_key(key)
         assert quota_type is not None
         self._managers.update_quota(quota_type, QuotaEntity(_name(user), _name(client_id)), bound)
-        return "".join(str(self._managers.of(each).rules().flags) for each in QuotaType)
+        return "".join(str(self._managers.of(quota_type).rules().flags) for quota_type in QuotaType)
 
     def _op_record(self, quota_type: str, user: str, client_id: str, value: float) -> str:
         manager = self._managers.of(QuotaType(quota_type))
@@ -133,7 +125,7 @@ class ManagerTwin(NodeTwin):
         return flag(self._managers.of(QuotaType(quota_type)).quotas_enabled)
 
     def _op_request(self, user: str, client_id: str, handler_ns: int, network_ns: int) -> str:
-        """A request whose handler took some time, then the network thread some more if a quota listened."""
+        """Charge a request whose handler took some time, then the network thread some more if a quota listened."""
         manager, principal = self._managers.request, Principal(user)
         listens = manager.quotas_enabled
         throttle_ms = manager.maybe_record_request(principal, client_id, handler_ns, self._now_ms)
@@ -142,7 +134,7 @@ class ManagerTwin(NodeTwin):
         return f"{throttle_ms} {flag(listens)}"
 
     def _op_exempt(self, handler_ns: int, network_ns: int) -> str:
-        """The same for a request that no quota applies to."""
+        """Charge a request that no quota applies to."""
         manager = self._managers.request
         listens = manager.quotas_enabled
         manager.maybe_record_exempt(handler_ns, self._now_ms)
@@ -208,7 +200,7 @@ def shape(choice: Choice) -> Shape:
     return Shape(
         client=(samples, window_s),
         controller=choice.of(((11, 1), (11, 1), (10, 1), (1, 1), (100, 1), (2, 7))),
-        types=choice.of((*((each,) for each in TYPES), TYPES)),
+        types=choice.of((*((quota_type,) for quota_type in TYPES), TYPES)),
         users=users,
         clients=clients,
         entities=tuple(_entity(choice, users, clients) for _ in range(choice.of((1, 2, 4, 12)))),
@@ -218,7 +210,7 @@ def shape(choice: Choice) -> Shape:
 
 
 def _entity(choice: Choice, users: tuple[str, ...], clients: tuple[str, ...]) -> Entity:
-    """One of the eight shapes."""
+    """Return an entity of one of the eight shapes."""
     user = choice.of((users[0], *users, DEFAULT_WORD, DEFAULT_WORD, None, None))
     absent: tuple[str | None, ...] = () if user is None else (None, None)
     return user, choice.of((*clients, clients[0], DEFAULT_WORD, DEFAULT_WORD, *absent))
@@ -256,15 +248,15 @@ def operation(choice: Choice, shape: Shape) -> Operation:
 
 
 def _traffic(choice: Choice, shape: Shape, step: int) -> Operation:
-    who = _who(choice, shape)
+    user_and_client = _who(choice, shape)
     value = amount(choice, shape.settings, shape.temper)
     match choice.of((*["record"] * 4, "unrecord", "uncheck", "request", "exempt")):
         case "request":
-            return Operation("request", step, (*who, _nanos(choice), _nanos(choice)))
+            return Operation("request", step, (*user_and_client, _nanos(choice), _nanos(choice)))
         case "exempt":
             return Operation("exempt", step, (_nanos(choice), _nanos(choice)))
         case verb:
-            return Operation(verb, step, (choice.of(shape.types), *who, value))
+            return Operation(verb, step, (choice.of(shape.types), *user_and_client, value))
 
 
 def _rule(choice: Choice, shape: Shape, step: int) -> Operation:

@@ -19,18 +19,13 @@ from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settin
 from tests.differential.statistics import Kind, MeterKind
 from tests.differential.wire import Argument, Word, bits, flag, quote, tokens
 
-from quotascope.metrics import (
-    DuplicateMetric,
-    InvalidHierarchy,
-    KafkaMetric,
-    MetricConfig,
-    MetricName,
-    MetricsReporter,
-    QuotaViolation,
-    RecordingLevel,
-    Registry,
-    Sensor,
-)
+from quotascope.metrics.engine.config import MetricConfig, RecordingLevel
+from quotascope.metrics.engine.errors import DuplicateMetric, InvalidHierarchy, QuotaViolation
+from quotascope.metrics.engine.metric import KafkaMetric
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.reporter import MetricsReporter
+from quotascope.metrics.engine.sensor import Sensor
 
 P = ParamSpec("P")
 NEVER = 2**63 - 1
@@ -114,7 +109,7 @@ class RegistryTwin(Twin):
 
     def _op_sensor(self, name: str, level: str, inactive_seconds: int, chosen: Chosen, parents: tuple[str, ...]) -> str:
         """Get or create a sensor; a parent that was never created is left out."""
-        known = self._registry.get_sensor(name) is not None
+        is_known = self._registry.get_sensor(name) is not None
         try:
             self.handles[name] = self._registry.sensor(
                 name,
@@ -126,7 +121,7 @@ class RegistryTwin(Twin):
             )
         except InvalidHierarchy:
             return "refused"
-        return "known" if known else "created"
+        return "known" if is_known else "created"
 
     @_on_sensor
     def _op_add(self, sensor: Sensor, metric: Metric, kind: Kind, chosen: Chosen) -> str:
@@ -166,17 +161,17 @@ class RegistryTwin(Twin):
 
     def _op_value(self, metric: Metric) -> str:
         """Read a metric; a peek before must show the same and leave no trace in what follows."""
-        found = self._registry.metric(self._metric(metric))
-        if found is None:
+        kafka_metric = self._registry.metric(self._metric(metric))
+        if kafka_metric is None:
             return "absent"
-        peeked, value = bits(found.peek(self._now_ms)), bits(found.value(self._now_ms))
+        peeked, value = bits(kafka_metric.peek(self._now_ms)), bits(kafka_metric.value(self._now_ms))
         return value if peeked == value else f"peeked {peeked}, value {value}"
 
     def _op_reconfigure(self, metric: Metric, settings: Settings) -> str:
-        found = self._registry.metric(self._metric(metric))
-        if found is not None:
-            found.config = statistics.config(settings)
-        return flag(found is not None)
+        kafka_metric = self._registry.metric(self._metric(metric))
+        if kafka_metric is not None:
+            kafka_metric.config = statistics.config(settings)
+        return flag(kafka_metric is not None)
 
     def _op_expire(self) -> None:
         self._registry.expire_sensors(self._now_ms)

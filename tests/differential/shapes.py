@@ -12,7 +12,7 @@ TINY, SMALLEST = 1e-9, 5e-324
 HUGE, LARGEST = 1e300, sys.float_info.max
 EXTREMES = (HUGE, -HUGE, LARGEST, TINY, SMALLEST, 2.0**53 + 2)
 SHARES = (1.0, 0.5, 0.1, 1.1, 2.0, 1.0000000000000002, -1.0, -0.1, 0.3, 0.0, -0.0)
-"""Of what fits into all windows."""
+"""Shares of what fits into all windows."""
 DAY_MS = 86_400_000
 
 
@@ -29,7 +29,7 @@ class Settings:
 
     @property
     def burst(self) -> float:
-        """What fits into all windows at the bound; at 7 per second if there is none."""
+        """Amount that fits into all windows at the bound; at 7 per second if there is none."""
         return self.samples * self.window_ms / 1000 * (self.bound or 7.0)
 
 
@@ -51,7 +51,7 @@ def bound(choice: Choice) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Temper:
-    """How bad a session gets: one extreme value hides all ordinary ones in its window, so most sessions have none."""
+    """Extremes of a session: one extreme value hides all ordinary ones in its window, so most sessions have none."""
 
     steady: bool
     """The clock never steps back."""
@@ -71,10 +71,12 @@ def temper(choice: Choice) -> Temper:
 
 def step_ms(choice: Choice, settings: Settings, temper: Temper) -> int:
     """
-    Draw how far the clock moves: often not at all, a little, or about a window, at times to where windows become obsolete.
+    Draw how far the clock moves.
 
-    Boundaries are hit exactly or missed by one. A clock that is not steady also steps back, by a little, by windows, or by
-    months.
+    Often not at all, a little, or about a window, at times to where windows become obsolete.
+
+    Boundaries are hit exactly or missed by one. A clock that is not steady also steps back, by a little, by windows, or
+    by months.
     """
     step = _step_ms(choice, settings, temper)
     tick = max(settings.window_ms // 2, 1)
@@ -92,8 +94,8 @@ def _step_ms(choice: Choice, settings: Settings, temper: Temper) -> int:
         between = choice.integer(window_ms // 2, 2 * window_ms)
         return _beside(choice, choice.of((window_ms, window_ms // 2, between)))
     if kind < 93 or temper.steady:
-        last = (span_ms, span_ms - window_ms, span_ms + window_ms, span_ms // 2)
-        return _beside(choice, choice.of(last))
+        spans_ms = (span_ms, span_ms - window_ms, span_ms + window_ms, span_ms // 2)
+        return _beside(choice, choice.of(spans_ms))
     far_ms, near_ms = choice.integer(0, 90 * DAY_MS), choice.integer(0, 10 * span_ms)
     back_ms = choice.of((1, window_ms, span_ms, near_ms, far_ms))
     return -back_ms if kind < 98 else back_ms
@@ -104,7 +106,11 @@ def _beside(choice: Choice, boundary_ms: int) -> int:
 
 
 def amount(choice: Choice, settings: Settings, temper: Temper) -> float:
-    """Draw what is recorded: whole numbers, decimals, shares of what the bound allows, the same taken back, extremes."""
+    """
+    Draw what is recorded.
+
+    Whole numbers, decimals, shares of what the bound allows, the same taken back, extremes.
+    """
     kind = choice.integer(0, 99)
     if kind < 20:
         return float(choice.integer(0, 100))

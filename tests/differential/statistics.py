@@ -15,7 +15,14 @@ from tests.differential.drive import Subject
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settings, step_ms, temper
 from tests.differential.wire import Argument, Word, bits, tokens
 
-from quotascope.metrics import Measurable, Meter, MetricConfig, MetricName, Quota, Rate, Stat, TimeUnit, TokenBucket
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.extras.meter import Meter
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.rate import Rate, TimeUnit
+from quotascope.metrics.engine.stat import Measurable, Stat
+from quotascope.metrics.engine.token_bucket import TokenBucket
+from quotascope.metrics.kafka.release import NEWEST_RELEASE, KafkaRelease
 
 SAMPLED = ("WindowedSum", "WindowedCount", "Avg", "Max", "Min")
 METERED = ("WindowedSum", "WindowedCount")
@@ -45,16 +52,17 @@ class Kind:
     name: str
     unit: TimeUnit
     inner: str
-    """What a rate divides."""
+    """Statistic that a rate divides."""
     own_window: int
     """A rate's own window in its unit, 0 for the config's."""
 
     def parts(self) -> tuple[Argument, ...]:
         return Word(self.name), Word(self.unit.name), Word(self.inner), self.own_window
 
-    def make(self) -> Stat:
+    def make(self, release: KafkaRelease = NEWEST_RELEASE) -> Stat:
         if self.name == "Rate":
-            own_window_ms = self.own_window * _MS[self.unit] if self.own_window else 0
+            has_own = self.own_window and release >= KafkaRelease(4, 0)  # no rate of an older release has
+            own_window_ms = self.own_window * _MS[self.unit] if has_own else 0
             return Rate(sampled(self.inner), self.unit, own_window_ms)
         if self.name == "TokenBucket":
             return TokenBucket(self.unit)
@@ -89,29 +97,32 @@ def meter_kind(choice: Choice) -> MeterKind:
     return MeterKind(unit=choice.of(UNITS), inner=choice.of(METERED))
 
 
-def config(settings: Settings) -> MetricConfig:
+def config(settings: Settings, release: KafkaRelease = NEWEST_RELEASE) -> MetricConfig:
     quota = None if settings.bound is None else Quota(settings.bound, settings.upper)
-    return MetricConfig(settings.samples, settings.window_ms, settings.event_window, quota)
+    return MetricConfig(settings.samples, settings.window_ms, settings.event_window, quota, release=release)
 
 
 class StatTwin(Twin):
     """One of our statistics, what it offers to read, and the config of the moment."""
 
-    def __init__(self, now_ms: int, settings: Settings, stat: Stat, measurables: list[Measurable]) -> None:
+    def __init__(
+        self, now_ms: int, settings: Settings, stat: Stat, measurables: list[Measurable], release: KafkaRelease
+    ) -> None:
         super().__init__(now_ms)
-        self._config = config(settings)
+        self._release = release
+        self._config = config(settings, release)
         self._stat, self._measurables = stat, measurables
 
     def _op_record(self, value: float) -> None:
         self._stat.record(self._config, value, self._now_ms)
 
     def _op_config(self, settings: Settings) -> None:
-        self._config = config(settings)
+        self._config = config(settings, self._release)
 
     def _op_measure(self) -> str:
         """Read what the statistic offers; a peek before must show the same and leave no trace in what follows."""
-        peeked = [bits(each.peek(self._config, self._now_ms)) for each in self._measurables]
-        measured = [bits(each.measure(self._config, self._now_ms)) for each in self._measurables]
+        peeked = [bits(measurable.peek(self._config, self._now_ms)) for measurable in self._measurables]
+        measured = [bits(measurable.measure(self._config, self._now_ms)) for measurable in self._measurables]
         return f"[{','.join(measured)}]" if peeked == measured else f"peeked {peeked}, measured {measured}"
 
 
@@ -126,17 +137,17 @@ class Shape:
 class StatisticTwin(StatTwin):
     """One of our statistics behind the operations of `java/StatSession.java`."""
 
-    def __init__(self, shape: Shape) -> None:
-        super().__init__(shape.origin_ms, shape.settings, *_made(shape.kind))
+    def __init__(self, shape: Shape, release: KafkaRelease) -> None:
+        super().__init__(shape.origin_ms, shape.settings, *_made(shape.kind, release), release)
 
     def _op_window(self) -> str:
         assert isinstance(self._stat, Rate)
         return str(self._stat.window_size(self._config, self._now_ms))
 
 
-def _made(kind: Kind | MeterKind) -> tuple[Stat, list[Measurable]]:
+def _made(kind: Kind | MeterKind, release: KafkaRelease) -> tuple[Stat, list[Measurable]]:
     if isinstance(kind, Kind):
-        stat = kind.make()
+        stat = kind.make(release)
         return stat, [stat]
     meter = kind.make(MetricName("rate", ""), MetricName("total", ""))
     return meter, [part.measurable for part in meter.stats()]
@@ -180,6 +191,6 @@ SUBJECT = Subject(
     share=0.2,
     shape=shape,
     opening=opening,
-    twin=lambda shape, _: StatisticTwin(shape),
+    twin=StatisticTwin,
     operation=operation,
 )

@@ -1,4 +1,4 @@
-"""That the comparisons themselves can fail; needs no Java."""
+"""Comparisons can fail; this needs no Java."""
 
 import pytest
 from tests.differential.comparison import Difference, Operation, Replay, Twin, compare
@@ -48,7 +48,11 @@ def test_equal_answers_are_counted() -> None:
 
 
 def test_a_difference_is_raised_short() -> None:
-    """Of a thousand operations only those are shown without which there is no difference, and both answers in plain numbers."""
+    """
+    The error has only those of a thousand operations without which there is no difference.
+
+    Both answers are in plain numbers.
+    """
     values = [2 * value + 1 for value in range(1000)]
     values[100], values[900] = 501, 1002
     with pytest.raises(Difference) as caught:

@@ -1,4 +1,8 @@
-"""What is recorded of Kafka's releases is what their classes say: facts, and conformance vectors whose answers differ between releases."""
+"""
+Records of Kafka's releases are what their classes say.
+
+Facts, and conformance vectors whose answers differ between releases.
+"""
 
 import json
 from collections.abc import Iterator
@@ -9,11 +13,11 @@ import pytest
 from tests.conformance.suite import load
 from tests.differential.bytecode import HANDLERS, exemption, strict_since
 from tests.differential.comparison import Operation
-from tests.differential.kafka import JARS, Kafka
+from tests.differential.kafka import CURRENT, JARS, Kafka
 from tests.differential.wire import Word
 from tests.facts.kafka import path_of
 
-from quotascope.metrics import KAFKA_4_4
+from quotascope.metrics.kafka.release import KAFKA_4_4
 
 pytestmark = pytest.mark.java
 FILE = Path(__file__).parents[1] / "conformance" / "kafka-vectors.json"
@@ -33,16 +37,16 @@ def steps_of(kafka: Kafka, kind: str) -> Iterator[tuple[Any, list[Any]]]:
 
 
 def answers(kafka: Kafka, opening: str, operations: list[Operation]) -> list[str]:
-    kafka.send([opening, *(each.line() for each in operations)])
+    kafka.send([opening, *(operation.line() for operation in operations)])
     return kafka.receive()[1:]
 
 
 def test_differences_are_in_these_kinds_only() -> None:
-    """Only kinds that are looked at below, or in tests/facts, expect anything of a single release."""
-    found = {
+    """Vectors of other kinds than those tested below or in tests/facts expect the same of each release."""
+    kinds = {
         vector.kind for vector in load(FILE) if isinstance(vector.value, dict) and "since_4_4" in str(vector.value)
     }
-    assert found == {"quota_manager", "should_client_throttle", "quota_validation"}
+    assert kinds == {"quota_manager", "should_client_throttle", "quota_validation"}
 
 
 def test_throttle_times(kafka: Kafka) -> None:
@@ -58,21 +62,22 @@ def test_throttle_times(kafka: Kafka) -> None:
         for step in steps:
             passed_ms, at_ms = step["at_ms"] - at_ms, step["at_ms"]
             if step["op"] == "update_quota":
-                who = (None, Word("*"), float(step["bound"]))
-                update = (Word("producer_byte_rate"), *who)
+                entity_and_bound = (None, Word("*"), float(step["bound"]))
+                update = (Word("producer_byte_rate"), *entity_and_bound)
                 operations.append(Operation("update", passed_ms, update))
                 expected.append(None)
             else:
                 record = (Word("Produce"), step["user"], step["client_id"], step["value"])
                 operations.append(Operation("record", passed_ms, record))
                 expected.append(str(step["expect_throttle_ms"]))
-        found = answers(kafka, f"new managers 0 {windows} 11 1", operations)
-        for answer, wanted in zip(found, expected, strict=True):
-            assert wanted in (None, answer)
-            compared += wanted is not None
+        actual = answers(kafka, f"new managers 0 {windows} 11 1", operations)
+        for answer, wanted_answer in zip(actual, expected, strict=True):
+            assert wanted_answer in (None, answer)
+            compared += wanted_answer is not None
     assert compared == 3
 
 
+@pytest.mark.parametrize("kafka", CURRENT, indirect=True)
 def test_stored_quotas(kafka: Kafka) -> None:
     """A controller of the release refuses just what the vector says."""
     ((_, steps),) = steps_of(kafka, "quota_validation")
@@ -85,14 +90,15 @@ def test_stored_quotas(kafka: Kafka) -> None:
 
 
 @pytest.mark.interpreted
+@pytest.mark.parametrize("kafka", CURRENT, indirect=True)
 def test_facts(kafka: Kafka, pytestconfig: pytest.Config) -> None:
-    """APIs, errors, keys, levels, and what is exempt: all as in the jars of the release."""
-    found = json.loads(answers(kafka, "new facts", [Operation("facts", 0)])[0])
-    libs = JARS[str(kafka.release)]()
-    found["exempt"] = {role: exemption(libs, role) for role in HANDLERS}
-    found["strict_since"] = strict_since(libs)
+    """APIs, errors, keys, levels and exempt requests are those in the jars of the release."""
+    facts = json.loads(answers(kafka, "new facts", [Operation("facts", 0)])[0])
+    libs = JARS[kafka.release.version]()
+    facts["exempt"] = {role: exemption(libs, role) for role in HANDLERS}
+    facts["strict_since"] = strict_since(libs)
     path = path_of(kafka.release)
     if pytestconfig.getoption("--update-golden"):
-        text = json.dumps(found, indent=1, sort_keys=True)
+        text = json.dumps(facts, indent=1, sort_keys=True)
         path.write_text(f"{text}\n", encoding="utf-8")
-    assert json.loads(path.read_text(encoding="utf-8")) == found
+    assert json.loads(path.read_text(encoding="utf-8")) == facts

@@ -1,5 +1,5 @@
 """
-What a KRaft controller stores, and what pushed metrics and addresses are called, against ours.
+Quotas that a KRaft controller stores, and names of pushed metrics and addresses, against ours.
 
 A new controller stores what we find no problem with, and refuses the rest under the same code.
 
@@ -15,17 +15,12 @@ from tests.differential.comparison import Operation, Twin
 from tests.differential.drive import Subject, nothing
 from tests.differential.wire import Argument, quote
 
-from quotascope.metrics import (
-    CLIENT_QUOTA_KEYS,
-    IP_QUOTA_KEYS,
-    KafkaRelease,
-    MalformedName,
-    MetricName,
-    host_address,
-    telemetry_labels,
-    telemetry_name,
-    validate_alteration,
-)
+from quotascope.metrics.engine.extras.telemetry_names import telemetry_labels, telemetry_name
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.kafka.errors import MalformedName
+from quotascope.metrics.kafka.host_address import host_address
+from quotascope.metrics.kafka.release import KafkaRelease
+from quotascope.metrics.kafka.validation import CLIENT_QUOTA_KEYS, IP_QUOTA_KEYS, validate_alteration
 
 KEYS = (*CLIENT_QUOTA_KEYS, *IP_QUOTA_KEYS, "foobar", "")
 VALUES = (
@@ -57,6 +52,8 @@ class ValidationTwin(Twin):
         return str(problems[0].error_code if problems else 0)
 
     def _op_telemetry(self, prefix: str, group: str, name: str, *tags: str) -> str:
+        if self._release < KafkaRelease(4, 0):
+            return "unknown"
         try:
             labels = telemetry_labels(dict(zip(tags[::2], tags[1::2], strict=True)))
         except MalformedName:
@@ -90,7 +87,7 @@ def operation(choice: Choice, _shape: None) -> Operation:
         case "telemetry":
             words = [_word(choice) for _ in range(3)]
             tags = {_word(choice): _word(choice) for _ in range(choice.integer(0, 3))}
-            flat = [each for tag in tags.items() for each in tag]
+            flat = [text for tag in tags.items() for text in tag]
             return Operation("telemetry", 0, (*words, *flat))
         case _:
             groups = (f"{choice.integer(0, 0xFFFF):x}" for _ in range(8))

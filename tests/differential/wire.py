@@ -1,4 +1,4 @@
-"""How values cross the pipe to Kafka's classes; the counterpart of `java/Wire.java`."""
+"""Encoding of values in the pipe to Kafka's classes; the counterpart of `java/Wire.java`."""
 
 import math
 import re
@@ -19,11 +19,11 @@ class Composite(Protocol):
     """An argument that is several tokens."""
 
     def parts(self) -> "tuple[Argument, ...]":
-        """What it is sent as."""
+        """Parts that are sent."""
 
 
 Argument = Union[float, str, None, Composite, "tuple[Argument, ...]"]
-"""What an operation takes."""
+"""Argument of an operation."""
 
 
 def bits(value: float) -> str:

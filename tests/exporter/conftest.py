@@ -17,7 +17,7 @@ from tests.exporter.recorded import (
 )
 
 from quotascope.exporter.snapshot import Snapshot
-from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 
 BOTH = ("1", "100")
 
@@ -39,37 +39,37 @@ def logging_restored() -> Iterator[None]:
 
 @pytest.fixture
 def combined_throttled() -> Snapshot:
-    """A node that is broker and controller, under load: every quota type throttles."""
+    """Return a node that is broker and controller, under load: every quota type throttles."""
     return joined(["combined/throttled.jolokia2.json"], limits(COMBINED_RULES))
 
 
 @pytest.fixture
 def combined_idle() -> Snapshot:
-    """The same between two loads: nothing is throttled any more, and some averages linger."""
+    """Return the same between two loads: nothing is throttled any more, and some averages linger."""
     return joined(["combined/idle.jolokia2.json"], limits(COMBINED_RULES))
 
 
 @pytest.fixture
 def combined_without_quotas() -> Snapshot:
-    """The same before the first rule."""
+    """Return the same before the first rule."""
     return joined(["combined/noquota.jolokia2.json"], limits({}))
 
 
 @pytest.fixture
 def split_throttled() -> Snapshot:
-    """A broker (1) and a controller (100) under load: all eight levels, hostile client ids."""
+    """Return a broker (1) and a controller (100) under load: all eight levels, hostile client ids."""
     return _split("throttled", SPLIT_RULES)
 
 
 @pytest.fixture
 def split_removed() -> Snapshot:
-    """The same after all rules were removed: every bean is stale."""
+    """Return the same after all rules were removed: every bean is stale."""
     return _split("removed", {})
 
 
 @pytest.fixture
 def split_forwarded() -> Snapshot:
-    """The same with no rule but one for bob's mutations, after a request of his was refused."""
+    """Return the same with no rule but one for bob's mutations, after a request of his was refused."""
     return _split("forwarded", FORWARDED_RULES)
 
 
@@ -81,19 +81,19 @@ def pair_throttled() -> Snapshot:
 
 @pytest.fixture
 def pair_removed() -> Snapshot:
-    """The same 14 s later, without any of the limits: nothing moves or connects any more."""
+    """Return the same 14 s later, without any of the limits: nothing moves or connects any more."""
     return joined([f"pair/removed.{node}.jolokia2.json" for node in "12"], limits({}, "12", active_controller="1"))
 
 
 @pytest.fixture
 def tiered_moving() -> Snapshot:
-    """A broker that copies to the remote storage, and moves a replica to another directory, both under a limit."""
+    """Return a broker that copies to the remote storage and moves a replica to another directory, under limits."""
     return joined(["tiered/moving.jolokia2.json"], TIERED_LIMITS)
 
 
 @pytest.fixture
 def tiered_throttled() -> Snapshot:
-    """The same 8 s later, when a consumer fetches from the remote storage as well."""
+    """Return the same 8 s later, when a consumer fetches from the remote storage as well."""
     return joined(["tiered/throttled.jolokia2.json"], TIERED_LIMITS)
 
 

@@ -10,23 +10,38 @@ from typing import Any
 from quotascope.exporter.app import Exporter, Parts
 from quotascope.exporter.config import Config
 from quotascope.exporter.config.load import Loaded
+from quotascope.exporter.coverage import Coverage
 from quotascope.exporter.errors import SourceError, SourceUnreachable
 from quotascope.exporter.limits import Limits, LimitsSource, NodeSettings
 from quotascope.exporter.mapping import Bean, BeanColumn, BeanLayout, BeanTable
-from quotascope.exporter.snapshot import Columns, Entity, EntityUsage, LimitsHealth, NodeUsage, Snapshot, SourceHealth
+from quotascope.exporter.snapshot import (
+    Columns,
+    Entity,
+    EntityUsage,
+    LimitsHealth,
+    NodeUsage,
+    ShadowUsage,
+    Snapshot,
+    SourceHealth,
+)
 from quotascope.exporter.sources.source import Source
-from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics.catalog.owners import Clients, Owner
+from quotascope.metrics.kafka.entities import DEFAULT, NO_RULE, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
+from quotascope.pages.baseline import ThrottleChange
 
+COMPLETE = Coverage(complete=True, queues=frozenset(QuotaType), connections=True)
+"""Of a source that leaves no client out."""
 ALICE = QuotaEntity("alice", None)
 NOW = 1_795_251_780.0
 """Unix time in seconds."""
 
 
 def exporter_of(
-    config: Config, sources: Sequence[Source], source_of_limits: LimitsSource | None = None, **more: Any
+    config: Config, sources: Sequence[Source], source_of_limits: LimitsSource | None = None, **options: Any
 ) -> Exporter:
     parts = Parts(loaded=Loaded(config=config), sources=tuple(sources), limits=source_of_limits)
-    return Exporter(parts, **more)
+    return Exporter(parts, **options)
 
 
 def limits(**changes: Any) -> Limits:
@@ -35,14 +50,14 @@ def limits(**changes: Any) -> Limits:
         QuotaType.PRODUCE: QuotaRules({ALICE: 1000.0, QuotaEntity(DEFAULT, None): 500.0}),
         QuotaType.REQUEST: QuotaRules({QuotaEntity("alice", "app"): 50.0}),
     }
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "rules": rules,
         "connection_limits": {"<default>": 7.0},
         "nodes": {"1": NodeSettings(request_capacity_threads=11.0)},
         "active_controller": "1",
         "read_at": NOW - 5,
     }
-    return Limits(**{**given, **changes})
+    return Limits(**{**fields, **changes})
 
 
 def usage(  # noqa: PLR0913 - every test names the two that it is about
@@ -51,17 +66,21 @@ def usage(  # noqa: PLR0913 - every test names the two that it is about
     client_id: str = "",
     *,
     broker: str = "1",
-    of: Limits | None = None,
+    configured: Limits | None = None,
     limit: float | None = None,
     burst_tokens: float | None = None,
     tags: tuple[str, ...] | None = None,
     stands_in: bool = False,
     **numbers: Any,
 ) -> EntityUsage:
-    """What an entity used; ``of`` gives it the rule that decides there, without which it is unknown."""
+    """
+    Return the usage of an entity.
+
+    ``configured`` gives it the rule that decides there, without which it is unknown.
+    """
     resolution = None
-    if of is not None:
-        rules = of.rules.get(quota_type, QuotaRules())
+    if configured is not None:
+        rules = configured.rules.get(quota_type, QuotaRules())
         resolution = rules.limit(user, client_id) or NO_RULE
     entity = Entity(
         broker=broker,
@@ -77,32 +96,50 @@ def usage(  # noqa: PLR0913 - every test names the two that it is about
     return EntityUsage(entity=entity, **numbers)
 
 
+def in_shadow(entity_usage: EntityUsage, change: ThrottleChange | None = None, **changes: Any) -> ShadowUsage:
+    """Return the usage of an entity under a shadow."""
+    throttle_s = entity_usage.throttle_time_seconds
+    return ShadowUsage(
+        entity=entity_usage.entity, usage=entity_usage.usage, throttle_time_seconds=throttle_s, change=change, **{"change_seconds": throttle_s, **changes}
+    )  # fmt: skip
+
+
+def changes(**counts: int) -> Mapping[ThrottleChange, int]:
+    """Counts by change, 0 where none is given."""
+    return {change: counts.get(change, 0) for change in ThrottleChange}
+
+
 def health(name: str = "broker-1", **changes: Any) -> SourceHealth:
-    given: dict[str, Any] = {"name": name, "dialect": "jolokia", "up": True, "duration_seconds": 0.25, "readings": 12}
-    return SourceHealth(**{**given, **changes})
+    fields: dict[str, Any] = {"name": name, "dialect": "jolokia", "up": True, "duration_seconds": 0.25, "readings": 12}
+    return SourceHealth(**{**fields, **changes})
+
+
+def owner(team: str, **clients: str) -> Owner:
+    """Return a team and its entities."""
+    return Owner(team=team, clients=Clients(**clients))
 
 
 def snapshot(*entities: EntityUsage, left_out: Sequence[EntityUsage] = (), **changes: Any) -> Snapshot:
     """One node, one source, the limits of ``limits()``; ``left_out`` are measured, but not shown."""
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "taken_at": NOW,
-        "shown": Columns.of(entities),
+        "columns": Columns.of(entities),
         "joined": Columns.of([*entities, *left_out]) if left_out else None,
-        "nodes": (NodeUsage(broker="1"),),
-        "sources": (health(),),
+        "nodes": (NodeUsage(broker="1", coverage=COMPLETE),),
+        "sources": (health(node_id="1"),),
         "limits": limits(),
         "limits_health": LimitsHealth(read_at=NOW - 5),
     }
-    return Snapshot(**{**given, **changes})
+    return Snapshot(**{**fields, **changes})
 
 
 def table(node_id: str = "1", **produced: float) -> BeanTable:
-    """A read of one node: the produce rate of some users."""
+    """Return a read of one node: the produce rate of some users."""
     return rates(node_id, produced)
 
 
 def rates(node_id: str, produced: Mapping[str, float]) -> BeanTable:
-    """The same for users whose names are no Python names."""
+    """Return the same for users whose names are no Python names."""
     columns = (
         BeanColumn(Bean("kafka.server", (("type", "Produce"), ("user", user))), "byte-rate") for user in produced
     )

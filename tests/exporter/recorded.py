@@ -12,12 +12,24 @@ from quotascope.exporter.snapshot import LimitsHealth, Snapshot, SourceHealth, S
 from quotascope.exporter.sources import jolokia
 from quotascope.exporter.sources.jolokia import BY_TYPE, REQUESTS
 from quotascope.exporter.sources.prometheus_text import TextReader
-from quotascope.exporter.sources.source import LayoutTracker, NodeId
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.exporter.sources.source import CoverageTracker, LayoutTracker, NodeId
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.release import NEWEST_RELEASE, ReleaseRange
+from quotascope.metrics.kafka.rules import QuotaRules
 
 CAPTURES = Path(__file__).parent / "captures"
+DIALECT_PAGES = {
+    "kafka_2_0_0.txt": "kafka_2_0_0",
+    "confluent.txt": "confluent",
+    "jmx_default.txt": "jmx_default",
+    "jmx_default_lowercase.txt": "jmx_default",
+    "msk.txt": "jmx_default",
+    "strimzi.txt": "strimzi",
+    "../rules/throttled.txt": "quotascope_rules",
+}
+"""The dialect of each page in the folder `dialects`, or beside it."""
 TAKEN_AT = 1_795_251_780.0
-"""When the combined node was throttled; Unix time in seconds."""
+"""Time when the combined node was throttled; Unix time in seconds."""
 
 SETTINGS = NodeSettings(request_capacity_threads=11.0)
 """Kafka's defaults: 8 + 3 threads, 11 samples of 1 s."""
@@ -58,6 +70,7 @@ SPLIT_RULES: Mapping[QuotaType, Mapping[QuotaEntity, float]] = {
 FORWARDED_RULES: Mapping[QuotaType, Mapping[QuotaEntity, float]] = {
     QuotaType.CONTROLLER_MUTATION: {QuotaEntity("bob"): 2.0}
 }
+NEWEST = {"1": ReleaseRange(oldest=NEWEST_RELEASE, newest=NEWEST_RELEASE)}
 PAIR_LIMITS = Limits(
     connection_limits={"127.0.0.1": 5.0, "<default>": 50.0},
     nodes={
@@ -70,6 +83,7 @@ PAIR_LIMITS = Limits(
         "2": replace(SETTINGS, connection_limit=77.0, replication_limits={"follower": 400_000.0}),
     },
     active_controller="1",
+    releases=NEWEST,
     read_at=TAKEN_AT,
 )
 TIERED_LIMITS = Limits(
@@ -81,6 +95,7 @@ TIERED_LIMITS = Limits(
         )
     },
     active_controller="1",
+    releases=NEWEST,
     read_at=TAKEN_AT,
 )
 
@@ -91,18 +106,20 @@ def limits(
     active_controller: str | None = None,
     read_at: float = TAKEN_AT,
     settings: NodeSettings = SETTINGS,
+    releases: Mapping[str, ReleaseRange] = NEWEST,
 ) -> Limits:
-    """What is configured, in Kafka's units."""
+    """Return the configured limits, in Kafka's units; by brokers of the newest release unless others are given."""
     return Limits(
         rules={kind: QuotaRules(bounds).snapshot() for kind, bounds in rules.items()},
         nodes=dict.fromkeys(nodes, settings),
         active_controller=active_controller,
+        releases=releases,
         read_at=read_at,
     )
 
 
 def jolokia_bytes(name: str) -> bytes:
-    """The answer to our bulk request in the file `name`, which was recorded with a request for each kind of bean."""
+    """Return the answer to our bulk request from the file `name`, recorded with a request for each kind of bean."""
     recorded = json.loads((CAPTURES / name).read_text("utf-8"))
     missing = {"status": 404, "error": "No MBean with pattern"}
     beans = [
@@ -122,13 +139,14 @@ def table(name: str) -> BeanTable:
         return jolokia_table(jolokia_bytes(name))
     reading = TextReader().read((CAPTURES / name).read_bytes())
     node_id = NodeId("1" if "confluent" in name else None).of(reading.layout)
-    return BeanTable(node_id=node_id, layout=reading.layout, values=reading.values)
+    return BeanTable(node_id=node_id, layout=reading.layout, values=reading.values, coverage=reading.coverage)
 
 
 def jolokia_table(answer: bytes, node_id: str | None = None) -> BeanTable:
     keys, values = jolokia.numbers_in(answer, REQUESTS)
     layout, numbers = LayoutTracker(jolokia.columns_of).place(keys, values)
-    return BeanTable(node_id=NodeId(node_id).of(layout), layout=layout, values=numbers)
+    coverage = CoverageTracker(complete=True).of(layout)
+    return BeanTable(node_id=NodeId(node_id).of(layout), layout=layout, values=numbers, coverage=coverage)
 
 
 def pairs(bean_table: BeanTable) -> Iterator[tuple[BeanColumn, float]]:
@@ -153,6 +171,6 @@ def read(bean_table: BeanTable, name: str = "") -> SourceRead:
 def joined(
     names: Sequence[str], configured: Limits | None, join: Join | None = None, taken_at: float = TAKEN_AT
 ) -> Snapshot:
-    """The snapshot of these captures, taken together."""
+    """Return the snapshot of these captures, taken together."""
     health = LimitsHealth(read_at=None if configured is None else configured.read_at)
     return (join or Join()).snapshot([read(table(name)) for name in names], configured, health, taken_at)

@@ -14,15 +14,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.examples import exporter_of
-from tests.exporter.page.test_page import Page
+from tests.exporter.page.parsed import Page
 from tests.exporter.sources.http.hostile import body, jolokia
 from tests.exporter.sources.http.misbehaving import serving
 from tests.strategies import HOSTILE, broken_texts, examples, texts
 
 from quotascope.exporter.config import Config, LogConfig, LogFormat
 from quotascope.exporter.logs import configure_logs
+from quotascope.exporter.names import known_as
 from quotascope.exporter.sources.build import build_sources
-from quotascope.metrics import mbean_name, sanitize
+from quotascope.metrics.kafka.jmx import mbean_name
+from quotascope.metrics.kafka.sanitizer import sanitize
 
 pytestmark = pytest.mark.usefixtures("logging_restored")
 
@@ -53,8 +55,8 @@ NASTY: Final = (
 
 
 def shown_as(name: str) -> str:
-    """Half a surrogate pair becomes a question mark."""
-    return name.encode(errors="replace").decode()
+    """Half a surrogate pair becomes a question mark, and a long name is cut."""
+    return known_as(name.encode(errors="replace").decode())
 
 
 names = (
@@ -66,25 +68,26 @@ names = (
 
 
 def answer(clients: list[str]) -> bytes:
-    """What Jolokia says of a node with these client ids, each that of a user of the same name."""
+    """Return the answer of Jolokia about a node with these client ids, each that of a user of the same name."""
     beans: dict[str, dict[str, float]] = {"kafka.server:type=app-info,id=1": {"StartTimeMs": 1.0}}
     for name in clients:
-        bean = mbean_name("kafka.server", "Produce", [("user", sanitize(shown_as(name))), ("client-id", name)])
+        user = sanitize(name.encode(errors="replace").decode())
+        bean = mbean_name("kafka.server", "Produce", [("user", user), ("client-id", name)])
         beans[bean] = {"byte-rate": 1.0, "throttle-time": 0.0}
     return jolokia(json.dumps(beans)[1:-1].encode())
 
 
 async def served(clients: list[str]) -> list[str]:
-    """The metrics, the page and the JSON of an exporter beside a node with these clients."""
+    """Return the metrics, the page and the JSON of an exporter beside a node with these clients."""
     broken = b'kafka_server_Produce_byte_rate{user="%s' % clients[0].encode(errors="replace")
-    async with serving(body(answer(clients))) as url, serving(body(broken)) as other:
+    async with serving(body(answer(clients))) as url, serving(body(broken)) as broken_url:
         sources = [
             {"url": url, "dialect": "jolokia"},
-            {"url": other, "name": shown_as(clients[-1]), "dialect": "prometheus"},
+            {"url": broken_url, "name": shown_as(clients[-1]), "dialect": "prometheus"},
         ]
         config = Config.model_validate({"server": {"address": "127.0.0.1", "port": 0}, "sources": sources})
         async with (
-            exporter_of(config, build_sources(config.sources)) as exporter,
+            exporter_of(config, build_sources(config.agents)) as exporter,
             aiohttp.ClientSession(exporter.url) as session,
         ):
             texts = []
@@ -104,8 +107,8 @@ def checked(clients: list[str], log_format: LogFormat) -> Page:
     expected = {(shown_as(name), shown_as(name)) for name in clients}
     assert pairs(metrics) == expected
     for document in answers:
-        found = json.loads(document)["entities"]
-        assert {(each["user"], each["client_id"]) for each in found} == expected
+        entities = json.loads(document)["entities"]
+        assert {(entity["user"], entity["client_id"]) for entity in entities} == expected
     parsed = Page(page)
     assert parsed.elements <= harmless()
     assert all(char == "\n" or char.isprintable() for char in page)
@@ -128,7 +131,7 @@ def pairs(metrics: str) -> set[tuple[str, str]]:
 
 @cache
 def harmless() -> set[tuple[str, tuple[str, ...]]]:
-    """The elements of a page about clients with plain names, and what isolates others."""
+    """Return the elements of a page about clients with plain names, and what isolates others."""
     return Page(asyncio.run(served(["alice", "bob"]))[1]).elements | {("bdi", ())}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 import tracemalloc
 from collections.abc import AsyncIterator, Mapping
@@ -17,19 +18,24 @@ from tests.exporter.sources.http.hostile import LONG, LYING, MALFORMED, SLOW, Ho
 from tests.exporter.sources.http.misbehaving import serving, with_status
 
 from quotascope.exporter.config import Config
+from quotascope.exporter.errors import SourceError
 from quotascope.exporter.snapshot import Snapshot
+from quotascope.exporter.sources.budget import COST_OF_LINE, COST_OF_TEXT
 from quotascope.exporter.sources.build import build_sources
+from quotascope.exporter.sources.shortening import LongLines
 
 TIMEOUT_SECONDS = 1.0
 """For those that never end; the others have as long as the machine takes."""
 LONGEST = 256 << 10
 """Bytes of one answer."""
+LINES_OF_LONGEST = 11_000
+"""Lines that the longest answer of these servers has."""
 DIALECTS = ("prometheus", "jolokia")
 GOOD = (CAPTURES / "rules/throttled.txt").read_bytes()
 
 
 def config(urls: Mapping[str, str], timeout_seconds: float = 60.0) -> Config:
-    """Each of these servers as a source of each dialect, and a good one."""
+    """Return each of these servers as a source of each dialect, and a good one."""
     sources = [
         {
             "name": f"{name} as {dialect}",
@@ -49,9 +55,9 @@ def config(urls: Mapping[str, str], timeout_seconds: float = 60.0) -> Config:
 async def scraped(hostile: Mapping[str, Hostile], timeout_seconds: float = 60.0) -> AsyncIterator[tuple[Snapshot, str]]:
     async with AsyncExitStack() as stack:
         servers = {**hostile, "good": Hostile(body(GOOD), "")}
-        urls = {name: await stack.enter_async_context(serving(each.behave)) for name, each in servers.items()}
+        urls = {name: await stack.enter_async_context(serving(server.behave)) for name, server in servers.items()}
         configured = config(urls, timeout_seconds)
-        sources = build_sources(configured.sources)
+        sources = build_sources(configured.agents)
         exporter = await stack.enter_async_context(exporter_of(configured, sources, None))
         async with aiohttp.ClientSession() as session, session.get(f"{exporter.url}/metrics") as answer:
             assert answer.status == 200
@@ -89,15 +95,56 @@ async def test_each_is_down_with_its_reason(hostile: Mapping[str, Hostile], time
             assert reported.isprintable()
             assert len(reported) < 1_000
             assert "unexpected" not in reported
-    assert peak < len(expected) * 6 * LONGEST + 20_000_000
+    memory_of_source = (1 + COST_OF_TEXT) * LONGEST + LINES_OF_LONGEST * COST_OF_LINE
+    assert peak < len(expected) * memory_of_source + 20_000_000
+
+
+@pytest.mark.parametrize("hostile", [LONG, LYING, MALFORMED], ids=["long", "lying", "malformed"])
+async def test_an_answer_that_failed_leaves_no_memory_behind(hostile: Mapping[str, Hostile]) -> None:
+    """
+    A failed read frees its answer at once, without a collection of garbage.
+
+    Agents fail faster than garbage is collected.
+    """
+    held: dict[str, int] = {}
+    async with AsyncExitStack() as stack:
+        urls = {name: await stack.enter_async_context(serving(server.behave)) for name, server in hostile.items()}
+        sources = [source for source in build_sources(config(urls).agents) if source.name != "good"]
+        stack.callback(gc.enable)
+        gc.disable()
+        for source in sources:
+            stack.push_async_callback(source.close)
+            with pytest.raises(SourceError):
+                await source.read()
+            tracemalloc.start()
+            with pytest.raises(SourceError):
+                await source.read()
+            held[source.name] = tracemalloc.get_traced_memory()[0]
+            tracemalloc.stop()
+    # the servers are in this process, and what they had sent is in their sockets
+    assert {name: size for name, size in held.items() if size > 4 * LONGEST} == {}
+
+
+def test_short_lines_of_a_long_page_are_looked_at_in_pieces() -> None:
+    """Lines without number take no more memory than the page, and each is counted."""
+    page, lines = bytearray(b"kafka_x 1\n" * 1_000_000), LongLines(2_000_000)
+    tracemalloc.start()
+    lines.shorten(page)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert page == b"kafka_x 1\n" * 150_000
+    assert peak < 20_000_000
+    lost = lines.lost()
+    assert lost is not None
+    assert lost.count == 850_000
 
 
 async def test_a_redirect_leads_nowhere() -> None:
     """Neither to another host nor in circles: anyone who answers for a node cannot choose whom we ask."""
-    asked = asyncio.Event()
+    was_asked = asyncio.Event()
 
     async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.set()
+        was_asked.set()
         await body(GOOD)(reader, writer)
 
     async with serving(elsewhere) as url:
@@ -112,7 +159,7 @@ async def test_a_redirect_leads_nowhere() -> None:
             assert sum(up(page).values()) == 1.0
     for health in snapshot.sources:
         assert health.up or re.search(hostile["301"].reason, health.error or "")
-    assert not asked.is_set()
+    assert not was_asked.is_set()
 
 
 async def test_a_node_that_recovers_is_read_again() -> None:
@@ -124,7 +171,7 @@ async def test_a_node_that_recovers_is_read_again() -> None:
         await behave(reader, writer)
 
     async with serving(one_after_another) as url:
-        (source,) = build_sources(config({"good": url}).sources)
+        (source,) = build_sources(config({"good": url}).agents)
         for _ in range(2 * len(answers)):
             try:
                 table = await source.read()

@@ -41,20 +41,20 @@ async def serve() -> AsyncIterator[Serve]:
 
 
 async def test_the_page_is_read_again_after_the_clock_was_set_back() -> None:
-    """What is shown is as old as it is, though the snapshot's time is an hour ahead."""
-    now = NOW
+    """The page shows how old its snapshot is, though the snapshot's time is an hour ahead."""
+    now_seconds = NOW
     source = ScriptedSource()
-    collection = Collection([source], LimitsRefresh(), 0, clock=lambda: now)
-    handlers = Handlers(collection, CONFIG, clock=lambda: now)
+    collection = Collection([source], LimitsRefresh(), 0, clock=lambda: now_seconds)
+    handlers = Handlers(collection, CONFIG, clock=lambda: now_seconds)
     async with TestClient(TestServer(handlers.app())) as client:
         await collection.snapshot(5.0)
-        now -= 3600
+        now_seconds -= 3600
         await client.get("/api/v1/entities")
         assert source.reads == 1
         collection.latest_began -= MAX_AGE_SECONDS + 1
-        shown = await (await client.get("/api/v1/entities")).json()
+        document = await (await client.get("/api/v1/entities")).json()
     await collection.close()
-    assert shown["taken_at"] == now
+    assert document["taken_at"] == now_seconds
     assert source.reads == 2
 
 
@@ -99,12 +99,20 @@ SECONDS = {
 
 @pytest.mark.parametrize("header", SECONDS)
 def test_scrape_timeout(header: str | None) -> None:
-    """A little less than the scraper waits, never less than half of it; a senseless header counts as none, and no scrape waits for ever."""
+    """
+    A little less than the scraper waits, never less than half of it.
+
+    A senseless header counts as none, and no scrape waits for ever.
+    """
     assert scrape_timeout(header, CollectionConfig()) == SECONDS[header]
 
 
 async def test_paths_and_methods(serve: Serve) -> None:
-    """Ready means that a scrape has something to show, healthy that the process lives; plain words for what is unknown."""
+    """
+    Ready means that a scrape has something to show, healthy that the process lives.
+
+    Plain words for what is unknown.
+    """
     client = await serve(ScriptedSource())
     assert (await client.get("/-/healthy")).status == 200
     answer = await client.get("/-/ready")
@@ -122,7 +130,7 @@ async def test_paths_and_methods(serve: Serve) -> None:
 
 
 async def test_defect_is_a_500_without_details(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What went wrong is in the log, not on the network."""
+    """The log has the reason, and the network has not."""
 
     def fail(*_: object) -> Snapshot:
         raise ZeroDivisionError("secret")
@@ -144,27 +152,27 @@ class Held(Renderer):
         self.go = threading.Event()
         self.written: list[TextFormat] = []
 
-    def render(self, snapshot: Snapshot, now: float, text_format: TextFormat = TEXT) -> bytes:
+    def render(self, snapshot: Snapshot, now_seconds: float, text_format: TextFormat = TEXT) -> bytes:
         self.written.append(text_format)
         self.go.wait(60)
-        return super().render(snapshot, now, text_format)
+        return super().render(snapshot, now_seconds, text_format)
 
 
 async def test_the_same_is_written_once() -> None:
     """Plain and compressed come of one text; another format or snapshot is another text."""
     held = Held()
     rendering = Rendering(held, lambda: NOW)
-    one, other = snapshot(usage(usage=1.0)), snapshot(usage(usage=2.0))
-    asked = [
+    earlier, later = snapshot(usage(usage=1.0)), snapshot(usage(usage=2.0))
+    requests = [
         asyncio.create_task(rendering.body(which, text_format, compressed=compressed))
-        for which in (one, other)
+        for which in (earlier, later)
         for text_format in (TEXT, OPENMETRICS)
         for compressed in (False, True, True)
     ]
     await asyncio.sleep(0)
     held.go.set()
-    bodies = await asyncio.gather(*asked)
-    assert sorted(each.content_type for each in held.written) == sorted(
+    bodies = await asyncio.gather(*requests)
+    assert sorted(text_format.content_type for text_format in held.written) == sorted(
         2 * [TEXT.content_type, OPENMETRICS.content_type]
     )
     plain, compressed, again = bodies[:3]
@@ -181,7 +189,7 @@ async def test_hosts_that_cannot_be_looked_up_hold_no_scrape_up() -> None:
     try:
         body = await Rendering(Renderer(), lambda: NOW).body(snapshot(), TEXT, compressed=True)
         assert gzip.decompress(body).endswith(b"\n")
-        assert not any(each.done() for each in lookups)
+        assert not any(lookup.done() for lookup in lookups)
     finally:
         answered.set()
         await asyncio.gather(*lookups)
@@ -191,14 +199,14 @@ async def test_who_gives_up_takes_nothing_from_the_others() -> None:
     """One scraper that goes away ends no one else's scrape."""
     held = Held()
     rendering = Rendering(held, lambda: NOW)
-    shown = snapshot(usage(usage=1.0))
-    first, second = (asyncio.create_task(rendering.body(shown, TEXT, compressed=False)) for _ in range(2))
+    state = snapshot(usage(usage=1.0))
+    impatient, second = (asyncio.create_task(rendering.body(state, TEXT, compressed=False)) for _ in range(2))
     await asyncio.sleep(0)
-    first.cancel()
+    impatient.cancel()
     held.go.set()
     assert b"kafka_quota_produce_bytes_per_second" in await second
     with pytest.raises(asyncio.CancelledError):
-        await first
+        await impatient
 
 
 async def test_a_failure_is_reported_to_all_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,10 +214,10 @@ async def test_a_failure_is_reported_to_all_and_not_kept(monkeypatch: pytest.Mon
     held = Held()
     held.go.set()
     rendering = Rendering(held, lambda: NOW)
-    shown = snapshot()
+    state = snapshot()
     with monkeypatch.context() as broken:
         broken.setattr(Held, "render", lambda *_: 1 / 0)
-        asked = [rendering.body(shown, TEXT, compressed=c) for c in (False, True)]
-        failed = await asyncio.gather(*asked, return_exceptions=True)
-    assert [type(each) for each in failed] == [ZeroDivisionError] * 2
-    assert await rendering.body(shown, TEXT, compressed=False)
+        requests = [rendering.body(state, TEXT, compressed=c) for c in (False, True)]
+        failed = await asyncio.gather(*requests, return_exceptions=True)
+    assert [type(failure) for failure in failed] == [ZeroDivisionError] * 2
+    assert await rendering.body(state, TEXT, compressed=False)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from quotascope.exporter.snapshot import Entity, Layout
 from quotascope.exporter.snapshot.layout import order
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
 
 entities = st.lists(
     st.builds(
@@ -27,7 +27,7 @@ DERIVED = ("serials", "types", "limits", "bursts")
 
 
 def check(layout: Layout) -> None:
-    """That it is what one of the same entities would be."""
+    """Check that a layout is what one of the same entities would be."""
     fresh = Layout(sorted(layout.entities, key=order))
     assert layout.entities.tolist() == fresh.entities.tolist()
     for name in DERIVED:
@@ -38,12 +38,12 @@ def check(layout: Layout) -> None:
     assert (layout.own, layout.tagged) == (fresh.own, fresh.tagged)
 
 
-def check_rows(layout: Layout, other: Layout) -> None:
-    """That each entity is found where it is in the other one."""
-    places = {entity.serial: row for row, entity in enumerate(other.entities)}
+def check_rows(layout: Layout, other_layout: Layout) -> None:
+    """Check that each entity is found at its row in the other layout."""
+    places = {entity.serial: row for row, entity in enumerate(other_layout.entities)}
     expected = [places.get(entity.serial, -1) for entity in layout.entities]
-    assert layout.rows_in(other).tolist() == expected
-    carried = layout.carry(np.arange(len(other), dtype=np.float64), other, -1.0)
+    assert layout.rows_in(other_layout).tolist() == expected
+    carried = layout.carry(np.arange(len(other_layout), dtype=np.float64), other_layout, -1.0)
     assert carried.tolist() == expected
 
 
@@ -54,22 +54,22 @@ def test_a_layout_after_changes_is_like_a_new_one(
     derived: bool,  # noqa: FBT001
 ) -> None:
     """Anyone who leaves, comes, is left out or is limited otherwise, and whatever was asked of the layout before."""
-    came = data.draw(st.lists(st.sampled_from(given_entities), unique_by=order)) if given_entities else []
-    first = Layout(sorted((each for each in given_entities if each not in came), key=order))
-    rows = st.lists(st.booleans(), min_size=len(first), max_size=len(first))
-    gone = np.flatnonzero(data.draw(rows))
+    added = data.draw(st.lists(st.sampled_from(given_entities), unique_by=order)) if given_entities else []
+    initial = Layout(sorted((entity for entity in given_entities if entity not in added), key=order))
+    rows = st.lists(st.booleans(), min_size=len(initial), max_size=len(initial))
+    removed = np.flatnonzero(data.draw(rows))
     if derived:
-        check(first)
-    second = first.changed(gone, came)
+        check(initial)
+    second = initial.changed(removed, added)
     limited = {row: replace(entity, limit=7.0) for row, entity in enumerate(second.entities) if row % 2}
     third = second.under(limited)
     fourth = third.changed(np.flatnonzero(np.arange(len(third)) % 3))
-    layouts = (first, second, third, fourth, Layout(()))
+    layouts = (initial, second, third, fourth, Layout(()))
     for layout in layouts:
         check(layout)
-        for other in layouts:
-            check_rows(layout, other)
-    assert len(second) == len(first) - gone.size + len(came)
+        for other_layout in layouts:
+            check_rows(layout, other_layout)
+    assert len(second) == len(initial) - removed.size + len(added)
     assert all(third.limits[row] == 7.0 for row in limited)
 
 

@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import logging
+import os
 import re
 import secrets
 import time
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from quotascope.exporter.config import LogConfig, LogFormat, LogLevel
-from quotascope.exporter.logs import RateLimitedLog, configure_logs
+from quotascope.exporter.logs import FailureLog, LogWriter, RateLimitedLog, configure_logs
 
 pytestmark = pytest.mark.usefixtures("logging_restored")
 
@@ -42,14 +43,18 @@ def written(log_format: LogFormat, text: str, **values: object) -> str:
 
 
 def test_logfmt_and_json() -> None:
-    """Time, level and message first, and values as they are, None empty; or one object for each line. Long values are cut."""
+    """
+    Time, level and message first, and values as they are, None empty; or one object for each line.
+
+    Long values are cut.
+    """
     line = written(LogFormat.LOGFMT, "limit changed", old=None, new=1.5, on=True)
-    head, _, rest = line.partition(" ")
+    head, _, fields = line.partition(" ")
     assert head.startswith("timestamp=2")
-    assert rest == 'level=info msg="limit changed" old= new=1.5 on=true\n'
-    found = json.loads(written(LogFormat.JSON, "limit changed", old=None, new=1.5))
-    assert found.pop("timestamp").startswith("2")
-    assert found == {"msg": "limit changed", "old": None, "new": 1.5, "level": "info"}
+    assert fields == 'level=info msg="limit changed" old= new=1.5 on=true\n'
+    record = json.loads(written(LogFormat.JSON, "limit changed", old=None, new=1.5))
+    assert record.pop("timestamp").startswith("2")
+    assert record == {"msg": "limit changed", "old": None, "new": 1.5, "level": "info"}
     assert len(written(LogFormat.LOGFMT, "x", user="y" * 10_000)) < 1_200
 
 
@@ -78,8 +83,8 @@ def test_level_hides_what_is_below() -> None:
     logging.getLogger("some.library").info("no")
     structlog.get_logger().warning("yes")
     logging.getLogger("aiohttp.server").error("bad %s", "\nrequest")
-    own, library = stream.getvalue().splitlines()
-    assert "msg=yes" in own
+    own_line, library = stream.getvalue().splitlines()
+    assert "msg=yes" in own_line
     assert library.endswith('level=error msg="bad \\\\nrequest" logger=aiohttp.server')
 
 
@@ -147,6 +152,53 @@ def test_stream_that_fails_ends_nothing(level: str) -> None:
     getattr(structlog.get_logger(), level)("no one reads this")
 
 
+class Pipe:
+    """A pipe whose reader reads when the test says so."""
+
+    def __init__(self) -> None:
+        self._reader, writer = os.pipe()
+        self.stream = os.fdopen(writer, "w", encoding="utf-8")
+
+    def read(self) -> str:
+        return os.read(self._reader, 1 << 20).decode()
+
+    def until(self, text: str) -> str:
+        text_so_far = ""
+        while text not in text_so_far:
+            text_so_far += self.read()
+        return text_so_far
+
+
+@pytest.mark.timeout(60)
+def test_a_log_that_is_not_read_holds_nobody_up() -> None:
+    """Lines without room are dropped, counted, and reported as soon as there is room; the lines before are whole."""
+    pipe = Pipe()
+    log = LogWriter(pipe.stream, most_characters=1 << 17)
+    configure_logs(LogConfig(format=LogFormat.LOGFMT), log)
+    for number in range(5_000):
+        structlog.get_logger().info("nobody reads this", number=number)
+    log.close(0.01)
+    assert log.dropped > 0
+    lines = pipe.until("log lines were dropped").splitlines()
+    numbers = [int(line.rpartition("=")[2]) for line in lines if "nobody reads this" in line]
+    assert numbers == [*range(len(numbers))]
+    dropped = sum(int(line.rpartition("lines=")[2]) for line in lines if "were dropped" in line)
+    assert (len(numbers) + dropped, log.dropped) == (5_000, dropped)
+    structlog.get_logger().info("read again")
+    assert pipe.until("read again")
+
+
+def test_the_last_lines_are_written_before_the_end() -> None:
+    """Lines of a stream that fails are lost, and the wait for them is bounded."""
+    stream = io.StringIO()
+    for target in (stream, FullDisk()):
+        log = LogWriter(target)
+        configure_logs(LogConfig(format=LogFormat.LOGFMT), log)
+        structlog.get_logger().info("the last line")
+        log.close(10)
+    assert stream.getvalue().endswith('msg="the last line"\n')
+
+
 def test_record_that_cannot_be_formatted_ends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """A wrong format string of a library is reported on standard error, not raised."""
     log_of(format=LogFormat.LOGFMT)
@@ -154,13 +206,38 @@ def test_record_that_cannot_be_formatted_ends_nothing(capsys: pytest.CaptureFixt
     assert "Logging error" in capsys.readouterr().err
 
 
-def test_at_once_and_then_once_a_minute() -> None:
-    """With how often it happened since the last line, and what it was this time."""
-    now = 0.0
-    event = RateLimitedLog("it rains", clock=lambda: now)
+def test_a_failure_is_logged_again_when_its_kind_changes() -> None:
+    """The first reason at once; another kind after a minute, whenever it appeared; numbers make no other kind."""
+    now_seconds = 0.0
+    failures = FailureLog("source is down", clock=lambda: now_seconds)
+    reasons = {
+        0: "no connection to a:1 (refused)",
+        10: "no connection to a:2 (refused)",
+        20: "HTTP 401: the agent refuses these credentials",
+        70: "HTTP 401: the agent refuses these credentials",
+        80: "no connection to a:1 (refused)",
+        100: "HTTP 401: the agent refuses these credentials",
+        300: "HTTP 403: the agent refuses these credentials",
+    }
     with capture_logs() as lines:
-        for now in (0.0, 1.0, 59.0, 60.0, 61.0):
-            event.add(at=now)
+        for now_seconds, reason in reasons.items():  # noqa: B007 - which the clock returns
+            failures.fails(reason, source="a")
+        failures.works()
+        failures.fails("HTTP 403: the agent refuses these credentials", source="a")
+    assert [(line["event"], line["error"][:8]) for line in lines] == [
+        ("source is down", "no conne"),
+        ("source is down, for another reason", "HTTP 401"),
+        ("source is down", "HTTP 403"),
+    ]
+
+
+def test_at_once_and_then_once_a_minute() -> None:
+    """The line has the count since the last line, and the details of this time."""
+    now_seconds = 0.0
+    event = RateLimitedLog("it rains", clock=lambda: now_seconds)
+    with capture_logs() as lines:
+        for now_seconds in (0.0, 1.0, 59.0, 60.0, 61.0):
+            event.add(at=now_seconds)
     assert lines == [
         {"event": "it rains", "log_level": "warning", "times": 1, "at": 0.0},
         {"event": "it rains", "log_level": "warning", "times": 3, "at": 60.0},

@@ -1,4 +1,4 @@
-"""What a source reads: which attribute means what, and in which unit."""
+"""The attributes that a source reads, with meaning and unit."""
 
 import pytest
 
@@ -6,7 +6,6 @@ from quotascope.exporter.mapping import (
     ATTRIBUTES,
     LOAD_MEANINGS,
     PERCENTILES,
-    USAGE,
     Attribute,
     Bean,
     BeanColumn,
@@ -15,21 +14,23 @@ from quotascope.exporter.mapping import (
     wanted,
 )
 from quotascope.exporter.rules import NAMES
-from quotascope.metrics import QuotaType, catalog
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family
+from quotascope.metrics.kafka.entities import QuotaType
 
 CLIENT_QUOTAS = {
     "Produce": {"byte-rate": "bytes/s", "quota-utilization": "percent"},
     "Fetch": {"byte-rate": "bytes/s", "quota-utilization": "percent"},
     "Request": {"request-time": "percent", "quota-utilization": "percent", "exempt-request-time": "percent"},
-    "ControllerMutation": {"mutation-rate": "mutations/s", "tokens": "mutations", "refusal-count": "count"},
+    "ControllerMutation": {"mutation-rate": "mutations/s", "tokens": "mutations"},
 }  # fmt: skip
-EVERY_QUOTA = {"throttle-time": "ms", "throttle-time-total": "ms", "throttle-count": "count", "queue-size": "count"}
+EVERY_QUOTA = {"throttle-time": "ms", "queue-size": "count"}
 OTHERS = {
     "RequestMetrics": {
         "ThrottleTimeMs Mean": "ms",
         "ThrottleTimeMs Count": "count",
         "ErrorsPerSec Count": "count",
-        **{f"RequestQueueTimeMs {each}thPercentile": "ms" for each in (50, 95, 99)},
+        **{f"RequestQueueTimeMs {percentile}thPercentile": "ms" for percentile in (50, 95, 99)},
     },
     "KafkaRequestHandlerPool": {
         f"{pool}RequestHandlerAvgIdlePercent {name}": unit
@@ -60,15 +61,18 @@ DOCUMENTED = {
     for kind, units in (*((kind, {**units, **EVERY_QUOTA}) for kind, units in CLIENT_QUOTAS.items()), *OTHERS.items())
     for name, unit in units.items()
 }
-"""Kafka's units, by the type of the bean and its attribute: its documentation (Operations, Monitoring), KIP-13, 124, 599, 612, 656, 956, 1190 and 1207; of Strimzi's quotas plugin its README."""
+"""
+Kafka's units, by the type of the bean and its attribute: its documentation (Operations, Monitoring), KIP-13, 124, 599,
+612, 656, 956, 1190 and 1207; of Strimzi's quotas plugin its README.
+"""
 PARTS = {"ns": 1e9, "ms": 1000.0, "percent": 100.0}
-"""How many of Kafka's are one of the base unit: seconds, threads, a ratio."""
+"""Number of Kafka's units in one of the base unit: seconds, threads, a ratio."""
 LATER = {"ThrottleTimeMs Mean", "EventQueueTimeMs Mean"}
 """Milliseconds until the join has made a sum of them."""
 
 
 def column(domain: str, attribute: str, **properties: str) -> BeanColumn:
-    """A column of a bean; an underscore in a key stands for a hyphen."""
+    """Return a column of a bean; an underscore in a key stands for a hyphen."""
     named = {key.replace("_", "-"): value for key, value in properties.items()}
     return BeanColumn(Bean.of(domain, named), attribute)
 
@@ -98,11 +102,11 @@ def test_further_tags_are_those_of_a_custom_callback(quota_type: QuotaType) -> N
     """Usage and throttle of each quota type by Kafka's names, with or without a user or client id beside the tags."""
 
     def found(attribute: str, **tags: str) -> Attribute:
-        each = attribute_of(column("kafka.server", attribute, type=quota_type.group, **tags))
-        assert each is not None
-        return each
+        attribute_of_column = attribute_of(column("kafka.server", attribute, type=quota_type.group, **tags))
+        assert attribute_of_column is not None
+        return attribute_of_column
 
-    for attribute in (USAGE[quota_type].attribute, "throttle-time"):
+    for attribute in (quota_type.attribute, "throttle-time"):
         tagged = found(attribute, tier="gold")
         assert tagged.open
         assert tagged is found(attribute, tier="gold", user="u")
@@ -114,33 +118,32 @@ def test_further_tags_are_those_of_a_custom_callback(quota_type: QuotaType) -> N
 
 def test_every_family_is_in_the_catalog_and_used_for_one_meaning() -> None:
     """The table and the catalog cannot drift apart."""
-    known = set(map(id, catalog.families()))
-    meanings: dict[str, set[Meaning]] = {}
+    family_ids = set(map(id, catalog.families()))
+    meanings: dict[str, set[Meaning | Family]] = {}
     for attribute in ATTRIBUTES:
         if attribute.family is not None:
-            assert id(attribute.family) in known
+            assert id(attribute.family) in family_ids
             meanings.setdefault(attribute.family.name, set()).add(attribute.meaning)
     meanings.pop(catalog.REQUEST_THROTTLED_SECONDS.name)  # mean and count make one
-    assert meanings.pop(catalog.REQUEST_QUEUE_SECONDS.name) == PERCENTILES.keys()
-    assert all(len(found) == 1 for found in meanings.values())
+    assert all(len(family_meanings) == 1 for family_meanings in meanings.values())
 
 
 def place(attribute: Attribute) -> tuple[str, str]:
-    """The bean's type, and the attribute with the bean's name where there is one."""
+    """Return the bean's type, and the attribute with the bean's name where there is one."""
     return attribute.type, " ".join(filter(None, (attribute.fixed.get("name"), attribute.name)))
 
 
 def test_every_attribute_is_read_in_the_unit_that_kafka_documents() -> None:
-    """And no attribute is read whose unit the documentation's table does not have."""
+    """Every attribute has the documented unit, and no attribute is read whose unit the documentation does not have."""
     assert set(map(place, ATTRIBUTES)) == DOCUMENTED.keys()
     for attribute in ATTRIBUTES:
         kind, name = place(attribute)
         parts = PARTS.get(DOCUMENTED[kind, name], 1.0)
         expected = 1.0 if name in LATER else parts
         assert attribute.divisor == expected, (kind, name)
-    for quota_type, usage in USAGE.items():
-        unit = DOCUMENTED[quota_type.group, usage.attribute]
-        assert usage.divisor == PARTS.get(unit, 1.0)
+    for quota_type in QuotaType:
+        unit = DOCUMENTED[quota_type.group, quota_type.attribute]
+        assert quota_type.unit.divisor == PARTS.get(unit, 1.0)
 
 
 def test_an_agent_with_our_rules_shows_base_units() -> None:
@@ -154,7 +157,11 @@ def test_an_agent_with_our_rules_shows_base_units() -> None:
 
 def test_an_agent_may_forbid_what_only_the_load_needs() -> None:
     """Nothing else is unknown then; the count of throttles is one of a client's figures as well."""
-    assert {each.meaning for each in ATTRIBUTES if each.optional} >= LOAD_MEANINGS - {Meaning.REQUEST_THROTTLE_COUNT}
+    assert {attribute.meaning for attribute in ATTRIBUTES if attribute.optional} >= LOAD_MEANINGS - {
+        Meaning.REQUEST_THROTTLE_COUNT
+    }
     assert all(
-        each.optional for each in ATTRIBUTES if each.meaning in LOAD_MEANINGS and each.part in PERCENTILES.values()
+        attribute.optional
+        for attribute in ATTRIBUTES
+        if attribute.meaning in LOAD_MEANINGS and attribute.part in PERCENTILES
     )

@@ -25,7 +25,7 @@ from quotascope.exporter.patterns import matcher
     ],
 )
 def test_a_name_matches_as_a_whole(pattern: str, name: str, expected: bool) -> None:  # noqa: FBT001 - an expectation
-    """As label matchers of Prometheus do; a line end in a name hides nothing."""
+    """A pattern matches as label matchers of Prometheus do; a line end in a name hides nothing."""
     assert matcher(pattern)(name) is expected
 
 
@@ -45,7 +45,7 @@ def test_any_name_can_be_asked_for(name: str) -> None:
     ],
 )
 def test_a_wrong_pattern_is_reported(pattern: str, reported: str) -> None:
-    """What could not be matched in linear time is not an RE2 expression either."""
+    """A pattern that cannot be matched in linear time is not an RE2 expression."""
     with pytest.raises(ValueError, match=reported):
         matcher(pattern)
 
@@ -59,11 +59,11 @@ def test_a_missing_engine_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the extra there is a sentence, not a traceback."""
     real = builtins.__import__
 
-    def missing(name: str, *rest: Any, **more: Any) -> Any:
+    def missing(name: str, *arguments: Any, **options: Any) -> Any:
         if name == "re2":
             raise ImportError(name)
-        return real(name, *rest, **more)
+        return real(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(ValueError, match=r"install quotascope\[patterns\]"):
+    with pytest.raises(ValueError, match=r"install '\.\[patterns\]' in a clone"):
         matcher("a")

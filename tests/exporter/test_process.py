@@ -46,7 +46,13 @@ def test_threads_share_heaps() -> None:
 
 
 def test_numpy_starts_no_threads_for_linear_algebra() -> None:
-    """It would start one for each core, unless the environment wants some; the command line has not imported it until then."""
+    """
+    Numpy would start one thread for each core, unless the environment wants some.
+
+    The command line has not imported it until then.
+
+    The command line has not imported it until then.
+    """
     code = """
 import os, sys
 import quotascope.cli.serve
@@ -58,8 +64,8 @@ print(len(os.listdir("/proc/self/task")))
 """
     bare = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
     assert printed(code, bare) == 1
-    more = printed(code, {**bare, "OPENBLAS_NUM_THREADS": "2"})
-    assert more == min(2, len(os.sched_getaffinity(0)))
+    threads = printed(code, {**bare, "OPENBLAS_NUM_THREADS": "2"})
+    assert threads == min(2, len(os.sched_getaffinity(0)))
 
 
 def test_a_burst_of_objects_is_not_gone_through() -> None:
@@ -67,10 +73,10 @@ def test_a_burst_of_objects_is_not_gone_through() -> None:
     thresholds = gc.get_threshold()
     try:
         collect_garbage_rarely()
-        before = gc.get_stats()[2]["collections"]
-        kept = [[at] for at in range(200_000)]
-        assert gc.get_stats()[2]["collections"] == before
-        assert len(kept) == 200_000
+        searches = gc.get_stats()[2]["collections"]
+        objects = [[number] for number in range(200_000)]
+        assert gc.get_stats()[2]["collections"] == searches
+        assert len(objects) == 200_000
     finally:
         gc.set_threshold(*thresholds)
         gc.unfreeze()

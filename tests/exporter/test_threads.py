@@ -10,9 +10,8 @@ from threading import Event
 import pytest
 
 from quotascope.exporter.errors import LimitsError, SourceUnreachable
-from quotascope.exporter.threads import BlockingCalls, answer_thread, pool_of_answer
+from quotascope.exporter.threads import ANSWERS, BlockingCalls, answer_thread
 
-ANSWERS = pool_of_answer(1)
 OWNERS: dict[str, Callable[[], BlockingCalls]] = {
     "Admin API": lambda: BlockingCalls("test", LimitsError),
     "source": answer_thread,
@@ -31,9 +30,9 @@ async def abandoned(calls: BlockingCalls, call: Callable[[], object], begun: Eve
 async def test_result_and_exception_come_back(pool: ThreadPoolExecutor | None) -> None:
     """A call in a thread is like a call."""
     calls = BlockingCalls("test", LimitsError)
-    found = await calls.run(threading.current_thread, pool)
-    assert found is not threading.main_thread()
-    assert found.daemon is (pool is None)
+    thread = await calls.run(threading.current_thread, pool)
+    assert thread is not threading.main_thread()
+    assert thread.daemon is (pool is None)
     with pytest.raises(KeyError):
         await calls.run(lambda: dict[str, int]()["x"], pool)
     assert await calls.run(lambda: 5, pool) == 5
@@ -102,7 +101,7 @@ def test_a_call_that_outlives_the_loop_ends_quietly() -> None:
 
 
 async def test_close_runs_beside_a_call_that_hangs() -> None:
-    """What ends the connection does not wait for what the connection waits for, nor does its failure matter."""
+    """A call that ends the connection does not wait for one on the connection, nor does its failure matter."""
     calls, release = BlockingCalls("test"), Event()
 
     def close() -> None:
@@ -127,7 +126,7 @@ async def test_a_call_that_never_began_leaves_its_owner_free() -> None:
     """All threads of the pool were busy when its scrape was over."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         release = Event()
-        other = asyncio.create_task(answer_thread().run(release.wait, pool))
+        blocking = asyncio.create_task(answer_thread().run(release.wait, pool))
         await asyncio.sleep(0)
         calls = answer_thread()
         waiting = asyncio.create_task(calls.run(lambda: 1, pool))
@@ -137,15 +136,7 @@ async def test_a_call_that_never_began_leaves_its_owner_free() -> None:
             await waiting
         calls.check()
         release.set()
-        await other
+        await blocking
     with pytest.raises(RuntimeError):  # the pool is shut down, as at the end
         await calls.run(lambda: 1, pool)
     calls.check()
-
-
-def test_large_answers_take_turns() -> None:
-    """So that few of them are held decoded at once."""
-    assert pool_of_answer(4 << 20) is ANSWERS
-    large = pool_of_answer((4 << 20) + 1)
-    assert isinstance(large, ThreadPoolExecutor)
-    assert large._max_workers == 1

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from quotascope.metrics import KafkaRelease
+from quotascope.metrics.kafka.release import KafkaRelease
 
 FOLDER = Path(__file__).parent
 RELEASES = (KafkaRelease(4, 3), KafkaRelease(4, 4))

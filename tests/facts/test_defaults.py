@@ -16,7 +16,7 @@ ROOMS: Final = (
 )  # fmt: skip
 _NUMBERS: Final = """
 cli/history.py clean(older_than) 24
-cli/ingest.py ingest(buckets) 16
+cli/ingest.py ingest(shards) 16
 cli/outputs.py put_json(indent) 2
 cli/quotas/change.py remove(top) 20
 cli/quotas/change.py set_(top) 20
@@ -24,7 +24,7 @@ cli/recommend.py recommend(headroom) 20.0
 cli/recommend.py recommend(share) 1.0
 cli/request_topic.py request_topic(wait_seconds) 60
 cli/shadow.py status(top) 10
-cli/shadow.py stream(buckets) 16
+cli/shadow.py stream(shards) 16
 cli/shadow.py verify(tolerance) 10.0
 cli/status.py status(top) 10
 cli/usage.py usage(top) 20
@@ -35,6 +35,7 @@ dashboards/columns.py number(width) 120
 demo/cast.py CreateTopics.version 7
 demo/cast.py Rhythm.jitter 0.1
 demo/cast.py Role.connections 1
+exporter/agent_rules/configuration.py Rule.factor 1.0
 exporter/api/handlers.py _json(status) 200
 exporter/collection/collection.py __init__(max_age_seconds) 1.0
 exporter/collection/collection.py __init__(patience_seconds) 9.0
@@ -44,10 +45,14 @@ exporter/limits/model.py NodeSettings.quota_samples 11
 exporter/limits/model.py NodeSettings.quota_window_seconds 1.0
 exporter/limits/refresh.py __init__(interval_seconds) 30.0
 exporter/limits/refresh.py __init__(timeout_seconds) 30.0
+exporter/logs.py __init__(most_characters) 1 << 22
 exporter/mapping.py Attribute.divisor 1.0
-exporter/mapping.py __new__(divisor) 1.0
+exporter/mapping.py _of_entities(divisor) 1.0
+exporter/mapping.py _of_node(divisor) 1.0
 exporter/otlp/push.py OtlpReceiver.timeout_seconds 10.0
-exporter/shadow/evaluation.py __init__(most) 100
+exporter/shadow/evaluation.py __init__(max_entities) 100
+exporter/sources/lines.py _Recipe.factor 1.0
+exporter/sources/shortening.py _lose(count) 1
 exporter/sources/source.py __init__(timeout_seconds) 60.0
 exporter/sources/fetch.py HttpTarget.timeout_seconds 60.0
 exporter/web/connection.py ServerLimits.body_bytes 1048576
@@ -61,16 +66,21 @@ exporter/web/connection.py ServerLimits.line_bytes 8190
 exporter/web/connection.py ServerLimits.requests 40
 exporter/web/connection.py ServerLimits.taking_seconds 60.0
 exporter/web/connection.py handle_error(status) 500
-metrics/config.py __init__(samples) 2
-metrics/config.py __init__(time_window_ms) 30000
-metrics/window_config.py WindowConfig.samples 11
-metrics/window_config.py WindowConfig.window_seconds 1
+metrics/engine/config.py __init__(samples) 2
+metrics/engine/config.py __init__(time_window_ms) 30000
+metrics/kafka/windows.py WindowConfig.samples 11
+metrics/kafka/windows.py WindowConfig.window_seconds 1
 pages/charts.py grid_map(every) 1
-pages/charts.py round_seconds(most) 8
-pages/charts.py round_times(most) 8
-pages/charts.py round_values(most) 6
-pages/words.py shown(most) 60
+pages/charts.py round_seconds(max_steps) 8
+pages/charts.py round_times(max_steps) 8
+pages/charts.py round_values(max_steps) 6
+pages/words.py shown(max_length) 60
+pages/report.py Chart.level 2
+pages/report.py Lines.level 2
+pages/report.py Rows.level 2
 pipeline/episodes.py episodes_in(end_ms) 4611686018427387904
+pipeline/history/store.py clean(older_than_hours) 24
+pipeline/ingest/local.py read(size) -1
 pipeline/recommend/policy.py Policy.headroom 0.2
 pipeline/recommend/policy.py Policy.share 0.01
 pipeline/replay/compiled.py _Way.least_work 200000
@@ -80,9 +90,11 @@ pipeline/replay/plan.py ReplaySettings.rows_at_once 1048576
 pipeline/request_log/messages.py FetchRequest.replica_id -1
 pipeline/request_log/messages.py ProduceRequest.acks -1
 pipeline/request_log/messages.py ReplicaState.replica_id -1
-pipeline/table/storage.py TableLayout.buckets 1
+pipeline/table/kept.py changed(compared_version) -1
+pipeline/table/log.py _compare(compared_version) -1
+pipeline/table/storage.py TableLayout.shards 1
 pipeline/table/table.py clean(older_than_hours) 24
-spark_listener/job/queries.py __init__(most) 1000
+spark_listener/job/queries.py __init__(max_queries) 1000
 spark_listener/listener.py __init__(interval_seconds) 1.0
 """
 """File, field or parameter, number."""

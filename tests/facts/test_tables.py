@@ -7,17 +7,13 @@ from tools.replay_check.log import EXEMPT_ON_CONTROLLERS
 from quotascope.clients.throttling import client_waits, first_waiting_version, has_throttle_time
 from quotascope.clients.throttling.mutation import RetryOptions
 from quotascope.exporter.limits import NodeSettings
-from quotascope.metrics import (
-    CLIENT_QUOTA_KEYS,
-    IP_QUOTA_KEYS,
-    KafkaRelease,
-    MetricConfig,
-    MutationApi,
-    QuotaType,
-    WindowConfig,
-)
-from quotascope.metrics.kafka_release import METADATA_LEVELS
-from quotascope.metrics.protocol import ApiKey, ErrorCode
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.controller_mutation import MutationApi
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.protocol import ApiKey, ErrorCode
+from quotascope.metrics.kafka.release import METADATA_LEVELS, KafkaRelease
+from quotascope.metrics.kafka.validation import CLIENT_QUOTA_KEYS, IP_QUOTA_KEYS
+from quotascope.metrics.kafka.windows import WindowConfig
 from quotascope.pipeline import releases as layouts
 from quotascope.pipeline.history.charges import EXEMPT_APIS
 from quotascope.pipeline.replay import frame

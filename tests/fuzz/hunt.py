@@ -19,11 +19,11 @@ _READERS: Final = [
     "quotascope.exporter.page.query",
     "quotascope.exporter.sources",
     "quotascope.exporter.web",
-    "quotascope.metrics.jmx",
+    "quotascope.metrics.kafka.jmx",
     "quotascope.quotas",
     "yaml",
 ]
-"""Where atheris follows which way an input takes; elsewhere that would only cost time."""
+"""Modules in which atheris follows the path of an input; elsewhere that would only cost time."""
 
 
 def hunt(prepare: Callable[[], object] = lambda: None) -> None:

@@ -1,4 +1,4 @@
-"""As `hunt`, but the reader of the page's addresses raises the wrong error: to see that a mistake is found."""
+"""A hunt in which the reader of the page's addresses raises the wrong error: to see that a mistake is found."""
 
 import sys
 

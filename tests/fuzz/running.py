@@ -17,9 +17,9 @@ _EVERY_SECONDS: Final = 10.0
 _LAST_LINES: Final = 60
 _COUNT: Final = re.compile(r"#(\d+)\t|stat::number_of_executed_units: +(\d+)")
 _ONE_INPUT_SECONDS: Final = 20
-"""For which the reader of an input of the longest kind takes a hundredth; regular expressions that go astray take hours."""
+"""Timeout of one input, which takes a reader a hundredth of it at most; a wrong regular expression may take hours."""
 _MEBIBYTES: Final = 1_024
-"""Of the whole process, of which Python with all that is imported takes a fifth."""
+"""Bound of the memory of the whole process, of which Python with its imports takes a fifth."""
 _LONGEST_INPUT: Final = 16_384
 _AS_A_GRANDCHILD: Final = ["sh", "-c", '"$@"; exit $?', "sh"]
 """
@@ -30,7 +30,7 @@ started by pytest itself, a small process would begin with pytest's peak.
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run came to."""
+    """Result of a run."""
 
     executions: int = 0
     found: bool = False
@@ -40,13 +40,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """How to fuzz a target: for some seconds, or so many times."""
+    """Seconds or number of inputs for fuzzing a target."""
 
     target: Target
     kept: Path
-    """Where inputs are kept that reached new code, to go on from in the next run."""
+    """Folder of inputs that reached new code, from which the next run starts."""
     findings: Path
-    """Where inputs are kept that found something."""
+    """Folder of inputs that found something."""
     seconds: int = 0
     executions: int = -1
     seed: int = 0
@@ -87,9 +87,9 @@ class Run:
             "rss_limit_mb": _MEBIBYTES,
             "print_final_stats": 1,
         }
-        given = [f"-{name}={value}" for name, value in options.items()]
+        arguments = [f"-{name}={value}" for name, value in options.items()]
         program = [sys.executable, "-m", self.program, self.target.name]
-        return [*_AS_A_GRANDCHILD, *program, *given, str(grown), str(seeds)]
+        return [*_AS_A_GRANDCHILD, *program, *arguments, str(grown), str(seeds)]
 
 
 def _runs(process: subprocess.Popen[str]) -> bool:

@@ -1,4 +1,4 @@
-"""What a fuzzer feeds, and what must come of it."""
+"""Targets of the fuzzer, and the checks of their results."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Target:
     seeds: Callable[[], Iterable[bytes]]
     """Inputs as they are in practice, of which a fuzzer makes others."""
     words: tuple[bytes, ...] = ()
-    """What has a meaning to the reader, and is not found by chance."""
+    """Words that have a meaning to the reader, and are not found by chance."""
 
     @property
     def corpus(self) -> Path:
@@ -37,7 +37,7 @@ class Target:
 
 
 def reported(message: str) -> None:
-    """What a reader says of an input stays readable: some lines, each printable and none without end."""
+    """Check that a message is readable: some lines, each printable and none without end."""
     lines = message.split("\n")
     assert all(map(str.isprintable, lines)), f"not printable: {message!r}"
     assert max(map(len, lines)) < 2_000, "a message without end"
@@ -48,7 +48,7 @@ NAMES: Final = tuple(sorted(path.stem for path in Path(__file__).parent.glob("ta
 
 
 def target(name: str) -> Target:
-    """The target of this name; nothing is imported that another one reads with."""
-    found = import_module(f"tests.fuzz.targets.{name}").TARGET
-    assert isinstance(found, Target)
-    return found
+    """Return the target of this name; modules of other readers are not imported."""
+    imported = import_module(f"tests.fuzz.targets.{name}").TARGET
+    assert isinstance(imported, Target)
+    return imported

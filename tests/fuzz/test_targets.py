@@ -1,4 +1,8 @@
-"""Each target of `make fuzz`: what once found something, what is read in practice, random changes of it, and a short run of the fuzzer."""
+"""
+Each target of `make fuzz`.
+
+What once found something, what is read in practice, random changes of it, and a short run of the fuzzer.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -42,7 +46,7 @@ seeds_of = cache(lambda name: [*target(name).seeds(), b""])
 
 @st.composite
 def altered(draw: st.DrawFn, name: str) -> bytes:
-    """Something that is read in practice, with parts cut out, repeated, and put in."""
+    """Draw an input of practice, with parts cut out, repeated, and put in."""
     data = draw(st.sampled_from(seeds_of(name)))
     words = st.sampled_from(target(name).words) | st.binary(max_size=4)
     for _ in range(draw(st.integers(0, 4))):
@@ -55,7 +59,7 @@ def altered(draw: st.DrawFn, name: str) -> bytes:
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
 def test_every_input_is_read_or_refused(name: str, data: st.DataObject) -> None:
-    """Whatever is raised besides the errors of the reader's room is a finding."""
+    """Any other error than those of the reader's room is a finding."""
     target(name).feed(data.draw(altered(name)))
 
 
@@ -63,13 +67,13 @@ EXECUTIONS = 2_000
 
 
 def quiet(_outcome: Outcome) -> None:
-    """No one watches."""
+    """Ignore the outcome."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_found_in_a_short_run(name: str, tmp_path: Path) -> None:
-    """The same inputs each time: whatever is found here was broken by a change."""
+    """The inputs are the same each time: a finding here was caused by a change."""
     run = Run(target=target(name), kept=tmp_path, findings=tmp_path / "found", executions=EXECUTIONS, seed=1)
     outcome = run.outcome(quiet)
     assert not outcome.found, "\n".join(outcome.lines)
@@ -78,7 +82,7 @@ def test_nothing_is_found_in_a_short_run(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_mistake_is_found(tmp_path: Path) -> None:
-    """A reader that raises something else than it should; its input is kept, and reported."""
+    """A reader that raises a wrong error is found; its input is kept, and reported."""
     fuzzed = target("page_query")
     run = Run(
         target=fuzzed,
@@ -91,5 +95,5 @@ def test_a_mistake_is_found(tmp_path: Path) -> None:
     outcome = run.outcome(quiet)
     assert outcome.found
     assert "LookupError" in "\n".join(outcome.lines)
-    (kept,) = (tmp_path / "found").iterdir()
-    fuzzed.feed(kept.read_bytes())
+    (input_file,) = (tmp_path / "found").iterdir()
+    fuzzed.feed(input_file.read_bytes())

@@ -1,4 +1,4 @@
-"""What a node's Jolokia says, read directly: an own short reading of names and numbers to compare the exporter with."""
+"""Names and numbers of a node's Jolokia, read directly, to compare the exporter with."""
 
 import json
 import re
@@ -16,25 +16,25 @@ _GROUPS = ("Produce", "Fetch", "Request", "ControllerMutation")
 
 
 def quota_numbers(url: str) -> dict[Key, float | None]:
-    """Every attribute of the quota beans; None where the node says NaN."""
-    asked = [_read(f"kafka.server:type={group},*") for group in _GROUPS]
+    """Return every attribute of the quota beans; None where the node says NaN."""
+    requests = [_read(f"kafka.server:type={group},*") for group in _GROUPS]
     return {
         key: value
-        for item in ask(url, asked)
+        for item in ask(url, requests)
         for name, attributes in item.get("value", {}).items()
         for key, value in _numbers(name, attributes)
     }
 
 
 def leads(url: str) -> bool:
-    """Whether the node says that it is the active controller."""
+    """Return whether the node says that it is the active controller."""
     bean = "kafka.controller:type=KafkaController,name=ActiveControllerCount"
     (item,) = ask(url, [_read(bean)])
     return bool(item["value"]["Value"] == 1)
 
 
 def ask(url: str, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One bulk request."""
+    """Return the answers to one bulk request."""
     items: list[dict[str, Any]] = json.loads(web.ask(url, json.dumps(requests).encode()).body)
     return items
 

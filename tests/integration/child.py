@@ -28,7 +28,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process: `setpriv` puts the command in its own place."""
+        """Id of its process: `setpriv` puts the command in its own place."""
         return self._process.pid
 
     @property
@@ -59,6 +59,6 @@ class Child:
 
 
 def tether() -> list[str]:
-    """What makes a process end with ours, where that can be had."""
+    """Return the command that makes a process end with ours, where it is available."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL"] if setpriv else []

@@ -12,7 +12,7 @@ Some = TypeVar("Some", bound=Sized)
 
 
 def eventually(check: Callable[[], Result], seconds: float = 30, pause: float = 0.1) -> Result:
-    """The result of `check` as soon as it raises no AssertionError; its last one when the time is over."""
+    """Return the result of `check` as soon as it raises no AssertionError; raise the last one when the time is over."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -23,15 +23,15 @@ def eventually(check: Callable[[], Result], seconds: float = 30, pause: float = 
         time.sleep(pause)
 
 
-def some(things: Some) -> Some:
-    """The same, after the assertion that there are any."""
-    assert things
-    return things
+def some(items: Some) -> Some:
+    """Return the items, after the assertion that there are any."""
+    assert items
+    return items
 
 
 @contextmanager
 def again_and_again(ask: Callable[[], Result], pause: float = 0.0) -> Iterator[list[Result]]:
-    """The answers so far while a thread asks, so many seconds after the last answer; none may fail."""
+    """Yield the answers so far while a thread asks, some seconds after the last answer; none may fail."""
     enough, answers = threading.Event(), list[Result]()
 
     def loop() -> None:

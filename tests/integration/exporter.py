@@ -33,8 +33,8 @@ class Exporter:
 
     @cached_property
     def url(self) -> str:
-        """Where it answers, as it says itself."""
-        (line,) = eventually(lambda: some(self.log("listening")))
+        """Address that it reports itself."""
+        (line,) = eventually(lambda: some(self.log("listening")), seconds=90)
         return str(line["url"])
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> web.Answer:
@@ -51,18 +51,19 @@ class Exporter:
         def ready() -> None:
             assert self.get("/-/ready").status == 200
 
-        eventually(ready)
+        assert self.url  # which may take longer than to become ready
+        eventually(ready, seconds=90)
 
     def log(self, message: str = "", **fields: object) -> list[dict[str, Any]]:
-        """The log lines with this message and these fields, in order."""
+        """Return the log lines with this message and these fields, in order."""
         self.child.must_run()
         lines = [json.loads(line) for line in self.child.lines()]
         return [line for line in lines if message in {"", line["msg"]} and fields.items() <= line.items()]
 
 
 def settings_for(nodes: Sequence[Node], bootstrap: str | None, **kafka: object) -> dict[str, Any]:
-    """A configuration that reads these nodes by Jolokia, and the limits without delay."""
-    sources = [{"name": f"node-{each.node_id}", "dialect": "jolokia", "url": each.agents.jolokia} for each in nodes]
+    """Return a configuration that reads these nodes by Jolokia, and the limits without delay."""
+    sources = [{"name": f"node-{node.node_id}", "dialect": "jolokia", "url": node.agents.jolokia} for node in nodes]
     settings = {"sources": sources, "collection": {"max_age_seconds": 0}, "log": {"format": "json"}}
     if bootstrap is None:
         return settings
@@ -71,7 +72,7 @@ def settings_for(nodes: Sequence[Node], bootstrap: str | None, **kafka: object) 
 
 @contextmanager
 def serving(folder: Path, settings: Mapping[str, Any]) -> Iterator[Exporter]:
-    """An exporter for the length of a `with` block, ready to be scraped."""
+    """Yield a running exporter, ready to be scraped."""
     exporter = Exporter(folder, settings)
     try:
         exporter.wait_until_ready()

@@ -23,17 +23,17 @@ class Page:
         return cls(text, tuple(sample for family in families for sample in family.samples))
 
     def series(self, name: str, **labels: str) -> Iterator[Sample]:
-        """The samples of this name that have all of these labels."""
+        """Yield the samples of this name that have all of these labels."""
         for sample in self.samples:
             if sample.name == name and labels.items() <= sample.labels.items():
                 yield sample
 
     def sample(self, name: str, **labels: str) -> Sample:
-        """The one sample; an assertion that there is just one."""
-        found = list(self.series(name, **labels))
-        others = [str(sample.labels) for sample in self.samples if sample.name == name]
-        assert len(found) == 1, f"{name} {labels}: {found or others or 'no such name'}"
-        return found[0]
+        """Return the one sample; assert that there is just one."""
+        matching = list(self.series(name, **labels))
+        same_name = [str(sample.labels) for sample in self.samples if sample.name == name]
+        assert len(matching) == 1, f"{name} {labels}: {matching or same_name or 'no such name'}"
+        return matching[0]
 
     def value(self, name: str, **labels: str) -> float:
         return self.sample(name, **labels).value
@@ -42,7 +42,7 @@ class Page:
         return self.sample(name, **labels).labels
 
     def get(self, name: str, **labels: str) -> float | None:
-        """The value of the one sample, or None when there is none."""
+        """Return the value of the one sample, or None when there is none."""
         return self.value(name, **labels) if any(self.series(name, **labels)) else None
 
     def names(self) -> set[str]:

@@ -1,8 +1,10 @@
 """
-The command `quotascope` without its imports, which take longer than most commands: a server has done them, and forks for each.
+The command `quotascope` without its imports, which take longer than most commands.
 
-Run as a program, this is the server. A small program stands for the command: it hands its arguments, folder, environment and
-streams to the server, and ends as the command in the fork does.
+A server has done them, and forks for each.
+
+Run as a program, this is the server. A small program stands for the command: it hands its arguments, folder,
+environment and streams to the server, and ends as the command in the fork does.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ sys.exit(ended[0] if ended else "quotascope: the server of commands is gone")
 
 @contextmanager
 def preloaded(command: Path, environ: Mapping[str, str]) -> Iterator[None]:
-    """A program that stands for `quotascope`, as long as the `with` block lasts."""
+    """Run a program that stands for `quotascope` within the block."""
     address = f"\0quotascope-{os.getpid()}-{id(command)}"  # no file: a path may be too long
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)
@@ -70,8 +72,8 @@ def _serve(listening: socket.socket) -> None:
             break
         asking.close()
     _, streams, _, _ = socket.recv_fds(asking, 1, 3)
-    with asking.makefile("rb") as given:
-        arguments, folder, environ = json.load(given)
+    with asking.makefile("rb") as request:
+        arguments, folder, environ = json.load(request)
     if command := os.fork():
         for stream in streams:
             os.close(stream)

@@ -1,7 +1,6 @@
 """A real Prometheus on the loopback interface."""
 
 import json
-import shutil
 import urllib.parse
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from typing import Any
 
 import yaml
 from tests.cluster.ports import free_port
+from tests.prometheus.releases import OLDEST, Release
 
 from . import web
 from .child import Child
@@ -20,15 +20,20 @@ from .eventually import eventually
 class Prometheus:
     """A Prometheus that keeps its configuration, data and log in a folder; there may be data in `data`."""
 
-    def __init__(self, folder: Path, config: Mapping[str, Any], *flags: str, port: int | None = None) -> None:
-        program = shutil.which("prometheus")
-        assert program, "no `prometheus`: run `make services`"
+    def __init__(
+        self,
+        folder: Path,
+        config: Mapping[str, Any],
+        *flags: str,
+        port: int | None = None,
+        release: Release = OLDEST,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.address = f"127.0.0.1:{port or free_port()}"
         path = folder / "prometheus.yml"
         path.write_text(yaml.safe_dump(dict(config)))
         command = [
-            program,
+            release.program("prometheus"),
             f"--config.file={path}",
             f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address={self.address}",
@@ -37,7 +42,11 @@ class Prometheus:
         self.child = Child(command, folder / "prometheus.log")
 
     def query(self, promql: str) -> list[tuple[Mapping[str, str], float]]:
-        """Labels and value of each series; a label that is not there reads as empty, which is the same to Prometheus."""
+        """
+        Labels and value of each series.
+
+        A label that is not there reads as empty, which is the same to Prometheus.
+        """
         data = self.get("query", query=promql)
         assert data["resultType"] == "vector", data
         return [(defaultdict(str, series["metric"]), float(series["value"][1])) for series in data["result"]]
@@ -47,7 +56,7 @@ class Prometheus:
         return {target["labels"]["job"]: target for target in active}
 
     def get(self, path: str, **parameters: str) -> Any:
-        """What its API answers at a path, such as `rules`."""
+        """Return the answer of its API at a path, such as `rules`."""
         self.child.must_run()
         query = urllib.parse.urlencode(parameters)
         answer = web.ask(f"http://{self.address}/api/v1/{path}?{query}")
@@ -56,9 +65,9 @@ class Prometheus:
 
 
 @contextmanager
-def running(folder: Path, config: Mapping[str, Any]) -> Iterator[Prometheus]:
-    """A Prometheus for the length of a `with` block, after its first scrape of every job."""
-    prometheus = Prometheus(folder, config)
+def running(folder: Path, config: Mapping[str, Any], release: Release = OLDEST) -> Iterator[Prometheus]:
+    """Yield a running Prometheus, after its first scrape of every job."""
+    prometheus = Prometheus(folder, config, release=release)
     jobs = {job["job_name"] for job in config["scrape_configs"]}
 
     def scraped() -> None:

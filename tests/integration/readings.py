@@ -23,7 +23,7 @@ USAGE: Final = {
     "request": ("request-time", "kafka_quota_request_threads", 100),
     "controller_mutation": ("mutation-rate", "kafka_quota_controller_mutations_per_second", 1),
 }
-"""By quota type: the attribute, the family, and how much of Kafka's unit is one of the family's."""
+"""Attribute, family, and factor from Kafka's unit to the family's, by quota type."""
 
 LIMITS: Final = {
     "produce": "kafka_quota_produce_limit_bytes_per_second",
@@ -44,37 +44,34 @@ class Reading:
     labels: Mapping[str, str]
     key: agent.Key
     converted: Callable[[Value], Value] = lambda value: value
-    """What becomes of it on the way."""
+    """Conversion of the value on the way."""
 
     def shown(self, page: Page) -> Value:
         return page.get(self.family, **self.labels)
 
 
 def readings_of(quota_type: str, user: str, client_id: str) -> list[Reading]:
-    """Everything that an entity is to be compared by."""
+    """Return all readings by which an entity is compared."""
     attribute, family, divisor = USAGE[quota_type]
     labels = {"user": user, "client_id": client_id}
     place = (TYPES[quota_type], user, client_id)
     mutation = quota_type == "controller_mutation"
-
-    def seconds(value: Value) -> Value:
-        return None if value is None and mutation else (value or 0.0) / 1000
-
     readings = [
         Reading(family, labels, (*place, attribute), lambda value: None if value is None else value / divisor),
-        Reading(
-            "kafka_quota_throttle_time_seconds",
-            {"quota_type": quota_type, **labels},
-            (*place, "throttle-time"),
-            seconds,
-        ),
     ]
+    throttle = Reading(
+        "kafka_quota_throttle_time_seconds",
+        {"quota_type": quota_type, **labels},
+        (*place, "throttle-time"),
+        lambda value: (value or 0.0) / 1000,
+    )
     tokens = Reading("kafka_quota_controller_mutation_tokens", labels, (*place, "tokens"))
-    return [*readings, tokens] if mutation else readings
+    # under KRaft no node measures the throttle time of mutations
+    return [*readings, tokens if mutation else throttle]
 
 
 def delay_queue_of(quota_type: str) -> Reading:
-    """How many connections are muted."""
+    """Return the reading of the number of muted connections."""
     labels = {"quota_type": quota_type, "broker": "1"}
     return Reading("kafka_quota_delay_queue_size", labels, (TYPES[quota_type], "", "", "queue-size"))
 
@@ -90,24 +87,24 @@ def agree(url: str, page: Callable[[], Page], readings: Iterable[Reading]) -> No
     remaining = list(readings)
 
     def compare() -> None:
-        before, seen, after = agent.quota_numbers(url), page(), agent.quota_numbers(url)
+        read_before, exporter_page, read_after = agent.quota_numbers(url), page(), agent.quota_numbers(url)
         problems = []
         for reading in list(remaining):
-            bounds = [reading.converted(read[reading.key]) for read in (before, after)]
-            shown = reading.shown(seen)
-            if between(shown, *bounds):
+            bounds = [reading.converted(numbers[reading.key]) for numbers in (read_before, read_after)]
+            value = reading.shown(exporter_page)
+            if between(value, *bounds):
                 remaining.remove(reading)
             else:
-                problems.append(f"{reading.family} {reading.labels}: {shown} is not between {bounds}")
+                problems.append(f"{reading.family} {reading.labels}: {value} is not between {bounds}")
         assert not remaining, "\n".join(problems)
 
     eventually(compare, seconds=60)
 
 
-def between(value: float | None, one: float | None, other: float | None) -> bool:
-    """Whether a value lies between two others, or is equal to one of them; all three may be absent."""
-    if value is None or one is None or other is None:
-        return value is one is other
-    low, high = min(one, other), max(one, other)
+def between(value: float | None, bound: float | None, other: float | None) -> bool:
+    """Return whether a value lies between two others, or is equal to one of them; all three may be absent."""
+    if value is None or bound is None or other is None:
+        return value is bound is other
+    low, high = min(bound, other), max(bound, other)
     near = isclose(value, low, rel_tol=1e-9) or isclose(value, high, rel_tol=1e-9)
     return near or low < value < high

@@ -25,7 +25,9 @@ RULES: Final[tuple[Rule, ...]] = (
     ({"client-id": "scene-spam"}, {"request_percentage": 0.5}),
     ({"client-id": None}, {"request_percentage": 150.0}),
 )
-"""All eight levels at once, over the four quota types: a stronger default would hide the weaker levels of its own type."""
+"""
+All eight levels at once, over the four quota types: a stronger default would hide the weaker levels of its own type.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class Expected:
     rule: tuple[str, str]
     """rule_user and rule_client_id."""
     limit: float
-    """In the unit of the limit's family."""
+    """Limit in the unit of the limit's family."""
     throttled: bool = True
 
     def __str__(self) -> str:
@@ -64,7 +66,7 @@ EXPECTED: Final = (
 
 
 def load(topic: str) -> tuple[Callable[[Traffic], Load], ...]:
-    """The clients that make every entity of `EXPECTED` appear; for `in_background`."""
+    """Return the clients that make every entity of `EXPECTED` appear; for `in_background`."""
     return (
         lambda t: t.produce("alice", "scene-app", topic, inf),
         lambda t: t.produce("alice", "scene-other", topic, inf),

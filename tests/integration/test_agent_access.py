@@ -14,7 +14,7 @@ pytestmark = pytest.mark.real
 
 
 def settings(kafka: Cluster, **source: Any) -> dict[str, Any]:
-    """A configuration that reads the Jolokia that wants HTTPS and a password."""
+    """Return a configuration that reads the Jolokia that wants HTTPS and a password."""
     node = kafka.brokers[0]
     guarded = {"dialect": "jolokia", "url": node.agents.jolokia1, "name": "guarded"}
     return {
@@ -26,12 +26,12 @@ def settings(kafka: Cluster, **source: Any) -> dict[str, Any]:
 
 def trust(kafka: Cluster, whom: str) -> dict[str, Any]:
     """Trust in the authority of the agent's certificate, in any certificate, or in those of the system alone."""
-    known: dict[str, dict[str, Any]] = {
+    settings_by_name: dict[str, dict[str, Any]] = {
         "authority": {"ca_file": str(kafka.certificates.ca)},
         "any": {"verify": False},
         "system": {},
     }
-    return known[whom]
+    return settings_by_name[whom]
 
 
 def password(value: str = JOLOKIA1_PASSWORD) -> dict[str, Any]:
@@ -66,11 +66,15 @@ TOKEN = base64.b64encode(f"{JOLOKIA1_USER}:{JOLOKIA1_PASSWORD}".encode()).decode
 def test_status_says_what_is_missing(
     kafka: Cluster, tmp_path: Path, trusted: str, login: dict[str, Any], code: int, words: list[str]
 ) -> None:
-    """A header takes the place of basic authentication, and a certificate need not be verified; else the message says what was refused, and which setting helps."""
+    """
+    A header takes the place of basic authentication, and a certificate need not be verified.
+
+    Else the message names the refusal and the setting that helps.
+    """
     config = tmp_path / "quotascope.yaml"
     write_config(config, settings(kafka, tls=trust(kafka, trusted), **login))
-    done = run("status", "--config", config)
-    shown = " ".join((done.stdout + done.stderr).split())
-    assert JOLOKIA1_PASSWORD not in shown
-    assert done.returncode == code, shown
-    assert [word for word in words if word not in shown] == []
+    process = run("status", "--config", config)
+    output = " ".join((process.stdout + process.stderr).split())
+    assert JOLOKIA1_PASSWORD not in output
+    assert process.returncode == code, output
+    assert [word for word in words if word not in output] == []

@@ -26,7 +26,7 @@ THROTTLE: Final = "kafka_quota_callback_throttle_time_seconds"
 
 @pytest.fixture(scope="module")
 def tenant_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A node with that callback, a configured quota that it ignores, and a client that it has throttled."""
+    """Yield a node with that callback, a configured quota that it ignores, and a client that it has throttled."""
     folder = tmp_path_factory.mktemp("tenant")
     classes = folder / "classes"
     command = ["javac", "-Xlint:all", "-Werror", "-proc:none", "-cp", f"{provision.libs()}/*"]
@@ -45,7 +45,7 @@ def tenant_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def exporter(
     tenant_kafka: Cluster, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Exporter]:
-    """An exporter of it, by Jolokia or by the page of our own rules."""
+    """Yield an exporter of it, by Jolokia or by the page of our own rules."""
     settings = settings_for(tenant_kafka.brokers, tenant_kafka.admin)
     if request.param == "own_rules":
         url = tenant_kafka.brokers[0].agents.own_rules
@@ -56,14 +56,16 @@ def exporter(
 
 def test_tags_are_labels_and_no_limit_is_made_up(tenant_kafka: Cluster, exporter: Exporter) -> None:
     """
-    Tags as they are: no name is decoded, and one that a family needs itself is called otherwise; the number is the bean's.
+    Tags are labels as they are: no name is decoded, and one that a family needs itself is renamed.
+
+    The number is the bean's.
 
     The configured rule is shown as what it is, and no client under it.
     """
-    asked = [{"type": "read", "mbean": "kafka.server:type=Produce,*"}]
+    requests = [{"type": "read", "mbean": "kafka.server:type=Produce,*"}]
 
     def shown() -> None:
-        (item,) = agent.ask(tenant_kafka.brokers[0].agents.jolokia, asked)
+        (item,) = agent.ask(tenant_kafka.brokers[0].agents.jolokia, requests)
         (bean,) = (reported for name, reported in item["value"].items() if "alice" in name)
         page = exporter.page()
         assert page.value("quotascope_callback_detected", broker="1") == 1
@@ -87,8 +89,8 @@ def test_tags_are_labels_and_no_limit_is_made_up(tenant_kafka: Cluster, exporter
 
 
 def test_commands_say_whose_quotas_they_are(exporter: Exporter) -> None:
-    """By the class that the broker's configuration names; what would decide by the configured quotas does not decide here."""
+    """The commands name the class of the broker's configuration; the configured quotas do not decide here."""
     assert "leaves quotas to TenantQuotas" in run("status", "--config", exporter.config).stdout
-    done = run("explain", "--config", exporter.config, "--user", "alice", "--client-id", "app")
-    assert done.returncode == 0
-    assert "node 1 leaves quotas to TenantQuotas" in done.stderr
+    process = run("explain", "--config", exporter.config, "--user", "alice", "--client-id", "app")
+    assert process.returncode == 0
+    assert "node 1 leaves quotas to TenantQuotas" in process.stderr

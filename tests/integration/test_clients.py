@@ -32,7 +32,7 @@ def test_rule_is_followed_from_its_beginning_to_its_end(
     topic = traffic.topic()
     seen_changes = _changes(_refreshed(exporter))
     seen_lines = len(exporter.log())
-    with in_background(lambda t: t.produce("alice", "changes", topic, inf, pause=0.05), of=kafka):
+    with in_background(lambda t: t.produce("alice", "changes", topic, inf, pause=0.05), cluster=kafka):
         quotas.set((ENTITY, {"producer_byte_rate": 300_000.0}))
         assert _refreshed(exporter).value(LIMIT, user="alice") == 300_000
         eventually(lambda: _measured(exporter.page()))
@@ -60,13 +60,13 @@ def test_rule_is_followed_from_its_beginning_to_its_end(
 
 
 def _refreshed(exporter: Exporter) -> Page:
-    """The first page whose limits were read after now."""
-    now = time.time()
+    """Return the first page whose limits were read after now."""
+    refreshed_since = time.time()
 
     def refreshed() -> Page:
-        asked = time.time()
+        page_time = time.time()
         page = exporter.page()
-        assert asked - page.value("quotascope_limits_age_seconds") > now
+        assert page_time - page.value("quotascope_limits_age_seconds") > refreshed_since
         return page
 
     return eventually(refreshed)
@@ -114,7 +114,11 @@ def test_one_bean_is_shown_as_two_things(kafka: Cluster, quotas: Quotas, traffic
 
 @pytest.fixture
 def sampling(kafka: Cluster, tmp_path: Path) -> Iterator[Exporter]:
-    """An exporter that reads the broker twice a second, scraped or not, and remembers maxima for as long as the test may take."""
+    """
+    Yield an exporter that reads the broker twice a second, scraped or not.
+
+    It remembers maxima for as long as the test may take.
+    """
     settings = settings_for(kafka.brokers, kafka.admin)
     settings["collection"]["sample_every_seconds"] = 0.5
     settings["collection"]["sample_window_seconds"] = 300
@@ -123,7 +127,7 @@ def sampling(kafka: Cluster, tmp_path: Path) -> Iterator[Exporter]:
 
 
 def queue_of(numbers: Mapping[agent.Key, float | None]) -> float:
-    """How many clients are muted for their produce quota."""
+    """Return the number of clients that are muted for their produce quota."""
     size = numbers["Produce", "", "", "queue-size"]
     assert size is not None
     return size
@@ -135,22 +139,22 @@ def test_throttle_lingers_while_no_one_is_muted(
     """
     The average of the last throttles stays after the load, exactly as the broker gives it, with no usage beside it.
 
-    What reports that it is over is the delay queue, which the client has left. Scrapes before and after have seen nothing
-    of the burst; the maxima of samples in between have, and each scrape shows them.
+    What reports that it is over is the delay queue, which the client has left. Scrapes before and after have seen
+    nothing of the burst; the maxima of samples in between have, and each scrape shows them.
     """
     client_id = f"idle-{uuid.uuid4().hex[:12]}"  # its sensor has seen no one else, so that no throttle lasts for hours
     url = kafka.brokers[0].agents.jolokia
     sampling.page()
     quotas.set(({"user": "alice", "client-id": client_id}, {"producer_byte_rate": 20_000.0}))
     topic = traffic.topic()
-    others = queue_of(agent.quota_numbers(url))
+    queue_after = queue_of(agent.quota_numbers(url))
     assert traffic.produce("alice", client_id, topic, 2).throttled
 
     def idle() -> float:
         numbers = agent.quota_numbers(url)
         assert numbers["Produce", "alice", client_id, "byte-rate"] == 0
         queue = queue_of(numbers)
-        assert queue <= others
+        assert queue <= queue_after
         return queue
 
     queue = eventually(idle, seconds=120)
@@ -162,12 +166,12 @@ def test_throttle_lingers_while_no_one_is_muted(
     assert page.value("kafka_quota_produce_bytes_per_second", **alice) == 0
     assert page.value("kafka_quota_utilization_ratio", **alice, **labels) == 0
     assert page.value("kafka_quota_delay_queue_size", **labels) <= queue
-    first, second = sampling.page(), sampling.page()
+    earlier, later = sampling.page(), sampling.page()
     alice |= labels
-    assert first.value("kafka_quota_utilization_ratio", **alice) == 0
-    assert first.value("kafka_quota_utilization_max_ratio", **alice) > 0.5
-    assert first.value("kafka_quota_delay_queue_size", **labels) <= queue
-    assert first.value("kafka_quota_delay_queue_size_max", **labels) >= queue + 1
-    assert first.value("quotascope_samples_total") > 2
-    for maximum, of in (("utilization_max_ratio", alice), ("delay_queue_size_max", labels)):
-        assert second.value(f"kafka_quota_{maximum}", **of) == first.value(f"kafka_quota_{maximum}", **of)
+    assert earlier.value("kafka_quota_utilization_ratio", **alice) == 0
+    assert earlier.value("kafka_quota_utilization_max_ratio", **alice) > 0.5
+    assert earlier.value("kafka_quota_delay_queue_size", **labels) <= queue
+    assert earlier.value("kafka_quota_delay_queue_size_max", **labels) >= queue + 1
+    assert earlier.value("quotascope_samples_total") > 2
+    for maximum, selector in (("utilization_max_ratio", alice), ("delay_queue_size_max", labels)):
+        assert later.value(f"kafka_quota_{maximum}", **selector) == earlier.value(f"kafka_quota_{maximum}", **selector)

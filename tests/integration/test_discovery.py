@@ -27,7 +27,11 @@ pytestmark = pytest.mark.real
 
 @contextmanager
 def gate(nodes: Mapping[int, Node]) -> Iterator[str]:
-    """One address for the agents of all nodes, as an ingress gives one: `/NODE_ID/…` is passed on; 502 when the node does not answer."""
+    """
+    Yield one address for the agents of all nodes, as an ingress has: `/NODE_ID/…` is passed on.
+
+    502 when the node does not answer.
+    """
 
     class Passing(Handler):
         def do_POST(self) -> None:  # noqa: N802 - the library's name
@@ -44,33 +48,35 @@ def gate(nodes: Mapping[int, Node]) -> Iterator[str]:
         yield f"127.0.0.1:{server.server_port}"
 
 
-def template(at: str) -> str:
-    """The URL of every node's agent behind a gate, to be filled in with its id."""
-    return f"http://{at}/{{node_id}}/jolokia"
+def template(address: str) -> str:
+    """Return the URL of every node's agent behind a gate, to be filled in with its id."""
+    return f"http://{address}/{{node_id}}/jolokia"
 
 
 def found_by(cluster: Cluster, template: str) -> dict[str, Any]:
-    """A configuration that names no node."""
+    """Return a configuration that names no node."""
     settings = settings_for([], cluster.admin, timeout_seconds=3)
     kafka = {"url": template, "refresh_interval_seconds": 0.2}
     return {**settings, "discovery": {"kafka": kafka}}
 
 
 def sources(exporter: Exporter) -> Mapping[str, float]:
-    """Which sources there are, and which of them are up."""
+    """Return the sources, and whether they are up."""
     return {sample.labels["source"]: sample.value for sample in exporter.page().series("quotascope_source_up")}
 
 
 @pytest.fixture(scope="module")
 def split_gate(split_kafka: Cluster) -> Iterator[str]:
-    """One address for a broker and a controller."""
+    """Yield one address for a broker and a controller."""
     with gate(split_kafka.nodes) as opened:
         yield opened
 
 
 def test_broker_and_controller_are_found(split_kafka: Cluster, split_gate: str, tmp_path: Path) -> None:
     """
-    DescribeCluster names the broker, DescribeQuorum the controller; both are read, and the controller says that it leads.
+    DescribeCluster names the broker, DescribeQuorum the controller.
+
+    Both are read, and the controller says that it leads.
 
     One look works without any source named, by flag and by file; the file's check connects to no one.
     """
@@ -81,9 +87,9 @@ def test_broker_and_controller_are_found(split_kafka: Cluster, split_gate: str, 
         assert page.value("quotascope_discovered_sources", discovery="kafka") == 2
         assert page.value("quotascope_discovery_errors_total", discovery="kafka") == 0
         assert page.labels("kafka_quota_controller_events_total")["broker"] == "100"
-    done = run("status", "--bootstrap-servers", split_kafka.admin, "--discover", template(split_gate))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{split_gate}/100/jolokia" in done.stdout
+    process = run("status", "--bootstrap-servers", split_kafka.admin, "--discover", template(split_gate))
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert f"{split_gate}/100/jolokia" in process.stdout
     config = tmp_path / "quotascope.yaml"
     write_config(config, settings)
     assert "0 sources, and those that are found" in run("config", "check", config).stdout
@@ -119,25 +125,29 @@ def _fenced(cluster: Cluster, node: Node) -> None:
 
 
 def test_files_are_followed_while_running(kafka: Cluster, tmp_path: Path) -> None:
-    """A file that is rewritten adds and removes nodes; one that breaks changes nothing, and is reported with its name."""
+    """
+    A file that is rewritten adds and removes nodes.
+
+    One that breaks changes nothing, and is reported with its name.
+    """
     agents = kafka.nodes[1].agents
-    here = f"127.0.0.1:{agents.jolokia2_port}"
-    gone = "127.0.0.1:1"
+    running_agent = f"127.0.0.1:{agents.jolokia2_port}"
+    dead_agent = "127.0.0.1:1"
     targets = tmp_path / "targets.json"
     settings = settings_for([], kafka.admin)
     files = {"files": str(targets), "refresh_interval_seconds": 0.1}
     settings["discovery"] = {"file_sd": files}
-    _write(targets, gone)
+    _write(targets, dead_agent)
     with serving(tmp_path / "serve", settings) as exporter:
-        assert sources(exporter) == {gone: 0.0}
-        _write(targets, here, gone)
-        eventually(lambda: _equal(sources(exporter), {here: 1.0, gone: 0.0}))
+        assert sources(exporter) == {dead_agent: 0.0}
+        _write(targets, running_agent, dead_agent)
+        eventually(lambda: _equal(sources(exporter), {running_agent: 1.0, dead_agent: 0.0}))
         targets.write_text('[{"targets": ["http://evil/"]}]')
         eventually(lambda: _reported(exporter))
-        assert sources(exporter) == {here: 1.0, gone: 0.0}
-        _write(targets, here)
-        eventually(lambda: _equal(sources(exporter), {here: 1.0}))
-        assert [line["source"] for line in exporter.log("source is gone")] == [gone]
+        assert sources(exporter) == {running_agent: 1.0, dead_agent: 0.0}
+        _write(targets, running_agent)
+        eventually(lambda: _equal(sources(exporter), {running_agent: 1.0}))
+        assert [line["source"] for line in exporter.log("source is gone")] == [dead_agent]
 
 
 def _write(path: Path, *targets: str) -> None:
@@ -146,8 +156,8 @@ def _write(path: Path, *targets: str) -> None:
     written.replace(path)
 
 
-def _equal(found: Mapping[str, float], expected: Mapping[str, float]) -> None:
-    assert found == expected
+def _equal(actual: Mapping[str, float], expected: Mapping[str, float]) -> None:
+    assert actual == expected
 
 
 def _reported(exporter: Exporter) -> None:
@@ -156,24 +166,28 @@ def _reported(exporter: Exporter) -> None:
 
 
 async def test_ports_that_agents_usually_have_are_tried(split_kafka: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two nodes on one host each gets its own agent, and a program that is no agent is passed over."""
+    """Each of two nodes on one host gets its own agent, and a program that is no agent is passed over."""
     ends = {id_: f":{node.agents.jolokia.rpartition(':')[2]}" for id_, node in split_kafka.nodes.items()}
     broker = split_kafka.admin.rpartition(":")[2]
     monkeypatch.setattr(ports, "USUAL", (f":{broker}/metrics", *ends.values()))
     config = Config.model_validate(found_by(split_kafka, "auto"))
-    roster, discovery = build_roster(config, lambda each: open_quota_admin(connection_of(each)))
+    roster, discovery = build_roster(config, lambda kafka: open_quota_admin(connection_of(kafka)))
     assert discovery is not None
     await discovery.refresh()
-    (found,) = discovery.found.values()
+    (discovered,) = discovery.found_nodes.values()
     await discovery.close()
     await roster.close()
     assert len(ends) == 2
-    assert {each.node_id: f":{each.url.rpartition(':')[2]}" for each in found.targets} == ends
-    assert found.problem is None
+    assert {target.node_id: f":{target.url.rpartition(':')[2]}" for target in discovered.targets} == ends
+    assert discovered.problem is None
 
 
 def test_configured_and_found_twice_is_read_once(split_kafka: Cluster, split_gate: str, tmp_path: Path) -> None:
-    """A node that is listed, in the cluster and in a file, each under another address, counts once; the others stand by and nothing is down."""
+    """
+    A node that is listed, in the cluster and in a file, each under another address, counts once.
+
+    The others stand by and nothing is down.
+    """
     broker = split_kafka.nodes[1]
     settings = found_by(split_kafka, template(split_gate))
     settings["sources"] = [{"name": "listed", "dialect": "jolokia", "url": broker.agents.jolokia}]
@@ -181,10 +195,10 @@ def test_configured_and_found_twice_is_read_once(split_kafka: Cluster, split_gat
     targets.write_text(f"- targets: ['localhost:{broker.agents.jolokia2_port}']\n")
     settings["discovery"]["file_sd"] = {"files": str(targets)}
     with serving(tmp_path / "serve", settings) as exporter:
-        others = {f"{split_gate}/1/jolokia", f"localhost:{broker.agents.jolokia2_port}"}
-        every = {"listed", f"{split_gate}/100/jolokia", *others}
+        duplicates = {f"{split_gate}/1/jolokia", f"localhost:{broker.agents.jolokia2_port}"}
+        every = {"listed", f"{split_gate}/100/jolokia", *duplicates}
         for _ in range(2):
             assert sources(exporter) == dict.fromkeys(every, 1.0)
             page = exporter.page()
             standing = list(page.series("quotascope_source_stand_by", broker="1"))
-            assert {each.labels["source"] for each in standing} == others
+            assert {sample.labels["source"] for sample in standing} == duplicates

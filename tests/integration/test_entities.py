@@ -1,4 +1,4 @@
-"""Who is throttled, by which rule, and how close everyone is to the limit: a real broker under load."""
+"""Throttled clients, their rules and their distance from the limit are those of a real broker under load."""
 
 import math
 
@@ -24,7 +24,11 @@ def test_scene_has_every_level() -> None:
 
 @pytest.mark.parametrize("expected", EXPECTED, ids=str)
 def test_entity_has_its_rule_limit_and_utilization(scene: Exporter, expected: Expected) -> None:
-    """The rule that decides is named with its level, its limit is the one configured, and utilization is the quotient of usage and limit on the same page."""
+    """
+    The rule that decides is named with its level, and its limit is the configured one.
+
+    Utilization is the quotient of usage and limit on the same page.
+    """
     page = scene.page()
     kind, labels = expected.quota_type, who(expected)
     rule = page.labels("kafka_quota_rule_info", quota_type=kind, **labels)
@@ -46,16 +50,15 @@ def test_what_is_no_number_is_not_shown(scene: Exporter) -> None:
     """
     No NaN, no infinity, and no limit of Long.MAX reaches the page.
 
-    Where the broker says NaN the throttle time is 0, but for mutations, which no node measures; and there is no cause. A user
-    without a mutation limit is measured, but the broker's 1e20 tokens are not shown.
+    Where the broker says NaN the throttle time is 0, and there is no cause; for mutations, which no node measures, both
+    follow from requests. A user without a mutation limit is measured, but the broker's 1e20 tokens are not shown.
     """
     page = scene.page()
     assert [sample for sample in page.samples if not math.isfinite(sample.value) or sample.value >= 1e18] == []
     for expected in EXPECTED:
-        if not expected.throttled:
+        if not expected.throttled and expected.quota_type != "controller_mutation":
             labels = {"quota_type": expected.quota_type, **who(expected)}
-            measured = expected.quota_type != "controller_mutation"
-            assert page.get("kafka_quota_throttle_time_seconds", **labels) == (0 if measured else None)
+            assert page.get("kafka_quota_throttle_time_seconds", **labels) == 0
             assert not list(page.series("kafka_quota_throttle_cause_info", **labels))
     # other tests may mutate as carol with a client-id that has a limit
     page.value("kafka_quota_controller_mutations_per_second", user="carol", client_id="")
@@ -86,6 +89,9 @@ def test_causes_are_distinguished(scene: Exporter) -> None:
         page = scene.page()
         assert _cause(page, client_id="scene-spam") == "own"
         assert _cause(page, client_id="scene-admin") == "controller_mutation"
+        decided = {"quota_type": "controller_mutation", "user": "bob"}
+        assert page.value("kafka_quota_throttle_time_seconds", **decided) > 0
+        assert page.labels("kafka_quota_throttle_cause_info", **decided)["cause"] == "own"
 
     eventually(reported)
 
@@ -96,15 +102,15 @@ def _cause(page: Page, client_id: str) -> str:
 
 def test_node_reports_who_is_muted_now(scene: Exporter) -> None:
     """The delay queues, the throttle time reported to clients and error 89 are shown for the broker."""
-    first = scene.page()
+    first_page = scene.page()
 
     def shown() -> None:
         page = scene.page()
         assert page.value("kafka_quota_delay_queue_size", quota_type="produce", broker="1") > 0
         reported = "kafka_quota_request_throttled_seconds_total"
         for request in ("Produce", "Fetch", "DescribeCluster"):
-            before = first.value(reported, request=request, broker="1")
-            assert page.value(reported, request=request, broker="1") > before
+            value_before = first_page.value(reported, request=request, broker="1")
+            assert page.value(reported, request=request, broker="1") > value_before
         errors = "kafka_quota_throttling_errors_total"
         assert page.value(errors, request="CreateTopics", broker="1") > 0
 
@@ -112,7 +118,11 @@ def test_node_reports_who_is_muted_now(scene: Exporter) -> None:
 
 
 def test_rules_are_listed_and_counted(scene: Exporter) -> None:
-    """Every configured rule is there, used or not, and counted by quota key; the request threads are those of the configuration: 8 for I/O and 3 for the network."""
+    """
+    Every configured rule is there, used or not, and counted by quota key.
+
+    The request threads are those of the configuration: 8 for I/O and 3 for the network.
+    """
     page = scene.page()
     rule = {"level": "default_user_client", "rule_user": "<default>"}
     assert page.value("kafka_quota_rule_produce_limit_bytes_per_second", **rule) == 70_000

@@ -1,4 +1,8 @@
-"""All examples that `--help` prints, as they are printed, against a real broker, its agents, exporters and a Grafana: names of files and hosts alone are replaced."""
+"""
+All examples that `--help` prints, as they are printed, against a real broker, its agents, exporters and a Grafana.
+
+Names of files and hosts alone are replaced.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.cli.test_main import COMMANDS
+from tests.cli.commands import COMMANDS
 from tests.cluster.certificates import make_certificates
 from tests.cluster.cluster import Cluster
 from tests.cluster.ports import free_port
@@ -36,18 +40,18 @@ from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.shadow import ShadowStream
-from quotascope.pipeline.table import run_here
 from quotascope.quotas.candidates import read_candidates
 from quotascope.spark_listener.job import Job, write_summary
 
 pytestmark = pytest.mark.real
 ROOT = Path(__file__).parents[2]
 REQUESTS = ROOT / "tests/pipeline/captures/kafka-4.3.1-request.log.gz"
+RULES = Path(__file__).parents[1] / "cluster" / "jmx_exporter.yml"
 EVENTS = ROOT / "tests/spark_listener/recorded/4.3.0/logs"
 _EXAMPLE = re.compile(r"(?:\w+=\S+ )?(?:quotascope|zcat|spark-submit) ")
 _ENDLESS = re.compile(r"quotascope (?:serve|demo)\b")
-"""They run until a signal."""
-_CODES = {"doctor": {0, 1}, "quotas diff": {0, 2}, "shadow status": {0, 3, 4}}
+"""Commands that run until a signal."""
+_CODES = {"doctor": {0, 1}, "quotas diff": {0, 2}, "rules check": {1}, "shadow status": {0, 3, 4}}
 """Exit codes that stand for what was found, not for a failure."""
 _SUBMIT = """\
 import os, sys
@@ -62,13 +66,15 @@ if any(word.startswith("kafka://") for word in words):  # tests/spark/pipeline h
     words.append("--help")
 os.execv(sys.executable, [sys.executable, *words])
 """
-"""In the place of `spark-submit`: it looks at the options, and runs the application in this Python, without a JVM."""
+"""
+Program in the place of `spark-submit`: it looks at the options, and runs the application in this Python, without a JVM.
+"""
 
 THROTTLES = {
     "kafka_quota_shadow_throttle_time_seconds": ("alice", 40, {"": 30.0}),
     "kafka_quota_throttle_time_seconds": ("alice", 40, {"": 29.0}),
 }
-"""What a Prometheus has of a shadow and of brokers: sums of throttle times, and numbers of samples."""
+"""Series of a Prometheus about a shadow and about brokers: sums of throttle times, and numbers of samples."""
 SET = b"2026-11-23 14"
 """The hour since which limits are set that were a shadow."""
 
@@ -83,7 +89,7 @@ EXAMPLES = {example: path for path, command in COMMANDS for example in _examples
 
 
 def test_every_command_has_examples() -> None:
-    """Else no one would notice that they are not tried."""
+    """Each command has an example, so that each is run here."""
     assert [path for path, command in COMMANDS if not _examples(command)] == []
 
 
@@ -95,20 +101,20 @@ class Place:
     environ: Mapping[str, str]
     names: Mapping[str, str]
 
-    def command(self, example: str, here: Path) -> str:
-        """The example with our names, for a copy of the folder."""
+    def command(self, example: str, folder: Path) -> str:
+        """Return the example with our names, for a copy of the folder."""
         for theirs, ours in self.names.items():
             example = example.replace(theirs, ours)
-        return example.replace(str(self.folder), str(here))
+        return example.replace(str(self.folder), str(folder))
 
 
 @pytest.fixture(scope="module")
 def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """Everything that the examples read; each runs in a copy of its own."""
+    """Return the folder of everything that the examples read; each runs in a copy of its own."""
     folder = tmp_path_factory.mktemp("examples")
     places = "etc/quotascope etc/kafka etc/prometheus var/log/kafka var/log/spark bin hdfs/kafka hdfs/logs kubernetes"
-    for each in places.split():
-        (folder / each).mkdir(parents=True)
+    for subfolder in places.split():
+        (folder / subfolder).mkdir(parents=True)
     agents = kafka.brokers[0].agents
     certificates = make_certificates(folder)
     (folder / "pw").write_text(PASSWORD)
@@ -161,7 +167,8 @@ def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
                 " --port 9750": f" --port {free_port()}",
                 " :9750": f" :{free_port()}",
                 "--replication-factor 3": "--replication-factor 1",  # of one broker
-                "kafka-request-log --partitions": "kafka-request-log-of-its-own --partitions",  # others create the topic with one partition
+                # others create the topic with one partition
+                "kafka-request-log --partitions": "kafka-request-log-of-its-own --partitions",
                 " /etc/": f" {folder}/etc/",
                 " /var/": f" {folder}/var/",
                 "hdfs:///": f"{folder}/hdfs/",
@@ -170,14 +177,18 @@ def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def _write_data(folder: Path) -> None:
-    """Request logs of two days, with requests in each hour, and their history, quotas, candidates and what their shadow decided, event logs of Spark, a job."""
+    """
+    Write request logs of two days, with requests in each hour.
+
+    Their history, quotas, candidates and decisions of their shadow, event logs of Spark, and a job are written, too.
+    """
     log = gzip.decompress(REQUESTS.read_bytes()).splitlines(keepends=True)[:20]
     hours = [f"2026-11-{day} {hour:02}".encode() for day in (22, 23) for hour in range(24)]
     text = b"".join(line.replace(line[1:14], hour, 1) for hour in hours for line in log)
     for path in (
         "var/log/kafka/kafka-request.log",
         "logs/broker-1/a.log",
-        "hdfs/logs/kafka/a.log",
+        "hdfs/logs/kafka/broker-1/a.log",
         "kafka-request.log",
     ):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -188,6 +199,8 @@ def _write_data(folder: Path) -> None:
     (folder / "candidates.yaml").write_text(
         "candidates:\n  - name: half of it\n    quotas:\n      - {user: <default>, request_percentage: 100}\n"
     )
+    for path in ("etc/kafka/jmx_exporter.yml", "kafka-2_0_0.yml"):
+        shutil.copy(RULES, folder / path)
     (folder / "job.py").write_text("print('a job')\n")
     (folder / "quotascope.jar").touch()
     (folder / "quotascope.zip").touch()
@@ -202,42 +215,42 @@ def _write_data(folder: Path) -> None:
     submit.chmod(0o755)
     (folder / "alerts.yaml").write_bytes(subprocess.check_output([COMMAND, "alerts", "config"]))
     usage = str(folder / "usage")
-    shadow = ShadowStream(usage, History.create(usage, buckets=16), read_candidates(folder / "candidates.yaml"))
-    before = b"".join(line for line in text.splitlines(keepends=True) if line[1:14] < SET)
-    (folder / "before.log").write_bytes(before)
+    shadow = ShadowStream(usage, History.create(usage, shards=16), read_candidates(folder / "candidates.yaml"))
+    lines_before = b"".join(line for line in text.splitlines(keepends=True) if line[1:14] < SET)
+    (folder / "before.log").write_bytes(lines_before)
     ingest_logs([str(folder / "before.log")], usage, IngestOptions(broker="1"))
-    shadow.step(run_here, all_of_it=True)
+    shadow.step(map, all_of_it=True)
     ingest_logs([str(folder / "kafka-request.log")], usage, IngestOptions(broker="1"))
     shutil.copytree(usage, folder / "hdfs/kafka/usage")
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_works_as_it_is_printed(place: Place, quotas: Quotas, tmp_path: Path, example: str) -> None:
-    """It ends as a success, or with the exit code of what it found."""
+    """An example ends as a success, or with the exit code of its findings."""
     if "quotas remove" in example:  # what is not there cannot be removed
         quotas.set(
             ({"user": "alice", "client-id": "app1"}, {"producer_byte_rate": 1e6}),
             ({"client-id": None}, {"request_percentage": 50.0}),
         )
-    here = shutil.copytree(place.folder, tmp_path / "here")
-    script = place.command(example, here)
+    copy = shutil.copytree(place.folder, tmp_path / "here")
+    script = place.command(example, copy)
     if _ENDLESS.search(example):
-        _runs_until_stopped(script.replace("quotascope", str(COMMAND), 1), here, place.environ)
+        _runs_until_stopped(script.replace("quotascope", str(COMMAND), 1), copy, place.environ)
         return
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
-        cwd=here, env=place.environ, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL
+        cwd=copy, env=place.environ, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL
     )  # fmt: skip
     allowed = _CODES.get(EXAMPLES[example].removeprefix("quotascope "), {0})
-    assert done.returncode in allowed, f"{script}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-    assert "Traceback" not in done.stderr
+    assert process.returncode in allowed, f"{script}\n{process.stdout[-2000:]}\n{process.stderr[-2000:]}"
+    assert "Traceback" not in process.stderr
 
 
-def _runs_until_stopped(script: str, here: Path, environ: Mapping[str, str]) -> None:
-    """It shows that it works, and ends with a signal."""
+def _runs_until_stopped(script: str, folder: Path, environ: Mapping[str, str]) -> None:
+    """Assert that a command works, and that it ends with a signal."""
     with subprocess.Popen(
         ["bash", "-c", f"exec {script}"],
-        cwd=here, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
+        cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
     ) as process:  # fmt: skip
         stop = threading.Timer(30, process.kill)
         stop.start()

@@ -1,4 +1,4 @@
-"""Why there is nothing to show, a broker that dies, and brokers that hang."""
+"""Exporters and commands report why there is nothing to show, a broker that dies, and brokers that hang."""
 
 import asyncio
 import socket
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.real
 
 @pytest.fixture(scope="module")
 def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A broker that one of these tests kills, and that no client uses."""
+    """Yield a broker that one of these tests kills, and that no client uses."""
     with running(Layout.COMBINED, tmp_path_factory.mktemp("own")) as cluster:
         yield cluster
 
@@ -46,13 +46,13 @@ def said_at_start(exporter: Exporter, text: str) -> None:
 def said_on_demand(exporter: Exporter, text: str, *, code: int) -> None:
     """Assert that the landing page and `status` say so, and that `status` ends with a code."""
     assert text in exporter.get("/").text
-    shown = run("status", "--config", exporter.config)
-    assert text in " ".join(shown.stdout.split())
-    assert shown.returncode == code
+    process = run("status", "--config", exporter.config)
+    assert text in " ".join(process.stdout.split())
+    assert process.returncode == code
 
 
 def test_no_rule_is_configured_or_no_client_has_met_it(own_kafka: Cluster, tmp_path: Path) -> None:
-    """Without any quota Kafka measures no one; with a rule that no one has met yet, that is said, and the rule is shown."""
+    """A cluster without any quota is measured for no client; a rule that no client has met yet is shown as such."""
     settings = settings_for(own_kafka.brokers, own_kafka.admin)
     with closing(Quotas(own_kafka.connection())) as quotas:
         for number, text in enumerate(("No client quota is configured", "No traffic yet")):
@@ -60,7 +60,7 @@ def test_no_rule_is_configured_or_no_client_has_met_it(own_kafka: Cluster, tmp_p
                 page = exporter.page()
                 assert page.value("quotascope_entities", state="exported") == 0
                 rules = list(page.series("kafka_quota_rule_produce_limit_bytes_per_second"))
-                assert [(each.labels["rule_user"], each.value) for each in rules] == [("alice", 1024)] * number
+                assert [(sample.labels["rule_user"], sample.value) for sample in rules] == [("alice", 1024)] * number
                 said_at_start(exporter, text)
                 said_on_demand(exporter, text, code=0)
             quotas.set(({"user": "alice"}, {"producer_byte_rate": 1024.0}))
@@ -112,7 +112,11 @@ def test_broker_dies_and_comes_back_while_it_is_scraped(own_kafka: Cluster, tmp_
 
 
 def scraped(exporter: Exporter) -> AbstractContextManager[list[float]]:
-    """What one scrape after another sees of the source; each must get a complete answer and HTTP 200."""
+    """
+    Return the states of the source that one scrape after another sees.
+
+    Each must get a complete answer and HTTP 200.
+    """
     return again_and_again(lambda: exporter.page().value("quotascope_source_up", source="node-1"), 0.02)
 
 
@@ -136,36 +140,40 @@ Hanging = Callable[[Cluster, Node], AbstractContextManager[None]]
 
 
 def stopped(_: Cluster, node: Node) -> AbstractContextManager[None]:
-    """The kernel goes on taking connections to a process that is stopped, which then never answers."""
+    """Stop a process within the block: the kernel still takes connections to it, which then never get an answer."""
     return node.paused()
 
 
 @contextmanager
 def full(cluster: Cluster, node: Node) -> Iterator[None]:
-    """One connection is all that a listener takes, and it is taken: further ones are accepted by the kernel, but wait for ever."""
-    with closing(Configs(cluster)) as configs, ExitStack() as taken:
-        taken.enter_context(configs.with_broker(node.node_id, {LIMIT: "1"}))
+    """
+    Take the one connection that a listener allows within the block.
+
+    Further ones are accepted by the kernel, but wait for ever.
+    """
+    with closing(Configs(cluster)) as configs, ExitStack() as connections:
+        connections.enter_context(configs.with_broker(node.node_id, {LIMIT: "1"}))
         address = _known(cluster)[node.node_id].split(":")
         answered = True
         while answered:  # brokers follow a change of their settings a moment later
-            one = socket.create_connection((address[0], int(address[1])), timeout=1)
-            taken.enter_context(one)
-            one.sendall(API_VERSIONS)
+            connection = socket.create_connection((address[0], int(address[1])), timeout=1)
+            connections.enter_context(connection)
+            connection.sendall(API_VERSIONS)
             try:
-                answered = bool(one.recv(1))
+                answered = bool(connection.recv(1))
             except TimeoutError:
                 answered = False
         yield
 
 
 def _connection(cluster: Cluster, *servers: str) -> Connection:
-    """The SASL listeners' settings; that of the brokers themselves stays free of limits."""
+    """Return the SASL listeners' settings; the brokers' own listener stays free of limits."""
     connection = cluster.connection(SecurityProtocol.SASL_PLAINTEXT)
     return replace(connection, bootstrap_servers=servers or connection.bootstrap_servers, timeout_seconds=10)
 
 
 def _known(cluster: Cluster) -> dict[int, str]:
-    """Where the brokers say they are, by node id."""
+    """Return the addresses that the brokers report, by node id."""
     with closing(open_quota_admin(_connection(cluster))) as admin:
         return {node.node_id: f"{node.host}:{node.port}" for node in admin.describe_cluster().nodes}
 
@@ -186,18 +194,22 @@ async def test_a_broker_that_was_restarted_gives_its_settings_with_the_next_read
 
 @pytest.mark.parametrize("hanging", [stopped, full])
 async def test_a_broker_that_hangs_hides_only_its_own_settings(pair_kafka: Cluster, hanging: Hanging) -> None:
-    """Rules and the other broker's settings come with the first read, although the one that hangs is the first server to ask."""
+    """
+    Rules and the other broker's settings come with the first read.
+
+    The broker that hangs is the first server to ask.
+    """
     second = pair_kafka.brokers[1]
-    known = _known(pair_kafka)
-    servers = known[second.node_id], known[pair_kafka.brokers[0].node_id]
+    addresses = _known(pair_kafka)
+    servers = addresses[second.node_id], addresses[pair_kafka.brokers[0].node_id]
     source = AdminLimits(open_quota_admin(_connection(pair_kafka, *servers)))
     try:
         with hanging(pair_kafka, second):
             limits = await source.read()
         assert limits.active_controller == "1"
         assert set(limits.nodes) == {"1"}
-        ((what, why),) = limits.missing.items()
-        assert what == "settings of broker 2"
+        assert set(limits.missing) == {"settings of broker 2", "the release of broker 2"}
+        why = limits.missing["settings of broker 2"]
         assert why.startswith("DescribeConfigs: no answer within ")
         assert why.endswith(" s (unknown)")
 

@@ -21,7 +21,11 @@ from tests.integration.readings import between
 
 
 class Replicas:
-    """Topics of one partition, and where their replicas are; every replica is under the replication throttle, if there is one."""
+    """
+    Topics of one partition, and where their replicas are.
+
+    Every replica is under the replication throttle, if there is one.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -92,7 +96,7 @@ def knocking(address: str) -> Iterator[None]:
 
 
 def test_connections_of_an_address_are_refused_beyond_its_limit(pair_kafka: Cluster, pair_exporter: Exporter) -> None:
-    """Rate, limit and how long refusals were delayed; the address disappears with its rule."""
+    """The page has the rate, the limit and the delay of refusals; the address disappears with its rule."""
     rule = ({"ip": IP}, {"connection_creation_rate": 5.0})
     refusals = "kafka_quota_ip_connection_throttle_seconds"
 
@@ -125,7 +129,7 @@ def test_a_listener_waits_at_its_own_limit_or_the_broker_s(
 ) -> None:
     """A listener's key wins over the broker's, and that over the cluster's; without one there is no limit."""
     limit = "kafka_quota_listener_connection_limit_per_second"
-    own = {"listener.name.tls.max.connection.creation.rate": "2"}
+    own_limit = {"listener.name.tls.max.connection.creation.rate": "2"}
 
     def held_back() -> None:
         page = pair_exporter.page()
@@ -146,7 +150,7 @@ def test_a_listener_waits_at_its_own_limit_or_the_broker_s(
 
     with (
         configs.with_broker(None, {"max.connection.creation.rate": "900"}),
-        configs.with_broker(1, own),
+        configs.with_broker(1, own_limit),
         knocking(pair_kafka.ssl),
     ):
         eventually(held_back)
@@ -161,12 +165,12 @@ def test_a_throttled_move_shows_on_both_brokers(pair_kafka: Cluster, pair_export
         for (broker, direction), limit in ends.items():
             url = pair_kafka.nodes[int(broker)].agents.jolokia
             labels = {"broker": broker, "direction": direction}
-            before = byte_rate(url, direction)
+            rate_before = byte_rate(url, direction)
             page = pair_exporter.page()
-            after = byte_rate(url, direction)
+            rate_after = byte_rate(url, direction)
             assert page.value(REPLICATION_LIMIT, **labels) == limit
             assert page.value(REPLICATION_RATE, **labels) > limit
-            assert between(page.value(REPLICATION_RATE, **labels), before, after)
+            assert between(page.value(REPLICATION_RATE, **labels), rate_before, rate_after)
 
     def arrived() -> None:
         assert not replicas.moving()

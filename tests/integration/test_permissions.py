@@ -1,4 +1,8 @@
-"""What the exporter and the commands say on real brokers with an authorizer: that the documented ACLs are enough, what SIGHUP mends, and logins by tokens and tickets."""
+"""
+Exporter and commands on real brokers with an authorizer.
+
+The documented ACLs are enough, SIGHUP mends credentials, and logins take tokens and tickets.
+"""
 
 import json
 import re
@@ -26,19 +30,19 @@ PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
 
 
 def settings(cluster: Cluster, user: str, password: str = "") -> dict[str, Any]:
-    """The exporter as one of the users; the agent asks for no permission."""
+    """Return the exporter's configuration as one of the users; the agent asks for no permission."""
     sasl = {"username": user, "password": password or USERS[user]}
-    found = settings_for(cluster.brokers, cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl)
-    return {**found, "server": {"address": "127.0.0.1", "port": 0}}
+    base = settings_for(cluster.brokers, cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl)
+    return {**base, "server": {"address": "127.0.0.1", "port": 0}}
 
 
 def documented_acls() -> list[list[str]]:
-    """The commands for reading in the documentation, without server and for mallory."""
+    """Return the commands for reading in the documentation, without server and for mallory."""
     reading, changing, _ = PAGE.read_text().partition("## Changing quotas")
     assert changing
-    found = re.findall(r"^kafka-acls\.sh --bootstrap-server \S+ (.*)$", reading, re.MULTILINE)
-    assert found
-    return [shlex.split(acl.replace("User:quotascope", "User:mallory")) for acl in found]
+    commands = re.findall(r"^kafka-acls\.sh --bootstrap-server \S+ (.*)$", reading, re.MULTILINE)
+    assert commands
+    return [shlex.split(acl.replace("User:quotascope", "User:mallory")) for acl in commands]
 
 
 def test_a_missing_permission_is_named_until_the_documented_acls_are_there(
@@ -59,23 +63,23 @@ def test_a_missing_permission_is_named_until_the_documented_acls_are_there(
         assert not list(page.series("kafka_quota_rules"))
         (line,) = exporter.log("limits cannot be read")
         landing = exporter.get("/").text
-        shown = run("status", "--config", exporter.config)
-        assert shown.returncode == 1
-        for text in (line["error"], landing, " ".join(shown.stdout.split())):
+        process = run("status", "--config", exporter.config)
+        assert process.returncode == 1
+        for text in (line["error"], landing, " ".join(process.stdout.split())):
             assert missing in text
             assert grant in text
-        assert USERS["mallory"] not in exporter.child.output() + landing + shown.stdout
-        shown = run("explain", "--config", exporter.config, "--user", "alice")
-        assert (shown.returncode, shown.stdout) == (1, "")
-        assert shown.stderr.startswith(f"quotascope: {missing}")
+        assert USERS["mallory"] not in exporter.child.output() + landing + process.stdout
+        process = run("explain", "--config", exporter.config, "--user", "alice")
+        assert (process.returncode, process.stdout) == (1, "")
+        assert process.stderr.startswith(f"quotascope: {missing}")
         try:
             for acl in acls:
                 run_tool(guarded_kafka, "kafka-acls.sh", *acl)
             eventually(lambda: _reads_everything(exporter))
         finally:
             for acl in acls:
-                left = (part for part in acl if part != "--add")
-                run_tool(guarded_kafka, "kafka-acls.sh", "--remove", "--force", *left)
+                removal = (part for part in acl if part != "--add")
+                run_tool(guarded_kafka, "kafka-acls.sh", "--remove", "--force", *removal)
 
 
 def _reads_everything(exporter: Exporter) -> None:
@@ -91,16 +95,16 @@ def _reads_everything(exporter: Exporter) -> None:
 
 @pytest.fixture
 def findings(guarded_kafka: Cluster, tmp_path: Path) -> Any:
-    """What the doctor finds for a user, by check; it ends with this code."""
+    """Return a function that runs the doctor for a user, and returns its findings by check; it checks the exit code."""
 
     def examined(code: int, user: str, password: str = "") -> dict[str, list[dict[str, str]]]:
         file = tmp_path / "quotascope.yaml"
         write_config(file, settings(guarded_kafka, user, password))
-        shown = run("doctor", "--config", file, "--json", "--scrape-interval", "10s")
-        assert (shown.returncode, shown.stderr) == (code, "")
-        assert not password or password not in shown.stdout
+        process = run("doctor", "--config", file, "--json", "--scrape-interval", "10s")
+        assert (process.returncode, process.stderr) == (code, "")
+        assert not password or password not in process.stdout
         results: dict[str, list[dict[str, str]]] = {}
-        for result in json.loads(shown.stdout)["findings"]:
+        for result in json.loads(process.stdout)["findings"]:
             results.setdefault(result["check"], []).append(result)
         return results
 
@@ -108,38 +112,42 @@ def findings(guarded_kafka: Cluster, tmp_path: Path) -> Any:
 
 
 def severities(results: dict[str, list[dict[str, str]]]) -> dict[str, str]:
-    return {check: " ".join(each["severity"] for each in found) for check, found in results.items()}
+    return {
+        check: " ".join(result["severity"] for result in results_of_check)
+        for check, results_of_check in results.items()
+    }
 
 
 def test_missing_permissions_are_separate_findings(findings: Any) -> None:
     """Each request is tried: a user without rights gets the grants that it lacks, while the agent is read."""
-    found = findings(2, "mallory")
-    expected = {"kafka": "ok", "permissions": "error error error", "agents": "ok", "clocks": "ok"}
-    assert severities(found).items() >= expected.items()
-    assert found["kafka"][0]["text"].endswith("1 brokers, Kafka 4.3 or newer.")
-    operations = [result["advice"].partition("--operation ")[2] for result in found["permissions"]]
-    assert operations == ["DescribeConfigs --cluster", "DescribeConfigs --cluster", "Describe --cluster"]
-    assert "jolokia" in found["agents"][0]["text"]
+    by_check = findings(2, "mallory")
+    expected = {"kafka": "ok ok", "permissions": "error error error", "agents": "ok", "clocks": "ok"}
+    assert severities(by_check).items() >= expected.items()
+    assert by_check["kafka"][0]["text"].endswith("1 broker, Kafka 4.3.")
+    operations = [result["advice"].partition("--operation ")[2] for result in by_check["permissions"]]
+    assert operations == ["DescribeConfigs --cluster", "", "Describe --cluster"]
+    assert by_check["permissions"][1]["advice"] == "The same command grants it as for DescribeClientQuotas."
+    assert "jolokia" in by_check["agents"][0]["text"]
 
 
 def test_a_wrong_password_is_found_at_once(findings: Any) -> None:
-    """It keeps nothing else from being looked at, and shows nowhere."""
-    found = findings(2, "mallory", "s3cret")
-    assert severities(found).items() >= {"kafka": "error", "agents": "ok"}.items()
-    assert "kafka.sasl" in found["kafka"][0]["advice"]
-    assert "permissions" not in found
+    """Everything else is examined all the same, and the password shows nowhere."""
+    by_check = findings(2, "mallory", "s3cret")
+    assert severities(by_check).items() >= {"kafka": "error", "agents": "ok"}.items()
+    assert "kafka.sasl" in by_check["kafka"][0]["advice"]
+    assert "permissions" not in by_check
 
 
 def test_everything_is_in_order_for_a_user_with_rights(findings: Any) -> None:
-    """What is left is that no quota is configured."""
-    found = findings(1, "admin")
+    """The only finding is that no quota is configured."""
+    by_check = findings(1, "admin")
     expected = {"permissions": "ok ok ok", "windows": "ok", "quotas": "warning ok"}
-    assert severities(found).items() >= expected.items()
-    assert found["quotas"][0]["text"].startswith("No client quota is configured")
+    assert severities(by_check).items() >= expected.items()
+    assert by_check["quotas"][0]["text"].startswith("No client quota is configured")
 
 
 def test_other_credentials_count_after_sighup(guarded_kafka: Cluster, tmp_path: Path) -> None:
-    """The running exporter reads the limits as another user, with a connection of its own, and never stops to answer."""
+    """The running exporter reads the limits as another user, by a new connection, and never stops to answer."""
     with serving(tmp_path / "serve", settings(guarded_kafka, "mallory")) as exporter:
         assert not list(exporter.page().series("kafka_quota_rules"))
         write_config(exporter.config, settings(guarded_kafka, "admin"))
@@ -158,7 +166,7 @@ def test_other_credentials_count_after_sighup(guarded_kafka: Cluster, tmp_path: 
 
 
 def oauth(kafka: LoginKafka, folder: Path, **changes: object) -> dict[str, Any]:
-    """A configuration that names the cluster and the issuer, and no node."""
+    """Return a configuration that names the cluster and the issuer, and no node."""
     secret = folder / "client-secret"
     secret.write_text(CLIENT_SECRET + "\n")
     sasl = {
@@ -170,21 +178,25 @@ def oauth(kafka: LoginKafka, folder: Path, **changes: object) -> dict[str, Any]:
         "token_ca_file": str(kafka.issuer_ca),
         **changes,
     }
-    found = settings_for([], kafka.cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl)
+    base = settings_for([], kafka.cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl)
     agent = kafka.cluster.nodes[1].agents.jolokia.replace("127.0.0.1", "{host}")
-    return {**found, "discovery": {"kafka": {"url": agent}}, "server": {"address": "127.0.0.1", "port": 0}}
+    return {**base, "discovery": {"kafka": {"url": agent}}, "server": {"address": "127.0.0.1", "port": 0}}
 
 
 def examined(file: Path) -> Mapping[str, Any]:
-    """What the doctor says of Kafka, and that the secret is not in it."""
-    shown = run_apart("doctor", "--config", file, "--json", "--scrape-interval", "10s")
-    assert CLIENT_SECRET not in shown.stdout + shown.stderr
-    findings = json.loads(shown.stdout)["findings"]
-    return {check: [each for each in findings if each["check"] == check] for check in ("kafka", "permissions")}
+    """Return the doctor's findings about Kafka; assert that the secret is not in them."""
+    process = run_apart("doctor", "--config", file, "--json", "--scrape-interval", "10s")
+    assert CLIENT_SECRET not in process.stdout + process.stderr
+    findings = json.loads(process.stdout)["findings"]
+    return {check: [finding for finding in findings if finding["check"] == check] for check in ("kafka", "permissions")}
 
 
 def test_every_command_takes_tokens_of_an_issuer(login_kafka: LoginKafka, tmp_path: Path) -> None:
-    """One section of the file is enough to check it, to set and list quotas, for the doctor, and to serve limits of found nodes."""
+    """
+    One section of the file is enough for each command.
+
+    It is checked, sets and lists quotas, serves the doctor, and limits of discovered nodes.
+    """
     file = tmp_path / "quotascope.yaml"
     write_config(file, oauth(login_kafka, tmp_path))
     checked = run("config", "check", file)
@@ -192,12 +204,12 @@ def test_every_command_takes_tokens_of_an_issuer(login_kafka: LoginKafka, tmp_pa
     entity = ("--user", "alice", "producer_byte_rate=4096")
     with closing(Quotas(login_kafka.cluster.connection())) as quotas:
         try:
-            done = run("quotas", "set", "--config", file, *entity, "--apply")
-            assert (done.returncode, done.stderr) == (0, "")
+            changed = run("quotas", "set", "--config", file, *entity, "--apply")
+            assert (changed.returncode, changed.stderr) == (0, "")
             listed = run("quotas", "list", "--config", file)
             assert "alice" in listed.stdout
-            found = examined(file)
-            assert [each["severity"] for each in found["permissions"]] == ["ok"] * 3
+            by_check = examined(file)
+            assert [finding["severity"] for finding in by_check["permissions"]] == ["ok"] * 3
             with serving(tmp_path / "serve", oauth(login_kafka, tmp_path)) as exporter:
                 page = exporter.page()
                 rules = page.value("kafka_quota_rules", quota_key="producer_byte_rate")
@@ -206,12 +218,12 @@ def test_every_command_takes_tokens_of_an_issuer(login_kafka: LoginKafka, tmp_pa
                 assert CLIENT_SECRET not in str(exporter.log())
         finally:
             quotas.clear()
-    for each in (checked, done, listed):
-        assert CLIENT_SECRET not in each.stdout + each.stderr
+    for process in (checked, changed, listed):
+        assert CLIENT_SECRET not in process.stdout + process.stderr
 
 
 def test_flags_name_the_other_logins(login_kafka: LoginKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that prints a token, a keytab: without a configuration file."""
+    """A command that prints a token and a keytab work without a configuration file."""
     monkeypatch.setenv("KRB5_CONFIG", str(login_kafka.realm.config))
     token = tmp_path / "my token"
     token.write_text(login_kafka.issuer.token())
@@ -229,7 +241,7 @@ def test_flags_name_the_other_logins(login_kafka: LoginKafka, tmp_path: Path, mo
 def test_the_doctor_says_what_a_login_lacks(
     login_kafka: LoginKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An issuer that is down, a ticket that is not there: what, where, what to do."""
+    """The doctor names an issuer that is down and a missing ticket, with the setting and the remedy."""
     monkeypatch.setenv("KRB5_CONFIG", str(login_kafka.realm.config))
     monkeypatch.setenv("KRB5CCNAME", "MEMORY:nothing")
     file = tmp_path / "quotascope.yaml"

@@ -28,7 +28,7 @@ class Rung:
     level: str
     entity: Mapping[str, str | None]
     limits: Mapping[str, float]
-    """By quota key, in Kafka's units; too high to throttle anyone."""
+    """Limits by quota key, in Kafka's units; too high to throttle any client."""
 
     @property
     def names(self) -> tuple[str, str]:
@@ -70,7 +70,7 @@ TAGS = {
     **dict.fromkeys(("user", "default_user"), (TEAM, "")),
     **dict.fromkeys(("client", "default_client"), ("", HOSTILE)),
 }
-"""Under which user and client id a broker counts, by the level that decides."""
+"""User and client id under which a broker counts, by the level that decides."""
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_each_level_decides_when_the_stronger_ones_are_gone(
         lambda t: t.produce(TEAM, HOSTILE, topic, inf, pause=0.05),
         lambda t: t.fetch(TEAM, HOSTILE, topic, inf),
         lambda t: t.overdraw(TEAM, HOSTILE, 1, inf),
-        of=kafka,
+        cluster=kafka,
     ):
         for number, rung in enumerate(LADDER):
             following = LADDER[number + 1] if number + 1 < len(LADDER) else None
@@ -143,15 +143,19 @@ def _names(quota: Mapping[str, Any], rung: Rung, following: Rung | None) -> None
     assert quota["measured_as"] == {"user": user, "client_id": client_id}
     levels = [level["level"] for level in quota["levels"]]
     assert levels == [rung.level for rung in LADDER]
-    there = [level["level"] for level in quota["levels"] if level["configured"]]
-    assert there == levels[levels.index(rung.level) :]
+    configured_levels = [level["level"] for level in quota["levels"] if level["configured"]]
+    assert configured_levels == levels[levels.index(rung.level) :]
     fallback = quota["fallback"] and quota["fallback"]["level"]
     assert fallback == (following and following.level)
 
 
 @pytest.mark.usefixtures("ladder")
 def test_explain_needs_no_traffic(exporter: Exporter) -> None:
-    """Clients that never came are explained as well; without --json a table marks what decides, and a sentence says what would apply next."""
+    """
+    Clients that never came are explained as well.
+
+    Without --json a table marks the rule that decides, and a sentence names the next one.
+    """
     for user, client_id, level in (
         (TEAM, "another", "user_default_client"),
         ("carol", HOSTILE, "default_user_client"),
@@ -161,18 +165,18 @@ def test_explain_needs_no_traffic(exporter: Exporter) -> None:
     ):
         levels = [quota["decision"]["level"] for quota in _explained(exporter, user, client_id)]
         assert levels == [level] * len(TYPES), (user, client_id)
-    shown = run("explain", "--config", exporter.config, *_named(TEAM, HOSTILE))
-    assert shown.returncode == 0
+    process = run("explain", "--config", exporter.config, *_named(TEAM, HOSTILE))
+    assert process.returncode == 0
     for value in LADDER[0].limits.values():
-        assert f"> {value:,.10g}" in shown.stdout
+        assert f"> {value:,.10g}" in process.stdout
     for value in LADDER[1].limits.values():
-        assert f" / <default>, {value:,.10g} " in shown.stdout
+        assert f" / <default>, {value:,.10g} " in process.stdout
 
 
 def _explained(exporter: Exporter, user: str, client_id: str) -> Iterator[Mapping[str, Any]]:
-    shown = run("explain", "--config", exporter.config, "--json", *_named(user, client_id))
-    assert shown.returncode == 0, shown.stderr
-    answer = json.loads(shown.stdout)
+    process = run("explain", "--config", exporter.config, "--json", *_named(user, client_id))
+    assert process.returncode == 0, process.stderr
+    answer = json.loads(process.stdout)
     assert (answer["user"], answer["client_id"]) == (user, client_id)
     assert len(answer["quotas"]) == len(TYPES)
     yield from answer["quotas"]

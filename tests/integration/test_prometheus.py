@@ -1,4 +1,4 @@
-"""What a real Prometheus and a real Collector make of it, and what an operator asks."""
+"""A real Prometheus and a real Collector read the exporter, and answer an operator's questions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ import pytest
 from tests.cli.conftest import Agent
 from tests.cluster.cluster import Cluster
 from tests.collector.collector import Collector, collecting
-from tests.commands import run
 from tests.exporter.otlp.collected import series
 from tests.exporter.otlp.messages import Key
 from tests.exporter.web.serving import HASH, PASSWORD, tls_section, web_file
 from tests.integration import web
+from tests.integration.alerting.hurry import hurried_rules
 from tests.integration.eventually import eventually
 from tests.integration.exporter import OPENMETRICS, Exporter, serving, settings_for
 from tests.integration.page import Page
 from tests.integration.prometheus import Prometheus, running
 from tests.integration.scene import HOSTILE, TEAM
+from tests.prometheus.releases import NEWEST, RELEASES, Release
 from tests.servers import Handler, served
 
 pytestmark = pytest.mark.real
@@ -74,7 +75,7 @@ kafka_quota_throttle_cause_info{cause="controller_mutation", client_id="scene-ad
 
 
 def readme_query() -> str:
-    """The query that the README gives: who is throttled, and by which rule."""
+    """Return the query of the README for throttled clients and their rules."""
     blocks = README.read_text().split("```")[1::2]
     (query,) = (block for block in blocks if "kafka_quota_rule_info" in block)
     return query
@@ -82,17 +83,17 @@ def readme_query() -> str:
 
 @pytest.fixture(scope="module")
 def relay(exporter: Exporter) -> Iterator[Relay]:
-    """The exporter's page in the plain text format."""
+    """Yield the exporter's page in the plain text format."""
     with served(Relay(exporter.url)) as relay:
         yield relay
 
 
 @pytest.fixture(scope="module")
 def guarded(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
-    """An exporter of the same broker that wants TLS, a client certificate and a password."""
+    """Yield an exporter of the same broker that wants TLS, a client certificate and a password."""
     folder = tmp_path_factory.mktemp("guarded")
-    known = {"client_ca_file": str(kafka.certificates.ca), "client_auth_type": "RequireAndVerifyClientCert"}
-    file = web_file(folder, **tls_section(kafka.certificates, **known), basic_auth_users={"prometheus": HASH})
+    tls_settings = {"client_ca_file": str(kafka.certificates.ca), "client_auth_type": "RequireAndVerifyClientCert"}
+    file = web_file(folder, **tls_section(kafka.certificates, **tls_settings), basic_auth_users={"prometheus": HASH})
     server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(file)}
     settings = {**settings_for(kafka.brokers, None), "server": server}
     exporter = Exporter(folder / "serve", settings)
@@ -102,17 +103,22 @@ def guarded(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         exporter.child.end()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=RELEASES, ids=str)
 def prometheus(
-    exporter: Exporter, relay: Relay, guarded: Exporter, kafka: Cluster, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    exporter: Exporter,
+    relay: Relay,
+    guarded: Exporter,
+    kafka: Cluster,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Prometheus]:
     """
-    A Prometheus that scrapes the exporter itself, once more through the relay, and one that is protected.
+    Yield a Prometheus that scrapes the exporter itself, once more through the relay, and one that is protected.
 
     The names of the other two begin with those of their jobs, so that queries do not meet them beside the first.
     """
-    made = kafka.certificates
-    files = {"ca_file": made.ca, "cert_file": made.client, "key_file": made.client_key}
+    certificates = kafka.certificates
+    files = {"ca_file": certificates.ca, "cert_file": certificates.client, "key_file": certificates.client_key}
     login = {
         "scheme": "https",
         "tls_config": {name: str(file) for name, file in files.items()},
@@ -127,12 +133,16 @@ def prometheus(
         prefixed = {"source_labels": ["__name__"], "target_label": "__name__", "replacement": f"{job['job_name']}_$1"}
         job["metric_relabel_configs"] = [prefixed]
     config = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s"}, "scrape_configs": jobs}
-    with running(tmp_path_factory.mktemp("prometheus") / "prometheus", config) as prometheus:
+    with running(tmp_path_factory.mktemp("prometheus") / "prometheus", config, request.param) as prometheus:
         yield prometheus
 
 
 def test_both_formats_are_scraped(prometheus: Prometheus, relay: Relay) -> None:
-    """Prometheus takes OpenMetrics, which it prefers, and the text format 0.0.4, both compressed; with TLS and password as well."""
+    """
+    Prometheus takes OpenMetrics, which it prefers, and the text format 0.0.4, both compressed.
+
+    With TLS and password as well.
+    """
 
     def scraped() -> None:
         for job, target in prometheus.targets().items():
@@ -152,10 +162,10 @@ def test_both_formats_are_scraped(prometheus: Prometheus, relay: Relay) -> None:
 @pytest.mark.usefixtures("scene")
 def test_who_is_throttled_and_by_which_rule(prometheus: Prometheus) -> None:
     """
-    The README's query gives the throttled clients, for how long, and the rule that does it.
+    The README's query gives the throttled clients, their throttle times, and the rule of each.
 
-    Who only waits for a mutation quota, in the broker's group Request, is not blamed on a request rule. The same join gives
-    the limit as the value, with the rule in the labels; utilization ranks entities of one quota type.
+    Who only waits for a mutation quota, in the broker's group Request, is not blamed on a request rule. The same join
+    gives the limit as the value, with the rule in the labels; utilization ranks entities of one quota type.
     """
     expected = {
         ("produce", TEAM, HOSTILE): ("default_user_client", "<default>", HOSTILE),
@@ -188,25 +198,31 @@ def test_who_is_throttled_and_by_which_rule(prometheus: Prometheus) -> None:
     eventually(found)
 
 
-def test_promtool_has_no_complaint(scene: Exporter) -> None:
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_promtool_has_no_complaint(scene: Exporter, release: Release) -> None:
     """`promtool check metrics` finds nothing to say about the page."""
     page = scene.get("/metrics").body
-    checked = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, check=False)
+    command = [release.program("promtool"), "check", "metrics"]
+    checked = subprocess.run(command, input=page, capture_output=True, check=False)
     assert (checked.stdout, checked.stderr, checked.returncode) == (b"", b"", 0)
 
 
 def test_formats_say_the_same(scene: Exporter) -> None:
-    """OpenMetrics and the text format have the same families and series; the page is compressed for those who accept it, and only for them."""
+    """
+    OpenMetrics and the text format have the same families and series.
+
+    The page is compressed for those who accept it, and only for them.
+    """
     text = scene.get("/metrics", {"Accept-Encoding": "identity"})
     assert text.headers["Content-Encoding"] is None
     openmetrics = scene.get("/metrics", {"Accept": OPENMETRICS})
     assert openmetrics.headers["Content-Type"].startswith(OPENMETRICS.split(";")[0])
     assert openmetrics.text.endswith("# EOF\n")
-    plain, same = (
+    plain, decompressed = (
         {(sample.name, tuple(sorted(sample.labels.items()))) for sample in page.samples}
         for page in (Page.of(text.text), Page.of(openmetrics.text, openmetrics=True))
     )
-    assert plain == same
+    assert plain == decompressed
     compressed = scene.get("/metrics", {"Accept-Encoding": "gzip"})
     assert compressed.headers["Content-Encoding"] == "gzip"
     assert b"kafka_quota_" in gzip.decompress(compressed.body)
@@ -219,10 +235,15 @@ def _rule(labels: Mapping[str, str]) -> tuple[str, str, str]:
 CLUSTERS = ("east", "west")
 
 
-def test_rules_and_alerts_keep_clusters_apart(tmp_path: Path) -> None:
-    """Each cluster has the series, the recorded ones and the alerts that it would have alone; east alone is throttled."""
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_rules_and_alerts_keep_clusters_apart(tmp_path: Path, release: Release) -> None:
+    """
+    Each cluster has the series, the recorded ones and the alerts that it would have alone.
+
+    East alone is throttled.
+    """
     captures = ("split/throttled.1.jolokia2.json", "combined/noquota.jolokia2.json")
-    run("alerts", "write", tmp_path / "rules").check_returncode()
+    hurried_rules(tmp_path / "rules")
     with ExitStack() as stack:
         targets = []
         for cluster, capture in zip(CLUSTERS, captures, strict=True):
@@ -239,6 +260,7 @@ def test_rules_and_alerts_keep_clusters_apart(tmp_path: Path) -> None:
                 "rule_files": [f"{tmp_path}/rules/*.yaml"],
                 "scrape_configs": [{"job_name": "quotascope", "static_configs": [{"targets": targets}]}],
             },
+            release=release,
         )
         stack.callback(prometheus.child.end)
 
@@ -270,7 +292,7 @@ def collector(tmp_path: Path) -> Iterator[Collector]:
 @pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
 @pytest.mark.usefixtures("scene")
 def test_a_push_holds_what_a_scrape_shows(kafka: Cluster, collector: Collector, tmp_path: Path, protocol: str) -> None:
-    """Of the same snapshot of a broker under load, the Collector has every series that /metrics has."""
+    """The Collector has, of the same snapshot of a broker under load, every series of /metrics."""
     endpoint = collector.grpc if protocol == "grpc" else collector.http
     settings = {
         **settings_for(kafka.brokers, kafka.admin),
@@ -286,5 +308,49 @@ def test_a_push_holds_what_a_scrape_shows(kafka: Cluster, collector: Collector, 
     assert len(stable(pushed)) > 100
 
 
-def stable(found: dict[Key, float]) -> dict[Key, float]:
-    return {key: value for key, value in found.items() if not key[0].startswith(VOLATILE)}
+@pytest.mark.usefixtures("scene")
+def test_prometheus_takes_a_push(kafka: Cluster, tmp_path: Path) -> None:
+    """
+    The OTLP receiver of Prometheus 3 has every series of /metrics, by the same names and labels.
+
+    Both are of one snapshot.
+    """
+    flag = "--web.enable-otlp-receiver"
+    config = {"otlp": {"promote_resource_attributes": ["cluster"]}}
+    prometheus = Prometheus(tmp_path / "prometheus", config, flag, release=NEWEST)
+    settings = {
+        **settings_for(kafka.brokers, kafka.admin),
+        "collection": {"max_age_seconds": 3600},  # both look at one snapshot
+        "cluster": "prod",
+        "otlp": {
+            "endpoint": f"http://{prometheus.address}/api/v1/otlp/v1/metrics",
+            "resource_attributes": {"cluster": "prod"},
+        },
+    }
+    try:
+        eventually(lambda: prometheus.get("targets"))
+        with serving(tmp_path / "serve", settings) as exporter:
+            pushed = eventually(lambda: _pushed(prometheus))
+            page = exporter.page()
+    finally:
+        prometheus.child.end()
+    scraped = {(s.name, tuple(sorted((k, v) for k, v in s.labels.items() if v))): s.value for s in page.samples}
+    assert stable(pushed) == stable(scraped)
+    assert len(stable(pushed)) > 100
+
+
+def _pushed(prometheus: Prometheus) -> dict[Key, float]:
+    """Return the series of a push, without the labels that name the exporter; AssertionError before there is any."""
+    answer = prometheus.query('{__name__=~"kafka_.+|quotascope_.+|process_.+"}')
+    assert answer
+    return {
+        (labels["__name__"], tuple(sorted((k, v) for k, v in labels.items() if k not in _OF_RESOURCE))): value
+        for labels, value in answer
+    }
+
+
+_OF_RESOURCE = ("__name__", "job", "instance")
+
+
+def stable(series: dict[Key, float]) -> dict[Key, float]:
+    return {key: value for key, value in series.items() if not key[0].startswith(VOLATILE)}

@@ -1,4 +1,4 @@
-"""Real brokers of two releases, real clients that run into their quotas, and what is made of what the brokers logged."""
+"""The logs of real brokers of two releases, whose real clients run into their quotas, are predicted."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,9 @@ from tests.integration.eventually import eventually
 from tests.integration.exporter import Exporter, serving, settings_for
 from tools.replay_check import Check, check, log_of, rules_of_text
 
-from quotascope.metrics import INT_MAX, KafkaRelease, QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.numbers import INT_MAX
+from quotascope.metrics.kafka.release import KafkaRelease
 from quotascope.pipeline.history import history_of
 from quotascope.pipeline.ingest.options import IngestOptions
 from quotascope.pipeline.releases import followed
@@ -33,14 +35,14 @@ pytestmark = pytest.mark.real
 
 @pytest.fixture(scope="module")
 def older_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A broker of Kafka 4.3.1 that logs its requests."""
+    """Yield a broker of Kafka 4.3.1 that logs its requests."""
     with running(Layout.COMBINED, tmp_path_factory.mktemp("older"), plugin=Plugin(logs_requests=True)) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
 def newest_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A broker of Kafka 4.4.0 that logs its requests."""
+    """Yield a broker of Kafka 4.4.0 that logs its requests."""
     special = Plugin(newest=True, logs_requests=True)
     with running(Layout.COMBINED, tmp_path_factory.mktemp("newest"), plugin=special) as cluster:
         yield cluster
@@ -48,7 +50,7 @@ def newest_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def watching(newest_kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
-    """An exporter of the newest that is scraped each second."""
+    """Yield an exporter of the newest broker that is scraped each second."""
     folder = tmp_path_factory.mktemp("exporter") / "serve"
     settings = settings_for(newest_kafka.brokers, newest_kafka.admin)
     with serving(folder, settings) as exporter, ThreadPoolExecutor(1) as pool:
@@ -66,7 +68,7 @@ def watching(newest_kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def recorded(newest_kafka: Cluster, watching: Exporter) -> Recording:
-    """What the newest logs first, so that its JVM is no longer young afterwards."""
+    """Return the first log of the newest broker, so that its JVM is no longer young afterwards."""
     assert watching.url
     return record(newest_kafka, seconds=12)
 
@@ -97,31 +99,39 @@ def _assert_predicted(recording: Recording) -> None:
 
 
 def test_a_fresh_log_of_4_3_1_is_predicted(older_kafka: Cluster) -> None:
-    """Every kind of quota throttles; almost every answer is predicted to the ms, and the totals are near what was reported to the clients."""
+    """
+    Every kind of quota throttles.
+
+    Almost every answer is predicted to the ms, and the totals are near what was reported to the clients.
+    """
     _assert_predicted(record(older_kafka, seconds=12))
 
 
 def test_a_fresh_log_of_4_4_0_is_predicted(recorded: Recording) -> None:
-    """So it is with the newest release."""
+    """The newest release is predicted as well."""
     _assert_predicted(recorded)
 
 
 def test_an_episode_is_the_same_in_the_exporter_and_in_the_log(
     recorded: Recording, watching: Exporter, tmp_path: Path
 ) -> None:
-    """Its begin within a few collections, its end within the minute for which a broker reports a throttle, and by the same rule."""
+    """
+    Begin and end agree within a few collections, and within the minute for which a broker reports a throttle.
+
+    The rule is the same.
+    """
     (tmp_path / "requests.log").write_bytes(recorded.log)
     (tmp_path / "quotas.yaml").write_text(recorded.rules_yaml(), encoding="utf-8")
-    ingest_logs([str(tmp_path / "requests.log")], str(tmp_path / "usage"), IngestOptions())
+    ingest_logs([str(tmp_path / "requests.log")], str(tmp_path / "usage"), IngestOptions(broker="1"))
     quotas = read_quotas(tmp_path / "quotas.yaml")
-    found = find_episodes(str(tmp_path / "usage"), ("alice", "app1"), quotas=quotas)
-    (logged,) = [each for each in found["episodes"] if each["quota_type"] == "produce"]
+    answer_of_log = find_episodes(str(tmp_path / "usage"), ("alice", "app1"), quotas=quotas)
+    (logged,) = [episode for episode in answer_of_log["episodes"] if episode["quota_type"] == "produce"]
     entity = {"user": "alice", "client_id": "app1", "quota_type": "produce"}
 
     def row_of_it() -> dict[str, Any]:
         path = "/api/v1/episodes?user=alice&client_id=app1&type=produce"
         answer = json.loads(watching.get(path).text)["episodes"]
-        rows = [each for each in answer if each["client_id"] == "app1"]
+        rows = [row for row in answer if row["client_id"] == "app1"]
         assert len(rows) == 1
         return dict(rows[0])
 
@@ -135,42 +145,54 @@ def test_an_episode_is_the_same_in_the_exporter_and_in_the_log(
 
 @pytest.mark.parametrize("minor", [3, 4])
 def test_throttles_beyond_a_month(minor: int, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """3 MB under 1 B/s: the newest throttles for 24.8 days, 4.3 wraps around to nothing, and so say the check and what-if of either."""
+    """
+    3 MB under 1 B/s.
+
+    The newest throttles for 24.8 days, 4.3 wraps around to nothing, and so say the check and what-if of either.
+    """
     newest = minor == 4
     cluster = request.getfixturevalue("newest_kafka" if newest else "older_kafka")
     recording = record_beyond_a_month(cluster)
     result = _checked(recording)
-    heavy = [each for each in result.comparisons if each.request.client_id == "heavy" and each.request.produced]
-    reported = [each.request.throttle_ms for each in heavy]
+    heavy = [
+        comparison
+        for comparison in result.comparisons
+        if comparison.request.client_id == "heavy" and comparison.request.produced
+    ]
+    reported = [comparison.request.throttle_ms for comparison in heavy]
     assert len(reported) == 3
     assert (max(reported) == INT_MAX) is newest
-    predicted = [max(0, each.prediction.bytes_ms) for each in heavy]
+    predicted = [max(0, comparison.prediction.bytes_ms) for comparison in heavy]
     assert predicted == pytest.approx(reported, abs=3 * 99_000)
     log = tmp_path / "requests.log"
     log.write_bytes(recording.log)
     ((entity, limits),) = recording.rules
-    ingest_logs([str(log)], str(tmp_path / "usage"), IngestOptions())
+    ingest_logs([str(log)], str(tmp_path / "usage"), IngestOptions(broker="1"))
     tried = Candidate(name="as it was", quotas=QuotaSet({from_admin(entity): limits}))
     kafka = followed(KafkaRelease(4, minor))
-    found = what_if(str(tmp_path / "usage"), [tried], Mode.OPEN_LOOP, kafka=kafka)
-    (row,) = [each for each in found.summary.rows if each["client_id"] == "heavy"]
+    answer = what_if(str(tmp_path / "usage"), [tried], Mode.OPEN_LOOP, kafka=kafka)
+    (row,) = [candidate for candidate in answer.summary.rows if candidate["client_id"] == "heavy"]
     assert (row["longest_throttle_ms"] == INT_MAX) is newest
 
 
 @pytest.mark.usefixtures("recorded")
 def test_lower_limits_do_what_was_predicted(newest_kafka: Cluster) -> None:
-    """Work is logged under some limits and replayed under lower ones; then these are set, and the same work is done again."""
-    before = record_work(newest_kafka, Limits(), "1")
-    lower = QuotaSet({from_admin(who): limits for who, limits in LOWER.rules("1")})
-    log = log_of(before.log.splitlines(), "before")
+    """
+    Work is logged under some limits and replayed under lower ones.
+
+    Then these are set, and the same work is done again.
+    """
+    recording_before = record_work(newest_kafka, Limits(), "1")
+    lower = QuotaSet({from_admin(entity): limits for entity, limits in LOWER.rules("1")})
+    log = log_of(recording_before.log.splitlines(), "before")
     requests = MutationLedger().resolve(log.table).requests
     candidate = Candidate(name="lower", quotas=lower)
     settings = ReplaySettings(release=followed(None, log=log.release).release)
     results = replay(history_of(requests), [candidate], Mode.CLOSED_LOOP, settings)
     rows = results.to_pylist()
-    after = _checked(record_work(newest_kafka, LOWER, "2"))
+    check_after = _checked(record_work(newest_kafka, LOWER, "2"))
     for kind in (QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.CONTROLLER_MUTATION):
-        measured, _ = _totals(after, kind)
+        measured, _ = _totals(check_after, kind)
         predicted = sum(row["throttled_ms"] / 1000 for row in rows if row["quota_type"] == kind.label)
         assert measured > 5
         # throttles end where windows do: one second more or less of ten
@@ -182,9 +204,9 @@ def test_the_culprit_of_a_real_broker(tmp_path: Path) -> None:
     with broker(1, tmp_path / "kafka") as cluster:
         sent = loaded(cluster, ["large_produces"], 4).sent
         log = cluster.nodes[1].request_log
-        found, waits = culprits_of(log, tmp_path / "usage", None)
+        result, waits = culprits_of(log, tmp_path / "usage", None)
     assert sent[VICTIM] == 200
-    assert found.plan.threads[0] == 1
+    assert result.plan.threads[0] == 1
     named = [name for name in waits if name != "not in the log"]
     assert named[0] == "large_produces"
     page = tmp_path / "blame.html"

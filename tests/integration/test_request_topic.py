@@ -29,8 +29,8 @@ def ended(cluster: Cluster, user: str, topic: str, *options: str) -> tuple[int, 
     """Exit code, output and errors of the command, for a topic of a cluster, as some user."""
     sasl = ["--security-protocol", "SASL_PLAINTEXT", "--sasl-mechanism", "PLAIN", "--sasl-username"]
     where = ("--bootstrap-servers", cluster.sasl, *sasl, user)
-    done = run("request-topic", topic, *where, *options, QUOTASCOPE_KAFKA__SASL__PASSWORD=USERS[user])
-    return done.returncode, done.stdout, done.stderr
+    process = run("request-topic", topic, *where, *options, QUOTASCOPE_KAFKA__SASL__PASSWORD=USERS[user])
+    return process.returncode, process.stdout, process.stderr
 
 
 def new_topic() -> str:
@@ -50,15 +50,20 @@ def overdraw(quotas: Quotas, traffic: Traffic, user: str) -> None:
 
 
 def retention(cluster: Cluster, topic: str) -> str:
-    """Of a topic, as its broker has it."""
+    """Return the retention of a topic, as its broker reports it."""
     with closing(KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic, ["retention.ms"])
-        found: Any = admin.describe_configs([resource])
-    return str(found["topic"][topic]["retention.ms"]["value"])
+        response: Any = admin.describe_configs([resource])
+    return str(response["topic"][topic]["retention.ms"]["value"])
 
 
 def test_topic_is_made_at_the_pace_of_a_quota(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> None:
-    """Refused at first; one that waits for as long gets it, one that has no time gets the time that is left, and each wait is reported."""
+    """
+    The topic is refused at first.
+
+    A command that waits long enough gets it, one without time reports the rest of the throttle, and each wait is
+    reported.
+    """
     shape = ("--partitions", "3", "--replication-factor", "1", "--retention-hours", "48")
 
     def in_debt() -> tuple[str, re.Match[str]]:
@@ -80,21 +85,21 @@ def test_topic_is_made_at_the_pace_of_a_quota(kafka: Cluster, quotas: Quotas, tr
 
 
 def test_topic_that_is_there_or_cannot_be(kafka: Cluster, traffic: Traffic) -> None:
-    """It is taken as it is, unless other numbers are asked for; then nothing is changed."""
+    """An existing topic is left as it is; other numbers are an error, and nothing is changed."""
     topic = traffic.topic(partitions=2)
-    there = (0, f"{topic} is there already: 2 partitions, 1 replica\n", "")
-    assert ended(kafka, "carol", topic, "--retention-hours", "1") == there
+    unchanged = (0, f"{topic} is there already: 2 partitions, 1 replica\n", "")
+    assert ended(kafka, "carol", topic, "--retention-hours", "1") == unchanged
     code, out, err = ended(kafka, "carol", topic, "--partitions", "4")
     assert (code, out) == (1, "")
     assert f"topic {topic} is there with 2 partitions, not 4;" in err
-    assert ended(kafka, "carol", topic, "--partitions", "2") == there
+    assert ended(kafka, "carol", topic, "--partitions", "2") == unchanged
     code, _, err = ended(kafka, "carol", new_topic(), "--replication-factor", "3")
     assert code == 1
     assert err.startswith("quotascope: CreateTopics failed (error 38): "), "Kafka says itself what it cannot do"
 
 
 def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster) -> None:
-    """To look for the topic, and then to make it."""
+    """The advice grants the right to look for the topic, and then to make it."""
     topic = new_topic()
     arguments = (guarded_kafka, "mallory", topic, "--partitions", "2")
     for request, operation in (("Metadata", "Describe"), ("CreateTopics", "Create")):
@@ -103,7 +108,7 @@ def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster) -> None:
         assert f"{request} is not permitted; to grant it: " in err
         script, *grant = shlex.split(err.partition("to grant it: ")[2])
         assert grant[-4:] == ["--operation", operation, "--topic", topic]
-        run_tool(guarded_kafka, script, *grant)
+        run_tool(guarded_kafka, script, *grant[grant.index("--add") :])
     granted = eventually(lambda: _done(ended(*arguments)))
     assert granted == f"{topic} was made: 2 partitions\n", "what was not reported is not printed"
 

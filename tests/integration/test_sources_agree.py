@@ -1,4 +1,4 @@
-"""Jolokia and a jmx_exporter, with the rules of kafka-2_0_0.yml or with our own, on the same broker give the same answer."""
+"""Jolokia and a jmx_exporter, with the rules of kafka-2_0_0.yml or with our own, agree on the same broker."""
 
 from collections.abc import Iterator
 
@@ -46,7 +46,7 @@ def rules(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def jmx_exporter(kafka: Cluster, rules: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
-    """An exporter of the shared broker that reads its jmx_exporter, and does not get the node's id."""
+    """Yield an exporter of the shared broker that reads its jmx_exporter, and does not get the node's id."""
     settings = settings_for(kafka.brokers, kafka.admin)
     url = getattr(kafka.brokers[0].agents, rules)
     settings["sources"] = [{"dialect": "jmx_exporter", "url": url}]
@@ -58,38 +58,47 @@ def test_same_entities_limits_and_rules(scene: Exporter, jmx_exporter: Exporter)
     """Both see the same entities by the same names, with the same limits, rules and causes."""
 
     def same() -> None:
-        one, other = scene.page(), jmx_exporter.page()
-        assert _series(one, *STANDING) == _series(other, *STANDING)
-        assert _series(one, *MOVING).keys() == _series(other, *MOVING).keys()
+        jolokia_page, jmx_page = scene.page(), jmx_exporter.page()
+        assert _series(jolokia_page, *STANDING) == _series(jmx_page, *STANDING)
+        assert _series(jolokia_page, *MOVING).keys() == _series(jmx_page, *MOVING).keys()
 
     eventually(same)
 
 
 def test_same_numbers(scene: Exporter, jmx_exporter: Exporter, rules: str) -> None:
-    """Each number of one source lies between two readings by the other, and is equal where these are; our own rules give all there are."""
-    first = scene.page()
-    ours = sorted(name for name in first.names() if name.startswith("kafka_quota_"))
+    """
+    Each number of one source lies between two readings by the other, and is equal where these are.
+
+    Our own rules give all there are.
+    """
+    page = scene.page()
+    ours = sorted(name for name in page.names() if name.startswith("kafka_quota_"))
     names = ours if rules == OWN_RULES else MOVING
-    open_questions = set(_series(first, *names))
+    open_questions = set(_series(page, *names))
 
     def same() -> None:
-        before = _series(scene.page(), *names)
-        seen = _series(jmx_exporter.page(), *names)
-        after = _series(scene.page(), *names)
+        series_before = _series(scene.page(), *names)
+        series_of_jmx = _series(jmx_exporter.page(), *names)
+        series_after = _series(scene.page(), *names)
         open_questions.difference_update(
-            [series for series in open_questions if between(seen.get(series), before.get(series), after.get(series))]
+            [
+                series
+                for series in open_questions
+                if between(series_of_jmx.get(series), series_before.get(series), series_after.get(series))
+            ]
         )
         assert not open_questions, {
-            series: (before.get(series), seen.get(series), after.get(series)) for series in open_questions
+            series: (series_before.get(series), series_of_jmx.get(series), series_after.get(series))
+            for series in open_questions
         }
 
     eventually(same, seconds=60)
 
 
 def test_the_dialect_is_reported(scene: Exporter, jmx_exporter: Exporter, rules: str) -> None:
-    """Found out from the page, where the configuration leaves it open."""
-    found = "quotascope_rules" if rules == OWN_RULES else "kafka_2_0_0"
-    for exporter, dialect in ((scene, "jolokia"), (jmx_exporter, found)):
+    """The dialect is found from the page, where the configuration leaves it open."""
+    expected = "quotascope_rules" if rules == OWN_RULES else "kafka_2_0_0"
+    for exporter, dialect in ((scene, "jolokia"), (jmx_exporter, expected)):
         (sample,) = exporter.page().series("quotascope_source_dialect_info")
         assert sample.labels["dialect"] == dialect
 

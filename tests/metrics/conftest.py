@@ -1,8 +1,8 @@
-"""What tests of the engine share."""
+"""Fixtures of tests of the engine."""
 
 import pytest
 
-from quotascope.metrics import Registry
+from quotascope.metrics.engine.registry import Registry
 
 
 @pytest.fixture

@@ -5,25 +5,18 @@ import threading
 
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    DEFAULT,
-    BucketSizing,
-    ClientQuotaManager,
-    Frequencies,
-    Frequency,
-    KafkaMetric,
-    ManagerConfig,
-    MetricConfig,
-    MetricName,
-    Percentile,
-    Percentiles,
-    Principal,
-    Quota,
-    QuotaEntity,
-    QuotaType,
-    Registry,
-    ThrottleCallback,
-)
+from quotascope.metrics.engine.client_quota_manager import ClientQuotaManager
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.extras.frequencies import Frequencies, Frequency
+from quotascope.metrics.engine.extras.percentiles import BucketSizing, Percentile, Percentiles
+from quotascope.metrics.engine.metric import KafkaMetric
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.throttle_callback import ThrottleCallback
+from quotascope.metrics.engine.window_config import ManagerConfig
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.principal import Principal
 
 TEN_SECONDS = MetricConfig(samples=10, time_window_ms=1_000, quota=Quota(5.0))
 ALICE, BOB = Principal("alice"), Principal("bob")
@@ -35,7 +28,7 @@ NANOS_PER_MS = 1_000_000
 
 
 def same(a: float, b: float) -> bool:
-    """Whether two doubles are equal, NaN to itself."""
+    """Decide whether two doubles are equal, with NaN equal to itself."""
     return a == b or (math.isnan(a) and math.isnan(b))
 
 

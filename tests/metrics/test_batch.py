@@ -9,24 +9,19 @@ from hypothesis import strategies as st
 from tests.differential.wire import bits
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    DEFAULT,
-    ClientQuotaManager,
-    MalformedBatch,
-    MetricConfig,
-    MetricName,
-    Principal,
-    Quota,
-    QuotaEntity,
-    QuotaType,
-    QuotaViolation,
-    Rate,
-    Registry,
-    RequestQuotaManager,
-    Sensor,
-    TokenBucket,
-)
-from quotascope.metrics.batch import record_many, throttle_times_ms
+from quotascope.metrics.engine.client_quota_manager import ClientQuotaManager
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.errors import MalformedBatch, QuotaViolation
+from quotascope.metrics.engine.extras.batch import record_many, throttle_times_ms
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.rate import Rate
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.request_quota_manager import RequestQuotaManager
+from quotascope.metrics.engine.sensor import Sensor
+from quotascope.metrics.engine.token_bucket import TokenBucket
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.principal import Principal
 
 SENSORS = 3
 CLIENTS = [(Principal(user), client) for user in ("a", "b c") for client in ("x", "y")]
@@ -56,18 +51,18 @@ def sensors(bound: float, *, related: bool = False) -> list[Sensor]:
     """Return sensors with a rate and a bucket, the last of them perhaps with the first as its parent."""
     registry = Registry()
     config = MetricConfig(3, 1_000, quota=Quota(bound))
-    made: list[Sensor] = []
+    created: list[Sensor] = []
     for number in range(SENSORS):
-        parents = made[:1] if related and number == SENSORS - 1 else []
-        made.append(registry.sensor(f"s{number}", EPOCH_MS, parents=parents))
-        made[-1].add(registry.metric_name(f"rate-{number}", "g"), Rate(), config)
+        parents = created[:1] if related and number == SENSORS - 1 else []
+        created.append(registry.sensor(f"s{number}", EPOCH_MS, parents=parents))
+        created[-1].add(registry.metric_name(f"rate-{number}", "g"), Rate(), config)
         tokens = registry.metric_name(f"tokens-{number}", "g")
-        made[-1].add(tokens, TokenBucket(), config)
-    return made
+        created[-1].add(tokens, TokenBucket(), config)
+    return created
 
 
-def state(made: list[Sensor], now_ms: int) -> list[str]:
-    return [bits(metric.value(now_ms)) for sensor in made for metric in sensor.metrics()]
+def state(created: list[Sensor], now_ms: int) -> list[str]:
+    return [bits(metric.value(now_ms)) for sensor in created for metric in sensor.metrics()]
 
 
 def figures(registry: Registry, now_ms: int) -> dict[MetricName, str]:
@@ -127,9 +122,9 @@ def test_throttles_as_one_by_one(
 
 def test_one_time_for_all() -> None:
     """A batch of one moment needs its time only once."""
-    made = sensors(1e9)
-    assert record_many(made, [0, 1, 0], [1.0, 2.0, 3.0], EPOCH_MS).records.size == 0
-    assert [sensor.metrics()[0].value(EPOCH_MS) for sensor in made] == [2.0, 1.0, 0.0]
+    created = sensors(1e9)
+    assert record_many(created, [0, 1, 0], [1.0, 2.0, 3.0], EPOCH_MS).records.size == 0
+    assert [sensor.metrics()[0].value(EPOCH_MS) for sensor in created] == [2.0, 1.0, 0.0]
 
 
 def test_one_sensor_for_two_entities() -> None:
@@ -137,8 +132,8 @@ def test_one_sensor_for_two_entities() -> None:
     (twin, *_), (shared, *_) = sensors(2.0), sensors(2.0)
     batch = record_many([shared, shared], [1, 0, 1], [3.0, 2.0, 9.0], EPOCH_MS)
     expected = [twin.try_record(value, EPOCH_MS) for value in (3.0, 2.0, 9.0)]
-    assert batch.values.tolist() == [each.value for each in expected if each]
-    assert batch.records.tolist() == [number for number, each in enumerate(expected) if each]
+    assert batch.values.tolist() == [violation.value for violation in expected if violation]
+    assert batch.records.tolist() == [number for number, violation in enumerate(expected) if violation]
     assert batch.records.size > 0
 
 
@@ -164,7 +159,7 @@ def test_nothing_is_recorded_without_rules() -> None:
 )
 def test_refuses_what_does_not_fit(whose: object, values: object, times_ms: object, reason: str) -> None:
     """The message says which array is wrong, and no record of the batch was made."""
-    made = sensors(1e9)
+    created = sensors(1e9)
     with pytest.raises(MalformedBatch, match=reason):
-        record_many(made, whose, values, times_ms)  # type: ignore[arg-type]
-    assert state(made, EPOCH_MS) == state(sensors(1e9), EPOCH_MS)
+        record_many(created, whose, values, times_ms)  # type: ignore[arg-type]
+    assert state(created, EPOCH_MS) == state(sensors(1e9), EPOCH_MS)

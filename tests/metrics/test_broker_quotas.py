@@ -1,4 +1,4 @@
-"""What a broker does for each response, and which quota throttles it."""
+"""A broker's work for each response, and the quota that throttles it."""
 
 import math
 
@@ -9,28 +9,24 @@ from tests.metrics.examples import ALICE, OF_ALICE, RULE, metric_of
 from tests.metrics.examples import NANOS_PER_MS as MS
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    INT_MAX,
-    BrokerQuotas,
-    Channel,
-    ChannelThrottle,
-    ClientRequest,
+from quotascope.metrics.engine.broker_quotas import BrokerQuotas, ClientRequest, Instant
+from quotascope.metrics.engine.channel import Channel, ChannelThrottle, MuteState
+from quotascope.metrics.engine.combination import (
     Decision,
-    Instant,
-    ManagerConfig,
-    MutationApi,
-    MuteState,
-    QuotaManagers,
-    QuotaType,
-    Registry,
-    RequestQuotaManager,
-    ThrottlingQuotaExceeded,
     combine_controller,
     combine_fetch,
     combine_forwarded_response,
     combine_produce,
     combine_request,
 )
+from quotascope.metrics.engine.controller_mutation import MutationApi
+from quotascope.metrics.engine.errors import ThrottlingQuotaExceeded
+from quotascope.metrics.engine.quota_factory import QuotaManagers
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.request_quota_manager import RequestQuotaManager
+from quotascope.metrics.engine.window_config import ManagerConfig
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.numbers import INT_MAX
 
 NOW = Instant(ms=EPOCH_MS, ns=0)
 UNDER_CLIENT = {"user": "", "client-id": "c"}
@@ -69,7 +65,7 @@ class Broker:
 
 
 def muted(decision: Decision) -> tuple[QuotaType | None, int, int]:
-    """Who mutes, for how long, and what the client gets."""
+    """The muting quota, its time, and the response of the client."""
     return decision.throttled_by, decision.throttle_time_ms, decision.response_ms
 
 
@@ -95,7 +91,7 @@ class TestProduce:
         assert [broker.value("throttle-count", group) for group in ("Request", "Produce")] == [1.0, 0.0]
 
     def test_without_acks(self) -> None:
-        """No client waits for a response: the thread time is exempt, the channel muted all the same; what is closed for an error is not counted."""
+        """Thread time without a response is exempt, and bytes mute the channel; a closed channel counts nothing."""
         closed = Broker(request=0.001)
         closed.quotas.produce(closed.request(3_000), 1, NOW, acks=0, failed=True)
         assert closed.value("exempt-request-time", "Request", {}) == 0.0
@@ -113,7 +109,7 @@ class TestFetch:
         ("size", "throttled", "rate"), [(5_000, (None, 0, 0), 500.0), (20_000, (FETCH, 10_000, 10_000), 0.0)]
     )
     def test_against_the_quota(self, size: int, throttled: tuple[QuotaType | None, int, int], rate: float) -> None:
-        """Within it the data is sent and stays counted; beyond, the response is empty and its bytes are given back, to be counted on the retry."""
+        """Within the bound data is sent and counted; beyond it the response is empty, and the bytes are given back."""
         broker = Broker(fetch=1000.0)
         decision = broker.quotas.fetch(broker.request(), size, NOW)
         assert muted(decision) == throttled
@@ -137,7 +133,7 @@ class TestFetch:
         ],
     )
     def test_most_bytes(self, bounds: dict[str, float], asked: int, most: int) -> None:
-        """A fetch may read what fits into the whole windows, and no more than asked; without a quota only the request limits it. A quota of NaN lets it read nothing."""
+        """A fetch reads at most what fits into full windows and what it asks for; a quota of NaN allows nothing."""
         broker = Broker(**bounds)
         assert broker.quotas.max_fetch_bytes(broker.request(), asked, NOW) == most
 
@@ -172,8 +168,8 @@ class TestOther:
         assert muted(reported) == (None, 0, 1000)
         decision = broker.quotas.forwarded_response(broker.request(), reported.response_ms, NOW)
         assert muted(decision) == (REQUEST, 1000, 1000)
-        found = [controller.value(name, "ControllerMutation") for name in ("throttle-count", "refusal-count")]
-        assert found == [0.0, 5.0]
+        counts = [controller.value(name, "ControllerMutation") for name in ("throttle-count", "refusal-count")]
+        assert counts == [0.0, 5.0]
         assert broker.value("throttle-time", "Request", UNDER_CLIENT) == 1000.0
 
 
@@ -186,8 +182,8 @@ def mute(by: QuotaType, ms: int) -> Decision:
 
 def test_a_time_that_wrapped_around_is_none() -> None:
     """Alone, and beside the other quota's; tests/conformance has other times."""
-    found = [combine_produce(-1_294_977_296, request_ms, acks=1) for request_ms in (0, 7)]
-    assert found == [Decision(), mute(REQUEST, 7)]
+    decisions = [combine_produce(-1_294_977_296, request_ms, acks=1) for request_ms in (0, 7)]
+    assert decisions == [Decision(), mute(REQUEST, 7)]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +254,7 @@ def test_without_rules(registry: Registry) -> None:
 
 
 def test_exempt_requests(registry: Registry) -> None:
-    """What no quota applies to is measured over the registry's 2 x 30 s, and never expires."""
+    """Exempt time is measured over the registry's 2 x 30 s, and never expires."""
     manager = RequestQuotaManager(registry, EPOCH_MS)
     manager.update_quota(RULE, 1)
     manager.maybe_record_exempt(3_000 * MS, EPOCH_MS)

@@ -8,6 +8,7 @@ from tests.exporter.otlp.messages import translated
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family, FamilyType, client_families, families, job_families
 from quotascope.metrics.catalog.otel_names import UCUM, otel_name, ucum
+from quotascope.metrics.kafka.entities import QuotaType
 
 FAMILIES = [*families(), *client_families(), *job_families()]
 
@@ -17,8 +18,8 @@ def test_a_family_keeps_the_conventions(family: Family) -> None:
     """
     A family begins with the part of the system that it speaks of, and its source is named.
 
-    Only counters end in ``_total``, which shows a reader that ``rate()`` may be used. Label names are plain and do not repeat.
-    ``HELP`` is one line of text that ends like a sentence.
+    Only counters end in ``_total``, which shows a reader that ``rate()`` may be used. Label names are plain and do not
+    repeat. ``HELP`` is one line of text that ends like a sentence.
     """
     assert re.fullmatch(r"(kafka_client|kafka_quota|process|quotascope|spark)_[a-z_]+", family.name)
     assert family.name.endswith("_total") == (family.type is FamilyType.COUNTER)
@@ -29,7 +30,7 @@ def test_a_family_keeps_the_conventions(family: Family) -> None:
 
 
 def test_families_differ_and_have_a_unit() -> None:
-    """Two families of one name would break the exposition; the table has the unit of each family in UCUM, and no others."""
+    """Families have different names; the table has the unit of each family in UCUM, and no others."""
     for names in ([family.name for family in FAMILIES], [otel_name(family) for family in FAMILIES]):
         assert len(set(names)) == len(names)
     assert {family.unit for family in FAMILIES} == set(UCUM)
@@ -38,11 +39,11 @@ def test_families_differ_and_have_a_unit() -> None:
 @pytest.mark.parametrize(
     ("family", "name"),
     [
-        (catalog.PRODUCE_BYTES_PER_SECOND, "kafka.quota.produce"),
-        (catalog.PRODUCE_LIMIT, "kafka.quota.produce_limit"),
-        (catalog.REQUEST_THREADS, "kafka.quota.request_threads"),
-        (catalog.CONTROLLER_MUTATION_LIMIT, "kafka.quota.controller_mutation_limit"),
-        (catalog.THROTTLED_SECONDS, "kafka.quota.throttled"),
+        (catalog.USAGE[QuotaType.PRODUCE], "kafka.quota.produce"),
+        (catalog.LIMIT[QuotaType.PRODUCE], "kafka.quota.produce_limit"),
+        (catalog.USAGE[QuotaType.REQUEST], "kafka.quota.request_threads"),
+        (catalog.LIMIT[QuotaType.CONTROLLER_MUTATION], "kafka.quota.controller_mutation_limit"),
+        (catalog.REQUEST_THROTTLED_SECONDS, "kafka.quota.request_throttled"),
         (catalog.UTILIZATION, "kafka.quota.utilization"),
         (catalog.SOURCE_UP, "quotascope.source_up"),
         (catalog.CLIENT_THROTTLED_SECONDS, "kafka.client.throttled"),

@@ -4,20 +4,16 @@ import pytest
 from tests.metrics.examples import bound_of, metric_of
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    INT_MAX,
-    ConnectionCounts,
-    ConnectionQuotas,
-    ConnectionThrottled,
-    DelayedClose,
-    KafkaMetric,
-    MalformedName,
-    Registry,
-    TooManyConnections,
-    UnknownConnection,
-    WindowConfig,
-    mbean_name,
-)
+from quotascope.metrics.engine.errors import ConnectionThrottled, TooManyConnections, UnknownConnection
+from quotascope.metrics.engine.extras.connection_counts import ConnectionCounts
+from quotascope.metrics.engine.extras.connection_quotas import ConnectionQuotas
+from quotascope.metrics.engine.extras.delayed_close import DelayedClose
+from quotascope.metrics.engine.metric import KafkaMetric
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.kafka.errors import MalformedName
+from quotascope.metrics.kafka.jmx import mbean_name
+from quotascope.metrics.kafka.numbers import INT_MAX
+from quotascope.metrics.kafka.windows import WindowConfig
 
 IP = "10.0.0.1"
 TWO = WindowConfig(samples=2)
@@ -52,7 +48,7 @@ def connect(quotas: ConnectionQuotas, times: int, ip: str = IP) -> int:
 
 
 def test_a_refused_connection_leaves_no_trace(registry: Registry) -> None:
-    """It is taken back from address, listener and broker; only the throttle time is measured."""
+    """A refused connection is taken back from address, listener and broker; only the throttle time is measured."""
     quotas = make(registry)
     quotas.update_ip_rate(IP, 0)
     quotas.accept("CLIENT", EPOCH_MS)
@@ -72,7 +68,8 @@ def test_a_wait_of_one_ms_is_a_refusal(registry: Registry) -> None:
     """
     The shortest wait there is, and the connection is taken back all the same.
 
-    Where 2000/s are allowed, the 2001st of a second is (2001 - 2000) / 2000 s too early: half a millisecond, which is rounded up.
+    Where 2000/s are allowed, the 2001st of a second is (2001 - 2000) / 2000 s too early: half a millisecond, which is
+    rounded up.
     """
     quotas = make(registry)
     quotas.update_ip_rate(IP, 2_000)
@@ -247,16 +244,16 @@ def test_an_address_has_a_limit_or_one_of_its_own() -> None:
 
 
 def test_a_listener_has_slots() -> None:
-    """When they are taken, the acceptor waits."""
+    """The acceptor waits while all slots are taken."""
     counts = ConnectionCounts()
     counts.set_listener("CLIENT", 1)
-    found = [counts.has_slot("CLIENT")]
+    has_slot = [counts.has_slot("CLIENT")]
     counts.add("CLIENT", "10.0.0.1")
-    for most in (1, 2, 1):
-        counts.set_listener("CLIENT", most)
-        found.append(counts.has_slot("CLIENT"))
+    for max_connections in (1, 2, 1):
+        counts.set_listener("CLIENT", max_connections)
+        has_slot.append(counts.has_slot("CLIENT"))
     counts.remove("CLIENT", "10.0.0.1")
-    assert [*found, counts.has_slot("CLIENT")] == [True, False, True, False, True]
+    assert [*has_slot, counts.has_slot("CLIENT")] == [True, False, True, False, True]
 
 
 def test_brokers_reach_each_other_when_clients_took_all_slots() -> None:
@@ -312,7 +309,7 @@ def test_refused_connections_are_closed_when_due(
     now_ms: int,
     due: list[str],
 ) -> None:
-    """Those that are due, in their order; connections are of any kind. An acceptor that stops closes the others."""
+    """Due connections are closed in their order; an acceptor that stops closes the others."""
     names = {object(): name for name in ends_ms}
     sockets: DelayedClose[object] = DelayedClose(earliest_first=earliest_first)
     for connection, name in names.items():

@@ -1,4 +1,4 @@
-"""How a range of values is cut into bins; percentiles and shares of recent values."""
+"""Bins of a range of values; percentiles and shares of recent values."""
 
 import math
 import sys
@@ -10,19 +10,12 @@ from hypothesis import strategies as st
 from tests.metrics.examples import TEN_SECONDS, make_frequencies, make_percentiles, same
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    BinScheme,
-    BucketSizing,
-    ConstantBins,
-    Frequencies,
-    Frequency,
-    HistogramWindows,
-    InvalidConfig,
-    LinearBins,
-    MetricConfig,
-    MetricName,
-    Percentiles,
-)
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.extras.frequencies import Frequencies, Frequency
+from quotascope.metrics.engine.extras.histogram import BinScheme, ConstantBins, HistogramWindows, LinearBins
+from quotascope.metrics.engine.extras.percentiles import BucketSizing, Percentiles
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.kafka.errors import InvalidConfig
 
 REALS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9)
 
@@ -36,7 +29,7 @@ def test_linear_bins_widen_evenly() -> None:
 
 @pytest.mark.parametrize("bins", [ConstantBins(5, -5, 5), LinearBins(5, 5)])
 def test_beyond_the_bins_lies_infinity(bins: BinScheme) -> None:
-    """Asking for a bin that is not there is answered as Kafka answers it; what is too large falls into the last, the range's own end as well."""
+    """A missing bin is answered as in Kafka; the end of the range and larger values are in the last bin."""
     assert (bins.edge(-1), bins.edge(5)) == (-math.inf, math.inf)
     assert [bins.bin_of(value) for value in (5.0, 5.01, 1e300, math.inf)] == [4] * 4
 
@@ -80,7 +73,7 @@ def test_linear_bins_that_cannot_be_computed_are_refused(max_value: float) -> No
 
 @given(value=REALS, count=st.integers(2, 300), width=st.floats(1e-3, 1e6))
 def test_a_value_lies_in_its_bin(value: float, count: int, width: float) -> None:
-    """It is not below the bin's edge, and below the next one's, up to rounding."""
+    """A value is at or above its bin's edge and below the next one's, up to rounding."""
     for bins in (ConstantBins(count, 0.0, width), LinearBins(count, width)):
         pinned = min(max(value, 0.0), width)
         number = bins.bin_of(pinned)
@@ -117,7 +110,7 @@ def test_a_metric_can_be_peeked_at(make: Callable[[], Percentiles | Frequencies]
 
 
 def test_the_range_may_begin_anywhere() -> None:
-    """Of constant bins, that is."""
+    """The range of constant bins may begin below 0, that of linear bins begins at 0."""
     percentiles = Percentiles(400, 0.0, BucketSizing.CONSTANT, (), -100.0)
     percentiles.record(TEN_SECONDS, -300.0, EPOCH_MS)
     assert percentiles.measure(TEN_SECONDS, EPOCH_MS) == -100.0

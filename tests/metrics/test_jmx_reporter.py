@@ -5,17 +5,13 @@ import math
 import pytest
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    Avg,
-    CumulativeSum,
-    Gauge,
-    InvalidConfig,
-    JmxFilter,
-    JmxReporter,
-    MalformedName,
-    MetricName,
-    Registry,
-)
+from quotascope.metrics.engine.cumulative import CumulativeSum
+from quotascope.metrics.engine.extras.jmx_reporter import JmxFilter, JmxReporter
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.stat import Gauge
+from quotascope.metrics.engine.windowed import Avg
+from quotascope.metrics.kafka.errors import InvalidConfig, MalformedName
 
 PRODUCE = "kafka.server:type=Produce,user=alice"
 
@@ -43,7 +39,7 @@ def test_the_whole_name_must_match(include: str, exclude: str, allowed: bool) ->
 
 @pytest.mark.parametrize("end", ["\r", "\u0085", "\u2028", "\u2029"])
 def test_a_dot_matches_no_line_end(end: str) -> None:
-    """Java's dot does not, so the default filter hides such a client's MBean; the flag s shows it. A word character is an ASCII one."""
+    """Java's dot matches no line end, so the default filter hides such an MBean; the flag s shows it."""
     name = f'kafka.server:type=Produce,client-id="a{end}b"'
     assert not JmxFilter().allows(name)
     assert JmxFilter("(?s).*").allows(name)
@@ -85,7 +81,7 @@ def test_metrics_of_the_same_group_and_tags_are_one_mbean(registry: Registry, re
 
 
 def test_an_mbean_goes_with_its_last_attribute(registry: Registry, reporter: JmxReporter) -> None:
-    """As long as one metric is left, so is the MBean."""
+    """An MBean stays while it has a metric."""
     names = [MetricName(name, "Produce", TAGS) for name in ("a", "b")]
     for name in names:
         registry.add_metric(name, Gauge(lambda *_: 1))

@@ -8,32 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import HOSTILE, broken_texts, tag_maps, texts
 
-from quotascope.metrics import (
-    ANONYMOUS,
-    Avg,
-    CumulativeCount,
-    CumulativeSum,
-    Gauge,
-    MalformedName,
-    Max,
-    MetricName,
-    Principal,
-    Rate,
+from quotascope.metrics.engine.cumulative import CumulativeCount, CumulativeSum, Value
+from quotascope.metrics.engine.extras.telemetry_names import (
     TelemetryKind,
-    Value,
-    WindowedCount,
-    WindowedSum,
-    desanitize,
-    host_address,
-    mbean_name,
-    parse_object_name,
-    quote_tag_value,
-    sanitize,
     telemetry_kind,
     telemetry_labels,
     telemetry_name,
-    unquote_tag_value,
 )
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.rate import Rate
+from quotascope.metrics.engine.stat import Gauge
+from quotascope.metrics.engine.windowed import Avg, Max, WindowedCount, WindowedSum
+from quotascope.metrics.kafka.errors import MalformedName
+from quotascope.metrics.kafka.host_address import host_address
+from quotascope.metrics.kafka.jmx import mbean_name, parse_object_name, quote_tag_value, unquote_tag_value
+from quotascope.metrics.kafka.principal import ANONYMOUS, Principal
+from quotascope.metrics.kafka.sanitizer import desanitize, sanitize
 
 
 @pytest.mark.parametrize(
@@ -82,7 +72,7 @@ def test_refuses_half_an_escape(text: str) -> None:
 
 
 def test_a_principal_has_a_name_and_a_tag() -> None:
-    """A tag that Kafka would have written otherwise stays as it was given; text with a lone percent sign is no sanitized name."""
+    """A tag that Kafka would have written otherwise is unchanged; a lone percent sign is in no sanitized name."""
     principal = Principal("CN=app,O=Org")
     assert (principal.name, principal.sanitized) == ("CN=app,O=Org", "CN%3Dapp%2CO%3DOrg")
     assert ANONYMOUS.sanitized == "ANONYMOUS"
@@ -134,13 +124,13 @@ def test_unquote_inverts(value: str) -> None:
 
 @pytest.mark.parametrize("text", ['"', '"a', '"a"b"', '"a*"', '"a\\b"', '"a\n"', '"a\\"', '"a"\n'])
 def test_refuses_bad_quotes(text: str) -> None:
-    """What `ObjectName.quote` would not have written cannot be unquoted."""
+    """Text that `ObjectName.quote` cannot have written is not unquoted."""
     with pytest.raises(MalformedName):
         unquote_tag_value(text)
 
 
 def test_a_tag_without_a_name_is_left_out() -> None:
-    """As one without a value is; tests/conformance has those."""
+    """A tag without a name is left out, as is one without a value, which tests/conformance has."""
     name = mbean_name("kafka.server", "Produce", {"": "x", "client-id": "a:b*"})
     assert name == 'kafka.server:type=Produce,client-id="a:b\\*"'
 
@@ -171,6 +161,7 @@ def test_hostile_values_come_back(value: str) -> None:
         *("kafka.server:type=a,type=b", "kafka.server:type=a,*", "kafka.*:type=a", "kafka.server:type=*"),
         *('kafka.server:type="a', 'kafka.server:type="a"b', "kafka.server:type=a:b", "kafka.server:type=a=b"),
         "kafka.server:type=a\n",
+        *('kafka.server:type="a"=,b=c', 'kafka.server:type="a"x,b=c', 'kafka.server:type="a",'),
     ],
 )
 def test_refuses_what_names_no_mbean(text: str) -> None:
@@ -178,6 +169,12 @@ def test_refuses_what_names_no_mbean(text: str) -> None:
     with pytest.raises(MalformedName) as caught:
         parse_object_name(text)
     assert caught.value.text == text
+
+
+@pytest.mark.parametrize("sign", [*',~:*?="x', "\n", "\t"])
+def test_any_sign_ends_a_value_in_quotes(sign: str) -> None:
+    """Java's `ObjectName` skips the sign behind quotes, whatever it is."""
+    assert parse_object_name(f':a="1"{sign}b=c') == ("", {"a": "1", "b": "c"})
 
 
 def test_other_peoples_names() -> None:
@@ -216,10 +213,10 @@ def test_refuses_what_is_no_address(text: str) -> None:
 def test_the_order_of_tags_is_kept_but_does_not_count(tags: dict[str, str]) -> None:
     """Names with the same tags in another order are equal, and each keeps its own order."""
     backwards = dict(reversed(tags.items()))
-    name, other = MetricName("n", "g", tags), MetricName("n", "g", backwards)
-    assert name == other
-    assert hash(name) == hash(other)
-    assert list(other.tags) == list(backwards)
+    name, reordered = MetricName("n", "g", tags), MetricName("n", "g", backwards)
+    assert name == reordered
+    assert hash(name) == hash(reordered)
+    assert list(reordered.tags) == list(backwards)
 
 
 def test_all_but_the_description_counts() -> None:
@@ -229,12 +226,12 @@ def test_all_but_the_description_counts() -> None:
     tags["a"] = "c"
     assert name.tags == {"a": "b"}
     assert name == MetricName("n", "g", [("a", "b")], "two")
-    for other in (MetricName("m", "g", name.tags), MetricName("n", "h", name.tags), MetricName("n", "g"), "n"):
-        assert name != other
+    for different in (MetricName("m", "g", name.tags), MetricName("n", "h", name.tags), MetricName("n", "g"), "n"):
+        assert name != different
 
 
 def test_telemetry_names() -> None:
-    """A group that is nothing but its suffix keeps it, and any prefix may come first; tests/conformance has the others."""
+    """A group that is only its suffix keeps it, and any prefix may come first; tests/conformance has the others."""
     assert telemetry_name(MetricName("metrics", "metrics")) == "org.apache.kafka.metrics.metrics"
     assert telemetry_name(MetricName("", ""), "p") == "p.."
 
@@ -248,9 +245,9 @@ def test_telemetry_labels() -> None:
 
 
 def test_telemetry_kinds() -> None:
-    """What counts or adds up for good, and windowed counts as well, are sums; everything else is a gauge."""
+    """Cumulative and windowed counts are sums; everything else is a gauge."""
     sums = (CumulativeSum(), CumulativeCount(), WindowedCount())
     gauge = Gauge(lambda _config, _now: 1)
     gauges = (Avg(), Max(), Rate(), WindowedSum(), Value(), gauge)
-    assert {telemetry_kind(each) for each in sums} == {TelemetryKind.SUM}
-    assert {telemetry_kind(each) for each in gauges} == {TelemetryKind.GAUGE}
+    assert {telemetry_kind(stat) for stat in sums} == {TelemetryKind.SUM}
+    assert {telemetry_kind(stat) for stat in gauges} == {TelemetryKind.GAUGE}

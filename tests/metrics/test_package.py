@@ -1,65 +1,74 @@
-"""What the package offers, in which form, and its clocks."""
+"""Contents and form of the package, and its clocks."""
 
-import ast
 import doctest
 import importlib
-import inspect
 import os
+import pkgutil
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
 
 import pytest
 from tests.strategies import EPOCH_MS
 
-from quotascope import metrics
-from quotascope.metrics import (
-    MetricConfig,
-    MetricName,
-    Quota,
-    Registry,
-    Sample,
-    SampledStat,
-    SteadyClock,
-    compiled,
-    wall_clock_ms,
-)
-from quotascope.metrics.locks import Lock
-
-
-def test_all_is_complete_and_sorted() -> None:
-    """Whatever the package's face imports is public, and nothing else is there."""
-    tree = ast.parse(Path(inspect.getfile(metrics)).read_text())
-    imported = {
-        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
-    }
-    assert set(metrics.__all__) == imported
-    assert len(set(metrics.__all__)) == len(metrics.__all__)
+from quotascope.metrics import engine
+from quotascope.metrics.engine.clock import SteadyClock, wall_clock_ms
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.locks import Lock
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.native import compiled
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.sampled import Sample, SampledStat
 
 
 def test_example_of_the_library() -> None:
-    """The package's own example is what comes out."""
-    failed, tried = doctest.testmod(metrics)
-    assert (failed, tried) == (0, 7)
+    """The engine's own example is what comes out."""
+    failed, tried = doctest.testmod(engine)
+    assert (failed, tried) == (0, 11)
 
 
-def test_every_public_class_is_offered() -> None:
-    """A class that is public in its module of the engine's core is public in the package."""
-    missing = [f"{module}.{name}" for module in CORE for name in public_classes(module) if name not in metrics.__all__]
-    assert missing == []
+ROOMS = ("catalog", "engine", "engine/extras", "kafka")
 
 
-CORE = (
-    *("config", "cumulative", "errors", "expiry", "frequencies", "histogram", "jmx_reporter", "meter", "metric_name"),
-    *("percentiles", "quota", "rate", "registry", "reporter", "sampled", "sensor", "stat", "token_bucket", "windowed"),
+@pytest.mark.parametrize("room", ROOMS)
+def test_documentation_names_modules_that_there_are(room: str) -> None:
+    """Each module that the documentation of a room names is in it."""
+    package = importlib.import_module(f"quotascope.metrics.{room.replace('/', '.')}")
+    modules = {info.name for info in pkgutil.iter_modules(package.__path__)}
+    named = set(re.findall(r"(?<=[ (`])`([a-z_]+)`(?=[ ,:;\n(])", package.__doc__ or ""))
+    assert named <= modules
+
+
+LOADED = """
+import sys
+before = set(sys.modules)
+import {module}
+print(*sorted(name for name in set(sys.modules) - before if name.startswith("quotascope.metrics.")))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "rooms"),
+    [
+        ("quotascope.metrics", set()),
+        ("quotascope.metrics.catalog", {"catalog", "errors", "kafka"}),
+        ("quotascope.metrics.kafka.rules", {"errors", "kafka"}),
+        ("quotascope.metrics.kafka.validation", {"errors", "kafka"}),
+        ("quotascope.metrics.engine.quota_factory", {"engine", "errors", "kafka"}),
+    ],
 )
-
-
-def public_classes(module: str) -> list[str]:
-    path = Path(inspect.getfile(metrics)).with_name(f"{module}.py")
-    tree = ast.parse(path.read_text())
-    return [node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+def test_a_room_is_imported_without_the_others(module: str, rooms: set[str]) -> None:
+    """The catalog loads no engine, the vocabulary no catalog, and nothing loads the extras."""
+    run = subprocess.run(
+        [sys.executable, "-c", LOADED.format(module=module)], check=True, capture_output=True, text=True
+    )
+    loaded = run.stdout.split()
+    assert {name.split(".")[2] for name in loaded} == rooms
+    assert not [name for name in loaded if ".extras" in name]
 
 
 HOT = ["client_quota_manager", "rate", "sampled", "sensor", "token_bucket"]
@@ -67,8 +76,8 @@ HOT = ["client_quota_manager", "rate", "sampled", "sensor", "token_bucket"]
 
 @pytest.mark.parametrize("name", HOT)
 def test_compiled_reports_what_was_loaded(name: str) -> None:
-    """It is true exactly when the hot path comes from shared libraries."""
-    file = importlib.import_module(f"quotascope.metrics.{name}").__file__ or ""
+    """`compiled` is true exactly if the hot path comes from shared libraries."""
+    file = importlib.import_module(f"quotascope.metrics.engine.{name}").__file__ or ""
     assert compiled == file.endswith(tuple(EXTENSION_SUFFIXES))
 
 
@@ -107,13 +116,13 @@ def test_programs_may_bring_statistics_along() -> None:
 
 
 def test_wall_clock_is_epoch_ms() -> None:
-    """It lies between two looks at the system's clock."""
-    before = time.time_ns() // 1_000_000
-    assert before <= wall_clock_ms() <= time.time_ns() // 1_000_000
+    """The wall clock is between two reads of the system's clock."""
+    began_ms = time.time_ns() // 1_000_000
+    assert began_ms <= wall_clock_ms() <= time.time_ns() // 1_000_000
 
 
 def test_steady_clock_ignores_a_clock_that_is_set_back() -> None:
-    """It starts at the time of day and goes on with the passing of time."""
+    """The steady clock starts at the time of day and advances with the passing of time."""
     wall: Iterator[int] = iter([1_700_000_000_000_000_000])
     passing = iter([5_000_000_000, 5_001_000_000, 5_003_999_999])
     clock = SteadyClock(lambda: next(wall), lambda: next(passing))

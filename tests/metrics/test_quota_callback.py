@@ -6,18 +6,13 @@ import pytest
 from tests.metrics.examples import bound_of, metric_of
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    DEFAULT,
-    NO_RULE,
-    UNLIMITED,
-    MutationApi,
-    Principal,
-    QuotaCallback,
-    QuotaEntity,
-    QuotaManagers,
-    QuotaType,
-    Registry,
-)
+from quotascope.metrics.engine.client_quota_manager import UNLIMITED
+from quotascope.metrics.engine.controller_mutation import MutationApi
+from quotascope.metrics.engine.quota_callback import QuotaCallback
+from quotascope.metrics.engine.quota_factory import QuotaManagers
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.kafka.entities import DEFAULT, NO_RULE, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.principal import Principal
 
 ALICE, BOB = Principal("alice in a"), Principal("bob in b")
 
@@ -90,7 +85,7 @@ B = {"group": "b", "client": "c"}
 
 def test_quotas_are_enabled_from_the_start(managers: QuotaManagers) -> None:
     """No rule is needed, and the level flag is the callback's own."""
-    assert [(each.quotas_enabled, each.rules().flags) for each in managers.all()] == [(True, 8)] * 4
+    assert [(manager.quotas_enabled, manager.rules().flags) for manager in managers.all()] == [(True, 8)] * 4
 
 
 def test_measures_under_the_callbacks_tags(managers: QuotaManagers, registry: Registry) -> None:
@@ -150,14 +145,14 @@ def test_a_reset_is_asked_for_at_every_request(managers: QuotaManagers, groups: 
 
 
 def test_a_changed_cluster_can_change_all_bounds(managers: QuotaManagers, registry: Registry) -> None:
-    """Of all four types, if the callback says so."""
+    """A changed cluster changes the bounds of all four types if the callback says so."""
     for manager in managers.all():
         manager.record_no_throttle(ALICE, "c", 0, EPOCH_MS)
     assert [managers.update_cluster_metadata(3.0) for _ in range(2)] == [True, False]
-    found = bounds(registry, A, "Produce", "Fetch")
-    found += [bound_of(metric_of(registry, "request-time", "Request", A))]
-    found += [bound_of(metric_of(registry, "tokens", "ControllerMutation", A))]
-    assert found == [3.0] * 4
+    values = bounds(registry, A, "Produce", "Fetch")
+    values += [bound_of(metric_of(registry, "request-time", "Request", A))]
+    values += [bound_of(metric_of(registry, "tokens", "ControllerMutation", A))]
+    assert values == [3.0] * 4
 
 
 def test_limits_requests_and_mutations(managers: QuotaManagers) -> None:

@@ -21,31 +21,26 @@ from tests.metrics.examples import (
 )
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    DEFAULT,
+from quotascope.metrics.engine.client_quota_manager import UNLIMITED, ClientQuotaManager
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.controller_mutation import ControllerMutationQuotaManager, MutationApi
+from quotascope.metrics.engine.cumulative import CumulativeSum
+from quotascope.metrics.engine.errors import ThrottlingQuotaExceeded
+from quotascope.metrics.engine.mutation_quota import (
     UNBOUNDED,
-    UNLIMITED,
-    ClientQuotaManager,
-    ControllerMutationQuotaManager,
-    CumulativeSum,
-    KafkaRelease,
-    ManagerConfig,
-    MetricConfig,
-    MutationApi,
     MutationQuota,
     PermissiveMutationQuota,
-    Principal,
-    Quota,
-    QuotaConfig,
-    QuotaEntity,
-    QuotaManagers,
-    QuotaType,
-    Registry,
-    RequestQuotaManager,
     StrictMutationQuota,
-    ThrottleCallback,
-    ThrottlingQuotaExceeded,
 )
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.quota_factory import QuotaConfig, QuotaManagers
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.request_quota_manager import RequestQuotaManager
+from quotascope.metrics.engine.throttle_callback import ThrottleCallback
+from quotascope.metrics.engine.window_config import ManagerConfig
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.principal import Principal
+from quotascope.metrics.kafka.release import KafkaRelease
 
 PLAIN = ManagerConfig(extra_counters=False)
 TEN_WINDOWS = ManagerConfig(samples=10)
@@ -58,10 +53,10 @@ def engine() -> Engine:
 
 
 class TestRecording:
-    """What a request costs, and how channels are muted."""
+    """Costs of requests, and muted channels."""
 
     def test_client_ids_that_share_a_sensor_are_forgotten(self, engine: Engine) -> None:
-        """Under rules of users, any number of client-ids is measured in constant memory; also past the limit nothing is raised."""
+        """Under rules of users, any number of client-ids takes constant memory, and no limit raises an error."""
 
         class Name(str):
             __slots__ = ("__weakref__",)
@@ -96,7 +91,7 @@ class TestRecording:
         assert math.isnan(engine.value("throttle-time", EPOCH_MS + 60_000))
 
     def test_sensors_expire_after_an_idle_hour_and_come_back(self, engine: Engine) -> None:
-        """A throttle-time sensor ends an hour after its last throttle and takes the counters along, the other after its last record."""
+        """A throttle-time sensor ends an hour after its last throttle, with its counters; others after a record."""
         manager, registry = engine.manager, engine.registry
         manager.update_quota(QuotaEntity(None, "c"), 1.0)
         manager.record_and_get_throttle_time(ALICE, "c", 1.0, 0)
@@ -119,8 +114,8 @@ def test_without_extras_the_metrics_are_kafkas() -> None:
     manager.record_and_get_throttle_time(Principal("CN=a"), "c", 0.0, 0)
     assert set(registry.sensors()) == {"Produce-delayQueue", "Produce-CN%3Da:c", "ProduceThrottleTime-CN%3Da:c"}
     tags = (("user", "CN%3Da"), ("client-id", "c"))
-    found = {(name.name, name.group, tuple(name.tags.items())) for name in registry.metrics() if name.name != "count"}
-    assert found == {
+    names = {(name.name, name.group, tuple(name.tags.items())) for name in registry.metrics() if name.name != "count"}
+    assert names == {
         ("queue-size", "Produce", ()),
         ("byte-rate", "Produce", tags),
         ("throttle-time", "Produce", tags),
@@ -159,20 +154,20 @@ class TestChangingQuotas:
         engine.manager.record_and_get_throttle_time(ALICE, "c", 10.0, EPOCH_MS)
         engine.manager.update_quota(RULE, 1e9)
         engine.manager.record_and_get_throttle_time(ALICE, "c", 20.0, EPOCH_MS)
-        found = [engine.value("byte-rate", EPOCH_MS, user, client) for user, client in (("", "c"), ("alice", ""))]
-        assert found == [1.0, 2.0]
+        rates = [engine.value("byte-rate", EPOCH_MS, user, client) for user, client in (("", "c"), ("alice", ""))]
+        assert rates == [1.0, 2.0]
 
     def test_metrics_under_other_rules_are_left_alone(self, engine: Engine) -> None:
         """A rule for one name touches its metric only; a default reaches every metric that it decides for."""
         manager = engine.manager
         manager.update_quota(RULE, 10)
         metrics = [manager.sensors_for(user, "c", 0).quota.metrics()[0] for user in (ALICE, BOB)]
-        found = []
+        results = []
         for entity in (RULE, QuotaEntity(DEFAULT)):
             configs = [metric.config for metric in metrics]
             manager.update_quota(entity, 20)
-            found.append([metric.config is config for metric, config in zip(metrics, configs, strict=True)])
-        assert found == [[False, True], [True, False]]
+            results.append([metric.config is config for metric, config in zip(metrics, configs, strict=True)])
+        assert results == [[False, True], [True, False]]
         assert (engine.bound("alice"), engine.bound("bob")) == (20.0, 20.0)
 
     def test_a_given_tag_is_used_as_it_is(self, engine: Engine) -> None:
@@ -188,13 +183,16 @@ class TestChangingQuotas:
         """Metrics that another program registered under the name are bounded by their tags or not at all."""
         registry, manager = engine.registry, engine.manager
         tags: list[dict[str, str]] = [{}, {"user": "100%", "client-id": ""}]
-        for each in tags:
-            name = registry.metric_name("byte-rate", "Produce", each)
+        for metric_tags in tags:
+            name = registry.metric_name("byte-rate", "Produce", metric_tags)
             registry.add_metric(name, CumulativeSum(), MetricConfig(quota=Quota(1.0)))
         registry.add_metric(registry.metric_name("byte-rate", "Produce", {"user": "u"}), CumulativeSum())
         manager.update_quota(QuotaEntity("100%"), 7)
         manager.refresh_metrics()
-        assert [bound_of(metric_of(registry, "byte-rate", "Produce", each)) for each in tags] == [UNLIMITED, 7.0]
+        assert [bound_of(metric_of(registry, "byte-rate", "Produce", metric_tags)) for metric_tags in tags] == [
+            UNLIMITED,
+            7.0,
+        ]
 
 
 USERS, CLIENTS = ["u", "CN=v", "w"], ["c", "d", ""]
@@ -254,8 +252,8 @@ class TestMutations:
         quota = controller.strict()
         quota.record(110, EPOCH_MS)
         assert [refused(quota, permits) for permits in (3, 4)] == [1000, 1000]
-        found = [controller.value(name) for name in ("tokens", "mutation-rate", "refusal-count")]
-        assert found == [-10.0, 110 / 30, 7.0]
+        values = [controller.value(name) for name in ("tokens", "mutation-rate", "refusal-count")]
+        assert values == [-10.0, 110 / 30, 7.0]
 
     def test_a_refusal_of_zero_ms(self) -> None:
         """A residue of the arithmetic refuses, with a throttle of 0 ms that does not count as exceeded."""
@@ -277,7 +275,7 @@ class TestMutations:
         assert (quota.is_exceeded, quota.throttle_time_ms(EPOCH_MS)) == (True, 0)
 
     def test_what_is_left_of_the_largest_throttle_wraps_as_in_java(self) -> None:
-        """Under a clock that is set back by 4,949,886,161 ms, 2^63 - 1 ms become 654,918,864 (Kafka 4.4.0 and 4.3.1)."""
+        """Under a clock set back by 4,949,886,161 ms, 2^63 - 1 ms become 654,918,864 (Kafka 4.4.0 and 4.3.1)."""
         quota = Controller(33.3, ManagerConfig()).permissive()
         quota.record(1e26, EPOCH_MS)
         assert quota.throttle_time_ms(EPOCH_MS) == 0  # -1 as 32 bits
@@ -374,7 +372,7 @@ class TestManagersOfANode:
         assert refused(quotas[1]) == 1000
 
     def test_a_shared_metric_follows_a_rule_that_is_learned(self) -> None:
-        """It is bounded once either set knows the rule."""
+        """A metric is bounded if either set has the rule."""
         registry = Registry()
         broker, controller = QuotaManagers(registry, EPOCH_MS), QuotaManagers(registry, EPOCH_MS)
         broker.update_quota(QuotaType.PRODUCE, RULE, 10)

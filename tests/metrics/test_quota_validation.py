@@ -1,4 +1,4 @@
-"""Which quotas a KRaft controller stores."""
+"""Quotas that a KRaft controller stores."""
 
 import math
 from collections.abc import Mapping
@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.metrics import (
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.release import NEWEST_RELEASE, KafkaRelease
+from quotascope.metrics.kafka.validation import (
     CLIENT_QUOTA_KEYS,
     IP_QUOTA_KEYS,
-    NEWEST_RELEASE,
-    KafkaRelease,
     QuotaProblem,
-    QuotaType,
     validate_alteration,
     validate_request,
 )
@@ -109,7 +108,7 @@ def test_refuses_values(entity: Mapping[str, str | None], key: str, value: float
 
 
 def test_reports_all_problems() -> None:
-    """Where Kafka would report the first; twice the same change is one too many, removals included."""
+    """All problems are reported, Kafka reports the first; a change twice is a problem, also a removal."""
     changes = [("producer_byte_rate", 0.0), ("request_percentage", -1.0)]
     problems = validate_alteration({"user": "", "x": "y"}, changes)
     assert [problem.key for problem in problems] == [None, None, "producer_byte_rate", "request_percentage"]
@@ -131,13 +130,13 @@ def test_an_entity_comes_once_in_a_request() -> None:
     """In whatever order its dimensions are; the second time is refused, the first is not."""
     both = {"user": "u", "client-id": "c"}
     entities: list[dict[str, str]] = [both, {"user": "u"}, dict(reversed(both.items()))]
-    found = validate_request([(entity, [("producer_byte_rate", 1.0)]) for entity in entities])
+    answers = validate_request([(entity, [("producer_byte_rate", 1.0)]) for entity in entities])
     expected = [[], [], ["the entity is in the request twice"]]
-    assert [[problem.message for problem in problems] for problems in found] == expected
+    assert [[problem.message for problem in problems] for problems in answers] == expected
 
 
 def test_a_request_refuses_nan() -> None:
-    """As each of its alterations does."""
+    """A request refuses NaN since 4.4, as an alteration does."""
     request = [(CLIENT, [("request_percentage", math.nan)])]
     assert validate_request(request, release=KafkaRelease(4, 3)) == [[]]
     ((refused,),) = validate_request(request)
@@ -146,7 +145,7 @@ def test_a_request_refuses_nan() -> None:
 
 def test_every_quota_type_has_its_key() -> None:
     """The schema and the engine agree."""
-    assert {each.quota_key for each in QuotaType} == set(CLIENT_QUOTA_KEYS)
+    assert {quota_type.quota_key for quota_type in QuotaType} == set(CLIENT_QUOTA_KEYS)
     assert set(IP_QUOTA_KEYS) == {"connection_creation_rate"}
 
 

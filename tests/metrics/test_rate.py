@@ -1,39 +1,34 @@
-"""What a recent sum is divided by, how long to stay silent when that is too much, and the rate of an early draft of KIP-599."""
+"""Divisors of recent sums, throttle times of rates, and the rate of an early draft of KIP-599."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import EPOCH_MS, Event, configs, traces
 
-from quotascope.metrics import (
-    INT_MAX,
-    LONG_MAX,
-    BurstSpreadingRate,
-    InvalidConfig,
-    Max,
-    Meter,
-    MetricConfig,
-    MetricName,
-    Quota,
-    QuotaViolation,
-    Rate,
-    Registry,
-    TimeUnit,
-    TokenBucket,
-    WindowConfig,
-    WindowedCount,
-    WrongStatistic,
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.errors import QuotaViolation, WrongStatistic
+from quotascope.metrics.engine.extras.burst_spreading import BurstSpreadingRate
+from quotascope.metrics.engine.extras.meter import Meter
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.rate import Rate, TimeUnit, convert
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.stat import Stat
+from quotascope.metrics.engine.throttle_time import (
     bounded_rate_throttle_time_ms,
     narrow,
     rate_throttle_time_ms,
     token_throttle_time_ms,
 )
-from quotascope.metrics.rate import convert
-from quotascope.metrics.stat import Stat
+from quotascope.metrics.engine.token_bucket import TokenBucket
+from quotascope.metrics.engine.windowed import Max, WindowedCount
+from quotascope.metrics.kafka.errors import InvalidConfig
+from quotascope.metrics.kafka.numbers import INT_MAX, LONG_MAX
+from quotascope.metrics.kafka.windows import WindowConfig
 
 
 def test_convert() -> None:
-    """An hour and a half in every unit; Kafka multiplies by 1000 twice for nanoseconds, which is not the same as once by a million."""
+    """Times convert as in Kafka, which multiplies by 1000 twice for nanoseconds instead of once by a million."""
     assert {unit: convert(5_400_000, unit) for unit in TimeUnit} == {
         TimeUnit.NANOSECONDS: 5_400_000_000_000.0,
         TimeUnit.MICROSECONDS: 5_400_000_000.0,
@@ -71,7 +66,7 @@ THREE_MS = MetricConfig(samples=3, time_window_ms=1)
 def test_divisors(
     config: MetricConfig, recorded_ms: tuple[int, ...], read: MetricConfig | None, now_ms: int, window_ms: int
 ) -> None:
-    """What a sum is divided by, in ms."""
+    """A rate's divisor, in ms, follows from its windows and the elapsed time."""
     rate = Rate()
     for at_ms in recorded_ms:
         rate.record(config, 1.0, EPOCH_MS + at_ms)
@@ -80,12 +75,12 @@ def test_divisors(
 
 def test_a_read_starts_the_first_window() -> None:
     """Asking a rate that was never recorded has an effect, as in Kafka; peeking has none."""
-    read, peeked = Rate(), Rate()
-    read.measure(BROKER, EPOCH_MS)
+    measured, peeked = Rate(), Rate()
+    measured.measure(BROKER, EPOCH_MS)
     peeked.peek(BROKER, EPOCH_MS)
-    for rate in (read, peeked):
+    for rate in (measured, peeked):
         rate.record(BROKER, 1.0, EPOCH_MS + 999)
-    assert [rate.window_size(BROKER, EPOCH_MS + 999) for rate in (read, peeked)] == [10_999, 10_000]
+    assert [rate.window_size(BROKER, EPOCH_MS + 999) for rate in (measured, peeked)] == [10_999, 10_000]
 
 
 def test_an_own_window_beats_the_configs() -> None:
@@ -98,7 +93,7 @@ def test_an_own_window_beats_the_configs() -> None:
 
 @given(config=configs, trace=traces(), later=st.integers(0, 100_000))
 def test_the_divisor_covers_all_but_one_window(config: MetricConfig, trace: list[Event], later: int) -> None:
-    """It is at least `samples - 1` windows, at least 1 ms, and the read is the sum over it."""
+    """The divisor is at least `samples - 1` windows, at least 1 ms, and the rate is the sum divided by it."""
     rate, now_ms = Rate(), EPOCH_MS
     for event in trace:
         now_ms = event.at_ms
@@ -123,7 +118,7 @@ def test_a_meter_over_a_count_counts_in_total_too() -> None:
 
 
 def violated(stat: Stat, value: float, bound: float, now_ms: int) -> QuotaViolation:
-    """What a sensor raises when `value` is recorded in `stat` under an upper bound."""
+    """Return the violation of a sensor that records `value` in `stat` under an upper bound."""
     registry = Registry()
     sensor = registry.sensor("s", now_ms)
     config = MetricConfig(samples=11, time_window_ms=1000, quota=Quota(bound))
@@ -166,7 +161,7 @@ def test_wrong_statistic() -> None:
 )
 def test_narrow_wraps_around(throttle_time_ms: int, longest_ms: int | None, narrowed: int) -> None:
     """
-    As in Kafka, 34.7 days turn negative and 94.9 years into 24.5 days.
+    Throttle times overflow as in Kafka: 34.7 days turn negative, and 94.9 years into 24.5 days.
 
     Java's cut follows `Math.min`: far below zero a time wraps around all the same, as under a bound below zero.
     """
@@ -184,7 +179,7 @@ def burst() -> BurstSpreadingRate:
 
 
 def test_a_burst_fills_the_windows_before() -> None:
-    """99 of them with 5 each, and the current one with the other 65; a clock set back books nothing into windows that are over."""
+    """Permits fill 99 windows with 5 each, the current one with 65; a clock set back books none into ended ones."""
     rate = burst()
     assert rate.rate(EPOCH_MS - 50_000) == 5.6
     assert rate.windows(EPOCH_MS) == (5.0,) * 99 + (65.0,)
@@ -204,7 +199,7 @@ def test_waits_until_enough_windows_are_gone() -> None:
 
 
 def test_a_refusal_is_never_a_wait_of_zero() -> None:
-    """Also when the rate is above its bound by next to nothing; a bound of zero admits the first mutation, then the wait is endless."""
+    """A rate just above its bound waits for 1 ms; a bound of zero admits one mutation, then the wait is endless."""
     rate = BurstSpreadingRate(5, HUNDRED_SECONDS)
     rate.record(500.000001, EPOCH_MS)
     assert rate.record(1, EPOCH_MS) == 1
@@ -220,8 +215,8 @@ def test_books_all_that_it_admits(bound: float, requests: list[tuple[int, int]],
     now_ms = EPOCH_MS
     for step_ms, permits in requests:
         now_ms += step_ms
-        before = sum(rate.windows(now_ms))
+        sum_before = sum(rate.windows(now_ms))
         admitted = rate.record(permits, now_ms) == 0
-        after = sum(rate.windows(now_ms))
-        assert after == pytest.approx(before + permits * admitted)
+        sum_after = sum(rate.windows(now_ms))
+        assert sum_after == pytest.approx(sum_before + permits * admitted)
     assert all(booked >= 0.0 for booked in rate.windows(now_ms))

@@ -9,21 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.metrics.examples import Signal, metric_of
 
-from quotascope.metrics import (
-    Channel,
-    ChannelThrottle,
-    DelayQueue,
-    ExpiryThread,
-    IllegalMuteTransition,
-    MuteEvent,
-    MuteState,
-    QuotaType,
-    ReaperThread,
-    Registry,
-    ThrottleCallback,
-    ThrottledChannel,
-    ThrottledChannelReaper,
-)
+from quotascope.metrics.engine.channel import Channel, ChannelThrottle, MuteEvent, MuteState
+from quotascope.metrics.engine.delay_queue import DelayQueue, ThrottledChannel
+from quotascope.metrics.engine.errors import IllegalMuteTransition
+from quotascope.metrics.engine.expiry import ExpiryThread
+from quotascope.metrics.engine.reaper import ThrottledChannelReaper
+from quotascope.metrics.engine.reaper_thread import ReaperThread
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.throttle_callback import ThrottleCallback
+from quotascope.metrics.kafka.entities import QuotaType
 
 S, E = MuteState, MuteEvent
 LEGAL = {
@@ -42,10 +36,10 @@ def test_transitions(state: MuteState, event: MuteEvent) -> None:
     """Six transitions exist; everything else is an error that changes nothing."""
     channel = Channel()
     channel.state = state
-    after = LEGAL.get((state, event))
-    if after is not None:
+    next_state = LEGAL.get((state, event))
+    if next_state is not None:
         channel.handle(event)
-        assert channel.state is after
+        assert channel.state is next_state
         return
     with pytest.raises(IllegalMuteTransition) as caught:
         channel.handle(event)
@@ -54,7 +48,7 @@ def test_transitions(state: MuteState, event: MuteEvent) -> None:
 
 
 def test_response_before_the_end_of_the_throttle() -> None:
-    """The response leaves at once, and the channel stays silent for the rest of the delay (KIP-219); muting it twice changes nothing."""
+    """The response leaves at once, and the channel is silent until the delay ends (KIP-219), also if muted twice."""
     channel = Channel()
     throttle = ChannelThrottle(channel)
     channel.request_received()
@@ -74,11 +68,11 @@ def test_only_muted_channels_are_unmuted(events: list[MuteEvent]) -> None:
     channel = Channel()
     channel.mute()
     for event in events:
-        after = LEGAL.get((channel.state, event))
-        if after is not None:
+        next_state = LEGAL.get((channel.state, event))
+        if next_state is not None:
             channel.handle(event)
-    before = channel.state
-    assert channel.maybe_unmute() == (before is MuteState.MUTED)
+    old_state = channel.state
+    assert channel.maybe_unmute() == (old_state is MuteState.MUTED)
 
 
 MS = 1_000_000
@@ -90,14 +84,14 @@ def channel(ms: int, now_ns: int = 0) -> ThrottledChannel:
 
 @given(st.lists(st.integers(1, 50)), st.integers(0, 60))
 def test_due_channels_leave_in_order(delays: list[int], now: int) -> None:
-    """Those that are due leave by deadline, equals as they came; the others stay."""
+    """Due channels leave by deadline, equal ones in their order of arrival; the others stay."""
     queue = DelayQueue()
     channels = [channel(ms) for ms in delays]
     for each in channels:
         queue.add(each)
-    left = list(iter(lambda: queue.poll(now * MS), None))
-    due = [each for each in channels if each.throttle_time_ms <= now]
-    assert left == sorted(due, key=lambda each: each.deadline_ns)
+    polled = list(iter(lambda: queue.poll(now * MS), None))
+    due = [channel for channel in channels if channel.throttle_time_ms <= now]
+    assert polled == sorted(due, key=lambda channel: channel.deadline_ns)
     assert len(queue) == len(channels) - len(due)
 
 
@@ -202,7 +196,7 @@ class TestExpiry:
     """The thread that expires sensors."""
 
     def test_expires_at_the_clocks_time_until_closed(self) -> None:
-        """Each call gets the time of that moment; one failure is logged and does not end it for good; after closing there are none."""
+        """Each call gets the current time; a failure is logged and does not end the thread; closing it does."""
         times: list[int] = []
         twice = threading.Event()
 

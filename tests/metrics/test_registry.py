@@ -7,21 +7,16 @@ from collections.abc import Mapping, Sequence
 import pytest
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    CumulativeSum,
-    DuplicateMetric,
-    Gauge,
-    InvalidConfig,
-    KafkaMetric,
-    Measured,
-    MetricConfig,
-    MetricName,
-    MetricNameTemplate,
-    MetricsReporter,
-    NotMeasurable,
-    Quota,
-    Registry,
-)
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.cumulative import CumulativeSum
+from quotascope.metrics.engine.errors import DuplicateMetric, NotMeasurable
+from quotascope.metrics.engine.metric import KafkaMetric
+from quotascope.metrics.engine.metric_name import MetricName, MetricNameTemplate
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.reporter import MetricsReporter
+from quotascope.metrics.engine.stat import Gauge, Measured
+from quotascope.metrics.kafka.errors import InvalidConfig
 
 NAME = MetricName("m", "g", {"user": "a"})
 COUNT = MetricName("count", "kafka-metrics-count")
@@ -86,18 +81,18 @@ class TestMetrics:
 
     def test_a_taken_name_is_an_error(self, registry: Registry) -> None:
         """The first metric stays, and what was returned before does not change under the reader."""
-        before = registry.metrics()
-        first = registry.add_metric(NAME, SEVEN)
+        names = registry.metrics()
+        metric = registry.add_metric(NAME, SEVEN)
         with pytest.raises(DuplicateMetric):
             registry.add_metric(NAME, SEVEN)
-        assert registry.metric(NAME) is first
-        assert NAME not in before
+        assert registry.metric(NAME) is metric
+        assert NAME not in names
 
     def test_if_absent(self, registry: Registry) -> None:
         """A program that comes second gets the first one's metric."""
-        first = registry.add_metric_if_absent(NAME, SEVEN, MetricConfig(samples=5))
-        assert registry.add_metric_if_absent(NAME, Gauge(lambda *_: "x")) is first
-        assert (first.config.samples, first.value(EPOCH_MS)) == (5, 7.0)
+        metric = registry.add_metric_if_absent(NAME, SEVEN, MetricConfig(samples=5))
+        assert registry.add_metric_if_absent(NAME, Gauge(lambda *_: "x")) is metric
+        assert (metric.config.samples, metric.value(EPOCH_MS)) == (5, 7.0)
 
     def test_remove(self, registry: Registry) -> None:
         """A removed metric is given back; there is nothing to give the second time."""
@@ -106,7 +101,7 @@ class TestMetrics:
         assert registry.metric(NAME) is None
 
     def test_reads_its_statistic(self, registry: Registry) -> None:
-        """Value and read are the same number, measured with the config of the moment; without a quota there is no violation."""
+        """A metric's value is measured with its current config; without a quota there is no violation."""
         stat = CumulativeSum(3.0)
         metric = registry.add_metric(NAME, stat)
         assert metric.measurable is stat
@@ -114,7 +109,7 @@ class TestMetrics:
         assert metric.violation(EPOCH_MS) is None
 
     def test_a_gauge_is_any_object(self, registry: Registry) -> None:
-        """It can be read, but not as a number, and is not compared with bounds."""
+        """A gauge of any object can be read, but not as a number, and is not compared with bounds."""
         config = MetricConfig(samples=3, quota=Quota(2.0))
         metric = registry.add_metric(NAME, Gauge(lambda config, now_ms: (config.samples, now_ms)), config)
         assert metric.read(7) == (3, 7)
@@ -130,9 +125,9 @@ class TestSensors:
 
     def test_an_existing_sensor_is_returned_as_it_is(self, registry: Registry) -> None:
         """All other arguments are ignored then."""
-        first = registry.sensor("s", EPOCH_MS, inactive_seconds=1)
-        again = registry.sensor("s", EPOCH_MS + 5_000, MetricConfig(), 100, parents=(first,))
-        assert again is first
+        sensor = registry.sensor("s", EPOCH_MS, inactive_seconds=1)
+        again = registry.sensor("s", EPOCH_MS + 5_000, MetricConfig(), 100, parents=(sensor,))
+        assert again is sensor
         assert again.parents == ()
         assert again.has_expired(EPOCH_MS + 1_001)
 
@@ -177,7 +172,7 @@ class TestSensors:
                 assert metric.name == NAME
                 removed.set()
 
-        monkeypatch.setattr("quotascope.metrics.expiry.PERIOD_S", 0.0)
+        monkeypatch.setattr("quotascope.metrics.engine.expiry.PERIOD_S", 0.0)
         registry = Registry(reporters=[Waiting()], expiration=True, clock=lambda: EPOCH_MS + 1_001)
         registry.sensor("s", EPOCH_MS, inactive_seconds=1).add(NAME, CumulativeSum())
         assert removed.wait(60)
@@ -186,7 +181,7 @@ class TestSensors:
 
 
 class TestReporters:
-    """Who hears of what."""
+    """Notifications of reporters."""
 
     def test_hears_everything_in_order(self) -> None:
         """Context first, then what exists, then what comes and goes."""
@@ -205,7 +200,7 @@ class TestReporters:
         ]
 
     def test_a_late_reporter_starts_with_what_exists(self, registry: Registry) -> None:
-        """It hears of no context, as in Kafka, and nothing more once it is taken off."""
+        """An added reporter gets no context, as in Kafka, and nothing after its removal."""
         reporter = Recorder()
         registry.add_reporter(reporter)
         registry.add_metric(NAME, SEVEN)
@@ -216,12 +211,12 @@ class TestReporters:
 
     def test_its_errors_are_logged_and_forgotten(self, caplog: pytest.LogCaptureFixture) -> None:
         """A broken reporter keeps neither the metrics nor the other reporters from working; every event is optional."""
-        other = Recorder()
-        registry = Registry(reporters=[MetricsReporter(), Broken(), other])
+        second_reporter = Recorder()
+        registry = Registry(reporters=[MetricsReporter(), Broken(), second_reporter])
         registry.add_metric(NAME, SEVEN)
         registry.remove_metric(NAME)
         registry.close()
-        assert other.events[2:] == ["change count", "change m", "removal m", "close"]
+        assert second_reporter.events[2:] == ["change count", "change m", "removal m", "close"]
         assert {record.levelno for record in caplog.records} == {logging.ERROR}
         assert {record.getMessage() for record in caplog.records} == {"a metrics reporter failed: Broken"}
 
@@ -238,20 +233,20 @@ class TestReporters:
         assert len(registry.metrics()) == 3
 
     def test_with_a_lock_of_its_own_it_cannot_deadlock(self, registry: Registry) -> None:
-        """It may read all metrics under its lock while a registration waits for that lock."""
-        own = threading.Lock()
+        """A reporter may read all metrics under its lock while a registration waits for that lock."""
+        lock = threading.Lock()
         registering = threading.Event()
 
         class Synchronized(MetricsReporter):
             def metric_change(self, metric: KafkaMetric) -> None:
                 registering.set()
-                with own:
+                with lock:
                     assert metric.name == NAME
 
         registry.sensor("other", EPOCH_MS).add(MetricName("other", "g"), CumulativeSum(3.0))
         registry.add_reporter(Synchronized())
         sensor = registry.sensor("s", EPOCH_MS)
-        with own:
+        with lock:
             adding = threading.Thread(target=sensor.add, args=(NAME, CumulativeSum()))
             adding.start()
             assert registering.wait(60)

@@ -7,23 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
+from quotascope.metrics.engine.extras.byte_rate_quota import ByteRateQuota
+from quotascope.metrics.engine.extras.replication_quotas import (
     ALL_REPLICAS,
-    LONG_MAX,
-    ByteRateQuota,
-    InvalidConfig,
-    Quota,
-    Registry,
+    FOLLOWER_REPLICAS,
+    LEADER_REPLICAS,
     ReplicationQuotaManager,
     ReplicationQuotas,
-    ReplicationQuotaType,
-    RLMQuotaManager,
-    RLMQuotaType,
-    TieredStorageQuotas,
-    WindowConfig,
     parse_throttled_replicas,
 )
-from quotascope.metrics.replication_quotas import FOLLOWER_REPLICAS, LEADER_REPLICAS
+from quotascope.metrics.engine.extras.tiered_storage import RLMQuotaManager, TieredStorageQuotas
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.kafka.errors import InvalidConfig
+from quotascope.metrics.kafka.node_quota_types import ReplicationQuotaType, RLMQuotaType
+from quotascope.metrics.kafka.numbers import LONG_MAX
+from quotascope.metrics.kafka.windows import WindowConfig
 
 
 def make_quota(registry: Registry, quota: Quota | None = None) -> ByteRateQuota:
@@ -155,7 +154,7 @@ def test_refuses_what_brokers_cannot_read(text: str) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Nothing else is raised."""
     with suppress(InvalidConfig):
-        assert all(each >= -1 for each in parse_throttled_replicas(text, 1))
+        assert all(partition >= -1 for partition in parse_throttled_replicas(text, 1))
 
 
 def make(quota_type: ReplicationQuotaType = ReplicationQuotaType.LEADER) -> ReplicationQuotaManager:
@@ -166,11 +165,11 @@ def test_only_marked_partitions_are_throttled() -> None:
     """New marks of a topic replace the former (`ReplicationQuotaManagerTest`); a topic can be marked whole."""
     manager = make()
     marks: list[tuple[int, ...] | None] = [(0, 1, 2), (3,), (), None]
-    found = []
+    throttled = []
     for partitions in marks:
         manager.mark_throttled("topic1", *([] if partitions is None else [partitions]))
-        found.append([manager.is_throttled("topic1", partition) for partition in (0, 3, 4711)])
-    assert found == [[True, False, False], [False, True, False], [False] * 3, [True] * 3]
+        throttled.append([manager.is_throttled("topic1", partition) for partition in (0, 3, 4711)])
+    assert throttled == [[True, False, False], [False, True, False], [False] * 3, [True] * 3]
     assert not manager.is_throttled("topic2", 0)
     for _ in range(2):
         manager.remove_throttle("topic1")
@@ -178,7 +177,7 @@ def test_only_marked_partitions_are_throttled() -> None:
 
 
 def test_throttles_what_is_marked_exceeded_and_out_of_sync(registry: Registry) -> None:
-    """All three are needed; a replica in sync is never held back. The rate is looked at last, as in Kafka: asking makes no sensor."""
+    """A replica is held back only if throttled, not in sync, and above its rate, which is checked last as in Kafka."""
     manager = ReplicationQuotaManager(registry, ReplicationQuotaType.LEADER, WindowConfig(samples=10))
     assert not manager.should_throttle("t", 0, EPOCH_MS, in_sync=False)
     assert registry.get_sensor("LeaderReplication") is None
@@ -186,10 +185,10 @@ def test_throttles_what_is_marked_exceeded_and_out_of_sync(registry: Registry) -
     manager.mark_throttled("t", [0])
     assert not manager.should_throttle("t", 0, EPOCH_MS, in_sync=False)
     manager.record(10, EPOCH_MS)
-    asked = [
+    answers = [
         manager.should_throttle("t", n, EPOCH_MS, in_sync=in_sync) for n, in_sync in ((0, False), (0, True), (1, False))
     ]
-    assert asked == [True, False, False]
+    assert answers == [True, False, False]
 
 
 def test_the_upper_bound_is_a_whole_number() -> None:
@@ -220,7 +219,7 @@ def bounds(quotas: ReplicationQuotas) -> list[int]:
 
 
 def test_a_brokers_own_rate_beats_the_clusters(quotas: ReplicationQuotas) -> None:
-    """Where neither is set there is no bound."""
+    """A broker's own rate overrides the cluster's; without both there is no bound."""
     quotas.apply_broker_configs({LEADER_RATE: "10"}, {LEADER_RATE: "20", DIRECTORIES_RATE: " 30 "})
     assert bounds(quotas) == [10, LONG_MAX, 30]
     quotas.apply_broker_configs({}, {FOLLOWER_RATE: "0"})

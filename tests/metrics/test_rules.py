@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.metrics import DEFAULT, NO_RULE, InvalidConfig, Level, QuotaEntity, QuotaRules, QuotaType, RuleTable
-from quotascope.metrics.entities import Name
+from quotascope.metrics.kafka.entities import DEFAULT, NO_RULE, Level, Name, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.errors import InvalidConfig
+from quotascope.metrics.kafka.rules import QuotaRules, RuleTable
 
 USERS: list[Name | None] = ["a", "b", DEFAULT, None]
 CLIENTS: list[Name | None] = ["x", "y", "", DEFAULT, None]
@@ -68,25 +69,25 @@ def expected_entity(rules: dict[QuotaEntity, float], user: str, client: str) -> 
 
 @given(rule_maps, requests)
 def test_a_request_is_decided_as_the_manual_says(rules: dict[QuotaEntity, float], request: tuple[str, str]) -> None:
-    """It is measured under the tags that Kafka gives it, which find the rule with its level and bound; such tags are never called stale."""
+    """A request is measured under Kafka's tags, which lead to its rule, level and bound, and are never stale."""
     table = QuotaRules(rules)
     tags = expected_tags(rules, *request)
     assert table.metric_tags(*request) == tags
     assert table.would_record(*tags)
     entity = expected_entity(rules, *tags)
-    found = table.decide(*request)
-    assert found.entity == entity
-    assert found.bound == (None if entity is None else rules[entity])
-    assert found.level is (Level.NONE if entity is None else entity.level)
+    resolution = table.decide(*request)
+    assert resolution.entity == entity
+    assert resolution.bound == (None if entity is None else rules[entity])
+    assert resolution.level is (Level.NONE if entity is None else entity.level)
 
 
 @given(rule_maps, requests)
 def test_limit_by_tags(rules: dict[QuotaEntity, float], tags: tuple[str, str]) -> None:
-    """A metric is bounded by the rules of its own shape only; all eight levels are listed in order with what is configured on each."""
+    """A metric is bounded by rules of its own shape; all eight levels are listed in order with their bounds."""
     table = QuotaRules(rules)
-    found = table.limit(*tags)
-    assert (None if found is None else found.entity) == expected_entity(rules, *tags)
-    assert table.bound_of(*tags) == (None if found is None else found.bound)
+    resolution = table.limit(*tags)
+    assert (None if resolution is None else resolution.entity) == expected_entity(rules, *tags)
+    assert table.bound_of(*tags) == (None if resolution is None else resolution.bound)
     assert table.candidates(*tags) == [(entity.level, entity, rules.get(entity)) for entity in ordered(*tags)]
 
 
@@ -104,8 +105,8 @@ def test_staleness_by_brute_force() -> None:
         rules = dict.fromkeys(itertools.compress(entities, chosen), 1.0)
         table = QuotaRules(rules)
         live = {table.metric_tags(*request) for request in requests}
-        found = {shape for shape in shapes if table.would_record(*shape)}
-        assert found == live, rules
+        recorded = {shape for shape in shapes if table.would_record(*shape)}
+        assert recorded == live, rules
 
 
 @given(st.lists(st.tuples(st.sampled_from(ENTITIES), st.none() | st.floats(1, 9)), max_size=40))
@@ -159,15 +160,15 @@ def test_an_empty_client_id_escapes_pair_rules() -> None:
 def test_snapshot_is_independent() -> None:
     """A snapshot is made once per change and does not follow later ones; removing what is not there changes nothing."""
     rules = QuotaRules({QuotaEntity("u"): 1.0})
-    before = rules.snapshot()
+    old_snapshot = rules.snapshot()
     assert not rules.remove(QuotaEntity("v"))
-    assert rules.snapshot() is before
+    assert rules.snapshot() is old_snapshot
     rules.set(QuotaEntity(None, "c"), 2.0)
-    after = rules.snapshot()
+    new_snapshot = rules.snapshot()
     rules.remove(QuotaEntity("u"))
-    assert dict(before) == {QuotaEntity("u"): 1.0}
-    assert (before.flags, after.flags, rules.flags) == (2, 3, 1)
-    assert dict(after) == {QuotaEntity("u"): 1.0, QuotaEntity(None, "c"): 2.0}
+    assert dict(old_snapshot) == {QuotaEntity("u"): 1.0}
+    assert (old_snapshot.flags, new_snapshot.flags, rules.flags) == (2, 3, 1)
+    assert dict(new_snapshot) == {QuotaEntity("u"): 1.0, QuotaEntity(None, "c"): 2.0}
 
 
 def test_is_a_mapping() -> None:
@@ -179,7 +180,7 @@ def test_is_a_mapping() -> None:
 
 
 def test_default_is_single_and_no_string() -> None:
-    """A client that calls itself <default> is not the default client; copying and pickling an entity keeps the one default."""
+    """A client named <default> is not the default client; copying and pickling an entity keeps the default."""
     assert QuotaEntity(client_id="<default>") != QuotaEntity(client_id=DEFAULT)
     assert repr(DEFAULT) == "DEFAULT"
     entity = QuotaEntity("alice", DEFAULT)
@@ -194,7 +195,7 @@ def test_an_entity_has_a_dimension() -> None:
 
 
 def test_levels() -> None:
-    """Which dimensions are named, default or absent makes the level; the order of the enum is the precedence, its values are the labels."""
+    """Named, default and absent dimensions make the level; the order of the enum is the precedence."""
     assert [*(entity.level for entity in ordered("u", "c")), Level.NONE] == list(Level)
     assert [level.value for level in Level] == [
         "user_client",
@@ -211,11 +212,11 @@ def test_levels() -> None:
 
 def test_names_of_a_type() -> None:
     """Each type is known by a metric group, a label and a configuration key; the connection rate is no client quota."""
-    assert [(each.group, each.label, each.quota_key) for each in QuotaType] == [
+    assert [(quota_type.group, quota_type.label, quota_type.quota_key) for quota_type in QuotaType] == [
         ("Produce", "produce", "producer_byte_rate"),
         ("Fetch", "fetch", "consumer_byte_rate"),
         ("Request", "request", "request_percentage"),
         ("ControllerMutation", "controller_mutation", "controller_mutation_rate"),
     ]
-    assert [QuotaType.of_quota_key(each.quota_key) for each in QuotaType] == list(QuotaType)
+    assert [QuotaType.of_quota_key(quota_type.quota_key) for quota_type in QuotaType] == list(QuotaType)
     assert QuotaType.of_quota_key("connection_creation_rate") is None

@@ -5,22 +5,15 @@ import math
 import pytest
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    Avg,
-    CumulativeCount,
-    CumulativeSum,
-    DuplicateMetric,
-    Max,
-    Meter,
-    MetricConfig,
-    MetricName,
-    Quota,
-    QuotaViolation,
-    RecordingLevel,
-    Registry,
-    Sensor,
-    WindowedCount,
-)
+from quotascope.metrics.engine.config import MetricConfig, RecordingLevel
+from quotascope.metrics.engine.cumulative import CumulativeCount, CumulativeSum
+from quotascope.metrics.engine.errors import DuplicateMetric, QuotaViolation
+from quotascope.metrics.engine.extras.meter import Meter
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.sensor import Sensor
+from quotascope.metrics.engine.windowed import Avg, Max, WindowedCount
 
 FIVE = MetricConfig(quota=Quota(5.0))
 
@@ -30,8 +23,8 @@ def named(name: str) -> MetricName:
 
 
 def value_of(sensor: Sensor, name: str, now_ms: int = EPOCH_MS) -> float:
-    found = {metric.name.name: metric for metric in sensor.metrics()}
-    return found[name].value(now_ms)
+    metrics = {metric.name.name: metric for metric in sensor.metrics()}
+    return metrics[name].value(now_ms)
 
 
 @pytest.fixture
@@ -41,10 +34,10 @@ def sensor(registry: Registry) -> Sensor:
 
 
 class TestRecord:
-    """What a record does, and a check."""
+    """Effects of a record and of a check."""
 
     def test_a_violating_value_counts(self, sensor: Sensor) -> None:
-        """It is recorded before it is checked, in the metrics after the violated one too."""
+        """A value is recorded in all metrics before a violation is raised."""
         sensor.add(named("sum"), CumulativeSum(), FIVE)
         sensor.add(named("count"), CumulativeCount())
         with pytest.raises(QuotaViolation) as caught:
@@ -54,7 +47,7 @@ class TestRecord:
         assert (value_of(sensor, "sum"), value_of(sensor, "count")) == (6.0, 1.0)
 
     def test_uses_the_config_of_the_moment(self, sensor: Sensor) -> None:
-        """A metric's new config applies to recording, too; a compound is read with it, but records with the one it was added with."""
+        """A metric records with its new config; a compound is read with it, but records with its first config."""
         sensor.add(named("count"), WindowedCount(), MetricConfig(samples=1, time_window_ms=1_000_000))
         sensor.add_compound(Meter(named("rate"), named("total"), WindowedCount()))
         metrics = {metric.name.name: metric for metric in sensor.metrics()}
@@ -79,15 +72,15 @@ class TestAdd:
     def test_another_sensors_name_is_taken(self, registry: Registry, sensor: Sensor) -> None:
         """A refused metric leaves the sensor as it was."""
         sensor.add(named("m"), CumulativeSum())
-        other = registry.sensor("other", EPOCH_MS)
+        second = registry.sensor("other", EPOCH_MS)
         with pytest.raises(DuplicateMetric):
-            other.add(named("m"), CumulativeSum())
+            second.add(named("m"), CumulativeSum())
         with pytest.raises(DuplicateMetric):
-            other.add_compound(Meter(named("m"), named("total")))
-        assert [metric.name.name for metric in other.metrics()] == ["total"]
+            second.add_compound(Meter(named("m"), named("total")))
+        assert [metric.name.name for metric in second.metrics()] == ["total"]
 
     def test_a_name_the_sensor_has_keeps_its_first_metric(self, sensor: Sensor) -> None:
-        """It is no error, whatever the statistic or the compound that comes, and records once."""
+        """Adding a name again is no error, keeps the first metric, and records once."""
         assert sensor.add(named("sum"), CumulativeSum())
         assert sensor.add(named("sum"), Max())
         assert sensor.add(named("total"), Max())
@@ -150,7 +143,7 @@ class TestLevel:
         assert value_of(sensor, "m") == (2.0 if level <= configured else 0.0)
 
     def test_a_sensors_own_config_decides(self) -> None:
-        """As in Kafka the level comes with the sensor's config, not from the registry if it has one."""
+        """The recording level is that of the sensor's config, as in Kafka, and not the registry's."""
         registry = Registry(recording_level=RecordingLevel.TRACE)
         sensor = registry.sensor("s", EPOCH_MS, MetricConfig(), recording_level=RecordingLevel.DEBUG)
         assert not sensor.should_record()

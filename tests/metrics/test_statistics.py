@@ -1,4 +1,4 @@
-"""What every statistic keeps to, the statistics over windows and over all time, and what statistics are made of."""
+"""Properties of all statistics, and statistics over windows and over all time."""
 
 import math
 import struct
@@ -10,25 +10,14 @@ from hypothesis import strategies as st
 from tests.metrics.examples import TEN_SECONDS, make_frequencies, make_percentiles, same
 from tests.strategies import EPOCH_MS, Event, configs, traces
 
-from quotascope.metrics import (
-    Avg,
-    CompoundStat,
-    CumulativeCount,
-    CumulativeSum,
-    Max,
-    Measurable,
-    MetricConfig,
-    Min,
-    Quota,
-    Rate,
-    SampledStat,
-    SimpleRate,
-    Stat,
-    TokenBucket,
-    Value,
-    WindowedCount,
-    WindowedSum,
-)
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.cumulative import CumulativeCount, CumulativeSum, Value
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.rate import Rate, SimpleRate
+from quotascope.metrics.engine.sampled import SampledStat
+from quotascope.metrics.engine.stat import CompoundStat, Measurable, Stat
+from quotascope.metrics.engine.token_bucket import TokenBucket
+from quotascope.metrics.engine.windowed import Avg, Max, Min, WindowedCount, WindowedSum
 
 Make = Callable[[], Stat]
 EMPTY: dict[Make, float] = {
@@ -90,12 +79,16 @@ def live_values(config: MetricConfig, trace: list[Event], now_ms: int) -> list[f
     """Group a history into windows, in no clever way, and return the values that still count."""
     windows: list[list[Event]] = []
     for event in trace:
-        last = windows[-1] if windows else None
-        if last is None or event.at_ms - last[0].at_ms >= config.time_window_ms or len(last) >= config.event_window:
+        newest = windows[-1] if windows else None
+        if (
+            newest is None
+            or event.at_ms - newest[0].at_ms >= config.time_window_ms
+            or len(newest) >= config.event_window
+        ):
             windows.append([])
         windows[-1].append(event)
-    kept = windows[-(config.samples + 1) :]
-    live = [window for window in kept if now_ms - window[-1].at_ms < config.span_ms]
+    remaining = windows[-(config.samples + 1) :]
+    live = [window for window in remaining if now_ms - window[-1].at_ms < config.span_ms]
     return [event.value for window in live for event in window]
 
 
@@ -108,7 +101,7 @@ def test_agrees_with_a_plain_model(
     trace: list[Event],
     later: int,
 ) -> None:
-    """The ring of windows, never more than one beyond the samples, gives what grouping the whole history from scratch gives."""
+    """The ring of windows, at most one more than samples, equals windows computed from the full history."""
     now_ms = end_of(trace) + later
     stat = make()
     fed(stat, config, trace)
@@ -128,13 +121,13 @@ def test_fewer_samples_keep_the_ring(make: Callable[[], SampledStat], expected: 
 
 def test_a_read_lets_obsolete_windows_begin_again() -> None:
     """Kafka's reads have an effect: the next value falls into a window that began with the first read."""
-    read, unread = WindowedSum(), WindowedSum()
-    for stat in (read, unread):
+    measured, unread = WindowedSum(), WindowedSum()
+    for stat in (measured, unread):
         stat.record(TEN_SECONDS, 1.0, EPOCH_MS)
     for after_ms in (20_000, 20_100):
-        read.measure(TEN_SECONDS, EPOCH_MS + after_ms)
+        measured.measure(TEN_SECONDS, EPOCH_MS + after_ms)
     starts = []
-    for stat in (read, unread):
+    for stat in (measured, unread):
         stat.record(TEN_SECONDS, 1.0, EPOCH_MS + 20_500)
         starts.append([sample.start_ms - EPOCH_MS for sample in stat.view(TEN_SECONDS, EPOCH_MS + 20_500)])
     assert starts == [[20_000], [20_500, 20_500]]
@@ -159,7 +152,7 @@ adding_up = st.one_of(
 
 @given(trace=st.lists(st.tuples(adding_up, st.integers(-500, 3_000), st.booleans()), max_size=40))
 def test_a_sum_is_that_in_ring_order(trace: list[tuple[float, int, bool]]) -> None:
-    """Whether windows hold whole numbers or not, a read is to the last bit what adding them up one by one gives."""
+    """A read equals the sum of the windows in order to the last bit, with whole numbers and without."""
     stat, now_ms = WindowedSum(), EPOCH_MS
     for value, step_ms, whole in trace:
         now_ms += step_ms
@@ -178,7 +171,7 @@ def test_a_sum_is_that_in_ring_order(trace: list[tuple[float, int, bool]]) -> No
     ids=["one NaN spoils the window it is in", "nothing above the largest double is the minimum"],
 )
 def test_extremes_are_javas(stat: Stat, values: tuple[float, ...], expected: float) -> None:
-    """As of `Math.max`, and of Kafka's first value of a minimum."""
+    """A maximum of NaN is that of `Math.max`, and a minimum begins with Kafka's first value."""
     for value in values:
         stat.record(TEN_SECONDS, value, EPOCH_MS)
     assert same(stat.measure(TEN_SECONDS, EPOCH_MS), expected)
@@ -213,7 +206,7 @@ def test_a_bucket_is_never_above_the_burst(config: MetricConfig, trace: list[Eve
 
 @given(trace=traces())
 def test_a_token_is_never_spent_twice(trace: list[Event]) -> None:
-    """What is taken while tokens last is at most the burst and what accrued in the time."""
+    """Tokens taken while they last are at most the burst and the tokens accrued since."""
     bucket = TokenBucket()
     taken = 0.0
     for event in trace:
@@ -243,7 +236,7 @@ def test_a_full_bucket_is_full_by_any_clock(now_ms: int) -> None:
 
 
 def test_a_bucket_starts_with_what_it_is_given() -> None:
-    """It can go on from a known state, and accrues from that time; a clock that is set back takes tokens away for as long, as in Kafka."""
+    """A bucket continues from a known state; a clock set back takes tokens away for as long, as in Kafka."""
     bucket = TokenBucket(tokens=10, at_ms=5_000)
     assert [bucket.measure(KAFKAS, at_ms) for at_ms in (5_000, 6_000)] == [10.0, 15.0]
     full = TokenBucket.full(EPOCH_MS)

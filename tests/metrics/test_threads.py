@@ -11,26 +11,22 @@ import pytest
 from tests.metrics.examples import ALICE, RULE, bound_of, metric_of
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    ClientQuotaManager,
-    ControllerMutationQuotaManager,
-    CumulativeSum,
-    KafkaMetric,
-    ManagerConfig,
-    MetricConfig,
-    MetricName,
-    Quota,
-    QuotaEntity,
-    QuotaManagers,
-    QuotaType,
-    QuotaViolation,
-    Registry,
-    Sensor,
-    Stat,
-    ThrottleCallback,
-    ThrottlingQuotaExceeded,
-    TokenBucket,
-)
+from quotascope.metrics.engine.client_quota_manager import ClientQuotaManager
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.controller_mutation import ControllerMutationQuotaManager
+from quotascope.metrics.engine.cumulative import CumulativeSum
+from quotascope.metrics.engine.errors import QuotaViolation, ThrottlingQuotaExceeded
+from quotascope.metrics.engine.metric import KafkaMetric
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.quota_factory import QuotaManagers
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.sensor import Sensor
+from quotascope.metrics.engine.stat import Stat
+from quotascope.metrics.engine.throttle_callback import ThrottleCallback
+from quotascope.metrics.engine.token_bucket import TokenBucket
+from quotascope.metrics.engine.window_config import ManagerConfig
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 
 THREADS = 8
 EACH = 200
@@ -110,14 +106,14 @@ class TestOneAtATime:
         sensor = with_metric(registry, CumulativeSum())
         lock: Any = WatchedLock()
         sensor.lock = lock
-        other = threading.Thread(target=sensor.record, args=(1.0, EPOCH_MS))
+        thread = threading.Thread(target=sensor.record, args=(1.0, EPOCH_MS))
 
         def meanwhile() -> None:
-            other.start()
+            thread.start()
             assert lock.contended.wait(60)
 
         sensor.record(Interrupting(1.0, meanwhile), EPOCH_MS)
-        other.join(60)
+        thread.join(60)
         assert only_metric(sensor).value(EPOCH_MS) == 2.0
 
     def test_strict_use_checks_and_records_in_one_step(self, registry: Registry) -> None:
@@ -127,22 +123,22 @@ class TestOneAtATime:
         lock: Any = WatchedLock()
         sensor.lock = lock
         with ThreadPoolExecutor(1) as pool:
-            other: list[Any] = []
+            errors: list[Any] = []
 
             def meanwhile() -> None:
-                other.append(pool.submit(sensor.record_if_within_quota, 1.0, EPOCH_MS))
+                errors.append(pool.submit(sensor.record_if_within_quota, 1.0, EPOCH_MS))
                 assert lock.contended.wait(60)
 
             sensor.record_if_within_quota(Interrupting(1.0, meanwhile), EPOCH_MS)
-            assert isinstance(other[0].exception(60), QuotaViolation)
+            assert isinstance(errors[0].exception(60), QuotaViolation)
         assert only_metric(sensor).value(EPOCH_MS) == -1.0
 
     def test_reading_waits_for_metrics_only(self, registry: Registry) -> None:
         """A thread that holds the sensor's lock does not block a reader."""
         sensor = with_metric(registry, CumulativeSum(3.0))
         with sensor.lock, ThreadPoolExecutor(1) as pool:
-            read = pool.submit(lambda: (only_metric(sensor).value(EPOCH_MS), sensor.has_metrics()))
-            assert read.result(60) == (3.0, True)
+            reading = pool.submit(lambda: (only_metric(sensor).value(EPOCH_MS), sensor.has_metrics()))
+            assert reading.result(60) == (3.0, True)
 
     def test_a_new_config_waits_for_a_record(self, registry: Registry) -> None:
         """All metrics of a sensor see a value under the configs of one moment."""
@@ -151,7 +147,7 @@ class TestOneAtATime:
         unguarded: Any = sensor
         lock: Any = WatchedLock()
         metric._lock = unguarded._metric_lock = lock
-        before = metric.config
+        old_config = metric.config
         seen = []
 
         def change() -> None:
@@ -166,7 +162,7 @@ class TestOneAtATime:
 
         sensor.record(Interrupting(1.0, meanwhile), EPOCH_MS)
         changing.join(60)
-        assert seen == [before]
+        assert seen == [old_config]
         assert metric.config is TEN_TOKENS
 
 
@@ -179,9 +175,9 @@ class Total(Stat):
         self.total = 0.0
 
     def record(self, config: MetricConfig, value: float, now_ms: int) -> None:  # noqa: ARG002 - timeless
-        before = self.total
+        total = self.total
         time.sleep(0)
-        self.total = before + value
+        self.total = total + value
 
     def measure(self, config: MetricConfig, now_ms: int) -> float:  # noqa: ARG002 - timeless
         return self.total
@@ -191,7 +187,7 @@ class TestContention:
     """Many at once."""
 
     def test_totals_are_exact(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
-        """No value of any thread is lost, the parent's neither: while a statistic records, no other thread records to its sensor."""
+        """No value of any thread is lost, in a sensor or its parent: threads record to it one after the other."""
         parent = registry.sensor("parent", EPOCH_MS)
         parent.add(MetricName("parent", "g"), Total())
         sensor = registry.sensor("s", EPOCH_MS, parents=(parent,))
@@ -257,10 +253,10 @@ ROUNDS = 250
 @pytest.fixture
 def _contention() -> Iterator[None]:
     """Threads change places as often as the interpreter can."""
-    before = sys.getswitchinterval()
+    interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
-    sys.setswitchinterval(before)
+    sys.setswitchinterval(interval)
 
 
 @pytest.mark.usefixtures("_contention")

@@ -9,41 +9,46 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.metrics.examples import same
 
-from quotascope.metrics import (
-    DEFAULT,
-    INT_MAX,
-    LONG_MAX,
-    NEWEST_RELEASE,
+from quotascope.metrics.engine.config import MetricConfig, RecordingLevel
+from quotascope.metrics.engine.cumulative import CumulativeSum
+from quotascope.metrics.engine.errors import (
     ConnectionThrottled,
-    CumulativeSum,
     DuplicateMetric,
-    InvalidConfig,
     InvalidHierarchy,
-    KafkaMetric,
-    KafkaRelease,
-    MalformedName,
-    ManagerConfig,
-    MetricConfig,
-    MetricName,
-    MetricsError,
     NotMeasurable,
-    Principal,
-    Quota,
-    QuotaEntity,
-    QuotaRules,
     QuotaViolation,
-    RecordingLevel,
-    Registry,
     ThrottlingQuotaExceeded,
     TooManyConnections,
     UnknownConnection,
-    WindowConfig,
+)
+from quotascope.metrics.engine.locks import Lock
+from quotascope.metrics.engine.metric import KafkaMetric
+from quotascope.metrics.engine.metric_name import MetricName
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.window_config import ManagerConfig
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.errors import InvalidConfig, MalformedName, MetricsError
+from quotascope.metrics.kafka.numbers import (
+    INT_MAX,
+    INT_MIN,
+    LONG_MAX,
+    LONG_MIN,
+    is_whole,
+    jdiv,
+    jmax,
+    jmin,
     jround,
     tdiv,
+    to_f32,
     to_i32,
+    trunc_i32,
+    trunc_i64,
 )
-from quotascope.metrics.locks import Lock
-from quotascope.metrics.numbers import INT_MIN, LONG_MIN, is_whole, jdiv, jmax, jmin, to_f32, trunc_i32, trunc_i64
+from quotascope.metrics.kafka.principal import Principal
+from quotascope.metrics.kafka.release import KafkaRelease
+from quotascope.metrics.kafka.rules import QuotaRules
+from quotascope.metrics.kafka.windows import WindowConfig
 
 
 def test_kafkas_defaults() -> None:
@@ -69,10 +74,11 @@ def test_equal_by_all_settings() -> None:
 
 def test_with_quota_keeps_the_rest() -> None:
     """Another bound, and nothing else, is different."""
-    config = MetricConfig(3, 10, 5, None, {"a": "b"}, RecordingLevel.TRACE).with_quota(Quota(1.0))
+    settings = MetricConfig(3, 10, 5, None, {"a": "b"}, RecordingLevel.TRACE, KafkaRelease(3, 7))
+    config = settings.with_quota(Quota(1.0))
     assert repr(config) == (
         "MetricConfig(samples=3, time_window_ms=10, event_window=5, quota=Quota(1.0, upper),"
-        " tags=(('a', 'b'),), recording_level=TRACE)"
+        " tags=(('a', 'b'),), recording_level=TRACE, release=3.7)"
     )
 
 
@@ -104,41 +110,6 @@ def test_refuses_windows_of_no_length(config: type[WindowConfig], samples: int, 
     """No broker starts with them either."""
     with pytest.raises(InvalidConfig, match="at least 1 window of at least 1 s"):
         config(samples=samples, window_seconds=seconds)
-
-
-@pytest.mark.parametrize(
-    ("text", "release"),
-    [
-        ("4.4", KafkaRelease(4, 4)),
-        ("4.4.0", KafkaRelease(4, 4)),
-        ("4.3.1", KafkaRelease(4, 3)),
-        ("3.10.0-SNAPSHOT", KafkaRelease(3, 10)),
-        ("2.8.2.1-ccs", KafkaRelease(2, 8)),
-    ],
-)
-def test_versions(text: str, release: KafkaRelease) -> None:
-    """A version belongs to its release, whatever its patch level."""
-    assert KafkaRelease.parse(text) == release
-
-
-@pytest.mark.parametrize("text", ["", "4", "4.", ".4", "4.x", "v4.4", "4.4 ", "4.4\n", "٤.٤", "4.4" + "0" * 9_999])
-def test_no_versions(text: str) -> None:
-    """Anything else is refused in a short message."""
-    with pytest.raises(MalformedName, match="not a version of Kafka") as caught:
-        KafkaRelease.parse(text)
-    assert len(str(caught.value)) < 300
-
-
-@pytest.mark.parametrize(
-    ("versions", "longest_ms"),
-    [(("2.8", "3.9", "4.0", "4.3"), LONG_MAX), (("4.4", "4.10", "5.0"), INT_MAX)],
-    ids=["up to 4.3", "since 4.4"],
-)
-def test_throttle_times_of_rates_stop_since_4_4(versions: tuple[str, ...], longest_ms: int) -> None:
-    """Where 32 bits do; before, nothing stops them. The newest release is what is followed by default."""
-    found = {KafkaRelease.parse(version).longest_rate_ms for version in versions}
-    assert found == {longest_ms}
-    assert str(NEWEST_RELEASE) == "4.4"
 
 
 longs = st.integers(LONG_MIN, LONG_MAX)
@@ -253,7 +224,7 @@ def test_says_what_is_wrong_in_one_line(error: MetricsError, text: str) -> None:
 
 
 def test_values_pass_between_processes() -> None:
-    """Of a compiled engine, too, and as their own kind."""
+    """Values are pickled as their own kind, also by a compiled engine."""
     rules = QuotaRules({QuotaEntity("u", DEFAULT): 1.0})
     config = MetricConfig(3, 10, 5, Quota(1.0, upper=False), {"a": "b"}, RecordingLevel.DEBUG)
     values = [config, Principal.from_sanitized("a%3db"), rules, rules.snapshot(), rules.decide("u", "c")]

@@ -29,13 +29,13 @@ DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
 @pytest.fixture
 def svg() -> Element:
-    """Each hour has its number, 0 to 167, but for the last, which was not seen."""
+    """Draw hours with values 0 to 166; the last hour has no data."""
     return heat_map([*map(float, range(167)), math.nan], lambda n: f"{n:.0f} B", "A")
 
 
 @pytest.mark.parametrize(("peak", "limit"), [(0.0, 5e-324), (1e-323, 1e-323), (1e308, 1.7e308)])
 def test_any_limit_can_be_drawn(peak: float, limit: float) -> None:
-    """Also one that only the least doubles express, of a client that used nothing."""
+    """A chart shows even the smallest and largest limits, of a client with little or no usage."""
     curve = Curve(begin_ms=0, end_ms=1_000, piece_ms=1_000, times_ms=[0], mean=[], peak=[peak])
     drawn, left_out = line_chart(curve, [LimitLine(name="a", value=limit, color=0)], "{:g}".format)
     assert left_out == []
@@ -43,21 +43,21 @@ def test_any_limit_can_be_drawn(peak: float, limit: float) -> None:
 
 
 def _box(rect: Element) -> tuple[float, float, float, float]:
-    """Left, top, right, bottom."""
+    """Return left, top, right, bottom."""
     x, y, width, height = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
     return x, y, x + width, y + height
 
 
 def test_hours_stand_side_by_side_and_days_below_each_other(svg: Element) -> None:
-    """Monday 00h first, without gaps, all of one size, within the drawing: at the right and below with a narrow edge."""
+    """Cells begin with Monday 00h, have one size and no gaps, and leave a narrow edge at the right and below."""
     boxes = [_box(rect) for rect in svg.iter("rect")]
     assert len(boxes) == 7 * 24
     rows = [boxes[start : start + 24] for start in range(0, 168, 24)]
     for row in rows:
         assert len({(top, bottom) for _, top, _, bottom in row}) == 1
-        assert all(one[2] == other[0] for one, other in pairwise(row))
-    assert all(one[0][3] == other[0][1] for one, other in pairwise(rows))
-    assert all(one[0][0] == other[0][0] for one, other in pairwise(rows))
+        assert all(hour[2] == next_hour[0] for hour, next_hour in pairwise(row))
+    assert all(day[0][3] == next_day[0][1] for day, next_day in pairwise(rows))
+    assert all(day[0][0] == next_day[0][0] for day, next_day in pairwise(rows))
     assert len({(right - left, low - top) for left, top, right, low in boxes}) == 1
     left, top, width, height = map(float, svg.attrib["viewBox"].split())
     assert (left, top) == (0, 0)
@@ -66,26 +66,26 @@ def test_hours_stand_side_by_side_and_days_below_each_other(svg: Element) -> Non
 
 
 def test_names_stand_beside_what_they_name(svg: Element) -> None:
-    """Days at the left of their row, hours above the middle of their column, every third."""
+    """Names of days stand at the left of their row, every third hour above the middle of its column."""
     boxes = [_box(rect) for rect in svg.iter("rect")]
     texts = [*svg.iter("text")]
     hours, days = texts[:8], texts[8:]
-    assert [each.text for each in hours] == [f"{hour:02}h" for hour in range(0, 24, 3)]
+    assert [text.text for text in hours] == [f"{hour:02}h" for hour in range(0, 24, 3)]
     for name, (left, top, right, _) in zip(hours, boxes[:24:3], strict=True):
         assert float(name.attrib["x"]) == (left + right) / 2
         assert 0 < top - float(name.attrib["y"]) < 12
-    assert [each.text for each in days] == DAYS
+    assert [text.text for text in days] == DAYS
     for name, (left, top, _, bottom) in zip(days, boxes[::24], strict=True):
         assert 0 < left - float(name.attrib["x"]) < 12
         assert (top + bottom) / 2 < float(name.attrib["y"]) < bottom
 
 
 def test_the_more_the_darker(svg: Element) -> None:
-    """From faint to full, in proportion; an hour without data is not an hour of value 0."""
+    """Shades grow with the value in proportion; an hour without data is not an hour of value 0."""
     *seen, blank = svg.iter("rect")
     shades = [float(rect.attrib["fill-opacity"]) for rect in seen]
     assert (shades[0], shades[83], shades[166]) == (0.08, 0.54, 1.0)
-    assert all(one < other for one, other in pairwise(shades))
+    assert all(fainter < darker for fainter, darker in pairwise(shades))
     assert blank.attrib["class"] == "blank"
     assert "fill-opacity" not in blank.attrib
     titles = [group.findtext("title") for group in svg.iter("g")]
@@ -93,24 +93,26 @@ def test_the_more_the_darker(svg: Element) -> None:
 
 
 def test_a_week_without_anything_is_faint() -> None:
-    """As dark as the least."""
+    """All hours of value 0 have the faintest shade."""
     svg = heat_map([0.0] * 168, str, "A")
     assert {rect.attrib["fill-opacity"] for rect in svg.iter("rect")} == {"0.080"}
 
 
 def _bars(*values: float) -> Element:
-    bars = [ChartBar(name=f"n{value}", value=value, text=f"{value} s", color=at) for at, value in enumerate(values)]
+    bars = [
+        ChartBar(name=f"n{value}", value=value, text=f"{value} s", color=color) for color, value in enumerate(values)
+    ]
     return bar_chart(bars, "A")
 
 
 def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
-    """In rows of their own within the drawing; the name ends left of the bar, the figure stands right of it."""
+    """Bars have rows of their own; the name ends left of the bar, the figure stands right of it."""
     svg = _bars(4.0, 1.0, 0.0, -1.0)
     boxes = [_box(rect) for rect in svg.iter("rect")]
     left, _, right, _ = boxes[0]
     whole = right - left
     assert [(box[0], box[2] - box[0]) for box in boxes] == [(left, whole), (left, whole / 4), (left, 0), (left, 0)]
-    assert all(one[3] < other[1] for one, other in pairwise(boxes))
+    assert all(upper[3] < lower[1] for upper, lower in pairwise(boxes))
     _, _, width, height = map(float, svg.attrib["viewBox"].split())
     assert boxes[0][1] > 0
     assert height - 12 < boxes[-1][3] < height
@@ -120,11 +122,11 @@ def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
         assert 0 < box[0] - float(name.attrib["x"]) < 15
         assert 0 < float(reported.attrib["x"]) - box[2] < 15
         assert box[1] < float(name.attrib["y"]) == float(reported.attrib["y"]) < box[3]
-    assert [each.text for each in texts] == ["n4.0", "4.0 s", "n1.0", "1.0 s", "n0.0", "0.0 s", "n-1.0", "-1.0 s"]
+    assert [text.text for text in texts] == ["n4.0", "4.0 s", "n1.0", "1.0 s", "n0.0", "0.0 s", "n-1.0", "-1.0 s"]
 
 
 def test_bars_of_less_than_one_and_more_than_eight() -> None:
-    """The longest bar takes the whole width, however little it stands for; the ninth has the first one's color."""
+    """The longest bar takes the full width, even for a value below 1; the ninth has the color of the first."""
     assert [_box(rect)[2] - _box(rect)[0] for rect in _bars(0.5, 0.25).iter("rect")] == [640, 320]
     classes = [rect.attrib["class"] for rect in _bars(*[1.0] * 9).iter("rect")]
     assert classes == [*(f"f{number}" for number in range(8)), "f0"]
@@ -138,16 +140,16 @@ USAGE = Curve(
     mean=[50.0, 0.5, 0.0],
     peak=[100.0, 0.5, 0.0],
 )
-"""Ten seconds; the first two and the sixth have been seen."""
+"""Usage over ten seconds, of which the first two and the sixth have data."""
 
 
 def _moves(path: Element) -> list[tuple[str, list[float]]]:
     parts = re.findall(r"([A-Z])([^A-Z]*)", path.attrib["d"])
-    return [(move, [float(each) for each in numbers.split()]) for move, numbers in parts]
+    return [(move, [float(number) for number in numbers.split()]) for move, numbers in parts]
 
 
 def test_usage_is_drawn_by_its_pieces() -> None:
-    """A line that ends where a piece is missing; an area with a flat top for each, however low, but for none."""
+    """The line of means ends where an interval is missing; each peak above 0 is an area with a flat top."""
     svg, _ = line_chart(USAGE, [], str)
     peak, mean = svg.iter("path")
     second = (1115 - 86) / 10
@@ -164,7 +166,7 @@ def test_usage_is_drawn_by_its_pieces() -> None:
 
 
 def test_limits_are_lines_at_their_value() -> None:
-    """Up to three times the peak; what is above is given back, and a ninth candidate's line is dashed."""
+    """Limits up to three times the peak are drawn, higher ones returned; the ninth candidate's line is dashed."""
     limits = [LimitLine(name=str(n), value=value, color=n) for n, value in ((0, 50.0), (8, 300.0), (9, 301.0))]
     svg, left_out = line_chart(USAGE, limits, str)
     assert [limit.name for limit in left_out] == ["9"]
@@ -184,7 +186,7 @@ SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
 
 def test_moments_are_those_of_clocks() -> None:
-    """Steps that divide a minute, an hour, a day; as fine as eight of them reach."""
+    """Labels stand at steps that divide a minute, an hour or a day, as fine as eight of them reach."""
     steps = {8 * SECOND: SECOND, 4 * MINUTE: 30 * SECOND, 8 * MINUTE: MINUTE, 4 * HOUR: 30 * MINUTE, 8 * HOUR: HOUR}
     steps |= {4 * DAY: 12 * HOUR, 8 * DAY: DAY, 8 * 7 * DAY: 7 * DAY, 8 * 365 * DAY: 365 * DAY}
     for length, step in steps.items():
@@ -194,22 +196,22 @@ def test_moments_are_those_of_clocks() -> None:
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Kolkata", "UTC"])
 def test_days_begin_at_midnight_of_the_zone(zone: str) -> None:
-    """Also where clocks go back an hour in the period (2026-10-25 in Berlin); and a time beyond the calendar has labels as well."""
+    """Clocks that go back (2026-10-25 in Berlin) change no label, and a time beyond the calendar has labels as well."""
     begin, end = (round(datetime(2026, 10, day, 7, tzinfo=UTC).timestamp() * 1_000) for day in (22, 28))
-    found = round_times(begin, end, zone=ZoneInfo(zone))
-    assert [clock(each, end - begin, ZoneInfo(zone))[-5:] for each in found] == ["00:00"] * 6
+    times = round_times(begin, end, zone=ZoneInfo(zone))
+    assert [clock(time, end - begin, ZoneInfo(zone))[-5:] for time in times] == ["00:00"] * 6
     assert round_times(1 << 60, (1 << 60) + 8_000, zone=ZoneInfo(zone))
 
 
 @pytest.mark.parametrize("hours", [3, 4, 6, 30])
 def test_times_that_the_clocks_leave_out_have_no_label(hours: int) -> None:
-    """In Berlin 02:00 to 03:00 on 2026-03-29."""
+    """An axis has no label between 02:00 and 03:00 on 2026-03-29 in Berlin."""
     begin = round(datetime(2026, 3, 28, 22, 30, tzinfo=UTC).timestamp() * 1_000)
-    found = [*round_times(begin, begin + hours * 3_600_000, zone=ZoneInfo("Europe/Berlin"))]
-    assert found == sorted(set(found))
-    labels = [clock(each, 3_600_000, ZoneInfo("Europe/Berlin"))[:2] for each in found]
+    times = [*round_times(begin, begin + hours * 3_600_000, zone=ZoneInfo("Europe/Berlin"))]
+    assert times == sorted(set(times))
+    labels = [clock(time, 3_600_000, ZoneInfo("Europe/Berlin"))[:2] for time in times]
     assert "02" not in labels
-    assert len(found) > hours / 6
+    assert len(times) > hours / 6
 
 
 def test_a_label_at_the_end_of_an_axis_is_not_cut() -> None:
@@ -217,13 +219,13 @@ def test_a_label_at_the_end_of_an_axis_is_not_cut() -> None:
     day = 24 * 3_600_000
     curve = Curve(begin_ms=0, end_ms=7 * day, piece_ms=day, times_ms=[0], mean=[1.0], peak=[1.0])
     for svg in (line_chart(curve, [], str)[0], timeline_chart([], 7 * 86_400, begin_ms=0)):
-        last = [each for each in svg.iter("text") if each.get("class") == "tick middle"][-1]
-        assert last.text == "01-08 00:00"
-        assert float(last.attrib["x"]) + 34 <= 1_150
+        last_label = [text for text in svg.iter("text") if text.get("class") == "tick middle"][-1]
+        assert last_label.text == "01-08 00:00"
+        assert float(last_label.attrib["x"]) + 34 <= 1_150
 
 
 def test_durations_are_round_and_few() -> None:
-    """From 0 to the length, in at most eight steps."""
+    """Labels reach from 0 to the length, in at most eight steps."""
     steps = {
         0.001: 0.001,
         0.5: 0.1,
@@ -235,15 +237,15 @@ def test_durations_are_round_and_few() -> None:
         1e12: 1.25e11,
     }
     for length, step in steps.items():
-        found = round_seconds(length)
-        assert found == pytest.approx([step * n for n in range(len(found))])
-        assert found[-1] <= length < found[-1] + step
-        assert len(found) <= 9
+        durations = round_seconds(length)
+        assert durations == pytest.approx([step * n for n in range(len(durations))])
+        assert durations[-1] <= length < durations[-1] + step
+        assert len(durations) <= 9
 
 
 @pytest.fixture
 def timeline() -> Element:
-    """A minute with two lanes: one with three rows of failed attempts, of which the first is marked, and one with one."""
+    """Draw a minute with two lanes: four rows with one marked span, and two rows with another."""
     spans: list[list[list[tuple[float, float, float]]]] = [
         [[(1, 20, 0)], [(2, 9, 4)], [(3, 5, 0)], [(4, 6, 0)]],
         [[(22, 30, 0), (32, 40, 0)], [(33, 38, 1.5)]],
@@ -252,33 +254,33 @@ def timeline() -> Element:
     def span(began: float, ended: float, marked: float) -> Span:
         return Span(began=began, ended=ended, color="#123456", title=f"{began} to {ended}", marked=marked)
 
-    rows = [[[span(*each) for each in row] for row in lane] for lane in spans]
-    return timeline_chart([Lane(label=f"lane {at}", rows=lane) for at, lane in enumerate(rows)], 60, "#f0b400")
+    rows = [[[span(*times) for times in row] for row in lane] for lane in spans]
+    return timeline_chart([Lane(label=f"lane {number}", rows=lane) for number, lane in enumerate(rows)], 60, "#f0b400")
 
 
 def _ticks(svg: Element) -> list[float]:
-    lines = [each for each in svg.iter("line") if each.get("class") == "grid"]
-    assert all(each.attrib["x1"] == each.attrib["x2"] for each in lines)
-    return [float(each.attrib["x1"]) for each in lines]
+    lines = [line for line in svg.iter("line") if line.get("class") == "grid"]
+    assert all(line.attrib["x1"] == line.attrib["x2"] for line in lines)
+    return [float(line.attrib["x1"]) for line in lines]
 
 
 def test_ticks_stand_every_ten_seconds(timeline: Element) -> None:
-    """Side by side, with their labels above them."""
+    """Labels stand above their ticks."""
     ticks = _ticks(timeline)
-    labels = [each for each in timeline.iter("text") if each.get("class") == "tick middle"]
-    assert [each.text for each in labels] == ["0", "+10 s", "+20 s", "+30 s", "+40 s", "+50 s", "+1 min"]
-    assert [float(each.attrib["x"]) for each in labels] == ticks
-    assert [after - before for before, after in pairwise(ticks)] == pytest.approx([145] * 6)
-    (top,) = {float(each.attrib["y1"]) for each in timeline.iter("line")}
-    assert all(0 < top - float(each.attrib["y"]) < 12 for each in labels)
+    labels = [text for text in timeline.iter("text") if text.get("class") == "tick middle"]
+    assert [label.text for label in labels] == ["0", "+10 s", "+20 s", "+30 s", "+40 s", "+50 s", "+1 min"]
+    assert [float(label.attrib["x"]) for label in labels] == ticks
+    assert [right - left for left, right in pairwise(ticks)] == pytest.approx([145] * 6)
+    (top,) = {float(line.attrib["y1"]) for line in timeline.iter("line")}
+    assert all(0 < top - float(label.attrib["y"]) < 12 for label in labels)
 
 
 def test_an_axis_of_times_has_whole_minutes() -> None:
-    """In the zone of the reader, wherever the axis begins."""
+    """Labels are full minutes in the zone of the reader, wherever the axis begins."""
     svg = timeline_chart([], 300, begin_ms=1_795_392_030_000, zone=ZoneInfo("Europe/Berlin"))
-    labels = [each for each in svg.iter("text") if each.get("class") == "tick middle"]
-    assert [each.text for each in labels] == ["01:01:00", "01:02:00", "01:03:00", "01:04:00", "01:05:00"]
-    assert [float(each.attrib["x"]) for each in labels] == _ticks(svg)
+    labels = [text for text in svg.iter("text") if text.get("class") == "tick middle"]
+    assert [label.text for label in labels] == ["01:01:00", "01:02:00", "01:03:00", "01:04:00", "01:05:00"]
+    assert [float(label.attrib["x"]) for label in labels] == _ticks(svg)
     assert _ticks(svg)[0] == pytest.approx(250 + 870 * 30 / 300)
 
 
@@ -287,19 +289,19 @@ def test_an_axis_of_times_has_whole_minutes() -> None:
     [("stage 12: foreachPar…on at job.py:75", False), ("W" * 36, True), ("東京" * 18, True), ("l" * 36, False)],
 )
 def test_a_broad_label_is_not_cut(label: str, *, squeezed: bool) -> None:
-    """Its letters are drawn closer, and all of it is in the drawing."""
+    """The letters of a broad label are closer, and the label is in the drawing."""
     texts = timeline_chart([Lane(label=label, rows=[[]])], 60).iter("text")
-    (drawn,) = (each for each in texts if each.get("class") == "end")
+    (drawn,) = (text for text in texts if text.get("class") == "end")
     assert (drawn.text, drawn.get("textLength")) == (label, "240" if squeezed else None)
 
 
 def test_spans_begin_and_end_at_their_times(timeline: Element) -> None:
-    """By the ticks, each at its second; a mark begins with its span, and has the color of marks."""
+    """A span begins and ends at its seconds; a mark begins with its span, and has the color of marks."""
     zero, *_, minute = _ticks(timeline)
-    found = [tuple((x - zero) / (minute - zero) * 60 for x in _box(rect)[::2]) for rect in timeline.iter("rect")]
-    first = [(1, 20), (2, 9), (2, 6), (3, 5), (4, 6)]
+    times = [tuple((x - zero) / (minute - zero) * 60 for x in _box(rect)[::2]) for rect in timeline.iter("rect")]
+    first_lane = [(1, 20), (2, 9), (2, 6), (3, 5), (4, 6)]
     second = [(22, 30), (32, 40), (33, 38), (33, 34.5)]
-    assert found == [pytest.approx(each) for each in first + second]
+    assert times == [pytest.approx(expected) for expected in first_lane + second]
     colors = [rect.get("fill") for rect in timeline.iter("rect")]
     assert [n for n, color in enumerate(colors) if color == "#f0b400"] == [2, 8]
 
@@ -321,8 +323,8 @@ def test_rows_and_lanes_are_apart(timeline: Element) -> None:
     assert all(left < box[0] and box[2] <= _ticks(timeline)[-1] for box in boxes)
     assert _ticks(timeline)[-1] + 20 <= right  # the last label is centered on its tick
     assert bottom - rows[-1][1] < 20
-    names = [each for each in timeline.iter("text") if each.get("class") == "end"]
-    assert [each.text for each in names] == ["lane 0", "lane 1"]
+    names = [text for text in timeline.iter("text") if text.get("class") == "end"]
+    assert [name.text for name in names] == ["lane 0", "lane 1"]
     for name, (upper, lower) in zip(names, (rows[0], rows[4]), strict=True):
         assert upper < float(name.attrib["y"]) <= lower
         assert 0 < _ticks(timeline)[0] - float(name.attrib["x"]) < 20

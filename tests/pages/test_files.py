@@ -1,4 +1,4 @@
-"""Files as a whole or not at all."""
+"""Files are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_permissions_and_links_stay(tmp_path: Path) -> None:
 
 
 def test_a_link_to_nothing_gets_its_target(tmp_path: Path) -> None:
-    """As a shell's redirection makes it."""
+    """The target of a dangling link is created, as by a shell's redirection."""
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to("there/file")
     put(tmp_path / "link", "text")
@@ -52,18 +52,18 @@ def test_a_link_to_nothing_gets_its_target(tmp_path: Path) -> None:
 
 
 def test_one_that_fails_leaves_all_as_they_were(tmp_path: Path) -> None:
-    """The last of several cannot be written: the first keeps what it had."""
-    first, last = tmp_path / "first", tmp_path / "no" / "last"
-    first.write_text("before")
+    """The first file keeps its content if the last one cannot be written."""
+    good, bad = tmp_path / "first", tmp_path / "no" / "last"
+    good.write_text("before")
     with pytest.raises(FileNotFoundError) as failed:
-        put_all({first: "after", last: "after"})
-    assert failed.value.filename == str(last)
-    assert first.read_text() == "before"
+        put_all({good: "after", bad: "after"})
+    assert failed.value.filename == str(bad)
+    assert good.read_text() == "before"
     assert names(tmp_path) == {"first"}
 
 
 def test_a_name_that_cannot_be_taken_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is about that file, whichever others were staged, and nothing hidden is left."""
+    """The error names that file, and no hidden file is left."""
 
     def refuse(part: Path, target: Path) -> Path:
         raise OSError(16, os.strerror(16), str(part), 0, str(target))
@@ -77,7 +77,7 @@ def test_a_name_that_cannot_be_taken_is_reported(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("wrong", ["folder", "loop", "file/inside"])
 def test_what_cannot_be_written_is_named(tmp_path: Path, wrong: str) -> None:
-    """Before anything is written, by `check` and by `put` alike."""
+    """`check` and `put` name the file before they write."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "file").write_text("")
@@ -90,7 +90,7 @@ def test_what_cannot_be_written_is_named(tmp_path: Path, wrong: str) -> None:
 
 
 def test_check_changes_nothing(tmp_path: Path) -> None:
-    """A file that is there keeps its text and its place; one that is not there stays away."""
+    """An existing file keeps its text and its inode; a missing one is not created."""
     file = tmp_path / "there"
     file.write_text("kept")
     inode = file.stat().st_ino
@@ -101,7 +101,7 @@ def test_check_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_read_only_files_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder's permissions would allow to replace them; `root`, who may write everything, is checked like any other user."""
+    """A read-only file is kept, even in a folder whose files may be replaced, and even from `root`."""
     file = tmp_path / "file"
     file.write_text("kept")
     monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (file, os.W_OK))
@@ -131,23 +131,23 @@ def _small_disk() -> None:
     ids=" ".join,
 )
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, command: tuple[str, ...]) -> None:
-    """No file of the command is half written, none is new beside old ones, and the message names one."""
+    """No file is half written, none is new beside old ones, and the message names a file."""
     arguments = [word.format(tmp_path) for word in command]
     assert CliRunner().invoke(app, arguments).exit_code == 0
-    before = {file: f"before {file.name}" for file in tmp_path.rglob("*") if file.is_file()}
-    for file, text in before.items():
+    contents = {file: f"before {file.name}" for file in tmp_path.rglob("*") if file.is_file()}
+    for file, text in contents.items():
         file.write_text(text)
     failed = run(*arguments, limit=_small_disk)
     assert failed.returncode == 1
     assert "File too large" in failed.stderr
     assert str(tmp_path) in failed.stderr
     assert "Traceback" not in failed.stderr
-    found = {p: p.read_bytes().decode(errors="replace") for p in tmp_path.rglob("*") if p.is_file()}
-    assert found == before
+    contents_after = {p: p.read_bytes().decode(errors="replace") for p in tmp_path.rglob("*") if p.is_file()}
+    assert contents_after == contents
 
 
 def test_half_of_the_rules_is_never_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second file of rules finds no space: the first is not replaced either."""
+    """The first file of rules is not replaced if there is no space for the second."""
     for name in rule_files(Site()):
         (tmp_path / name).write_text("groups: []")
     real, calls = os.fsync, []
@@ -165,7 +165,7 @@ def test_half_of_the_rules_is_never_there(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_standard_output_and_pipes_are_written_to(tmp_path: Path) -> None:
-    """`/dev/stdout`, where it leads to a pipe and where it leads to a file that already holds something; and a named pipe."""
+    """`/dev/stdout` is written to, be it a pipe or a file with content, and so is a named pipe."""
     piped = run("rules", "jmx-exporter", "--output", "/dev/stdout")
     assert piped.returncode == 0, piped.stderr
     assert piped.stdout.startswith("#")

@@ -12,7 +12,7 @@ from quotascope.pages.style import STYLE
 
 
 class _Seen(HTMLParser):
-    """What a browser would make of a page."""
+    """Tags and text of a page, as a browser reads them."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -30,14 +30,14 @@ class _Seen(HTMLParser):
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r\0")))
 def test_names_are_text(name: str) -> None:
-    """Whatever a name holds, it makes no element and no attribute, and is read back as it was."""
+    """No name makes an element or an attribute, and a browser shows it unchanged."""
     seen = _Seen(written(element("p", name, title=name)))
-    assert [each for each in seen.tags if each[0] != "bdi"] == [("p", [("title", name)])]
+    assert [tag for tag in seen.tags if tag[0] != "bdi"] == [("p", [("title", name)])]
     assert seen.text == f"\n{name}\n"
 
 
 def test_names_from_right_to_left_are_isolated() -> None:
-    """What is beside them keeps its place: a client-id behind a user, a number behind a name; in drawings, too."""
+    """Text beside them keeps its place: a client-id behind a user, a number behind a name; in drawings, too."""
     text = '7 \u05d0 / "\u05d1 8": 5 B/s (of \u0627_1 \u0628), caf\xe9'
     apart = '7 <bdi>\u05d0</bdi> / <bdi>"\u05d1 8"</bdi>: 5 B/s (of <bdi>\u0627_1 \u0628</bdi>), caf\xe9'
     assert tostring(element("p", text), encoding="unicode") == f"<p>{apart}</p>"
@@ -45,19 +45,19 @@ def test_names_from_right_to_left_are_isolated() -> None:
 
 
 def test_children_keep_their_order() -> None:
-    """Text stands where it was given: before, between and after elements."""
+    """Text keeps its place before, between and after elements."""
     page = element("p", "a", "b", element("b", "c"), "d", "e", element("i"), "f")
     assert written(page) == "<!doctype html>\n<p>ab<b>c</b>de<i></i>f</p>\n"
 
 
 def test_names_and_values_of_attributes() -> None:
-    """What Python cannot name is spelled with underlines; numbers have no more than two decimals."""
+    """Underlines stand for characters that Python names lack; numbers have no more than two decimals."""
     line = element("line", class_="x", stroke_width=1.5, x1=2.0, x2=1 / 3, aria_label="")
     assert line.attrib == {"class": "x", "stroke-width": "1.5", "x1": "2", "x2": "0.33", "aria-label": ""}
 
 
 def test_page_needs_nothing_else() -> None:
-    """Its style is in it, nothing may be fetched or run, and its title is one line of at most 200 characters."""
+    """A page includes its style, may fetch and run nothing, and its title is a line of at most 200 characters."""
     page = framed("a<b\n", [element("p", "x & y")])
     assert page == (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -70,32 +70,18 @@ def test_page_needs_nothing_else() -> None:
 
 
 def test_columns_have_the_kind_of_their_head() -> None:
-    """# is for numbers, = for words of ours, and all else for names; elements may be cells."""
-    made = table(("who", "#bytes", "=how"), [("etl", "7", element("b", "full"))])
-    assert tostring(made, encoding="unicode") == (
+    """# is for numbers, = for a fixed vocabulary, other heads are for names; elements may be cells."""
+    node = table(("who", "#bytes", "=how"), [("etl", "7", element("b", "full"))])
+    assert tostring(node, encoding="unicode") == (
         '<div class="wide"><table>'
         '<thead><tr><th class="name">who</th><th class="number">bytes</th><th class="word">how</th></tr></thead>'
-        '<tbody><tr><td class="name" data-head="who">etl</td><td class="number" data-head="bytes">7</td><td class="word" data-head="how"><b>full</b></td></tr></tbody>'
+        '<tbody><tr><td class="name" data-head="who">etl</td><td class="number" data-head="bytes">7</td>'
+        '<td class="word" data-head="how"><b>full</b></td></tr></tbody>'
         "</table></div>"
     )
 
 
-@pytest.mark.parametrize(
-    ("rows", "most", "shown", "caption"),
-    [
-        (2, {"most": 2}, 2, None),
-        (3, {"most": 2}, 2, "and 1 more"),
-        (2_002, {"most": 2}, 2, "and 2,000 more"),
-        (101, {}, 100, "and 1 more"),
-    ],
-)
-def test_rows_beyond_the_most_are_counted(rows: int, most: dict[str, int], shown: int, caption: str | None) -> None:
-    """A long table ends with how many there are beside it; a hundred are shown if nothing is said."""
-    made = table(("who",), [("etl",)] * rows, **most)
-    assert (len(made.findall(".//tbody/tr")), made.findtext(".//caption")) == (shown, caption)
-
-
 def test_row_of_another_length() -> None:
-    """A row that does not fit its heads is a mistake, not a crooked table."""
+    """A row with more or fewer cells than heads is an error."""
     with pytest.raises(ValueError, match="zip"):
         table(("who", "#bytes"), [("etl",)])

@@ -73,19 +73,19 @@ def mutation(  # noqa: PLR0913 - fields of a request
     **changed: Any,
 ) -> bytes:
     """A line of `create`, `delete` or `enlarge`; its answer has no error unless other answers are given."""
-    key, newest, asked, answered = {
+    key, newest, request_body, answered = {
         "create": (19, 7, "topics", "topics"),
         "delete": (20, 6, "topics", "responses"),
         "enlarge": (37, 3, "topics", "results"),
     }[api]
-    found = answers or [{"name": topic["name"], "errorCode": 0} for topic in topics]
-    request = {asked: topics, **changed.pop("more", {})}
+    answered_topics = answers or [{"name": topic["name"], "errorCode": 0} for topic in topics]
+    request = {request_body: topics, **changed.pop("more", {})}
     header = {
         "requestApiKey": key,
         "requestApiVersion": newest if version is None else version,
         "correlationId": number,
     }
-    response = {"throttleTimeMs": throttle_ms, answered: found}
+    response = {"throttleTimeMs": throttle_ms, answered: answered_topics}
     return line(time=time, request=request, response=response, header=header, **changed)
 
 

@@ -1,4 +1,4 @@
-"""What a user may not read, though the tests may run as root."""
+"""Files that a user may not read, though the tests may run as root."""
 
 import os
 from collections.abc import Iterator

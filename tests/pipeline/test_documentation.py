@@ -38,8 +38,8 @@ def commands(page: str) -> list[list[str]]:
 
 def test_pages_have_commands() -> None:
     """Each command of the pipeline is shown."""
-    shown = {words[0] for page in PAGES for words in commands(page)}
-    assert shown >= {"ingest", "request-topic", "whatif", "recommend", "history"}
+    commands_shown = {words[0] for page in PAGES for words in commands(page)}
+    assert commands_shown >= {"ingest", "request-topic", "whatif", "recommend", "history"}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -47,11 +47,11 @@ def test_commands_are_understood(page: str) -> None:
     """Every option that a page shows is one, and none that is needed is left out."""
     for words in commands(page):
         command: Any = typer.main.get_command(app)
-        rest = words
+        remaining = words
         while hasattr(command, "commands"):
-            assert rest[0] in command.commands, f"no command {rest[0]}: {words}"
-            command, rest = command.commands[rest[0]], rest[1:]
-        assert command.make_context("quotascope", list(rest)).params
+            assert remaining[0] in command.commands, f"no command {remaining[0]}: {words}"
+            command, remaining = command.commands[remaining[0]], remaining[1:]
+        assert command.make_context("quotascope", list(remaining)).params
 
 
 @pytest.mark.parametrize("library", ["duckdb", "polars"])
@@ -61,7 +61,10 @@ def test_tables_in_other_libraries(
     """The code of the page says which users were throttled most."""
     page = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
     (code,) = re.findall(rf"```python\n(import {library}.*?)```", page, re.DOTALL)
-    rows = [produced(at, 1, user=user, throttle_ms=at) for user, at in (("bob", 3), ("alice", 4), ("bob", 5))]
+    rows = [
+        produced(offset_ms, 1, user=user, throttle_ms=offset_ms)
+        for user, offset_ms in (("bob", 3), ("alice", 4), ("bob", 5))
+    ]
     make_folder(tmp_path / "usage", rows)
     monkeypatch.chdir(tmp_path)
     exec(code, {})  # noqa: S102 - of ours

@@ -52,8 +52,8 @@ def test_an_episode_ends_with_a_pause_of_more_than_a_minute(
     given: list[tuple[int, int]], expected: list[Figures]
 ) -> None:
     """Counted from the end of the longest throttle; an unknown throttle time is none."""
-    found = fragments_of(history_of(requests(*(throttled(*each) for each in given))))
-    assert figures(found) == expected
+    fragments = fragments_of(history_of(requests(*(throttled(*each) for each in given))))
+    assert figures(fragments) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,37 +75,37 @@ def test_the_quota_type_is_that_of_the_api(change: dict[str, Any], kind: str) ->
 def test_clients_and_brokers_have_their_own() -> None:
     """Names come through as they were sent, also in a search for one of them."""
     each = [throttled(0, 9, user=name, client_id=name, broker=broker) for name in HOSTILE for broker in "12"]
-    found = fragments_of(history_of(requests(*each)))
-    keys = {tuple(row[name] for name in KEY[:3]) for row in found.to_pylist()}
+    fragments = fragments_of(history_of(requests(*each)))
+    keys = {tuple(row[name] for name in KEY[:3]) for row in fragments.to_pylist()}
     assert keys == {(name, name, broker) for name in HOSTILE for broker in "12"}
-    assert len(found) == 2 * len(HOSTILE)
+    assert len(fragments) == 2 * len(HOSTILE)
 
 
 def plain(throttles: Sequence[tuple[int, int]]) -> list[Figures]:
-    found: list[list[int]] = []
+    fragments: list[list[int]] = []
     for began, length in sorted(throttles):
-        if not found or began > found[-1][1] + 60_000:
-            found.append([began, began + length, 0, 0, 0])
-        last = found[-1]
-        last[1:] = max(last[1], began + length), last[2] + 1, last[3] + length, max(last[4], length)
-    return [(a, b, c, d, e) for a, b, c, d, e in found]
+        if not fragments or began > fragments[-1][1] + 60_000:
+            fragments.append([began, began + length, 0, 0, 0])
+        previous = fragments[-1]
+        previous[1:] = max(previous[1], began + length), previous[2] + 1, previous[3] + length, max(previous[4], length)
+    return [(a, b, c, d, e) for a, b, c, d, e in fragments]
 
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 120), st.integers(0, 3)), max_size=30))
 def test_fragments_in_any_parts_make_the_same_episodes(given: list[tuple[int, int, int]]) -> None:
-    """As they are, merged by part, and merged twice."""
+    """Fragments give the same episodes as they are, merged by part, and merged twice."""
     parts = []
     for number in range(4):
-        mine = (throttled(1_000 * at, 1_000 * length) for at, length, part in given if part == number)
+        mine = (throttled(1_000 * second, 1_000 * length) for second, length, part in given if part == number)
         parts.append(fragments_of(history_of(requests(*mine))))
-    expected = plain([(1_000 * at, 1_000 * length) for at, length, _ in given])
+    expected = plain([(1_000 * second, 1_000 * length) for second, length, _ in given])
     assert figures(merged(pa.concat_tables(parts))) == expected
     halves = [merged(pa.concat_tables(parts[2:])), merged(pa.concat_tables(parts[:2]))]
     assert figures(merged(merged(pa.concat_tables(halves)))) == expected
 
 
 def test_a_history_counts_each_throttle_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over midnight, with a late request between two episodes, and an update that ended before the episodes were written."""
+    """Episodes are complete over midnight, with a late request, and after an update without episodes."""
     source = IngestTables.create(str(tmp_path)).requests
     midnight = 86_400_000 - START_MS % 86_400_000
     history = History.create(str(tmp_path))
@@ -120,13 +120,13 @@ def test_a_history_counts_each_throttle_once(tmp_path: Path, monkeypatch: pytest
             history.update(source)
     for _ in range(2):
         history.update(source)
-        found = episodes_in(table, "alice", "app")
-        assert figures(found) == [(midnight - 50_000, midnight + 50_200, 3, 303, 200)]
+        fragments = episodes_in(table, "alice", "app")
+        assert figures(fragments) == [(midnight - 50_000, midnight + 50_200, 3, 303, 200)]
     table.compact()
-    assert episodes_in(table, "alice", "app").equals(found)
+    assert episodes_in(table, "alice", "app").equals(fragments)
     assert len(episodes_in(table)) == 2
-    after, before = 1 << 41, -midnight
-    for begin, end, count in ((50_201, after, 0), (50_200, after, 1), (before, -50_001, 0), (before, -50_000, 1)):
+    late, early = 1 << 41, -midnight
+    for begin, end, count in ((50_201, late, 0), (50_200, late, 1), (early, -50_001, 0), (early, -50_000, 1)):
         times = [START_MS + midnight + each for each in (begin, end)]
         assert len(episodes_in(table, "alice", None, *times)) == count
 

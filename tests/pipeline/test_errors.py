@@ -7,10 +7,10 @@ import pytest
 from quotascope.pipeline import errors
 
 
-def drawn(kind: type[Exception], before: str = "    ") -> list[str]:
+def drawn(kind: type[Exception], indent: str = "    ") -> list[str]:
     """The names of the errors below one, as the drawing has them."""
     below = [each for each in vars(errors).values() if isinstance(each, type) and each.__base__ is kind]
-    return [line for each in below for line in (f"{before}{each.__name__}", *drawn(each, before + "    "))]
+    return [line for each in below for line in (f"{indent}{each.__name__}", *drawn(each, indent + "    "))]
 
 
 @pytest.mark.parametrize(
@@ -30,12 +30,18 @@ def test_errors_of_workers_can_be_sent(error: errors.PipelineError) -> None:
     assert (type(sent), str(sent), vars(sent)) == (type(error), str(error), vars(error))
 
 
+def test_a_trace_of_a_library_is_no_part_of_a_message() -> None:
+    """Whatever the environment asks that library for."""
+    error = ValueError("Kernel error: Json error\n   0: <unknown>\n   1: start_thread\n             at ./a.c:1:8\n")
+    assert errors.plain(error) == "Kernel error: Json error"
+
+
 def test_the_drawing_shows_each_error_below_its_base() -> None:
     """None is missing, and none stands below another one."""
     lines = (errors.__doc__ or "").splitlines()
-    shown = [line.translate(str.maketrans("├└─│", "    ")) for line in lines]
+    drawn_lines = [line.translate(str.maketrans("├└─│", "    ")) for line in lines]
     depths = {}
-    for line in shown:
+    for line in drawn_lines:
         words = line.split()
         if words and hasattr(errors, words[0]):
             depths[words[0]] = (len(line) - len(line.lstrip())) // 4

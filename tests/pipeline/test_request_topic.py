@@ -9,9 +9,9 @@ NOTHING_SAID = shape_of(None, None, None)
 
 
 class Topics:
-    def __init__(self, *found: TopicFound | None, made: TopicFound | None = None) -> None:
-        self._found = list(found)
-        self._made = made
+    def __init__(self, *existing: TopicFound | None, created: TopicFound | None = None) -> None:
+        self._found = list(existing)
+        self._made = created
         self.asked: list[tuple[str, TopicShape, int]] = []
 
     def find(self, _: str) -> TopicFound | None:
@@ -26,8 +26,8 @@ class Topics:
 
 
 def test_missing_topic_is_made() -> None:
-    """As was asked for, within the time that was given; nothing is made up where nothing is given."""
-    topics = Topics(None, made=THERE)
+    """A topic is created as requested, within the time limit; numbers that are not given are the cluster's."""
+    topics = Topics(None, created=THERE)
     shape = shape_of(3, 1, 48)
     assert ensure(topics, "log", shape, 60_000) == Ensured(topic=THERE, created=True)
     assert topics.asked == [("log", shape, 60_000)]
@@ -37,7 +37,7 @@ def test_missing_topic_is_made() -> None:
 
 @pytest.mark.parametrize("shape", [NOTHING_SAID, shape_of(3, 1, 1), shape_of(3, None, 1)])
 def test_topic_that_is_there_stays_as_it_is(shape: TopicShape) -> None:
-    """It is not made again, and how long it keeps its lines is its owner's business."""
+    """An existing topic is not created again, and its retention is its owner's business."""
     topics = Topics(THERE)
     assert ensure(topics, "log", shape, 1) == Ensured(topic=THERE, created=False)
     assert topics.asked == []
@@ -58,7 +58,7 @@ def test_other_numbers_are_reported(shape: TopicShape, differences: str) -> None
 
 
 def test_another_program_was_quicker() -> None:
-    """What it made is looked at like any other; where the brokers do not know yet, nothing is said of its numbers."""
+    """A created topic is checked like any other; if the brokers do not know it yet, nothing is said of its numbers."""
     with pytest.raises(OtherTopic):
         ensure(Topics(None, THERE), "log", shape_of(12, None, None), 1)
     unknown = TopicFound(partitions=None, replication_factor=None)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from tests.strategies import HOSTILE
 
 from quotascope.clients import ConfiguredQuota
-from quotascope.metrics import CLIENT_QUOTA_KEYS, DEFAULT, IP_QUOTA_KEYS, QuotaEntity
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.validation import CLIENT_QUOTA_KEYS, IP_QUOTA_KEYS
 from quotascope.quotas import Entity, IpEntity, QuotaSet, to_admin
 
 PRODUCE, CONSUME, PERCENT = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
@@ -40,7 +41,7 @@ names = st.one_of(
     st.text(alphabet='ab"\\*?\n\r,=:%+ ~._-\t#{}[]&!|>@`', min_size=1, max_size=12),
     st.sampled_from(("123", "yes", "null", "~", "1e6", "0x1", "- a", "#", "CN=a,O=b", "\x1b[2J", "\0")),
 )
-"""What a user or client can be called: anything but nothing."""
+"""Names of users or clients: any text that is not empty."""
 
 _parts = st.none() | st.just(DEFAULT) | names
 _entities = st.tuples(_parts, _parts).filter(any).map(lambda parts: QuotaEntity(*parts))
@@ -59,7 +60,7 @@ quota_sets = st.builds(
 
 
 def configured(quotas: QuotaSet) -> tuple[ConfiguredQuota, ...]:
-    """The quotas as a cluster reports them."""
+    """Return the quotas as a cluster reports them."""
     return tuple(
         ConfiguredQuota(entity=to_admin(entity), key=key, value=value) for entity, key, value in quotas.items_by_key()
     )

@@ -1,13 +1,15 @@
-"""What a file of candidates says, and windows on a command line."""
+"""A file of candidates and windows on a command line are read."""
 
 from pathlib import Path
 
 import pytest
 from tests.quotas.examples import ALICE, CONSUME, DEFAULT_CLIENT, DEFAULT_USER, PERCENT, PRODUCE
 
-from quotascope.metrics import QuotaEntity, QuotaType, WindowConfig
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.windows import WindowConfig
 from quotascope.quotas import QuotaSet
-from quotascope.quotas.candidates import BadWindows, Candidate, MutationPolicy, read_candidates, windows_of_text
+from quotascope.quotas.candidates import Candidate, MutationPolicy, read_candidates, windows_of_text
+from quotascope.quotas.errors import BadWindows
 
 FULL = """
 windows: {num: 21, size-seconds: 2}
@@ -35,33 +37,37 @@ def read(folder: Path, text: str) -> tuple[Candidate, ...]:
 
 
 def test_candidates_start_from_the_quotas_of_the_file(tmp_path: Path) -> None:
-    """What all have in common is written once; a candidate sets, changes and removes."""
-    now, half, *_ = read(tmp_path, FULL)
-    assert now.quotas == {DEFAULT_USER: {PERCENT: 2.0}, ALICE: {PRODUCE: 100_000.0, CONSUME: 5.0}}
+    """The quotas that all candidates share are written once; a candidate sets, changes and removes."""
+    current, half, *_ = read(tmp_path, FULL)
+    assert current.quotas == {DEFAULT_USER: {PERCENT: 2.0}, ALICE: {PRODUCE: 100_000.0, CONSUME: 5.0}}
     assert half.quotas == {ALICE: {PRODUCE: 50_000.0, CONSUME: 5.0}}
-    assert now.mutation_policy is MutationPolicy.TOKEN_BUCKET
+    assert current.mutation_policy is MutationPolicy.TOKEN_BUCKET
     assert half.mutation_policy is MutationPolicy.BURST_SPREADING
-    assert now.windows == half.windows == WindowConfig(samples=21, window_seconds=2)
-    assert now.controller_windows == WindowConfig(samples=5)
-    assert now.tables()[QuotaType.PRODUCE].bound_of("alice", "") == 100_000.0
+    assert current.windows == half.windows == WindowConfig(samples=21, window_seconds=2)
+    assert current.controller_windows == WindowConfig(samples=5)
+    assert current.tables()[QuotaType.PRODUCE].bound_of("alice", "") == 100_000.0
 
 
 def test_a_candidate_can_start_from_other_quotas(tmp_path: Path) -> None:
-    """What it sets and removes stays the same; a grid sets its one key."""
+    """The quotas that the candidate sets and removes stay the same; a grid sets its one key."""
     every = read(tmp_path, FULL)
     bob = QuotaEntity("bob")
     base = QuotaSet({DEFAULT_USER: {PERCENT: 9.0}, bob: {PRODUCE: 7.0}})
-    now, half, first, *_ = (candidate.over(base) for candidate in every)
-    assert now.quotas == base
+    current, half, first_of_grid, *_ = (candidate.over(base) for candidate in every)
+    assert current.quotas == base
     assert half.quotas == {bob: base[bob], ALICE: {PRODUCE: 50_000.0}}
-    assert first.quotas == {**base, ALICE: {PRODUCE: 1000.0}}
+    assert first_of_grid.quotas == {**base, ALICE: {PRODUCE: 1000.0}}
     assert all(candidate.based for candidate in every)
     (alone,) = read(tmp_path, "candidates: [{name: x}]")
     assert not alone.based
 
 
 def test_grids(tmp_path: Path) -> None:
-    """A grid sweeps one key of one entity: listed values, or steps between two, by equal ratios or equal differences."""
+    """
+    A grid sweeps one key of one entity.
+
+    Listed values, or steps between two, by equal ratios or equal differences.
+    """
     base, _, *points = read(tmp_path, FULL)
     assert [point.name for point in points] == [
         "alice producer_byte_rate=1000",
@@ -78,14 +84,14 @@ def test_grids(tmp_path: Path) -> None:
 
 
 def test_a_file_of_quotas_is_one_candidate(tmp_path: Path) -> None:
-    """What `quotascope quotas export` writes can be replayed as it is."""
+    """A file of `quotascope quotas export` can be replayed unchanged."""
     (only,) = read(tmp_path, "quotas:\n  - {client-id: <default>, producer_byte_rate: 7}\n")
     assert only.name == "quotas"
     assert only.quotas == {DEFAULT_CLIENT: {PRODUCE: 7.0}}
 
 
 def test_windows_of_a_command_line() -> None:
-    """As in `quota.window.num` and `quota.window.size.seconds`."""
+    """The text has the values of `quota.window.num` and `quota.window.size.seconds`."""
     assert windows_of_text("21x2") == WindowConfig(samples=21, window_seconds=2)
 
 

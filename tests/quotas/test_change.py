@@ -10,7 +10,7 @@ from hypothesis import given
 from tests.quotas.examples import ALICE, CONSUME, DEFAULT_PAIR, DEFAULT_USER, PERCENT, PRODUCE, configured, quota_sets
 
 from quotascope.clients import AdminRequestFailed, PermissionMissing, QuotaAdmin
-from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
 from quotascope.quotas import InvalidQuotas, IpEntity, NotApplied, QuotaSet, from_admin, merged
 from quotascope.quotas.change import UNREACHED, RuleChange, altered, apply_changes, difference, measure_only, without
 
@@ -20,7 +20,7 @@ NOW = QuotaSet({ALICE: {PRODUCE: 1.0, PERCENT: 2.0}})
 
 @given(quota_sets, quota_sets)
 def test_a_difference_leads_from_one_to_the_other(old: QuotaSet, new: QuotaSet) -> None:
-    """Applied one after the other, as a controller does."""
+    """The changes lead to the other set when they are applied one after the other, as a controller does."""
     quotas = {(entity, key): value for entity, key, value in old.items_by_key()}
     for change in difference(old, new):
         request = change.for_admin
@@ -33,7 +33,7 @@ def test_a_difference_leads_from_one_to_the_other(old: QuotaSet, new: QuotaSet) 
 
 
 def test_changes_are_reported_in_words_and_for_programs() -> None:
-    """Old and new value, none where there is none."""
+    """A change has the old and the new value, None where there is none."""
     changes = difference(NOW, QuotaSet({ALICE: {PERCENT: 3.0}, BOB: {PRODUCE: 4.0}}))
     assert list(map(str, changes)) == [
         "user alice: producer_byte_rate 1 -> none",
@@ -47,16 +47,20 @@ def test_changes_are_reported_in_words_and_for_programs() -> None:
 
 
 def test_quotas_of_one_entity_are_set_and_removed() -> None:
-    """Its others stay; the last one takes the entity with it. Merging sets, key by key, and removes nothing."""
+    """
+    Other quotas of the entity stay; the last one takes the entity with it.
+
+    Merging sets, key by key, and removes nothing.
+    """
     assert altered(NOW, ALICE, {PRODUCE: None, CONSUME: 5.0}) == {ALICE: {PERCENT: 2.0, CONSUME: 5.0}}
     assert without(NOW, ALICE, [PRODUCE]) == {ALICE: {PERCENT: 2.0}}
     assert without(NOW, ALICE, None) == {}
-    both = merged(NOW, QuotaSet({ALICE: {PRODUCE: 9.0}, BOB: {PRODUCE: 4.0}}))
-    assert both == {ALICE: {PRODUCE: 9.0, PERCENT: 2.0}, BOB: {PRODUCE: 4.0}}
+    united = merged(NOW, QuotaSet({ALICE: {PRODUCE: 9.0}, BOB: {PRODUCE: 4.0}}))
+    assert united == {ALICE: {PRODUCE: 9.0, PERCENT: 2.0}, BOB: {PRODUCE: 4.0}}
 
 
 def test_what_a_controller_refuses_is_refused_before() -> None:
-    """With all that is wrong."""
+    """The error has all problems."""
     with pytest.raises(InvalidQuotas, match=r"^user alice: 2 problems\n"):
         altered(NOW, ALICE, {PRODUCE: -1.0, "nix": 1.0})
     with pytest.raises(InvalidQuotas, match="is not a number"):
@@ -72,7 +76,7 @@ def test_what_is_not_there_cannot_be_removed() -> None:
 
 
 def test_measuring_only() -> None:
-    """All keys of an entity without any; what it has stays, and so do all others."""
+    """An entity without any quota gets all keys; existing quotas stay, and so do all others."""
     old = QuotaSet(
         {DEFAULT_USER: {PRODUCE: 7.0}, ALICE: {CONSUME: 3.0}, IpEntity(DEFAULT): {"connection_creation_rate": 1.0}}
     )
@@ -94,7 +98,7 @@ def test_no_limit_is_lifted_by_measuring(entity: QuotaEntity) -> None:
 
 
 def test_keys_of_addresses_are_not_measured_so() -> None:
-    """The message has those that are."""
+    """The message names the keys that can be measured."""
     with pytest.raises(InvalidQuotas, match="is none of producer_byte_rate, "):
         measure_only(QuotaSet(), DEFAULT_USER, ["connection_creation_rate"])
 
@@ -103,10 +107,14 @@ CHANGES = difference(NOW, QuotaSet({ALICE: {PRODUCE: 5.0, CONSUME: 6.0}}))
 HALF, WHOLE = QuotaSet({ALICE: {PRODUCE: 5.0}}), QuotaSet({ALICE: {PRODUCE: 5.0, CONSUME: 6.0}})
 
 
-def apply(*shown: QuotaSet, refusal: Exception | None = None) -> tuple[Any, list[float]]:
-    """Apply the changes to a cluster that shows one set of quotas after the other, the last one for good; it, and the pauses."""
+def apply(*reported: QuotaSet, refusal: Exception | None = None) -> tuple[Any, list[float]]:
+    """
+    Apply the changes to a cluster that shows one set of quotas after the other, the last one for good.
+
+    It, and the pauses.
+    """
     admin = create_autospec(QuotaAdmin, instance=True)
-    admin.describe_quotas.side_effect = chain(map(configured, shown), repeat(configured(shown[-1])))
+    admin.describe_quotas.side_effect = chain(map(configured, reported), repeat(configured(reported[-1])))
     admin.alter_quotas.side_effect = refusal
     pauses: list[float] = []
     apply_changes(admin, CHANGES, clock=lambda: sum(pauses), pause=pauses.append)
@@ -114,7 +122,7 @@ def apply(*shown: QuotaSet, refusal: Exception | None = None) -> tuple[Any, list
 
 
 def test_changes_go_in_one_request_and_are_read_back() -> None:
-    """As often as the broker that is asked needs to learn of them."""
+    """Changes are read back as often as the broker that is asked needs to learn of them."""
     admin, pauses = apply(NOW, NOW, WHOLE)
     assert len(pauses) == 2
     ((request,),) = (call.args for call in admin.alter_quotas.call_args_list)
@@ -129,7 +137,11 @@ def test_changes_go_in_one_request_and_are_read_back() -> None:
     ],
 )
 def test_what_does_not_come_into_force_is_reported(refusal: Exception | None, reason: str) -> None:
-    """With what did: after ten seconds, or a refusal at once, as a controller stores each entity by itself."""
+    """
+    The error lists what is in force and what is not.
+
+    After ten seconds, or after a refusal, as a controller stores each entity by itself.
+    """
     with pytest.raises(NotApplied) as caught:
         apply(HALF, refusal=refusal)
     missing = "user alice: consumer_byte_rate none -> 6"
@@ -138,7 +150,7 @@ def test_what_does_not_come_into_force_is_reported(refusal: Exception | None, re
 
 
 def test_a_missing_permission_is_an_error_of_its_own() -> None:
-    """It names the ACL."""
+    """The error names the ACL."""
     missing = PermissionMissing(request="AlterClientQuotas", operation="AlterConfigs", username="me")
     with pytest.raises(PermissionMissing, match="--operation AlterConfigs"):
         apply(NOW, refusal=missing)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.quotas.examples import ALICE, CONSUME, DEFAULT_USER, PERCENT, PRODUCE, names, quota_sets
 
-from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
 from quotascope.quotas import Entity, IpEntity, Manifests, QuotaSet, difference, kafka_configs, kafka_users
 from quotascope.quotas.kafka_configs import bash_quoted
 
@@ -21,7 +21,7 @@ BASH = shutil.which("bash") or "bash"
 
 @given(st.lists(names.filter(lambda name: "\0" not in name), min_size=1))
 def test_bash_reads_back_every_word(words: list[str]) -> None:
-    """As one argument each, whatever it holds, on one printable line, and in any locale."""
+    """Each word becomes one argument, on one printable line, with any content and in any locale."""
     line = " ".join(map(bash_quoted, words))
     assert line.isprintable()
     command = [BASH, "-c", f"printf '%s\\0' {line}"]
@@ -30,7 +30,7 @@ def test_bash_reads_back_every_word(words: list[str]) -> None:
 
 
 def test_one_command_for_each_entity() -> None:
-    """Set and removed at once; every shape has its options."""
+    """A command sets and removes at once; every shape of entity has its options."""
     old = QuotaSet({QuotaEntity("al ice"): {PERCENT: 5.0}})
     new = QuotaSet(
         {
@@ -52,7 +52,7 @@ def test_one_command_for_each_entity() -> None:
 
 
 def test_a_name_that_no_argument_can_hold_is_reported() -> None:
-    """Instead of a command for another entity; the next one has its command."""
+    """The name is reported, instead of a command for another entity; the next one has its command."""
     new = QuotaSet({QuotaEntity("a\0b"): {PERCENT: 5.0}, ALICE: {PERCENT: 5.0}})
     commands = kafka_configs(difference(QuotaSet(), new), bootstrap_servers="b:1")
     assert commands.left_out == (r'user "a\x00b": no argument can hold a NUL',)
@@ -60,17 +60,17 @@ def test_a_name_that_no_argument_can_hold_is_reported() -> None:
     assert line.startswith("kafka-configs.sh --bootstrap-server b:1 --entity-type users --entity-name alice --alter ")
 
 
-def documents(made: Manifests) -> list[dict[str, Any]]:
-    return [document for document in yaml.safe_load_all(made.text) if document]
+def documents(manifests: Manifests) -> list[dict[str, Any]]:
+    return [document for document in yaml.safe_load_all(manifests.text) if document]
 
 
 def test_a_user_becomes_a_kafka_user() -> None:
-    """With the fields of Strimzi's KafkaUserQuotas, and without authentication: the name is the user's."""
+    """The manifest has the fields of Strimzi's KafkaUserQuotas, and no authentication: the name is the user's."""
     values = {PRODUCE: 1048576.0, CONSUME: 2097152.0, PERCENT: 55.0, "controller_mutation_rate": 2.5}
-    made = kafka_users(QuotaSet({QuotaEntity("team.orders"): values}), cluster="my-cluster")
-    assert made.left_out == ()
+    manifests = kafka_users(QuotaSet({QuotaEntity("team.orders"): values}), cluster="my-cluster")
+    assert manifests.left_out == ()
     rates = {"producerByteRate": 1048576, "consumerByteRate": 2097152}
-    assert documents(made) == [
+    assert documents(manifests) == [
         {
             "apiVersion": "kafka.strimzi.io/v1",
             "kind": "KafkaUser",
@@ -114,26 +114,29 @@ IN_KAFKA = "belongs in the Kafka resource, under spec.kafka.quotas: {type: kafka
     ],
 )
 def test_what_strimzi_cannot_express_is_reported(entity: Entity, key: str, value: float, reason: str) -> None:
-    """In the result and in a comment of the file; nothing of it becomes a manifest."""
-    made = kafka_users(QuotaSet({entity: {key: value}}), cluster="c")
-    assert made.left_out == (f"{entity}: {reason}",)
-    assert f"# left out: {entity}: {reason}\n" in made.text
-    assert documents(made) == []
+    """The quota is listed in the result and in a comment of the file; no part of it becomes a manifest."""
+    manifests = kafka_users(QuotaSet({entity: {key: value}}), cluster="c")
+    assert manifests.left_out == (f"{entity}: {reason}",)
+    assert f"# left out: {entity}: {reason}\n" in manifests.text
+    assert documents(manifests) == []
 
 
 def test_two_users_of_one_kafka_user_are_reported() -> None:
     """The operator would set the quotas of one and remove those of the other."""
-    made = kafka_users(QuotaSet({ALICE: {PERCENT: 1.0}, QuotaEntity("CN=alice"): {PERCENT: 1.0}}), cluster="c")
-    both = "the KafkaUser alice can have the quotas of this user or of"
-    assert made.left_out == (f"user CN=alice: {both} 'alice', not both", f"user alice: {both} 'CN=alice', not both")
-    assert documents(made) == []
+    manifests = kafka_users(QuotaSet({ALICE: {PERCENT: 1.0}, QuotaEntity("CN=alice"): {PERCENT: 1.0}}), cluster="c")
+    reason = "the KafkaUser alice can have the quotas of this user or of"
+    assert manifests.left_out == (
+        f"user CN=alice: {reason} 'alice', not both",
+        f"user alice: {reason} 'CN=alice', not both",
+    )
+    assert documents(manifests) == []
 
 
 @given(quota_sets)
 def test_hostile_names_break_nothing(quotas: QuotaSet) -> None:
     """Every entity is in a manifest or reported, and the stream holds nothing else."""
-    made = kafka_users(quotas, cluster="c")
-    assert all(line.isprintable() for line in made.text.splitlines())
-    found = documents(made)
-    assert len(found) + len(made.left_out) == len(quotas)
-    assert {document["kind"] for document in found} <= {"KafkaUser"}
+    manifests = kafka_users(quotas, cluster="c")
+    assert all(line.isprintable() for line in manifests.text.splitlines())
+    parsed = documents(manifests)
+    assert len(parsed) + len(manifests.left_out) == len(quotas)
+    assert {document["kind"] for document in parsed} <= {"KafkaUser"}

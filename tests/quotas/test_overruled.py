@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from itertools import combinations, product
 
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.rules import QuotaRules
 from quotascope.quotas import overruled_by, overruling_rules, unnamed
 
 EVERY = [QuotaEntity(user, client) for user, client in product(("u", DEFAULT, None), repeat=2) if user or client]
 """A rule of each level."""
-SOME = [some for size in range(len(EVERY) + 1) for some in combinations(EVERY, size)]
+SOME = [entities for size in range(len(EVERY) + 1) for entities in combinations(EVERY, size)]
 """All that can be configured of them."""
 
 
@@ -17,15 +18,19 @@ def table_of(configured: Iterable[QuotaEntity]) -> QuotaRules:
 
 
 def decisions(configured: Iterable[QuotaEntity]) -> list[QuotaEntity | None]:
-    """What decides for each user with each client-id, one without a rule of its own included."""
+    """Return the rule that decides for each user with each client-id, including a name without a rule of its own."""
     table = table_of(configured)
     return [table.decide(user, client).entity for user, client in product("ux", repeat=2)]
 
 
 def test_rules_without_effect() -> None:
-    """Kafka's documentation orders the levels; of two rules, one for all names of the next weaker ones leaves these nothing."""
+    """
+    Kafka's documentation orders the levels.
+
+    Of two rules, one for all names of the next weaker ones leaves these nothing.
+    """
     overruling = [overruling_rules(table_of(pair)) for pair in combinations(EVERY, 2)]
-    assert sorted((rule.rule, other.rule) for each in overruling for rule, other in each.items()) == [
+    assert sorted((rule.rule, stronger.rule) for by_rule in overruling for rule, stronger in by_rule.items()) == [
         ("3 user u", "2 u / <default>"),
         ("6 user <default>", "5 <default> / <default>"),
         ("7 client-id u", "4 <default> / u"),
@@ -46,14 +51,16 @@ def test_no_client_is_under_a_rule_without_effect() -> None:
 
 
 def test_a_rule_that_is_added_takes_clients_from_others() -> None:
-    """Just from those that decided for an entity that it decides for then."""
+    """The rules that lose clients are just those that decided before for an entity that the new rule decides for."""
     for configured, added in product(SOME, EVERY):
         changed = zip(decisions(configured), decisions([*configured, added]), strict=True)
-        lost = {before for before, after in changed if before not in (None, after)}
+        lost = {
+            decided_before for decided_before, decided_after in changed if decided_before not in (None, decided_after)
+        }
         assert set(overruled_by(table_of(configured), added)) == lost
 
 
 def test_a_name_that_no_rule_has() -> None:
-    """However many there are, and in whichever dimension."""
+    """The name is new in each dimension, however many rules there are."""
     table = table_of([QuotaEntity("any-other-0"), QuotaEntity(None, "any-other-1")])
     assert unnamed(table, table_of([QuotaEntity("any-other-2", DEFAULT)])) == "any-other-3"

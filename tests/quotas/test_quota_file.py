@@ -7,9 +7,9 @@ import yaml
 from hypothesis import given
 from tests.quotas.examples import ALICE, PERCENT, SHAPES, names, quota_sets
 
-from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
 from quotascope.quotas import Entity, IpEntity, QuotaSet, load, quotas_in, quotas_yaml, read_quotas, rules_of
-from quotascope.quotas.quota_file import quoted
+from quotascope.quotas.yaml_file import quoted
 
 TEXT = """\
 quotas:
@@ -27,7 +27,7 @@ def read(text: str) -> QuotaSet:
 
 
 def test_a_file_reads_as_people_would_write_it(tmp_path: Path) -> None:
-    """Sorted, names in quotes, defaults not, whole numbers without a fraction."""
+    """The file is sorted, with names in quotes, defaults without, whole numbers without a fraction."""
     pair = {PERCENT: 50.5, "producer_byte_rate": 1048576.0}
     quotas = QuotaSet({QuotaEntity("alice", DEFAULT): pair, QuotaEntity("<default>"): {"consumer_byte_rate": 1.0}})
     assert quotas_yaml(quotas) == TEXT
@@ -44,13 +44,13 @@ def test_a_cluster_without_limits_can_be_kept_in_a_file() -> None:
 
 @given(quota_sets)
 def test_what_is_written_is_read_back(quotas: QuotaSet) -> None:
-    """Whatever the names are."""
+    """Any names are read back as they were."""
     assert read(quotas_yaml(quotas)) == quotas
 
 
 @given(names)
 def test_a_quoted_name_is_one_printable_line_and_the_same_for_every_reader(name: str) -> None:
-    """Nothing of it can break the file, the terminal or the meaning of YAML 1.1."""
+    """No name can break the file, the terminal or the meaning of YAML 1.1."""
     assert quoted(name).isprintable()
     assert yaml.safe_load(f"user: {quoted(name)} # x") == {"user": name}
 
@@ -63,7 +63,11 @@ def test_every_shape_of_entity_is_understood(entity: Entity, _rule: str, written
 
 
 def test_a_list_inside_another_document_is_read_the_same_way() -> None:
-    """Such as candidates of a what-if; the caller collects the problems, and what is wrong is left out."""
+    """
+    Rules inside another document, such as candidates of a what-if, are read alike.
+
+    The caller collects the problems, and wrong rules are left out.
+    """
     problems: list[str] = []
     rules = load("- {user: a, request_percentage: 0}\n- {user: alice, request_percentage: 2}\n- 3", "x")
     assert rules_of(rules, problems) == {ALICE: {PERCENT: 2.0}}

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.quotas.examples import ALICE, CONSUME, PERCENT, PRODUCE, SHAPES, configured, names, quota_sets
 
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
 from quotascope.quotas import Entity, IpEntity, QuotasError, QuotaSet, from_admin, number, number_text, to_admin
 
 
@@ -22,7 +22,7 @@ def test_a_default_is_no_name() -> None:
     ("entity", "kinds"), [({"group": "a"}, "'group'"), ({"ip": "::1", "user": "a"}, "'ip', 'user'")]
 )
 def test_an_unknown_kind_of_entity_is_an_error(entity: dict[str, str | None], kinds: str) -> None:
-    """It must not be taken for another one, nor be left out in silence."""
+    """The entity is neither taken for another one nor left out in silence."""
     with pytest.raises(QuotasError, match=f"{kinds}$"):
         from_admin(entity)
 
@@ -37,7 +37,7 @@ def test_the_shapes_of_rules(entity: Entity, rule: str, _written: str) -> None:
 @example("<default>")
 @example('\ud800\\"')
 def test_a_name_in_a_rule_is_printable_and_can_be_read_back(name: str) -> None:
-    """In any place, whatever clients call themselves."""
+    """A client can put any text into its name, at any place of the rule."""
     spelled = QuotaEntity(name).rule.removeprefix("3 user ")
     assert spelled.isprintable()
     assert (literal_eval(spelled) if spelled.startswith('"') else spelled) == name
@@ -46,14 +46,14 @@ def test_a_name_in_a_rule_is_printable_and_can_be_read_back(name: str) -> None:
 
 
 def test_no_two_rules_are_spelled_alike() -> None:
-    """Not even with names that look like other names or defaults as they are spelled."""
+    """Names that look like other names or defaults in their spelling stay distinct."""
     parts = "x", '"', "\\", "\n", "n", " ", "/", "<default>", "user", "client-id"
     pairs = list(product([None, DEFAULT, "", *parts, *map("".join, product(parts, repeat=2))], repeat=2))[1:]
     assert len({QuotaEntity(user, client_id).rule for user, client_id in pairs}) == len(pairs)
 
 
 def test_long_names_stay_short_and_distinct() -> None:
-    """Of ten thousand characters some are shown; a name that looks like what is shown is another."""
+    """Some of ten thousand characters are shown; a name that looks like the shortened one is another."""
     long = "x" * 10_000
     names = [long, long + "y", "x" * 200, "x" * 201, QuotaEntity(long).rule.removeprefix("3 user ")]
     rules = {QuotaEntity(name).rule for name in names}
@@ -63,7 +63,7 @@ def test_long_names_stay_short_and_distinct() -> None:
 
 @given(st.floats(1e-9) | st.integers(1, 2**63).map(float))
 def test_a_value_is_read_back_exactly(value: float) -> None:
-    """Nothing is rounded on the way through a file or a command."""
+    """A file and a command round nothing."""
     assert number(number_text(value)) == value
 
 
@@ -74,7 +74,7 @@ def test_what_is_no_plain_number_is_none(text: str) -> None:
 
 
 def test_plain_numbers_may_be_grouped_and_have_an_exponent() -> None:
-    """As people write large numbers."""
+    """Large numbers can be written as people write them."""
     assert [number(text) for text in ("10_485_760", "5e6", "5.0E+6", "-1")] == [10_485_760, 5_000_000, 5_000_000, -1]
 
 
@@ -98,7 +98,7 @@ def test_tables_hold_the_rules_by_type() -> None:
 
 
 def test_some_entities_only() -> None:
-    """Those that have no quota are not in it: to remove the last quota of an entity is to remove the entity."""
+    """Entities without a quota are left out: to remove the last quota of an entity is to remove the entity."""
     quotas = QuotaSet({ALICE: {PERCENT: 5.0}, QuotaEntity("bob"): {PERCENT: 6.0}, QuotaEntity("carol"): {}})
     assert quotas.of_entities([ALICE, QuotaEntity("carol")]) == {ALICE: {PERCENT: 5.0}}
     assert "alice" in repr(quotas)

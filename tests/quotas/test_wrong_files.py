@@ -1,4 +1,8 @@
-"""Files that are wrong: each comment in them is the problem that is reported for its line, or how it begins, up to `…`."""
+"""
+Files that are wrong.
+
+Each comment in them is the problem that is reported for its line, or how it begins, up to `…`.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -75,7 +79,7 @@ TOO_LARGE = "  # a replay takes at most 10000 windows of at most 86400 s"
 
 
 @pytest.mark.parametrize(
-    ("read", "text"),
+    ("reader", "text"),
     [
         (read_quotas, QUOTAS),
         (read_quotas, NOT_QUOTAS),
@@ -92,22 +96,32 @@ TOO_LARGE = "  # a replay takes at most 10000 windows of at most 86400 s"
         (read_candidates, "windows: {num: 2000000000}" + TOO_LARGE),
         (read_candidates, "windows: {size-seconds: 86401}" + TOO_LARGE),
         (load_file, "a: 1\nb: [  # not valid YAML: expected the node content, but found '<stream end>'"),
-        (load_file, "a: 1\na: 2  # the key 'a' is there twice"),
-        (load_file, f"{'x' * 70}: 1\n{'x' * 70}: 2  # the key '{'x' * 60}' is there twice"),
+        (
+            load_file,
+            "a: 1\na: 2  # the key 'a' is there already in line 1\nb: {c: 1, c: 2}  # the key 'c' is there already in line 3\na: 3  # the key 'a' is there already in line 1",
+        ),
+        (load_file, "a: &a {b: 1}\nc: {<<: *a, b: 2, b: 3}  # the key 'b' is there already in line 2"),
+        (load_file, f"{'x' * 70}: 1\n{'x' * 70}: 2  # the key '{'x' * 60}' is there already in line 1"),
         (load_file, "a: 2026-13-45  # not valid YAML: this is no timestamp"),
         (load_file, "a: &x [*x]  # not valid YAML: this alias repeats too much, or what it is in"),
         (load_file, "a: !!python/object:os.system x  # not valid YAML: could not determine a constructor for the tag…"),
     ],
 )
-def test_all_problems_are_reported_with_their_lines(read: Callable[[Path], object], text: str, tmp_path: Path) -> None:
-    """At once and in the order of the lines; a good line among them is no problem, and nothing of the file is executed."""
+def test_all_problems_are_reported_with_their_lines(
+    reader: Callable[[Path], object], text: str, tmp_path: Path
+) -> None:
+    """
+    All problems come at once, in the order of the lines.
+
+    A good line among them is no problem, and nothing of the file is executed.
+    """
     path = tmp_path / "file.yaml"
     path.write_text(text)
     with pytest.raises(InvalidQuotas) as caught:
-        read(path)
+        reader(path)
     lines = enumerate(text.splitlines(), start=1)
-    said = [f"line {number}: {comment}" for number, line in lines for comment in line.split("  # ")[1:]]
-    for problem, expected in zip(caught.value.problems, said, strict=True):
+    expected_problems = [f"line {number}: {comment}" for number, line in lines for comment in line.split("  # ")[1:]]
+    for problem, expected in zip(caught.value.problems, expected_problems, strict=True):
         assert problem == expected or (expected.endswith("…") and problem.startswith(expected[:-1]))
     assert str(caught.value).startswith(f"{path}: ")
 
@@ -121,14 +135,14 @@ def test_all_problems_are_reported_with_their_lines(read: Callable[[Path], objec
         (None, "cannot be read: No such file or directory"),
     ],
 )
-@pytest.mark.parametrize("read", [load_file, read_quotas, read_candidates])
+@pytest.mark.parametrize("reader", [load_file, read_quotas, read_candidates])
 def test_a_file_that_cannot_be_read_is_reported_by_its_name(
-    read: Callable[[Path], object], data: bytes | None, problem: str, tmp_path: Path
+    reader: Callable[[Path], object], data: bytes | None, problem: str, tmp_path: Path
 ) -> None:
-    """A file that is not there, or is no text, or would take too deep a recursion."""
+    """The message has the name of a file that is missing, or is no text, or would need too deep a recursion."""
     path = tmp_path / "file.yaml"
     if data is not None:
         path.write_bytes(data)
     with pytest.raises(InvalidQuotas) as caught:
-        read(path)
+        reader(path)
     assert str(caught.value).startswith(f"{path}: {problem}")

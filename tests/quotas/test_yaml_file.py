@@ -15,7 +15,7 @@ def strictly(text: str) -> object:
 
 
 def test_what_is_usual_is_read() -> None:
-    """Anchors, merges, every kind of scalar, and thousands of rules that share settings."""
+    """Anchors, merges, every kind of scalar, and thousands of rules that share settings are read."""
     text = "a: &a {x: 1, y: 0x1f}\nb: {<<: *a, x: 2.5}\nc: [*a, 2026-01-01, ~, 'é']\n"
     assert strictly(text) == yaml.safe_load(text)
     rules = "".join(f"\n- {{<<: *a, user: u{number}}}" for number in range(3_000))
@@ -31,7 +31,7 @@ def test_what_is_usual_is_read() -> None:
     ],
 )
 def test_what_does_not_fit_is_an_error_with_its_line(text: str) -> None:
-    """Where PyYAML raises whatever Python makes of it, or writes a number for minutes."""
+    """The error has the line, even where PyYAML raises an error of Python, or would write a number for minutes."""
     with pytest.raises(yaml.MarkedYAMLError) as caught:
         strictly(text)
     assert caught.value.problem_mark is not None
@@ -40,7 +40,7 @@ def test_what_does_not_fit_is_an_error_with_its_line(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "line"),
+    ("first_line", "line"),
     [
         ("a0: &a0 [x, x]", "a{n}: &a{n} [{aliases}]"),
         ("a0: &a0 {k0: 1}", "a{n}: &a{n} {{<<: [{aliases}], k{n}: 1}}"),
@@ -48,9 +48,9 @@ def test_what_does_not_fit_is_an_error_with_its_line(text: str) -> None:
     ],
     ids=["lists", "merges", "lists in mappings"],
 )
-def test_aliases_stand_for_no_more_than_so_much(first: str, line: str) -> None:
+def test_aliases_stand_for_no_more_than_so_much(first_line: str, line: str) -> None:
     """A kilobyte could stand for more than any memory holds; finding out takes little."""
-    text = "\n".join([first, *(line.format(n=n, aliases=", ".join([f"*a{n - 1}"] * 9)) for n in range(1, 30))])
+    text = "\n".join([first_line, *(line.format(n=n, aliases=", ".join([f"*a{n - 1}"] * 9)) for n in range(1, 30))])
     tracemalloc.start()
     try:
         with pytest.raises(yaml.MarkedYAMLError, match="repeats too much"):
@@ -62,23 +62,23 @@ def test_aliases_stand_for_no_more_than_so_much(first: str, line: str) -> None:
 
 
 def test_values_know_their_lines() -> None:
-    """Mappings, lists and scalars; nothing, or nothing but comments, is an empty mapping."""
-    one = Located(line=2, value=1, text="1")
+    """Mappings, lists and scalars have lines; an empty text, or one with comments only, is an empty mapping."""
+    scalar = Located(line=2, value=1, text="1")
     two = Located(line=3, value={"b": Located(line=3, value="two", text="two", quoted=True)})
-    assert load("a:\n  - 1\n  - b: 'two'\n", "x") == Located(line=1, value={"a": Located(line=2, value=(one, two))})
-    assert (one.mapping, one.items) == (None, None)
+    assert load("a:\n  - 1\n  - b: 'two'\n", "x") == Located(line=1, value={"a": Located(line=2, value=(scalar, two))})
+    assert (scalar.mapping, scalar.items) == (None, None)
     assert load("", "x") == load("# no\n", "x") == Located(line=1, value={})
 
 
 def test_what_aliases_repeat_is_read_once() -> None:
     """Rules that share settings may share the text."""
     mapping = load("a: &a [x, x]\nb: [*a, *a]\n", "x").mapping or {}
-    first, second = mapping["b"].items or ()
-    assert first is second is mapping["a"]
+    first_alias, second = mapping["b"].items or ()
+    assert first_alias is second is mapping["a"]
 
 
 def test_a_file_or_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A byte order mark is no part of it; of what is wrong, only the message is shown."""
+    """A byte order mark is no part of the text; a wrong text appears only in the message."""
     path = tmp_path / "q.yaml"
     path.write_bytes(b"\xef\xbb\xbfa: 1\n")
     assert load_file(path).mapping == {"a": Located(line=1, value=1, text="1")}

@@ -10,7 +10,8 @@ from tools.replay_check.__main__ import app
 from tools.replay_check.rules import Key
 from typer.testing import CliRunner, Result
 
-from quotascope.metrics import KafkaRelease, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.release import KafkaRelease
 from quotascope.pipeline.releases import KnownBy, followed
 
 from .conftest import CAPTURES, NAMES, checked, log_path, rules_path
@@ -29,6 +30,35 @@ def test_totals_are_predicted(name: str, kinds: tuple[QuotaType, ...], error: fl
     found = [total for total in checked(name).totals if total.kind in kinds]
     assert found
     assert all(abs(total.error) < error for total in found)
+
+
+OLDER = ("kafka-2.8.2-zookeeper", "kafka-3.7.2", "kafka-3.9.1-zookeeper", "kafka-4.1.2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OLDER)
+def test_totals_of_older_releases_are_predicted(name: str) -> None:
+    """
+    By the windows of the release that the log shows: bytes within 2 %, request time within 15 %, mutations within 2 % in their sum.
+
+    In ZooKeeper mode rules come into force one after the other, some of them half a second after the change was answered.
+    """
+    result = checked(name)
+    assert result.kafka.known_by is KnownBy.LOG
+    assert result.kafka.release == KafkaRelease.parse(name.removeprefix("kafka-"))
+    within = {QuotaType.REQUEST: 0.15}
+    assert {total.kind for total in result.totals} == set(QuotaType)
+    for total in result.totals:
+        assert abs(total.error) < within.get(total.kind, 0.02), total
+    assert sum(total.reported_s for total in result.totals if total.kind in BYTES) > 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "other"), [("kafka-3.7.2", "3.8"), ("kafka-4.1.2", "3.7")])
+def test_the_windows_of_another_release_are_found_out(name: str, other: str) -> None:
+    """Nothing that is inferred makes up for them."""
+    result = check(read_log(log_path(name)), read_rules(rules_path(name)), release=KafkaRelease.parse(other))
+    assert any(abs(total.error) > 0.1 for total in result.totals if total.kind in BYTES)
 
 
 @pytest.mark.slow

@@ -11,7 +11,10 @@ from tools.replay_check.replay import Comparison
 from tools.replay_check.rules import RulesInForce
 from tools.replay_check.unlogged import PlausibleTime, Shown, UnloggedTime, shown, shown_at_most
 
-from quotascope.metrics import MetricConfig, Principal, Quota, QuotaType
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.principal import Principal
 
 T0 = 1_700_000_000_000
 

@@ -13,7 +13,7 @@ from tools.replay_check.fetches import Appended, Available, FetchSizes, Sessions
 from tools.replay_check.log import EmptyLog
 from tools.replay_check.rules import changes_in, timed
 
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
 from quotascope.pipeline.errors import PipelineError
 from quotascope.quotas import InvalidQuotas
 

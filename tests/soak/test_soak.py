@@ -154,6 +154,7 @@ kafka_quota_produce_bytes_per_second{broker="1",client_id="sum-of-others",cluste
 kafka_quota_fetch_bytes_per_second{broker="1",client_id="clock",cluster="soak",user="checker"} 100.0
 quotascope_source_up{cluster="soak",source="node-1"} 1.0
 quotascope_source_up{cluster="soak",source="node-2"} 0.0
+quotascope_source_unplaced_series{cluster="soak",source="node-1"} 0.0
 quotascope_limits_refresh_errors_total{cluster="soak"} 3
 """
 EXPECTED = Expected(
@@ -173,7 +174,7 @@ EXPECTED = Expected(
         pytest.param("", "", {"at": 200.0}, ["broker 1: numbers are 100 s old"], id="a page from a while ago, by the agent's own clock"),
         pytest.param("", "", {"up": {"node-1": True, "node-2": True}}, ["node-2 is shown down"], id="wrong health"),
         pytest.param("", "", {"listed": frozenset({"node-1"})}, ["sources ['node-1', 'node-2'] and not ['node-1']"], id="a source that is not listed"),
-        pytest.param('"clock"', '"o"', {}, ["1 sources are up, but 1 sums and 0 clocks are shown"], id="a source without numbers"),
+        pytest.param('"clock"', '"o"', {}, ["1 sources are read as a whole, but 1 sums and 0 clocks are shown"], id="a source without numbers"),
         pytest.param(
             "} 3\n", "} 2\n", {}, ['quotascope_limits_refresh_errors_total{cluster="soak"} fell from 3 to 2'], id="a falling counter"),
         pytest.param('node-2"} 0.0', 'node-3"} 0.0', {"up": {}, "listed": None}, [], id="right after a change it is not certain what is shown"),
@@ -182,13 +183,30 @@ EXPECTED = Expected(
 def test_faults_of_a_page(old: str, new: str, expected: dict[str, Any], found: list[str]) -> None:
     """What is not true is seen, and nothing else."""
     page = read_page(PAGE.replace(old, new) if old else PAGE)
-    assert page.samples == 7
+    assert page.samples == 8
     assert list(faults(page, replace(EXPECTED, **expected))) == found
+
+
+@pytest.mark.parametrize(
+    ("up", "faults_of_it"),
+    [
+        pytest.param({}, [], id="just after a change"),
+        pytest.param({"node-1": True}, ["node-1 is read in part"], id="for long"),
+    ],
+)
+def test_source_that_is_read_in_part_may_lack_numbers(up: dict[str, bool], faults_of_it: list[str]) -> None:
+    """The exporter says what it left out, which it may for as long as a node changes its answers."""
+    page = read_page(
+        PAGE.replace('"clock"', '"o"').replace(
+            'series{cluster="soak",source="node-1"} 0', 'series{cluster="soak",source="node-1"} 2'
+        )
+    )
+    assert list(faults(page, replace(EXPECTED, up=up))) == faults_of_it
 
 
 def test_series_that_is_there_twice_is_refused() -> None:
     """Prometheus would drop such a page, and so does the strict reading."""
-    assert strictly_parsed(PAGE) == 7
+    assert strictly_parsed(PAGE) == 8
     with pytest.raises(ValueError, match="1 series are there twice"):
         strictly_parsed(PAGE + PAGE.splitlines()[1] + "\n")
 

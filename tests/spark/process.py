@@ -35,7 +35,7 @@ def variables(version: str, folder: Path, *more: Path) -> dict[str, str]:
     if version != NEWEST:
         own["SPARK_HOME"] = str(installed(version) / "pyspark")
     path = os.pathsep.join([*python_path(version), *map(str, more)])
-    return {**own, **sessions.environment(folder), "PYTHONPATH": path}
+    return {**own, **sessions.environment(folder, version), "PYTHONPATH": path}
 
 
 @dataclass(frozen=True, slots=True)

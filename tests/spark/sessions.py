@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests import class_data
+from tests.spark.versions import RUNNING, classes
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -16,11 +19,13 @@ CLUSTER = "local-cluster[1,2,1024]"
 """One executor in a process of its own, with two cores and a GiB."""
 OURS = "ours"
 """The session that the commands make, on LOCAL; it takes its configuration as spark-submit would."""
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a JVM that does not live long."""
 QUIET = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": _QUICK,
     "spark.default.parallelism": "2",
     "spark.eventLog.enabled": "false",
     "spark.log.level": "ERROR",
@@ -32,15 +37,16 @@ QUIET = {
 }
 
 
-def environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path, version: str = RUNNING) -> dict[str, str]:
     """Variables that Spark reads when it starts its JVM; its temporary files go into that folder."""
+    options = (*class_data.using(classes(version)), f"-Djava.io.tmpdir={folder}")
     return {
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "SPARK_LOCAL_HOSTNAME": "localhost",
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder}",
+        "SPARK_SUBMIT_OPTS": " ".join(options),
         "SPARK_USER": "spark",
         "SPARK_WORKER_DIR": str(folder / "work"),
     }
@@ -53,7 +59,7 @@ def start(folder: Path, master: str = LOCAL, conf: Mapping[str, str] | None = No
     if master.startswith("sc://"):  # the server has its configuration
         return SparkSession.builder.remote(master).getOrCreate()
     own = {
-        "spark.executor.extraJavaOptions": f"-Djava.io.tmpdir={folder}",
+        "spark.executor.extraJavaOptions": f"{_QUICK} -Djava.io.tmpdir={folder}",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
     every = {**QUIET, **own, **(conf or {})}
@@ -70,13 +76,13 @@ def start(folder: Path, master: str = LOCAL, conf: Mapping[str, str] | None = No
 
 def ours() -> "SparkSession":
     """The session that the commands make; nothing says which Python the workers run."""
-    from quotascope.pipeline.spark.run import session  # noqa: PLC0415 - brings Spark in
+    from quotascope.pipeline.spark.session import session  # noqa: PLC0415 - brings Spark in
 
     os.environ.pop("PYSPARK_PYTHON", None)
     return session()
 
 
-def end(session: "SparkSession") -> None:
+def end(session: "SparkSession", seconds: float = 60) -> None:
     """Stop it, and its JVM, too: nothing is left for the interpreter's own end."""
     from pyspark import SparkContext  # noqa: PLC0415 - as above
 
@@ -85,5 +91,5 @@ def end(session: "SparkSession") -> None:
     if gateway is not None:
         gateway.shutdown()
         gateway.proc.stdin.close()
-        gateway.proc.wait(60)
+        gateway.proc.wait(seconds)
         SparkContext._gateway = SparkContext._jvm = None

@@ -141,7 +141,7 @@ def pulled(spark: SparkSession, *, thin: bool = True) -> Iterator[Remembered]:
     """What comes through a queue for a hundred events; it is complete when the block is over."""
     settle(spark)
     books = Remembered()
-    source = PullSource(spark.sparkContext, books, wanted=_jvm_names(), capacity=100, thin=thin)
+    source = PullSource(spark.sparkContext, books, event_names=_jvm_names(), capacity=100, thin=thin)
     yield books
     settle(spark)
     source.close()

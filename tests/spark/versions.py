@@ -1,10 +1,12 @@
 """The versions of Spark that are listened to: the newest is installed with the tests, the others lie beside it."""
 
+import sys
 import sysconfig
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tests import class_data
 from tests.provisioning import cache
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +31,13 @@ BY_GROUPS = pytest.mark.skipif(RUNNING.startswith("3."), reason="Spark 3 has no 
 
 def folder(version: str) -> Path:
     return cache() / f"pyspark-{version}"
+
+
+def classes(version: str) -> Path:
+    """The folder of the archive of a driver's classes, whether it exists or not; that of the newest belongs to the environment that it is in."""
+    if version == NEWEST:
+        return class_data.archives(Path(sys.prefix), f"pyspark-{version} {sys.prefix}")
+    return class_data.archives(cache(), f"pyspark-{version}")
 
 
 def python_path(version: str) -> list[str]:

@@ -25,7 +25,7 @@ def recorded(version: str, case: str) -> Iterator[Event]:
 
 
 def after(events: Iterable[Any]) -> JobSnapshot:
-    """The state of a job after these events."""
+    """Return the state of a job after these events."""
     job = Job("app")
     for event in events:
         job.handle(event)
@@ -33,12 +33,12 @@ def after(events: Iterable[Any]) -> JobSnapshot:
 
 
 def log_of(version: str, kind: str) -> Path:
-    """A recorded event log: plain, zstd or rolling."""
+    """Return the path of a recorded event log: plain, zstd or rolling."""
     return next((RECORDED / version / "logs" / kind).iterdir())
 
 
 def python_failure(*lines: str) -> Event:
-    """The reason of a task that raised; the lines come after the frames."""
+    """Return the reason of a task that raised; the lines come after the frames."""
     text = 'Traceback (most recent call last):\n  File "job.py", line 3, in work\n    raise error\n'
     return {
         "Reason": "ExceptionFailure",
@@ -49,9 +49,9 @@ def python_failure(*lines: str) -> Event:
 
 
 def java_failure(trace: str) -> Event:
-    """The reason of a task of which an exception of the JVM was the end."""
-    outermost, _, said = trace.partition("\n")[0].partition(": ")
-    texts = {"Class Name": outermost, "Description": said, "Full Stack Trace": trace}
+    """Return the reason of a task that an exception of the JVM ended."""
+    outermost, _, message = trace.partition("\n")[0].partition(": ")
+    texts = {"Class Name": outermost, "Description": message, "Full Stack Trace": trace}
     return {"Reason": "ExceptionFailure", **texts}
 
 
@@ -68,7 +68,7 @@ def _task(  # noqa: PLR0913 - the numbers of an attempt
     began: float = 1,
     over: float = 0,
 ) -> Event:
-    """An event of an attempt; times are seconds since 1970."""
+    """Return an event of an attempt; times are seconds since 1970."""
     info = {
         "Task ID": task,
         "Index": partition,
@@ -92,16 +92,16 @@ def started(**numbers: Any) -> Event:
 
 
 def ended(reason: Event | str = "Success", **numbers: Any) -> Event:
-    """A SparkListenerTaskEnd, at second 3; its keys are in Spark's order, which event logs are searched by."""
+    """Return a SparkListenerTaskEnd, at second 3; its keys are in Spark's order, by which event logs are searched."""
     event = _task("End", **{"over": 3, **numbers})
     info = event.pop("Task Info")
     reported = {"Reason": reason} if isinstance(reason, str) else reason
     return {**event, "Task Type": "ResultTask", "Task End Reason": reported, "Task Info": info}
 
 
-def _stage(stage: int, number: int, more: Event) -> Event:
+def _stage(stage: int, number: int, fields: Event) -> Event:
     info = {"Stage ID": stage, "Stage Attempt ID": number, "Stage Name": f"stage {stage}", "Number of Tasks": 2}
-    return {**info, "Submission Time": 500, **more}
+    return {**info, "Submission Time": 500, **fields}
 
 
 def stage_submitted(stage: int, number: int = 0, query: str = "", info: Event | None = None) -> Event:
@@ -122,7 +122,7 @@ def stage_completed(stage: int, number: int = 0, failed: str = "", info: Event |
 
 
 def _moment(seconds: float) -> str:
-    """As streaming events have it."""
+    """Return a time as in streaming events."""
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
@@ -132,7 +132,7 @@ def query_started(query: str = "id-1", run: str = "run-1", name: str = "", began
 
 
 def query_progressed(
-    *sources: Event, query: str = "id-1", run: str = "run-1", name: str = "", began: float = 110, **more: object
+    *sources: Event, query: str = "id-1", run: str = "run-1", name: str = "", began: float = 110, **fields: object
 ) -> Event:
     """A QueryProgressEvent of a batch of 2.5 s."""
     progress = {
@@ -143,13 +143,13 @@ def query_progressed(
         "batchId": 7,
         "durationMs": {"triggerExecution": 2_500, "addBatch": 2_000},
         "sources": list(sources),
-        **more,
+        **fields,
     }
     return {"Event": f"{STREAMING}QueryProgressEvent", "progress": progress}
 
 
-def query_idle(at: float) -> Event:
-    return {"Event": f"{STREAMING}QueryIdleEvent", "id": "id-1", "runId": "run-1", "timestamp": _moment(at)}
+def query_idle(reported_at: float) -> Event:
+    return {"Event": f"{STREAMING}QueryIdleEvent", "id": "id-1", "runId": "run-1", "timestamp": _moment(reported_at)}
 
 
 def query_terminated(query: str = "id-1", run: str = "run-1") -> Event:

@@ -12,7 +12,7 @@ from quotascope.spark_listener.errors import brief
 
 
 class _Conf:
-    """Of PySpark 3.5."""
+    """Configuration of PySpark 3.5."""
 
     def __init__(self, **properties: str) -> None:
         self._properties = properties
@@ -24,7 +24,7 @@ class _Conf:
 
 
 class _NewerConf(_Conf):
-    """Of PySpark 4, which can be asked for everything at once."""
+    """Configuration of PySpark 4, which can be asked for everything at once."""
 
     @property
     def getAll(self) -> dict[str, str]:  # noqa: N802 - PySpark's name
@@ -51,7 +51,7 @@ def test_what_is_no_session_is_a_problem_and_no_error(spark: object) -> None:
     """A listener comes back all the same: it watches nothing and can be closed; enabling does nothing."""
     listener = attach(spark)
     assert listener.source == "none"
-    assert [each.part for each in listener.problems] == ["attach"]
+    assert [problem.part for problem in listener.problems] == ["attach"]
     listener.close()
     assert enable(object()) is None
 
@@ -67,11 +67,15 @@ def test_what_is_no_session_is_a_problem_and_no_error(spark: object) -> None:
 def test_session_of_connect_is_known_by_its_id(
     session_id: str, properties: dict[str, Any], app_id: str, app_name: str, watched_id: str
 ) -> None:
-    """It has no SparkContext; sessions of one server share the id of its application, its name where it has no other."""
+    """
+    The session has no SparkContext.
+
+    Sessions of one server share the id of its application, its name where it has no other.
+    """
     session = _Connect(session_id, **properties)
     driver = Driver(session)
-    found = (driver.context, driver.app_id, driver.app_name, driver.watched_id, driver.key)
-    assert found == (None, app_id, app_name, watched_id, session_id)
+    identity = (driver.context, driver.app_id, driver.app_name, driver.watched_id, driver.key)
+    assert identity == (None, app_id, app_name, watched_id, session_id)
     assert driver.session is session
 
 
@@ -93,7 +97,7 @@ def test_only_what_is_needed_is_kept(conf: type[_Conf]) -> None:
     ],
 )
 def test_trigger_of_a_query(trigger: str, seconds: float | None) -> None:
-    """From its text in the JVM, by the id of the query; a query that is gone has none."""
+    """The trigger is read from its text in the JVM, by the id of the query; a query that is gone has none."""
 
     def java(text: str) -> SimpleNamespace:
         return SimpleNamespace(toString=lambda: text)
@@ -109,7 +113,7 @@ def test_trigger_of_a_query(trigger: str, seconds: float | None) -> None:
 
 
 def test_properties_are_read_once() -> None:
-    """In a single request where PySpark has one."""
+    """The properties are read in a single request where PySpark has one."""
     newer, older = (_Connect("one", conf, app_id="app-1", app_name="orders") for conf in (_NewerConf, _Conf))
     for session in (newer, older):
         driver = Driver(session)
@@ -119,7 +123,7 @@ def test_properties_are_read_once() -> None:
 
 
 def test_session_that_is_not_enabled_is_asked_one_thing() -> None:
-    """However often a job asks for its session."""
+    """Only one question is asked, however often a job asks for its session."""
     session = _Connect("one", quotascope_enabled="false")
     assert (enable(session), enable(session)) == (None, None)
     assert session.conf.asked == ["spark.quotascope.enabled"] * 2
@@ -129,27 +133,27 @@ def test_session_that_is_not_enabled_is_asked_one_thing() -> None:
 def test_session_that_is_watched_is_asked_nothing_more() -> None:
     """The listener is the same, as long as it is not closed, even where no source of events works."""
     session = _Connect("watched", quotascope_enabled="true")
-    first = enable(session)
-    assert first is not None
-    asked = len(session.conf.asked)
-    assert enable(session) is first
-    assert attach(session) is first
-    assert (first.source, len(session.conf.asked)) == ("none", asked)
-    assert first.url is not None
-    first.end()
+    listener = enable(session)
+    assert listener is not None
+    asked_before = len(session.conf.asked)
+    assert enable(session) is listener
+    assert attach(session) is listener
+    assert (listener.source, len(session.conf.asked)) == ("none", asked_before)
+    assert listener.url is not None
+    listener.end()
     again = enable(session)
     assert again is not None
-    assert again is not first
+    assert again is not listener
     again.end()
 
 
 def test_page_that_cannot_be_served_is_a_problem(caplog: pytest.LogCaptureFixture) -> None:
     """The listener has no URL, and says why; the log does so once."""
     with attach(_Connect("no page"), http_bind_address="no.such.host.invalid") as listener:
-        (problem,) = (each.text for each in listener.problems if each.part == "reporting")
+        (problem,) = (candidate.text for candidate in listener.problems if candidate.part == "reporting")
     assert listener.url is None
     assert problem.startswith("there is no page for Prometheus: ")
-    assert len([each for each in caplog.messages if problem in each]) == 1
+    assert len([line for line in caplog.messages if problem in line]) == 1
 
 
 class _FromJava(Exception):
@@ -169,7 +173,7 @@ class _FromJava(Exception):
     ]
 )  # fmt: skip
 def test_errors_are_reported_in_one_line(error: Exception, text: str) -> None:
-    """Of bounded length, without Java's stack; an error without a text is reported by its kind."""
+    """An error is one line of bounded length, without Java's stack; an error without a text is reported by its kind."""
     assert brief(error) == text
 
 
@@ -204,13 +208,21 @@ def _run(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_hook_sees_every_context_once() -> None:
-    """However often it is imported, and each session that Connect's clients create; what it wraps keeps its name."""
+    """
+    Each context is seen once, however often the hook is imported, and each session of Connect's clients.
+
+    What it wraps keeps its name.
+    """
     ran = _run("-c", SCRIPT)
     assert ran.stdout.strip() == "['Made', 'bool'] __init__ getOrCreate", ran.stderr
 
 
 def test_runner_gives_a_script_what_python_would(tmp_path: Path) -> None:
-    """Its arguments, its name, and its own folder to import from; it ends with the script's exit code."""
+    """
+    The script gets its arguments, its name, and its own folder to import from.
+
+    The runner ends with the script's exit code.
+    """
     script = tmp_path / "job.py"
     script.write_text(RUNNER.format(folder=str(tmp_path)))
     ran = _run("-m", "quotascope.spark_listener.run", str(script), "--flag", "a b")
@@ -218,7 +230,7 @@ def test_runner_gives_a_script_what_python_would(tmp_path: Path) -> None:
 
 
 def test_runner_without_a_script_says_how_it_is_used() -> None:
-    """On standard error, with an exit code that is not 0."""
+    """The usage comes on standard error, with an exit code that is not 0."""
     ran = _run("-m", "quotascope.spark_listener.run")
     assert ran.returncode == 1
     assert ran.stderr.startswith("usage: spark-submit --conf")

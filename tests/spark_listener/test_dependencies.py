@@ -37,21 +37,29 @@ SMALL = tomllib.loads((ROOT / "packaging/spark/pyproject.toml").read_text())["pr
 
 @pytest.mark.slow
 def test_driver_needs_what_its_distribution_installs(tmp_path: Path) -> None:
-    """A listener with its page and sources imports nothing of the exporter, the command line or their libraries; OTLP names its extra."""
+    """
+    A listener with its page and sources imports nothing of the exporter, the command line or their libraries.
+
+    OTLP names its extra.
+    """
     rooms = ("clients", "metrics", "pages", "spark_listener")
     work = tmp_path / "work"
     work.mkdir()
-    done = Installed(tmp_path, SMALL["dependencies"], rooms).run(DRIVER, log_of(VERSIONS[0], "plain"), work)
-    assert done.returncode == 0, done.stderr
+    process = Installed(tmp_path, SMALL["dependencies"], rooms).run(DRIVER, log_of(VERSIONS[0], "plain"), work)
+    assert process.returncode == 0, process.stderr
     assert (
-        done.stdout
-        == "metrics are not pushed: this needs OpenTelemetry's packages: pip install 'quotascope-spark[spark-otlp]', or 'quotascope[spark-otlp]' if that is installed\n"
+        process.stdout
+        == "metrics are not pushed: this needs OpenTelemetry's packages: pip install '.[spark-otlp]' in a clone of quotascope\n"
     )
 
 
 def test_what_the_distribution_declares() -> None:
     """No web server, no command line, and no minor version of OpenTelemetry: a driver shares the job's environment."""
     assert closure(SMALL["dependencies"]) == {"librt", "orjson", "prometheus-client"}
-    otlp = [each for each in SMALL["optional-dependencies"]["spark-otlp"] if each.startswith("opentelemetry")]
+    otlp = [
+        requirement
+        for requirement in SMALL["optional-dependencies"]["spark-otlp"]
+        if requirement.startswith("opentelemetry")
+    ]
     assert otlp
-    assert all(each.endswith(">=1.35,<2") for each in otlp)
+    assert all(requirement.endswith(">=1.35,<2") for requirement in otlp)

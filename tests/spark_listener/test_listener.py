@@ -39,16 +39,16 @@ def _listener(*sources: _Source, interval_seconds: float = 3_600) -> Listener:
 
 
 def test_source_is_said() -> None:
-    """While it is live, by the listener and in the numbers."""
+    """The source is reported while it is live, by the listener and in the numbers."""
     listener = _listener(_Source("streaming"), _Source("event_log"))
-    shown = [(listener.source, listener.snapshot().sources)]
+    sources = [(listener.source, listener.snapshot().sources)]
     listener.close()
-    shown.append((listener.source, listener.snapshot().sources))
-    assert shown == [("streaming+event_log", ("streaming", "event_log")), ("none", ())]
+    sources.append((listener.source, listener.snapshot().sources))
+    assert sources == [("streaming+event_log", ("streaming", "event_log")), ("none", ())]
 
 
 def test_lag_is_that_of_the_latest_source() -> None:
-    """Until the next fetch, and nothing when it is over; a source that fails is neither late nor early."""
+    """The lag stays until the next fetch, and is 0 at the end; a source that fails is neither late nor early."""
     broken, late, later = _Source("a"), _Source("b", late=0.5), _Source("c", late=2.5)
     broken.error = OSError("gone")
     for sources, lag_seconds in (((broken,), 0.0), ((broken, late), 0.5), ((later, late), 2.5)):
@@ -69,22 +69,22 @@ def test_close_is_counted() -> None:
 
 
 def test_listener_ends_with_its_application() -> None:
-    """What it knows stays; what shows it is ended by `close` only."""
+    """The listener's numbers stay; its reports are ended by `close` only."""
     source = _Source()
     source.ended = True
-    shown: list[str] = []
+    calls: list[str] = []
     listener = _listener(source, interval_seconds=0.001)
-    listener.at_end("reporting", lambda: shown.append("last"))
+    listener.at_end("reporting", lambda: calls.append("last"))
     assert listener._thread is not None
     assert listener._thread.daemon
     listener._thread.join(30)
-    assert (listener.ended, source.calls, shown) == (True, ["collect", "close"], [])
+    assert (listener.ended, source.calls, calls) == (True, ["collect", "close"], [])
     listener.close()
-    assert shown == ["last"]
+    assert calls == ["last"]
 
 
 def test_listener_without_a_source_shows_what_others_count() -> None:
-    """Turn by turn, until the application has stopped."""
+    """The listener collects turn by turn, until the application has stopped."""
     turns = threading.Semaphore(0)
     over = threading.Event()
 
@@ -105,7 +105,11 @@ def test_listener_without_a_source_shows_what_others_count() -> None:
 
 
 def test_last_numbers_are_shown_after_the_last_fetch() -> None:
-    """In the order in which parts were begun; one that cannot end is a problem, and does not keep the others from it."""
+    """
+    Parts report in the order in which they were begun.
+
+    One that cannot end is a problem, and does not keep the others from it.
+    """
     source = _Source()
     listener = _listener(source)
     listener.at_end("summary", lambda: source.calls.append("summary"))
@@ -113,19 +117,7 @@ def test_last_numbers_are_shown_after_the_last_fetch() -> None:
     listener.at_end("reporting", lambda: source.calls.append("reporting"))
     listener.close()
     assert source.calls == ["close", "summary", "reporting"]
-    assert [each.part for each in listener.problems] == ["disk"]
-
-
-def test_last_numbers_have_all_lost_executors() -> None:
-    """No end of the application can come after the listener's own that would leave one out."""
-    listener = _listener(_Source())
-    listener.job.handle(
-        {"Event": "SparkListenerExecutorRemoved", "Executor ID": "1", "Removed Reason": "", "Timestamp": 1}
-    )
-    lost = [listener.snapshot().executors_lost]
-    listener.close()
-    lost.append(listener.snapshot().executors_lost)
-    assert lost == [0, 1]
+    assert [problem.part for problem in listener.problems] == ["disk"]
 
 
 def test_failures_are_values(caplog: pytest.LogCaptureFixture) -> None:
@@ -136,7 +128,7 @@ def test_failures_are_values(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         listener.collect()
         listener.collect()
-    assert [each.text for each in listener.problems] == ["no such thing"]
+    assert [problem.text for problem in listener.problems] == ["no such thing"]
     assert caplog.messages == ["watching this job, pull: no such thing"]
     assert listener.snapshot().problems == (("pull", 2),)
     listener.close()
@@ -147,7 +139,7 @@ def test_failures_are_values(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_source_that_goes_on_failing_is_given_up() -> None:
-    """After three failures in a row, and closed; after a success between them the count begins again."""
+    """The source is closed after three failures in a row; after a success between them the count begins again."""
     source = _Source()
     listener = _listener(source)
     for error in (OSError(), OSError(), None, OSError(), OSError()):
@@ -161,7 +153,7 @@ def test_source_that_goes_on_failing_is_given_up() -> None:
 
 
 def test_forked_process_leaves_spark_alone() -> None:
-    """What a fork inherits is the driver's."""
+    """The listener that a fork inherits is the driver's."""
     source = _Source()
     listener = _listener(source)
     listener._pid = os.getpid() + 1

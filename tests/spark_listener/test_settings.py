@@ -10,12 +10,12 @@ from quotascope.spark_listener.settings import KEYS, PREFIX, ListenerSettings, d
 
 
 def test_arguments_come_before_properties() -> None:
-    """And properties before defaults; None is not given, and properties of others are left alone."""
+    """Properties come before defaults; None is no argument, and properties of others are left alone."""
     properties = {f"{PREFIX}queueCapacity": "500", f"{PREFIX}intervalSeconds": "2", "spark.ssl.keyPassword": "secret"}
     options = {"queue_capacity": 700, "app": None, "http_enabled": False}
-    found = resolve(properties, options)
+    result = resolve(properties, options)
     expected = ListenerSettings(queue_capacity=700, interval_seconds=2.0, http_enabled=False)
-    assert found == (expected, ())
+    assert result == (expected, ())
 
 
 def test_keys_are_arguments_in_the_style_of_spark() -> None:
@@ -24,7 +24,7 @@ def test_keys_are_arguments_in_the_style_of_spark() -> None:
     assert names[:5] == ["enabled", "source", "app", "intervalSeconds", "queueCapacity"]
     fields = [*ListenerSettings.__dataclass_fields__]
     for name, field in zip(names, fields, strict=True):
-        plain = "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
+        plain = "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
         assert plain.replace(".", "_") == field
     assert rows("spark.md", f"- `{PREFIX}") == documentation()
 
@@ -45,10 +45,10 @@ def test_keys_are_arguments_in_the_style_of_spark() -> None:
     ]
 )  # fmt: skip
 def test_what_cannot_be_used_is_reported(properties: dict[str, str], options: dict[str, Any], problem: str) -> None:
-    """By the name of the property, with the nearest right one, and defaults are used: no job is refused for it."""
-    found, problems = resolve(properties, options)
-    assert [str(each) for each in problems] == [problem]
-    assert found == ListenerSettings()
+    """The property is named, with the nearest right one, and its default is used: no job is refused for it."""
+    settings, problems = resolve(properties, options)
+    assert [str(error) for error in problems] == [problem]
+    assert settings == ListenerSettings()
 
 
 @pytest.mark.parametrize(
@@ -94,10 +94,10 @@ def test_values_are_checked(parse: settings.Parse, value: str, result: str | flo
     ],
 )
 def test_nothing_is_pushed_to_another_place(name: str, text: str) -> None:
-    """Where anything about OTLP cannot be used; its problem shows no secret."""
+    """The push is off where any setting of OTLP cannot be used; its problem shows no secret."""
     properties = {f"{PREFIX}otlp.enabled": "true", f"{PREFIX}otlp.{name}": text}
-    found, (problem,) = resolve(properties, {})
-    assert found.otlp_enabled is False
+    settings, (problem,) = resolve(properties, {})
+    assert settings.otlp_enabled is False
     assert problem.name == f"{PREFIX}otlp.{name}"
     assert "geheim" not in str(problem)
 
@@ -106,12 +106,12 @@ def test_a_secret_is_in_no_representation() -> None:
     """Neither headers, of which names are in small letters and values as in URLs, nor a key in the URL."""
     endpoint = "http://collector:4318/x?key=geheim"
     headers = "Authorization=Bearer%20geheim%3D, X-Key = 1"
-    given = {f"{PREFIX}otlp.endpoint": endpoint, f"{PREFIX}otlp.secretHeaders": headers}
-    found, problems = resolve(given, {})
+    properties = {f"{PREFIX}otlp.endpoint": endpoint, f"{PREFIX}otlp.secretHeaders": headers}
+    settings, problems = resolve(properties, {})
     assert problems == ()
-    assert found.otlp_endpoint == endpoint
-    assert found.otlp_secret_headers == {"authorization": "Bearer geheim=", "x-key": "1"}
-    assert "geheim" not in repr(found)
+    assert settings.otlp_endpoint == endpoint
+    assert settings.otlp_secret_headers == {"authorization": "Bearer geheim=", "x-key": "1"}
+    assert "geheim" not in repr(settings)
 
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -123,7 +123,7 @@ def rows(page: str, begin: str) -> list[str]:
 
 
 def row(family: Family) -> str:
-    """What the page shows: all families have the label `app`, and the name gives the type."""
+    """Return a row of the page: all families have the label `app`, and the name gives the type."""
     total = "_total" if family.type is FamilyType.COUNTER else ""
     labels = ", ".join(f"`{label}`" for label in family.labels if label != "app")
     name = family.name.removesuffix(total) + total
@@ -131,14 +131,14 @@ def row(family: Family) -> str:
 
 
 def test_every_family_is_documented() -> None:
-    """As Prometheus shows it, in the order of the catalog."""
+    """The page has each family as Prometheus shows it, in the order of the catalog."""
     families = tuple(job_families())
     assert rows("spark-metrics.md", "- `spark_") == [*map(row, families)]
-    assert all("app" in each.labels for each in families)
-    assert {each.type for each in families} == {FamilyType.COUNTER, FamilyType.GAUGE}
+    assert all("app" in family.labels for family in families)
+    assert {family.type for family in families} == {FamilyType.COUNTER, FamilyType.GAUGE}
 
 
 def test_every_cause_is_documented() -> None:
-    """In the order of their evidence."""
+    """The page has each cause in the order of their evidence."""
     documented = [line.split("`")[1] for line in rows("spark-report.md", "- `")]
     assert documented == [cause.value for cause in FailureCause]

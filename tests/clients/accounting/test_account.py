@@ -36,7 +36,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 1_000), st.floats(0, 200)), max_size=3
 
 
 def test_throttle_times_are_summed() -> None:
-    """Responses without one do not count."""
+    """Responses without a throttle time do not count."""
     account = ThrottleAccount()
     client = account.client("alice", "etl", "write")
     for throttle_ms in (0, 250, 0, 100, -1):
@@ -57,15 +57,15 @@ def test_the_longest_of_late_passes() -> None:
 
 
 def test_totals_of_others_are_added() -> None:
-    """What tasks bring home adds up to what happened, of a user, client id and side, for that is what a quota limits."""
+    """Totals of tasks add up by user, client id and side, for these are what a quota limits."""
     task, driver = ThrottleAccount(), ThrottleAccount()
     task.client("alice", "etl", "read").throttled(30)
     task.client("alice", "etl", "admin").retried()
     for _ in range(2):
         for totals in task.totals():
             driver.add(totals)
-    admin, read = driver.totals()
-    assert (read.throttled_ms, read.responses, read.longest_ms) == (60, 2, 30)
+    admin, reader = driver.totals()
+    assert (reader.throttled_ms, reader.responses, reader.longest_ms) == (60, 2, 30)
     assert admin.quota_retries == 2
 
 
@@ -75,8 +75,8 @@ def test_clients_that_come_too_late_are_counted_together() -> None:
     for number in range(100):
         account.client("", f"client-{number}", "read").throttled(1)
     account.client("", "client-0", "read").throttled(1)
-    totals = {each.client.client_id: each.throttled_ms for each in account.totals()}
-    assert totals == {"client-0": 2, "client-1": 1, OVERFLOW: 98}
+    throttled = {totals.client.client_id: totals.throttled_ms for totals in account.totals()}
+    assert throttled == {"client-0": 2, "client-1": 1, OVERFLOW: 98}
 
 
 def test_a_side_must_be_one() -> None:
@@ -98,29 +98,33 @@ def test_no_count_is_lost_between_threads() -> None:
 
 
 def test_what_is_recent_is_seen_and_forgotten() -> None:
-    """Asking takes nothing away: a value is seen for a minute at least and two at most, also when no one asked meanwhile."""
+    """
+    Asking takes nothing away.
+
+    A value is seen for a minute at least and two at most, also when no one asked meanwhile.
+    """
     recent = RecentLongest(60, 100.0)
     recent.record(7, 119.0)
-    assert [recent.value(at) for at in (119.0, 150.0, 179.0, 179.0, 239.0)] == [7, 7, 7, 7, 0]
+    assert [recent.value(moment) for moment in (119.0, 150.0, 179.0, 179.0, 239.0)] == [7, 7, 7, 7, 0]
     late = RecentLongest(60, 100.0)
     late.record(7, 119.0)
     assert late.value(239.0) == 0
     late.record(5, 240.0)
     late.record(3, 290.0)
-    assert [late.value(at) for at in (300.0, 10_000.0)] == [5, 0]
+    assert [late.value(moment) for moment in (300.0, 10_000.0)] == [5, 0]
 
 
 @given(STEPS)
 def test_it_lies_between_one_span_and_two(steps: list[tuple[int, float]]) -> None:
-    """It is at least the maximum of the last span, at most that of the last two."""
+    """The value is at least the maximum of the last span, at most that of the last two."""
     recent, now = RecentLongest(60, 0.0), 0.0
-    seen: list[tuple[float, int]] = []
+    records: list[tuple[float, int]] = []
     for value, pause in steps:
         now += pause
         recent.record(value, now)
-        seen.append((now, value))
-        of_one = max(value for at, value in seen if at > now - 60)
-        of_two = max(value for at, value in seen if at >= now - 120)
+        records.append((now, value))
+        of_one = max(value for moment, value in records if moment > now - 60)
+        of_two = max(value for moment, value in records if moment >= now - 120)
         assert of_one <= recent.value(now) <= of_two
 
 
@@ -132,7 +136,7 @@ class Event:
 
 
 def test_seconds_are_counted_as_whole_milliseconds() -> None:
-    """What Kafka reported as 1001 ms comes as 1.001 s, which is no exact number; the event of 0 at the end counts nothing."""
+    """A throttle of 1001 ms comes as 1.001 s, which is no exact number; the event of 0 at the end counts nothing."""
     account = ThrottleAccount()
     count = confluent_kafka_config({}, account, side="write")["throttle_cb"]
     for throttle_ms in (1_001, 29, 0):
@@ -142,13 +146,13 @@ def test_seconds_are_counted_as_whole_milliseconds() -> None:
 
 
 def test_the_programs_own_callback_stays() -> None:
-    """It gets every event, and the given configuration is not touched."""
+    """The program's own callback gets every event, and its configuration is not changed."""
     events: list[Event] = []
     config: dict[str, Any] = {"throttle_cb": events.append}
     merged = confluent_kafka_config(config, ThrottleAccount(), side="read")
     merged["throttle_cb"](Event(0.5))
     merged["throttle_cb"](Event(0))
-    assert [each.throttle_time for each in events] == [0.5, 0]
+    assert [event.throttle_time for event in events] == [0.5, 0]
     assert config["throttle_cb"] == events.append
 
 
@@ -164,14 +168,14 @@ def test_the_programs_own_callback_stays() -> None:
 def test_the_client_is_known_by_its_configuration(
     config: dict[str, Any], user: str | None, client: tuple[str, str]
 ) -> None:
-    """A user can be given who is not in it, such as one of a certificate."""
+    """A user can be passed who is not in the configuration, such as that of a certificate."""
     account = ThrottleAccount()
     confluent_kafka_config(config, account, side="read", user=user)
     assert account.totals()[0].client == (*client, "read")
 
 
 def test_the_default_client_id_is_librdkafkas() -> None:
-    """Its own statistics say what it calls itself when nothing is configured, which is what a quota sees."""
+    """The statistics of librdkafka show its default client id, which is what a quota sees."""
     reported: list[dict[str, Any]] = []
     config = {
         "bootstrap.servers": "127.0.0.1:1",
@@ -193,7 +197,7 @@ def test_the_default_client_id_is_librdkafkas() -> None:
 
 @pytest.mark.parametrize("make", [confluent_kafka.Producer, AdminClient])
 def test_confluent_kafka_takes_the_configuration(make: Callable[[dict[str, Any]], object]) -> None:
-    """It refuses what it does not know."""
+    """The library refuses options that it does not know."""
     config = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
     make(confluent_kafka_config(config, ThrottleAccount(), side="write"))
 
@@ -210,7 +214,7 @@ def metrics_of(client_id: str) -> Metrics:
 
 
 def client_of(metrics: Metrics | None) -> SimpleNamespace:
-    """As far as `watch` looks, a client of the library."""
+    """Return a client of the library, with the attributes that `watch` uses."""
     config = {"client_id": "etl", "sasl_plain_username": "alice"}
     return SimpleNamespace(config=config, _metrics=metrics)
 
@@ -219,46 +223,52 @@ def client_of(metrics: Metrics | None) -> SimpleNamespace:
 def test_kafka_python_still_has_what_is_used(side: Side) -> None:
     """A version of kafka-python without this inside cannot be counted: pin another one, or change the adapter."""
     assert callable(CLASSES[side].DEFAULT_CONFIG["kafka_client"])
-    made: list[dict[str, Any]] = []
+    configurations: list[dict[str, Any]] = []
 
     def connect(**configs: Any) -> object:
-        made.append(configs)
+        configurations.append(configs)
         raise InterruptedError
 
-    own = {"client_id": "etl", "kafka_client": connect}
+    config = {"client_id": "etl", "kafka_client": connect}
     with pytest.raises(InterruptedError):
-        CLASSES[side](**kafka_python_config(own, ThrottleAccount(), side=side))
-    (configs,) = made
+        CLASSES[side](**kafka_python_config(config, ThrottleAccount(), side=side))
+    (configs,) = configurations
     assert configs["client_id"] == "etl"
-    assert "throttle-time-total" in {each.name for each in configs["metrics"].metrics}
+    assert "throttle-time-total" in {metric.name for metric in configs["metrics"].metrics}
 
 
 def test_each_recorded_response_is_counted() -> None:
-    """The sensor of each connection is a child of the one that counts, whichever is made first; `metrics()` has the sum."""
+    """
+    The sensor of each connection is a child of the one that counts, whichever is made first.
+
+    `metrics()` has the sum.
+    """
     for early in (True, False):
         account, metrics = ThrottleAccount(), metrics_of("etl")
-        before = None if early else KafkaConnectionMetrics(metrics, "producer", 1)
+        early_sensors = None if early else KafkaConnectionMetrics(metrics, "producer", 1)
         assert watch(client_of(metrics), account, side="write")
-        sensors = before or KafkaConnectionMetrics(metrics, "producer", 1)
+        sensors = early_sensors or KafkaConnectionMetrics(metrics, "producer", 1)
         for throttle_ms in (0, 250, 0, 40):
             sensors.throttle_time.record(throttle_ms)
         (totals,) = account.totals()
         assert totals.client == ("alice", "etl", "write")
         assert (totals.throttled_ms, totals.responses) == (290, 2)
-        shown = {name.name: each.value() for name, each in metrics.metrics.items()}
-        assert (shown["throttle-time-total"], shown["throttle-time-max"]) == (290, 250)
+        values = {name.name: metric.value() for name, metric in metrics.metrics.items()}
+        assert (values["throttle-time-total"], values["throttle-time-max"]) == (290, 250)
 
 
 def test_nothing_is_counted_twice(caplog: pytest.LogCaptureFixture) -> None:
     """A client is watched once, whatever account asks again; a user can be given, such as one of a certificate."""
     metrics = metrics_of("etl")
-    first, second = ThrottleAccount(), ThrottleAccount()
-    assert watch(client_of(metrics), first, side="read", user="CN=etl")
+    first_account, second = ThrottleAccount(), ThrottleAccount()
+    assert watch(client_of(metrics), first_account, side="read", user="CN=etl")
     with caplog.at_level(logging.WARNING):
         assert not watch(client_of(metrics), second, side="read")
     assert "already exists" in caplog.text
     KafkaConnectionMetrics(metrics, "", 1).throttle_time.record(5)
-    assert [(account.totals()[0].client.user, account.totals()[0].throttled_ms) for account in (first, second)] == [
+    assert [
+        (account.totals()[0].client.user, account.totals()[0].throttled_ms) for account in (first_account, second)
+    ] == [
         ("CN=etl", 5),
         ("alice", 0),
     ]
@@ -275,7 +285,7 @@ def test_nothing_is_counted_twice(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_client_that_cannot_be_watched_is_left_alone(
     client: object, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is a warning, and no exception for the program."""
+    """The program gets a warning, and no exception."""
     with caplog.at_level(logging.WARNING):
         assert not watch(client, ThrottleAccount(), side="read")
     assert reason in caplog.text
@@ -293,8 +303,12 @@ assert not [name for name in sys.modules if name.split(".")[0] in ("quotascope",
 
 
 def test_it_needs_nothing_of_ours(tmp_path: Path) -> None:
-    """The folder alone, under any name, is the whole of it, as in tasks of old Spark clusters; libraries are imported only for their own clients."""
+    """
+    The folder alone, under any name, is the whole of it, as in tasks of old Spark clusters.
+
+    Libraries are imported only for their own clients.
+    """
     shutil.copytree(FOLDER, tmp_path / "accounting")
     command = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{USE}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr

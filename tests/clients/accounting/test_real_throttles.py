@@ -1,4 +1,4 @@
-"""The accounts of real producers and consumers hold the throttle times of their responses, and agree with the broker."""
+"""Accounts of real producers and consumers have the throttle times of their responses, and agree with the broker."""
 
 import time
 import uuid
@@ -34,7 +34,10 @@ from quotascope.clients.accounting import (
 pytestmark = pytest.mark.real
 
 RATE = 70_000.0
-"""Bytes/s, over some ten seconds: enough for two thirds of the records, which have 1000 bytes each, even when they take their time."""
+"""
+Bytes/s, over some ten seconds: enough for two thirds of the records, which have 1000 bytes each, even when they take
+their time.
+"""
 RECORDS = 1_050
 ENOUGH = 3
 """Throttles, after which the quota is raised: there is nothing new to count."""
@@ -61,7 +64,7 @@ def reported() -> Iterator[list[int]]:
 
 
 def relief(quotas: Quotas, client_id: str, times_ms: list[int]) -> Callable[[], None]:
-    """To be called between requests."""
+    """Return a function to call between requests, which raises the quota after enough throttles."""
 
     def relieve() -> None:
         if len(times_ms) >= ENOUGH:
@@ -76,8 +79,8 @@ def only(account: ThrottleAccount) -> ClientTotals:
 
 
 def agrees(totals: ClientTotals, times_ms: list[int]) -> None:
-    """The account is exactly the throttle times, and there are some."""
-    times_ms = [each for each in times_ms if each]
+    """Assert that the account is exactly the throttle times, and that there are some."""
+    times_ms = [time_ms for time_ms in times_ms if time_ms]
     assert len(times_ms) > 1
     assert totals.throttled_ms == sum(times_ms)
     assert totals.responses == len(times_ms)
@@ -85,7 +88,11 @@ def agrees(totals: ClientTotals, times_ms: list[int]) -> None:
 
 
 def filled(kafka: Cluster, traffic: Traffic) -> str:
-    """A topic with the records in batches of ten: one batch that is more than a quota's whole window is never delivered."""
+    """
+    A topic with the records in batches of ten.
+
+    One batch that is more than a quota's whole window is never delivered.
+    """
     topic = traffic.topic()
     small = {"bootstrap.servers": kafka.admin, "batch.num.messages": 10}
     producer = confluent_kafka.Producer(small)
@@ -99,7 +106,11 @@ def filled(kafka: Cluster, traffic: Traffic) -> str:
 def test_each_response_is_counted_exactly(
     kafka: Cluster, quotas: Quotas, traffic: Traffic, client_id: str, reported: list[int], use: Use
 ) -> None:
-    """Once, beside a program's own callback, and the sum is the broker's but for a last response that was not waited for."""
+    """
+    The account's sum is the broker's. A last response that was not waited for may be missing.
+
+    A program's own callback is called as well.
+    """
     account, login = ThrottleAccount(), Login(kafka.sasl, client_id)
     side: Side = "read" if use in {confluent_fetch, python_fetch} else "write"
     if use in {python_produce, python_fetch}:
@@ -107,8 +118,8 @@ def test_each_response_is_counted_exactly(
         config = kafka_python_config({**login.pure_python(), **few}, account, side=side)
     else:
         few = {"max.partition.fetch.bytes": 20_000} if side == "read" else {}
-        own = {"throttle_cb": lambda event: reported.append(round(event.throttle_time * 1_000))}
-        config = confluent_kafka_config({**login.librdkafka(), **few, **own}, account, side=side)
+        callback = {"throttle_cb": lambda event: reported.append(round(event.throttle_time * 1_000))}
+        config = confluent_kafka_config({**login.librdkafka(), **few, **callback}, account, side=side)
     topic = traffic.topic() if side == "write" else filled(kafka, traffic)
     broker = BrokerAccount(kafka, side)
     use(config, topic, RECORDS, relief(quotas, client_id, reported))
@@ -121,7 +132,7 @@ def test_each_response_is_counted_exactly(
 def test_a_client_that_runs_can_be_watched(
     kafka: Cluster, traffic: Traffic, client_id: str, reported: list[int]
 ) -> None:
-    """From then on every response counts, and the client's own metrics have the sum."""
+    """Every response counts after `watch`, and the client's own metrics have the sum."""
     account = ThrottleAccount()
     topic = traffic.topic()
     config = Login(kafka.sasl, client_id).pure_python()
@@ -129,11 +140,11 @@ def test_a_client_that_runs_can_be_watched(
         producer.send(topic, bytes(1_000)).get(20)
         assert watch(producer, account, side="write")
         assert not watch(producer, account, side="write")
-        seen = len(reported)
+        reported_before = len(reported)
         deadline = time.monotonic() + 60
-        while len(reported) < seen + 2 and time.monotonic() < deadline:
+        while len(reported) < reported_before + 2 and time.monotonic() < deadline:
             producer.send(topic, bytes(200_000)).get(20)
         totals = only(account)
-        agrees(totals, reported[seen:])
-        own = producer.metrics()["quotascope"]["throttle-time-total"]
-        assert own == totals.throttled_ms
+        agrees(totals, reported[reported_before:])
+        total_ms = producer.metrics()["quotascope"]["throttle-time-total"]
+        assert total_ms == totals.throttled_ms

@@ -40,13 +40,13 @@ def shown(account: ThrottleAccount) -> Series:
     }
 
 
-def labels(found: dict[str, str]) -> tuple[tuple[str, str], ...]:
+def labels(attributes: dict[str, str]) -> tuple[tuple[str, str], ...]:
     """Sorted, without those that are empty."""
-    return tuple(sorted((name, text) for name, text in found.items() if text))
+    return tuple(sorted((name, text) for name, text in attributes.items() if text))
 
 
 def observed(account: ThrottleAccount) -> Series:
-    """What a Prometheus makes of what OpenTelemetry's SDK reads."""
+    """Return the series that a Prometheus makes of the readings of OpenTelemetry's SDK."""
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader], shutdown_on_exit=False)
     observe(account, provider.get_meter("tests"))
@@ -66,7 +66,7 @@ def observed(account: ThrottleAccount) -> Series:
 
 
 def test_numbers_are_in_base_units(account: ThrottleAccount) -> None:
-    """Seconds; retries are of admin clients only."""
+    """Times are in seconds; retries are of admin clients only."""
     reader = (("client_id", "etl"), ("side", "read"), ("user", "alice"))
     series = shown(account)
     assert series["kafka_client_throttled_seconds_total", reader] == 1.251
@@ -78,12 +78,16 @@ def test_numbers_are_in_base_units(account: ThrottleAccount) -> None:
 
 
 def test_both_show_the_same(account: ThrottleAccount) -> None:
-    """Names, labels and numbers, of hostile names, too."""
+    """Names, labels and numbers are equal, also for hostile names."""
     assert shown(account) == observed(account)
 
 
 def test_every_family_is_shown() -> None:
-    """In the order of the catalog, and before there is anything to show, so that no registry takes a second account."""
+    """
+    The families come in the order of the catalog.
+
+    They come even before they have series, so that no registry takes a second account.
+    """
     families = [reading.family for reading in READINGS]
     assert families == list(client_families())
     described = list(ThrottleCollector(ThrottleAccount()).describe())

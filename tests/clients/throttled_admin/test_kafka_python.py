@@ -29,7 +29,7 @@ def test_the_library_still_has_what_is_overridden(name: str) -> None:
         in inspect.getsource(library)
     )
     theirs, ours = (
-        [(each.name, each.default) for each in inspect.signature(method).parameters.values()]
+        [(parameter.name, parameter.default) for parameter in inspect.signature(method).parameters.values()]
         for method in (library, getattr(ThrottleAwareAdmin, name))
     )
     assert ours == [*theirs, ("retry_on_quota_violation", True)]
@@ -52,10 +52,10 @@ class Scripted(ThrottleAwareAdmin):
 
     broker_version = (4, 3)
 
-    def run(self, _send: Any, request: Any, *rest: Any) -> Any:
-        """As the library's event loop, with the next thing of the list."""
+    def run(self, _send: Any, request: Any, *arguments: Any) -> Any:
+        """Return the next answer of the list, or raise the next error, in place of the library's event loop."""
         self.sent.append([topic.name for topic in request.topics])
-        self.raises.add(rest[-1])
+        self.raises.add(arguments[-1])
         event = self._script.pop(0)
         if isinstance(event, Exception):
             raise event
@@ -101,25 +101,35 @@ NewTopic: Any = vars(kafka.admin)["NewTopic"]
     ],
 )
 def test_only_what_was_refused_is_sent_again(call: str, topics: Any) -> None:
-    """In each of the shapes that the library takes; an error in the answer is not the library's to raise, or nothing would be tried again."""
+    """
+    Refused topics are sent again in each of the shapes that the library takes.
+
+    An error in the answer is not the library's to raise.
+    """
     admin = Scripted((1, {"a": 0, "b": 89}), (0, {"b": 0}))
     result = getattr(admin, call)(topics)
-    found = [each.to_dict() for each in result.results] if call == "create_partitions" else result["topics"]
-    assert [(each["name"], each["error_code"]) for each in found] == [("a", 0), ("b", 0)]
+    entries = (
+        [result_entry.to_dict() for result_entry in result.results] if call == "create_partitions" else result["topics"]
+    )
+    assert [(entry["name"], entry["error_code"]) for entry in entries] == [("a", 0), ("b", 0)]
     assert admin.sent == [["a", "b"], ["b"]]
     assert admin.raises == {False}
     assert admin.retries == 1
 
 
 def test_a_lost_connection_is_tried_again() -> None:
-    """As is no answer in time, until the call has no time left."""
+    """A request without an answer is retried as well, until the call has no time left."""
     admin = Scripted(errors.NodeNotReadyError("paused"), (0, {"a": 0}))
     assert admin.create_topics(["a"])["topics"][0]["error_code"] == 0
     assert admin.retries == 0
 
 
 def test_an_error_that_stays_is_raised_as_it_is() -> None:
-    """The library's own, at once; that of a topic in the end, unless the call is asked not to raise it."""
+    """
+    The library's own error is raised at once.
+
+    That of a topic in the end, unless the call is asked not to raise it.
+    """
     with pytest.raises(errors.ClusterAuthorizationFailedError):
         Scripted(errors.ClusterAuthorizationFailedError("no")).create_topics(["a"])
     unknown = (0, {"a": 3})  # UNKNOWN_TOPIC_OR_PARTITION
@@ -130,15 +140,15 @@ def test_an_error_that_stays_is_raised_as_it_is() -> None:
 
 
 def test_the_other_topics_keep_their_results() -> None:
-    """When the time is over, a caller that asks not to raise errors gets them all."""
+    """A caller that asks not to raise errors gets all results when the time is over."""
     admin = Scripted((5_000, {"a": 0, "b": 89}))
-    done, refused = admin.create_topics(["a", "b"], 200, raise_errors=False)["topics"]
-    assert (done["error_code"], refused["error_code"]) == (0, 89)
+    created, refused = admin.create_topics(["a", "b"], 200, raise_errors=False)["topics"]
+    assert (created["error_code"], refused["error_code"]) == (0, 89)
     assert 0 < refused["throttle_time_ms"] <= 5_000
 
 
 def test_wrong_arguments_are_the_librarys_to_report() -> None:
-    """No topics at all, and a wait for what will not be there."""
+    """No topics at all, and a wait for topics that will not exist, are errors of the library."""
     with pytest.raises(ValueError, match="No valid topics"):
         Scripted().create_topics([])
     with pytest.raises(ValueError, match="exclude each other"):
@@ -149,15 +159,15 @@ THROTTLED = MutationThrottled("CREATE_TOPICS", 1_340, None)
 LATE = AdminTimeout("CREATE_TOPICS", 60)
 
 
-def entry(name: str | None, code: int = 0, **more: Any) -> dict[str, Any]:
-    return {"name": name, "error_code": code, "error_message": None, **more}
+def entry(name: str | None, code: int = 0, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "error_code": code, "error_message": None, **fields}
 
 
 def test_each_topic_has_its_last_word() -> None:
-    """In the order in which they were asked for, with what is left of the throttle."""
+    """Entries are in the order of the request, with the rest of the throttle time."""
     outcomes = TopicOutcomes(["a", "b", "c"])
-    first = outcomes.answered([entry("c", 89), entry("a"), entry("b", 89)])
-    assert first == {"a": None, "b": ApiError(89), "c": ApiError(89)}
+    errors = outcomes.answered([entry("c", 89), entry("a"), entry("b", 89)])
+    assert errors == {"a": None, "b": ApiError(89), "c": ApiError(89)}
     assert outcomes.answered([entry("b"), entry("c", 89)])["b"] is None
     results: dict[Any, ClientError | None] = {"a": None, "b": None, "c": THROTTLED}
     assert outcomes.entries(results, raise_errors=False) == [
@@ -169,14 +179,14 @@ def test_each_topic_has_its_last_word() -> None:
 
 def test_a_topic_asked_for_by_id_is_known_by_it() -> None:
     """The response reports its name as well, or not when that is a secret."""
-    known, secret = uuid4(), uuid4()
-    outcomes = TopicOutcomes([known, secret])
-    answer = [entry("b", topic_id=str(known)), entry(None, 29, topic_id=str(secret))]
-    assert outcomes.answered(answer) == {known: None, secret: ApiError(29)}
+    named, secret = uuid4(), uuid4()
+    outcomes = TopicOutcomes([named, secret])
+    answer = [entry("b", topic_id=str(named)), entry(None, 29, topic_id=str(secret))]
+    assert outcomes.answered(answer) == {named: None, secret: ApiError(29)}
 
 
 def test_a_topic_without_an_answer_has_an_entry() -> None:
-    """It reports what happened instead."""
+    """The entry has the error of the call."""
     outcomes = TopicOutcomes(["a", "b"])
     missing = AdminRequestFailed("CREATE_TOPICS", None, "the answer leaves it out")
     late, lost = outcomes.entries({"a": LATE, "b": missing}, raise_errors=False)
@@ -194,7 +204,11 @@ def test_a_topic_without_an_answer_has_an_entry() -> None:
     ]
 )  # fmt: skip
 def test_errors_are_the_librarys(error: ClientError, raised: type[Exception]) -> None:
-    """Programs catch what they caught before, of the first topic that failed; a refusal is ours as well, and says how long to wait."""
+    """
+    Programs catch what they caught before, of the first topic that failed.
+
+    A refusal is ours as well, and says how long to wait.
+    """
     outcomes = TopicOutcomes(["a", "b"])
     with pytest.raises(raised) as caught:
         outcomes.entries({"a": None, "b": error}, raise_errors=True)

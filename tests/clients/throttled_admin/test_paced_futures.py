@@ -9,7 +9,7 @@ from quotascope.clients import MutationThrottled
 from quotascope.clients.accounting import ThrottleAccount
 from quotascope.clients.throttled_admin.paced_futures import Futures, PacedFutures, QuotaExceeded
 from quotascope.clients.throttling import RetryOptions
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.protocol import ApiKey
 
 Codes = dict[str, int]
 REFUSED = KafkaError.THROTTLING_QUOTA_EXCEEDED
@@ -48,7 +48,11 @@ def settled(code: int) -> Future[object]:
 
 
 def test_only_what_was_refused_is_asked_for_again() -> None:
-    """The futures of the others have their results, errors as the library gave them; all requests share the call's time."""
+    """
+    The futures of the others have their results, errors as the library gave them.
+
+    All requests share the call's time.
+    """
     exists = KafkaError.TOPIC_ALREADY_EXISTS
     library = Library({"a": 0, "b": REFUSED, "c": exists}, {"b": 0})
     futures = library.start("a", "b", "c", options=RetryOptions(timeout_ms=30_000))
@@ -66,20 +70,20 @@ def test_what_is_no_refusal_does_not_wait_for_the_others(code: int) -> None:
     """Codes below and above 89 alike: that future is done before the refused ones are asked for again."""
     futures: dict[str, Future[object]] = {}
     started = Event()
-    done: list[bool] = []
+    states: list[bool] = []
 
     class Watched(Library):
-        def ask(self, topics: Sequence[str], left: float) -> Futures:
+        def ask(self, topics: Sequence[str], seconds: float) -> Futures:
             if self.asked:
                 started.wait(20)
-                done.append(futures["b"].done())
-            return super().ask(topics, left)
+                states.append(futures["b"].done())
+            return super().ask(topics, seconds)
 
     library = Watched({"a": REFUSED, "b": code}, {"a": 0})
     futures |= library.start("a", "b", options=RetryOptions())
     started.set()
     assert futures["a"].result(20) is None
-    assert done == [True]
+    assert states == [True]
 
 
 @pytest.mark.parametrize("options", [RetryOptions(retry_on_quota_violation=False), RetryOptions(timeout_ms=1)])
@@ -96,7 +100,7 @@ def test_a_refusal_is_the_librarys_error_and_ours(options: RetryOptions) -> None
 
 
 def test_wrong_arguments_are_reported_at_once() -> None:
-    """Before there is a future."""
+    """The error comes before there is a future."""
 
     def ask(_: Sequence[str], __: float) -> Futures:
         raise TypeError("expected a list")
@@ -108,7 +112,7 @@ def test_wrong_arguments_are_reported_at_once() -> None:
 
 
 def test_no_future_is_left_open() -> None:
-    """Whatever happens on the thread, it is reported."""
+    """Any error of the thread is set on the futures."""
     library = Library({"a": REFUSED}, {})
     with pytest.raises(KeyError):
         library.start("a", options=RetryOptions())["a"].result(20)

@@ -34,7 +34,7 @@ def client_id(quotas: Quotas, traffic: Traffic) -> str:
 
 @pytest.fixture
 def names(kafka: Cluster) -> Iterator[list[str]]:
-    """Of topics that together overdraw the bucket."""
+    """Yield names of topics that together overdraw the bucket."""
     with topic_names(kafka, "paced", TOPICS) as names:
         yield names
 
@@ -50,7 +50,11 @@ def confluent_admin(kafka: Cluster, client_id: str, account: ThrottleAccount) ->
 def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
     kafka: Cluster, client_id: str, names: list[str]
 ) -> None:
-    """Nothing fails, though the quota refuses some of it, and the account is exactly what the responses said."""
+    """
+    All calls succeed, though the quota refuses some topics at first.
+
+    The account is exactly the sum of the responses.
+    """
     account = ThrottleAccount()
     reported: list[int] = []
     shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
@@ -59,13 +63,13 @@ def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
         closing(python_admin(kafka, client_id, account)) as admin,
     ):
         created = admin.create_topics(dict.fromkeys(names, shape), wait_for_metadata=True)
-        assert [each["error_code"] for each in created["topics"]] == [0] * TOPICS
+        assert [entry["error_code"] for entry in created["topics"]] == [0] * TOPICS
         counted = account.totals()[0].quota_retries
         assert counted > 0
         extended = admin.create_partitions(dict.fromkeys(names[:2], PARTITIONS + 1))
-        assert [each.error_code for each in extended.results] == [0, 0]
+        assert [entry.error_code for entry in extended.results] == [0, 0]
         deleted = admin.delete_topics(names[:2])
-        assert [each["error_code"] for each in deleted["topics"]] == [0, 0]
+        assert [entry["error_code"] for entry in deleted["topics"]] == [0, 0]
 
         def gone() -> None:  # the controller has answered, and the broker hears of it
             assert not set(names[:2]) & set(cast("Any", admin).list_topics())
@@ -78,7 +82,7 @@ def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
 
 
 def test_kafka_python_reports_the_wait_to_who_will_not_wait(kafka: Cluster, client_id: str, names: list[str]) -> None:
-    """Without retries, and when the time is over, the error has what is left of the throttle."""
+    """The error has the rest of the throttle without retries, and when the time is over."""
     account = ThrottleAccount()
     shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
     with closing(python_admin(kafka, client_id, account)) as admin:
@@ -94,14 +98,18 @@ def test_kafka_python_reports_the_wait_to_who_will_not_wait(kafka: Cluster, clie
 
 
 def versions(kafka: Cluster, request: str) -> set[int]:
-    """In which versions the broker was asked for it so far."""
+    """Return the versions in which the broker was sent a request so far."""
     bean = f"kafka.network:type=RequestMetrics,name=RequestsPerSec,request={request},*"
     (item,) = agent.ask(kafka.brokers[0].agents.jolokia, [{"type": "read", "mbean": bean}])
     return {int(name.rpartition("version=")[2]) for name in item["value"]}
 
 
 def test_librdkafka_is_never_refused(kafka: Cluster, client_id: str, names: list[str]) -> None:
-    """It asks in versions without error 89: everything is done at once, and the throttle that follows is counted."""
+    """
+    The library asks in versions without error 89.
+
+    Everything is done at once, and the throttle that follows is counted.
+    """
     account = ThrottleAccount()
     admin = confluent_admin(kafka, client_id, account)
     topics = [NewTopic(name, PARTITIONS, 1) for name in names]
@@ -117,12 +125,12 @@ def test_librdkafka_is_never_refused(kafka: Cluster, client_id: str, names: list
     deleted = admin.delete_topics(names[:1])
     assert deleted[names[0]].result(30) is None
     strict = {"CreateTopics": 6, "CreatePartitions": 3, "DeleteTopics": 5}
-    for request, first in strict.items():
-        assert min(versions(kafka, request)) < first
+    for request, first_version in strict.items():
+        assert min(versions(kafka, request)) < first_version
 
 
 def test_librdkafka_reports_errors_as_ever(kafka: Cluster, client_id: str, names: list[str]) -> None:
-    """Of topics that exist, and of wrong arguments."""
+    """The library reports topics that exist, and wrong arguments, as without us."""
     admin = confluent_admin(kafka, client_id, ThrottleAccount())
     topic = [NewTopic(names[0], 1, 1)]
     admin.create_topics(topic)[names[0]].result(30)

@@ -42,8 +42,8 @@ class Library:
     def close(self) -> None:
         self.closed += 1
 
-    def _next(self, asked: Any) -> list[Any]:
-        self.asked.append(asked)
+    def _next(self, topics: Any) -> list[Any]:
+        self.asked.append(topics)
         if isinstance(self._answer, Exception):
             raise self._answer
         return [{"error_code": 0, **self._answer}]
@@ -60,16 +60,20 @@ def created(library: Library, shape: TopicShape | None = None) -> TopicFound | N
 
 
 def test_found() -> None:
-    """A topic has the replicas of its weakest partition; one that the cluster does not know is none; looking may need a permission of its own."""
-    found = topics(Library({"partitions": TWO})).find("log")
-    assert found == TopicFound(partitions=2, replication_factor=2)
+    """
+    A topic has the replicas of its weakest partition; an unknown topic is None.
+
+    Looking may need a permission of its own.
+    """
+    topic = topics(Library({"partitions": TWO})).find("log")
+    assert topic == TopicFound(partitions=2, replication_factor=2)
     assert topics(Library({"error_code": 3, "partitions": []})).find("log") is None
     with pytest.raises(PermissionMissing, match="--operation Describe --topic log"):
         topics(Library({"error_code": 29, "partitions": []})).find("log")
 
 
 @pytest.mark.parametrize(
-    ("answer", "found"),
+    ("answer", "expected"),
     [
         ({"num_partitions": 6, "replication_factor": 3}, TopicFound(partitions=6, replication_factor=3)),
         ({"num_partitions": -1, "replication_factor": -1}, TopicFound(partitions=6, replication_factor=None)),
@@ -78,17 +82,17 @@ def test_found() -> None:
     ],
     ids=["made", "may not be seen", "an old cluster", "another program was quicker"],
 )
-def test_made_as_asked_for(answer: dict[str, int], found: TopicFound | None) -> None:
-    """What is left to the cluster is -1 to Kafka; what an answer withholds is what was asked for."""
+def test_made_as_asked_for(answer: dict[str, int], expected: TopicFound | None) -> None:
+    """A value that is left to the cluster is -1 to Kafka; a value that the answer withholds is the requested one."""
     library = Library(answer)
-    assert created(library, TopicShape(partitions=6, configs={"retention.ms": "1"})) == found
-    ((asked, options),) = library.asked
-    assert asked == {"log": {"num_partitions": 6, "replication_factor": -1, "configs": {"retention.ms": "1"}}}
+    assert created(library, TopicShape(partitions=6, configs={"retention.ms": "1"})) == expected
+    ((requested, options),) = library.asked
+    assert requested == {"log": {"num_partitions": 6, "replication_factor": -1, "configs": {"retention.ms": "1"}}}
     assert options == {"timeout_ms": 60_000, "raise_errors": False}
 
 
 @pytest.mark.parametrize(
-    ("answer", "error", "said"),
+    ("answer", "error", "message"),
     [
         ({"error_code": 89, "throttle_time_ms": 1_340}, MutationThrottled, "wait 1340 ms"),
         ({"error_code": 7}, AdminTimeout, "no answer within 60 s"),
@@ -101,14 +105,14 @@ def test_made_as_asked_for(answer: dict[str, int], found: TopicFound | None) -> 
         (errors.UnsupportedVersionError("no"), AdminRequestFailed, "error 35"),
     ]
 )  # fmt: skip
-def test_errors_say_what_to_do(answer: Any, error: type[ClientError], said: str) -> None:
-    """Those of an answer, and those of the connection."""
-    with pytest.raises(error, match=said):
+def test_errors_say_what_to_do(answer: Any, error: type[ClientError], message: str) -> None:
+    """Errors of an answer and errors of the connection name the remedy."""
+    with pytest.raises(error, match=message):
         created(Library(answer))
 
 
 def test_closed_twice() -> None:
-    """Also before anything was asked."""
+    """A second `close` does nothing, nor does one before any call."""
     library = Library({"partitions": TWO})
     admin = topics(library)
     admin.close()

@@ -13,8 +13,11 @@ from quotascope.clients.throttling import (
     least_loaded,
     throttle_time_sensor,
 )
-from quotascope.metrics import LONG_MAX, KafkaRelease, Registry, mbean_name
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.kafka.jmx import mbean_name
+from quotascope.metrics.kafka.numbers import LONG_MAX
+from quotascope.metrics.kafka.protocol import ApiKey
+from quotascope.metrics.kafka.release import KafkaRelease
 
 NOW_MS = 1_700_000_000_000
 
@@ -27,7 +30,7 @@ def throttled(ms: int) -> ClientConnection:
 
 @given(st.lists(st.tuples(st.integers(0, 1_000), st.integers(-10, 5_000)), min_size=1))
 def test_ends_with_the_last_throttle_to_end(reported: list[tuple[int, int]]) -> None:
-    """However throttles follow one another, the end is the latest of all ends."""
+    """The latest of all ends counts, in any order of throttles."""
     connection = ClientConnection()
     for at_ms, throttle_ms in reported:
         connection.received(ApiKey.PRODUCE, 11, throttle_ms, at_ms)
@@ -52,7 +55,7 @@ def test_does_not_wait_otherwise(api: ApiKey, version: int, throttle_ms: int) ->
 
 
 def test_a_connected_node_is_polled_when_its_throttle_ends() -> None:
-    """Without a throttle only events matter, or what else the caller waits for."""
+    """The wait without a throttle is the one that the caller asks for, by default for any event."""
     connection = throttled(100)
     assert connection.poll_delay_ms(NOW_MS + 40, 7) == 60
     assert connection.poll_delay_ms(NOW_MS + 100, 7) == 7
@@ -105,10 +108,10 @@ def test_every_response_is_measured() -> None:
 
 def test_the_least_loaded_node_is_not_a_throttled_one() -> None:
     """The fewest requests decide among those that may be sent to."""
-    idle, busy, other = throttled(100), ClientConnection(), ClientConnection()
-    for connection in (busy, busy, other):
+    idle, busy, idle_too = throttled(100), ClientConnection(), ClientConnection()
+    for connection in (busy, busy, idle_too):
         connection.sent(1_000, NOW_MS)
-    nodes = {1: idle, 2: busy, 3: other}
+    nodes = {1: idle, 2: busy, 3: idle_too}
     assert least_loaded(nodes, NOW_MS) == 3
     assert least_loaded(nodes, NOW_MS + 100) == 1
     assert least_loaded({1: idle}, NOW_MS) is None
@@ -156,7 +159,7 @@ def test_only_what_has_the_field_makes_wait() -> None:
 
 @pytest.mark.parametrize(("minor", "waits"), [(3, False), (4, True)])
 def test_what_says_nothing_makes_wait_since_4_4(minor: int, waits: bool) -> None:  # noqa: FBT001 - a parameter
-    """A response class that says nothing is heeded by clients of Kafka 4.4 and later, in all versions that have the field."""
+    """Clients of Kafka 4.4 and later heed a response class without the method, in all versions with the field."""
     release = KafkaRelease(4, minor)
     for api in (ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.SHARE_FETCH):
         assert client_waits(api, 0, release) is waits
@@ -165,5 +168,5 @@ def test_what_says_nothing_makes_wait_since_4_4(minor: int, waits: bool) -> None
 
 
 def test_a_renamed_request_has_both_names() -> None:
-    """What lists client metrics resources is what lists any since Kafka 4.1."""
+    """Both names of the request behave alike since Kafka 4.1."""
     assert ApiKey["LIST_CLIENT_METRICS_RESOURCES"] is ApiKey.LIST_CONFIG_RESOURCES

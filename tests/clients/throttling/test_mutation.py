@@ -15,7 +15,7 @@ from quotascope.clients import (
 )
 from quotascope.clients.throttling import ApiError, MutationAnswer, MutationCall, RetryOptions, mutate
 from quotascope.clients.throttling.mutation import kafka_spread
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.protocol import ApiKey
 
 NOW_MS = 1_700_000_000_000
 REFUSED = ApiError(89, "The throttling quota has been exceeded.")
@@ -39,7 +39,11 @@ LATE = "CREATE_TOPICS: no answer within 60 s"
 
 
 def test_each_topic_has_a_result_of_its_own() -> None:
-    """What succeeded or failed for good is done at once, and only what was refused is sent again; not every error has a reason."""
+    """
+    A topic that succeeded or failed for good is done at once, and only refused ones are sent again.
+
+    Not every error has a reason.
+    """
     creation = call("a", "b", "c", "d")
     creation.answered({"a": None, "b": EXISTS, "c": REFUSED, "d": ApiError(37)}, 1_000, NOW_MS)
     assert creation.pending == ("c",)
@@ -67,7 +71,7 @@ def test_a_refusal_is_final_without_retries() -> None:
 
 
 def test_a_topic_left_out_waits_for_those_tried_again() -> None:
-    """While something is tried again the call is not over; then what was never answered fails."""
+    """The call is not over while a topic is retried; then topics without an answer fail."""
     creation = call("a", "b")
     creation.answered({"a": REFUSED}, 10, NOW_MS)
     assert creation.pending == ("a",)
@@ -96,7 +100,7 @@ def test_all_tries_share_one_deadline() -> None:
 
 @pytest.mark.parametrize(("waited_ms", "left_ms"), [(600, 400), (1_000, 0), (5_000, 0)])
 def test_a_timeout_reports_what_is_left_of_the_throttle(waited_ms: int, left_ms: int) -> None:
-    """Counted from when the refusal came in, and never below zero; for other topics it is a timeout."""
+    """The rest is counted from the arrival of the refusal, and never below zero; for other topics it is a timeout."""
     creation = call("a", "b", timeout_ms=100)
     creation.answered({"a": REFUSED}, 1_000, NOW_MS + 100)
     assert creation.expire(NOW_MS + 100 + waited_ms)
@@ -112,19 +116,23 @@ def test_a_timeout_reports_what_is_left_of_the_throttle(waited_ms: int, left_ms:
     ],
 )
 def test_a_failure_that_may_pass_is_tried_again_later(spread: float, waits: list[int]) -> None:
-    """The wait doubles with each try and is spread by a fifth, as Kafka's `ExponentialBackoff` does it, but never over a second."""
+    """
+    The wait doubles with each try and is spread by a fifth, as in Kafka's `ExponentialBackoff`.
+
+    It is never over a second.
+    """
     creation = call("a", spread=spread)
-    found = []
+    actual_waits = []
     for _ in waits:
         creation.failed(LOST, NOW_MS, retriable=True)
-        found.append(creation.next_try_ms - NOW_MS)
-    assert found == waits
+        actual_waits.append(creation.next_try_ms - NOW_MS)
+    assert actual_waits == waits
     assert creation.pending == ("a",)
     assert creation.tries == len(waits)
 
 
 def test_tries_are_counted_from_zero_after_a_refusal() -> None:
-    """What is tried again for its quota has all tries, and no backoff of its own."""
+    """A topic that is retried for its quota has all tries, and no backoff of its own."""
     creation = call("a", "b", retries=1)
     creation.failed(LOST, NOW_MS, retriable=True)
     creation.answered({"a": None, "b": REFUSED}, 10, NOW_MS)
@@ -134,7 +142,7 @@ def test_tries_are_counted_from_zero_after_a_refusal() -> None:
 
 
 def test_tries_run_out() -> None:
-    """Then it is as if the time were over, refusals included."""
+    """Too many tries are reported as a timeout, refusals included."""
     creation = call("a", "b", retries=1)
     creation.answered({"a": REFUSED}, 1_000, NOW_MS)
     creation.failed(LOST, NOW_MS + 100, retriable=True)
@@ -143,7 +151,7 @@ def test_tries_run_out() -> None:
 
 
 def test_a_failure_at_the_deadline_is_a_timeout() -> None:
-    """Whatever it was that failed last."""
+    """Any failure at the deadline is reported as a timeout."""
     creation = call("a")
     creation.failed(LOST, NOW_MS + 60_000, retriable=False)
     assert isinstance(creation.results["a"], AdminTimeout)
@@ -154,26 +162,26 @@ outcomes = st.sampled_from([None, EXISTS, REFUSED])
 
 @given(st.data())
 def test_every_topic_ends_once(data: st.DataObject) -> None:
-    """Whatever is refused how often, each topic gets one result, and it is that of its last answer."""
+    """Each topic gets one result, and it is that of its last answer, however often topics are refused."""
     creation = call(*"abcdef")
-    last: dict[str, ApiError | None] = {}
+    last_answers: dict[str, ApiError | None] = {}
     while not creation.done and data.draw(st.booleans()):
         answers = {key: data.draw(outcomes) for key in creation.pending}
-        last |= answers
+        last_answers |= answers
         creation.answered(answers, 1, NOW_MS)
         assert set(creation.pending) == {k for k, v in answers.items() if v is REFUSED}
     creation.expire(NOW_MS + 60_001)
     assert set(creation.results) == set("abcdef")
-    for key, error in last.items():
+    for key, error in last_answers.items():
         result = creation.results[key]
         assert getattr(result, "code", None) == (error and error.code)
 
 
 def test_the_spread_is_kafkas() -> None:
-    """Between four fifths and six, and not always the same."""
-    found = [kafka_spread() for _ in range(1_000)]
-    assert 0.8 <= min(found) < 0.85
-    assert 1.15 < max(found) <= 1.2
+    """The factor lies between four fifths and six, and is not always the same."""
+    factors = [kafka_spread() for _ in range(1_000)]
+    assert 0.8 <= min(factors) < 0.85
+    assert 1.15 < max(factors) <= 1.2
 
 
 Event = ClientError | tuple[int, dict[str, ApiError | None]]

@@ -20,7 +20,7 @@ from tests.integration.eventually import eventually
 from quotascope.clients import AdminUnreachable, MutationThrottled, SecurityProtocol
 from quotascope.clients.kafka_python import connect, private_send
 from quotascope.clients.throttling import ApiError, MutationAnswer, RetryOptions, mutate
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.protocol import ApiKey
 
 pytestmark = pytest.mark.real
 
@@ -58,13 +58,13 @@ class Admin:
 
     def create(self, topics: tuple[str, ...], timeout_ms: int) -> MutationAnswer[str]:
         sent_at = time.monotonic()
-        wanted = [
+        creatable = [
             CreateTopicsRequest.CreatableTopic(
                 name=topic, num_partitions=PARTITIONS, replication_factor=1, assignments=[], configs=[]
             )
             for topic in topics
         ]
-        request = CreateTopicsRequest(topics=wanted, timeout_ms=timeout_ms, validate_only=False)
+        request = CreateTopicsRequest(topics=creatable, timeout_ms=timeout_ms, validate_only=False)
         try:
             response = private_send(self._admin, request)
         except NodeNotReadyError as error:  # the library waits out the throttle, too
@@ -92,17 +92,17 @@ def limited(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> Iterator[Admin]
 
 @pytest.fixture
 def names(kafka: Cluster) -> Iterator[list[str]]:
-    """Of eight topics, which together overdraw the bucket."""
+    """Yield names of eight topics, which together overdraw the bucket."""
     with topic_names(kafka, "limited", 8) as names:
         yield names
 
 
-def exist(kafka: Cluster, wanted: AbstractSet[str], names: list[str]) -> None:
+def exist(kafka: Cluster, expected: AbstractSet[str], names: list[str]) -> None:
     """Wait until the broker knows these topics, and no other of the names."""
 
     def look() -> None:
         with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
-            assert set(names) & set(admin.list_topics()) == wanted
+            assert set(names) & set(admin.list_topics()) == expected
 
     eventually(look)
 
@@ -111,24 +111,24 @@ def test_all_topics_are_created_at_the_pace_of_the_quota(kafka: Cluster, limited
     """
     Every topic exists in the end, no request went out before its time, and none had to wait in vain.
 
-    Eight times ten partitions are more than the bucket holds. What overdraws it is admitted, the rest refused until the bucket is
-    refilled to zero, which is when the throttle ends.
+    Eight times ten partitions are more than the bucket holds. What overdraws it is admitted, the rest refused until the
+    bucket is refilled to zero, which is when the throttle ends.
     """
     results = mutate(ApiKey.CREATE_TOPICS, names, limited.create)
     assert set(results) == set(names)
     assert set(results.values()) == {None}
     exist(kafka, set(names), names)
     assert len(limited.exchanges) > 1
-    for before, after in pairwise(limited.exchanges):
-        assert before.throttle > 0
-        assert after.sent_at >= before.answered_at + before.throttle - 0.002
-        assert after.refused < before.refused == set(after.answer.results)
-        admitted = len(before.refused) - len(after.refused)
-        assert after.throttle <= admitted * PARTITIONS / RATE
+    for earlier, later in pairwise(limited.exchanges):
+        assert earlier.throttle > 0
+        assert later.sent_at >= earlier.answered_at + earlier.throttle - 0.002
+        assert later.refused < earlier.refused == set(later.answer.results)
+        admitted = len(earlier.refused) - len(later.refused)
+        assert later.throttle <= admitted * PARTITIONS / RATE
 
 
 def test_a_refusal_reports_the_wait_to_who_will_not_wait(kafka: Cluster, limited: Admin, names: list[str]) -> None:
-    """Without retries what fits into the bucket is created, and the rest knows when to come back."""
+    """The bucket's part is created without retries, and the rest gets the throttle time."""
     once = RetryOptions(retry_on_quota_violation=False)
     results = mutate(ApiKey.CREATE_TOPICS, names, limited.create, options=once)
     (exchange,) = limited.exchanges

@@ -228,13 +228,13 @@ function Stat({ data, width, height, options, fieldConfig, replaceVariables, ren
 
 // ---- a board from its JSON
 
-function variableOf({ type, name, label, query, datasource, includeAll, isMulti, multi, allValue, refresh, sort, regex }) {
-  const common = { name, label };
+function variableOf({ type, name, label, hide, query, datasource, includeAll, isMulti, multi, allValue, refresh, sort, regex }) {
+  const common = { name, label, hide };
   const chosen = wanted.variables[name];
   if (type === 'datasource') return new S.DataSourceVariable({ ...common, pluginId: query, value: SOURCE.uid, text: SOURCE.name });
   if (type === 'textbox') return new S.TextBoxVariable({ ...common, value: chosen ?? query });
   if (type === 'query') {
-    const value = chosen ?? '$__all';
+    const value = chosen ?? (includeAll ? '$__all' : '');
     return new S.QueryVariable({ ...common, query, datasource, includeAll, isMulti: multi, allValue, refresh, sort, regex, value: multi ? [value].flat() : value, text: value });
   }
   throw new Error(`no variable of type ${type}`);

@@ -4,7 +4,10 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
+import java.util.Map;
 
 /**
  * Replays operations on Kafka's own classes: a line in, a line out.
@@ -20,6 +23,20 @@ public final class Replay {
         default void close() throws Exception {
         }
     }
+
+    private static final Map<String, String> SESSIONS = Map.ofEntries(
+        Map.entry("stat", "StatSession"),
+        Map.entry("registry", "RegistrySession"),
+        Map.entry("managers", "ManagerSession"),
+        Map.entry("names", "NamesSession"),
+        Map.entry("channel", "ChannelSession"),
+        Map.entry("client", "ClientSession"),
+        Map.entry("facts", "FactsSession"),
+        Map.entry("histogram", "HistogramSession"),
+        Map.entry("byterates", "ByteRateSession"),
+        Map.entry("connections", "ConnectionSession"),
+        Map.entry("validation", "ValidationSession"),
+        Map.entry("callbacks", "CallbackSession"));
 
     private Session session = (operation, line) -> {
         throw new IllegalStateException("no session");
@@ -64,21 +81,17 @@ public final class Replay {
         }
     }
 
+    /** A session of a kind: a release may lack some, whose classes are not compiled for it. */
     private static Session create(String kind, Line line) throws Exception {
-        return switch (kind) {
-            case "stat" -> new StatSession(line);
-            case "registry" -> new RegistrySession(line);
-            case "managers" -> new ManagerSession(line);
-            case "names" -> new NamesSession();
-            case "channel" -> new ChannelSession();
-            case "client" -> new ClientSession(line);
-            case "facts" -> new FactsSession();
-            case "histogram" -> new HistogramSession(line);
-            case "byterates" -> new ByteRateSession(line);
-            case "connections" -> new ConnectionSession(line);
-            case "validation" -> new ValidationSession();
-            case "callbacks" -> new CallbackSession(line);
-            default -> throw new IllegalArgumentException(kind);
-        };
+        String name = SESSIONS.get(kind);
+        if (name == null) {
+            throw new IllegalArgumentException(kind);
+        }
+        Constructor<?> constructor = Class.forName(name).getDeclaredConstructors()[0];
+        try {
+            return (Session) (constructor.getParameterCount() == 0 ? constructor.newInstance() : constructor.newInstance(line));
+        } catch (InvocationTargetException failed) {
+            throw failed.getCause() instanceof Exception cause ? cause : failed;
+        }
     }
 }

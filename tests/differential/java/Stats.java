@@ -9,7 +9,6 @@ import org.apache.kafka.common.metrics.stats.CumulativeSum;
 import org.apache.kafka.common.metrics.stats.Max;
 import org.apache.kafka.common.metrics.stats.Meter;
 import org.apache.kafka.common.metrics.stats.Min;
-import org.apache.kafka.common.metrics.stats.Rate;
 import org.apache.kafka.common.metrics.stats.SampledStat;
 import org.apache.kafka.common.metrics.stats.SimpleRate;
 import org.apache.kafka.common.metrics.stats.TokenBucket;
@@ -29,7 +28,7 @@ final class Stats {
         String inner = line.word();
         long window = line.integer();
         return switch (kind) {
-            case "Rate" -> window == 0 ? new Rate(unit, sampled(inner)) : new Rate(unit, sampled(inner), window);
+            case "Rate" -> OwnWindow.rate(unit, sampled(inner), window);
             case "SimpleRate" -> new SimpleRate();
             case "TokenBucket" -> new TokenBucket(unit);
             case "CumulativeSum" -> new CumulativeSum();

@@ -1,4 +1,4 @@
-"""What the command line reads of an exporter says what the exporter's snapshot said."""
+"""The snapshot that the command line reads of an exporter says what the exporter's own said."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.exporter.examples import ALICE, NOW, health, limits, snapshot, usage
+from tests.exporter.examples import ALICE, NOW, changes, health, in_shadow, limits, snapshot, usage
+from tests.exporter.nodes import idle
 from tests.exporter.sources.http.misbehaving import answering, serving
 from tests.strategies import texts
 
@@ -23,33 +24,41 @@ from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.diagnosis.rule_usage import rule_usage
 from quotascope.exporter.errors import ConfigError, SourceUnreadable
 from quotascope.exporter.limits import Limits, LimitsHealth, NodeSettings
-from quotascope.exporter.snapshot import EntityUsage, LimitState, NodeLoad, NodeUsage, Shadow, Snapshot, ThrottleCause
+from quotascope.exporter.snapshot import EntityUsage, LimitState, NodeUsage, Shadow, Snapshot
 from quotascope.exporter.snapshot.entity import finite
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
+from quotascope.pages.baseline import ThrottleChange
 
 
-def parts(of: Snapshot) -> list[object]:
-    """All of a snapshot that an exporter sends, in a form that can be compared."""
-    known, usages = of.limits, ((each, each.entity.resolution) for each in of.measured)
+def parts(state: Snapshot) -> list[object]:
+    """Return all of a snapshot that an exporter sends, in a form that can be compared."""
+    configured, usages = (
+        state.limits,
+        ((entity_usage, entity_usage.entity.resolution) for entity_usage in state.measured),
+    )
     return [
-        (of.taken_at, of.sources, of.limits_health, of.shadows),
+        (state.taken_at, state.sources, state.limits_health, state.shadows),
         [
-            replace(each, entity=replace(each.entity, resolution=rule and replace(rule, bound=finite(rule.bound))))
-            for each, rule in usages
+            replace(
+                entity_usage,
+                entity=replace(entity_usage.entity, resolution=rule and replace(rule, bound=finite(rule.bound))),
+            )
+            for entity_usage, rule in usages
         ],
         [
-            (node.broker, node.quota_callback, node.static_limits, node.delay_queue_size, node.load.idle)
-            for node in of.nodes
+            (node.broker, node.quota_callback, node.static_limits, node.delay_queue_size, node.handlers_idle)
+            for node in state.nodes
         ],
-        [{ip: rate.rate for ip, rate in node.connections.ips.items()} for node in of.nodes],
-        known and [known.rules.get(kind, QuotaRules()) for kind in QuotaType],
-        known and (known.connection_limits, known.nodes),
+        [node.connections_by_ip for node in state.nodes],
+        configured and [configured.rules.get(kind, QuotaRules()) for kind in QuotaType],
+        configured and (configured.connection_limits, configured.nodes),
     ]
 
 
-def sent(shown: Snapshot, known: Limits | None = None) -> Observed:
-    """What the command line reads where the exporter has this snapshot."""
-    return observed(encoded(snapshot_document(shown)), known)
+def sent(state: Snapshot, configured: Limits | None = None) -> Observed:
+    """Return the snapshot that the command line reads where the exporter has this one."""
+    return observed(encoded(snapshot_document(state)), configured)
 
 
 @pytest.mark.parametrize(
@@ -57,10 +66,10 @@ def sent(shown: Snapshot, known: Limits | None = None) -> Observed:
 )
 def test_real_nodes_are_read_back(name: str, request: pytest.FixtureRequest) -> None:
     """Entities, nodes, sources and limits, and with them the findings."""
-    shown: Snapshot = request.getfixturevalue(name)
-    found, findings = sent(shown)
-    assert parts(found) == parts(shown)
-    assert findings == diagnose(shown)
+    state: Snapshot = request.getfixturevalue(name)
+    received, findings = sent(state)
+    assert parts(received) == parts(state)
+    assert findings == diagnose(state)
 
 
 BUCKET = usage(QuotaType.CONTROLLER_MUTATION, tokens=-1.0, limit=1.0, burst_tokens=10.0)
@@ -70,22 +79,34 @@ KNOWN = limits(
 )
 SHADOW = Shadow(
     name="half",
-    entities=(usage(usage=9.0, limit=9.0, throttle_time_seconds=2.0, of=KNOWN, cause=ThrottleCause.OWN),),
+    entities=(
+        in_shadow(
+            usage(usage=9.0, limit=9.0, throttle_time_seconds=2.0, configured=KNOWN),
+            ThrottleChange.LONGER,
+            change_seconds=1.5,
+        ),
+        in_shadow(
+            usage(usage=4.0, limit=9.0, throttle_time_seconds=None),
+            ThrottleChange.SHORTER,
+            held_back=True,
+            unchanged=True,
+        ),
+    ),
     evaluated={(QuotaType.PRODUCE, "1"): 5},
-    throttled={(QuotaType.PRODUCE, "1"): 2},
+    changes={(QuotaType.PRODUCE, "1"): changes(new=2, ended=1)},
     unevaluated={(QuotaType.FETCH, "1", "no_usage"): 3},
 )
 EVERYTHING = snapshot(
-    usage(usage=0.0, limit=9.0, of=KNOWN),
-    usage(QuotaType.FETCH, of=KNOWN, throttle_time_seconds=None),
-    usage(QuotaType.REQUEST, of=KNOWN),
+    usage(usage=0.0, limit=9.0, configured=KNOWN),
+    usage(QuotaType.FETCH, configured=KNOWN, throttle_time_seconds=None),
+    usage(QuotaType.REQUEST, configured=KNOWN),
     BUCKET,
     usage(user="a\ud800"),
     nodes=(
         NodeUsage(
             broker="1",
             static_limits={QuotaType.PRODUCE: 50_000.0, QuotaType.REQUEST: inf},
-            load=NodeLoad(pools_idle={"broker": 0.3, "controller": 0.9}),
+            numbers=idle(broker=0.3, controller=0.9),
         ),
         NodeUsage(broker="2"),
     ),
@@ -97,7 +118,7 @@ EVERYTHING = snapshot(
 
 
 @pytest.mark.parametrize(
-    "shown",
+    "state",
     [
         EVERYTHING,
         snapshot(usage(usage=1.0), limits=None),
@@ -105,10 +126,14 @@ EVERYTHING = snapshot(
     ],
     ids=["everything", "no Admin API", "a callback decides"],
 )
-def test_unknown_stays_unknown(shown: Snapshot) -> None:
-    """Zero, unlimited (also by an infinite quota) and unknown are three; errors keep their reason, and half a surrogate pair hides no other name."""
-    found, _ = sent(shown)
-    assert parts(found) == parts(shown)
+def test_unknown_stays_unknown(state: Snapshot) -> None:
+    """
+    Zero, unlimited (also by an infinite quota) and unknown are three.
+
+    Errors keep their reason, and half a surrogate pair hides no other name.
+    """
+    received, _ = sent(state)
+    assert parts(received) == parts(state)
 
 
 @given(user=texts, client_id=texts)
@@ -116,54 +141,64 @@ def test_hostile_names_are_read_back(user: str, client_id: str) -> None:
     """A name that looks like the default stays a name: the level separates them."""
     name = user or "x"
     rules = QuotaRules({QuotaEntity(name, DEFAULT): 5.0, QuotaEntity(name): 6.0})
-    known = limits(rules={QuotaType.PRODUCE: rules})
-    shown = snapshot(usage(user=name, client_id=client_id, limit=5.0 if client_id else 6.0, of=known), limits=known)
-    found, _ = sent(shown)
-    assert parts(found) == parts(shown)
+    configured = limits(rules={QuotaType.PRODUCE: rules})
+    state = snapshot(
+        usage(user=name, client_id=client_id, limit=5.0 if client_id else 6.0, configured=configured), limits=configured
+    )
+    received, _ = sent(state)
+    assert parts(received) == parts(state)
 
 
 @pytest.mark.parametrize(
-    ("shown", "bound", "callback", "state", "numbers"),
+    ("entity_usage", "bound", "callback", "state", "numbers"),
     [
-        (usage(limit=5.0, of=limits()), 9.0, None, LimitState.LIMITED, [9.0, None]),
-        (usage(limit=5.0, of=limits()), 9.0, "org.acme.Q", LimitState.UNKNOWN, [None, None]),
+        (usage(limit=5.0, configured=limits()), 9.0, None, LimitState.LIMITED, [9.0, None]),
+        (usage(limit=5.0, configured=limits()), 9.0, "org.acme.Q", LimitState.UNKNOWN, [None, None]),
         (BUCKET, 2.0, None, LimitState.LIMITED, [2.0, 22.0]),
         (usage(QuotaType.REQUEST), inf, None, LimitState.UNLIMITED, [None, None]),
     ],
 )
 def test_better_known_limits_replace_those_of_the_exporter(
-    shown: EntityUsage, bound: float, callback: str | None, state: LimitState, numbers: list[float | None]
+    entity_usage: EntityUsage, bound: float, callback: str | None, state: LimitState, numbers: list[float | None]
 ) -> None:
-    """Such as those that Kafka has answered a moment ago, with the size of buckets, or the callback that decides instead."""
-    rules = {shown.entity.quota_type: QuotaRules({ALICE: bound})}
-    known = limits(rules=rules, nodes={"1": NodeSettings(quota_callback_class=callback)})
-    found, _ = sent(snapshot(shown), known)
-    assert found.limits is known
-    (entity,) = (each.entity for each in found.measured)
+    """Kafka may have answered a moment ago, with the size of buckets, or the callback that decides instead."""
+    rules = {entity_usage.entity.quota_type: QuotaRules({ALICE: bound})}
+    configured = limits(rules=rules, nodes={"1": NodeSettings(quota_callback_class=callback)})
+    received, _ = sent(snapshot(entity_usage), configured)
+    assert received.limits is configured
+    (entity,) = (read_usage.entity for read_usage in received.measured)
     assert (entity.limit_state, [entity.limit, entity.burst_tokens]) == (state, numbers)
     assert (entity.resolution and entity.resolution.entity) == (None if callback else ALICE)
 
 
 def test_an_exporter_that_sends_a_part_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits are unknown when rules are missing; entities that are missing are counted, and a rule that has none of the others may have them."""
+    """
+    Limits are unknown when rules are missing.
+
+    Entities that are missing are counted, and a rule that has none of the others may have them.
+    """
     monkeypatch.setattr(documents, "MOST_CHARACTERS", 800)
     rules = QuotaRules({QuotaEntity(f"u{n}"): 1.0 for n in range(9)})
-    known = limits(rules={QuotaType.PRODUCE: rules})
-    many = (usage(user=f"u{n}", usage=float(n), of=known, limit=1.0) for n in range(9))
-    found, findings = sent(snapshot(*many, limits=known))
-    assert [each.code for each in findings] == ["api_entities_cut", "api_rules_cut"]
+    configured = limits(rules={QuotaType.PRODUCE: rules})
+    many = (usage(user=f"u{n}", usage=float(n), configured=configured, limit=1.0) for n in range(9))
+    received, findings = sent(snapshot(*many, limits=configured))
+    assert [finding.code for finding in findings] == ["api_entities_cut", "api_rules_cut"]
     assert "2 of its 9 entities" in findings[0].text
-    assert found.limits is None
-    assert {each.entity.user for each in found.measured} == {"u7", "u8"}
-    assert found.measured[0].entity.limit == 1.0
-    assert (found.unsent, found.incomplete) == (7, True)
-    assert {each.hits for each in rule_usage(known, found) if each.entity == QuotaEntity("u1")} == {None}
-    assert status(found, findings, 9)["entities_total"] == 9
-    assert summary(found, found.measured).endswith("; 7 more, which the exporter did not send, unknown")
+    assert received.limits is None
+    assert {entity_usage.entity.user for entity_usage in received.measured} == {"u7", "u8"}
+    assert received.measured[0].entity.limit == 1.0
+    assert (received.unsent, received.incomplete) == (7, True)
+    assert {
+        usage_of_rule.hits
+        for usage_of_rule in rule_usage(configured, received)
+        if usage_of_rule.entity == QuotaEntity("u1")
+    } == {None}
+    assert status(received, findings, 9)["entities_total"] == 9
+    assert summary(received, received.measured).endswith("; 7 more, which the exporter did not send, unknown")
 
 
 def changed(**changes: Any) -> bytes:
-    """A snapshot with other values for some fields of its only entity."""
+    """Return a snapshot with other values for some fields of its only entity."""
     answer = json.loads(encoded(snapshot_document(snapshot(usage(usage=1.0)))))
     answer["entities"][0].update(changes)
     return json.dumps(answer).encode()
@@ -195,8 +230,8 @@ def test_another_answer_is_refused(answer: bytes, reason: str) -> None:
 
 def test_a_newer_exporter_can_send_more() -> None:
     """Fields that this release does not know are left out."""
-    found, _ = observed(changed(novelty=1))
-    assert [each.usage for each in found.measured] == [1.0]
+    received, _ = observed(changed(novelty=1))
+    assert [entity_usage.usage for entity_usage in received.measured] == [1.0]
 
 
 @pytest.mark.parametrize(("status", "reason"), [("404 Not Found", "has to be upgraded"), ("200 OK", "")])
@@ -209,8 +244,8 @@ async def test_an_exporter_is_asked_over_http(status: str, reason: str) -> None:
             with pytest.raises(SourceUnreadable, match=reason):
                 await read_exporter(exporter_target(url))
         else:
-            found, _ = await read_exporter(exporter_target(url))
-            assert (found.taken_at, len(found.measured)) == (NOW, 1)
+            received, _ = await read_exporter(exporter_target(url))
+            assert (received.taken_at, len(received.measured)) == (NOW, 1)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +279,7 @@ def test_the_path_may_be_left_out(given_url: str, url: str) -> None:
     ],
 )
 def test_mistakes_in_address_and_login_name_their_option(url: str, login: dict[str, Any], problem: str) -> None:
-    """And show no password, which others could see in an address."""
+    """The message shows no password, which others could see in an address."""
     with pytest.raises(ConfigError, match=problem) as caught:
         exporter_target(url, **login)
     assert "s3cret" not in str(caught.value)

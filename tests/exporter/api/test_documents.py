@@ -9,33 +9,33 @@ from urllib.parse import parse_qsl
 
 import jsonschema
 import pytest
-from tests.exporter.examples import NOW, health, limits, snapshot, usage
+from tests.exporter.examples import NOW, health, limits, owner, snapshot, usage
 
 from quotascope.exporter.api import documents
 from quotascope.exporter.api.openapi import ANSWERS, openapi
-from quotascope.exporter.config import OwnerConfig
 from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import InvalidQuery
 from quotascope.exporter.page.entity import asked_entity, find_entity
 from quotascope.exporter.page.owners import Owners
-from quotascope.exporter.page.query import SIZE, EntityQuery, EpisodeQuery, find_entities
+from quotascope.exporter.page.query import SIZE, EntityQuery, EpisodeQuery, PartQuery, find_entities
 from quotascope.exporter.page.rules import RuleQuery, find_rules
 from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot
-from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
 
-OWNERS = Owners([OwnerConfig(team="billing\n", client_id="app")])
+OWNERS = Owners([owner("billing\n", client_id="app")])
 
 
-def answer(shown: Snapshot, **given: str) -> dict[str, Any]:
+def answer(state: Snapshot, **parameters: str) -> dict[str, Any]:
     trails = Trails()
-    trails.note(shown)
-    return parsed(documents.entities_document(find_entities(shown, trails, EntityQuery.read(given), OWNERS)))
+    trails.note(state)
+    return parsed(documents.entities_document(find_entities(state, trails, EntityQuery.read(parameters), OWNERS)))
 
 
 def parsed(document: object) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(documents.encoded(document))
-    return read
+    content: dict[str, Any] = json.loads(documents.encoded(document))
+    return content
 
 
 ALICE = {
@@ -53,6 +53,7 @@ ALICE = {
     "burst_used": None,
     "throttle_time_seconds": 0.0,
     "cause": None,
+    "decided_by": None,
     "owner": None,
     "rule": None,
     "recent": [None] * 20,
@@ -61,7 +62,7 @@ LIMITED = {"limit": 1.0, "limit_state": "limited"}
 ZOE = {"name": "6 user <default>", "level": "default_user", "user": "<default>", "client_id": ""}
 ENTITIES = {
     "over its limit": (
-        usage(user="zoe", of=limits(), limit=500.0, usage=600.0, throttle_time_seconds=0.5),
+        usage(user="zoe", configured=limits(), limit=500.0, usage=600.0, throttle_time_seconds=0.5),
         {
             "user": "zoe",
             "usage": 600.0,
@@ -77,7 +78,7 @@ ENTITIES = {
         usage(limit=1.0, usage=0.0),
         {**LIMITED, "usage": 0.0, "utilization": 0.0, "recent": [None] * 19 + [0.0]},
     ),
-    "unlimited": (usage(of=limits(rules={}), usage=7.0), {"usage": 7.0, "limit_state": "unlimited"}),
+    "unlimited": (usage(configured=limits(rules={}), usage=7.0), {"usage": 7.0, "limit_state": "unlimited"}),
     "fetch": (
         usage(QuotaType.FETCH, client_id="app", usage=7.0),
         {"quota_type": "fetch", "client_id": "app", "usage": 7.0, "owner": "billing\n"},
@@ -92,7 +93,6 @@ ENTITIES = {
             "tokens": -1.0,
             "burst_tokens": 10.0,
             "burst_used": 1.1,
-            "recent": [None] * 19 + [1.1],
         },
     ),
     # what is no number is null; halves of surrogate pairs are kept, and names are not cut
@@ -103,53 +103,59 @@ ENTITIES = {
 }
 
 
-@pytest.mark.parametrize(("entity", "found"), ENTITIES.values(), ids=ENTITIES)
-def test_an_entity(entity: EntityUsage, found: dict[str, Any]) -> None:
-    """All numbers in base units, names as the labels of the metrics, units as the names of families end; unknown is counted whatever is asked for."""
-    shown = snapshot(entity)
-    row = {**ALICE, **found}
-    assert answer(shown, show="all")["entities"] == [row]
-    assert answer(shown, show="throttled")["limits_unknown"] == (row["limit_state"] == "unknown")
+@pytest.mark.parametrize(("entity", "expected"), ENTITIES.values(), ids=ENTITIES)
+def test_an_entity(entity: EntityUsage, expected: dict[str, Any]) -> None:
+    """
+    All numbers in base units, names as the labels of the metrics, units as the names of families end.
+
+    Unknown is counted whatever is asked for.
+    """
+    state = snapshot(entity)
+    row = {**ALICE, **expected}
+    assert answer(state, show="all")["entities"] == [row]
+    assert answer(state, show="throttled")["limits_unknown"] == (row["limit_state"] == "unknown")
 
 
-def rules(shown: Snapshot, **given: str) -> dict[str, Any]:
-    return parsed(documents.rules_document(find_rules(shown, RuleQuery.read(given))))
+def rules(state: Snapshot, **parameters: str) -> dict[str, Any]:
+    return parsed(documents.rules_document(find_rules(state, RuleQuery.read(parameters))))
 
 
 def test_rules_of_clients_and_addresses() -> None:
     """Each with its limit in both units, and what is measured under it: null when that is unknown."""
-    listed = rules(snapshot(usage(of=limits(), usage=900.0, limit=1000.0)))
+    listed = rules(snapshot(usage(configured=limits(), usage=900.0, limit=1000.0)))
     assert (listed["limits_known"], listed["total"], listed["taken_at"]) == (True, 4, NOW)
     assert [",".join(map(str, row)) for row in (listed["rules"][0], *(rule.values() for rule in listed["rules"]))] == [
-        "key,rule,level,user,client_id,ip,value,limit,unit,entities,utilization,throttled",
-        "producer_byte_rate,3 user alice,user,alice,,,1000.0,1000.0,bytes_per_second,1,0.9,0",
-        "producer_byte_rate,6 user <default>,default_user,<default>,,,500.0,500.0,bytes_per_second,0,None,0",
-        "request_percentage,1 alice / app,user_client,alice,app,,50.0,0.5,threads,0,None,0",
-        "connection_creation_rate,ip <default>,None,,,<default>,7.0,7.0,connections_per_second,0,None,0",
+        "key,rule,level,user,client_id,ip,value,limit,unit,entities,utilization,throttled,hidden_on,misnamed",
+        "producer_byte_rate,3 user alice,user,alice,,,1000.0,1000.0,bytes_per_second,1,0.9,0,[],None",
+        "producer_byte_rate,6 user <default>,default_user,<default>,,,500.0,500.0,bytes_per_second,0,None,0,[],None",
+        "request_percentage,1 alice / app,user_client,alice,app,,50.0,0.5,threads,0,None,0,[],None",
+        "connection_creation_rate,ip <default>,None,,,<default>,7.0,7.0,connections_per_second,0,None,0,[],None",
     ]
     unknown = rules(snapshot(limits=None))
     assert (unknown["limits_known"], unknown["rules"]) == (False, [])
 
 
-def explained(shown: Snapshot, **given: str) -> dict[str, Any]:
+def explained(state: Snapshot, **parameters: str) -> dict[str, Any]:
     trails, episodes = Trails(), Episodes()
-    trails.note(shown)
-    episodes.note(shown)
-    found = find_entity(shown, trails, episodes, *asked_entity(given))
-    return parsed(documents.explain_document(found, EntityQuery.read(given)))
+    trails.note(state)
+    episodes.note(state)
+    entity_result = find_entity(state, trails, episodes, *asked_entity(parameters))
+    return parsed(documents.explain_document(entity_result, EntityQuery.read(parameters)))
 
 
 def test_an_explanation_has_what_is_measured_under_it() -> None:
     """The rules as the command prints them, and the entities with history and episodes."""
-    known = limits()
-    slow = usage(of=known, usage=900.0, limit=1000.0, throttle_time_seconds=0.1)
-    shown = snapshot(slow, usage(of=known, user="bob"), usage(of=known, broker="2", usage=1.0))
-    found = explained(shown, user="alice", client_id="app")
-    assert (found["user"], found["client_id"]) == ("alice", "app")
-    levels = [quota["decision"]["level"] for quota in found["quotas"][::2]]
+    configured = limits()
+    slow = usage(configured=configured, usage=900.0, limit=1000.0, throttle_time_seconds=0.1)
+    state = snapshot(
+        slow, usage(configured=configured, user="bob"), usage(configured=configured, broker="2", usage=1.0)
+    )
+    document = explained(state, user="alice", client_id="app")
+    assert (document["user"], document["client_id"]) == ("alice", "app")
+    levels = [quota["decision"]["level"] for quota in document["quotas"][::2]]
     assert levels == ["user", "user_client"]
-    assert (found["limits_known"], [each["broker"] for each in found["entities"]]) == (True, ["1", "2"])
-    entity = found["entities"][0]
+    assert (document["limits_known"], [row["broker"] for row in document["entities"]]) == (True, ["1", "2"])
+    entity = document["entities"][0]
     assert entity["throttle_time_seconds"] == 0.1
     assert entity["history"]["utilization"][-2:] == [None, 0.9]
     assert entity["history"]["throttle_time_seconds"][-1] == 0.1
@@ -159,15 +165,15 @@ def test_an_explanation_has_what_is_measured_under_it() -> None:
     assert (unknown["limits_known"], unknown["quotas"], len(unknown["entities"])) == (False, [], 1)
 
 
-def throttles(*shown: Snapshot, **given: str) -> dict[str, Any]:
-    known = Episodes()
-    for each in shown:
-        known.note(each)
-    return parsed(documents.episodes_document(shown[-1], known, EpisodeQuery.read(given)))
+def throttles(*states: Snapshot, **parameters: str) -> dict[str, Any]:
+    episodes = Episodes()
+    for state in states:
+        episodes.note(state)
+    return parsed(documents.episodes_document(states[-1], episodes, EpisodeQuery.read(parameters)))
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("parameters", "expected"),
     [
         ({}, [1, 2, 0]),
         ({"user": "alice"}, [2, 0]),
@@ -180,17 +186,17 @@ def throttles(*shown: Snapshot, **given: str) -> dict[str, Any]:
         ({"size": "1", "offset": "1"}, [2]),
     ],
 )
-def test_episodes_of_a_client(given: dict[str, str], found: list[int]) -> None:
-    """Those of each entity that its requests count under, as it was when its throttle time was longest."""
-    each = [
-        usage(of=limits(), usage=2_000.0, limit=1_000.0, throttle_time_seconds=0.5),
+def test_episodes_of_a_client(parameters: dict[str, str], expected: list[int]) -> None:
+    """The list has the episodes of each entity that its requests count under, as of its longest throttle time."""
+    usages = [
+        usage(configured=limits(), usage=2_000.0, limit=1_000.0, throttle_time_seconds=0.5),
         usage(QuotaType.REQUEST, "", "app", throttle_time_seconds=1.0),
         usage(user="alice", client_id="app", broker="2", throttle_time_seconds=2.0),
     ]
-    before = replace(snapshot(*each[:1]), taken_at=NOW - 60)
-    listed = throttles(before, snapshot(*each), **given)
+    earlier = replace(snapshot(*usages[:1]), taken_at=NOW - 60)
+    listed = throttles(earlier, snapshot(*usages), **parameters)
     throttle_times = [row["throttle_time_seconds"] for row in listed["episodes"]]
-    assert throttle_times == [each[at].throttle_time_seconds for at in found]
+    assert throttle_times == [usages[number].throttle_time_seconds for number in expected]
     assert (listed["since"], listed["gaps"]) == (NOW - 60, [])
     for row in listed["episodes"][2:]:
         assert (row["began_at"], row["seen_at"], row["ongoing"]) == (NOW - 60, NOW, True)
@@ -204,9 +210,9 @@ def test_a_time_that_is_none(since: str) -> None:
         EpisodeQuery.read({"since": since})
 
 
-def runbooks(_shown: Snapshot, **given: str) -> dict[str, Any]:
+def runbooks(_shown: Snapshot, **parameters: str) -> dict[str, Any]:
     texts = {f"Alert{number}": f"# {number}" for number in range(5)}
-    return parsed(documents.runbooks_document(texts, EntityQuery.read(given)))
+    return parsed(documents.runbooks_document(texts, EntityQuery.read(parameters)))
 
 
 def test_a_runbook_has_the_path_of_its_page() -> None:
@@ -219,13 +225,14 @@ READ: dict[str, Callable[..., dict[str, Any]]] = {
     "rules": rules,
     "episodes": throttles,
     "explain": explained,
+    "changes": lambda state, **parameters: parsed(documents.changes_document(state, PartQuery.read(parameters))),
     "runbooks": runbooks,
-    "health": lambda shown, **_: parsed(documents.health_document(shown)),
-    "snapshot": lambda shown, **_: parsed(documents.snapshot_document(shown)),
+    "health": lambda state, **_: parsed(documents.health_document(state)),
+    "snapshot": lambda state, **_: parsed(documents.snapshot_document(state)),
 }
-"""What makes each answer of a snapshot and parameters."""
+"""The function that makes each answer of a snapshot and parameters."""
 
-LONG = "ü" * 700
+LONG = "ü" * 125
 LONG_NAMES = snapshot(
     usage(user="other", limit=1.0, throttle_time_seconds=0.5),
     *(
@@ -233,13 +240,13 @@ LONG_NAMES = snapshot(
         for n in range(5)
     ),
     limits=limits(
-        rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity(f"{n}" * 700): 1.0 for n in range(5)})}, connection_limits={}
+        rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity(f"{n}" * 128): 1.0 for n in range(5)})}, connection_limits={}
     ),
 )
 
 
 @pytest.mark.parametrize(
-    ("name", "rows", "given"),
+    ("name", "rows", "parameters"),
     [
         ("entities", "entities", {"sort": "name", "owner": "billing", "size": "2"}),
         ("entities", "entities", {"sort": "name", "q": "ü"}),
@@ -251,77 +258,81 @@ LONG_NAMES = snapshot(
         ("runbooks", "runbooks", {"size": "2"}),
     ],
 )
-def test_a_list_in_parts(name: str, rows: str, given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Following `next` gives each row once: of parts with a size, and of those that long names make shorter, as an answer is bounded."""
-    read = READ[name]
-    whole = read(LONG_NAMES, **given | {"size": "500"})
-    monkeypatch.setattr(documents, "MOST_CHARACTERS", 2_000)
-    parts = [read(LONG_NAMES, **given)]
+def test_a_list_in_parts(name: str, rows: str, parameters: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Following `next` gives each row once.
+
+    Of parts with a size, and of those that long names make shorter, as an answer is bounded.
+    """
+    answer_of = READ[name]
+    whole = answer_of(LONG_NAMES, **parameters | {"size": "500"})
+    monkeypatch.setattr(documents, "MOST_CHARACTERS", 1_000)
+    parts = [answer_of(LONG_NAMES, **parameters)]
     while address := parts[-1]["next"]:
-        parts.append(read(LONG_NAMES, **dict(parse_qsl(address.removeprefix("?"), strict_parsing=True))))
+        parts.append(answer_of(LONG_NAMES, **dict(parse_qsl(address.removeprefix("?"), strict_parsing=True))))
     assert [row for part in parts for row in part[rows]] == whole[rows]
     assert [(len(part[rows]), part["offset"], part["total"]) for part in parts] == [(2, 0, 5), (2, 2, 5), (1, 4, 5)]
-    assert {part["size"] for part in parts} == {int(given.get("size", SIZE))}
+    assert {part["size"] for part in parts} == {int(parameters.get("size", SIZE))}
 
 
 def test_a_snapshot_with_long_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has the entities that are nearest to their limits, and counts the others."""
-    monkeypatch.setattr(documents, "MOST_CHARACTERS", 2_000)
+    monkeypatch.setattr(documents, "MOST_CHARACTERS", 1_000)
     whole = READ["snapshot"](LONG_NAMES)
     assert (len(whole["rules"]), whole["rules_total"], whole["entities_total"]) == (2, 5, 6)
-    assert [each["broker"] for each in whole["entities"]] == ["4", "3"]
+    assert [row["broker"] for row in whole["entities"]] == ["4", "3"]
 
 
 def test_answers_are_as_openapi_describes_them() -> None:
     """Every answer, with everything that can be null or absent, and every parameter is read."""
     described = parsed(openapi())
     bucket = usage(QuotaType.CONTROLLER_MUTATION, "zoe", limit=1.0, tokens=-1.0, burst_tokens=10.0)
-    busy = usage(of=limits(), usage=900.0, limit=1000.0, throttle_time_seconds=0.1)
+    busy = usage(configured=limits(), usage=900.0, limit=1000.0, throttle_time_seconds=0.1)
     node = NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: 3.0})
-    for shown in (snapshot(limits=None), snapshot(busy, bucket, nodes=(node,), sources=(health(up=False, error="x"),))):
+    for state in (snapshot(limits=None), snapshot(busy, bucket, nodes=(node,), sources=(health(up=False, error="x"),))):
         assert {f"/api/v1/{name}" for name in READ} == set(described["paths"])
-        for name, read in READ.items():
-            given = read(shown, user="alice", client_id="app")
+        for name, answer_of in READ.items():
+            document = answer_of(state, user="alice", client_id="app")
             ok = described["paths"][f"/api/v1/{name}"]["get"]["responses"]["200"]
             schema = {**ok["content"]["application/json"]["schema"], "components": described["components"]}
-            jsonschema.Draft202012Validator(schema).validate(given)
+            jsonschema.Draft202012Validator(schema).validate(document)
             model = schema["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
-            assert set(model["properties"]) == set(given)
+            assert set(model["properties"]) == set(document)
 
 
 @pytest.mark.parametrize("name", ["entities", "rules", "explain", "runbooks"])
 def test_every_described_parameter_is_read(name: str) -> None:
     """Each of its values is taken, and one that is none of them is refused, where there are some."""
-    read = RuleQuery.read if name == "rules" else EntityQuery.read
+    read_query = RuleQuery.read if name == "rules" else EntityQuery.read
     for parameter, schema in ANSWERS[name][1].items():
         for value in schema.get("enum", [schema.get("minimum", "x")]):
-            read({parameter: str(value)})
+            read_query({parameter: str(value)})
         if "enum" in schema or "maximum" in schema:
             with pytest.raises(InvalidQuery):
-                read({parameter: str(schema.get("maximum", 0) + 1) + "x"})
+                read_query({parameter: str(schema.get("maximum", 0) + 1) + "x"})
 
 
 def test_health() -> None:
     """The findings with the worst severity, sources and nodes."""
     down = health(up=False, error="refused")
     node = NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: 3.0})
-    shown = READ["health"](snapshot(usage(), sources=(down,), nodes=(node,)))
-    assert shown["severity"] == "error"
-    assert [each["code"] for each in shown["findings"]] == ["source_unreadable"]
-    assert shown["sources"][0]["error"] == "refused"
-    assert shown["nodes"][0]["delay_queue_size"] == {"produce": 3.0}
-    assert (shown["limits_known"], shown["limits"]["read_at"]) == (True, NOW - 5)
-    assert shown["settings"]["1"]["request_capacity_threads"] == 11.0
+    document = READ["health"](snapshot(usage(), sources=(down,), nodes=(node,)))
+    assert document["severity"] == "error"
+    assert [finding["code"] for finding in document["findings"]] == ["source_unreadable"]
+    assert document["sources"][0]["error"] == "refused"
+    assert document["nodes"][0]["delay_queue_size"] == {"produce": 3.0}
+    assert (document["limits_known"], document["limits"]["read_at"]) == (True, NOW - 5)
+    assert document["settings"]["1"]["request_capacity_threads"] == 11.0
 
 
 @pytest.mark.parametrize(("section", "rows"), [("Entities", "entities"), ("Rules", "rules"), ("Health", "findings")])
 def test_every_documented_field_exists(section: str, rows: str) -> None:
     """The tables of fields in docs/api.md name what answers have."""
-    shown = snapshot(usage(of=limits()), sources=(health(up=False, error="refused"),))
-    found = READ[section.lower()](shown, show="all")
+    state = snapshot(usage(configured=limits()), sources=(health(up=False, error="refused"),))
+    document = READ[section.lower()](state, show="all")
     text = Path("docs/api.md").read_text().split(f"\n## {section}\n")[1]
     items = re.findall(r"\n\n((?:- `.*\n)+)", text.split("\n## ")[0])[-1]
-    first = [line.split(": ")[0] for line in items.splitlines()]
-    fields = set(re.findall(r"`(\w+)`", " ".join(first)))
+    field_lists = [line.split(": ")[0] for line in items.splitlines()]
+    fields = set(re.findall(r"`(\w+)`", " ".join(field_lists)))
     assert fields
-    assert fields <= {*found, *found[rows][0]}
+    assert fields <= {*document, *document[rows][0]}

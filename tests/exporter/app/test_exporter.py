@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import time
 from collections.abc import AsyncIterator
@@ -12,14 +13,18 @@ from typing import Any
 import aiohttp
 import pytest
 from structlog.testing import capture_logs
-from tests.exporter.discovery.test_discovery import ScriptedFinder, target
+from tests.exporter.discovery.scripted import ScriptedFinder, target
 from tests.exporter.examples import ScriptedLimits, ScriptedSource, exporter_of, limits, rates
-from tests.exporter.otlp.test_push import ScriptedSender
+from tests.exporter.otlp.scripted import ScriptedSender
 
 from quotascope.exporter import background
-from quotascope.exporter.app import Exporter, Parts
+from quotascope.exporter.alert_terms import AlertTerms
+from quotascope.exporter.app import Exporter, Parts, Reloader
+from quotascope.exporter.app import exporter as app
+from quotascope.exporter.app.reload import Swappable
 from quotascope.exporter.config import Config
 from quotascope.exporter.config.load import Loaded
+from quotascope.exporter.diagnosis import Catalog, FindingSeverity
 from quotascope.exporter.errors import CannotListen
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits
@@ -28,6 +33,7 @@ from quotascope.exporter.otlp import OtlpPush
 from quotascope.exporter.shadow import read_shadows
 from quotascope.exporter.snapshot import Sampling, Snapshot
 from quotascope.metrics.catalog import families
+from quotascope.metrics.catalog.thresholds import SharedThresholds
 
 
 def config(port: int = 0, **sections: Any) -> Config:
@@ -53,7 +59,7 @@ async def scrape_under_way(exporter: Exporter, source: ScriptedSource) -> asynci
 
 
 async def test_from_start_to_end() -> None:
-    """It listens, reads, serves, shows its process by Prometheus's names, and releases everything at the end."""
+    """The exporter listens, reads, serves, shows its process by Prometheus's names, and releases all at the end."""
     source, limits_source = ScriptedSource(), ScriptedLimits()
     async with exporter_of(config(), [source], limits_source) as exporter:
         process = (await exporter.snapshot()).process
@@ -107,7 +113,7 @@ async def test_port_in_use_is_one_clear_error() -> None:
 
 
 async def test_start_log_says_why_there_is_nothing_to_show() -> None:
-    """What is missing is reported once; what failed was reported when it failed."""
+    """A missing part is reported once; a failure was reported when it failed."""
     source = ScriptedSource()
     source.table.values[0] = float("nan")
     with capture_logs() as lines:
@@ -118,6 +124,18 @@ async def test_start_log_says_why_there_is_nothing_to_show() -> None:
     assert events[0] == "listening"
     assert any(event.startswith("No client quota is configured") for event in events)
     assert "ready" in events
+
+
+async def test_start_log_says_what_is_uncertain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A note is no warning, and not left out either."""
+    finding = Catalog.NO_CLIENT_SHOWN.found(named="", rules="", sources="'b' (kafka_2_0_0)", rule="Add it.")
+    notes = [replace(finding, severity=severity) for severity in (FindingSeverity.NOTE, FindingSeverity.WARNING)]
+    monkeypatch.setattr(app, "diagnose", lambda _: notes)
+    with capture_logs() as lines:
+        async with exporter_of(config(), [ScriptedSource()], ScriptedLimits()) as exporter:
+            await exporter.snapshot()
+            await asyncio.sleep(0)
+    assert [line["log_level"] for line in lines if line["event"] == finding.text] == ["info", "warning"]
 
 
 async def test_first_collection_that_fails_leaves_it_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,8 +196,10 @@ class World:
 
     @property
     def closed(self) -> list[int]:
-        """How often each part was closed: sources a and b, the first and the second limits."""
-        return [source.closed for source in self.sources.values()] + [each.closed for each in self.limits.values()]
+        """The number of times that each part was closed: sources a and b, the first and the second limits."""
+        return [source.closed for source in self.sources.values()] + [
+            limits_source.closed for limits_source in self.limits.values()
+        ]
 
 
 @asynccontextmanager
@@ -204,24 +224,30 @@ async def test_switching_disturbs_only_what_changes() -> None:
         assert 'quotascope_source_up{cluster="prod",source="b"} 1.0' in await metrics(exporter)
         assert world.closed == [1, 0, 1, 0]
         await exporter.swap(world.parts("b"))
-        shown = await exporter.snapshot()
-        assert shown.limits is None
-        assert not shown.limits_health.configured
+        state = await exporter.snapshot()
+        assert state.limits is None
+        assert not state.limits_health.configured
     assert world.closed == [1, 1, 1, 1]
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_owners_change_with_the_configuration() -> None:
+async def test_owners_and_thresholds_change_with_the_configuration() -> None:
     """From the next request on."""
     world = World()
-    first, second = world.parts("a"), world.parts("a", default_owner="platform")
-    async with running(first) as exporter:
-        for parts, owner in ((first, "null"), (second, '"platform"'), (first, "null")):
+    terms = AlertTerms(default_owner="platform", thresholds=SharedThresholds(near_limit=0.25))
+    plain = world.parts("a", collection={"max_age_seconds": 0})
+    second = replace(plain, alert_terms=terms)
+    async with running(plain) as exporter:
+        for parts, owner, near_limit in ((plain, "null", 0.9), (second, '"platform"', 0.25), (plain, "null", 0.9)):
             await exporter.swap(parts)
+            await exporter.snapshot()
             _, text = await get(f"{exporter.url}/api/v1/entities?show=all")
             assert f'"owner": {owner}' in text
             _, text = await get(f"{exporter.url}/?show=all")
             assert ("platform" in text) == (parts is second)
+            assert f"■ {near_limit * 100:g} % of the limit and more" in text
+            _, text = await get(f"{exporter.url}/api/v1/snapshot")
+            assert json.loads(text)["thresholds"]["near_limit"] == near_limit
 
 
 async def test_shadows_come_change_and_go(tmp_path: Path) -> None:
@@ -232,11 +258,11 @@ async def test_shadows_come_change_and_go(tmp_path: Path) -> None:
     world.sources["a"].table = rates("1", {"alice": 9.0, "bob": 6.0})
     plain = world.parts("a", "first")
     shadowed, hidden = (
-        replace(world.parts("a", "first", shadow={"file": file}, cardinality=shown), shadows=read_shadows(file))
-        for shown in ({}, {"exclude_users": ["bob"]})
+        replace(world.parts("a", "first", shadow={"file": file}, cardinality=cardinality), shadows=read_shadows(file))
+        for cardinality in ({}, {"exclude_users": ["bob"]})
     )
     throttle = 'kafka_quota_shadow_throttle_time_seconds{broker="1",client_id="",quota_type="produce",shadow="low",user="bob"} 11.0'
-    both = 'kafka_quota_shadow_throttled_entities{broker="1",quota_type="produce",shadow="low"} 1.0'
+    both = 'kafka_quota_shadow_throttled_entities{broker="1",change="new",quota_type="produce",shadow="low"} 1.0'
     async with running(plain) as exporter:
         for parts, expected in ((plain, set()), (shadowed, {throttle, both}), (hidden, {both}), (plain, set())):
             await exporter.swap(parts)
@@ -260,10 +286,10 @@ async def test_scrape_under_way_outlives_its_source() -> None:
 
 
 async def test_discovery_can_come_change_and_go() -> None:
-    """What was found stays until other finders have looked, and goes with the last finder."""
+    """Found nodes stay until other finders have looked, and go with the last finder."""
     world = World()
-    finder, other = ScriptedFinder("kafka", target("c:1", 3)), ScriptedFinder("kafka", target("d:1", 4))
-    other.answers.clear()
+    finder, second_finder = ScriptedFinder("kafka", target("c:1", 3)), ScriptedFinder("kafka", target("d:1", 4))
+    second_finder.answers.clear()
     async with running(world.parts("a")) as exporter:
 
         async def found(*names: str) -> None:
@@ -274,26 +300,43 @@ async def test_discovery_can_come_change_and_go() -> None:
         await found("a", "c:1")
         await exporter.swap(world.parts("ab", finders=exporter.parts.finders))
         await found("a", "b", "c:1")
-        await exporter.swap(world.parts("a", finders=(other,)))
+        await exporter.swap(world.parts("a", finders=(second_finder,)))
         await found("a", "c:1")
         assert finder.closed
-        other.answers.set()
+        second_finder.answers.set()
         await found("a", "d:1")
         await exporter.swap(world.parts("a"))
         await found("a")
-        assert other.closed
+        assert second_finder.closed
         assert (await exporter.snapshot()).discoveries == ()
+
+
+async def test_errors_of_a_discovery_are_counted_on() -> None:
+    """Also after it was not configured for a while."""
+    world = World()
+    async with running(world.parts("a")) as exporter:
+        for count in (3, 4):
+            finder = ScriptedFinder("kafka", target("c:1", 3))
+            finder.answers.clear()
+            await exporter.swap(world.parts("a", finders=(finder,)))
+            assert exporter._discovery is not None
+            health = exporter._discovery.health["kafka"]
+            exporter._discovery.health["kafka"] = replace(health, errors_total=max(health.errors_total + 1, count))
+            await exporter.swap(world.parts("a"))
+        await exporter.swap(world.parts("a", finders=(ScriptedFinder("kafka"),)))
+        assert exporter._discovery is not None
+        assert exporter._discovery.health["kafka"].errors_total == 4
 
 
 async def test_a_discovery_that_goes_within_its_first_look_is_not_waited_for() -> None:
     """Collections wait for a first look, which does not come any more."""
     world = World()
-    finder, other = ScriptedFinder("kafka"), ScriptedFinder("file_sd")
+    finder, second_finder = ScriptedFinder("kafka"), ScriptedFinder("file_sd")
     finder.answers.clear()
-    other.answers.clear()
+    second_finder.answers.clear()
     async with Exporter(world.parts("a", finders=(finder,))) as exporter:
         await finder.asked.wait()
-        for finders in ((other,), ()):
+        for finders in ((second_finder,), ()):
             await exporter.swap(world.parts("a", finders=finders))
             async with asyncio.timeout(5):
                 await metrics(exporter)
@@ -320,40 +363,40 @@ async def test_push_can_come_change_and_go(monkeypatch: pytest.MonkeyPatch) -> N
     """The old one sends what it has before the new one starts; counters do not fall, not even meanwhile."""
     world = World()
     senders = ScriptedSender(), ScriptedSender()
-    first, second = map(push_by, senders)
-    close, meanwhile = first.close, list[Snapshot]()
+    first_push, second = map(push_by, senders)
+    close, meanwhile = first_push.close, list[Snapshot]()
 
     async def closing() -> None:
         await close()
         meanwhile.append(await exporter.snapshot())
 
-    monkeypatch.setattr(first, "close", closing)
+    monkeypatch.setattr(first_push, "close", closing)
     async with running(world.parts("a")) as exporter:
-        for push in (first, second, None):
+        for push in (first_push, second, None):
             await exporter.swap(world.parts("a", push=push))
-            shown = await exporter.snapshot()
-            assert (shown.push is None) == (push is None)
+            state = await exporter.snapshot()
+            assert (state.push is None) == (push is None)
         assert [sender.closed for sender in senders] == [1, 1]
         assert second.counts.health.exports_total["success"] >= 1
-        assert second.counts is first.counts
-    (shown,) = meanwhile
-    assert shown.push is not None
-    assert shown.push.exports_total["success"] >= 1
+        assert second.counts is first_push.counts
+    (state,) = meanwhile
+    assert state.push is not None
+    assert state.push.exports_total["success"] >= 1
 
 
 async def test_what_cannot_be_made_changes_nothing() -> None:
     """A switch to something that cannot be made leaves all as it was, and each part open."""
     world = World()
-    before = world.parts("a", "first")
+    old_parts = world.parts("a", "first")
 
     def fail(_: str) -> ScriptedSender:
         raise ZeroDivisionError
 
-    async with running(before) as exporter:
+    async with running(old_parts) as exporter:
         finder = ScriptedFinder("kafka", target("c:1", 3))
         with pytest.raises(ZeroDivisionError):
             await exporter.swap(world.parts("b", "second", (finder,), OtlpPush(fail, "http://c", 3600)))
-        assert exporter.parts is before
+        assert exporter.parts is old_parts
         assert world.closed == [0, 0, 0, 0]
         assert await read_from(exporter) == ["a"]
         assert (await exporter.snapshot()).discoveries == ()  # nor is one waited for
@@ -370,13 +413,13 @@ async def test_what_cannot_be_closed_is_not_used_again(monkeypatch: pytest.Monke
 
     senders = ScriptedSender(), ScriptedSender()
     pushes = [*map(push_by, senders)]
-    before, after = world.parts("a", "first", push=pushes[0]), world.parts("b", "second", push=pushes[1])
+    old_parts, new_parts = world.parts("a", "first", push=pushes[0]), world.parts("b", "second", push=pushes[1])
     for part in (world.limits["first"], world.sources["a"], pushes[0]):
         monkeypatch.setattr(part, "close", fail)
     with capture_logs() as lines:
-        async with running(before) as exporter:
-            await exporter.swap(after)
-            assert exporter.parts is after
+        async with running(old_parts) as exporter:
+            await exporter.swap(new_parts)
+            assert exporter.parts is new_parts
             assert await read_from(exporter) == ["b"]
     assert {
         ("a source could not be closed", None),
@@ -405,7 +448,31 @@ async def test_limits_are_read_again_after_a_defect(monkeypatch: pytest.MonkeyPa
             await exporter.snapshot()
             while exporter._refresh.limits is None:  # noqa: ASYNC110 - until it is read again
                 await asyncio.sleep(0)
-            shown = await exporter.snapshot()
-    assert shown.restarts == {"limits": 1, "trails": 0}
+            state = await exporter.snapshot()
+    assert state.restarts == {"limits": 1, "trails": 0, "files": 0}
     (reported,) = (line for line in lines if line.get("work") == "limits")
     assert reported["log_level"] == "error"
+
+
+class Renewing(Reloader):
+    """Its look at the files ends when it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(Config, lambda _, parts: parts, lambda _: None)
+        self.began, self.go_on = asyncio.Event(), asyncio.Event()
+        self.swapped: list[Parts] = []
+
+    async def renew(self, exporter: Swappable) -> None:
+        async with self.between:
+            self.began.set()
+            await self.go_on.wait()
+            self.swapped.append(exporter.parts)
+
+
+async def test_files_that_are_being_swapped_are_swapped_before_the_end() -> None:
+    """Half a switch would leave what was opened for it open."""
+    reloader = Renewing()
+    async with exporter_of(config(), [ScriptedSource()], reloader=reloader) as exporter:
+        await reloader.began.wait()
+        asyncio.get_running_loop().call_later(0.05, reloader.go_on.set)
+    assert reloader.swapped == [exporter.parts]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import threading
 import weakref
 from collections.abc import MutableMapping
@@ -13,9 +14,12 @@ import pytest
 from structlog.testing import capture_logs
 from tests.exporter.examples import NOW
 
+from quotascope.cli.alerts_config import read_alert_terms
 from quotascope.clients.adapter import open_quota_admin
 from quotascope.clients.errors import InvalidConnection
-from quotascope.exporter.app import Parts, Reloader, build_parts, reload
+from quotascope.exporter import following
+from quotascope.exporter.alert_terms import DEFAULT_TERMS
+from quotascope.exporter.app import Parts, Reloader, build_parts
 from quotascope.exporter.app.reload import changed_fields, changed_files
 from quotascope.exporter.config import Config, KafkaConfig, LogConfig
 from quotascope.exporter.config.load import loaded
@@ -37,7 +41,7 @@ class World:
         self.now = NOW
         self.reloader = Reloader(
             self.read,
-            partial(build_parts, open_admin=_no_admin, environ={}),
+            partial(build_parts, open_admin=_no_admin, read_terms=read_alert_terms, environ={}),
             self.reported.append,
             clock=lambda: self.now,
         )
@@ -65,7 +69,7 @@ def _no_admin(_: object) -> Any:
 
 
 async def test_good_configuration_takes_over() -> None:
-    """What changed is reported by name; the log follows at once."""
+    """A change is reported by the name of its field; the log follows at once."""
     world = World()
     world.given = {"cluster": "prod", "log": {"level": "debug"}}
     world.now += 7
@@ -73,7 +77,7 @@ async def test_good_configuration_takes_over() -> None:
     assert line["event"] == "configuration was read again"
     assert line["changed"] == "cluster, log.level"
     assert world.parts.config.cluster == "prod"
-    assert [each.level.value for each in world.reported] == ["debug"]
+    assert [log_config.level.value for log_config in world.reported] == ["debug"]
     assert world.reloader.health.succeeded_at == NOW + 7
     assert world.reloader.health.error is None
 
@@ -86,12 +90,12 @@ async def test_what_was_replaced_is_dropped_at_once() -> None:
 
     world, held = World(), Held()
     held.itself = held  # type: ignore[attr-defined]
-    gone = weakref.ref(held)
+    reference = weakref.ref(held)
     gc.disable()  # which takes what is young anyway
     try:
         del held
         await world.reload()
-        assert gone() is None
+        assert reference() is None
     finally:
         gc.enable()
 
@@ -113,7 +117,7 @@ async def test_bad_configuration_changes_nothing() -> None:
 
 
 async def test_parts_that_cannot_be_made_change_nothing() -> None:
-    """What the file alone does not show is found before anything is swapped."""
+    """A fault that the file alone does not show is found before anything is swapped."""
     world = World()
     world.given = {"kafka": {"bootstrap_servers": "a:1"}}
     (line,) = await world.reload()
@@ -121,20 +125,103 @@ async def test_parts_that_cannot_be_made_change_nothing() -> None:
 
 
 async def test_a_file_that_cannot_be_read_to_its_end_holds_no_reload_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a network file system that hangs: the failure shows, and neither the next request nor the end of the exporter waits."""
-    monkeypatch.setattr(reload, "_LONGEST_READ_SECONDS", 0.05)
+    """
+    As on a network file system that hangs.
+
+    A file system that hangs stops neither the next request nor the end of the exporter: the failure shows.
+    """
+    monkeypatch.setattr(following, "LONGEST_READ_SECONDS", 0.05)
     world = World()
     world.go_on.clear()
     problems = [(await world.reload())[0]["problem"] for _ in range(2)]
-    assert problems == ["a file of it cannot be read to its end within 0.05 s", "a file of it is still being read"]
+    assert problems == [
+        "a file of the configuration cannot be read to its end within 0.05 s",
+        "a file of the configuration is still being read",
+    ]
     assert world.reloader.health.error == problems[1]
     world.go_on.set()
     while world.reloader.health.error:
         await world.reload()
 
 
+class Rotation:
+    """An exporter with a password file, which changes as the test says."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "password"
+        self.file.write_text("old")
+        self.world = World()
+        auth = {"username": "me", "password_file": self.file}
+        self.world.given = {
+            "sources": [{"url": "http://a:1/jolokia", "basic_auth": auth}, {"url": "http://b:1/jolokia"}]
+        }
+
+    async def look(self) -> list[str]:
+        """Return the log of one look at the files."""
+        with capture_logs() as lines:
+            await self.world.reloader.renew(self.world)
+        return [f"{line['event']}: {line.get('changed') or line['problem']}" for line in lines]
+
+
+async def test_a_rotated_file_is_used_without_a_signal(tmp_path: Path) -> None:
+    """Its part is built again, and no other; a look at files that have not changed does nothing."""
+    rotation = Rotation(tmp_path)
+    await rotation.world.reload()
+    assert [await rotation.look() for _ in range(2)] == [[], []]
+    old_sources, swaps = rotation.world.parts.sources, rotation.world.swaps
+    rotation.file.write_text("rotated")
+    assert await rotation.look() == [f"files of the configuration were read again: {rotation.file}"]
+    new_sources = rotation.world.parts.sources
+    assert [old is new for old, new in zip(old_sources, new_sources, strict=True)] == [False, True]
+    assert await rotation.look() == []
+    assert rotation.world.swaps == swaps + 1
+
+
+@pytest.mark.timeout(20)
+async def test_a_rotated_file_that_cannot_be_used_is_tried_again(tmp_path: Path) -> None:
+    """
+    The part before stays, whether the file is absent, a pipe or no text.
+
+    The reason is logged once, and shown until it is gone.
+    """
+    rotation = Rotation(tmp_path)
+    await rotation.world.reload()
+    old_sources, health = rotation.world.parts.sources, rotation.world.reloader
+    rotation.file.unlink()
+    absent = [await rotation.look() for _ in range(3)]
+    os.mkfifo(rotation.file)
+    pipe = await rotation.look()
+    rotation.file.unlink()
+    rotation.file.write_bytes(b"\xff")
+    no_text = await rotation.look()
+    assert [len(lines) for lines in (*absent, pipe, no_text)] == [1, 0, 0, 1, 1]
+    assert "No such file" in absent[0][0]
+    assert "not a regular file" in pipe[0]
+    assert "not UTF-8" in no_text[0]
+    assert "not UTF-8" in (health.health.problem or "")
+    assert rotation.world.parts.sources is old_sources
+    rotation.file.write_text("new")
+    assert await rotation.look() == [f"files of the configuration were read again: {rotation.file}"]
+    assert health.health.problem is None
+
+
+async def test_a_look_at_the_files_does_not_make_up_for_a_refused_configuration(tmp_path: Path) -> None:
+    """The fault shows until the configuration itself can be used."""
+    rotation = Rotation(tmp_path)
+    await rotation.world.reload()
+    rotation.world.error = BAD
+    await rotation.world.reload()
+    rotation.file.write_text("new")
+    await rotation.look()
+    assert "line 3" in (rotation.world.reloader.health.problem or "")
+
+
 async def test_defects_are_reported() -> None:
-    """A mistake of ours, in what is read or in a swap, must not end the exporter; later signals are heard all the same."""
+    """
+    A mistake of ours, in what is read or in a swap, must not end the exporter.
+
+    Later signals are heard all the same.
+    """
     world = World()
     world.error = ZeroDivisionError()
     assert len(await world.reload()) == 2
@@ -153,8 +240,8 @@ async def test_what_needs_a_restart_is_reported_and_left() -> None:
     world = World()
     world.given = {"server": {"port": 1}, "cluster": "prod"}
     for changed in ("cluster", "nothing"):
-        read, restart = await world.reload()
-        assert read["changed"] == changed
+        report, restart = await world.reload()
+        assert report["changed"] == changed
         assert (restart["log_level"], restart["field"]) == ("warning", "server.port")
     assert world.swaps == 2  # files are looked at, though no field has changed
     assert world.parts.config.server.port == 9749
@@ -223,21 +310,21 @@ def admin(kafka: KafkaConfig) -> Any:
     return open_quota_admin(connection_of(kafka))
 
 
-def built(before: Parts | None = None, **changes: Any) -> Parts:
+def built(old_parts: Parts | None = None, **changes: Any) -> Parts:
     config = Config.model_validate({**BASE, **changes})
-    return build_parts(loaded(config), before, open_admin=admin, environ={})
+    return build_parts(loaded(config), old_parts, open_admin=admin, read_terms=read_alert_terms, environ={})
 
 
-def kept(before: Parts, after: Parts) -> set[str]:
-    """Which parts are the same objects; all sources, in the same order, count as one."""
-    same = {
-        "sources": [*map(id, before.sources)] == [*map(id, after.sources)],
-        "finders": before.finders is after.finders,
-        "limits": before.limits is after.limits,
-        "push": before.push is after.push,
-        "found": not after.renew,
+def kept(old: Parts, new: Parts) -> set[str]:
+    """Return the names of the parts that are the same objects; all sources, in the same order, count as one."""
+    unchanged = {
+        "sources": [*map(id, old.sources)] == [*map(id, new.sources)],
+        "finders": old.finders is new.finders,
+        "limits": old.limits is new.limits,
+        "push": old.push is new.push,
+        "found": not new.renew,
     }
-    return {name for name, is_same in same.items() if is_same}
+    return {name for name, is_same in unchanged.items() if is_same}
 
 
 ALL = {"sources", "finders", "limits", "push", "found"}
@@ -247,11 +334,11 @@ def test_a_rotated_password_makes_found_sources_again(tmp_path: Path) -> None:
     """Though their settings are the same."""
     file = tmp_path / "password"
     file.write_text("old")
-    found = {**BASE["discovery"], "source": {"basic_auth": {"username": "me", "password_file": file}}}
-    before = built(discovery=found)
-    assert kept(before, built(before, discovery=found)) == ALL
+    discovery = {**BASE["discovery"], "source": {"basic_auth": {"username": "me", "password_file": file}}}
+    old_parts = built(discovery=discovery)
+    assert kept(old_parts, built(old_parts, discovery=discovery)) == ALL
     file.write_text("new")
-    assert ALL - kept(before, built(before, discovery=found)) == {"found"}
+    assert ALL - kept(old_parts, built(old_parts, discovery=discovery)) == {"found"}
 
 
 @pytest.mark.parametrize(
@@ -272,23 +359,32 @@ def test_a_rotated_password_makes_found_sources_again(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_only_what_changed_is_made_again(changes: dict[str, Any], new: set[str]) -> None:
     """Connections, and what was learned on them, outlive a change of something else; so do counts of a push."""
-    before = built()
-    after = built(before, **changes)
-    assert ALL - kept(before, after) == new
-    if before.push is not None and after.push is not None:  # a receiver would take a later start for a restart
-        assert after.push.starts is before.push.starts
+    old_parts = built()
+    new_parts = built(old_parts, **changes)
+    assert ALL - kept(old_parts, new_parts) == new
+    if old_parts.push is not None and new_parts.push is not None:  # a receiver would take a later start for a restart
+        assert new_parts.push.starts is old_parts.push.starts
+
+
+def test_starts_of_counters_are_known_while_nothing_is_pushed() -> None:
+    """When pushes come back, counters have the starts that they had."""
+    old_parts = built()
+    again = built(built(old_parts, otlp=None))
+    assert old_parts.push is not None
+    assert again.push is not None
+    assert again.push.starts is old_parts.push.starts
 
 
 def test_sources_are_distinguished_by_their_names() -> None:
-    """Those that stay keep their object wherever they stand now; the order is that of the configuration."""
-    before = built()
-    first, second = BASE["sources"]
+    """Sources that stay keep their object wherever they stand now; the order is that of the configuration."""
+    old_parts = built()
+    first_source, second = BASE["sources"]
     third = {"name": "c", "url": "http://c:1/jolokia"}
-    moved = {**first, "timeout_seconds": 1}
-    after = built(before, sources=[second, third, moved])
-    assert [source.name for source in after.sources] == ["b", "c", "a"]
-    assert after.sources[0] is before.sources[1]
-    assert after.sources[2] is not before.sources[0]
+    moved = {**first_source, "timeout_seconds": 1}
+    new_parts = built(old_parts, sources=[second, third, moved])
+    assert [source.name for source in new_parts.sources] == ["b", "c", "a"]
+    assert new_parts.sources[0] is old_parts.sources[1]
+    assert new_parts.sources[2] is not old_parts.sources[0]
 
 
 def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
@@ -301,16 +397,33 @@ def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
 
 
 def test_shadows_are_read_again_when_their_file_changes(tmp_path: Path) -> None:
-    """What is wrong in it is reported with file, line and rule."""
+    """A fault in the file is reported with file, line and rule."""
     file = tmp_path / "shadow.yaml"
     file.write_text("candidates: [{name: one}]")
-    before = built(shadow={"file": file})
-    assert [candidate.name for candidate in before.shadows] == ["one"]
-    assert built(before, shadow={"file": file}).shadows is before.shadows
-    assert built(before).shadows == ()
+    old_parts = built(shadow={"file": file})
+    assert [candidate.name for candidate in old_parts.shadows] == ["one"]
+    assert built(old_parts, shadow={"file": file}).shadows is old_parts.shadows
+    assert built(old_parts).shadows == ()
     file.write_text("candidates:\n- name: two\n  quotas:\n  - {user: alice, producer_byte_rate: -1}")
     with pytest.raises(ConfigError, match=r"shadow\.yaml: line 4: user alice: .*producer_byte_rate"):
-        built(before, shadow={"file": file})
+        built(old_parts, shadow={"file": file})
     file.write_text(f"grid: [{{user: alice, key: producer_byte_rate, values: {[*range(1, 12)]}}}]")
     with pytest.raises(ConfigError, match="11 candidates, but at most 10 shadows"):
-        built(before, shadow={"file": file})
+        built(old_parts, shadow={"file": file})
+
+
+def test_the_configuration_of_the_alerts_is_read_again_when_it_changes(tmp_path: Path) -> None:
+    """A fault in it is reported with file, line and key; without the file there are the defaults."""
+    file = tmp_path / "alerts.yaml"
+    file.write_text("thresholds: {NEAR_LIMIT: 0.8}")
+    old_parts = built(alerts_config=file)
+    assert old_parts.alert_terms.thresholds.near_limit == 0.8
+    assert built(old_parts, alerts_config=file).alert_terms is old_parts.alert_terms
+    assert built(old_parts).alert_terms == DEFAULT_TERMS
+    file.write_text("thresholds: {NEAR_LIMIT: 0.7}")
+    assert built(old_parts, alerts_config=file).alert_terms.thresholds.near_limit == 0.7
+    file.write_text("thresholds:\n  NEAR_LIMIT: much")
+    with pytest.raises(
+        ConfigError, match=r"alerts\.yaml: line 2: thresholds\.NEAR_LIMIT: expected a number, got 'much'"
+    ):
+        built(old_parts, alerts_config=file)

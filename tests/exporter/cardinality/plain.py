@@ -10,12 +10,12 @@ from re import fullmatch
 
 from quotascope.exporter.config import CardinalityConfig, Excluded
 from quotascope.exporter.snapshot import EntityUsage
-from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
+from quotascope.metrics.kafka.entities import QuotaType
 
 Name = tuple[str, ...]
 Pool = tuple[bool, QuotaType]
-"""Whether tags distinguish entities, and the quota type."""
+"""True if tags distinguish entities, and the quota type."""
 Pressure = tuple[int, float]
 Rows = list[EntityUsage]
 
@@ -57,37 +57,37 @@ class Plain:
         self.moved: dict[tuple[Pool, Name], float] = {}
         self.near: dict[tuple[Pool, Name], float] = {}
 
-    def apply(self, usages: Iterable[EntityUsage], up: set[str], at: float) -> Outcome:
+    def apply(self, usages: Iterable[EntityUsage], up: set[str], now_seconds: float) -> Outcome:
         outcome = Outcome()
         pools: dict[Pool, dict[Name, Rows]] = {(tagged, kind): {} for tagged in (False, True) for kind in QuotaType}
-        for each in usages:
-            entity = each.entity
+        for usage in usages:
+            entity = usage.entity
             pool = entity.tags is not None, entity.quota_type
             name = entity.tags or (entity.user, entity.client_id)
-            pools[pool].setdefault(name, []).append(each)
+            pools[pool].setdefault(name, []).append(usage)
         for pool, names in pools.items():
-            self.sift(pool, names, up, at, outcome)
+            self.sift(pool, names, up, now_seconds, outcome)
         return outcome
 
-    def sift(self, pool: Pool, names: dict[Name, Rows], up: set[str], at: float, outcome: Outcome) -> None:
-        reasons = {name: self.reason(pool, name, rows, at) for name, rows in names.items()}
+    def sift(self, pool: Pool, names: dict[Name, Rows], up: set[str], now_seconds: float, outcome: Outcome) -> None:
+        reasons = {name: self.reason(pool, name, rows, now_seconds) for name, rows in names.items()}
         candidates = {name: names[name] for name in names if not reasons[name]}
-        chosen = self.chosen(pool, candidates, up, at)
+        chosen = self.chosen(pool, candidates, up, now_seconds)
         if len(chosen) < len(candidates):
             outcome.crowded[pool] = len(candidates)
         for name, rows in names.items():
             if name in chosen:
-                outcome.shown += self.detailed(pool, name, rows, at)
+                outcome.shown += self.detailed(pool, name, rows, now_seconds)
                 continue
             reason = reasons[name] or "overflow"
             outcome.entities[reason] += len(rows)
             drops = self.config.excluded is Excluded.DROP and OVERFLOW not in name
             if reason != "idle" and not (reason == "excluded" and drops):
-                for each in rows:
-                    outcome.folded[pool, each.entity.broker].append(each)
+                for usage in rows:
+                    outcome.folded[pool, usage.entity.broker].append(usage)
 
-    def reason(self, pool: Pool, name: Name, rows: Rows, at: float) -> str:
-        """Why an identity is not even a candidate."""
+    def reason(self, pool: Pool, name: Name, rows: Rows, now_seconds: float) -> str:
+        """Return the reason why an identity is not even a candidate."""
         config, tagged = self.config, pool[0]
         if OVERFLOW in name:
             return "overflow" if tagged else "excluded"
@@ -98,53 +98,53 @@ class Plain:
             (config.include_client_ids, config.exclude_client_ids),
         )
         for part, (include, exclude) in zip(name, patterns, strict=True):
-            included = not include or any(fullmatch(each, part) for each in include)
-            if part and (not included or any(fullmatch(each, part) for each in exclude)):
+            included = not include or any(fullmatch(pattern, part) for pattern in include)
+            if part and (not included or any(fullmatch(pattern, part) for pattern in exclude)):
                 return "excluded"
         if config.idle_after_seconds is None:
             return ""
-        if any(each.usage or throttled(each) for each in rows):
-            self.moved[pool, name] = at
-        moved_at = self.moved.setdefault((pool, name), at)
-        return "idle" if at - moved_at >= config.idle_after_seconds else ""
+        if any(usage.usage or throttled(usage) for usage in rows):
+            self.moved[pool, name] = now_seconds
+        moved_at = self.moved.setdefault((pool, name), now_seconds)
+        return "idle" if now_seconds - moved_at >= config.idle_after_seconds else ""
 
-    def detailed(self, pool: Pool, name: Name, rows: Rows, at: float) -> Rows:
+    def detailed(self, pool: Pool, name: Name, rows: Rows, now_seconds: float) -> Rows:
         above = self.config.detail_above
         if above is None or pool[0]:
             return rows
-        if any(throttled(each) or used(each) > above for each in rows):
-            self.near[pool, name] = at
-        if at - self.near.get((pool, name), -1e9) <= 300:
+        if any(throttled(usage) or used(usage) > above for usage in rows):
+            self.near[pool, name] = now_seconds
+        if now_seconds - self.near.get((pool, name), -1e9) <= 300:
             return rows
-        return [replace(each, detailed=False) for each in rows]
+        return [replace(usage, detailed=False) for usage in rows]
 
-    def chosen(self, pool: Pool, names: dict[Name, Rows], up: set[str], at: float) -> set[Name]:
-        places, most = self.places[pool], self.config.max_entities
+    def chosen(self, pool: Pool, names: dict[Name, Rows], up: set[str], now_seconds: float) -> set[Name]:
+        places, max_entities = self.places[pool], self.config.max_entities
         away = [name for name in places if name not in names]
-        returning = {name for name in away if places[name].nodes - up and at - places[name].seen_at < 300}
+        returning = {name for name in away if places[name].nodes - up and now_seconds - places[name].seen_at < 300}
         for name in away:
             if name not in returning:
                 del places[name]
-        if len(names) <= most and not returning:
-            self.places[pool] = {name: Place(at, at, (0, 0.0), at) for name in names}
+        if len(names) <= max_entities and not returning:
+            self.places[pool] = {name: Place(now_seconds, now_seconds, (0, 0.0), now_seconds) for name in names}
             return set(names)
-        now = {name: max(map(pressure, rows)) for name, rows in names.items()}
+        pressures = {name: max(map(pressure, rows)) for name, rows in names.items()}
         for name, place in places.items():
             if name in names:
-                place.seen_at = at
-                if now[name][0] >= place.pressure[0] or at - place.pressed_at >= 300:
-                    place.pressure, place.pressed_at = now[name], at
-        outside = sorted((now[name], name) for name in names if name not in places)
-        while outside and len(places) < most:
+                place.seen_at = now_seconds
+                if pressures[name][0] >= place.pressure[0] or now_seconds - place.pressed_at >= 300:
+                    place.pressure, place.pressed_at = pressures[name], now_seconds
+        outside = sorted((pressures[name], name) for name in names if name not in places)
+        while outside and len(places) < max_entities:
             strength, name = outside.pop()
-            places[name] = Place(at, at, strength, at)
-        self.compete(places, outside, at)
+            places[name] = Place(now_seconds, now_seconds, strength, now_seconds)
+        self.compete(places, outside, now_seconds)
         for name in places.keys() & names.keys():
-            here = {each.entity.broker for each in names[name]}
-            places[name].nodes = here | (places[name].nodes - up)
-        return set(names) if len(names) <= most else places.keys() & names.keys()
+            brokers = {usage.entity.broker for usage in names[name]}
+            places[name].nodes = brokers | (places[name].nodes - up)
+        return set(names) if len(names) <= max_entities else places.keys() & names.keys()
 
-    def compete(self, places: dict[Name, Place], outside: list[tuple[Pressure, Name]], at: float) -> None:
+    def compete(self, places: dict[Name, Place], outside: list[tuple[Pressure, Name]], now_seconds: float) -> None:
         """Give places of the weakest to the strongest outside."""
         for _, holder in sorted((place.pressure, name) for name, place in places.items()):
             if not outside:
@@ -152,7 +152,7 @@ class Plain:
             strength, name = outside[-1]
             held = places[holder]
             if strength[0] == held.pressure[0]:
-                if at - held.since < 300:
+                if now_seconds - held.since < 300:
                     continue
                 if strength[1] <= 2 * held.pressure[1]:
                     return
@@ -160,22 +160,22 @@ class Plain:
                 return
             outside.pop()
             del places[holder]
-            places[name] = Place(at, at, strength, at)
+            places[name] = Place(now_seconds, now_seconds, strength, now_seconds)
 
 
-def throttled(each: EntityUsage) -> bool:
-    """Whether it waits or is in debt."""
-    return each.throttled or (each.tokens or 0) < 0
+def throttled(usage: EntityUsage) -> bool:
+    """Return whether it waits or is in debt."""
+    return usage.throttled or (usage.tokens or 0) < 0
 
 
-def used(each: EntityUsage) -> float:
-    """The part of limit or burst that is used."""
-    return max(each.used or 0.0, 0.0)
+def used(usage: EntityUsage) -> float:
+    """Return the part of limit or burst that is used."""
+    return max(usage.used or 0.0, 0.0)
 
 
-def pressure(each: EntityUsage) -> Pressure:
-    if throttled(each):
-        return 2, each.throttle_time_seconds or 0.0
-    if used(each) >= 0.5:
-        return 1, used(each)
-    return 0, max(each.usage or 0.0, 0.0)
+def pressure(usage: EntityUsage) -> Pressure:
+    if throttled(usage):
+        return 2, usage.throttle_time_seconds or 0.0
+    if used(usage) >= 0.5:
+        return 1, used(usage)
+    return 0, max(usage.usage or 0.0, 0.0)

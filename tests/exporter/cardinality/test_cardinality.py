@@ -1,4 +1,8 @@
-"""Which entities are shown one by one, which are folded, and what is remembered of them: by example, and beside a plain recomputation."""
+"""
+The entities that are shown one by one, those that are folded, and the memory of them.
+
+By example, and beside a plain recomputation.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +30,9 @@ from quotascope.exporter.collection.sampling import PeakKeeper
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.snapshot import Callbacks, Columns, Entity, EntityUsage, NodeUsage, Snapshot, ThrottleCause
-from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 from quotascope.metrics.catalog import OVERFLOW
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -36,36 +41,40 @@ def cardinality(*, maxima: bool = False, **config: Any) -> Cardinality:
     return Cardinality(CardinalityConfig(**config), maxima=maxima)
 
 
-def taken(usages: Iterable[EntityUsage], after: float = 0.0, up: Iterable[str] | None = None) -> Snapshot:
-    """A snapshot so many seconds after the first one; the nodes ``up`` have answered, by default those that have entities."""
+def taken(usages: Iterable[EntityUsage], seconds_later: float = 0.0, up: Iterable[str] | None = None) -> Snapshot:
+    """
+    Return a snapshot so many seconds after the first one.
+
+    The nodes ``up`` have answered, by default those that have entities.
+    """
     usages = tuple(usages)
     brokers = up or sorted({usage.entity.broker for usage in usages})
     nodes = tuple(NodeUsage(broker=broker) for broker in brokers)
-    return snapshot(*usages, nodes=nodes, taken_at=NOW + after)
+    return snapshot(*usages, nodes=nodes, taken_at=NOW + seconds_later)
 
 
-def users(shown: Snapshot) -> list[str]:
-    return sorted({usage.entity.user for usage in shown.entities} - {OVERFLOW})
+def users(state: Snapshot) -> list[str]:
+    return sorted({usage.entity.user for usage in state.entities} - {OVERFLOW})
 
 
-def fold(shown: Snapshot) -> EntityUsage:
-    (usage,) = folds(shown)
+def fold(state: Snapshot) -> EntityUsage:
+    (usage,) = folds(state)
     return usage
 
 
-def folds(shown: Snapshot) -> list[EntityUsage]:
-    """The entities that stand for others."""
-    return [usage for usage in shown.entities if usage.entity.user == OVERFLOW]
+def folds(state: Snapshot) -> list[EntityUsage]:
+    """Return the entities that stand for others."""
+    return [usage for usage in state.entities if usage.entity.user == OVERFLOW]
 
 
-def with_maxima(shown: Snapshot) -> Snapshot:
-    """The snapshot when there is sampling, and it is the first one."""
-    return replace(shown, peaks=PeakKeeper(60.0).update(shown, 0.0))
+def with_maxima(state: Snapshot) -> Snapshot:
+    """Return the snapshot when there is sampling, and it is the first one."""
+    return replace(state, peaks=PeakKeeper(60.0).update(state, 0.0))
 
 
-def page(shown: Snapshot) -> dict[tuple[str, Labels], float]:
-    """All series but those about the exporter itself."""
-    return {(name, labels): value for name, labels, value in samples(shown, NOW) if not name.startswith("quotascope_")}
+def page(state: Snapshot) -> dict[tuple[str, Labels], float]:
+    """Return all series but those about the exporter itself."""
+    return {(name, labels): value for name, labels, value in samples(state, NOW) if not name.startswith("quotascope_")}
 
 
 MUTATION = QuotaType.CONTROLLER_MUTATION
@@ -73,78 +82,82 @@ MUTATION = QuotaType.CONTROLLER_MUTATION
 
 def crowd(**amounts: float | EntityUsage) -> list[EntityUsage]:
     """Users: of each what it uses is given, or all that is known of it."""
-    return [usage(user=user, usage=each) if isinstance(each, float) else each for user, each in amounts.items()]
+    return [usage(user=user, usage=amount) if isinstance(amount, float) else amount for user, amount in amounts.items()]
 
 
-def shown(bounds: Cardinality, at: float, up: str = "1", /, **amounts: float | EntityUsage) -> str:
-    """The users that are shown when these nodes have answered."""
-    return "".join(users(bounds.apply(taken(crowd(**amounts), at, up))))
+def shown(bounds: Cardinality, seconds_later: float, up: str = "1", /, **amounts: float | EntityUsage) -> str:
+    """Return the users that are shown when these nodes have answered."""
+    return "".join(users(bounds.apply(taken(crowd(**amounts), seconds_later, up))))
 
 
 def test_within_the_cap_nothing_changes() -> None:
     """A cluster of usual size is shown as it is."""
     joined = taken(crowd(a=1.0, b=1.0, c=1.0))
-    found = cardinality(max_entities=3).apply(joined)
-    assert found.shown is joined.shown
-    assert (found.entities, found.joined, found.folds.crowded) == (joined.entities, None, {})
-    assert page(found) == page(joined)
+    capped = cardinality(max_entities=3).apply(joined)
+    assert capped.columns is joined.columns
+    assert (capped.entities, capped.joined, capped.folds.crowded) == (joined.entities, None, {})
+    assert page(capped) == page(joined)
 
 
 def test_a_fold_has_no_tokens() -> None:
     """The bucket of one does not pay for another."""
     buckets = [usage(MUTATION, name, tokens=5.0, burst_tokens=9.0) for name in "ab"]
-    found = fold(cardinality(max_entities=1).apply(taken(buckets)))
-    assert (found.tokens, found.burst_used, found.usage) == (None, None, None)
+    folded = fold(cardinality(max_entities=1).apply(taken(buckets)))
+    assert (folded.tokens, folded.burst_used, folded.usage) == (None, None, None)
 
 
 def test_entities_of_a_fold_stay_the_same_objects() -> None:
-    """What was derived from an entity may be kept under its identity."""
-    kept = cardinality(max_entities=1)
-    first, second = (fold(kept.apply(taken(crowd(a=1.0, b=1.0), at))) for at in (0, 15))
-    assert first.entity is second.entity
+    """State that is derived from an entity may be kept under its identity."""
+    bounded = cardinality(max_entities=1)
+    first_fold, second = (fold(bounded.apply(taken(crowd(a=1.0, b=1.0), seconds))) for seconds in (0, 15))
+    assert first_fold.entity is second.entity
 
 
 def test_details_above_a_utilization() -> None:
-    """What only matters near a limit is there only for those near it; what the join made is left as it is."""
+    """
+    Details that only matter near a limit are there only for entities near it.
+
+    The joined columns stay as they are.
+    """
     configured = limits()
     joined = taken(
         [
-            usage(of=configured, limit=10.0, usage=6.0),
-            usage(user="b", of=configured, limit=10.0, usage=5.0),
-            usage(user="c", of=configured, limit=10.0, throttle_time_seconds=1.0),
+            usage(configured=configured, limit=10.0, usage=6.0),
+            usage(user="b", configured=configured, limit=10.0, usage=5.0),
+            usage(user="c", configured=configured, limit=10.0, throttle_time_seconds=1.0),
             usage(MUTATION, "d", burst_tokens=10.0, tokens=-1.0),
         ]
     )
-    found = cardinality(detail_above=0.5).apply(joined)
-    detailed = {each.entity.user: each.detailed for each in found.entities}
+    capped = cardinality(detail_above=0.5).apply(joined)
+    detailed = {entity_usage.entity.user: entity_usage.detailed for entity_usage in capped.entities}
     assert detailed == {"alice": True, "b": False, "c": True, "d": True}
-    assert all(each.detailed for each in (*joined.entities, *found.measured))
-    text = Renderer().render(found, 0.0).decode()
+    assert all(entity_usage.detailed for entity_usage in (*joined.entities, *capped.measured))
+    text = Renderer().render(capped, 0.0).decode()
     assert 'kafka_quota_produce_limit_bytes_per_second{client_id="",user="b"}' in text
     assert 'kafka_quota_utilization_ratio{broker="1",client_id="",quota_type="produce",user="b"}' not in text
 
 
 def test_a_layout_lasts_while_the_same_rows_are_shown() -> None:
-    """What was derived from it may be kept: as long as neither the entities nor the choice change, it is the same."""
-    kept = cardinality(max_entities=2)
-    first = taken(crowd(a=1.0, b=2.0, c=30.0, d=40.0))
-    before = kept.apply(first).shown
-    later = replace(first, shown=replace(first.shown, usage=first.shown.usage[::-1]), taken_at=NOW + 1)
-    again = kept.apply(later).shown
-    assert again.layout is before.layout
-    assert [each.usage for each in again.usages] == [70.0, 2.0, 1.0]
-    moved = kept.apply(replace(later, taken_at=NOW + 300)).shown
-    assert moved.layout is not before.layout
-    rows = moved.layout.rows_in(before.layout)
+    """State that is derived from a layout may be kept while neither the entities nor the choice change."""
+    bounded = cardinality(max_entities=2)
+    initial = taken(crowd(a=1.0, b=2.0, c=30.0, d=40.0))
+    old_columns = bounded.apply(initial).columns
+    later = replace(initial, columns=replace(initial.columns, usage=initial.columns.usage[::-1]), taken_at=NOW + 1)
+    again = bounded.apply(later).columns
+    assert again.layout is old_columns.layout
+    assert [entity_usage.usage for entity_usage in again.usages] == [70.0, 2.0, 1.0]
+    moved = bounded.apply(replace(later, taken_at=NOW + 300)).columns
+    assert moved.layout is not old_columns.layout
+    rows = moved.layout.rows_in(old_columns.layout)
     assert [moved.layout.entities[row].user for row in flatnonzero(rows >= 0)] == [OVERFLOW]
 
 
 @pytest.mark.parametrize(("amounts", "total"), [((1e308, 1e308), inf), ((inf, 1.0), inf), ((inf, -inf), None)])
 def test_numbers_that_cannot_be_added_up(amounts: tuple[float, ...], total: float | None) -> None:
-    """What an agent says is no reason to fail, however large."""
-    others = [usage(user=str(at), usage=each) for at, each in enumerate(amounts)]
-    others.append(usage(user="shown", throttle_time_seconds=1.0))
-    assert fold(cardinality(max_entities=1).apply(taken(others))).usage == total
+    """A number of an agent is no reason to fail, however large."""
+    usages = [usage(user=str(number), usage=value) for number, value in enumerate(amounts)]
+    usages.append(usage(user="shown", throttle_time_seconds=1.0))
+    assert fold(cardinality(max_entities=1).apply(taken(usages))).usage == total
 
 
 def test_first_entity_leaves() -> None:
@@ -154,11 +167,11 @@ def test_first_entity_leaves() -> None:
     assert shown(bounded, 15, b=2.0, c=3.0) == "c"
 
 
-def test_counters_are_of_those_that_are_shown() -> None:
-    """A sum of counters falls when a member leaves, as if the node had been started again: a fold has none."""
-    others = [usage(user=name, usage=float(ord(name)), throttled_requests_total=9.0) for name in "abc"]
-    found = cardinality(max_entities=1).apply(taken(others))
-    assert {e.entity.user: e.throttled_requests_total for e in found.entities} == {"c": 9.0, OVERFLOW: None}
+def test_a_fold_has_no_reported_utilization() -> None:
+    """A fold has no limit, so the utilization that a node reports is only of entities that are shown."""
+    usages = [usage(user=name, usage=float(ord(name)), reported_utilization=0.5) for name in "abc"]
+    capped = cardinality(max_entities=1).apply(taken(usages))
+    assert {e.entity.user: e.reported_utilization for e in capped.entities} == {"c": 0.5, OVERFLOW: None}
 
 
 @pytest.mark.parametrize(
@@ -175,18 +188,18 @@ def test_counters_are_of_those_that_are_shown() -> None:
     ],
 )
 def test_idle_entities(times: list[tuple[float, bool]], expected: str) -> None:
-    """Whether one that never uses anything is shown at the last of these times, at some of which it is there."""
-    kept = cardinality(idle_after_seconds=60)
-    found = [shown(kept, at, **({"a": 0.0} if there else {})) for at, there in times]
-    assert found[-1] == expected
+    """An entity that never uses anything is shown or not at the last of these times, at some of which it is there."""
+    bounded = cardinality(idle_after_seconds=60)
+    shown_users = [shown(bounded, seconds, **({"a": 0.0} if is_present else {})) for seconds, is_present in times]
+    assert shown_users[-1] == expected
 
 
 def test_nodes_that_are_gone_leave_no_folds() -> None:
     """In some clusters nodes get new ids again and again."""
-    kept = cardinality(max_entities=1)
-    for at in range(0, 36_000, 600):
-        kept.apply(taken([usage(user=u, broker=str(at), usage=1.0) for u in "ab"], at))
-    assert len(kept._overflow._stand_ins) <= 7
+    bounded = cardinality(max_entities=1)
+    for seconds in range(0, 36_000, 600):
+        bounded.apply(taken([usage(user=u, broker=str(seconds), usage=1.0) for u in "ab"], seconds))
+    assert len(bounded._overflow._stand_ins) <= 7
 
 
 def test_other_bounds_leave_what_they_do_not_concern() -> None:
@@ -196,8 +209,8 @@ def test_other_bounds_leave_what_they_do_not_concern() -> None:
     bounded.configure(CardinalityConfig(max_entities=1, detail_above=0.5))
     assert shown(bounded, 1, a=3.0, b=5.0) == "a"
     bounded.configure(CardinalityConfig(max_entities=1, exclude_users=("a",)))
-    found = bounded.apply(taken(crowd(a=4.0, b=6.0), 2))
-    assert (users(found), fold(found).usage) == (["b"], 4.0)
+    capped = bounded.apply(taken(crowd(a=4.0, b=6.0), 2))
+    assert (users(capped), fold(capped).usage) == (["b"], 4.0)
     bounded.configure(CardinalityConfig(max_entities=3))
     assert shown(bounded, 3, a=4.0, b=6.0, c=1.0) == "abc"
 
@@ -205,16 +218,16 @@ def test_other_bounds_leave_what_they_do_not_concern() -> None:
 def test_idle_entities_stay_away_when_another_bound_changes() -> None:
     """Else every change of the configuration would bring all of them back for a while."""
     bounded = cardinality(idle_after_seconds=60)
-    found = [shown(bounded, at, a=0.0) for at in (0, 61)]
+    shown_users = [shown(bounded, seconds, a=0.0) for seconds in (0, 61)]
     bounded.configure(CardinalityConfig(idle_after_seconds=60, detail_above=0.5))
-    found.append(shown(bounded, 62, a=0.0))
+    shown_users.append(shown(bounded, 62, a=0.0))
     bounded.configure(CardinalityConfig())
-    found.append(shown(bounded, 63, a=0.0))
-    assert found == ["a", "", "", "a"]
+    shown_users.append(shown(bounded, 63, a=0.0))
+    assert shown_users == ["a", "", "", "a"]
 
 
 def test_a_clock_that_is_set_back_holds_nothing_for_ever() -> None:
-    """What was decided in the future is over."""
+    """A decision of the future is over."""
     bounds = cardinality(max_entities=1)
     assert shown(bounds, 10_000, a=2.0, b=1.0) == "a"
     assert shown(bounds, 0, a=2.0, b=5.0) == "b"
@@ -223,29 +236,29 @@ def test_a_clock_that_is_set_back_holds_nothing_for_ever() -> None:
 def test_names_are_forgotten() -> None:
     """However many come and go, what is remembered is bounded by those that are there, and is not that of others."""
     bounds = cardinality(max_entities=10)
-    for at in range(0, 3_000, 15):
-        others = {f"{at}-{number:02}": float(number) for number in range(50)}
-        strongest = "".join(sorted(others, key=lambda name: others[name])[-10:])
-        assert shown(bounds, at, **others) == strongest
+    for seconds in range(0, 3_000, 15):
+        amounts_by_name = {f"{seconds}-{number:02}": float(number) for number in range(50)}
+        strongest = "".join(sorted(amounts_by_name, key=lambda name: amounts_by_name[name])[-10:])
+        assert shown(bounds, seconds, **amounts_by_name) == strongest
         assert len(bounds._identities._numbers) <= 1_200
     assert len(bounds._identities.known) <= 2_500
 
 
 def test_one_away_is_not_taken_for_another() -> None:
-    """A place is kept for a silent node for five minutes, for one identity, however many others come and go meanwhile."""
+    """A silent node keeps a place for one identity for five minutes, however many others come and go meanwhile."""
     bounds = cardinality(max_entities=1)
-    there = usage(user="a", broker="2", usage=2.0)
-    assert shown(bounds, 0, "12", a=there, b=1.0) == "a"
-    for at in range(1, 200):
-        others = {f"{at}-{number}": 1.0 for number in range(50)}
-        assert shown(bounds, at, "1", **others) == ""
-    assert shown(bounds, 200, "12", a=there, b=1.0) == "a"
+    silent = usage(user="a", broker="2", usage=2.0)
+    assert shown(bounds, 0, "12", a=silent, b=1.0) == "a"
+    for seconds in range(1, 200):
+        amounts_by_name = {f"{seconds}-{number}": 1.0 for number in range(50)}
+        assert shown(bounds, seconds, "1", **amounts_by_name) == ""
+    assert shown(bounds, 200, "12", a=silent, b=1.0) == "a"
     assert shown(bounds, 499, "1", b=1.0, c=1.0) == ""
     assert shown(bounds, 500, "1", b=1.0, c=1.0) == "c"
 
 
 def test_no_place_is_kept_for_a_node_that_an_entity_has_left() -> None:
-    """An entity that moved to another node loses its place when it is away from there, even while the first node is silent."""
+    """An entity that moved to another node loses its place when it leaves that, even while the first is silent."""
     bounds = cardinality(max_entities=1)
     at_2 = {user: usage(user=user, broker="2", usage=amount) for user, amount in (("a", 2.0), ("b", 1.0), ("c", 0.0))}
     assert shown(bounds, 0, "12", a=2.0, b=at_2["b"]) == "a"
@@ -254,7 +267,7 @@ def test_no_place_is_kept_for_a_node_that_an_entity_has_left() -> None:
 
 
 def test_a_place_that_does_not_make_way_yet_protects_no_other() -> None:
-    """Of those that a newcomer could push out some came a moment ago: it takes the next place."""
+    """A newcomer takes the next place when some of those that it could push out came a moment ago."""
     bounds = cardinality(max_entities=3)
     assert shown(bounds, 0, x=5.0, y=5.0, c=3.0, z=0.1) == "cxy"
     assert shown(bounds, 290, a=1.0, b=2.0, c=3.0, z=0.1) == "abc"
@@ -272,9 +285,9 @@ def test_entities_of_a_callback_beyond_the_cap_are_one_entity() -> None:
         )
         for tenant, amount, throttle in (("a", 9.0, 0.0), ("b", 1.0, 0.5), ("c", 2.0, 0.25), ("d", 8.0, 0.0))
     ]
-    joined = replace(taken(()), nodes=(NodeUsage(broker="1"),), shown=Columns.of(tagged))
-    found = cardinality(max_entities=2).apply(replace(joined, callbacks=Callbacks(labels=("tenant", "tier"))))
-    assert lines(found, "kafka_quota_callback") == [
+    joined = replace(taken(()), nodes=(NodeUsage(broker="1"),), columns=Columns.of(tagged))
+    capped = cardinality(max_entities=2).apply(replace(joined, callbacks=Callbacks(labels=("tenant", "tier"))))
+    assert lines(capped, "kafka_quota_callback") == [
         'kafka_quota_callback_produce_bytes_per_second{broker="1",tenant="__overflow__",tier="__overflow__"} 17.0',
         'kafka_quota_callback_produce_bytes_per_second{broker="1",tenant="b",tier="gold"} 1.0',
         'kafka_quota_callback_produce_bytes_per_second{broker="1",tenant="c",tier="gold"} 2.0',
@@ -282,8 +295,8 @@ def test_entities_of_a_callback_beyond_the_cap_are_one_entity() -> None:
         'kafka_quota_callback_throttle_time_seconds{broker="1",quota_type="produce",tenant="b",tier="gold"} 0.5',
         'kafka_quota_callback_throttle_time_seconds{broker="1",quota_type="produce",tenant="c",tier="gold"} 0.25',
     ]  # fmt: skip
-    assert found.callbacks.crowded == {QuotaType.PRODUCE: 4}
-    of_exporter = lines(found, "quotascope_")
+    assert capped.callbacks.crowded == {QuotaType.PRODUCE: 4}
+    of_exporter = lines(capped, "quotascope_")
     assert 'quotascope_entities{state="exported"} 2.0' in of_exporter
     assert 'quotascope_entities{state="overflow"} 2.0' in of_exporter
     assert 'quotascope_series_dropped{reason="overflow"} 4.0' in of_exporter
@@ -309,7 +322,7 @@ def entity_usages(draw: st.DrawFn, key: Key) -> EntityUsage:
     limited = resolution is not None
     throttle = draw(whole)
     mutations = kind is QuotaType.CONTROLLER_MUTATION
-    made = usage(
+    entity_usage = usage(
         kind,
         user,
         client_id,
@@ -322,7 +335,7 @@ def entity_usages(draw: st.DrawFn, key: Key) -> EntityUsage:
         tokens=draw(st.none() | whole) if limited and mutations else None,
         reported_utilization=draw(st.none() | st.just(nan) | whole),
     )
-    return replace(made, entity=replace(made.entity, resolution=resolution))
+    return replace(entity_usage, entity=replace(entity_usage.entity, resolution=resolution))
 
 
 @st.composite
@@ -344,20 +357,22 @@ configs = st.fixed_dictionaries(
 )
 
 
-def key_of(each: EntityUsage) -> Key:
-    entity = each.entity
+def key_of(entity_usage: EntityUsage) -> Key:
+    entity = entity_usage.entity
     return entity.broker, entity.quota_type, entity.user, entity.client_id
 
 
 @pytest.mark.slow
-@given(crowd=crowds(), config=configs, more=st.integers(1, 20))
-def test_nothing_moves_while_nothing_changes(crowd: list[EntityUsage], config: dict[str, Any], more: int) -> None:
+@given(crowd=crowds(), config=configs, repetitions=st.integers(1, 20))
+def test_nothing_moves_while_nothing_changes(
+    crowd: list[EntityUsage], config: dict[str, Any], repetitions: int
+) -> None:
     """The same numbers give the same series, for as long as they stay the same."""
     config.pop("idle_after_seconds", None)
-    kept = cardinality(**config)
-    first = page(kept.apply(taken(crowd)))
-    for number in range(more):
-        assert page(kept.apply(taken(crowd, 60 * number))) == first
+    bounded = cardinality(**config)
+    first_page = page(bounded.apply(taken(crowd)))
+    for number in range(repetitions):
+        assert page(bounded.apply(taken(crowd, 60 * number))) == first_page
 
 
 tagged_usages = st.builds(
@@ -372,7 +387,13 @@ tagged_usages = st.builds(
 )
 """Entities of a custom quota callback."""
 callbacks = st.lists(
-    tagged_usages, max_size=12, unique_by=lambda each: (each.entity.broker, each.entity.quota_type, each.entity.tags)
+    tagged_usages,
+    max_size=12,
+    unique_by=lambda entity_usage: (
+        entity_usage.entity.broker,
+        entity_usage.entity.quota_type,
+        entity_usage.entity.tags,
+    ),
 )
 
 
@@ -381,22 +402,28 @@ callbacks = st.lists(
 def test_every_series_that_is_not_shown_is_counted(
     crowd: list[EntityUsage], tagged: list[EntityUsage], config: dict[str, Any], *, maxima: bool
 ) -> None:
-    """The page without bounds has as many series more as the counts say: of Kafka's own quotas, of callbacks and of sampling."""
-    own = [each for each in crowd if OVERFLOW not in key_of(each)]
-    others = [each for each in tagged if OVERFLOW not in (each.entity.tags or ())]
-    unbounded = replace(taken([*own, *others], up="12"), callbacks=Callbacks(labels=("tenant", "tier")))
+    """
+    The page without bounds has as many series more as the counts say.
+
+    Of Kafka's own quotas, of callbacks and of sampling.
+    """
+    own_usages = [entity_usage for entity_usage in crowd if OVERFLOW not in key_of(entity_usage)]
+    tagged_usages_left = [entity_usage for entity_usage in tagged if OVERFLOW not in (entity_usage.entity.tags or ())]
+    unbounded = replace(
+        taken([*own_usages, *tagged_usages_left], up="12"), callbacks=Callbacks(labels=("tenant", "tier"))
+    )
     scraped = with_maxima if maxima else copy
-    before = set(page(scraped(unbounded)))
+    all_series = set(page(scraped(unbounded)))
     config.pop("idle_after_seconds", None)
-    shown = cardinality(maxima=maxima, **config).apply(unbounded)
-    after = {series for series in page(scraped(shown)) if not is_fold(series)}
-    assert after <= before
-    assert len(before - after) == sum(shown.folds.series_dropped.values())
-    folded = shown.folds.overflow + shown.folds.excluded
-    assert len(shown.measured) == len(own)
-    assert len(shown.entities) - len(folds(shown)) == len(own) - folded
-    alone = [each for each in shown.shown.tagged if not each.entity.stands_in]
-    assert len(others) == shown.callbacks.folded + len(alone)
+    capped = cardinality(maxima=maxima, **config).apply(unbounded)
+    shown_series = {series for series in page(scraped(capped)) if not is_fold(series)}
+    assert shown_series <= all_series
+    assert len(all_series - shown_series) == sum(capped.folds.series_dropped.values())
+    folded = capped.folds.overflow + capped.folds.excluded
+    assert len(capped.measured) == len(own_usages)
+    assert len(capped.entities) - len(folds(capped)) == len(own_usages) - folded
+    alone = [entity_usage for entity_usage in capped.columns.tagged if not entity_usage.entity.stands_in]
+    assert len(tagged_usages_left) == capped.callbacks.folded + len(alone)
 
 
 def is_fold(series: tuple[str, Labels]) -> bool:
@@ -408,7 +435,7 @@ def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
     members = draw(st.lists(keys, min_size=1, max_size=25, unique=True))
     tagged = draw(st.lists(st.tuples(nodes, kinds, labels), max_size=8, unique=True))
     serials: dict[object, int] = {}
-    at, moments = 0.0, []
+    seconds, moments = 0.0, []
     for _ in range(draw(st.integers(1, 8))):
         up = draw(st.sampled_from(("12", "12", "1")))
         crowd = [draw(entity_usages(key)) for key in members if key[0] in up]
@@ -416,16 +443,16 @@ def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
             entity = usage(kind, "", broker=node, tags=tags).entity
             used = EntityUsage(entity=entity, usage=draw(st.none() | whole), throttle_time_seconds=draw(few))
             crowd.append(used)
-        there = [each for each in crowd if draw(st.integers(0, 9))]
-        for each in there:
-            entity = each.entity
-            key = (*key_of(each), entity.tags)
+        present = [entity_usage for entity_usage in crowd if draw(st.integers(0, 9))]
+        for entity_usage in present:
+            entity = entity_usage.entity
+            key = (*key_of(entity_usage), entity.tags)
             serial = serials.setdefault(key, entity.serial)
-            each.entity = replace(entity, serial=serial)
-            if each.reported_utilization is not None and isnan(each.reported_utilization):
-                each.reported_utilization = None  # as columns have it
-        moments.append((at, up, there))
-        at += draw(st.sampled_from((0.0, 15.0, 15.0, 15.0, 150.0, 299.0, 300.0)))
+            entity_usage.entity = replace(entity, serial=serial)
+            if entity_usage.reported_utilization is not None and isnan(entity_usage.reported_utilization):
+                entity_usage.reported_utilization = None  # as columns have it
+        moments.append((seconds, up, present))
+        seconds += draw(st.sampled_from((0.0, 15.0, 15.0, 15.0, 150.0, 299.0, 300.0)))
     return moments
 
 
@@ -435,32 +462,34 @@ def test_what_is_shown_follows_plainly(
     history: list[tuple[float, str, list[EntityUsage]]], config: dict[str, Any]
 ) -> None:
     """Row by row, fold by fold and count by count: what one gets that goes from identity to identity."""
-    if any(at > before + 15 for (before, *_), (at, *_) in pairwise(history)):
+    if any(later > earlier + 15 for (earlier, *_), (later, *_) in pairwise(history)):
         # for how long one that is away is remembered is a case of its own
         config.pop("idle_after_seconds", None)
-    kept = cardinality(**config)
+    bounded = cardinality(**config)
     plain = Plain(CardinalityConfig(**config))
-    for at, up, crowd in history:
-        shown = kept.apply(taken(crowd, at, up))
-        expected = plain.apply(crowd, set(up), at)
-        found = [*shown.entities, *shown.shown.tagged]
-        alone = [each for each in found if not each.entity.stands_in]
+    for seconds, up, crowd in history:
+        capped = bounded.apply(taken(crowd, seconds, up))
+        expected = plain.apply(crowd, set(up), seconds)
+        shown_usages = [*capped.entities, *capped.columns.tagged]
+        alone = [entity_usage for entity_usage in shown_usages if not entity_usage.entity.stands_in]
         assert sorted(alone, key=str) == sorted(expected.shown, key=str)
-        assert {fold_of(each) for each in found if each.entity.stands_in} == (expected.folds())
-        folds, callbacks = shown.folds, shown.callbacks
-        left = {"overflow": folds.overflow + callbacks.folded}
-        left |= {"excluded": folds.excluded, "idle": folds.idle}
-        assert Counter(left) == expected.entities
+        assert {fold_of(entity_usage) for entity_usage in shown_usages if entity_usage.entity.stands_in} == (
+            expected.folds()
+        )
+        folds, callbacks = capped.folds, capped.callbacks
+        left_out = {"overflow": folds.overflow + callbacks.folded}
+        left_out |= {"excluded": folds.excluded, "idle": folds.idle}
+        assert Counter(left_out) == expected.entities
         crowded = {(False, kind): count for kind, count in folds.crowded.items()}
         crowded |= {(True, kind): count for kind, count in callbacks.crowded.items()}
         assert crowded == expected.crowded
 
 
-def fold_of(each: EntityUsage) -> tuple[object, ...]:
-    """What stands for others, as ``Outcome.folds`` gives it."""
-    entity = each.entity
+def fold_of(entity_usage: EntityUsage) -> tuple[object, ...]:
+    """Return an entity that stands for others as ``Outcome.folds`` gives it."""
+    entity = entity_usage.entity
     pool = entity.tags is not None, entity.quota_type
-    return pool, entity.broker, each.usage, each.throttle_time_seconds
+    return pool, entity.broker, entity_usage.usage, entity_usage.throttle_time_seconds
 
 
 _MOMENTS = st.tuples(
@@ -474,9 +503,9 @@ def test_sums_are_right_behind_the_join(history: list[tuple[str, set[str], float
     """Layouts that follow on one another, as in partial answers, lose no entity and count none twice."""
     world = World(configured({QuotaType.PRODUCE: {QuotaEntity(user): 100.0 for user in "abcd"}}, nodes=("1", "2")))
     cap = cardinality(max_entities=2)
-    for nodes, members, after in history:
+    for nodes, members, seconds in history:
         beans = [entity(QuotaType.PRODUCE, user, usage=float(ord(user))) for user in sorted(members)]
         used = Counter[str]()
-        for each in cap.apply(world.collect(dict.fromkeys(nodes, beans), after)).entities:
-            used[each.entity.broker] += each.usage or 0.0  # type: ignore[assignment]
+        for entity_usage in cap.apply(world.collect(dict.fromkeys(nodes, beans), seconds)).entities:
+            used[entity_usage.entity.broker] += entity_usage.usage or 0.0  # type: ignore[assignment]
         assert used == (dict.fromkeys(nodes, sum(map(ord, members))) if members else {})

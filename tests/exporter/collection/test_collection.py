@@ -9,12 +9,14 @@ import pytest
 from structlog.testing import capture_logs
 from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource, table
 
+from quotascope.exporter.api.documents import health_document
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.collection.reads import STALE_AFTER_SECONDS
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.errors import SourceUnreachable
+from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import DiscoveryHealth, OwnHealth, PushHealth, ReloadHealth, Snapshot
@@ -28,22 +30,23 @@ Make = Callable[..., Collection]
 @pytest.fixture
 async def make() -> AsyncIterator[Make]:
     """Makes collections that read again each time, and closes them."""
-    made: list[Collection] = []
+    collections: list[Collection] = []
 
     def collection(
         *sources: ScriptedSource,
         limits: LimitsRefresh | None = None,
         max_age: float = 0,
         patience: float = LONG,
-        **more: Any,
+        **options: Any,
     ) -> Collection:
         limits = limits or LimitsRefresh()
-        made.append(Collection(sources, limits, max_age, clock=lambda: NOW, patience_seconds=patience, **more))
-        return made[-1]
+        times = {"clock": lambda: NOW, "steady": lambda: asyncio.get_running_loop().time()}
+        collections.append(Collection(sources, limits, max_age, patience_seconds=patience, **times | options))
+        return collections[-1]
 
     yield collection
-    for each in made:
-        await each.close()
+    for made_collection in collections:
+        await made_collection.close()
 
 
 @pytest.fixture
@@ -74,10 +77,10 @@ class Clock:
 
 @pytest.fixture
 async def clock(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Clock]:
-    made = Clock()
+    clock = Clock()
     with monkeypatch.context() as patch:
-        patch.setattr(asyncio.get_running_loop(), "time", made)
-        yield made
+        patch.setattr(asyncio.get_running_loop(), "time", clock)
+        yield clock
 
 
 async def turn() -> None:
@@ -97,16 +100,20 @@ def up(snapshot: Snapshot) -> dict[str, bool]:
 
 
 async def test_snapshot_of_all_sources(make: Make, slow: ScriptedSource, quick: ScriptedSource) -> None:
-    """Every source is read once, at the same time, and their numbers are joined; what is odd about an answer reaches the diagnosis."""
+    """
+    Every source is read once, at the same time, and their numbers are joined.
+
+    What is odd about an answer reaches the diagnosis.
+    """
     quick.table = replace(quick.table, node_id="2", remark="odd", hint="look there")
     task = await begun(make(slow, quick))
     assert quick.reads == 1
     slow.answers.set()
-    shown = await task
-    assert [usage.entity.broker for usage in shown.entities] == ["1", "2"]
-    assert up(shown) == {"slow": True, "quick": True}
-    assert [(each.remark, each.hint) for each in shown.sources] == [(None, None), ("odd", "look there")]
-    assert shown.taken_at == NOW
+    state = await task
+    assert [usage.entity.broker for usage in state.entities] == ["1", "2"]
+    assert up(state) == {"slow": True, "quick": True}
+    assert [(health.remark, health.hint) for health in state.sources] == [(None, None), ("odd", "look there")]
+    assert state.taken_at == NOW
     assert (slow.reads, quick.reads) == (1, 1)
 
 
@@ -136,14 +143,18 @@ async def test_scrapes_at_the_same_time_share_one_collection(make: Make, slow: S
     leaving.cancel()
     await turn()
     slow.answers.set()
-    shown = await asyncio.gather(*staying)
-    assert all(each is shown[0] for each in shown)
-    assert up(shown[0]) == {"slow": True}
+    states = await asyncio.gather(*staying)
+    assert all(state is states[0] for state in states)
+    assert up(states[0]) == {"slow": True}
     assert (slow.reads, slow.canceled) == (1, 0)
 
 
 async def test_source_that_takes_long_is_read_in_the_background(make: Make, slow: ScriptedSource) -> None:
-    """It is asked once and read to its end; its numbers are there for the next scrape, and said to be older ones."""
+    """
+    A slow source is asked once and read to its end.
+
+    Its numbers are there for the next scrape, marked as older ones.
+    """
     collection = make(slow, patience=0.01)
     for _ in range(2):
         (health,) = (await collection.snapshot(0.01)).sources
@@ -153,16 +164,18 @@ async def test_source_that_takes_long_is_read_in_the_background(make: Make, slow
     await turn()
     slow.answers.clear()
     slow.table = table("1", alice=2.0)
-    shown = await collection.snapshot(0.01)
-    (health,) = shown.sources
-    assert (health.up, health.late, health.read_at) == (True, True, NOW)
-    assert [usage.usage for usage in shown.entities] == [1.0]
-    assert any("has not answered yet" in each.text for each in diagnose(shown))
+    state = await collection.snapshot(0.01)
+    (health,) = state.sources
+    assert (health.up, health.late) == (True, True)
+    assert health.read_at is not None
+    assert NOW - LONG < health.read_at < NOW
+    assert [usage.usage for usage in state.entities] == [1.0]
+    assert any("has not answered yet" in finding.text for finding in diagnose(state))
     slow.answers.set()
     await turn()
-    shown = await collection.snapshot(LONG)
-    assert [usage.usage for usage in shown.entities] == [2.0]
-    assert not shown.sources[0].late
+    state = await collection.snapshot(LONG)
+    assert [usage.usage for usage in state.entities] == [2.0]
+    assert not state.sources[0].late
     assert (slow.reads, slow.canceled) == (3, 0)
 
 
@@ -172,12 +185,52 @@ async def test_old_numbers_of_a_source_go(make: Make, quick: ScriptedSource, clo
     clock.move(0)
     await collection.snapshot(LONG)
     quick.answers.clear()
-    for later, there in ((STALE_AFTER_SECONDS - 1, True), (2, False)):
+    for later, is_shown in ((STALE_AFTER_SECONDS - 1, True), (2, False)):
+        clock.move(later)
+        state = await collection.snapshot(0.0)
+        assert up(state) == {"quick": is_shown}
+        assert len(state.entities) == is_shown
+    assert "older than 120 s" in (state.sources[0].error or "")
+
+
+@pytest.mark.parametrize("step", [3_600.0, -3_600.0])
+async def test_a_clock_that_is_set_changes_no_age(make: Make, quick: ScriptedSource, clock: Clock, step: float) -> None:
+    """Sources and limits are as old as they are, on every page, and what was fresh stays so."""
+    ahead = 0.0
+
+    def wall() -> float:
+        return NOW + clock() + ahead
+
+    clock.move(0)
+    limits = LimitsRefresh(ScriptedLimits(), clock=wall, steady=clock)
+    collection = make(quick, limits=limits, clock=wall, steady=clock)
+    await limits.refresh()
+    await collection.snapshot(LONG)
+    quick.answers.clear()
+    for later in (7.0, STALE_AFTER_SECONDS - 8):
+        ahead += step
         clock.move(later)
         shown = await collection.snapshot(0.0)
-        assert up(shown) == {"quick": there}
-        assert len(shown.entities) == there
-    assert "older than 120 s" in (shown.sources[0].error or "")
+    age = STALE_AFTER_SECONDS - 1
+    assert shown.taken_at == wall()
+    (source,) = shown.sources
+    assert source.up
+    assert shown.taken_at - (source.read_at or 0.0) == pytest.approx(age, abs=1e-5)
+    assert shown.limits_health.age_seconds(shown.taken_at) == pytest.approx(age, abs=1e-5)
+    late = replace(shown, sources=(replace(source, late=True, pending=False),))
+    assert [each.text for each in diagnose(late) if f"its values are {age:.0f} s old" in each.text]
+    ahead += step
+    clock.move(3.0)
+    document = health_document(shown)
+    assert document.taken_at - (document.limits.read_at or 0.0) == pytest.approx(age, abs=1e-5)
+    lines = Renderer().render(shown, shown.time_at(clock())).decode().splitlines()
+    samples = (each.split(" ") for each in lines if "_age_seconds" in each and not each.startswith("#"))
+    ages = {name: float(value) for name, value in samples}
+    assert ages == {
+        "quotascope_snapshot_age_seconds": pytest.approx(3.0, abs=1e-5),
+        "quotascope_limits_age_seconds": pytest.approx(age + 3, abs=1e-5),
+        'quotascope_source_age_seconds{source="quick"}': pytest.approx(age + 3, abs=1e-5),
+    }
 
 
 @pytest.mark.parametrize("fails", [True, False])
@@ -187,14 +240,39 @@ async def test_source_that_took_long_is_not_waited_for(
     """Neither when it answered late nor when it failed late: the others' numbers are there at once."""
     slow.error = slow.fail() if fails else None
     collection = make(slow, quick)
-    first = await begun(collection)
+    first_task = await begun(collection)
     clock.move(LONG / 2 + 1)
     slow.answers.set()
-    assert up(await first) == {"slow": not fails, "quick": True}
+    assert up(await first_task) == {"slow": not fails, "quick": True}
     slow.answers.clear()
     second = await begun(collection)
     assert second.done()
     assert up(await second) == {"slow": not fails, "quick": True}
+
+
+async def test_a_source_that_took_its_time_to_fail_is_waited_for_a_second(
+    make: Make, slow: ScriptedSource, quick: ScriptedSource, clock: Clock
+) -> None:
+    """
+    Though there would be more time.
+
+    What gives nothing of use keeps no scrape waiting, and is shown by the next one once it is up.
+    """
+    slow.fail()
+    collection = make(slow, quick)
+    first_task = await begun(collection)
+    clock.move(2.0)
+    slow.answers.set()
+    assert up(await first_task) == {"slow": False, "quick": True}
+    slow.answers.clear()
+    slow.error = None
+    second = await begun(collection)
+    assert not second.done()
+    clock.move(1.01)
+    assert up(await second) == {"slow": False, "quick": True}
+    slow.answers.set()
+    await turn()
+    assert up(await collection.snapshot(LONG)) == {"slow": True, "quick": True}
 
 
 async def test_read_that_fails_late_again_and_again_is_waited_for_once(
@@ -203,29 +281,29 @@ async def test_read_that_fails_late_again_and_again_is_waited_for_once(
     """For half of a collection's time, and then by no collection until a read ended in less."""
     slow.fail()
     collection = make(slow, quick)
-    first = await begun(collection)
-    assert not first.done()
+    first_task = await begun(collection)
+    assert not first_task.done()
     for passed, ends in ((1, False), (1, True), (LONG, True), (LONG, False)):
         clock.move(LONG / 2 + passed)
-        assert up(await first) == {"slow": False, "quick": True}
+        assert up(await first_task) == {"slow": False, "quick": True}
         if ends:
             slow.answers.set()
             await turn()
             slow.answers.clear()
-        first = await begun(collection)
-        assert first.done()
+        first_task = await begun(collection)
+        assert first_task.done()
     assert (slow.reads, quick.reads) == (3, 5)
 
 
 async def test_source_that_took_long_once_is_waited_for_when_nothing_else_can_be_shown(
     make: Make, slow: ScriptedSource, clock: Clock
 ) -> None:
-    """Where scrapes are further apart than numbers are shown, a single slow read makes no source look down."""
+    """A single slow read makes no source look down where scrapes are further apart than numbers are shown."""
     collection = make(slow)
-    first = await begun(collection)
+    first_task = await begun(collection)
     clock.move(LONG / 2 + 1)
     slow.answers.set()
-    assert up(await first) == {"slow": True}
+    assert up(await first_task) == {"slow": True}
     clock.move(STALE_AFTER_SECONDS - LONG / 2)
     slow.answers.clear()
     second = await begun(collection)
@@ -239,9 +317,9 @@ async def test_source_that_is_always_slower_than_rare_scrapes_can_wait_has_advic
 ) -> None:
     """Each read ends after the scrape that began it, and is too old for the next one."""
     collection = make(slow)
-    first = await begun(collection)
+    first_task = await begun(collection)
     clock.move(40)
-    await first
+    await first_task
     slow.answers.set()
     await turn()
     slow.answers.clear()
@@ -254,7 +332,11 @@ async def test_source_that_is_always_slower_than_rare_scrapes_can_wait_has_advic
 async def test_impatient_scrapes_are_no_news_of_a_source(
     make: Make, slow: ScriptedSource, quick: ScriptedSource
 ) -> None:
-    """However many cut collections short: a source that may still answer in time is no other than before, and the patient get all of it."""
+    """
+    However many cut collections short.
+
+    A source that may still answer in time is no other than before, and the patient get all of it.
+    """
     collection = make(slow, quick)
     with capture_logs() as lines:
         for round_ in (1, 2):
@@ -266,16 +348,16 @@ async def test_impatient_scrapes_are_no_news_of_a_source(
             patient = await begun(collection)
             await collection.snapshot(0.001)
             slow.answers.set()
-            shown = await patient
-            assert up(shown) == {"slow": True, "quick": True}
-            assert not any(each.pending or each.late for each in shown.sources)
+            state = await patient
+            assert up(state) == {"slow": True, "quick": True}
+            assert not any(health.pending or health.late for health in state.sources)
             assert (slow.reads, slow.canceled) == (round_, 0)
     reported = [(line["event"], line["source"]) for line in lines]
     assert sorted(reported) == [("source is up", "quick"), ("source is up", "slow")]
 
 
 async def test_source_that_hangs_is_down_however_impatient_scrapes_are(make: Make, slow: ScriptedSource) -> None:
-    """It is reported once what it was waited for is over, although no collection lasts that long."""
+    """The source is reported once the time to wait for it is over, although no collection lasts that long."""
     collection = make(slow, patience=0.02)
     with capture_logs() as lines:
         for _ in range(10):
@@ -297,7 +379,11 @@ async def test_collection_that_no_scrape_waits_for_gives_way(
 
 
 async def test_close_ends_what_is_under_way(make: Make, slow: ScriptedSource, quick: ScriptedSource) -> None:
-    """Of a collection, or of a read that goes on in the background: it is canceled, connections are released, no task is left."""
+    """
+    Closing ends a collection, and a read that continues in the background.
+
+    It is canceled, connections are released, no task is left.
+    """
     collection = make(slow)
     task = await begun(collection)
     await collection.close()
@@ -327,9 +413,9 @@ async def test_failing_source_costs_only_itself(
     """Partial data at 3 a.m. beats an empty page; an exception that no source may raise is reported like a failure."""
     broken = ScriptedSource("broken", "1")
     broken.error = error
-    shown = await make(broken, quick).snapshot(LONG)
-    assert up(shown) == {"broken": False, "quick": True}
-    assert shown.sources[0].error == reported
+    state = await make(broken, quick).snapshot(LONG)
+    assert up(state) == {"broken": False, "quick": True}
+    assert state.sources[0].error == reported
 
 
 async def test_one_log_line_for_each_change_of_state(make: Make, quick: ScriptedSource) -> None:
@@ -338,8 +424,8 @@ async def test_one_log_line_for_each_change_of_state(make: Make, quick: Scripted
     with capture_logs() as lines:
         for failing in (False, False, True, True, False):
             quick.error = quick.fail() if failing else None
-            shown = await collection.snapshot(LONG)
-            assert shown.sources[0].readings == 1
+            state = await collection.snapshot(LONG)
+            assert state.sources[0].readings == 1
     assert [(line["log_level"], line["event"]) for line in lines] == [
         ("info", "source is up"),
         ("warning", "source is down"),
@@ -364,9 +450,9 @@ async def test_first_collection_does_not_wait_for_limits_beyond_its_deadline(mak
     """An Admin API that hangs does not keep usage from being shown."""
     collection = make(quick, limits=LimitsRefresh(ScriptedLimits(), timeout_seconds=LONG))
     patient = await begun(collection)
-    shown = await collection.snapshot(0.0)
-    assert shown.limits is None
-    assert up(shown) == {"quick": True}
+    state = await collection.snapshot(0.0)
+    assert state.limits is None
+    assert up(state) == {"quick": True}
     assert not patient.done()
     patient.cancel()
 
@@ -388,21 +474,24 @@ async def test_defect_of_the_join_is_reported_and_the_next_try_is_fresh(
 
 
 async def test_entities_are_folded_once_for_each_snapshot(make: Make, quick: ScriptedSource) -> None:
-    """What a scrape sees is within the cap, and shared like everything else."""
+    """A scrape sees entities within the cap, and shares them like everything else."""
     quick.table = table("1", alice=1.0, bob=2.0, carol=4.0)
     collection = make(quick, max_age=LONG, cardinality=Cardinality(CardinalityConfig(max_entities=1)))
-    shown = await collection.snapshot(LONG)
-    assert {each.entity.user: each.usage for each in shown.entities} == {"carol": 4.0, OVERFLOW: 3.0}
-    assert await collection.snapshot(LONG) is shown
+    state = await collection.snapshot(LONG)
+    assert {entity_usage.entity.user: entity_usage.usage for entity_usage in state.entities} == {
+        "carol": 4.0,
+        OVERFLOW: 3.0,
+    }
+    assert await collection.snapshot(LONG) is state
 
 
 async def test_a_snapshot_shows_how_the_exporter_does_at_its_moment(make: Make, quick: ScriptedSource) -> None:
-    """It is asked once for each, and no snapshot changes afterwards."""
-    asked: list[OwnHealth] = []
+    """The health is asked for once for each snapshot, and no snapshot changes afterwards."""
+    health_reports: list[OwnHealth] = []
 
     def own() -> OwnHealth:
-        number = len(asked)
-        asked.append(
+        number = len(health_reports)
+        health_reports.append(
             OwnHealth(
                 discoveries=(DiscoveryHealth(name=f"look {number}"),),
                 push=PushHealth(exports_total={"success": number}),
@@ -410,11 +499,11 @@ async def test_a_snapshot_shows_how_the_exporter_does_at_its_moment(make: Make, 
                 restarts={"limits": number},
             )
         )
-        return asked[-1]
+        return health_reports[-1]
 
-    collection = make(quick, own=own)
+    collection = make(quick, own_health=own)
     for number in range(2):
-        shown = await collection.snapshot(LONG)
-        assert len(asked) == number + 1
+        state = await collection.snapshot(LONG)
+        assert len(health_reports) == number + 1
         for field in fields(OwnHealth):
-            assert getattr(shown, field.name) == getattr(asked[-1], field.name)
+            assert getattr(state, field.name) == getattr(health_reports[-1], field.name)

@@ -14,7 +14,7 @@ from tests.exporter.examples import snapshot, usage
 from quotascope.exporter.collection import Sampler
 from quotascope.exporter.collection.sampling import PeakKeeper
 from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Peaks, Sampling, Snapshot
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
 
 
 class Timed:
@@ -40,16 +40,16 @@ class Timed:
         self.now += seconds
 
 
-async def sampled(collection: Timed, before: Sampling | None = None) -> Sampling:
+async def sampled(collection: Timed, sampling: Sampling | None = None) -> Sampling:
     """Sample every 5 s until the collection has no more."""
-    sampler = Sampler(collection.snapshot, 5.0, 9.0, before)
+    sampler = Sampler(collection.snapshot, 5.0, 9.0, sampling)
     with pytest.raises(asyncio.CancelledError):
         await sampler.run(lambda: collection.now, collection.pause)
     return sampler.sampling
 
 
 @pytest.mark.parametrize(
-    ("takes", "before", "after", "began"),
+    ("takes", "old_counts", "new_counts", "began"),
     [
         ([0.1, 4.9, 0.0, 1.0], None, Sampling(samples=4, missed=0), [5.0, 10.0, 15.0, 20.0]),
         # nothing piles up: the next sample comes at the next time on the grid, and those left out are counted
@@ -58,10 +58,12 @@ async def sampled(collection: Timed, before: Sampling | None = None) -> Sampling
         ([0.1, 5.1], Sampling(samples=7, missed=2), Sampling(samples=9, missed=3), [5.0, 10.0]),
     ],
 )
-async def test_steady_pace(takes: list[float], before: Sampling | None, after: Sampling, began: list[float]) -> None:
+async def test_steady_pace(
+    takes: list[float], old_counts: Sampling | None, new_counts: Sampling, began: list[float]
+) -> None:
     """A read that takes a while does not move the next one."""
     collection = Timed(*takes)
-    assert await sampled(collection, before) == after
+    assert await sampled(collection, old_counts) == new_counts
     assert collection.began == began
 
 
@@ -80,11 +82,11 @@ ALICE = usage(limit=100.0, usage=0.0).entity
 
 
 def used(amount: float, **changes: object) -> EntityUsage:
-    """What alice used of her 100 bytes/s."""
-    given = EntityUsage(entity=ALICE, usage=amount)
+    """Return a snapshot in which alice used this amount of her 100 bytes/s."""
+    entity_usage = EntityUsage(entity=ALICE, usage=amount)
     for name, value in changes.items():
-        setattr(given, name, value)
-    return given
+        setattr(entity_usage, name, value)
+    return entity_usage
 
 
 def shown(amount: float) -> Snapshot:
@@ -100,8 +102,8 @@ class Samples:
     def __init__(self) -> None:
         self.keeper = PeakKeeper(WINDOW)
 
-    def take(self, at: float, amount: float) -> float | None:
-        return greatest(self.keeper.update(shown(amount), at))
+    def take(self, seconds: float, amount: float) -> float | None:
+        return greatest(self.keeper.update(shown(amount), seconds))
 
 
 @given(
@@ -113,15 +115,15 @@ class Samples:
 def test_any_samples(samples: list[tuple[float, int]]) -> None:
     """The maximum is that of the samples since a moment that is between one window and one and a quarter ago."""
     keeper = Samples()
-    at, taken = 0.0, []
+    seconds, taken = 0.0, []
     for pause, amount in samples:
-        at += pause
-        taken.append((at, amount / 100))
-        found = keeper.take(at, amount)
+        seconds += pause
+        taken.append((seconds, amount / 100))
+        maximum = keeper.take(seconds, amount)
         since = [WINDOW, WINDOW * 1.25]
-        least, most = (max(v for t, v in taken if at - t <= ago) for ago in since)
-        assert found is not None
-        assert least <= found <= most
+        lowest, highest = (max(v for t, v in taken if seconds - t <= ago) for ago in since)
+        assert maximum is not None
+        assert lowest <= maximum <= highest
 
 
 @pytest.mark.parametrize(("limit", "maximum"), [(1000.0, 0.9), (None, None)])
@@ -138,15 +140,19 @@ def test_node_that_missed_a_sample_keeps_its_maximum() -> None:
     keeper = PeakKeeper(WINDOW)
     bob = usage(user="bob", broker="2", limit=10.0, usage=5.0)
     keeper.update(snapshot(used(90), bob), 0)
-    for at in range(5, 50, 5):
-        others = usage(user=f"a{at}", limit=10.0, usage=1.0)
-        keeper.update(snapshot(bob, others), at)
+    for number in range(5, 50, 5):
+        passing = usage(user=f"a{number}", limit=10.0, usage=1.0)
+        keeper.update(snapshot(bob, passing), number)
     peaks = keeper.update(snapshot(used(1), replace(bob, usage=1.0)), 50)
     assert peaks.utilization.tolist() == [0.9, 0.5]
 
 
 def test_only_what_the_snapshot_shows_in_detail() -> None:
-    """An entity that is folded, gone, or without detail has no maximum, whatever it was; nor do values without detail count."""
+    """
+    An entity that is folded, gone, or without detail has no maximum, whatever it was.
+
+    Nor do values without detail count.
+    """
     keeper = PeakKeeper(WINDOW)
     keeper.update(shown(40), 0)
     assert greatest(keeper.update(snapshot(used(90, detailed=False)), 0)) is None
@@ -156,7 +162,7 @@ def test_only_what_the_snapshot_shows_in_detail() -> None:
 
 @pytest.mark.parametrize("amount", [nan, inf])
 def test_no_maximum_is_no_number(amount: float) -> None:
-    """What is no finite number never becomes a maximum."""
+    """A value that is no finite number never becomes a maximum."""
     samples = Samples()
     assert samples.take(0, amount) is None
     assert samples.take(1, 20) == 0.2
@@ -180,12 +186,12 @@ def test_burst_and_delay_queues() -> None:
 
 
 def test_names_that_come_and_go_take_no_memory() -> None:
-    """Of client ids that come and go no more are kept than the window has seen, and the one that stays keeps what is its own."""
+    """No more passing client ids are kept than the window has seen, and the one that stays keeps its maximum."""
     keeper = PeakKeeper(WINDOW)
     names = count()
-    for at in range(0, 3_000, 5):
+    for number in range(0, 3_000, 5):
         many = [usage(client_id=str(next(names)), limit=1.0, usage=1.0) for _ in range(10)]
-        peaks = keeper.update(snapshot(used(10 if at % 60 else 90), *many), at)
+        peaks = keeper.update(snapshot(used(10 if number % 60 else 90), *many), number)
         assert peaks.utilization.tolist() == [0.9] + [1.0] * len(many)
     assert len(keeper._utilization._places) <= 10 * (1.25 * WINDOW / 5 + 1) * 4 / 3 + 30
 

@@ -11,13 +11,13 @@ from quotascope.exporter.errors import ConfigError
 
 
 def build(text: str, flags: Iterable[Override] = (), /, **environ: str) -> Config:
-    """The configuration of a file, flags and an environment."""
+    """Return the configuration of a file, flags and an environment."""
     document = parse_document(text, "q.yaml", environ)
     return build_config(document, "q.yaml", environ, flags)
 
 
 def problems(text: str, flags: Iterable[Override] = (), /, **environ: str) -> list[str]:
-    """What is wrong with one."""
+    """Return the problems of a configuration."""
     with pytest.raises(ConfigError) as caught:
         build(text, flags, **environ)
     assert caught.value.subject == "q.yaml"

@@ -1,4 +1,4 @@
-"""What holds where nothing is set, and what can be set: written down here, not read from the models."""
+"""The defaults and the possible settings: written down here, not read from the models."""
 
 from __future__ import annotations
 
@@ -77,6 +77,7 @@ collection:
   margin_seconds: 0.5  # 0.0, not -0.001 .inf
 cardinality:
   max_entities: 10000  # 1, not 0
+  max_name_bytes: 2097152  # 1024, not 1023
   include_users: []
   exclude_users: []
   include_client_ids: []
@@ -87,8 +88,7 @@ cardinality:
 shadow:
   file:
   max_entities: 100  # 1 10000, not 0 10001
-owners: []
-default_owner:  # platform, not ''
+alerts_config:
 grafana_url:
 otlp:
   endpoint:
@@ -105,27 +105,30 @@ log:
   format: auto  # human logfmt json, not text
   level: info  # debug warning error, not fatal
 """
-"""Every setting with its default, and in comments the other choices or the bounds, and the nearest values that are refused."""
+"""
+Every setting with its default, and in comments the other choices or the bounds, and the nearest values that are
+refused.
+"""
 
 
 def loaded(place: Place = (), value: object = None) -> Config:
-    """The least configuration, with one value set."""
+    """Return the least configuration, with one value set."""
     document = copy.deepcopy(LEAST)
     if place:
-        at: Any = document
+        node: Any = document
         *sections, key = place
         for step in sections:
-            at = at.setdefault(step, {}) if isinstance(at, dict) else at[step]
-        at[key] = value
+            node = node.setdefault(step, {}) if isinstance(node, dict) else node[step]
+        node[key] = value
     text = yaml.safe_dump(document)
     return build_config(parse_document(text, "test.yaml", {}), "test.yaml", {})
 
 
 def value_at(config: Config, place: Place) -> object:
-    at: Any = config.model_dump(mode="json")
+    node: Any = config.model_dump(mode="json")
     for step in place:
-        at = at[step]
-    return at
+        node = node[step]
+    return node
 
 
 def test_defaults() -> None:
@@ -152,7 +155,7 @@ def test_values_that_can_be_set(place: Place, comment: str) -> None:
 
 
 def test_a_configuration_does_not_change() -> None:
-    """What was checked is what is used."""
+    """The checked configuration is the one in use."""
     config = loaded()
     with pytest.raises(ValueError, match="frozen"):
         config.server.port = 1
@@ -160,6 +163,6 @@ def test_a_configuration_does_not_change() -> None:
 
 @pytest.mark.parametrize(("text", "seconds"), [("250ms", 0.25), ("5s", 5), ("2m", 120), ("1h", 3600), ("1.5m", 90)])
 def test_units_of_time(text: str, seconds: float) -> None:
-    """As in Prometheus' own files."""
+    """Times have units as in Prometheus' own files."""
     place = "kafka", "timeout_seconds"
     assert value_at(loaded(place, text), place) == seconds

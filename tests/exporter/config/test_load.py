@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 from tests.exporter.config.examples import build, problems
 
-from quotascope.exporter.config import Config, Override, load_config, sources_override
+from quotascope.exporter.config import Config, Override, PrometheusConfig, load_config, sources_override
 from quotascope.exporter.config.load import files_in, loaded, section_in, value_places
 from quotascope.exporter.config.reference import reference
 from quotascope.exporter.config.section import Section
@@ -76,7 +76,11 @@ SOURCES = {"dialect": "jmx_exporter", "node_id": 3, "url": "http://b3:9404/metri
 def test_flags_go_before_environment_before_file(
     text: str, flags: Sequence[Override], environ: dict[str, str], expected: dict[str, Any]
 ) -> None:
-    """The nearer a value is to the person who starts the program, the more it counts; what none of them sets has its default."""
+    """
+    The nearer a value is to the person who starts the program, the more it counts.
+
+    What none of them sets has its default.
+    """
     assert build(text, flags, **environ).model_dump(exclude_defaults=True) == expected
 
 
@@ -106,13 +110,13 @@ def test_the_content_of_named_files_counts(tmp_path: Path, change: str | None) -
     text = f"sources: [{{url: 'http://a:1', {auth}}}, {{url: 'http://b:1'}}]"
     config = build(text)
     assert list(files_in(config)) == [file, file]
-    before = loaded(config)
+    old_loaded = loaded(config)
     file.unlink() if change is None else file.write_text(change)
-    after = loaded(config)
-    same = [after.same(before, each, each) for each in config.sources]
-    assert same == [change == "", True]
-    assert not after.same(before, config.sources[1], config.sources[0])
-    assert not change or change not in repr(after)
+    new_loaded = loaded(config)
+    is_same = [new_loaded.same(old_loaded, source, source) for source in config.sources]
+    assert is_same == [change == "", True]
+    assert not new_loaded.same(old_loaded, config.sources[1], config.sources[0])
+    assert not change or change not in repr(new_loaded)
 
 
 REFERENCE = reference().splitlines()
@@ -137,20 +141,20 @@ def test_the_reference_loads_to_the_defaults_and_an_example() -> None:
 def test_every_key_is_in_the_reference() -> None:
     """A setting that is added to the models shows up in the reference."""
     keys = [key for section in sections() for key in section.model_fields]
-    found = [match[1] for line in REFERENCE if (match := re.match(r"[ #-]*(\w+):", line))]
-    missing = [key for key in set(keys) if found.count(key) < keys.count(key)]
+    documented = [match[1] for line in REFERENCE if (match := re.match(r"[ #-]*(\w+):", line))]
+    missing = [key for key in set(keys) if documented.count(key) < keys.count(key)]
     assert missing == []
 
 
 def test_every_key_of_the_reference_follows_a_comment() -> None:
     """No setting is left without an explanation."""
-    known = {key for section in sections() for key in section.model_fields}
+    fields = {key for section in sections() for key in section.model_fields}
     bare = [
         line
-        for before, line in pairwise(REFERENCE)
+        for line_before, line in pairwise(REFERENCE)
         if (key := re.match(r"[ #-]*([a-z_]+):( |$)", line))
-        and key[1] in known
-        and not re.match("[ #]*[A-Za-z]", before)
+        and key[1] in fields
+        and not re.match("[ #]*[A-Za-z]", line_before)
     ]
     assert bare == []
 
@@ -168,4 +172,31 @@ def test_variables_of_all_values_differ() -> None:
     places = list(value_places())
     assert len({"__".join(place).upper() for place in places}) == len(places)
     assert ("kafka", "sasl", "password_file") in places
-    assert {place[0] for place in places}.isdisjoint({"sources", "owners"})
+    assert {place[0] for place in places}.isdisjoint({"sources"})
+
+
+def test_an_entry_can_be_a_prometheus_server() -> None:
+    """Agents and servers stand in one list, in the file and in the short form."""
+    text = """
+sources:
+  - url: http://broker-1:8778/jolokia
+  - prometheus: {url: 'http://prometheus:9090', selector: ' {job="kafka", cluster=~"a|b",} ', nodes: {'a:1': 1}}
+"""
+    config = build(text)
+    assert [source.label for source in config.sources] == ["broker-1:8778", "prometheus:9090"]
+    assert [source.url for source in config.agents] == ["http://broker-1:8778/jolokia"]
+    (server,) = config.prometheus_servers
+    assert (server.selector, server.nodes) == ('job="kafka", cluster=~"a|b"', {"a:1": 1})
+    assert config.finds_nodes
+    assert build("", [sources_override(["prometheus=http://p:9090/x=y"], "--source")]).prometheus_servers == (
+        PrometheusConfig(url="http://p:9090/x=y"),
+    )
+
+
+def test_secrets_of_a_prometheus_server_are_in_no_representation() -> None:
+    """They are hidden in the configuration and in messages about it."""
+    text = (
+        "sources: [{prometheus: {url: 'http://a', headers: {X-Key: hunter2}, basic_auth: {username: a, password: %s}}}]"
+    )
+    assert "hunter2" not in repr(build(text % "hunter2"))
+    assert "hunter2" not in str(problems(text % "[hunter2]"))

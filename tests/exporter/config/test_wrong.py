@@ -1,4 +1,8 @@
-"""Configurations that are wrong: each comment in them is the problem that is reported for its line, or how it begins, up to `…`."""
+"""
+Configurations that are wrong.
+
+Each comment in them is the problem that is reported for its line, or how it begins, up to `…`.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +36,11 @@ sources:
   - {url: 'http://a', basic_auth: {username: u, password: [hunter2]}}  # sources[9].basic_auth.password: expected a valid string
   - {url: 'http://a', headers: {X-Key: 4711}}  # sources[10].headers.X-Key: expected a valid string
   - {url: 'http://a', headers: {"a\nb\e[31m": x}}  # sources[11].headers.a\nb\x1b[31m is not the name of an HTTP header
+  - prometheus: {url: 'http://a:1/metrics'}  # sources[12].prometheus.url is not the address of a Prometheus server, …
+  - prometheus: {url: 'http://a:1', selector: '{job="a"} or up'}  # sources[13].prometheus.selector is not a list of matchers such as …
+  - prometheus: {url: 'http://a:1', node_id: 1}  # unknown key 'node_id' under sources[14].prometheus; did you mean 'nodes'?
+  - prometheus: {nodes: {a: -1}}  # sources[15].prometheus lacks the key 'url'  # sources[15].prometheus.nodes.a: expected greater than or equal to 0, got -1
+  - prometheus: http://a:1  # sources[16].prometheus: expected keys and values
 server:
   prot: 3  # unknown key 'prot' under server; did you mean 'port'?
   port: 99999  # server.port: expected less than or equal to 65535, got 99999
@@ -48,15 +57,13 @@ kafka:
   sasl: hunter2  # kafka.sasl: expected keys and values
   bootstrap_servers: nowhere  # kafka.bootstrap_servers[0] expected HOST:PORT, such as broker-1:9092
 cardinality: {include_users: [a, '(']}  # cardinality.include_users[1] '(' is not an RE2 expression: missing ): (
-owners:
-  - {user: alice}  # owners[0] lacks the key 'team'
-  - {team: a, user: b, user_pattern: c}  # owners[1] user and user_pattern exclude each other
-  - {team: a, client_id: b, client_id_pattern: c}  # owners[2] client_id and client_id_pattern exclude each other
-  - {team: a}  # owners[3] needs one of user, user_pattern, client_id, client_id_pattern
-  - {team: a, client_id_pattern: '('}  # owners[4].client_id_pattern '(' is not an RE2 expression: missing ): (
-  - {team: a, users: b}  # unknown key 'users' under owners[5]; did you mean 'user'?
+owners:  # owners belongs to the alerts' configuration: put it there, and name that file as alerts_config
+  - {user: alice, team: a}
+default_owner: a  # default_owner belongs to the alerts' configuration: put it there, …
+thresholds: {}  # thresholds belongs to the alerts' configuration: put it there, …
+alerts_config: nowhere.yaml  # alerts_config: expected a file that is there, got 'nowhere.yaml'
 log: {}
-log: {level: loud, zzz: 1}  # the key 'log' is there already in line 45  # log.level: expected 'debug', 'info', 'warning' or 'error', got 'loud'  # unknown key 'zzz' under log; known: format, level
+log: {level: loud, zzz: 1}  # the key 'log' is there already in line 48  # log.level: expected 'debug', 'info', 'warning' or 'error', got 'loud'  # unknown key 'zzz' under log; known: format, level
 """
 
 KAFKA: Final = """
@@ -99,7 +106,7 @@ file_sd: {files: a, url: 'http://{port}'}  # discovery.file_sd.url must contain 
 
 
 def each_in(text: str, lines: str) -> list[str]:
-    """Each of the lines as a part of a text, with its comment behind that."""
+    """Return each of the lines as a part of a text, with its comment behind that."""
     parts = (line.partition("  # ") for line in lines.strip().splitlines())
     return [text % keys + mark + comment for keys, mark, comment in parts]
 
@@ -111,14 +118,24 @@ def each_in(text: str, lines: str) -> list[str]:
         *each_in("kafka: {bootstrap_servers: a:1, %s}", KAFKA),
         *each_in("kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {%s}}", SASL),
         *each_in("{kafka: {bootstrap_servers: a:1}, discovery: {%s}}", DISCOVERY),
-        "discovery: {kafka: {url: auto}}  # discovery.kafka (--discover) needs kafka (--bootstrap-servers): it asks that cluster",
+        (
+            "discovery: {kafka: {url: auto}}  # discovery.kafka (--discover) needs kafka (--bootstrap-servers): it "
+            "asks that cluster"
+        ),
         *(
-            f"kafka: {{bootstrap_servers: ['{server}']}}  # kafka.bootstrap_servers[0] expected HOST:PORT, such as broker-1:9092"
+            f"kafka: {{bootstrap_servers: ['{server}']}}  # kafka.bootstrap_servers[0] expected HOST:PORT, such as "
+            f"broker-1:9092"
             for server in ("", "a", ":9092", "a:", "a:0", "a:65536", "a:-1", "a:1.5", "a:x", "a:1:", "9092")
         ),
         "kafka: {bootstrap_servers: []}  # kafka.bootstrap_servers names no broker",
-        "kafka: {bootstrap_servers: 'u:hunter2@a:1'}  # kafka.bootstrap_servers[0] must not contain a user or password; those of Kafka belong in sasl",
-        "sources: [{url: 'http://a:1'}, {dialect: jolokia, url: 'http://a:1'}]  # two sources are called 'a:1': give them a name",
+        (
+            "kafka: {bootstrap_servers: 'u:hunter2@a:1'}  # kafka.bootstrap_servers[0] must not contain a user or "
+            "password; those of Kafka belong in sasl"
+        ),
+        (
+            "sources: [{url: 'http://a:1'}, {dialect: jolokia, url: 'http://a:1'}]  # two sources are called 'a:1': "
+            "give them a name"
+        ),
         "sources: jolokia  # sources: expected a list",
         "otlp: {tls: {ca_file: /none}}  # otlp.tls.ca_file: expected a file that is there, got '/none'",
         "otlp: {tls: {cert_file: '${FILE}'}}  # otlp.tls give both cert_file and key_file, or neither",
@@ -135,10 +152,10 @@ def each_in(text: str, lines: str) -> list[str]:
 )
 def test_all_problems_are_reported_with_their_lines(text: str) -> None:
     """
-    At once and in the order of the lines, those of form and those of content; nothing hides another problem or causes a second one.
+    At once and in the order of the lines, those of form and those of content.
 
-    No secret is repeated: neither a wrong one, nor one in a wrong place, nor a variable that was filled in. Names and values of any
-    length stay short and printable.
+    Nothing hides another problem or causes a second one. No secret is repeated: neither a wrong one, nor one in a wrong
+    place, nor a variable that was filled in. Names and values of any length stay short and printable.
     """
     environ = {"FILE": __file__, "SECRET": "hunter2"}
     lines = enumerate(text.splitlines(), start=1)
@@ -168,14 +185,25 @@ def test_a_file_that_cannot_be_read_is_reported_by_its_name(name: str, problem: 
 
 
 def test_wrong_flags_and_variables_are_called_by_their_names() -> None:
-    """A variable that looks like ours but sets nothing is as wrong as an unknown key; no = in a URL is taken for the end of a dialect."""
+    """
+    A variable that looks like ours but sets nothing is as wrong as an unknown key.
+
+    No = in a URL is taken for the end of a dialect.
+    """
     sources = ["jolokai=http://b:1", "http://u:hunter2@b1/jolokia?ttl=1"]
     flags = [Override(place=("server", "port"), value="http", origin="--port"), sources_override(sources, "--source")]
     environ = {"QUOTASCOPE_LOG__LEVEL": "loud", "QUOTASCOPE_SERVER__PROT": "1"}
     assert problems("server: {port: 1}", flags, **environ) == [
         "unknown environment variable QUOTASCOPE_SERVER__PROT; did you mean QUOTASCOPE_SERVER__PORT?",
-        "--source: sources[0].dialect: expected 'auto', 'jolokia', 'prometheus', 'jmx_exporter', 'quotascope_rules', 'kafka_2_0_0', 'confluent', 'jmx_default' or 'strimzi', got 'jolokai'; did you mean 'jolokia'?",
-        "--source: sources[1].url must not contain a user or password; those of a source belong in basic_auth or headers",
+        (
+            "--source: sources[0].dialect: expected 'auto', 'jolokia', 'prometheus', 'jmx_exporter', "
+            "'quotascope_rules', 'kafka_2_0_0', 'confluent', 'jmx_default', 'strimzi' or 'jmx_rules', got 'jolokai'; "
+            "did you mean 'jolokia'?"
+        ),
+        (
+            "--source: sources[1].url must not contain a user or password; those of a source belong in basic_auth or "
+            "headers"
+        ),
         "--port: server.port: expected a whole number, got 'http'",
         "QUOTASCOPE_LOG__LEVEL: log.level: expected 'debug', 'info', 'warning' or 'error', got 'loud'",
     ]

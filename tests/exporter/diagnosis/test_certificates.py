@@ -31,7 +31,7 @@ def issued(end: datetime) -> x509.Certificate:
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(200)])
 async def test_what_is_no_certificate_is_worth_a_look(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    """What a server shows comes from outside: it is reported, not raised."""
+    """A server's answer comes from outside: it is reported, not raised."""
 
     async def shown(_: object) -> bytes:
         return data
@@ -43,18 +43,18 @@ async def test_what_is_no_certificate_is_worth_a_look(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("left", "code"),
+    ("remaining", "code"),
     [(-3 * DAY, "certificate_ended"), (20 * DAY, "certificate_ends"), (22 * DAY, "certificate_valid")],
 )
-def test_time_left(left: float, code: str) -> None:
+def test_time_left(remaining: float, code: str) -> None:
     """Three weeks before the end it is time to renew."""
-    result = judged("a", 1e9, 1e9 - left)
+    result = judged("a", 1e9, 1e9 - remaining)
     assert result.code == code
-    assert f" {abs(left) / DAY:.0f} " in result.text
+    assert f" {abs(remaining) / DAY:.0f} " in result.text
 
 
 async def test_servers_and_files_are_looked_at(certificates: Certificates, tmp_path: Path) -> None:
-    """Whether trusted or not; passwords, keys and servers that do not answer are left out."""
+    """Servers and files count whether trusted or not; passwords, keys and silent servers are left out."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificates.server, certificates.server_key)
     password = tmp_path / "password"
@@ -78,7 +78,7 @@ async def test_servers_and_files_are_looked_at(certificates: Certificates, tmp_p
         )
         results = await module.certificates(config, ())
     subjects = [f"127.0.0.1:{port}", f"localhost:{port}", str(certificates.client)]
-    assert [each.subject for each in results] == subjects
+    assert [finding.subject for finding in results] == subjects
 
 
 async def test_of_authorities_one_is_enough(certificates: Certificates, tmp_path: Path) -> None:
@@ -93,6 +93,11 @@ async def test_of_authorities_one_is_enough(certificates: Certificates, tmp_path
         (result,) = await module.certificates(config, ())
         codes.append(result.code)
     assert codes == ["certificate_ends", "certificate_ended"]
+    tls = {"cert_file": str(certificates.server), "key_file": str(certificates.server_key), "client_ca_file": str(both)}
+    file = web_file(tmp_path, tls_server_config=tls | {"client_auth_type": "RequireAndVerifyClientCert"})
+    config = Config.model_validate({"server": {"web_config_file": file}})
+    results = await module.certificates(config, ())
+    assert {finding.subject: finding.code for finding in results}[str(both)] == "certificate_ends"
 
 
 def test_secrets_that_every_user_can_read(tmp_path: Path) -> None:
@@ -108,21 +113,21 @@ def test_secrets_that_every_user_can_read(tmp_path: Path) -> None:
         {"url": "https://b", "basic_auth": auth},
     ]
     config = Config.model_validate({"sources": sources})
-    found = list(secrets(config))
-    assert [each.subject for each in found] == [str(files["key"]), str(files["password"])]
-    assert found[0].advice == f"chmod o-rwx {files['key']}"
+    findings = list(secrets(config))
+    assert [finding.subject for finding in findings] == [str(files["key"]), str(files["password"])]
+    assert findings[0].advice == f"chmod o-rwx {files['key']}"
     files["key"].unlink()
     assert len(list(secrets(config))) == 1
 
 
 def test_what_the_exporter_itself_is_protected_with(tmp_path: Path) -> None:
     """The file with the hashes of passwords, and the key that it names; one that is broken is looked at itself."""
-    made = make_certificates(tmp_path)
-    made.server_key.chmod(0o604)
-    file = web_file(tmp_path, **tls_section(made))
+    certificate_files = make_certificates(tmp_path)
+    certificate_files.server_key.chmod(0o604)
+    file = web_file(tmp_path, **tls_section(certificate_files))
     file.chmod(0o644)
     config = Config.model_validate({"server": {"web_config_file": file}})
-    found = [str(file), str(made.server_key)]
-    assert [each.subject for each in secrets(config)] == found
+    readable_files = [str(file), str(certificate_files.server_key)]
+    assert [secret.subject for secret in secrets(config)] == readable_files
     file.write_text("nothing: known")
-    assert [each.subject for each in secrets(config)] == found[:1]
+    assert [secret.subject for secret in secrets(config)] == readable_files[:1]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from tests.exporter.limits.test_admin import ScriptedAdmin
+from tests.exporter.limits.scripted import ScriptedAdmin
 
 from quotascope.clients.errors import (
     AdminRequestFailed,
@@ -23,6 +23,7 @@ from quotascope.clients.errors import (
     LibraryMissing,
     PermissionMissing,
     TlsFailed,
+    UnsupportedByCluster,
 )
 from quotascope.clients.quota_admin import ClusterDescription, Node
 from quotascope.exporter.config import CollectionConfig, Config, KafkaConfig
@@ -30,20 +31,21 @@ from quotascope.exporter.diagnosis import Catalog, Finding
 from quotascope.exporter.diagnosis.cluster import ClusterAnswers, ask, permissions, reachability, windows
 from quotascope.exporter.diagnosis.doctor import Evidence, Look, checks_of, examine
 from quotascope.exporter.errors import SourceDenied
+from quotascope.metrics.kafka.release import KafkaRelease, ReleaseRange
 
 SERVER = {"address": "127.0.0.1", "port": 0}
 KAFKA = {"bootstrap_servers": "a:1"}
 FINE = Catalog.RULES_DECIDE.found()
 
 
-async def examined(admin: Any, **given: Any) -> dict[str, list[str]]:
-    """The codes of the findings, by check; ``admin`` opens the Admin API."""
-    evidence = Evidence(Config.model_validate({"server": SERVER, **given}), admin)
-    found: dict[str, list[str]] = {}
+async def examined(admin: Any, **settings: Any) -> dict[str, list[str]]:
+    """Return the codes of the findings, by check; ``admin`` opens the Admin API."""
+    evidence = Evidence(Config.model_validate({"server": SERVER, **settings}), admin)
+    texts_by_check: dict[str, list[str]] = {}
     for finding in await examine(checks_of(evidence, {}), 60):
-        found.setdefault(finding.check, []).append(finding.code)
+        texts_by_check.setdefault(finding.check, []).append(finding.code)
     await evidence.close()
-    return found
+    return texts_by_check
 
 
 def missing(_: KafkaConfig) -> ScriptedAdmin:
@@ -60,36 +62,36 @@ def look(*raised: Exception) -> Look:
 
 
 async def test_found_nodes_are_looked_at_as_well(tmp_path: Path) -> None:
-    """Those that a file names are read; a library that is missing keeps no other check from running."""
+    """The doctor reads nodes that a file names; a missing library keeps no other check from running."""
     file = tmp_path / "kafka.json"
     file.write_text(json.dumps([{"targets": ["127.0.0.1:1"]}]))
     discovery = {"file_sd": {"files": [str(file)], "url": "https://{target}/jolokia"}}
-    found = await examined(missing, discovery=discovery, kafka=KAFKA)
-    assert found["kafka"] == ["check_failed"]
-    assert (found["discovery"], found["agents"]) == (["discovery_works"], ["source_unreadable"])
-    assert "permissions" not in found
+    texts_by_check = await examined(missing, discovery=discovery, kafka=KAFKA)
+    assert texts_by_check["kafka"] == ["check_failed"]
+    assert (texts_by_check["discovery"], texts_by_check["agents"]) == (["discovery_works"], ["source_unreadable"])
+    assert "permissions" not in texts_by_check
     # a missing file, with which the exporter starts, is an error of the doctor
     file.unlink()
-    found = await examined(missing, discovery=discovery)
-    assert (found["discovery"], found["agents"]) == (["discovery_failed"], ["no_source_found"])
+    texts_by_check = await examined(missing, discovery=discovery)
+    assert (texts_by_check["discovery"], texts_by_check["agents"]) == (["discovery_failed"], ["no_source_found"])
 
 
 async def test_discovery_that_cannot_ask() -> None:
-    """What depends on it fails for the same reason, the rest is checked."""
+    """Checks that depend on discovery fail for the same reason, the others run."""
     discovery = {"kafka": {"url": "http://{host}:1/jolokia"}}
-    found = await examined(missing, discovery=discovery, kafka=KAFKA)
+    texts_by_check = await examined(missing, discovery=discovery, kafka=KAFKA)
     for check in ("kafka", "discovery", "agents", "quotas"):
-        assert found[check] == ["check_failed"]
-    assert found["listening"] == ["port_any"]
-    assert "clocks" not in found
+        assert texts_by_check[check] == ["check_failed"]
+    assert texts_by_check["listening"] == ["port_any"]
+    assert "clocks" not in texts_by_check
 
 
 async def test_a_push_is_tried_where_one_is_configured() -> None:
     """Nothing listens on that port."""
     otlp = {"endpoint": "http://127.0.0.1:1"}
-    found = await examined(lambda _: ScriptedAdmin(), kafka=KAFKA, otlp=otlp)
-    assert found["kafka"] == ["kafka_answers"]
-    assert found["otlp"] == ["push_unreachable"]
+    texts_by_check = await examined(lambda _: ScriptedAdmin(), kafka=KAFKA, otlp=otlp)
+    assert texts_by_check["kafka"] == ["kafka_answers", "kafka_tested"]
+    assert texts_by_check["otlp"] == ["push_unreachable"]
     assert (await examined(missing))["kafka"] == ["no_admin_api"]
 
 
@@ -102,13 +104,13 @@ async def test_the_cluster_is_asked_once() -> None:
         return opened[-1]
 
     await examined(admin, kafka=KAFKA)
-    assert [each.closed for each in opened] == [True]
+    assert [admin.closed for admin in opened] == [True]
 
 
 async def test_checks_do_not_wait_for_each_other() -> None:
     """They run side by side; findings keep their order, and the progress shows which checks are left."""
     released = asyncio.Event()
-    left: list[list[str]] = []
+    unfinished: list[list[str]] = []
 
     async def first() -> Iterable[Finding]:
         await released.wait()
@@ -119,10 +121,10 @@ async def test_checks_do_not_wait_for_each_other() -> None:
         return [FINE]
 
     checks = {"first": first, "second": second}
-    found = await examine(checks, 60, lambda names: left.append(list(names)))
-    assert [each.code for each in found] == ["no_source", "rules_decide"]
-    assert left[0] == ["first", "second"]
-    assert left[-1] == []
+    findings = await examine(checks, 60, lambda names: unfinished.append(list(names)))
+    assert [finding.code for finding in findings] == ["no_source", "rules_decide"]
+    assert unfinished[0] == ["first", "second"]
+    assert unfinished[-1] == []
 
 
 async def test_a_check_that_hangs_or_raises_breaks_no_other() -> None:
@@ -145,9 +147,15 @@ async def test_a_check_that_hangs_or_raises_breaks_no_other() -> None:
 NODE = Node(node_id=1, host="a", port=1)
 
 
-def described(release: str) -> ClusterAnswers:
-    reported = ClusterDescription(cluster_id="abc", nodes=(NODE,), release=release)
-    return ClusterAnswers(description=reported)
+def described(*releases: ReleaseRange) -> ClusterAnswers:
+    reported = ClusterDescription(cluster_id="abc", nodes=(NODE,) * max(1, len(releases)), controller_id=7)
+    return ClusterAnswers(description=reported, releases=dict(enumerate(releases, 1)))
+
+
+def of(oldest: str, newest: str | None = "") -> ReleaseRange:
+    """Return the releases between two, up to later ones for None, and one alone without a second."""
+    newest_release = None if newest is None else KafkaRelease.parse(newest or oldest)
+    return ReleaseRange(oldest=KafkaRelease.parse(oldest), newest=newest_release)
 
 
 def codes(findings: Iterable[Finding]) -> list[str]:
@@ -155,19 +163,68 @@ def codes(findings: Iterable[Finding]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("release", "text", "count"),
+    ("releases", "words", "further_codes"),
     [
-        ("4.3", "Cluster abc answers: 1 brokers, Kafka 4.3 or newer.", 1),
-        ("", "Cluster abc answers: 1 brokers.", 1),
-        ("2.6", "Cluster abc answers: 1 brokers, Kafka 2.6 or newer.", 2),
-        ("2.10", "Cluster abc answers: 1 brokers, Kafka 2.10 or newer.", 1),
+        ([of("4.3")], "1 broker, Kafka 4.3", ["kafka_tested"]),
+        ([], "1 broker, of an unknown release of Kafka", []),
+        ([of("3.9-zk"), of("3.9-zk")], "2 brokers, Kafka 3.9 in ZooKeeper mode", ["kafka_tested"]),
+        ([of("3.9"), of("4.0"), of("3.9")], "3 brokers, Kafka 3.9 (brokers 1, 3), 4.0 (broker 2)", ["kafka_untested", "kafka_tested"]),
+        ([of("3.3", "3.4")], "1 broker, Kafka 3.3 to 3.4", ["kafka_tested"]),
+        ([of("3.0-zk", "3.1-zk")], "1 broker, Kafka 3.0 to 3.1 in ZooKeeper mode", ["kafka_untested"]),
+        ([of("4.4", None)], "1 broker, Kafka 4.4 or later", ["kafka_newer"]),
+        ([of("2.7")], "1 broker, Kafka 2.7 in ZooKeeper mode", ["kafka_too_old"]),
+        ([ReleaseRange(oldest=None, newest=KafkaRelease(2, 4, zookeeper=True))], "1 broker, Kafka 2.4 in ZooKeeper mode or before", ["kafka_too_old"]),
+    ],
+)  # fmt: skip
+def test_a_cluster_that_answers(releases: list[ReleaseRange], words: str, further_codes: list[str]) -> None:
+    """The cluster reports its id, the release of its brokers, and whether quotascope is tested with it."""
+    results = list(reachability(described(*releases)))
+    assert results[0].text == f"Cluster abc answers: {words}."
+    assert codes(results) == ["kafka_answers", *further_codes]
+
+
+@pytest.mark.parametrize(
+    ("release", "works", "not_"),
+    [
+        ("2.5", "limits and rules cannot be read", "Limits, rules"),
+        (
+            "2.6",
+            "Limits, rules, usage and throttle times are shown; it has no quotas for controller mutations",
+            "cannot",
+        ),
+        ("2.7", "Limits, rules, usage and throttle times are shown; its request log", "controller mutations"),
     ],
 )
-def test_a_cluster_that_answers(release: str, text: str, count: int) -> None:
-    """It reports who it is; one that is too old for some quotas is worth a look."""
-    results = list(reachability(described(release)))
-    assert results[0].text == text
-    assert codes(results) == ["kafka_answers", "kafka_too_old"][:count]
+def test_what_works_with_a_release_that_is_too_old(release: str, works: str, not_: str) -> None:
+    """The Admin API has quotas since 2.6, those of mutations and addresses since 2.7; the log has JSON since 2.8."""
+    (*_, finding) = reachability(described(of(release)))
+    assert works in finding.advice
+    assert not_ not in finding.advice
+    assert "network" not in finding.text + finding.advice
+
+
+def test_a_cluster_in_zookeeper_mode_has_no_voters() -> None:
+    """Nothing may be read where there is nothing; the controller is the one that brokers name."""
+    answers = described(of("3.9-zk"))
+    findings = {finding.subject: finding for finding in permissions(answers)}
+    assert (findings["DescribeQuorum"].code, findings["DescribeQuorum"].severity) == ("no_quorum", "ok")
+    limits = answers.limits(0.0)
+    assert limits is not None
+    assert limits.active_controller == "7"
+    under_kraft = described(of("3.9"))
+    assert {finding.code for finding in permissions(under_kraft)} == {"permission_granted"}
+    kraft_limits = under_kraft.limits(0.0)
+    assert kraft_limits is not None
+    assert kraft_limits.active_controller is None
+
+
+def test_a_request_that_the_cluster_does_not_know() -> None:
+    """No permission is missing, and no network is to blame."""
+    answers = replace(described(of("2.5")), quotas=UnsupportedByCluster("DescribeClientQuotas", "2.6"))
+    quotas_finding = next(finding for finding in permissions(answers) if finding.subject == "DescribeClientQuotas")
+    assert quotas_finding.code == "request_unsupported"
+    assert "came with Kafka 2.6" in quotas_finding.text
+    assert "network" not in quotas_finding.text + quotas_finding.advice
 
 
 @pytest.mark.parametrize(
@@ -210,7 +267,7 @@ def test_missing_permissions_name_the_grant() -> None:
     """The command that mends it stands beside what is missing without it."""
     missing = PermissionMissing(request="DescribeClientQuotas", operation="DescribeConfigs", username="me")
     answers = ClusterAnswers(
-        description=described("").description,
+        description=described().description,
         quotas=missing,
         settings={1: AdminRequestFailed("DescribeConfigs", 42, "odd")},
         leader=3,
@@ -220,6 +277,10 @@ def test_missing_permissions_name_the_grant() -> None:
     assert quotas.advice == missing.grant
     assert settings.text.endswith("DescribeConfigs failed (error 42): odd")
     assert answers.limits(0.0) is None
+    permission = PermissionMissing(request="DescribeConfigs", operation="DescribeConfigs", username="me")
+    quotas, settings, leader = permissions(replace(answers, settings={1: permission}))
+    assert quotas.advice == missing.grant
+    assert settings.advice == "The same command grants it as for DescribeClientQuotas."
 
 
 @pytest.mark.parametrize(
@@ -233,7 +294,7 @@ def test_missing_permissions_name_the_grant() -> None:
     ],
 )
 def test_reads_are_compared_with_the_window(sampled: float | None, scraped: float | None, code: str) -> None:
-    """By default eleven samples of a second, the last of which is not full: ten seconds for certain."""
+    """By default eleven samples of a second, the last of which is not full, are ten seconds for certain."""
     collection = CollectionConfig(sample_every_seconds=sampled)
     (result,) = windows(ask(ScriptedAdmin()), collection, scraped)
     assert result.code == code
@@ -243,10 +304,10 @@ def test_reads_are_compared_with_the_window(sampled: float | None, scraped: floa
 def test_the_shortest_window_counts() -> None:
     """Brokers that differ are worth a look of their own; a window has at least one sample."""
     answers = ask(ScriptedAdmin())
-    one, other = answers.settings.values()
-    assert not isinstance(other, Exception)
-    short = replace(other, quota_samples=1, quota_window_seconds=4)
-    differing = replace(answers, settings={1: one, 2: short})
+    first_settings, second_settings = answers.settings.values()
+    assert not isinstance(second_settings, Exception)
+    short = replace(second_settings, quota_samples=1, quota_window_seconds=4)
+    differing = replace(answers, settings={1: first_settings, 2: short})
     look, compared = windows(differing, CollectionConfig(), 5.0)
     assert look.code == "windows_differ"
     assert "over the last 4 s, but are read every 5 s" in compared.text
@@ -254,5 +315,5 @@ def test_the_shortest_window_counts() -> None:
 
 def test_without_settings_nothing_is_compared() -> None:
     """Why they are missing is reported by the permissions."""
-    answers = ClusterAnswers(description=described("").description)
+    answers = ClusterAnswers(description=described().description)
     assert list(windows(answers, CollectionConfig(), 5.0)) == []

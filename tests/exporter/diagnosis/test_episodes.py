@@ -25,20 +25,20 @@ def noted(
     episodes: Episodes,
     seconds: float,
     *entities: EntityUsage,
-    read: bool = True,
+    is_read: bool = True,
     sources: Sequence[SourceHealth] = (health(),),
 ) -> None:
-    """A snapshot so long after the start; ``read`` is whether the node was."""
-    shown = snapshot(*entities, sources=tuple(sources))
-    shown = replace(shown, taken_at=NOW + seconds, nodes=shown.nodes if read else ())
-    episodes.note(shown)
+    """A snapshot so long after the start; ``is_read`` says whether the node was read."""
+    state = snapshot(*entities, sources=tuple(sources))
+    state = replace(state, taken_at=NOW + seconds, nodes=state.nodes if is_read else ())
+    episodes.note(state)
 
 
 def times(episodes: Episodes) -> list[tuple[float, float, float, bool]]:
     """From when to when each is, in steps of 15 s, and its longest throttle time; the latest last."""
     return [
-        ((each.began_at - NOW) / 15, (each.seen_at - NOW) / 15, each.longest_seconds, each.ongoing)
-        for each in reversed(list(episodes))
+        ((episode.began_at - NOW) / 15, (episode.seen_at - NOW) / 15, episode.longest_seconds, episode.ongoing)
+        for episode in reversed(list(episodes))
     ]
 
 
@@ -69,12 +69,16 @@ def times(episodes: Episodes) -> list[tuple[float, float, float, bool]]:
 def test_an_episode_ends_with_a_pause_of_more_than_a_minute(
     throttles: list[float], expected: list[tuple[float, float, float, bool]]
 ) -> None:
-    """While its node is not read nothing is known to have ended, for a quarter of an hour; nor while its throttle may last."""
+    """
+    While its node is not read nothing is known to have ended, for a quarter of an hour.
+
+    Nor while its throttle may last.
+    """
     episodes = Episodes()
     for step, throttle in enumerate(throttles):
-        read = throttle == throttle  # noqa: PLR0124 - NaN
-        shown = [usage(throttle_time_seconds=throttle)] if read else []
-        noted(episodes, 15.0 * step, *shown, read=read)
+        is_number = throttle == throttle  # noqa: PLR0124 - NaN
+        usages = [usage(throttle_time_seconds=throttle)] if is_number else []
+        noted(episodes, 15.0 * step, *usages, is_read=is_number)
     assert times(episodes) == expected
 
 
@@ -84,7 +88,7 @@ def test_an_episode_ends_with_a_pause_of_more_than_a_minute(
 def test_the_rule_is_the_last_known(ruled: list[bool]) -> None:
     """Limits may be read after a throttle, and the average throttle time may still grow when the quota is gone."""
     episodes = Episodes()
-    under = usage(of=limits(), limit=1_000.0, usage=2_000.0)
+    under = usage(configured=limits(), limit=1_000.0, usage=2_000.0)
     free = usage(usage=9_000.0)
     for step, has_rule in enumerate(ruled):
         noted(episodes, 15.0 * step, replace(under if has_rule else free, throttle_time_seconds=SLOW * (step + 1)))
@@ -93,13 +97,17 @@ def test_the_rule_is_the_last_known(ruled: list[bool]) -> None:
 
 
 def test_what_is_gone_is_quiet_and_what_is_unknown_is_not() -> None:
-    """A broker that restarted has no such bean; an agent that reports no throttle times any more leaves open what it did."""
+    """
+    A broker that restarted has no such bean.
+
+    An agent that reports no throttle times any more leaves open what it did.
+    """
     slow = usage(throttle_time_seconds=SLOW)
-    for after, ongoing in ((None, False), (replace(slow, throttle_time_seconds=None), True)):
+    for later, ongoing in ((None, False), (replace(slow, throttle_time_seconds=None), True)):
         episodes = Episodes()
         noted(episodes, 0, slow)
-        noted(episodes, 61, *filter(None, [after]))
-        assert [each.ongoing for each in episodes] == [ongoing]
+        noted(episodes, 61, *filter(None, [later]))
+        assert [episode.ongoing for episode in episodes] == [ongoing]
 
 
 def test_a_clock_that_is_set_back_keeps_lengths() -> None:
@@ -113,7 +121,50 @@ def test_a_clock_that_is_set_back_keeps_lengths() -> None:
         noted(episodes, seconds, usage(throttle_time_seconds=throttle))
     assert episodes.since == NOW - 115
     assert list(episodes.gaps) == [(NOW - 100, NOW - 15)]
-    assert [each.seen_at <= NOW for each in episodes] == [True]
+    assert [episode.seen_at <= NOW for episode in episodes] == [True]
+
+
+@pytest.mark.parametrize("step", [3_600.0, -3_600.0])
+def test_a_clock_that_is_set_during_an_episode_changes_no_length(step: float) -> None:
+    """
+    Nothing ends, begins again or is missing for it.
+
+    What went on for 45 s ends with 45 s in the log, and is told in today's time.
+    """
+    episodes = Episodes()
+
+    def at(seconds: float, throttle: float, ahead: float = 0.0) -> None:
+        state = snapshot(usage(throttle_time_seconds=throttle))
+        episodes.note(replace(state, taken_at=NOW + seconds + ahead, boot_seconds=5_000 + seconds))
+
+    with capture_logs() as lines:
+        at(0, SLOW)
+        at(15, SLOW)
+        at(30, ZERO, step)
+        assert [(episode.began_at, episode.seen_at, episode.ongoing) for episode in episodes] == [
+            (NOW + step, NOW + step + 15, True)
+        ]
+        assert episodes.since == NOW + step
+        at(45, SLOW)
+        assert times(episodes) == [(0, 3, 0.5, True)]
+        at(90, ZERO, step)
+        assert [episode.ongoing for episode in episodes] == [True]
+        at(106, ZERO, step)
+    assert [(line["event"], line.get("seconds")) for line in lines] == [
+        ("throttle episode began", None),
+        ("throttle episode ended", 45.0),
+    ]
+    assert not episodes.gaps
+
+
+def test_an_episode_ends_when_the_machine_was_suspended() -> None:
+    """Both clocks went on: what was seen before is over, and the time between was not seen."""
+    episodes = Episodes()
+    for seconds, throttle in ((0.0, SLOW), (3_600.0, ZERO), (3_615.0, ZERO)):
+        state = snapshot(usage(throttle_time_seconds=throttle))
+        episodes.note(replace(state, taken_at=NOW + seconds, boot_seconds=5_000 + seconds))
+    assert times(episodes) == [(0, 0, 0.5, False)]
+    assert list(episodes.gaps) == [(NOW, NOW + 3_600)]
 
 
 def test_memory_is_bounded_and_what_was_lost_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +173,7 @@ def test_memory_is_bounded_and_what_was_lost_is_known(monkeypatch: pytest.Monkey
     episodes = Episodes()
     for number in range(5):
         noted(episodes, 100.0 * number, usage(user=f"u{number}", throttle_time_seconds=SLOW))
-    assert [each.usage.entity.user for each in episodes] == ["u4", "u3", "u2"]
+    assert [episode.usage.entity.user for episode in episodes] == ["u4", "u3", "u2"]
     assert episodes.since == NOW + 100
     noted(episodes, 500, *(usage(user=f"v{number}", throttle_time_seconds=SLOW) for number in range(4)))
     assert len(list(episodes)) == 3
@@ -152,7 +203,11 @@ def test_what_was_not_seen_is_known(sources: Sequence[SourceHealth], *, gap: boo
 
 
 def test_other_gaps() -> None:
-    """No collection for more than a minute, and agents that report no throttle time; of too many, the time before counts as unknown."""
+    """
+    No collection for more than a minute, and agents that report no throttle time.
+
+    Of too many, the time before counts as unknown.
+    """
     episodes = Episodes()
     for seconds in (0, 60, 121):
         noted(episodes, seconds)
@@ -168,7 +223,7 @@ def test_other_gaps() -> None:
 
 def test_begin_and_end_are_lines_of_the_log() -> None:
     """With who, when, how long, how much and by which rule."""
-    slow = usage(of=limits(), limit=1_000.0, usage=2_000.0, throttle_time_seconds=SLOW)
+    slow = usage(configured=limits(), limit=1_000.0, usage=2_000.0, throttle_time_seconds=SLOW)
     episodes = Episodes()
     with capture_logs() as lines:
         for step in range(3):
@@ -219,7 +274,7 @@ def test_no_name_breaks_a_line(log_format: LogFormat) -> None:
     configure_logs(LogConfig(format=log_format), stream)
     hostile = [usage(user=name, client_id=name, broker=name, throttle_time_seconds=SLOW) for name in HOSTILE]
     noted(Episodes(), 0, *hostile)
-    *lines, last = stream.getvalue().split("\n")
-    assert last == ""
+    *lines, last_line = stream.getvalue().split("\n")
+    assert last_line == ""
     assert len(lines) == len(HOSTILE)
     assert all(line.isprintable() for line in lines)

@@ -8,7 +8,8 @@ from tests.exporter.examples import limits
 from quotascope.exporter.diagnosis.explain import Explanation, explain, overruling, user_of
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import LimitState
-from quotascope.metrics import DEFAULT, NO_RULE, Level, QuotaEntity, QuotaRules, QuotaType, Resolution
+from quotascope.metrics.kafka.entities import DEFAULT, NO_RULE, Level, QuotaEntity, QuotaType, Resolution
+from quotascope.metrics.kafka.rules import QuotaRules
 
 EIGHT = {
     QuotaEntity("u", "c"): 1.0,
@@ -33,27 +34,27 @@ def decided(entity: QuotaEntity) -> Resolution:
 
 def test_all_eight_levels_strongest_first() -> None:
     """The list is Kafka's order, with what is configured at each level."""
-    shown = produce(EIGHT)
+    explanation = produce(EIGHT)
     levels = [level for level in Level if level is not Level.NONE]
-    assert [(rule.level, rule.bound) for rule in shown.levels] == list(zip(levels, EIGHT.values(), strict=True))
+    assert [(rule.level, rule.bound) for rule in explanation.levels] == list(zip(levels, EIGHT.values(), strict=True))
 
 
-@pytest.mark.parametrize("first", range(8))
-def test_strongest_decides_and_the_next_one_follows(first: int) -> None:
+@pytest.mark.parametrize("strongest", range(8))
+def test_strongest_decides_and_the_next_one_follows(strongest: int) -> None:
     """Removing the deciding rule leads to the next of the list."""
-    entities = list(EIGHT)[first:]
-    shown = produce({entity: EIGHT[entity] for entity in entities})
-    assert shown.decision == decided(entities[0])
-    assert shown.fallback == (decided(entities[1]) if entities[1:] else NO_RULE)
+    entities = list(EIGHT)[strongest:]
+    explanation = produce({entity: EIGHT[entity] for entity in entities})
+    assert explanation.decision == decided(entities[0])
+    assert explanation.fallback == (decided(entities[1]) if entities[1:] else NO_RULE)
 
 
 def test_nothing_configured() -> None:
     """Without a quota of this type nothing is measured; with rules for other users only, a user without a rule is."""
-    shown = produce({})
-    assert (shown.decision, shown.fallback, shown.measured_as) == (NO_RULE, None, None)
-    assert [rule.bound for rule in shown.levels] == [None] * 8
-    shown = produce({QuotaEntity("other"): 1.0})
-    assert (shown.decision, shown.measured_as) == (NO_RULE, ("u", ""))
+    explanation = produce({})
+    assert (explanation.decision, explanation.fallback, explanation.measured_as) == (NO_RULE, None, None)
+    assert [rule.bound for rule in explanation.levels] == [None] * 8
+    explanation = produce({QuotaEntity("other"): 1.0})
+    assert (explanation.decision, explanation.measured_as) == (NO_RULE, ("u", ""))
 
 
 def test_each_quota_type_is_decided_alone() -> None:
@@ -62,8 +63,10 @@ def test_each_quota_type_is_decided_alone() -> None:
         QuotaType.PRODUCE: QuotaRules({QuotaEntity("u"): 1.0}),
         QuotaType.FETCH: QuotaRules({QuotaEntity(None, "c"): 2.0}),
     }
-    found = [(each.quota_type, each.decision.level) for each in explain(limits(rules=rules), "u", "c")]
-    assert found == list(zip(QuotaType, (Level.USER, Level.CLIENT, Level.NONE, Level.NONE), strict=True))
+    levels = [
+        (explanation.quota_type, explanation.decision.level) for explanation in explain(limits(rules=rules), "u", "c")
+    ]
+    assert levels == list(zip(QuotaType, (Level.USER, Level.CLIENT, Level.NONE, Level.NONE), strict=True))
 
 
 @given(entities=st.sets(st.sampled_from(list(EIGHT))), client_id=st.sampled_from(["c", "", "x"]))
@@ -71,11 +74,11 @@ def test_explaining_changes_nothing(entities: set[QuotaEntity], client_id: str) 
     """All requests share the rules: looking at what would be does not remove one."""
     rules = QuotaRules({entity: EIGHT[entity] for entity in entities})
     configured = limits(rules={QuotaType.PRODUCE: rules})
-    before = dict(rules)
-    first = explain(configured, "u", client_id)
-    assert dict(rules) == before
-    assert explain(configured, "u", client_id) == first
-    assert first[0].decision == rules.decide("u", client_id)
+    rules_before = dict(rules)
+    first_explanations = explain(configured, "u", client_id)
+    assert dict(rules) == rules_before
+    assert explain(configured, "u", client_id) == first_explanations
+    assert first_explanations[0].decision == rules.decide("u", client_id)
 
 
 PAIRS = {QuotaEntity("u", DEFAULT): 2.0, QuotaEntity("u"): 3.0}
@@ -105,12 +108,12 @@ def test_any_client_id_and_none(
     by_client: bool,
 ) -> None:
     """One that no quota names is under the defaults; a client that sends none escapes every rule with a client-id."""
-    shown = explain(limits(rules={QuotaType.PRODUCE: QuotaRules(rules)}), "u", client_id)[0]
+    explanation = explain(limits(rules={QuotaType.PRODUCE: QuotaRules(rules)}), "u", client_id)[0]
     state = LimitState.UNLIMITED if bound is None else LimitState.LIMITED
-    assert (shown.decision.bound, shown.limit_state) == (bound, state)
-    assert (shown.measured_as, shown.by_client) == (measured_as, by_client)
+    assert (explanation.decision.bound, explanation.limit_state) == (bound, state)
+    assert (explanation.measured_as, explanation.by_client) == (measured_as, by_client)
     with_client = [True, True, False, True, True, False, True, True]
-    assert [not rule.applies for rule in shown.levels] == (with_client if client_id == "" else [False] * 8)
+    assert [not rule.applies for rule in explanation.levels] == (with_client if client_id == "" else [False] * 8)
 
 
 CALLBACK = NodeSettings(quota_callback_class="org.acme.Quotas")
@@ -130,7 +133,7 @@ def test_where_callbacks_decide_everywhere_no_limit_is_known(
     """Neither a limit nor that there is none; where they do on some nodes, the rules hold on the others."""
     configured = limits(rules={}, nodes=nodes)
     assert overruling(configured) == callbacks
-    assert {each.limit_state for each in explain(configured, "u", "c")} == {state}
+    assert {explanation.limit_state for explanation in explain(configured, "u", "c")} == {state}
 
 
 def test_the_string_form_of_a_principal() -> None:
@@ -143,5 +146,5 @@ def test_the_string_form_of_a_principal() -> None:
         ("user:alice", "alice"): "user:alice",
         ("User:User:x", "x"): "User:x",
     }
-    rules = {each: {QuotaType.FETCH: QuotaRules({QuotaEntity(each[1]): 1.0})} for each in users}
-    assert {each: user_of(limits(rules=rules[each]), each[0]) for each in users} == users
+    rules = {user: {QuotaType.FETCH: QuotaRules({QuotaEntity(user[1]): 1.0})} for user in users}
+    assert {user: user_of(limits(rules=rules[user]), user[0]) for user in users} == users

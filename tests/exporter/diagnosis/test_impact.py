@@ -1,21 +1,24 @@
-"""Whom a change of quotas affects, and which entities each rule applies to."""
+"""The entities that a change of quotas affects, and the entities that each rule applies to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.examples import health, limits, snapshot, usage
+from tests.exporter.examples import COMPLETE, health, limits, snapshot, usage
+from tests.exporter.nodes import by_ip
 
 from quotascope.exporter.diagnosis import units
 from quotascope.exporter.diagnosis.impact import Impact, IpImpact, connection_rules, impacts, ip_impacts, reaching
 from quotascope.exporter.diagnosis.rule_usage import IpUsage, RuleUsage, rule_usage
-from quotascope.exporter.snapshot import ConnectionUsage, EntityUsage, LimitedRate, NodeUsage, ThrottleCause
-from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType
+from quotascope.exporter.snapshot import Columns, EntityUsage, NodeUsage, ThrottleCause
+from quotascope.metrics.kafka.entities import DEFAULT, NO_RULE, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
 from quotascope.quotas import UNREACHED, Entity, IpEntity, QuotaSet, difference, measure_only
 
 PRODUCE, REQUEST = "producer_byte_rate", "request_percentage"
@@ -26,12 +29,12 @@ def produce(rules: Mapping[QuotaEntity, float]) -> QuotaSet:
     return QuotaSet({entity: {PRODUCE: value} for entity, value in rules.items()})
 
 
-def names(found: list[Impact]) -> list[tuple[str, str, float | None, float | None, bool]]:
-    """Who, the old and the new limit, and whether it is measured from scratch."""
-    bounds = [[rule.bound if rule else None for rule in (each.before, each.after)] for each in found]
+def names(all_impacts: list[Impact]) -> list[tuple[str, str, float | None, float | None, bool]]:
+    """Return entity, old and new limit of each impact, and whether it is measured from scratch."""
+    bounds = [[rule.bound if rule else None for rule in (impact.old_rule, impact.new_rule)] for impact in all_impacts]
     return [
-        (each.user, each.client_id, before, after, each.window_restarts)
-        for each, (before, after) in zip(found, bounds, strict=True)
+        (impact.user, impact.client_id, old_bound, new_bound, impact.window_restarts)
+        for impact, (old_bound, new_bound) in zip(all_impacts, bounds, strict=True)
     ]
 
 
@@ -39,6 +42,41 @@ BOB = usage(QuotaType.REQUEST, user="bob", usage=0.1)
 APP = usage(user="", client_id="app", usage=50.0)
 ALICE_APP = usage(QuotaType.REQUEST, client_id="app", usage=0.1)
 FOR_ALL, FOR_CLIENTS = QuotaEntity(DEFAULT), QuotaEntity(None, DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers", "held_back"),
+    [
+        (QuotaType.PRODUCE, {"throttle_time_seconds": 0.5}, True),
+        (QuotaType.PRODUCE, {}, False),
+        (QuotaType.PRODUCE, {"throttle_time_seconds": None}, True),
+        (QuotaType.PRODUCE, {"throttle_time_seconds": None, "usage": 999.0}, False),
+        (QuotaType.REQUEST, {"throttle_time_seconds": 0.5, "cause": ThrottleCause.CONTROLLER_MUTATION}, False),
+        (QuotaType.REQUEST, {"throttle_time_seconds": 0.5, "cause": ThrottleCause.UNKNOWN}, True),
+        (QuotaType.CONTROLLER_MUTATION, {"throttle_time_seconds": None, "tokens": -1.0}, True),
+        (QuotaType.CONTROLLER_MUTATION, {"throttle_time_seconds": None, "tokens": 1.0}, False),
+    ],
+)
+def test_a_throttled_client_uses_at_least_what_is_seen(
+    kind: QuotaType, numbers: dict[str, Any], *, held_back: bool
+) -> None:
+    """Under its own limit on any broker; what a controller delays does not hold its request time back."""
+    old, new = (QuotaSet({ALICE: {kind.quota_key: bound}}) for bound in (1000.0, 2500.0))
+    free = usage(kind, limit=1000.0, usage=900.0, throttle_time_seconds=0.0, tokens=5.0)
+    rows = [free, usage(kind, broker="2", limit=1000.0, **{"usage": 1000.0, **numbers})]
+    (impact,) = impacts(old, new, rows)
+    assert impact.held_back == held_back
+    assert (
+        [row.held_back for row in Columns.of(rows).usages] == Columns.of(rows).held_back.tolist() == [False, held_back]
+    )
+
+
+def test_no_limit_holds_no_client_back() -> None:
+    """Neither an infinite nor an unknown one, whatever is measured."""
+    for limit in (None, inf):
+        row = usage(limit=limit, usage=5.0, throttle_time_seconds=0.5)
+        assert not row.held_back
+        assert not Columns.of([row]).held_back.any()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +106,8 @@ FOR_ALL, FOR_CLIENTS = QuotaEntity(DEFAULT), QuotaEntity(None, DEFAULT)
             [usage(usage=900.0)],
             [("alice", "app", 1000.0, 300.0, True)],
         ),
-        # a user without a limit who is measured by pair from now on is still without, unless there is a rule for a part of it
+        # a user without a limit who is measured by pair from now on is still without, unless there is a rule for a part
+        # of it
         (
             {ALICE: 1000.0},
             {ALICE: 1000.0, QuotaEntity("alice", "web"): 300.0},
@@ -120,17 +159,17 @@ def test_usage_is_held_against_the_new_limit() -> None:
     old = QuotaSet({ALICE: {PRODUCE: 1000.0, REQUEST: 100.0}})
     new = QuotaSet({ALICE: {PRODUCE: 400.0, REQUEST: 200.0}})
     measured = [usage(QuotaType.REQUEST, usage=1.0), usage(usage=100.0), usage(usage=800.0, broker="2")]
-    assert [each.utilization_after for each in impacts(old, new, measured)] == [2.0, 0.5]
+    assert [impact.utilization_after for impact in impacts(old, new, measured)] == [2.0, 0.5]
     (endless,) = impacts(QuotaSet({ALICE: {REQUEST: 100.0}}), QuotaSet({ALICE: {REQUEST: inf}}), measured[:1])
     assert endless.utilization_after is None
     (removed,) = impacts(produce({ALICE: 1000.0}), QuotaSet(), [usage(usage=1.0)])
-    assert (removed.after, removed.utilization_after) == (NO_RULE, None)
+    assert (removed.new_rule, removed.utilization_after) == (NO_RULE, None)
     pair = produce({ALICE: 1000.0, QuotaEntity("alice", "app"): 300.0})
     (restarted,) = impacts(produce({ALICE: 1000.0}), pair, [usage(usage=900.0), ALICE_APP])
     assert restarted.usage is None
     users = [usage(user=name, usage=value) for name, value in (("a", 1.0), ("b", 600.0), ("c", 50.0))]
-    found = impacts(produce({FOR_ALL: 1000.0}), produce({FOR_ALL: 500.0}), users)
-    assert [each.user for each in found] == ["b", "c", "a"]
+    all_impacts = impacts(produce({FOR_ALL: 1000.0}), produce({FOR_ALL: 500.0}), users)
+    assert [impact.user for impact in all_impacts] == ["b", "c", "a"]
 
 
 users = st.sampled_from(["alice", "bob", DEFAULT])
@@ -147,16 +186,16 @@ def test_every_known_client_is_reported_if_and_only_if_something_changes(
 ) -> None:
     """A pair that is measured under all its names is missed by nothing that Kafka's precedence decides otherwise."""
     pairs = [(user, client) for user in ("alice", "bob") for client in ("app", "web")]
-    known = [usage(QuotaType.REQUEST, user=user, client_id=client, usage=0.1) for user, client in pairs]
-    before, after = (produce(each).tables()[QuotaType.PRODUCE] for each in (old, new))
+    measured = [usage(QuotaType.REQUEST, user=user, client_id=client, usage=0.1) for user, client in pairs]
+    old_table, new_table = (produce(rules).tables()[QuotaType.PRODUCE] for rules in (old, new))
     changed = {
         pair
         for pair in pairs
-        if before.decide(*pair) != after.decide(*pair)
-        or (before.metric_tags(*pair) != after.metric_tags(*pair) and before.decide(*pair) != NO_RULE)
+        if old_table.decide(*pair) != new_table.decide(*pair)
+        or (old_table.metric_tags(*pair) != new_table.metric_tags(*pair) and old_table.decide(*pair) != NO_RULE)
     }
-    found = impacts(produce(old), produce(new), known)
-    assert {(each.user, each.client_id) for each in found} == changed
+    all_impacts = impacts(produce(old), produce(new), measured)
+    assert {(impact.user, impact.client_id) for impact in all_impacts} == changed
 
 
 @pytest.mark.parametrize(
@@ -171,7 +210,11 @@ def test_every_known_client_is_reported_if_and_only_if_something_changes(
     ],
 )
 def test_a_limit_that_is_meant_to_be_out_of_reach(kind: QuotaType, used: float, *, reached: bool) -> None:
-    """1 TB/s, 10,000 threads, 1e9 partitions/s; what a broker measures of all its entities is at most a hundredth of it."""
+    """
+    1 TB/s, 10,000 threads, 1e9 partitions/s.
+
+    What a broker measures of all its entities is at most a hundredth of it.
+    """
     new = measure_only(QuotaSet(), QuotaEntity(DEFAULT), [kind.quota_key])
     measured = [
         usage(kind, user="a", usage=used / 2),
@@ -190,8 +233,7 @@ OLD = QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}, QuotaEntity("a"): {"request_perc
 
 
 def addresses(broker: str, rates: Mapping[str, float | None]) -> NodeUsage:
-    ips = {ip: LimitedRate(rate=rate) for ip, rate in rates.items()}
-    return NodeUsage(broker=broker, connections=ConnectionUsage(ips=ips))
+    return NodeUsage(broker=broker, coverage=COMPLETE, numbers=by_ip(rates))
 
 
 def node(broker: str, rate: float | None) -> NodeUsage:
@@ -202,37 +244,49 @@ def test_addresses_whose_limit_changes_are_affected() -> None:
     """With the greatest rate of all brokers; only rules for addresses count, and the default one has its own name."""
     assert connection_rules(OLD) == {"<default>": 10.0}
     new = QuotaSet({**OLD, IpEntity("10.0.0.1"): {KEY: 4.0}})
-    (found,) = ip_impacts(OLD, new, [node("1", 2.0), node("2", 8.0)])
-    assert found == IpImpact(ip="10.0.0.1", usage=8.0, before=10.0, after=4.0)
-    assert found.utilization_after == 2.0
+    (impact,) = ip_impacts(OLD, new, [node("1", 2.0), node("2", 8.0)])
+    assert impact == IpImpact(ip="10.0.0.1", usage=8.0, old_limit=10.0, new_limit=4.0)
+    assert impact.utilization_after == 2.0
 
 
 def test_no_rate_and_no_limit_are_no_utilization() -> None:
     """The fullest come first all the same."""
-    found = ip_impacts(OLD, QuotaSet({IpEntity("10.0.0.1"): {KEY: 4.0}}), [node("1", None)])
-    unknown = [(each.ip, each.after, each.utilization_after) for each in found]
+    all_impacts = ip_impacts(OLD, QuotaSet({IpEntity("10.0.0.1"): {KEY: 4.0}}), [node("1", None)])
+    unknown = [(impact.ip, impact.new_limit, impact.utilization_after) for impact in all_impacts]
     assert unknown == [("10.0.0.1", 4.0, None), ("10.0.0.2", inf, None)]
 
 
 def test_a_rule_for_the_name_of_a_host_makes_limits_unknown() -> None:
     """Only brokers know which address the host has: it may be any without a rule of its own."""
     new = QuotaSet({**OLD, IpEntity("a.example"): {KEY: 4.0}})
-    assert {each.after for each in ip_impacts(OLD, new, [node("1", 1.0)])} == {None}
+    assert {impact.new_limit for impact in ip_impacts(OLD, new, [node("1", 1.0)])} == {None}
 
 
 def test_what_uses_a_limit_of_zero_comes_first() -> None:
-    """Clusters with ZooKeeper store it, and keep it when they move to KRaft: no connection, or no byte, is within it."""
+    """
+    Clusters with ZooKeeper store it, and keep it when they move to KRaft.
+
+    No connection, or no byte, is within it.
+    """
     zero: dict[Entity, dict[str, float]] = {IpEntity(DEFAULT): {KEY: 0.0}}
     idle, bob = "10.0.0.3", QuotaEntity("bob")
-    own: dict[Entity, dict[str, float]] = {IpEntity(ip): {KEY: 4.0} for ip in ("10.0.0.1", "10.0.0.2", idle)}
+    old_rules: dict[Entity, dict[str, float]] = {IpEntity(ip): {KEY: 4.0} for ip in ("10.0.0.1", "10.0.0.2", idle)}
     addressed = [addresses("1", {"10.0.0.1": 3.0, "10.0.0.2": 1.0, idle: 0.0})]
-    kept: dict[Entity, dict[str, float]] = {**zero, IpEntity("10.0.0.1"): {KEY: 2.0}}
-    found = ip_impacts(QuotaSet({**zero, **own}), QuotaSet(kept), addressed)
-    assert [(each.ip, each.utilization_after) for each in found] == [("10.0.0.2", inf), ("10.0.0.1", 1.5), (idle, None)]
+    new_rules: dict[Entity, dict[str, float]] = {**zero, IpEntity("10.0.0.1"): {KEY: 2.0}}
+    all_impacts = ip_impacts(QuotaSet({**zero, **old_rules}), QuotaSet(new_rules), addressed)
+    assert [(impact.ip, impact.utilization_after) for impact in all_impacts] == [
+        ("10.0.0.2", inf),
+        ("10.0.0.1", 1.5),
+        (idle, None),
+    ]
     measured = [usage(user="bob", usage=900.0), usage(usage=1.0), usage(user="carol", usage=0.0)]
-    before = produce({ALICE: 1000.0, bob: 1000.0, QuotaEntity("carol"): 1000.0, FOR_ALL: 0.0})
-    clients = impacts(before, produce({bob: 500.0, FOR_ALL: 0.0}), measured)
-    assert [(each.user, each.utilization_after) for each in clients] == [("alice", inf), ("bob", 1.8), ("carol", None)]
+    old_quotas = produce({ALICE: 1000.0, bob: 1000.0, QuotaEntity("carol"): 1000.0, FOR_ALL: 0.0})
+    clients = impacts(old_quotas, produce({bob: 500.0, FOR_ALL: 0.0}), measured)
+    assert [(impact.user, impact.utilization_after) for impact in clients] == [
+        ("alice", inf),
+        ("bob", 1.8),
+        ("carol", None),
+    ]
     (rule,) = rule_usage(limits(rules={}, connection_limits={"<default>": 0.0}), snapshot(nodes=(node("1", 0.0),)))
     assert (len(rule.hits or ()), rule.fullest) == (2, inf)
 
@@ -246,9 +300,9 @@ def by_rule(rules: list[RuleUsage]) -> dict[tuple[Entity, str], RuleUsage]:
 
 def test_every_rule_is_there_with_whom_it_hits() -> None:
     """Used or not; the fullest of its hits first, whatever broker it is on."""
-    alice = usage(of=LIMITS, usage=900.0, limit=1000.0)
-    elsewhere = usage(of=LIMITS, usage=990.0, limit=1000.0, broker="2")
-    bob = usage(user="bob", of=LIMITS, usage=600.0, limit=500.0)
+    alice = usage(configured=LIMITS, usage=900.0, limit=1000.0)
+    elsewhere = usage(configured=LIMITS, usage=990.0, limit=1000.0, broker="2")
+    bob = usage(user="bob", configured=LIMITS, usage=600.0, limit=500.0)
     rules = by_rule(rule_usage(LIMITS, snapshot(alice, elsewhere, bob)))
     assert set(rules) == {
         (QuotaEntity("alice"), "producer_byte_rate"),
@@ -256,9 +310,9 @@ def test_every_rule_is_there_with_whom_it_hits() -> None:
         (QuotaEntity("alice", "app"), "request_percentage"),
         (IpEntity(DEFAULT), "connection_creation_rate"),
     }
-    own = rules[QuotaEntity("alice"), "producer_byte_rate"]
-    assert own.hits == (elsewhere, alice)
-    assert (own.value, own.fullest) == (1000.0, 0.99)
+    alices_rule = rules[QuotaEntity("alice"), "producer_byte_rate"]
+    assert alices_rule.hits == (elsewhere, alice)
+    assert (alices_rule.value, alices_rule.fullest) == (1000.0, 0.99)
     assert rules[QuotaEntity(DEFAULT), "producer_byte_rate"].fullest == 1.2
     unused = rules[QuotaEntity("alice", "app"), "request_percentage"]
     assert (unused.hits, unused.fullest) == ((), None)
@@ -266,7 +320,7 @@ def test_every_rule_is_there_with_whom_it_hits() -> None:
 
 def test_a_limited_entity_without_a_number_is_a_hit_of_unknown_use() -> None:
     """The broker gave NaN, as right after a start."""
-    (rule, *_) = rule_usage(LIMITS, snapshot(usage(of=LIMITS, limit=1000.0)))
+    (rule, *_) = rule_usage(LIMITS, snapshot(usage(configured=LIMITS, limit=1000.0)))
     assert (len(rule.hits or ()), rule.fullest) == (1, None)
 
 
@@ -274,7 +328,9 @@ def test_a_request_rule_throttles_no_client_that_a_mutation_quota_throttles() ->
     """Under KRaft, a broker counts both as request throttle: a higher request quota would not help."""
     causes = ThrottleCause.OWN, ThrottleCause.UNKNOWN, ThrottleCause.CONTROLLER_MUTATION
     hits = [
-        usage(QuotaType.REQUEST, client_id="app", of=LIMITS, broker=cause, throttle_time_seconds=1.0, cause=cause)
+        usage(
+            QuotaType.REQUEST, client_id="app", configured=LIMITS, broker=cause, throttle_time_seconds=1.0, cause=cause
+        )
         for cause in causes
     ]
     rules = by_rule(rule_usage(LIMITS, snapshot(*hits)))
@@ -284,8 +340,8 @@ def test_a_request_rule_throttles_no_client_that_a_mutation_quota_throttles() ->
 def test_an_address_has_its_own_rule_or_the_default_one() -> None:
     """However the rule spells it, and on each broker for itself."""
     nodes = (addresses("1", {"10.0.0.1": 4.0, "10.0.0.2": 1.0}), addresses("2", {"10.0.0.1": 5.0, "10.0.0.3": None}))
-    known = limits(rules={}, connection_limits={"<default>": 10.0, "10.0.0.1": 5.0, "::1": 3.0})
-    rules = {str(rule.entity): rule for rule in rule_usage(known, snapshot(nodes=nodes))}
+    configured = limits(rules={}, connection_limits={"<default>": 10.0, "10.0.0.1": 5.0, "::1": 3.0})
+    rules = {str(rule.entity): rule for rule in rule_usage(configured, snapshot(nodes=nodes))}
     assert rules["ip 10.0.0.1"].hits == (
         IpUsage(broker="2", ip="10.0.0.1", rate=5.0, limit=5.0),
         IpUsage(broker="1", ip="10.0.0.1", rate=4.0, limit=5.0),
@@ -299,7 +355,7 @@ def test_an_address_has_its_own_rule_or_the_default_one() -> None:
 
 def test_only_rules_of_its_own_type_are_hit() -> None:
     """A produce rule is not full of requests."""
-    requests = usage(QuotaType.REQUEST, of=LIMITS, usage=5.0)
+    requests = usage(QuotaType.REQUEST, configured=LIMITS, usage=5.0)
     assert [rule.hits for rule in rule_usage(LIMITS, snapshot(requests))] == [()] * 4
 
 
@@ -310,30 +366,34 @@ def test_whom_a_rule_hits_may_be_unknown() -> None:
     assert hits["ip a.example"] is None
     assert hits["ip 10.0.0.1"] == ()
     assert [rule.hits for rule in rule_usage(LIMITS, None)] == [None] * 4
-    callback = snapshot(usage(), nodes=(NodeUsage(broker="1", quota_callback=True),))
+    callback = snapshot(usage(), nodes=(NodeUsage(broker="1", quota_callback=True, overruled=True),))
     of_clients = rule_usage(LIMITS, callback)[:3]
     assert {rule.hits for rule in of_clients} == {None}
 
 
 def test_no_rule_is_unused_while_a_source_is_down() -> None:
-    """Its brokers may measure clients under any rule but one that is overruled; what the other sources measure is known."""
+    """
+    Its brokers may measure clients under any rule but one that is overruled.
+
+    What the other sources measure is known.
+    """
     defaults = QuotaEntity(DEFAULT, DEFAULT)
     rules = {QuotaType.PRODUCE: QuotaRules({ALICE: 1.0, QuotaEntity("bob"): 2.0, FOR_ALL: 3.0, defaults: 4.0})}
-    known = limits(rules=rules, connection_limits={"10.0.0.1": 5.0, "10.0.0.2": 5.0})
-    nodes = (NodeUsage(broker="1", connections=ConnectionUsage(ips={"10.0.0.1": LimitedRate(rate=1.0)})),)
+    configured = limits(rules=rules, connection_limits={"10.0.0.1": 5.0, "10.0.0.2": 5.0})
+    nodes = (NodeUsage(broker="1", coverage=COMPLETE, numbers=by_ip({"10.0.0.1": 1.0})),)
     sources = (health(), health("broker-2", up=False))
     for down, unused in ((sources, None), (sources[:1], ()), ((replace(sources[1], stand_by_of="1"),), ())):
-        found = rule_usage(known, snapshot(usage(of=known), nodes=nodes, sources=down))
-        hits = {str(rule.entity): rule.hits for rule in found}
+        all_rules = rule_usage(configured, snapshot(usage(configured=configured), nodes=nodes, sources=down))
+        hits = {str(rule.entity): rule.hits for rule in all_rules}
         assert [len(hits[name] or ()) for name in ("user alice", "ip 10.0.0.1")] == [1, 1]
         assert [hits[name] for name in ("user bob", "<default> / <default>", "ip 10.0.0.2")] == [unused] * 3
         assert hits["user <default>"] == ()
 
 
 def test_what_overrules_a_rule_is_named() -> None:
-    """By the rules alone, no matter who is there."""
+    """The rules alone decide, whichever clients there are."""
     defaults = QuotaEntity(DEFAULT, DEFAULT)
     rules = QuotaRules({QuotaEntity(None, "app"): 5.0, defaults: 7.0})
-    known = limits(rules={QuotaType.FETCH: rules}, connection_limits={})
-    found = {rule.entity: rule.overruled_by for rule in rule_usage(known, None)}
-    assert found == {QuotaEntity(None, "app"): defaults, defaults: None}
+    configured = limits(rules={QuotaType.FETCH: rules}, connection_limits={})
+    overruled_by = {rule.entity: rule.overruled_by for rule in rule_usage(configured, None)}
+    assert overruled_by == {QuotaEntity(None, "app"): defaults, defaults: None}

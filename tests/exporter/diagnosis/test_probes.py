@@ -1,4 +1,4 @@
-"""What the doctor tries over the network, against servers of this process."""
+"""The doctor's tries over the network, against servers of this process."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ async def answering(answer: Callable[[web.Request], Awaitable[web.Response]]) ->
 )
 def test_clocks_are_compared(off: float, code: str, text: str) -> None:
     """The header has no fractions and the answer took half a second: a skew is at least as large as shown."""
-    found = clock_compared("a", formatdate(NOW + off, usegmt=True), NOW, NOW + 0.5)
-    assert found is not None
-    assert (found.code, found.text) == (code, f"The clock of source 'a' {text}")
+    finding = clock_compared("a", formatdate(NOW + off, usegmt=True), NOW, NOW + 0.5)
+    assert finding is not None
+    assert (finding.code, finding.text) == (code, f"The clock of source 'a' {text}")
 
 
 @pytest.mark.parametrize("date", [None, "", "soon", "Mon, 99 Foo 2026", f"Mon, 01 Jan {10**20} 00:00:00 GMT"])
@@ -65,23 +65,27 @@ async def test_any_answer_has_the_time(tmp_path: Path) -> None:
     bad.write_text("no certificate")
     async with answering(refuse) as server:
         url = str(server.make_url("/jolokia"))
-        there = SourceConfig.model_validate({"url": url, "basic_auth": {"username": "me", "password": "pw"}})
+        reachable = SourceConfig.model_validate({"url": url, "basic_auth": {"username": "me", "password": "pw"}})
         broken = SourceConfig.model_validate({"url": "https://127.0.0.1:1", "tls": {"ca_file": bad}})
         silent = SourceConfig(url="http://127.0.0.1:1/")
-        first, second = await clocks([broken, there, silent], lambda: NOW)
-    assert (first.subject, first.code) == (broken.label, "clock_unreadable")
-    assert str(bad) in first.text
-    assert (second.subject, second.code) == (there.label, "clock_off")
+        first_finding, second = await clocks([broken, reachable, silent], lambda: NOW)
+    assert (first_finding.subject, first_finding.code) == (broken.label, "clock_unreadable")
+    assert str(bad) in first_finding.text
+    assert (second.subject, second.code) == (reachable.label, "clock_off")
     assert seen == [None]
 
 
 async def listened(port: int, address: str = "127.0.0.1") -> str:
-    (found,) = await listening(ServerConfig(address=address, port=port))
-    return found.code
+    (finding,) = await listening(ServerConfig(address=address, port=port))
+    return finding.code
 
 
 async def test_an_address_to_listen_on() -> None:
-    """It is free afterwards as well; the last one is for documentation (RFC 5737), so that no machine has it."""
+    """
+    The address is free afterwards as well.
+
+    The last one is for documentation (RFC 5737), so that no machine has it.
+    """
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -106,7 +110,11 @@ async def test_a_port_that_is_taken(status: int, text: str, code: str) -> None:
 
 
 async def test_a_web_config_file(tmp_path: Path) -> None:
-    """A mistake would keep the exporter from starting; with TLS of its own, a server that does not answer may be this exporter."""
+    """
+    A mistake would keep the exporter from starting.
+
+    With TLS of its own, a server that does not answer may be this exporter.
+    """
     file = tmp_path / "web.yaml"
 
     def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -116,29 +124,29 @@ async def test_a_web_config_file(tmp_path: Path) -> None:
         port = server.sockets[0].getsockname()[1]
         file.touch()
         config = ServerConfig(address="127.0.0.1", port=port, web_config_file=file)
-        (found,) = await listening(config)
+        (finding,) = await listening(config)
         file.write_text("tls_server_confg: {}")
         with pytest.raises(ConfigError, match="tls_server_confg"):
             await listening(config)
-    assert found.code == "port_taken_perhaps"
+    assert finding.code == "port_taken_perhaps"
 
 
-@pytest.mark.parametrize(("hard", "wanted", "few"), [(64, 512, True), (64, 32, False), (-1, 512, False)])
-async def test_too_few_open_files(monkeypatch: pytest.MonkeyPatch, hard: int, wanted: int, *, few: bool) -> None:
-    """As many connections as the exporter would have, and how many files those need."""
+@pytest.mark.parametrize(("hard", "connections", "few"), [(64, 512, True), (64, 32, False), (-1, 512, False)])
+async def test_too_few_open_files(monkeypatch: pytest.MonkeyPatch, hard: int, connections: int, *, few: bool) -> None:
+    """The finding counts the connections that the exporter would have, and the files that those need."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, hard))
-    _, *found = await listening(ServerConfig(port=0, max_connections=wanted))
-    assert [each.code for each in found] == ["too_few_files"] * few
-    for each in found:
-        assert "Only 32 connections can be open at once instead of 512" in each.text
-        assert "(ulimit -n, LimitNOFILE= of systemd) to 1024" in each.advice
+    _, *findings = await listening(ServerConfig(port=0, max_connections=connections))
+    assert [finding.code for finding in findings] == ["too_few_files"] * few
+    for finding in findings:
+        assert "Only 32 connections can be open at once instead of 512" in finding.text
+        assert "(ulimit -n, LimitNOFILE= of systemd) to 1024" in finding.advice
 
 
 @pytest.mark.parametrize(
     ("status", "code"), [(200, "push_accepted"), (401, "push_denied"), (404, "push_refused"), (500, "push_refused")]
 )
 async def test_an_empty_push(status: int, code: str) -> None:
-    """It goes where pushes go, with their headers."""
+    """An empty push goes to the receiver of pushes, with their headers."""
     seen: list[tuple[str, str, bytes]] = []
 
     async def answer(request: web.Request) -> web.Response:
@@ -147,31 +155,31 @@ async def test_an_empty_push(status: int, code: str) -> None:
         return web.Response(status=status)
 
     async with answering(answer) as server:
-        given = {"endpoint": str(server.make_url("/")), "headers": {"X-Token": "t"}}
-        (found,) = await receiver(OtlpConfig.model_validate(given), {})
-    assert found.code == code
+        settings = {"endpoint": str(server.make_url("/")), "headers": {"X-Token": "t"}}
+        (finding,) = await receiver(OtlpConfig.model_validate(settings), {})
+    assert finding.code == code
     assert seen == [("/v1/metrics", "t", b"")]
 
 
 async def grpc_or_http(endpoint: str, protocol: OtlpProtocol) -> Finding:
-    (found,) = await receiver(OtlpConfig(endpoint=endpoint, protocol=protocol), {})
-    return found
+    (finding,) = await receiver(OtlpConfig(endpoint=endpoint, protocol=protocol), {})
+    return finding
 
 
 @pytest.mark.parametrize("protocol", list(OtlpProtocol))
 async def test_a_receiver_that_does_not_run(protocol: OtlpProtocol) -> None:
     """The reason, and no more of the URL than may be shown."""
-    found = await grpc_or_http("http://127.0.0.1:1/x?key=s3cret", protocol)
-    assert found.code == "push_unreachable"
-    assert "Connection refused" in found.text
-    assert "s3cret" not in found.text
+    finding = await grpc_or_http("http://127.0.0.1:1/x?key=s3cret", protocol)
+    assert finding.code == "push_unreachable"
+    assert "Connection refused" in finding.text
+    assert "s3cret" not in finding.text
 
 
 async def test_grpc_is_only_connected_to() -> None:
     """The first push shows whether it accepts metrics."""
     async with TestServer(web.Application()) as server:
-        found = await grpc_or_http(str(server.make_url("/")), OtlpProtocol.GRPC)
-    assert found.code == "push_connects"
+        finding = await grpc_or_http(str(server.make_url("/")), OtlpProtocol.GRPC)
+    assert finding.code == "push_connects"
 
 
 async def test_a_file_that_cannot_be_used() -> None:

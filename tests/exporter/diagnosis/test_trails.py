@@ -3,6 +3,7 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.exporter.examples import NOW, snapshot, usage
@@ -10,7 +11,7 @@ from tests.strategies import examples
 
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.snapshot import EntityUsage
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
 
 START = NOW - NOW % 60
 
@@ -24,7 +25,7 @@ def used(ratio: float, user: str = "alice", broker: str = "1") -> EntityUsage:
 
 
 def test_a_clock_that_is_set_back_loses_nothing() -> None:
-    """What came before stays before, and nothing waits until the old time has come again."""
+    """Earlier values stay earlier, and no value waits until the old time has come again."""
     trails = Trails(steps=4, step_seconds=10.0)
     noted(trails, 3_600, used(0.5))
     noted(trails, 0, used(0.25))
@@ -32,6 +33,19 @@ def test_a_clock_that_is_set_back_loses_nothing() -> None:
     assert trails.of(used(0.0)) == [None, None, 0.5, 1.5]
     noted(trails, 3_600, used(0.125))
     assert trails.of(used(0.0)) == [None, None, None, 0.125]
+
+
+@pytest.mark.parametrize("step", [3_600.5, -3_600.5, 86_400.0])
+def test_a_clock_that_is_set_moves_no_step(step: float) -> None:
+    """The steps stay as long ago as they were, and their times are those of the clock as it is now."""
+    trails = Trails(steps=4, step_seconds=10.0)
+    for steady, ratio in ((100.0, 0.5), (110.0, 0.25)):
+        trails.note(replace(snapshot(used(ratio)), taken_at=START + steady, boot_seconds=steady))
+    trails.note(replace(snapshot(used(1.5)), taken_at=START + step + 120, boot_seconds=120.0))
+    assert trails.of(used(0.0)) == [None, 0.5, 0.25, 1.5]
+    trail = trails.trail(used(0.0).entity)
+    assert trail is not None
+    assert trail.times.tolist() == [START + step + seconds for seconds in (90, 100, 110, 120)]
 
 
 def test_who_is_not_seen_any_more_is_forgotten() -> None:
@@ -57,16 +71,20 @@ def test_who_has_no_limit_has_a_trail_of_usage_and_throttles() -> None:
     assert trails.trail(usage(QuotaType.FETCH).entity) is None
 
 
-def test_an_empty_bucket_counts_as_much_as_a_full_rate() -> None:
-    """Mutations are refused by their bucket."""
+def test_an_empty_bucket_presses_as_much_as_a_full_rate() -> None:
+    """Mutations are refused by their bucket; used is the rate alone, as in the metrics."""
     broke = usage(QuotaType.CONTROLLER_MUTATION, usage=0.5, limit=1.0, tokens=-1.0, burst_tokens=10.0)
-    assert broke.used == 1.1
+    assert (broke.used, broke.burst_used, broke.pressure) == (0.5, 1.1, 1.1)
     assert usage(usage=5.0).used is None
 
 
 def test_only_the_throttled_and_the_fullest_have_a_trail() -> None:
-    """However many clients there are, what is remembered of them stays small: those that were seen longest ago make room."""
-    trails = Trails(steps=3, step_seconds=10.0, most=2)
+    """
+    However many clients there are, what is remembered of them stays small.
+
+    Those that were seen longest ago make room.
+    """
+    trails = Trails(steps=3, step_seconds=10.0, max_entities=2)
     slow = usage(user="dave", usage=1.0, throttle_time_seconds=1.0)
     noted(trails, 0, used(0.5, user="bob"), used(0.75), used(0.25, user="carol"), slow)
     assert trails.of(used(0.0)) == [None, None, 0.75]
@@ -85,12 +103,12 @@ class Plain:
         self.steps: dict[int, dict[tuple[str, str], float]] = {}
 
     def note(self, step: int, seen: Mapping[tuple[str, str], float]) -> None:
-        kept = self.steps.setdefault(step, {})
+        values = self.steps.setdefault(step, {})
         for name, ratio in seen.items():
-            kept[name] = max(ratio, kept.get(name, ratio))
+            values[name] = max(ratio, values.get(name, ratio))
 
-    def of(self, name: tuple[str, str], last: int, count: int) -> list[float | None]:
-        steps = range(last - count + 1, last + 1)
+    def of(self, name: tuple[str, str], last_step: int, count: int) -> list[float | None]:
+        steps = range(last_step - count + 1, last_step + 1)
         return [self.steps.get(step, {}).get(name) for step in steps]
 
 

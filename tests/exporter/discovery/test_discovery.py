@@ -4,34 +4,18 @@ import asyncio
 from collections.abc import Sequence
 
 from structlog.testing import capture_logs
-from tests.exporter.examples import NOW, Scripted, ScriptedSource
+from tests.exporter.discovery.scripted import ScriptedFinder, target
+from tests.exporter.examples import NOW, ScriptedSource
 
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import Dialect, FoundSourceConfig, SourceConfig
 from quotascope.exporter.discovery import Discovery, Roster
-from quotascope.exporter.discovery.target import FoundNodes, NodeTarget
+from quotascope.exporter.discovery.target import FoundNodes
 from quotascope.exporter.errors import ConfigError, DiscoveryError
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import DiscoveryHealth, OwnHealth
 
 FIXED = SourceConfig(dialect=Dialect.JOLOKIA, url="http://fixed:1/jolokia", node_id=9)
-
-
-def target(name: str, node_id: int | None = None) -> NodeTarget:
-    return NodeTarget(url=f"http://{name}/jolokia", name=name, node_id=node_id)
-
-
-class ScriptedFinder(Scripted):
-    interval_seconds = 7.0
-
-    def __init__(self, name: str, *targets: NodeTarget) -> None:
-        super().__init__()
-        self.name = name
-        self.found = FoundNodes(targets=targets)
-
-    async def find(self) -> FoundNodes:
-        await self.ended()
-        return self.found
 
 
 def following(finders: Sequence[ScriptedFinder], timeout: float = 60.0) -> tuple[Roster, Discovery]:
@@ -46,19 +30,19 @@ def names(roster: Roster) -> list[str]:
 
 async def test_two_discoveries_name_each_address_once() -> None:
     """The same URL or the same name is the same source; a node at two addresses has two."""
-    first = ScriptedFinder("kafka", target("a:1", 1), target("fixed:2", 9))
+    kafka_finder = ScriptedFinder("kafka", target("a:1", 1), target("fixed:2", 9))
     second = ScriptedFinder("file_sd", target("other:1", 1), target("a:1"), target("b:1"), target("fixed:1"))
-    roster, discovery = following([first, second])
+    roster, discovery = following([kafka_finder, second])
     await discovery.refresh()
     assert names(roster) == ["a:1", "fixed:2", "other:1", "b:1"]
-    assert [each.targets for each in discovery.health.values()] == [2, 4]
+    assert [health.targets for health in discovery.health.values()] == [2, 4]
     await discovery.close()
-    assert first.closed
+    assert kafka_finder.closed
     assert second.closed
 
 
 async def test_failure_keeps_what_was_found() -> None:
-    """It is counted each time, and reported when it begins and when it ends."""
+    """A failure is counted each time, and reported when it begins and when it ends."""
     finder = ScriptedFinder("kafka", target("a:1", 1))
     roster, discovery = following([finder])
     await discovery.refresh()
@@ -87,7 +71,7 @@ async def test_part_that_cannot_be_found_is_reported_once() -> None:
 
 
 async def test_look_that_hangs_is_given_up() -> None:
-    """What others find is not held up by it."""
+    """A look that hangs holds up no other finder."""
     hanging = ScriptedFinder("kafka")
     hanging.answers.clear()
     roster, discovery = following([hanging, ScriptedFinder("file_sd", target("a:1"))], 0.001)
@@ -102,22 +86,25 @@ async def test_first_collection_waits_for_the_first_look() -> None:
     finder.answers.clear()
     roster, discovery = following([finder])
     collection = Collection(
-        roster, LimitsRefresh(), max_age_seconds=0, own=lambda: OwnHealth(discoveries=(*discovery.health.values(),))
+        roster,
+        LimitsRefresh(),
+        max_age_seconds=0,
+        own_health=lambda: OwnHealth(discoveries=(*discovery.health.values(),)),
     )
     look = asyncio.create_task(discovery.refresh())
-    first = asyncio.create_task(collection.snapshot(60))
+    first_task = asyncio.create_task(collection.snapshot(60))
     for _ in range(20):
         await asyncio.sleep(0)
-    assert not first.done()
+    assert not first_task.done()
     finder.answers.set()
-    assert [source.name for source in (await first).sources] == ["a:1", "b:1"]
+    assert [source.name for source in (await first_task).sources] == ["a:1", "b:1"]
     await look
     finder.found = FoundNodes(targets=(target("b:1"),))
     await discovery.refresh()
-    shown = await collection.snapshot(60)
-    assert [source.name for source in shown.sources] == ["b:1"]
-    assert {usage.entity.broker for usage in shown.entities} == {"http://b:1/jolokia"}
-    assert [each.targets for each in shown.discoveries] == [1]
+    state = await collection.snapshot(60)
+    assert [source.name for source in state.sources] == ["b:1"]
+    assert {usage.entity.broker for usage in state.entities} == {"http://b:1/jolokia"}
+    assert [discovery_health.targets for discovery_health in state.discoveries] == [1]
     await collection.close()
 
 
@@ -137,17 +124,17 @@ async def test_it_looks_again_and_again() -> None:
 
 
 async def test_another_discovery_goes_on_where_one_ended() -> None:
-    """What finders of the same name found stays, with their counts, until they have looked again."""
+    """Nodes that finders of the same name found stay, with their counts, until these have looked again."""
     finder = ScriptedFinder("kafka", target("a:1"))
-    roster, before = following([finder, ScriptedFinder("file_sd", target("b:1"))])
-    await before.refresh()
+    roster, old_discovery = following([finder, ScriptedFinder("file_sd", target("b:1"))])
+    await old_discovery.refresh()
     finder.error = DiscoveryError("no")
-    await before.refresh()
-    after = Discovery([finder], [FIXED], FoundSourceConfig(), roster, 60.0, clock=lambda: NOW)
-    after.resume(before)
-    (health,) = after.health.values()
+    await old_discovery.refresh()
+    new_discovery = Discovery([finder], [FIXED], FoundSourceConfig(), roster, 60.0, clock=lambda: NOW)
+    new_discovery.resume(old_discovery)
+    (health,) = new_discovery.health.values()
     assert (health.name, health.errors_total, health.targets) == ("kafka", 1, 1)
-    await after.change([FIXED], FoundSourceConfig(), renew=False)
+    await new_discovery.change([FIXED], FoundSourceConfig(), renew=False)
     assert names(roster) == ["a:1"]
 
 
@@ -164,12 +151,12 @@ async def test_what_is_found_can_be_read_in_another_way() -> None:
 
 async def test_found_sources_that_cannot_be_made_any_more_stay() -> None:
     """The log says why; the next look tries again."""
-    made: list[SourceConfig] = []
+    configs: list[SourceConfig] = []
 
     def build(config: SourceConfig) -> ScriptedSource:
-        if made:
+        if configs:
             raise ConfigError("source", ["no such file"])
-        made.append(config)
+        configs.append(config)
         return ScriptedSource(config.label)
 
     roster = Roster((), build)

@@ -3,11 +3,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
+from quotascope.clients.reading import content_of
 from quotascope.exporter.config import FileDiscoveryConfig
+from quotascope.exporter.discovery import files
 from quotascope.exporter.discovery.files import MAX_BYTES, MAX_TARGETS, FileFinder, FileTarget, parse
 from quotascope.exporter.discovery.target import Address
 from quotascope.exporter.errors import DiscoveryError
@@ -19,14 +22,14 @@ def finder(folder: Path, **match: str) -> FileFinder:
 
 def write(path: Path, *targets: str, **labels: str) -> None:
     """Replace a file; its time of change is another one even within the clock's resolution."""
-    before = path.stat().st_mtime_ns if path.exists() else 0
+    old_time = path.stat().st_mtime_ns if path.exists() else 0
     path.write_text(json.dumps([{"targets": targets, "labels": labels}]))
-    os.utime(path, ns=(before + 1, before + 1))
+    os.utime(path, ns=(old_time + 1, old_time + 1))
 
 
-async def names(found: FileFinder) -> tuple[list[str], str]:
-    """The names of the targets, and the problem, empty if there is none."""
-    result = await found.find()
+async def names(file_finder: FileFinder) -> tuple[list[str], str]:
+    """Return the names of the targets, and the problem, empty if there is none."""
+    result = await file_finder.find()
     return [target.name for target in result.targets], result.problem or ""
 
 
@@ -51,16 +54,36 @@ async def test_labels_choose_groups_and_report_node_ids(tmp_path: Path) -> None:
     assert [(target.name, target.node_id) for target in result.targets] == [("a:1", 7)]
 
 
-async def test_a_look_that_hangs_is_the_only_one(tmp_path: Path) -> None:
+async def test_a_look_that_hangs_is_the_only_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file system may answer never: no more threads wait for it with each look."""
-    os.mkfifo(tmp_path / "a.json")
+    answers = threading.Event()
+
+    def late(file: Path, most_bytes: int) -> bytes:
+        answers.wait(20)
+        return content_of(file, most_bytes)
+
+    monkeypatch.setattr(files, "content_of", late)
+    write(tmp_path / "a.json", "a:1")
     looking = finder(tmp_path)
-    first = asyncio.create_task(looking.find())
+    first_look = asyncio.create_task(looking.find())
     await asyncio.sleep(0)
     with pytest.raises(DiscoveryError, match="has not ended"):
         await looking.find()
-    (tmp_path / "a.json").write_text('[{"targets": ["a:1"]}]')
-    assert [target.name for target in (await first).targets] == ["a:1"]
+    answers.set()
+    assert [target.name for target in (await first_look).targets] == ["a:1"]
+
+
+@pytest.mark.timeout(20)
+async def test_a_pipe_holds_no_look_up(tmp_path: Path) -> None:
+    """A pipe is a problem of its own, and counts once it is a file."""
+    os.mkfifo(tmp_path / "a.json")
+    write(tmp_path / "b.json", "b:1")
+    looking = finder(tmp_path)
+    target_names, problem = await names(looking)
+    assert (target_names, problem) == (["b:1"], f"{tmp_path / 'a.json'}: cannot be read: it is not a regular file")
+    (tmp_path / "a.json").unlink()
+    write(tmp_path / "a.json", "a:1")
+    assert await names(looking) == (["a:1", "b:1"], "")
 
 
 async def test_file_that_breaks_keeps_its_targets(tmp_path: Path) -> None:
@@ -70,8 +93,8 @@ async def test_file_that_breaks_keeps_its_targets(tmp_path: Path) -> None:
     await looking.find()
     (tmp_path / "a.json").write_text('[{"targets": ["a:')
     write(tmp_path / "b.json", "b:1")
-    found, problem = await names(looking)
-    assert found == ["a:1", "b:1"]
+    target_names, problem = await names(looking)
+    assert target_names == ["a:1", "b:1"]
     assert "a.json: cannot be parsed" in problem
 
 
@@ -87,7 +110,7 @@ async def test_files_without_a_target_are_a_problem(tmp_path: Path) -> None:
     ("name", "text", "problem"),
     [
         ("a.json", None, "cannot be read: Is a directory"),
-        ("a.json", " " * (MAX_BYTES + 1), "longer than 1 MiB"),
+        ("a.json", " " * (MAX_BYTES + 1), "cannot be read: it is larger than 1 MiB"),
         ("a.json", "[\xff]", "is not UTF-8 text (byte 1)"),
         ("a.json", '{"targets": []}', "expected a list of groups with `targets`"),
         ("a.json", "[1]", "group 1: expected `targets` and perhaps `labels`, and nothing else"),
@@ -113,8 +136,8 @@ async def test_wrong_file_is_refused_as_a_whole(tmp_path: Path, name: str, text:
     """With its name, the place and the reason; a folder with the name of a file is one of them."""
     path = tmp_path / name
     path.mkdir() if text is None else path.write_text(text, "latin-1")
-    found, said = await names(finder(tmp_path))
-    assert found == []
+    target_names, said = await names(finder(tmp_path))
+    assert target_names == []
     assert said.startswith(f"{path}: {problem}")
 
 
@@ -136,5 +159,9 @@ TARGETS = [
     ],
 )
 def test_json_and_yaml_say_the_same(name: str, text: str, expected: list[FileTarget]) -> None:
-    """Both formats of Prometheus, each target with the labels of its group; an empty list is no mistake, nor is an empty YAML file."""
+    """
+    Both formats of Prometheus, each target with the labels of its group.
+
+    An empty list is no mistake, nor is an empty YAML file.
+    """
     assert parse(name, text) == expected

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.exporter.limits.test_admin import DENIED, ScriptedAdmin
+from tests.exporter.limits.scripted import DENIED, ScriptedAdmin
 
 from quotascope.clients.errors import AdminUnreachable, ClientError
 from quotascope.clients.quota_admin import Node
@@ -29,8 +29,8 @@ def finder(
     return KafkaFinder(config, admin, lambda: times[0])
 
 
-async def urls(found: KafkaFinder) -> tuple[list[str], str | None]:
-    result = await found.find()
+async def urls(kafka_finder: KafkaFinder) -> tuple[list[str], str | None]:
+    result = await kafka_finder.find()
     return [target.url for target in result.targets], result.problem
 
 
@@ -75,7 +75,7 @@ async def test_rack_is_part_of_the_url() -> None:
 
 
 async def test_broker_that_an_old_cluster_reports_no_more_is_kept_for_an_hour() -> None:
-    """It may be down; a new cluster reports, and there it is gone at once."""
+    """The broker may be down; a new cluster reports its absence, and there it is gone at once."""
     clock = [0.0]
     admin = ScriptedAdmin()
     admin.with_fenced = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.exporter.examples import ScriptedSource, table
-from tests.exporter.limits.test_admin import ScriptedAdmin
+from tests.exporter.limits.scripted import ScriptedAdmin
 
 from quotascope.clients.quota_admin import Node
 from quotascope.exporter.config import AUTO, FoundSourceConfig, KafkaDiscoveryConfig, SourceConfig
@@ -15,16 +15,16 @@ from quotascope.exporter.discovery.target import FoundNodes, NodeTarget
 
 
 def agent(*, values: bool = True) -> ScriptedSource:
-    made = ScriptedSource()
-    made.table = table("1", alice=1.0) if values else table("1")
-    return made
+    source = ScriptedSource()
+    source.table = table("1", alice=1.0) if values else table("1")
+    return source
 
 
-def search(hosts: dict[str, ScriptedSource], asked: list[str]) -> PortSearch:
+def search(hosts: dict[str, ScriptedSource], requested: list[str]) -> PortSearch:
     """Looks for these agents by URL; all other addresses refuse."""
 
     def build(config: SourceConfig) -> ScriptedSource:
-        asked.append(config.url)
+        requested.append(config.url)
         refusing = ScriptedSource()
         refusing.fail(f"no connection to {config.label} (refused): is it up?")
         return hosts.get(config.url, refusing)
@@ -36,9 +36,9 @@ def node(number: int, host: str) -> NodeTarget:
     return NodeTarget(url=f"http://{host}", name=host, node_id=number)
 
 
-async def urls(found: PortSearch, *nodes: NodeTarget) -> tuple[list[str], str]:
-    result = await found.located(FoundNodes(targets=nodes))
-    return [each.url for each in result.targets], result.problem or ""
+async def urls(port_search: PortSearch, *nodes: NodeTarget) -> tuple[list[str], str]:
+    result = await port_search.located(FoundNodes(targets=nodes))
+    return [target.url for target in result.targets], result.problem or ""
 
 
 @pytest.mark.parametrize(
@@ -53,25 +53,25 @@ async def urls(found: PortSearch, *nodes: NodeTarget) -> tuple[list[str], str]:
 async def test_likeliest_address_with_values_is_the_agents(answering: dict[str, bool], chosen: str) -> None:
     """One without values may be of another program, and is taken only where there is no better one."""
     hosts = {f"http://b{end}": agent(values=full) for end, full in answering.items()}
-    asked: list[str] = []
-    found = search(hosts, asked)
-    assert await urls(found, node(1, "b")) == ([f"http://b{chosen}"], "")
-    assert sorted(asked) == sorted(f"http://b{end}" for end in ports.USUAL)
+    requested: list[str] = []
+    port_search = search(hosts, requested)
+    assert await urls(port_search, node(1, "b")) == ([f"http://b{chosen}"], "")
+    assert sorted(requested) == sorted(f"http://b{end}" for end in ports.USUAL)
     # with values it is known for good, and not asked for again while the node is there
-    await urls(found, node(1, "b"))
+    await urls(port_search, node(1, "b"))
     again = 1 if any(answering.values()) else 2
-    assert len(asked) == again * len(ports.USUAL)
-    assert await urls(found) == ([], "")
-    await urls(found, node(1, "b"))
-    assert len(asked) == (again + 1) * len(ports.USUAL)
+    assert len(requested) == again * len(ports.USUAL)
+    assert await urls(port_search) == ([], "")
+    await urls(port_search, node(1, "b"))
+    assert len(requested) == (again + 1) * len(ports.USUAL)
 
 
 async def test_each_port_says_why_nothing_is_found() -> None:
     """For the first node, and how many more there are; the others are read."""
     hosts = {"http://c:8778/jolokia": agent()}
     nodes = [node(1, "b"), node(2, "c"), node(3, "d")]
-    found, problem = await urls(search(hosts, []), *nodes)
-    assert found == ["http://c:8778/jolokia"]
+    urls_of_nodes, problem = await urls(search(hosts, []), *nodes)
+    assert urls_of_nodes == ["http://c:8778/jolokia"]
     assert problem.startswith(
         "the agent of node 1 at b is not found (:9404/metrics no connection to b:9404 (refused); "
     )
@@ -80,7 +80,7 @@ async def test_each_port_says_why_nothing_is_found() -> None:
 
 
 async def test_silent_port_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a firewall drops is given up, and every source is closed."""
+    """A port that a firewall drops is given up, and every source is closed."""
     monkeypatch.setattr(ports, "_SECONDS", 0.01)
     silent = agent()
     silent.answers.clear()
@@ -94,13 +94,13 @@ async def test_cluster_leads_to_the_agent() -> None:
     admin = ScriptedAdmin()
     admin.brokers, admin.voters = [], (Node(node_id=100, host="b", port=9093),)
     url = f"http://b{ports.USUAL[1]}"
-    asked: list[int | None] = []
+    requested: list[int | None] = []
 
     def build(config: SourceConfig) -> ScriptedSource:
-        asked.append(config.node_id)
+        requested.append(config.node_id)
         return agent(values=config.url == url)
 
     finder = KafkaFinder(KafkaDiscoveryConfig(url=AUTO), admin, search=PortSearch(FoundSourceConfig(), build))
-    found = await finder.find()
-    assert set(asked) == {100}
-    assert ([(each.url, each.node_id) for each in found.targets], found.problem) == ([(url, 100)], None)
+    nodes = await finder.find()
+    assert set(requested) == {100}
+    assert ([(target.url, target.node_id) for target in nodes.targets], nodes.problem) == ([(url, 100)], None)

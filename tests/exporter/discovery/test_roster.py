@@ -24,8 +24,8 @@ class World:
         self.now = 0.0
         self.roster = Roster(fixed, self._build, lambda: self.now)
 
-    def _build(self, wanted: SourceConfig) -> ScriptedSource:
-        self.made.append(ScriptedSource(wanted.label))
+    def _build(self, config: SourceConfig) -> ScriptedSource:
+        self.made.append(ScriptedSource(config.label))
         return self.made[-1]
 
     async def follow(self, *names: str, host: str = "", renew: bool = False) -> None:
@@ -41,15 +41,15 @@ class World:
     def closed(self) -> list[int]:
         return [source.closed for source in self.made]
 
-    def collection(self, **more: Any) -> Collection:
-        return Collection(self.roster, LimitsRefresh(), max_age_seconds=0, **more)
+    def collection(self, **options: Any) -> Collection:
+        return Collection(self.roster, LimitsRefresh(), max_age_seconds=0, **options)
 
     async def collect(self) -> dict[str, str]:
-        """What a collection shows of each source: the node that it stands by for, whether it is down, or nothing."""
+        """Return the state of each source in a collection: the node that it stands by for, ``down``, or nothing."""
         collection = self.collection()
-        shown = await collection.snapshot(60)
+        state = await collection.snapshot(60)
         await collection._reads.keep_only(())
-        return {each.name: each.stand_by_of or ("" if each.up else "down") for each in shown.sources}
+        return {health.name: health.stand_by_of or ("" if health.up else "down") for health in state.sources}
 
 
 @pytest.fixture
@@ -61,7 +61,11 @@ async def twins() -> World:
 
 
 async def test_sources_that_stay_keep_their_object() -> None:
-    """Connections and names once learned outlive the coming and going of others; the same name with a new URL is another source, and so is each one that is to be made again."""
+    """
+    Connections and names once learned outlive the coming and going of others.
+
+    The same name with a new URL is another source, and so is each one that is to be made again.
+    """
     fixed = ScriptedSource("fixed")
     world = World(fixed)
     with capture_logs() as lines:
@@ -83,16 +87,16 @@ async def test_sources_that_stay_keep_their_object() -> None:
 
 
 async def test_configured_sources_can_be_replaced() -> None:
-    """Those that stay keep their object; the others are closed when no collection reads them any more."""
+    """Sources that stay keep their object; the others are closed when no collection reads them any more."""
     stays, goes, comes = (ScriptedSource(name) for name in ("stays", "goes", "comes"))
     roster = Roster([stays, goes])
     with capture_logs() as lines:
-        async with roster.reading() as read:
+        async with roster.reading() as read_sources:
             await roster.fix([comes, stays])
-            assert list(read) == [stays, goes]
+            assert list(read_sources) == [stays, goes]
             assert goes.closed == 0
     assert roster.sources == (comes, stays)
-    assert [each.closed for each in (stays, goes, comes)] == [0, 1, 0]
+    assert [source.closed for source in (stays, goes, comes)] == [0, 1, 0]
     reported = [(line["event"], line["source"]) for line in lines]
     assert reported == [("source found", "comes"), ("source is gone", "goes")]
 
@@ -121,15 +125,19 @@ async def test_node_found_twice_for_a_moment_is_read_again(twins: World) -> None
 
 
 async def test_the_second_source_takes_over_and_gives_way(twins: World) -> None:
-    """With the next collection after the first has died; it gives the node back when that one has answered three times in a row."""
+    """
+    With the next collection after the first has died.
+
+    It gives the node back when that one has answered three times in a row.
+    """
     await twins.collect()
-    first = twins.made[0]
-    first.fail()
+    first_source = twins.made[0]
+    first_source.fail()
     with capture_logs() as lines:
         assert await twins.collect() == {"a": "down", "b": "1"}
         assert await twins.collect() == {"a": "down", "b": ""}
         for fails in (False, False, True, False, False):
-            first.error = first.fail() if fails else None
+            first_source.error = first_source.fail() if fails else None
             assert await twins.collect() == {"a": "down" if fails else "1", "b": ""}
         for _ in range(3):
             assert await twins.collect() == {"a": "", "b": "1"}
@@ -143,14 +151,14 @@ async def test_impatient_scrapes_take_no_node_from_a_source(twins: World) -> Non
     await twins.collect()
     collection = twins.collection()
     await collection.snapshot(60)
-    first, second = twins.made
-    first.answers.clear()
+    first_source, second = twins.made
+    first_source.answers.clear()
     with capture_logs() as lines:
         for _ in range(10):
             twins.now += EXAMINE_SECONDS
-            shown = await collection.snapshot(0.001)
-            assert [each.stand_by_of for each in shown.sources] == [None, "1"]
-        first.answers.set()
+            state = await collection.snapshot(0.001)
+            assert [health.stand_by_of for health in state.sources] == [None, "1"]
+        first_source.answers.set()
         await collection.snapshot(60)
     assert second.reads > 1
     assert lines == []
@@ -160,30 +168,30 @@ async def test_impatient_scrapes_take_no_node_from_a_source(twins: World) -> Non
 @pytest.mark.parametrize("hang", [False, True])
 async def test_node_whose_two_sources_die_is_down(twins: World, monkeypatch: pytest.MonkeyPatch, *, hang: bool) -> None:
     """Also when both hang: their last numbers go after a while, and no other source is said to be read."""
-    collection = twins.collection(patience_seconds=0.01)
+    collection = twins.collection(patience_seconds=0.01, steady=lambda: asyncio.get_running_loop().time())
     await collection.snapshot(0.01)
     twins.now += EXAMINE_SECONDS
     for source in twins.made:
         source.answers.clear() if hang else source.fail()
     with capture_logs() as lines:
-        shown = await collection.snapshot(0.01)
-        assert [each.up for each in shown.sources] == [hang, hang]
-        assert len(shown.entities) == hang
+        state = await collection.snapshot(0.01)
+        assert [health.up for health in state.sources] == [hang, hang]
+        assert len(state.entities) == hang
         loop = asyncio.get_running_loop()
         later = loop.time() + STALE_AFTER_SECONDS + 1
         with monkeypatch.context() as patch:
             patch.setattr(loop, "time", lambda: later)
             await collection.snapshot(0.0)
-            shown = await collection.snapshot(0.0)
-    assert [(each.up, each.stand_by_of) for each in shown.sources] == [(False, None)] * 2
-    assert ([*shown.entities], shown.nodes) == ([], ())
+            state = await collection.snapshot(0.0)
+    assert [(health.up, health.stand_by_of) for health in state.sources] == [(False, None)] * 2
+    assert ([*state.entities], state.nodes) == ([], ())
     assert twins.read == ["a", "b"]
     assert {line["event"] for line in lines} <= {"source is down"}
     await collection.close()
 
 
 async def test_source_that_goes_during_a_collection_keeps_no_node(twins: World) -> None:
-    """What it answered then must not make those that stand by wait for their turn."""
+    """An answer of that source does not make those that stand by wait for their turn."""
     for source in twins.made:
         source.answers.clear()
     collection = twins.collection()
@@ -194,9 +202,9 @@ async def test_source_that_goes_during_a_collection_keeps_no_node(twins: World) 
     for source in twins.made:
         source.answers.set()
     await under_way
-    shown = await collection.snapshot(60)
-    assert [(each.name, each.stand_by_of) for each in shown.sources] == [("b", None)]
-    assert len(shown.entities) == 1
+    state = await collection.snapshot(60)
+    assert [(health.name, health.stand_by_of) for health in state.sources] == [("b", None)]
+    assert len(state.entities) == 1
     await collection.close()
 
 
@@ -235,7 +243,7 @@ async def test_source_that_is_another_node_from_now_on_displaces_no_other(twins:
 
 
 async def test_found_twins_are_read_again_when_other_sources_are_found(twins: World) -> None:
-    """Which of two addresses is which node may have changed with the others."""
+    """The nodes of two addresses may have changed with the other sources."""
     await twins.collect()
     assert twins.read == ["a"]
     await twins.follow("a", "b")
@@ -256,7 +264,7 @@ async def test_of_configured_twins_the_one_with_an_id_counts(*, confirmed: bool)
     for _ in range(2):
         reads = [SourceRead(health=health(s.name), table=await s.read()) for s in (evil, good)]
         roster.note(reads)
-        first, second = roster.once_each(reads)
+        first_read, second = roster.once_each(reads)
         assert second.table is good.table
-        assert (first.table, first.health.up) == (None, False)
-        assert "node 1, which source good reads" in (first.health.error or "")
+        assert (first_read.table, first_read.health.up) == (None, False)
+        assert "node 1, which source good reads" in (first_read.health.error or "")

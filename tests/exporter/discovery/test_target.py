@@ -25,9 +25,13 @@ HOSTS = ["", "a/../b", "a?b", "a#b", "user@a", "a:1", "a b", "a\n", "é", "[::1"
 RACKS = ["..", ".", "a/b", "a b", "%2e%2e", ""]
 
 
-@pytest.mark.parametrize(("place", "value"), [*(("host", each) for each in HOSTS), *(("rack", each) for each in RACKS)])
+@pytest.mark.parametrize(("place", "value"), [*(("host", host) for host in HOSTS), *(("rack", rack) for rack in RACKS)])
 def test_no_value_can_reach_elsewhere(place: str, value: str) -> None:
-    """What brokers advertise is a host and nothing more: no path, port, user or line end; a rack, any text to Kafka, is one step of a path."""
+    """
+    A broker advertises a host and nothing more.
+
+    No path, port, user or line end; a rack, any text to Kafka, is one step of a path.
+    """
     with pytest.raises(ValueError, match=place):
         target_of("https://{host}:8778/{rack}/jolokia", {"host": "a", "rack": "b", place: value})
 
@@ -43,8 +47,8 @@ def test_no_value_can_reach_elsewhere(place: str, value: str) -> None:
 )
 def test_address(text: str, host: str, port: str) -> None:
     """Names, IPv4 and IPv6 addresses, with or without a port."""
-    found = address(text)
-    assert (found.host, found.port, str(found)) == (host, port, text)
+    parsed = address(text)
+    assert (parsed.host, parsed.port, str(parsed)) == (host, port, text)
 
 
 @pytest.mark.parametrize(
@@ -73,12 +77,12 @@ def test_address_that_is_none(text: str) -> None:
 
 def test_a_discovery_confirms_the_node_of_a_configured_address() -> None:
     """Whatever slash ends it; the first that names a node counts, and other addresses are not confirmed."""
-    found = [
+    merged_configs = [
         NodeTarget(url="http://a:1/jolokia/", name="x"),
         NodeTarget(url="http://a:1/jolokia/", name="y", node_id=7),
         NodeTarget(url="http://a:1/jolokia", name="z", node_id=8),
         NodeTarget(url="http://c:1/jolokia", name="w", node_id=9),
     ]
     fixed = [SourceConfig(name=host, url=f"http://{host}:1/jolokia") for host in "ab"]
-    assert confirmed(fixed, found) == {"a": "7"}
+    assert confirmed(fixed, merged_configs) == {"a": "7"}
     assert confirmed(fixed, []) == {}

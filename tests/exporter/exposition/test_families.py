@@ -8,18 +8,16 @@ from typing import Any, Final
 import numpy as np
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
-from tests.exporter.examples import NOW, health, limits, snapshot, usage
+from tests.exporter.examples import NOW, changes, health, in_shadow, limits, snapshot, usage
 from tests.exporter.exposition.oracle import on_page, page, samples
 
+from quotascope.exporter.coverage import Coverage, EntityKind, Unplaced
 from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, TextFormat
 from quotascope.exporter.snapshot import (
     Callbacks,
-    ConnectionUsage,
     DiscoveryHealth,
     Folds,
-    LimitedRate,
     LimitsHealth,
-    NodeLoad,
     NodeUsage,
     Peaks,
     PushHealth,
@@ -29,68 +27,71 @@ from quotascope.exporter.snapshot import (
     Snapshot,
     ThrottleCause,
 )
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics import catalog
 from quotascope.metrics.catalog import families
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
+from quotascope.pages.baseline import ThrottleChange
 
 PRODUCE, FETCH, REQUEST, MUTATION = QuotaType
 CONFIGURED: Final = limits(
     rules={
-        kind: QuotaRules({QuotaEntity("alice"): 101.0 + at, QuotaEntity(DEFAULT): 111.0 + at})
-        for at, kind in enumerate(QuotaType)
+        kind: QuotaRules({QuotaEntity("alice"): 101.0 + number, QuotaEntity(DEFAULT): 111.0 + number})
+        for number, kind in enumerate(QuotaType)
     }
 )  # fmt: skip
 NODE: Final = NodeUsage(
     broker="10",
+    coverage=Coverage(kinds={FETCH: frozenset({EntityKind.USER})}, unplaced=Unplaced(count=45, example="x", labels=())),
     delay_queue_size={FETCH: 2.0},
-    exempt_request_threads=0.1,
-    request_capacity_threads=11.0,
-    request_throttled_seconds={"Produce": 4.0, "Fetch": 1.0},
-    throttling_errors={"CreateTopics": 3.0},
+    numbers={
+        catalog.EXEMPT_REQUEST_THREADS: {(): 0.1},
+        catalog.REQUEST_CAPACITY_THREADS: {(): 11.0},
+        catalog.REQUEST_THROTTLED_SECONDS: {("Produce",): 4.0, ("Fetch",): 1.0},
+        catalog.THROTTLING_ERRORS: {("CreateTopics",): 3.0},
+        catalog.CALLBACK_THROTTLE_FACTOR: {(): 0.25},
+        catalog.UTILIZATION_DISAGREEMENTS: {(): 44},
+        catalog.CONTROLLER_EVENTS: {(): 40.0},
+        catalog.CONTROLLER_EVENT_QUEUE_SECONDS: {(): 1.5},
+        catalog.REQUEST_HANDLER_IDLE: {(): 0.51},
+        catalog.REQUEST_HANDLER_IDLE_SECONDS: {(): 52.0},
+        catalog.REQUEST_HANDLER_POOL_IDLE: {("controller",): 0.53, ("broker",): 0.54},
+        catalog.REQUEST_HANDLER_POOL_IDLE_SECONDS: {("broker",): 55.0},
+        catalog.NETWORK_PROCESSOR_IDLE: {(): 0.56},
+        catalog.CONTROLLER_EVENT_IDLE: {(): 0.57},
+        catalog.REQUEST_QUEUE_SIZE: {(): 58.0},
+        catalog.REQUEST_QUEUE_SECONDS: {("Produce", "99"): 0.59, ("Fetch", "50"): 0.61},
+        catalog.BROKER_CONNECTIONS_PER_SECOND: {(): 7.0},
+        catalog.BROKER_CONNECTION_LIMIT: {(): 100.0},
+        catalog.LISTENER_CONNECTIONS_PER_SECOND: {("TLS",): 2.0, ("SASL",): 5.0},
+        catalog.LISTENER_CONNECTION_LIMIT: {("TLS",): None, ("SASL",): 6.0},
+        catalog.LISTENER_CONNECTION_THROTTLE_SECONDS: {("TLS",): 0.0, ("SASL",): 0.3},
+        catalog.IP_CONNECTIONS_PER_SECOND: {("10.0.0.1",): 4.5},
+        catalog.IP_CONNECTION_LIMIT: {("10.0.0.1",): 5.5},
+        catalog.IP_CONNECTION_THROTTLE_SECONDS: {("SASL",): 0.5},
+        catalog.REPLICATION_BYTES_PER_SECOND: {("leader",): 900.0, ("follower",): None},
+        catalog.REPLICATION_LIMIT: {("leader",): 1000.0, ("follower",): 0.0},
+        catalog.REMOTE_STORAGE_BYTES_PER_SECOND: {("copy",): 50.0},
+        catalog.REMOTE_STORAGE_LIMIT: {("copy",): 60.0},
+        catalog.REMOTE_STORAGE_THROTTLE_SECONDS: {("copy",): 1.25},
+    },
     stale_entities={PRODUCE: 22, FETCH: 1},
     quota_callback=True,
-    throttle_factor=0.25,
-    utilization_disagreements=44,
-    controller_events=40.0,
-    controller_event_queue_seconds=1.5,
-    load=NodeLoad(
-        handlers_idle=0.51,
-        handlers_idle_seconds=52.0,
-        pools_idle={"controller": 0.53, "broker": 0.54},
-        pools_idle_seconds={"broker": 55.0},
-        network_idle=0.56,
-        controller_idle=0.57,
-        request_queue_size=58.0,
-        request_queue_seconds={("Produce", "99"): 0.59, ("Fetch", "50"): 0.61},
-    ),
-    connections=ConnectionUsage(
-        broker=LimitedRate(rate=7.0, limit=100.0),
-        listeners={
-            "TLS": LimitedRate(rate=2.0, throttle_time_seconds=0.0),
-            "SASL": LimitedRate(rate=5.0, limit=6.0, throttle_time_seconds=0.3),
-        },
-        ips={"10.0.0.1": LimitedRate(rate=4.5, limit=5.5)},
-        ip_throttle_time_seconds={"SASL": 0.5},
-    ),
-    replication={
-        "leader": LimitedRate(rate=900.0, limit=1000.0),
-        "follower": LimitedRate(limit=0.0),
-    },
-    remote_storage={"copy": LimitedRate(rate=50.0, limit=60.0, throttle_time_seconds=1.25)},
 )
 ENTITIES: Final = (
     *(
-        usage(kind, user=user, broker=broker, of=CONFIGURED, limit=1000.0, usage=250.0 + at)
-        for at, kind in enumerate(QuotaType)
+        usage(kind, user=user, broker=broker, configured=CONFIGURED, limit=1000.0, usage=250.0 + number)
+        for number, kind in enumerate(QuotaType)
         for user, broker in (("alice", "2"), ("alice", "10"), ("bob", "2"))
     ),
     usage(PRODUCE, "carol", usage=5.0),
     usage(PRODUCE, "dora", detailed=False, limit=10.0, usage=9.0),
     usage(REQUEST, "erin", throttle_time_seconds=3.0, cause=ThrottleCause.CONTROLLER_MUTATION),
-    usage(MUTATION, "fred", burst_tokens=22.0, tokens=-11.0, refused_mutations_total=4.0),
-    usage(FETCH, "gail", throttled_seconds_total=8.0, throttled_requests_total=9.0, reported_utilization=0.75),
+    usage(MUTATION, "fred", burst_tokens=22.0, tokens=-11.0),
+    usage(FETCH, "gail", reported_utilization=0.75),
     usage(PRODUCE, "hugo", throttle_time_seconds=None),
     usage(FETCH, "__overflow__", stands_in=True),
-    *(usage(kind, "", tags=("eu",), limit=40.0 + at, usage=31.0 + at, throttle_time_seconds=at) for at, kind in enumerate(QuotaType)),
+    *(usage(kind, "", tags=("eu",), limit=40.0 + number, usage=31.0 + number, throttle_time_seconds=number) for number, kind in enumerate(QuotaType)),
 )  # fmt: skip
 EVERYTHING: Final = snapshot(
     *ENTITIES,
@@ -98,7 +99,7 @@ EVERYTHING: Final = snapshot(
         health("one", duration_seconds=0.25, readings=31, read_at=NOW - 3),
         health("two", dialect="strimzi", up=False, duration_seconds=4.5, readings=0, read_at=NOW - 9),
         health("three", readings=33, stand_by_of="7"),
-        health("four", readings=34, read_at=NOW + 90),  # its clock is ahead
+        health("four", readings=34, read_at=NOW + 90, node_id="10"),  # its clock is ahead
     ),
     discoveries=(
         DiscoveryHealth(name="kafka", targets=5, errors_total=6, found_at=NOW),
@@ -111,6 +112,9 @@ EVERYTHING: Final = snapshot(
     ),
     reload=ReloadHealth(succeeded_at=NOW - 15, error="broken"),
     restarts={"limits": 2, "trails": 0},
+    certificate_ends={"/etc/quotascope/ca.pem": 1.8e9, '/etc/a b/"\n.pem': 1.7e9},
+    log_lines_dropped=2,
+    refused_requests={"busy": 3, "one_client": 0},
     process={
         "process_cpu_seconds_total": 31.5,
         "process_resident_memory_bytes": 32e6,
@@ -129,14 +133,17 @@ EVERYTHING: Final = snapshot(
     shadows=(
         Shadow(
             name='hal"f',
-            entities=(usage(FETCH, "alice", limit=8.0, usage=12.0, throttle_time_seconds=5.5), usage(REQUEST, "bob", limit=8.0, usage=2.0)),
+            entities=(
+                in_shadow(usage(FETCH, "alice", limit=8.0, usage=12.0, throttle_time_seconds=5.5), ThrottleChange.LONGER, change_seconds=4.5),
+                in_shadow(usage(REQUEST, "bob", limit=8.0, usage=2.0)),
+            ),
             evaluated={(FETCH, "1"): 301, (REQUEST, "1"): 302},
-            throttled={(FETCH, "1"): 303, (REQUEST, "1"): 0},
+            changes={(FETCH, "1"): changes(new=303, shorter=306), (REQUEST, "1"): changes()},
             unevaluated={(PRODUCE, "1", "finer"): 304}
         ),
-        Shadow(name="other", throttled={(FETCH, "1"): 305}),
+        Shadow(name="other", changes={(FETCH, "1"): changes(ended=305)}),
     ),
-    nodes=(NODE, NodeUsage(broker="9", exempt_request_threads=0.2, stale_entities={REQUEST: 100})),
+    nodes=(NODE, NodeUsage(broker="9", numbers={catalog.EXEMPT_REQUEST_THREADS: {(): 0.2}}, stale_entities={REQUEST: 100})),
     limits=CONFIGURED,
     limits_health=LimitsHealth(read_at=NOW - 24, errors_total=25, changes_total={"consumer_byte_rate": 26})
 )  # fmt: skip
@@ -153,25 +160,25 @@ def test_each_number_stands_in_its_own_series(text_format: TextFormat, later: fl
 
 def test_every_family_of_the_catalog_is_filled() -> None:
     """A family that is declared is also exposed, and nothing else is."""
-    shown = {name for name, _, _ in on_page(Renderer().render(EVERYTHING, NOW))}
-    assert shown == {family.name for family in families()}
+    names_on_page = {name for name, _, _ in on_page(Renderer().render(EVERYTHING, NOW))}
+    assert names_on_page == {family.name for family in families()}
 
 
 def test_openmetrics_declares_types_and_units() -> None:
     """Its parser accepts each family: what is always 1 is an info, and a unit ends the name."""
     text = Renderer().render(EVERYTHING, NOW, OPENMETRICS).decode()
-    found = {each.name: each for each in parse_openmetrics(text)}  # type: ignore[no-untyped-call]
-    infos = {name for name, each in found.items() if each.type == "info"}
+    families_by_name = {family.name: family for family in parse_openmetrics(text)}  # type: ignore[no-untyped-call]
+    infos = {name for name, family in families_by_name.items() if family.type == "info"}
     assert infos == {"kafka_quota_rule", "kafka_quota_throttle_cause", "quotascope_source_dialect", "quotascope_build"}
     for name, unit in (
         ("kafka_quota_produce_bytes_per_second", "bytes_per_second"),
-        ("kafka_quota_throttled_seconds", "seconds"),
+        ("kafka_quota_request_throttled_seconds", "seconds"),
         ("kafka_quota_utilization_ratio", "ratio"),
         ("process_resident_memory_bytes", "bytes"),
         ("kafka_quota_rules", ""),
         ("kafka_quota_controller_mutation_burst_tokens", ""),
     ):
-        assert found[name].unit == unit
+        assert families_by_name[name].unit == unit
 
 
 @pytest.mark.parametrize(
@@ -193,9 +200,9 @@ def test_openmetrics_declares_types_and_units() -> None:
 def test_what_there_is_not_has_no_series(changes: dict[str, Any], absent: str) -> None:
     """No series rather than a zero that would be read as a number."""
 
-    def found(shown: Snapshot) -> set[str]:
-        series = on_page(Renderer().render(shown, NOW))
-        assert set(series) == samples(shown, NOW)
+    def found(state: Snapshot) -> set[str]:
+        series = on_page(Renderer().render(state, NOW))
+        assert set(series) == samples(state, NOW)
         return {name for name, _, _ in series if name.startswith(absent)}
 
     assert found(EVERYTHING)

@@ -35,8 +35,8 @@ def test_text_is_as_recorded(
     file: str, text_format: TextFormat, cluster: str | None, request: pytest.FixtureRequest
 ) -> None:
     """Any change of what Prometheus sees shows up in a diff."""
-    shown: Snapshot = request.getfixturevalue(file.partition(".")[0])
-    text = Renderer(cluster).render(shown, TAKEN_AT + 1, text_format).decode()
+    state: Snapshot = request.getfixturevalue(file.partition(".")[0])
+    text = Renderer(cluster).render(state, TAKEN_AT + 1, text_format).decode()
     stable = VOLATILE.sub("", text)
     if request.config.getoption("--update-golden"):
         (GOLDEN / file).write_text(stable, encoding="utf-8")
@@ -44,7 +44,7 @@ def test_text_is_as_recorded(
 
 
 def test_benchmarks_compare_with_the_same_text(split_throttled: Snapshot) -> None:
-    """What prometheus_client writes of a snapshot is what the renderer writes, or else its time says nothing."""
+    """The text of prometheus_client is that of the renderer, or else its time says nothing."""
     assert Renderer().render(split_throttled, TAKEN_AT + 1) == exposition(split_throttled, TAKEN_AT + 1)
 
 
@@ -64,5 +64,5 @@ def test_promtool_finds_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", ['"\\\n\r\t\x00{}=,', "\ud800\u202e\U0001f600", "x" * 10_000])
 def test_promtool_parses_hostile_names(name: str) -> None:
     """Prometheus itself takes in what our own parser takes in."""
-    shown = snapshot(usage(user=name, client_id=name, usage=1.0))
-    assert lint(Renderer().render(shown, NOW)) == "exit code 0"
+    state = snapshot(usage(user=name, client_id=name, usage=1.0))
+    assert lint(Renderer().render(state, NOW)) == "exit code 0"

@@ -35,7 +35,8 @@ from quotascope.exporter.snapshot import (
 )
 from quotascope.exporter.snapshot.columns import NAMES
 from quotascope.exporter.snapshot.layout import fixed, order
-from quotascope.metrics import DEFAULT, Level, QuotaEntity, QuotaType, Resolution
+from quotascope.metrics import catalog
+from quotascope.metrics.kafka.entities import DEFAULT, Level, QuotaEntity, QuotaType, Resolution
 
 FORMATS = (TEXT, OPENMETRICS)
 
@@ -49,8 +50,9 @@ LABELS = (("tenant",), ("tier",), ("tenant", "tier"), ())
 
 class History:
     """
-    Random snapshots one after the other: entities come, go, stay, and change their numbers, rules and limits; with and without detail, maxima and callbacks.
+    Random snapshots one after the other.
 
+    Entities come, go, stay, and change their numbers, rules and limits; with and without detail, maxima and callbacks.
     From a seed rather than drawn one by one, which would take Hypothesis a hundred times as long as the test.
     """
 
@@ -58,7 +60,7 @@ class History:
         self._random = random.Random(seed)  # noqa: S311 - no secrets here
         self.pick = self._random.choice
         self._own = [self._entity(0) for _ in range(self._random.randint(1, 8))]
-        self._own += [replace(each, serial=-1 - at) for at, each in enumerate(self._own[:2])]
+        self._own += [replace(entity, serial=-1 - number) for number, entity in enumerate(self._own[:2])]
         self._tagged = {count: [self._entity(count) for _ in range(4)] for count in (1, 2)}
         self._layouts: dict[int, Layout] = {}
         self._shown: list[Columns] = []
@@ -91,24 +93,24 @@ class History:
 
     def _some(self, items: Iterable[Any]) -> list[Any]:
         share = self.pick((0.2, 0.5, 0.9))
-        return [each for each in items if self._random.random() < share]
+        return [item for item in items if self._random.random() < share]
 
     def _layout(self, tags: int) -> Layout:
-        """The same one again, one that came of it, or one put together from scratch."""
+        """Return the same one again, one that came of it, or one put together from scratch."""
         pool = self._own + self._tagged.get(tags, [])
-        last = self._layouts.get(tags)
+        old_layout = self._layouts.get(tags)
         way = self.pick(("same", "changed", "remade", "scratch"))
-        if last is None or way == "scratch":
+        if old_layout is None or way == "scratch":
             return Layout(sorted(self._some(pool), key=order))
         if way == "changed":
-            gone = np.array(self._some(range(len(last))), np.intp)
-            return last.changed(gone, self._some(pool)[:3])
+            removed = np.array(self._some(range(len(old_layout))), np.intp)
+            return old_layout.changed(removed, self._some(pool)[:3])
         if way == "remade":  # other rules: other objects, of the same entities
             limit, rule = self._number(), self._rule()
-            remade = {id(each) for each in self._some(last.entities) if each.tags is None}
-            changed = ((each, replace(each, limit=limit, resolution=rule)) for each in last.entities)
-            return Layout([other if id(each) in remade else each for each, other in changed])
-        return last
+            remade = {id(entity) for entity in self._some(old_layout.entities) if entity.tags is None}
+            changed = ((entity, replace(entity, limit=limit, resolution=rule)) for entity in old_layout.entities)
+            return Layout([limited if id(entity) in remade else entity for entity, limited in changed])
+        return old_layout
 
     def _column(self, layout: Layout, name: str | None = None) -> Floats:
         """Some numbers as they once were, others as they never were, or none at all."""
@@ -130,60 +132,64 @@ class History:
         size = len(layout)
         causes = [self._random.randrange(len(CAUSES)) for _ in range(size)]
         detail = np.array([pick((True, False)) for _ in range(size)], np.bool_)
-        shown = Columns(
+        columns: dict[str, Any] = {name: self._column(layout, name) for name in NAMES}
+        columns_of_state = Columns(
             layout=layout,
-            **{name: self._column(layout, name) for name in NAMES},
+            **columns,
             causes=np.array(causes, np.int8),
             detailed=pick((None, detail)),
         )
-        self._shown.append(shown)
+        self._shown.append(columns_of_state)
         queue = {QuotaType.FETCH: self._number() or 0.0}
         maxima = Peaks(
             utilization=self._column(layout),
             burst_used=self._column(layout),
             delay_queue_size={("2", QuotaType.FETCH): 3.0},
         )
-        other = NodeUsage(broker="10", stale_entities={QuotaType.FETCH: 1})
-        node = NodeUsage(broker="2", throttling_errors={self._name(): 1.0}, delay_queue_size=queue)
+        stale_node = NodeUsage(broker="10", stale_entities={QuotaType.FETCH: 1})
+        node = NodeUsage(
+            broker="2", numbers={catalog.THROTTLING_ERRORS: {(self._name(),): 1.0}}, delay_queue_size=queue
+        )
         return snapshot(
-            shown=shown,
-            nodes=pick(((), (other, node), (node,))),
+            columns=columns_of_state,
+            nodes=pick(((), (stale_node, node), (node,))),
             limits=pick((None, limits(), limits(rules={}))),
             peaks=pick((None, maxima)),
             callbacks=Callbacks(labels=labels),
         )
 
 
-def broken(shown: Snapshot) -> Snapshot:
+def broken(state: Snapshot) -> Snapshot:
     """One that cannot be written: found out when the lines of entities are done."""
-    node: Any = NodeUsage(broker="1", exempt_request_threads="no number")  # type: ignore[arg-type]
-    return replace(shown, nodes=(node,))
+    number: Any = "no number"
+    node = NodeUsage(broker="1", numbers={catalog.EXEMPT_REQUEST_THREADS: {(): number}})
+    return replace(state, nodes=(node,))
 
 
 @pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(seed=st.integers(0, 1 << 64), cluster=st.sampled_from((None, "prod", 'a"\\\n')) | texts)
 def test_bytes_are_those_of_the_client_library(seed: int, cluster: str | None) -> None:
-    """Whatever was shown, skipped or failed before, both formats are equal to what prometheus_client writes of the snapshot's own series."""
+    """Both formats equal the text of prometheus_client, whatever was shown, skipped or failed before."""
     renderer, history = Renderer(cluster), History(seed)
     for step in range(6):
-        shown = history.next()
+        state = history.next()
         way = history.pick(("render", "render", "render", "skip", "fail"))
         if way == "skip":
             continue
         if way == "fail":
             with pytest.raises(ValueError, match="could not convert"):
-                renderer.render(broken(shown), NOW)
+                renderer.render(broken(state), NOW)
         for text_format in FORMATS:
-            expected = page(shown, NOW + step, text_format, cluster)
-            assert renderer.render(shown, NOW + step, text_format) == expected
+            expected = page(state, NOW + step, text_format, cluster)
+            assert renderer.render(state, NOW + step, text_format) == expected
 
 
 def many(step: int, count: int = 300) -> list[EntityUsage]:
     """Entities of which a few are others with each step, and the others the same objects."""
     return [
-        EntityUsage(entity=one_of_many(f"user-{at}-{step if at % 50 == 0 else 0}"), usage=at * step / 7)
-        for at in range(count)
+        EntityUsage(entity=one_of_many(f"user-{number}-{step if number % 50 == 0 else 0}"), usage=number * step / 7)
+        for number in range(count)
     ]
 
 
@@ -194,29 +200,29 @@ def one_of_many(user: str) -> Entity:
 
 @pytest.mark.parametrize("strange", ["zoe", "\ud800"])
 def test_only_what_came_is_looked_at(strange: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines are made for entities that came alone, and names compared with their neighbors' only, whatever another client calls itself."""
+    """Only lines of new entities are made, and their names compared with their neighbors' alone."""
     renderer = Renderer()
-    crowd = [usage(user=f"user-{at:03}", usage=0.5, limit=1.0) for at in range(300)]
-    before = snapshot(*crowd, usage(user=strange, usage=0.5))
-    renderer.render(before, NOW)
-    came = usage(user="user-100a", usage=1.5, limit=2.0).entity
-    old = before.shown.layout
-    layout = old.changed(np.array([7, 8, 250]), [came])
-    columns = {name: layout.carry(getattr(before.shown, name), old, 0.25) for name in NAMES}
-    asked: set[str] = set()
+    crowd = [usage(user=f"user-{number:03}", usage=0.5, limit=1.0) for number in range(300)]
+    old_state = snapshot(*crowd, usage(user=strange, usage=0.5))
+    renderer.render(old_state, NOW)
+    added = usage(user="user-100a", usage=1.5, limit=2.0).entity
+    old = old_state.columns.layout
+    layout = old.changed(np.array([7, 8, 250]), [added])
+    columns: dict[str, Any] = {name: layout.carry(getattr(old_state.columns, name), old, 0.25) for name in NAMES}
+    looked_up: set[str] = set()
 
     def noted(text: str) -> str:
-        asked.add(text)
+        looked_up.add(text)
         return encodable(text)
 
     monkeypatch.setattr(lines, "encodable", noted)
-    shown = Columns(layout=layout, **columns, causes=np.zeros(len(layout), np.int8))
-    after = replace(before, shown=shown)
-    written = renderer.render(after, NOW)
-    users = {text for text in asked if text.startswith("user-")}
-    assert users == {"user-009", came.user, "user-101", "user-251"} | ({"user-299"} if strange == "\ud800" else set())
+    new_columns = Columns(layout=layout, **columns, causes=np.zeros(len(layout), np.int8))
+    new_state = replace(old_state, columns=new_columns)
+    written = renderer.render(new_state, NOW)
+    users = {text for text in looked_up if text.startswith("user-")}
+    assert users == {"user-009", added.user, "user-101", "user-251"} | ({"user-299"} if strange == "\ud800" else set())
     monkeypatch.undo()
-    assert written == page(after, NOW)
+    assert written == page(new_state, NOW)
 
 
 def test_scrapes_at_the_same_time() -> None:
@@ -226,18 +232,18 @@ def test_scrapes_at_the_same_time() -> None:
     The memory of a text is used again only when no scrape holds it.
     """
     renderer = Renderer()
-    shown = [snapshot(*many(step)) for step in range(6)]
-    asked = [(each, text_format) for each in shown for text_format in FORMATS]
-    expected = [page(each, NOW, text_format) for each, text_format in asked]
-    texts = [renderer.render(each, NOW, text_format) for each, text_format in asked]
+    states = [snapshot(*many(step)) for step in range(6)]
+    requests = [(state, text_format) for state in states for text_format in FORMATS]
+    expected = [page(state, NOW, text_format) for state, text_format in requests]
+    texts = [renderer.render(state, NOW, text_format) for state, text_format in requests]
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda each: renderer.render(each[0], NOW, each[1]), asked * 3))
+        answers = list(pool.map(lambda request: renderer.render(request[0], NOW, request[1]), requests * 3))
     assert answers == expected * 3
     assert texts == expected
 
 
 def traced(texts: Iterable[bytes]) -> list[tuple[int, int, int]]:
-    """The length of each text, the bytes in memory after it was made, and the most there were until then."""
+    """Return the length of each text, the bytes in memory after it was made, and the most there were until then."""
     tracemalloc.start()
     try:
         return [(len(text), *tracemalloc.get_traced_memory()) for text in texts]
@@ -246,19 +252,23 @@ def traced(texts: Iterable[bytes]) -> list[tuple[int, int, int]]:
 
 
 def test_memory_of_a_text_that_is_no_longer_read_is_used_again() -> None:
-    """Two texts take turns: the third is written where the first was; where only ages change, the last one is written to."""
+    """
+    Two texts take turns.
+
+    The third is written where the first was; where only ages change, the last one is written to.
+    """
     renderer = Renderer()
     crowd = snapshot(*many(1, 3000))
-    shown = []
+    states = []
     for number in (0.25, 0.75, 0.25):  # of one length, or else memory is moved
-        numbers = crowd.shown.usage.copy()
+        numbers = crowd.columns.usage.copy()
         numbers[0] = number
-        shown.append(replace(crowd, shown=replace(crowd.shown, usage=fixed(numbers))))
-    for before in shown[:2]:
-        renderer.render(before, NOW)
+        states.append(replace(crowd, columns=replace(crowd.columns, usage=fixed(numbers))))
+    for state in states[:2]:
+        renderer.render(state, NOW)
     for seconds, share in ((0, 0.7), (1.5, 0.1)):
-        ((size, _, most),) = traced(renderer.render(shown[2], NOW + seconds) for _ in "1")
-        assert most < size * share
+        ((size, _, peak),) = traced(renderer.render(states[2], NOW + seconds) for _ in "1")
+        assert peak < size * share
 
 
 def test_same_text_again_is_the_same_object() -> None:
@@ -272,20 +282,20 @@ def test_same_text_again_is_the_same_object() -> None:
 
 
 def test_lines_are_kept_nowhere_but_in_the_text() -> None:
-    """What stays in memory is the last text, the one that the next is written over, and a few bytes for each line."""
+    """Memory holds the last text, the one that the next is written over, and a few bytes for each line."""
     crowd = snapshot(*many(1, 3000))
     Renderer().render(crowd, NOW)  # what a layout derives is not the renderer's
-    *_, (size, kept, _) = traced(map(Renderer().render, [crowd] * 3, [NOW] * 3))
-    assert kept < 2.5 * size
+    *_, (size, kept_bytes, _) = traced(map(Renderer().render, [crowd] * 3, [NOW] * 3))
+    assert kept_bytes < 2.5 * size
 
 
 def test_what_is_gone_is_forgotten() -> None:
     """Clients that come and go leave no memory behind."""
     renderer = Renderer()
     other_names = (snapshot(*others(step)) for step in range(12))
-    sizes = [kept for _, kept, _ in traced(renderer.render(each, NOW) for each in other_names)]
+    sizes = [kept_bytes for _, kept_bytes, _ in traced(renderer.render(state, NOW) for state in other_names)]
     assert max(sizes[6:]) < 1.2 * max(sizes[:6])
 
 
 def others(step: int) -> list[EntityUsage]:
-    return [usage(user=f"user-{step}-{at}", usage=1.5) for at in range(200)]
+    return [usage(user=f"user-{step}-{number}", usage=1.5) for number in range(200)]

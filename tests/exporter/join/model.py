@@ -1,22 +1,23 @@
 """
-The join written straight from its definition: naive, slow, and with a memory of nothing that the definition does not need.
+The join written straight from its definition.
 
-It shares no code with the join: names of beans, units, precedence and times stand here once more.
+Naive, slow, and with a memory of nothing that the definition does not need. It shares no code with the join: names of
+beans, units, precedence and times stand here once more.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite, isnan, nan
+from math import inf, isfinite, isnan, nan
 from typing import Final, TypeVar
 from urllib.parse import unquote
 
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.mapping import Bean, BeanTable
 from quotascope.exporter.snapshot import Entity, EntityUsage, ThrottleCause
-from quotascope.metrics import DEFAULT, Level, QuotaEntity, QuotaType, Resolution
+from quotascope.metrics.kafka.entities import DEFAULT, Level, QuotaEntity, QuotaType, Resolution
 
 _Key = TypeVar("_Key")
 
@@ -33,7 +34,7 @@ USED: Final = {
     REQUEST: "request-time",
     MUTATION: "mutation-rate",
 }
-OF_ENTITIES: Final = {"throttle-time", "throttle-time-total", "throttle-count"}
+OF_ENTITIES: Final = {"throttle-time"}
 MINUTE: Final = 60.0
 
 Tags = tuple[QuotaType, str, str]
@@ -90,7 +91,7 @@ class Seen:
         elif names.keys() <= {"user", "client-id"}:
             of_kind = {"quota-utilization"}
             if kind is MUTATION:
-                of_kind = {"tokens", "refusal-count"}
+                of_kind = {"tokens"}
             if attribute in {USED[kind], *OF_ENTITIES, *of_kind}:
                 tags = kind, unquote(names.get("user", "")), names.get("client-id", "")
                 self.entities.setdefault(tags, {})[attribute] = value
@@ -116,58 +117,68 @@ class Model:
         self._rose: dict[tuple[str, Tags], float] = {}
         self._indebted: dict[tuple[str, str], float] = {}
         self._mutating: dict[tuple[str, str], float] = {}
+        self._debtors: dict[tuple[object, ...], float] = {}
+        self._decided: dict[tuple[object, ...], set[tuple[object, ...]]] = {}
         self._at_limit: dict[tuple[str, str, str], float] = {}
         self._totals: dict[str, tuple[float, float, dict[str, tuple[float, float]]]] = {}
         """When each node was read and started, and its sums, which do not go back."""
 
-    def snapshot(self, tables: Sequence[BeanTable], limits: Limits | None, at: float) -> Expected:
+    def snapshot(self, tables: Sequence[BeanTable], limits: Limits | None, now_seconds: float) -> Expected:
         nodes = [Seen.of(table) for table in tables]
-        custom = limits is not None and any(each.quota_callback_class for each in limits.nodes.values())
-        rules = None if custom or any(seen.callbacks for seen in nodes) else limits
-        self._rose = _kept(self._rose, at)
-        self._indebted = _kept(self._indebted, at)
-        self._mutating = _kept(self._mutating, at)
-        self._at_limit = _kept(self._at_limit, at)
+        under = {seen.node_id: _rules_on(seen, limits) for seen in nodes}
+        self._rose = _kept(self._rose, now_seconds)
+        self._indebted = _kept(self._indebted, now_seconds)
+        self._mutating = _kept(self._mutating, now_seconds)
+        self._debtors = _kept(self._debtors, now_seconds)
+        self._at_limit = _kept(self._at_limit, now_seconds)
         expected = Expected()
         leaders = _leaders(nodes, limits)
         for seen in nodes:
-            shown, stale = [], dict.fromkeys(QuotaType, 0)
+            rules = under[seen.node_id]
+            counted_usages, stale = [], dict.fromkeys(QuotaType, 0)
+            counted = {tags for tags in seen.entities if self._counts(seen, tags, rules, now_seconds)}
+            counted -= _moved(seen, rules, leads=leaders[seen.node_id])
             for tags in sorted(seen.entities, key=_order):
                 if leaders[seen.node_id] is False and tags[0] is MUTATION:
                     stale[MUTATION] += 1
-                elif self._counts(seen, tags, rules, at):
-                    shown.append(_usage(seen, tags, rules))
+                elif tags in counted:
+                    counted_usages.append(_usage(seen, tags, rules))
                 else:
                     stale[tags[0]] += 1
-            expected.entities += shown
+            expected.entities += counted_usages
             stale_known = rules is not None
             expected.nodes.append(
                 {
-                    **self._node(seen, limits, at),
+                    **self._node(seen, limits, now_seconds),
                     "stale_entities": stale
                     if stale_known
                     else {MUTATION: stale[MUTATION]}
                     if leaders[seen.node_id] is False
                     else {},
-                    "utilization_disagreements": _disagreements(shown) if rules else None,
+                    "utilization_disagreements": _disagreements(counted_usages) if rules else None,
                 }
             )
-        self._find_causes(expected.entities, rules, at, known=True in leaders.values())
-        keys = sorted({key for seen in nodes for _, tags in seen.callbacks for key, _ in tags})
-        expected.tagged = _callbacks(nodes, keys[:10])
+        controllers = [node for node, leads in leaders.items() if leads]
+        decided = all(under[node] is not None for node in controllers or under)
+        self._find_causes(
+            expected.entities, limits, under, now_seconds, leader_known=bool(controllers), decided=decided
+        )
+        tagged = [seen for seen in nodes if not _has_none(seen.node_id, limits)]
+        keys = sorted({key for seen in tagged for _, tags in seen.callbacks for key, _ in tags})
+        expected.tagged = _callbacks(tagged, keys[:10])
         expected.left_out = tuple(keys[10:])
         expected.entities.sort(key=_place)
         for usage in expected.entities:
             if usage.reported_utilization is not None and isnan(usage.reported_utilization):
                 usage.reported_utilization = None
         for seen in nodes:
-            self._last[seen.node_id] = rules, seen, at
-        for node_id, (*_, then) in tuple(self._last.items()):
-            if abs(at - then) > 5 * MINUTE:
+            self._last[seen.node_id] = under[seen.node_id], seen, now_seconds
+        for node_id, (*_, seen_at) in tuple(self._last.items()):
+            if abs(now_seconds - seen_at) > 5 * MINUTE:
                 del self._last[node_id]
         return expected
 
-    def _counts(self, seen: Seen, tags: Tags, limits: Limits | None, at: float) -> bool:
+    def _counts(self, seen: Seen, tags: Tags, limits: Limits | None, now_seconds: float) -> bool:
         if limits is None:
             return True
         kind, user, client_id = tags
@@ -180,25 +191,26 @@ class Model:
         mutations = limits.rules.get(MUTATION)
         if explained and kind is REQUEST and mutations and isfinite(throttle):
             return True
-        before, last, _ = self._last.get(seen.node_id, (None, None, 0.0))
+        old_usage, old_throttle, _ = self._last.get(seen.node_id, (None, None, 0.0))
         place = seen.node_id, tags
-        if last is None or not _same_rules(before, limits):
+        busy = _remembers(limits, seen.node_id) and numbers.get(USED[kind], nan) > 0
+        if old_throttle is None or not _same_rules(old_usage, limits):
             self._rose.pop(place, None)
         else:
-            earlier = last.entities.get(tags, {})
+            earlier = old_throttle.entities.get(tags, {})
             samples = 2 if kind is MUTATION else 11
             rate = numbers.get(USED[kind], nan)
             idle = _at_least_zero(earlier.get(USED[kind], nan)) * (samples / (samples - 1) + 1e-9)
             was = _at_least_zero(earlier.get("throttle-time", nan))
             if rate > idle or throttle > was:
-                self._rose[place] = at
-        return place in self._rose
+                self._rose[place] = now_seconds
+        return busy or place in self._rose
 
-    def _node(self, seen: Seen, limits: Limits | None, at: float) -> dict[str, object]:
-        read_at, started_at, sums = self._totals.get(seen.node_id, (at, nan, {}))
-        if abs(at - read_at) > 60 * MINUTE or not _same(started_at, seen.started_at):
+    def _node(self, seen: Seen, limits: Limits | None, now_seconds: float) -> dict[str, object]:
+        read_at, started_at, sums = self._totals.get(seen.node_id, (now_seconds, nan, {}))
+        if abs(now_seconds - read_at) > 60 * MINUTE or not _same(started_at, seen.started_at):
             sums = {}
-        self._totals[seen.node_id] = at, seen.started_at, sums
+        self._totals[seen.node_id] = now_seconds, seen.started_at, sums
         settings = limits.nodes.get(seen.node_id) if limits else None
         custom = settings.quota_callback_class is not None if settings else None
         leads = seen.leads > 0 if isfinite(seen.leads) else None
@@ -219,7 +231,9 @@ class Model:
         }
         return {
             "broker": seen.node_id,
-            "quota_callback": bool(seen.callbacks) or custom,
+            "quota_callback": custom,
+            "overruled": _overruled(seen, limits),
+            "foreign_labels": _foreign(seen) if custom is None else (),
             "delay_queue_size": _finite(seen.queues),
             "exempt_request_threads": seen.exempt / 100 if isfinite(seen.exempt) else None,
             "throttling_errors": _finite(seen.errors),
@@ -229,24 +243,39 @@ class Model:
             "controller_event_queue_seconds": _sum(sums, "", *events) if reported else None,
         }
 
-    def _find_causes(self, usages: Sequence[EntityUsage], limits: Limits | None, at: float, *, known: bool) -> None:
+    def _find_causes(
+        self,
+        usages: Sequence[EntityUsage],
+        limits: Limits | None,
+        under: Mapping[str, Limits | None],
+        now_seconds: float,
+        *,
+        leader_known: bool,
+        decided: bool,
+    ) -> None:
         for usage in usages:
             entity = usage.entity
             pair = entity.user, entity.client_id
             if entity.quota_type is MUTATION:
                 indebted = usage.tokens is not None and usage.tokens < 0
                 if indebted:
-                    self._indebted[pair] = at
+                    self._indebted[pair] = now_seconds
+                    self._debtors[_place(usage)] = now_seconds
                 if indebted or usage.usage is None or usage.usage > 0:
-                    self._mutating[pair] = at
+                    self._mutating[pair] = now_seconds
             elif entity.quota_type is REQUEST and (usage.used or 0) >= 1:
-                self._at_limit[entity.broker, *pair] = at
+                self._at_limit[entity.broker, *pair] = now_seconds
         for usage in usages:
             if usage.throttled:
-                usage.cause = self._cause(usage, limits, known=known)
+                ruled = decided and under[usage.entity.broker] is not None
+                usage.cause = self._cause(usage, limits, leader_known=leader_known, ruled=ruled)
+        rules: Rules | None = None
+        if limits is not None and decided:
+            rules = limits.rules.get(MUTATION) or {}
+        _find_deciders(usages, rules, under, self._decided, self._debtors)
 
     def _cause(  # noqa: PLR0911 - one for each rule of the definition
-        self, usage: EntityUsage, limits: Limits | None, *, known: bool
+        self, usage: EntityUsage, limits: Limits | None, *, leader_known: bool, ruled: bool
     ) -> ThrottleCause:
         entity = usage.entity
         pair = entity.user, entity.client_id
@@ -261,18 +290,192 @@ class Model:
             common = any(a and a == b for a, b in zip(debtor, pair, strict=True))
             if common and _overlap(debtor, pair):
                 return ThrottleCause.CONTROLLER_MUTATION
-        if limits is not None:
-            ruled = [
+        if limits is not None and ruled:
+            clients = [
                 tuple(name if isinstance(name, str) else "" for name in (rule.user, rule.client_id))
                 for rule in limits.rules.get(MUTATION, {})
             ]
-            if not any(_overlap(rule, pair) for rule in ruled):
+            if not any(_overlap(rule, pair) for rule in clients):
                 return ThrottleCause.UNKNOWN if entity.limit is None else ThrottleCause.OWN
             if entity.limit is None:
                 return ThrottleCause.CONTROLLER_MUTATION
-        if known and not any(_overlap(each, pair) for each in self._mutating):
+        if leader_known and not any(_overlap(mutating, pair) for mutating in self._mutating):
             return ThrottleCause.OWN
         return ThrottleCause.UNKNOWN
+
+
+def _find_deciders(
+    usages: Sequence[EntityUsage],
+    rules: Rules | None,
+    under: Mapping[str, Limits | None],
+    decided: dict[tuple[object, ...], set[tuple[object, ...]]],
+    debtors: Mapping[tuple[object, ...], float],
+) -> None:
+    """
+    Give each bucket the longest request throttle that it explains.
+
+    One that did so before, 0 when none of these can be of it any more.
+    """
+    referring = set()
+    buckets = [usage for usage in usages if usage.entity.quota_type is MUTATION]
+    for usage in usages:
+        if usage.cause is not ThrottleCause.CONTROLLER_MUTATION:
+            continue
+        rules_of_node = rules if under[usage.entity.broker] is not None else None
+        bucket = _bucket(usage, buckets, rules_of_node, debtors)
+        if bucket is not None:
+            usage.decided_by = bucket.entity
+            throttles = bucket.throttle_time_seconds, usage.throttle_time_seconds
+            bucket.throttle_time_seconds = max(time or 0.0 for time in throttles)
+            bucket.cause = ThrottleCause.OWN
+            decided.setdefault(_place(bucket), set()).add(_place(usage))
+            referring.add(_place(bucket))
+        elif rules_of_node:
+            usage.decided_by = _unmeasured(rules_of_node, *_names(usage))
+    _end_decisions(usages, referring, decided)
+
+
+def _end_decisions(
+    usages: Sequence[EntityUsage],
+    referring: Collection[tuple[object, ...]],
+    decided: dict[tuple[object, ...], set[tuple[object, ...]]],
+) -> None:
+    usages_by_place = {_place(usage): usage for usage in usages}
+    unclear = [_names(usage) for usage in usages if usage.cause is ThrottleCause.UNKNOWN]
+    for place, places in tuple(decided.items()):
+        if place not in usages_by_place or not places <= usages_by_place.keys():
+            del decided[place]
+            continue
+        all_known = all(
+            usages_by_place[place_of_bucket].throttle_time_seconds is not None for place_of_bucket in places
+        )
+        if (
+            place not in referring
+            and all_known
+            and not any(_overlap(unclear_names, _names(usages_by_place[place])) for unclear_names in unclear)
+        ):
+            usages_by_place[place].throttle_time_seconds = usages_by_place[place].throttle_time_seconds or 0.0
+
+
+def _bucket(
+    usage: EntityUsage,
+    buckets: Sequence[EntityUsage],
+    rules: Rules | None,
+    debtors: Mapping[tuple[object, ...], float],
+) -> EntityUsage | None:
+    """Return the emptiest that has one of the names, or else the only one in debt, or the only one there is."""
+    pair = _names(usage)
+    possible = [bucket for bucket in buckets if _overlap(_names(bucket), pair)]
+    named = [bucket for bucket in possible if any(a and a == b for a, b in zip(_names(bucket), pair, strict=True))]
+    if all(pair) and rules:
+        named = [bucket for bucket in named if _names(bucket) == _tags(rules, *pair)] or named
+    if named:
+        return min(sorted(named, key=_place), key=lambda bucket: inf if bucket.tokens is None else bucket.tokens)
+    rule = _unmeasured(rules, *pair) if rules else None
+    for some in ([bucket for bucket in possible if _place(bucket) in debtors], possible):
+        if len(some) == 1 and (rule is None or some[0].entity.resolution == rule.resolution):
+            return some[0]
+    return None
+
+
+def _unmeasured(rules: Rules, user: str, client_id: str) -> Entity | None:
+    """Return the one rule for all clients of these names that are under any."""
+    users = [user] if user else [*{rule.user for rule in rules if isinstance(rule.user, str)}, "", "one more"]
+    clients = (
+        [client_id]
+        if client_id
+        else [*{rule.client_id for rule in rules if isinstance(rule.client_id, str)}, "", "one more"]
+    )
+    usages = {}
+    for who in users:
+        for what in clients:
+            tags = _tags(rules, who, what)
+            rule = _deciding(rules, *tags)
+            if rule is not None:
+                usages[rule] = tags
+    if len(usages) != 1:
+        return None
+    ((rule, tags),) = usages.items()
+    tags_by_name = [tag if name else "" for tag, name in zip(tags, (user, client_id), strict=True)]
+    bound = rules[rule]
+    return Entity(
+        broker="",
+        quota_type=MUTATION,
+        user=tags_by_name[0],
+        client_id=tags_by_name[1],
+        resolution=Resolution(level=rule.level, entity=rule, bound=bound),
+        limit=bound if isfinite(bound) else None,
+    )
+
+
+def _names(usage: EntityUsage) -> tuple[str, str]:
+    return usage.entity.user, usage.entity.client_id
+
+
+def _remembers(limits: Limits, node_id: str) -> bool:
+    """Before 4.2, and where a release is unknown; a controller is as old as the oldest broker."""
+    releases = limits.releases
+    possible_releases = [releases[node_id]] if node_id in releases else [*releases.values()]
+    return not possible_releases or any(
+        release.oldest is None or (release.oldest.major, release.oldest.minor) < (4, 2) for release in possible_releases
+    )
+
+
+def _in_force(limits: Limits, tags: Tags) -> bool:
+    """Return whether rules measure clients under these tags."""
+    kind, user, client_id = tags
+    rules: Rules = limits.rules.get(kind, {})
+    return bool(rules) and _explained(rules, user, client_id)
+
+
+def _moved(seen: Seen, limits: Limits | None, *, leads: bool | None) -> set[Tags]:
+    """Return the idle beans of clients whose traffic an old broker measures under tags that no rule explains."""
+    if limits is None or not _remembers(limits, seen.node_id):
+        return set()
+    busy = [
+        tags
+        for tags in seen.entities
+        if not (leads is False and tags[0] is MUTATION)
+        and seen.entities[tags].get(USED[tags[0]], nan) > 0
+        and not _in_force(limits, tags)
+    ]
+    return {tags for tags in seen.entities if _has_moved(seen, tags, limits, busy)}
+
+
+def _has_moved(seen: Seen, tags: Tags, limits: Limits, busy: Sequence[Tags]) -> bool:
+    """Return whether an idle bean without a rule is of clients whose traffic is under tags that no rule explains."""
+    kind, user, client_id = tags
+    if seen.entities[tags].get(USED[kind], nan) != 0 or _deciding(limits.rules.get(kind, {}), user, client_id):
+        return False
+    for other_kind, other_user, other_client in busy:
+        pairs = [pair for pair in ((user, other_user), (client_id, other_client)) if all(pair)]
+        if other_kind is kind and pairs and all(user == other_user for user, other_user in pairs):
+            return True
+    return False
+
+
+def _has_none(node_id: str, limits: Limits | None) -> bool:
+    """Return whether the Admin API says that a node has no callback."""
+    return limits is not None and node_id in limits.nodes and limits.nodes[node_id].quota_callback_class is None
+
+
+def _rules_on(seen: Seen, limits: Limits | None) -> Limits | None:
+    """Return the configured quotas where they decide."""
+    return None if _overruled(seen, limits) else limits
+
+
+def _overruled(seen: Seen, limits: Limits | None) -> bool:
+    """Return whether a node may have a callback: its own settings count, then its beans and the other nodes."""
+    if _has_none(seen.node_id, limits):
+        return False
+    elsewhere = limits is not None and any(settings.quota_callback_class for settings in limits.nodes.values())
+    return bool(seen.callbacks) or elsewhere
+
+
+def _foreign(seen: Seen) -> tuple[str, ...]:
+    """Return the labels of the first bean of a callback."""
+    first_callback = next(iter(seen.callbacks), None)
+    return () if first_callback is None else tuple(key for key, _ in first_callback[1])[:10]
 
 
 def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
@@ -284,8 +487,8 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
         limit = limits.rules[kind][rule] / divisor
         if kind is MUTATION:
             nodes = limits.nodes
-            known = nodes.get(seen.node_id) or next(iter(nodes.values()), NodeSettings())
-            burst = limit * (known.controller_quota_samples * known.controller_quota_window_seconds)
+            settings = nodes.get(seen.node_id) or next(iter(nodes.values()), NodeSettings())
+            burst = limit * (settings.controller_quota_samples * settings.controller_quota_window_seconds)
     numbers = _finite(seen.entities[tags])
     usage = EntityUsage(
         entity=Entity(
@@ -303,15 +506,8 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
         ),
         usage=numbers[USED[kind]] / divisor if USED[kind] in numbers else None,
         throttle_time_seconds=numbers.get("throttle-time", 0.0) / 1000
-        if "throttle-time" in numbers
-        or (
-            "throttle-time" in seen.entities[tags]
-            and (kind is not MUTATION or "throttle-time-total" in seen.entities[tags])
-        )
+        if "throttle-time" in numbers or ("throttle-time" in seen.entities[tags] and kind is not MUTATION)
         else None,
-        throttled_seconds_total=numbers["throttle-time-total"] / 1000 if "throttle-time-total" in numbers else None,
-        throttled_requests_total=numbers.get("throttle-count"),
-        refused_mutations_total=numbers.get("refusal-count"),
     )
     tokens = numbers.get("tokens")
     if tokens is not None and tokens < 9e15 and (limits is None or limit is not None):
@@ -324,14 +520,14 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
 
 def _callbacks(nodes: Sequence[Seen], keys: Sequence[str]) -> list[EntityUsage]:
     """One for all that differ in none of these tags: usages added up, the least first, and the longest throttle."""
-    found: dict[tuple[object, ...], EntityUsage] = {}
+    usages: dict[tuple[object, ...], EntityUsage] = {}
     amounts: dict[tuple[object, ...], list[float]] = defaultdict(list)
     for seen in nodes:
-        for (kind, tags), given in seen.callbacks.items():
-            numbers = _finite(given)
+        for (kind, tags), callback_numbers in seen.callbacks.items():
+            numbers = _finite(callback_numbers)
             values = tuple(dict(tags).get(key, "") for key in keys)
             place = _node_place(seen.node_id), kind.label, values
-            usage = found.setdefault(
+            usage = usages.setdefault(
                 place,
                 EntityUsage(
                     entity=Entity(
@@ -345,11 +541,11 @@ def _callbacks(nodes: Sequence[Seen], keys: Sequence[str]) -> list[EntityUsage]:
                 unit = 100.0 if kind is REQUEST else 1.0
                 amounts[place].append(numbers[USED[kind]] / unit)
                 usage.usage = sum(sorted(amounts[place]))
-            if "throttle-time" in (numbers if kind is MUTATION else given):
+            if "throttle-time" in (numbers if kind is MUTATION else callback_numbers):
                 wait = numbers.get("throttle-time", 0.0) / 1000
-                known = usage.throttle_time_seconds
-                usage.throttle_time_seconds = wait if known is None else max(wait, known)
-    return [usage for _, usage in sorted(found.items(), key=lambda each: each[0])]
+                throttle_time = usage.throttle_time_seconds
+                usage.throttle_time_seconds = wait if throttle_time is None else max(wait, throttle_time)
+    return [usage for _, usage in sorted(usages.items(), key=lambda item: item[0])]
 
 
 def _leaders(nodes: Sequence[Seen], limits: Limits | None) -> dict[str, bool | None]:
@@ -384,17 +580,17 @@ def _disagreements(usages: Sequence[EntityUsage]) -> int | None:
 
 
 def _deciding(rules: Rules, user: str, client_id: str) -> QuotaEntity | None:
-    """The strongest rule of the tags' own shape."""
+    """Return the strongest rule of the tags' own shape."""
     users = (user, DEFAULT) if user else (None,)
     clients = (client_id, DEFAULT) if client_id else (None,)
     if not user and not client_id:
         return None
     candidates = (QuotaEntity(who, what) for who in users for what in clients)
-    return next((each for each in candidates if each in rules), None)
+    return next((candidate for candidate in candidates if candidate in rules), None)
 
 
 def _explained(rules: Rules, user: str, client_id: str) -> bool:
-    """Whether some request would be measured under these tags."""
+    """Return whether some request would be measured under these tags."""
     named = {name for rule in rules for name in (rule.user, rule.client_id) if isinstance(name, str)}
     users = {user} if user else {*named, "one more"} - {""}
     clients = {client_id} if client_id else {*named, "one more", ""}
@@ -415,14 +611,14 @@ def _tags(rules: Rules, user: str, client_id: str) -> tuple[str, str]:
     return "", client_id
 
 
-def _same_rules(one: Limits | None, other: Limits | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one.rules == other.rules and one.nodes == other.nodes
+def _same_rules(rules: Limits | None, other_rules: Limits | None) -> bool:
+    if rules is None or other_rules is None:
+        return rules is other_rules
+    return rules.rules == other_rules.rules and rules.nodes == other_rules.nodes
 
 
-def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
-    return all(not a or not b or a == b for a, b in zip(one, other, strict=True))
+def _overlap(pair: Sequence[str], other_pair: Sequence[str]) -> bool:
+    return all(not a or not b or a == b for a, b in zip(pair, other_pair, strict=True))
 
 
 def _sum(sums: dict[str, tuple[float, float]], name: str, mean: float, count: float) -> float:
@@ -432,8 +628,8 @@ def _sum(sums: dict[str, tuple[float, float]], name: str, mean: float, count: fl
     return sums[name][1] / 1000
 
 
-def _kept(recent: Mapping[_Key, float], at: float) -> dict[_Key, float]:
-    return {key: then for key, then in recent.items() if abs(at - then) <= MINUTE}
+def _kept(recent: Mapping[_Key, float], now_seconds: float) -> dict[_Key, float]:
+    return {key: seen_at for key, seen_at in recent.items() if abs(now_seconds - seen_at) <= MINUTE}
 
 
 def _finite(numbers: Mapping[_Key, float]) -> dict[_Key, float]:
@@ -444,8 +640,8 @@ def _at_least_zero(value: float) -> float:
     return max(value, 0.0) if value == value else 0.0  # noqa: PLR0124 - NaN is unequal to itself
 
 
-def _same(one: float, other: float) -> bool:
-    return one == other or not (isfinite(one) or isfinite(other))
+def _same(number: float, other_number: float) -> bool:
+    return number == other_number or not (isfinite(number) or isfinite(other_number))
 
 
 def _order(tags: Tags) -> tuple[int, str, str]:

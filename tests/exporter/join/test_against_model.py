@@ -19,15 +19,17 @@ from tests.strategies import examples
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import Entity, NodeUsage, Snapshot
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics import catalog
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.release import KafkaRelease, ReleaseRange
 
 PRODUCE, FETCH, REQUEST, MUTATION = QuotaType
 
 
 def bean(type_: str, *attributes: str, **names: str) -> list[BeanColumn]:
     properties = {key.replace("_", "-"): name for key, name in names.items()}
-    one = Bean.of("kafka.server", {"type": type_, **properties})
-    return [BeanColumn(one, attribute) for attribute in attributes]
+    described = Bean.of("kafka.server", {"type": type_, **properties})
+    return [BeanColumn(described, attribute) for attribute in attributes]
 
 
 def of_node(domain: str, type_: str, attribute: str, **names: str) -> BeanColumn:
@@ -35,7 +37,9 @@ def of_node(domain: str, type_: str, attribute: str, **names: str) -> BeanColumn
 
 
 STEADY = [
-    column for at in range(20) for column in bean("Produce", "byte-rate", "throttle-time", user=f"steady-{at:02}")
+    column
+    for number in range(20)
+    for column in bean("Produce", "byte-rate", "throttle-time", user=f"steady-{number:02}")
 ]
 BUCKETS = [
     column
@@ -54,7 +58,7 @@ REQUESTS = [
 ]
 OTHERS = [
     *bean("Produce", "byte-rate", "throttle-time", user="alice", client_id="app"),
-    *bean("Produce", "byte-rate", "throttle-count", "throttle-time-total", user="%zz"),
+    *bean("Produce", "byte-rate", user="%zz"),
     *bean("Produce", "byte-rate", "throttle-time", client_id="app"),
     *bean("Produce", "byte-rate", "queue-size", "knows"),
     *bean("Fetch", "byte-rate", "throttle-time", "quota-utilization", user="x%3Ay"),
@@ -62,7 +66,6 @@ OTHERS = [
     *bean("Fetch", "queue-size"),
     *bean("Request", "exempt-request-time"),
     *bean("ControllerMutation", "tokens", "mutation-rate", client_id="admin"),
-    *bean("ControllerMutation", "throttle-time-total", "throttle-count", "refusal-count", user="bob"),
     *(
         column
         for name in ("line\nbreak\r", 'quo"te', "<b>{}</b>", "é😀\u2028", "x" * 10_000)
@@ -89,7 +92,7 @@ OTHERS = [
     of_node("kafka.elsewhere", "Produce", "byte-rate", user="alice"),
 ]
 LEADS = of_node("kafka.controller", "KafkaController", "Value", name="ActiveControllerCount")
-MANY_TAGS = {f"k{at}": "v" for at in range(10)}
+MANY_TAGS = {f"k{number}": "v" for number in range(10)}
 FOLDED = [
     column
     for kind, used in (("Produce", "byte-rate"), ("Request", "request-time"))
@@ -104,13 +107,18 @@ CALLBACKS = [
     *FOLDED,
 ]
 FIRST = [*BUCKETS[:9], *REQUESTS, *OTHERS[:9]]
-"""None of them is about an entity that another one spells otherwise: that would have all be worked out from scratch each time."""
+"""
+None of them is about an entity that another one spells otherwise: that would have all be worked out from scratch each
+time.
+"""
 PASSING = [*BUCKETS, *REQUESTS, *OTHERS, LEADS]
 
 USERS = {QuotaEntity(DEFAULT): 100.0, QuotaEntity("bob"): 200.0}
 PAIRS = {QuotaEntity(DEFAULT, DEFAULT): 100.0}
 CLIENTS = {QuotaEntity(None, "admin"): 2.0, QuotaEntity(None, DEFAULT): inf}
 SLOW = NodeSettings(quota_window_seconds=5.0, controller_quota_samples=5)
+OLD = ReleaseRange(oldest=KafkaRelease(3, 3), newest=KafkaRelease(4, 1))
+NEW = ReleaseRange(oldest=KafkaRelease(4, 2), newest=None)
 OWN_CALLBACK = NodeSettings(quota_callback_class="org.example.Quotas")
 RULES: list[Limits | None] = [
     None,
@@ -124,13 +132,36 @@ RULES: list[Limits | None] = [
     limits({PRODUCE: {**PAIRS, **CLIENTS}, MUTATION: PAIRS}, nodes=()),
     limits({PRODUCE: USERS, MUTATION: {QuotaEntity("carol"): 1.0}}),
     limits({PRODUCE: USERS}, settings=OWN_CALLBACK),
+    limits({REQUEST: USERS, MUTATION: {QuotaEntity("dave"): 1.0}}, nodes=("1", "2"), releases={}),
+    limits({PRODUCE: PAIRS, FETCH: USERS, REQUEST: {QuotaEntity("dave"): 1.0}}, releases={"1": OLD, "2": NEW}),
+    limits({REQUEST: {QuotaEntity(None, "x"): 1.0}}, nodes=("1", "2"), releases={"1": NEW, "2": OLD}),
+    replace(limits({PRODUCE: USERS, REQUEST: USERS, MUTATION: USERS}), nodes={"1": OWN_CALLBACK, "2": NodeSettings()}),
+    replace(
+        limits({PRODUCE: USERS, REQUEST: USERS, MUTATION: CLIENTS}), nodes={"1": NodeSettings(), "10": NodeSettings()}
+    ),
 ]
 
+NUMBERS = {
+    "exempt_request_threads": catalog.EXEMPT_REQUEST_THREADS,
+    "controller_events": catalog.CONTROLLER_EVENTS,
+    "controller_event_queue_seconds": catalog.CONTROLLER_EVENT_QUEUE_SECONDS,
+    "utilization_disagreements": catalog.UTILIZATION_DISAGREEMENTS,
+}
+BY_REQUEST = {
+    "throttling_errors": catalog.THROTTLING_ERRORS,
+    "request_throttled_seconds": catalog.REQUEST_THROTTLED_SECONDS,
+}
+
+
+def value_of(node: NodeUsage, name: str) -> object:
+    """Return what the model calls by this name."""
+    if name in NUMBERS:
+        return node.number(NUMBERS[name])
+    return node.by_name(BY_REQUEST[name]) if name in BY_REQUEST else getattr(node, name)
+
+
 NODES = ("1", "2", "10")
-COLUMNS = (
-    "usage", "throttle_time", "tokens", "reported_utilization", "causes",
-    "throttled_seconds", "throttled_requests", "refused_mutations",
-)  # fmt: skip
+COLUMNS = ("usage", "throttle_time", "tokens", "reported_utilization", "causes")
 values = st.sampled_from((nan, 0.0, 1.0, 1.01, 3.0, 50.0, 100.0, 500.0, 1500.0, -1.0, -3.0, inf, 1e20))
 Edit = tuple[str, BeanColumn, float | None]
 """A number of one node that comes, changes, or leaves."""
@@ -153,43 +184,43 @@ class History:
         self._published: list[tuple[Snapshot, list[bytes], list[NodeUsage]]] = []
         self._last: list[Entity] = []
 
-    def collect(self, nodes: tuple[str, ...], configured: Limits | None, after: float) -> None:
+    def collect(self, nodes: tuple[str, ...], configured: Limits | None, seconds: float) -> None:
         tables = [self.world.table(node, self.numbers[node]) for node in nodes]
         self.world.limits = configured
-        snapshot = self.world.collect({node: [self.numbers[node]] for node in nodes}, after)
-        shown = snapshot.shown
+        snapshot = self.world.collect({node: [self.numbers[node]] for node in nodes}, seconds)
+        columns = snapshot.columns
         expected = self.model.snapshot(tables, configured, self.world.at)
-        assert list(shown.usages) == expected.entities
-        assert list(shown.tagged) == expected.tagged
+        assert list(columns.usages) == expected.entities
+        assert list(columns.tagged) == expected.tagged
         assert snapshot.callbacks.left_out == expected.left_out
-        for node, other in zip(snapshot.nodes, expected.nodes, strict=True):
-            assert {name: getattr(node, name) for name in other} == other
+        for node, expected_node in zip(snapshot.nodes, expected.nodes, strict=True):
+            assert {name: value_of(node, name) for name in expected_node} == expected_node
         for name in COLUMNS:
-            column = getattr(shown, name)
+            column = getattr(columns, name)
             assert not column.flags.writeable
             if name != "causes":
-                assert (column is shown.layout.absent) is bool(np.isnan(column).all())
+                assert (column is columns.layout.absent) is bool(np.isnan(column).all())
         self._compare_with_last(snapshot)
         self._published.append((snapshot, contents(snapshot), deepcopy(list(snapshot.nodes))))
 
     def _compare_with_last(self, snapshot: Snapshot) -> None:
         """The same entities are the same rows, and keep what distinguishes them from others whatever their limits."""
-        layout, entities = snapshot.shown.layout, snapshot.shown.layout.entities
+        layout, entities = snapshot.columns.layout, snapshot.columns.layout.entities
         assert not entities.flags.writeable
         assert layout.limits.tolist() == pytest.approx(
-            [nan if each.limit is None else each.limit for each in entities], nan_ok=True
+            [nan if entity.limit is None else entity.limit for entity in entities], nan_ok=True
         )
-        assert [layout.nodes[at] for at in layout.node_numbers] == [each.broker for each in entities]
-        before = {unlimited(each): each.serial for each in self._last}
-        for each in entities:
-            assert before.get(unlimited(each), each.serial) == each.serial
+        assert [layout.nodes[number] for number in layout.node_numbers] == [entity.broker for entity in entities]
+        old_serials = {unlimited(entity): entity.serial for entity in self._last}
+        for entity in entities:
+            assert old_serials.get(unlimited(entity), entity.serial) == entity.serial
         if self._published and self._last == list(entities):
-            assert layout is self._published[-1][0].shown.layout
+            assert layout is self._published[-1][0].columns.layout
         self._last = list(entities)
 
     def nothing_published_has_changed(self) -> None:
-        for snapshot, before, nodes in self._published:
-            assert contents(snapshot) == before
+        for snapshot, old_numbers, nodes in self._published:
+            assert contents(snapshot) == old_numbers
             assert list(snapshot.nodes) == nodes
 
     def edit(self, changes: list[Edit]) -> None:
@@ -199,24 +230,24 @@ class History:
             if value is not None:
                 numbers[column] = value
             elif column in numbers:
-                last, number = numbers.popitem()
+                last_column, number = numbers.popitem()
                 self.numbers[node] = {
-                    (last if each is column else each): (number if each is column else kept)
-                    for each, kept in numbers.items()
+                    (last_column if key is column else key): (number if key is column else old_number)
+                    for key, old_number in numbers.items()
                 }
 
-    def swap(self, one: int, other: int) -> None:
+    def swap(self, first_column: int, second_column: int) -> None:
         """Let two columns of the first node change their places, the second counted from the end."""
         items = list(self.numbers["1"].items())
-        items[one], items[-1 - other] = items[-1 - other], items[one]
+        items[first_column], items[-1 - second_column] = items[-1 - second_column], items[first_column]
         self.numbers["1"] = dict(items)
 
 
 def contents(snapshot: Snapshot) -> list[bytes]:
-    layout = snapshot.shown.layout
+    layout = snapshot.columns.layout
     return [
         repr(layout.entities.tolist()).encode(),
-        *(getattr(snapshot.shown, name).tobytes() for name in COLUMNS),
+        *(getattr(snapshot.columns, name).tobytes() for name in COLUMNS),
     ]
 
 
@@ -226,14 +257,14 @@ def unlimited(entity: Entity) -> Entity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What changes until the next collection: mostly little."""
+    """The changes until the next collection: mostly little."""
 
     edits: list[Edit]
     swapped: tuple[int, int] | None
     callbacks: list[Edit]
     rules: int | None
     """Which of ``RULES`` are in force from now on, None for those before."""
-    after: float
+    seconds: float
     nodes: tuple[str, ...]
 
 
@@ -246,12 +277,12 @@ steps = st.builds(
             *[st.just([])] * 12,
             st.lists(edits_of(CALLBACKS), max_size=2),
             st.tuples(st.sampled_from(NODES), st.lists(values, min_size=len(FOLDED), max_size=len(FOLDED))).map(
-                lambda given: [(given[0], column, value) for column, value in zip(FOLDED, given[1], strict=False)]
+                lambda pair: [(pair[0], column, value) for column, value in zip(FOLDED, pair[1], strict=False)]
             ),
         )
     ).flatmap(lambda which: which),
     rules=st.sampled_from((*[None] * 40, *range(len(RULES)))),
-    after=st.sampled_from((*[15.0] * 8, 0.0, 1.0, 30.0, 61.0, 301.0, 4_000.0)),
+    seconds=st.sampled_from((*[15.0] * 8, 0.0, 1.0, 30.0, 61.0, 301.0, 4_000.0)),
     nodes=st.sampled_from((*[NODES] * 6, NODES[::-1], ("1", "2"), ("2",), ("10", "1"), ())),
 )
 
@@ -271,5 +302,5 @@ def test_snapshots_are_those_of_the_model(rules: Limits | None, start: list[Edit
             world.swap(*step.swapped)
         if step.rules is not None:
             rules = RULES[step.rules]
-        world.collect(step.nodes, rules, step.after)
+        world.collect(step.nodes, rules, step.seconds)
     world.nothing_published_has_changed()

@@ -1,4 +1,4 @@
-"""Which quota a throttle comes from."""
+"""The quota that a throttle comes from."""
 
 from math import nan
 from typing import Any
@@ -9,7 +9,7 @@ from tests.exporter.recorded import limits
 
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import Snapshot, ThrottleCause
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
 
 REQUEST, MUTATION = QuotaType.REQUEST, QuotaType.CONTROLLER_MUTATION
 RULES = {REQUEST: {QuotaEntity(DEFAULT): 100.0}, MUTATION: {QuotaEntity(DEFAULT): 2.0}}
@@ -30,8 +30,8 @@ ON_CONTROLLER = leads(1)
 
 
 def cause(snapshot: Snapshot) -> ThrottleCause | None:
-    (found,) = (usage.cause for usage in snapshot.entities if usage.entity.quota_type is REQUEST)
-    return found
+    (cause,) = (usage.cause for usage in snapshot.entities if usage.entity.quota_type is REQUEST)
+    return cause
 
 
 OWN, UNKNOWN = ThrottleCause.OWN, ThrottleCause.UNKNOWN
@@ -90,9 +90,9 @@ PAIR = entity(REQUEST, "bob", "admin", usage=5.0, throttle_ms=500.0)
     ]
 )  # fmt: skip
 def test_cause_of_a_throttle(rules: Rules | None, settings: Any, parts: list[Numbers], expected: ThrottleCause) -> None:
-    """By what one collection shows of the entity, its buckets and who leads."""
-    known = None if rules is None else limits(rules, **settings)
-    assert cause(World(known).collect_one(*parts)) is expected
+    """One collection shows the cause by the entity, its buckets and the leader."""
+    configured = None if rules is None else limits(rules, **settings)
+    assert cause(World(configured).collect_one(*parts)) is expected
 
 
 FULL = [ON_CONTROLLER, waiting(), bucket(22.0)]
@@ -106,7 +106,8 @@ FOR_CAROL = {**RULES, MUTATION: {QuotaEntity("carol"): 1.0}}
         [(RULES, [ON_CONTROLLER, waiting(), bucket(-1.0)], 15, MUTATED), (RULES, FULL, 60, MUTATED), (RULES, FULL, 1, OWN)],
         # above its request limit an entity is throttled by that, debt or no debt
         [(RULES, [waiting(usage=100.0), bucket(-1.0)], 15, OWN), (RULES, [waiting(usage=1.0), bucket(-1.0)], 15, OWN)],
-        # mutations leave it open: the bucket may have been in debt between two collections, as the request time may have been above its limit
+        # mutations leave it open: the bucket may have been in debt between two collections, as the request time may
+        # have been above its limit
         *(
             [(RULES, [ON_CONTROLLER, waiting(), entity(MUTATION, "bob", usage=rate, tokens=20.0)], 15, UNKNOWN), (RULES, FULL, 60, UNKNOWN), (RULES, FULL, 1, OWN)]
             for rate in (0.1, None, nan)
@@ -116,12 +117,12 @@ FOR_CAROL = {**RULES, MUTATION: {QuotaEntity("carol"): 1.0}}
     ]
 )  # fmt: skip
 def test_cause_over_several_collections(history: list[tuple[Rules, list[Numbers], float, ThrottleCause]]) -> None:
-    """What was seen counts for a minute; rules that change are followed."""
-    world, last = World(), None
-    for rules, parts, after, expected in history:
-        if rules is not last:
-            last, world.limits = rules, limits(rules)
-        assert cause(world.collect_one(*parts, after=after)) is expected
+    """Evidence counts for a minute; rules that change are followed."""
+    world, last_state = World(), None
+    for rules, parts, seconds, expected in history:
+        if rules is not last_state:
+            last_state, world.limits = rules, limits(rules)
+        assert cause(world.collect_one(*parts, seconds=seconds)) is expected
 
 
 def test_debt_on_a_former_controller_is_no_evidence() -> None:
@@ -129,3 +130,90 @@ def test_debt_on_a_former_controller_is_no_evidence() -> None:
     world = World(limits(RULES, nodes=("1", "101", "102")))
     snapshot = world.collect({"1": [waiting()], "101": [bucket(-5.0), leads(0)], "102": [leads(1)]})
     assert cause(snapshot) is OWN
+
+
+def of_type(snapshot: Snapshot, quota_type: QuotaType) -> Any:
+    (entity_usage,) = (usage for usage in snapshot.entities if usage.entity.quota_type is quota_type)
+    return entity_usage
+
+
+APART = limits(RULES, nodes=("1", "101"))
+LEADER = leads(1)
+
+
+def test_the_mutation_quota_has_the_throttle_that_it_decides() -> None:
+    """
+    On its controller, with its rule; the request throttle stays on its broker and refers to it.
+
+    It is 0 when the broker throttles no more.
+    """
+    world = World(APART)
+    brokers = {"1": [waiting(throttle_ms=9_000.0)], "101": [bucket(-4.0), LEADER]}
+    state = world.collect(brokers)
+    request, mutation = of_type(state, REQUEST), of_type(state, MUTATION)
+    assert (mutation.throttle_time_seconds, mutation.cause, mutation.entity.broker) == (9.0, OWN, "101")
+    assert mutation.entity.resolution.entity == QuotaEntity(DEFAULT)
+    assert (request.throttle_time_seconds, request.cause) == (9.0, MUTATED)
+    assert request.decided_by is mutation.entity
+    later = world.collect({"1": [waiting(throttle_ms=nan)], "101": [bucket(22.0), LEADER]})
+    assert of_type(later, MUTATION).throttle_time_seconds == 0.0
+    # a broker that is not read may throttle on
+    assert of_type(world.collect({"101": [bucket(22.0), LEADER]}), MUTATION).throttle_time_seconds is None
+
+
+def test_a_bucket_that_never_throttled_has_an_unknown_throttle_time() -> None:
+    """A broker that is not read may throttle for it."""
+    state = World(APART).collect({"1": [waiting(throttle_ms=nan)], "101": [bucket(22.0), LEADER]})
+    assert of_type(state, MUTATION).throttle_time_seconds is None
+
+
+def test_the_longest_throttle_of_several_brokers_counts() -> None:
+    """Each broker forwards some of the client's requests."""
+    state = World(limits(RULES, nodes=("1", "2", "101"))).collect(
+        {"1": [waiting(throttle_ms=2_000.0)], "2": [waiting(throttle_ms=7_000.0)], "101": [bucket(-4.0), LEADER]}
+    )
+    assert of_type(state, MUTATION).throttle_time_seconds == 7.0
+    assert [entity_usage.decided_by.user for entity_usage in state.entities if entity_usage.decided_by is not None] == [
+        "bob",
+        "bob",
+    ]
+
+
+def test_the_emptiest_of_the_buckets_that_may_decide() -> None:
+    """A request quota for a user counts clients together that have buckets of their own."""
+    pairs = {REQUEST: RULES[REQUEST], MUTATION: {QuotaEntity(DEFAULT, DEFAULT): 2.0}}
+    parts = [waiting(throttle_ms=9_000.0), bucket(5.0, "bob", "calm"), bucket(-5.0, "bob", "busy"), LEADER]
+    state = World(limits(pairs)).collect_one(*parts)
+    assert of_type(state, REQUEST).decided_by.client_id == "busy"
+    times = {entity_usage.entity.client_id: entity_usage.throttle_time_seconds for entity_usage in state.entities}
+    assert (times["busy"], times["calm"]) == (9.0, None)
+
+
+@pytest.mark.parametrize(
+    ("mutations", "rule"),
+    [
+        ({QuotaEntity(DEFAULT): 2.0}, QuotaEntity(DEFAULT)),
+        ({QuotaEntity("bob"): 2.0, QuotaEntity(DEFAULT): 3.0}, QuotaEntity("bob")),
+        # which of the clients it was cannot be seen
+        ({QuotaEntity("bob", "one"): 2.0, QuotaEntity("bob", "two"): 2.0}, None),
+    ],
+)
+def test_the_rule_of_a_bucket_that_is_not_measured(mutations: Any, rule: QuotaEntity | None) -> None:
+    """Where the controller is not read, the only rule that may apply is the one."""
+    state = World(limits({REQUEST: RULES[REQUEST], MUTATION: mutations})).collect_one(waiting(throttle_ms=9_000.0))
+    decider = of_type(state, REQUEST).decided_by
+    assert (None if decider is None else decider.resolution.entity) == rule
+    assert decider is None or decider.broker == ""
+
+
+def test_the_only_bucket_in_debt_decides_without_a_name_in_common() -> None:
+    """Without any request quota a broker counts by client-id, and a mutation quota may be for users."""
+    rules = {MUTATION: {QuotaEntity(DEFAULT): 2.0}}
+    client = entity(REQUEST, "", "app", usage=5.0, throttle_ms=9_000.0)
+    world = World(limits(rules))
+    state = world.collect_one(client, bucket(-4.0), bucket(5.0, "carol"), LEADER)
+    assert of_type(state, REQUEST).decided_by.user == "bob"
+    # both may have refused it: the rule is the same
+    state = world.collect_one(client, bucket(-4.0), bucket(-5.0, "carol"), LEADER)
+    decider = of_type(state, REQUEST).decided_by
+    assert (decider.broker, decider.resolution.entity) == ("", QuotaEntity(DEFAULT))

@@ -4,11 +4,12 @@ from math import nan
 
 import pytest
 from tests.exporter.join.world import Numbers, World, bean
+from tests.exporter.nodes import Connections, LimitedRate, connections, remote_storage, replication
 from tests.exporter.recorded import PAIR_LIMITS, joined, limits
 
 from quotascope.exporter.join.limiting import IpLimits
 from quotascope.exporter.limits import Limits, NodeSettings
-from quotascope.exporter.snapshot import ConnectionUsage, LimitedRate, NodeUsage, Snapshot
+from quotascope.exporter.snapshot import NodeUsage, Snapshot
 
 SETTINGS = NodeSettings(
     connection_limit=100.0,
@@ -32,24 +33,26 @@ def address(ip: str, rate: float = 1.0) -> Numbers:
 
 
 def node(configured: Limits | None, *parts: Numbers) -> NodeUsage:
-    (found,) = World(configured).collect_one(*parts).nodes
-    return found
+    (node_usage,) = World(configured).collect_one(*parts).nodes
+    return node_usage
 
 
 def test_listeners_have_their_own_limit_or_the_broker_s() -> None:
     """Kafka falls back from the listener's key to the broker's; names differ in case only."""
-    found = node(
-        limits({}, settings=SETTINGS),
-        bean("socket-server-metrics", {"broker-connection-accept-rate": 3.5}),
-        listener("SASL", 3.0, 400.0, nan),
-        listener("TLS", 0.5, nan, 250.0),
-    ).connections
-    assert found.broker == LimitedRate(rate=3.5, limit=100.0)
-    assert found.listeners == {
+    rates = connections(
+        node(
+            limits({}, settings=SETTINGS),
+            bean("socket-server-metrics", {"broker-connection-accept-rate": 3.5}),
+            listener("SASL", 3.0, 400.0, nan),
+            listener("TLS", 0.5, nan, 250.0),
+        )
+    )
+    assert rates.broker == LimitedRate(rate=3.5, limit=100.0)
+    assert rates.listeners == {
         "SASL": LimitedRate(rate=3.0, limit=20.0, throttle_time_seconds=0.4),
         "TLS": LimitedRate(rate=0.5, limit=100.0, throttle_time_seconds=0.0),
     }
-    assert found.ip_throttle_time_seconds == {"SASL": 0.0, "TLS": 0.25}
+    assert rates.ip_throttle_time_seconds == {"SASL": 0.0, "TLS": 0.25}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,7 @@ def test_addresses_left_over_from_earlier_rules_are_left_out(
     configured: Limits | None, ips: dict[str, LimitedRate]
 ) -> None:
     """Without limits all are shown."""
-    assert node(configured, address("10.0.0.1", 2.0), address("10.0.0.2")).connections.ips == ips
+    assert connections(node(configured, address("10.0.0.1", 2.0), address("10.0.0.2"))).ips == ips
 
 
 def test_rules_that_change_are_followed() -> None:
@@ -73,8 +76,8 @@ def test_rules_that_change_are_followed() -> None:
     world = World(Limits(connection_limits={"10.0.0.1": 5.0}, read_at=0.0))
     world.collect_one(address("10.0.0.1"))
     world.limits = Limits(connection_limits={"<default>": 6.0}, read_at=1.0)
-    (found,) = world.collect_one(address("10.0.0.1")).nodes
-    assert found.connections.ips["10.0.0.1"].limit == 6.0
+    (node_usage,) = world.collect_one(address("10.0.0.1")).nodes
+    assert connections(node_usage).ips["10.0.0.1"].limit == 6.0
 
 
 @pytest.mark.parametrize(
@@ -96,26 +99,26 @@ def test_rules_that_change_are_followed() -> None:
 def test_an_address_has_its_own_rule_or_the_default(
     rules: dict[str, float], ip: str, limit: float | None, *, may_limit: bool
 ) -> None:
-    """As a broker resolves them."""
-    found = IpLimits(rules)
-    assert (found.limit(ip), found.may_limit(ip)) == (limit, may_limit)
+    """Addresses are resolved as brokers do."""
+    ip_limits = IpLimits(rules)
+    assert (ip_limits.limit(ip), ip_limits.may_limit(ip)) == (limit, may_limit)
 
 
 def test_transfers_show_by_direction_with_rate_or_limit() -> None:
     """A limit that was left on shows without any transfer, and a rate without a limit."""
-    found = node(
+    node_usage = node(
         limits({}, settings=SETTINGS),
         bean("LeaderReplication", {"byte-rate": 900.0}),
         bean("FollowerReplication", {"byte-rate": 0.0}),
         bean("RLMFetch", {"byte-rate": 50.0}),
         bean("RemoteLogManager", {"remote-copy-throttle-time-avg": 1500.0, "remote-fetch-throttle-time-avg": nan}),
     )
-    assert found.replication == {
+    assert replication(node_usage) == {
         "leader": LimitedRate(rate=900.0, limit=1000.0),
         "follower": LimitedRate(rate=0.0),
         "alter_log_dirs": LimitedRate(limit=7.0),
     }
-    assert found.remote_storage == {
+    assert remote_storage(node_usage) == {
         "copy": LimitedRate(limit=500.0, throttle_time_seconds=1.5),
         "fetch": LimitedRate(rate=50.0, throttle_time_seconds=0.0),
     }
@@ -124,32 +127,32 @@ def test_transfers_show_by_direction_with_rate_or_limit() -> None:
 @pytest.mark.parametrize("configured", [None, limits({}, nodes=())])
 def test_a_node_of_which_nothing_is_known_has_none(configured: Limits | None) -> None:
     """A controller, or a broker that did not report its settings."""
-    found = node(configured, bean("LeaderReplication", {"byte-rate": 900.0}))
-    assert found.connections == ConnectionUsage()
-    assert found.replication == {"leader": LimitedRate(rate=900.0)}
-    assert found.remote_storage == {}
+    node_usage = node(configured, bean("LeaderReplication", {"byte-rate": 900.0}))
+    assert connections(node_usage) == Connections()
+    assert replication(node_usage) == {"leader": LimitedRate(rate=900.0)}
+    assert remote_storage(node_usage) == {}
 
 
 def test_beans_of_a_network_thread_are_no_listener() -> None:
     """They have the same type, and one more key property."""
     thread = bean("socket-server-metrics", {"connection-accept-rate": 1.0}, listener="SASL", networkProcessor="0")
-    assert node(None, thread).connections.listeners == {}
+    assert connections(node(None, thread)).listeners == {}
 
 
 def test_connections_of_a_real_broker_show_by_scope(pair_throttled: Snapshot) -> None:
     """A listener that is held back, another whose clients are refused, and the address that both are under."""
-    found = pair_throttled.nodes[0].connections
-    assert found.broker == LimitedRate(rate=5.221932114882507, limit=77.0)
-    assert found.listeners["TLS"] == LimitedRate(rate=2.4737779536908766, limit=2.0, throttle_time_seconds=891.8 / 1000)
-    assert found.listeners["SASLTLS"] == LimitedRate(rate=0.0, limit=77.0, throttle_time_seconds=0.0)
-    assert found.ips == {"127.0.0.1": LimitedRate(rate=5.3438891637803065, limit=5.0)}
+    rates = connections(pair_throttled.nodes[0])
+    assert rates.broker == LimitedRate(rate=5.221932114882507, limit=77.0)
+    assert rates.listeners["TLS"] == LimitedRate(rate=2.4737779536908766, limit=2.0, throttle_time_seconds=891.8 / 1000)
+    assert rates.listeners["SASLTLS"] == LimitedRate(rate=0.0, limit=77.0, throttle_time_seconds=0.0)
+    assert rates.ips == {"127.0.0.1": LimitedRate(rate=5.3438891637803065, limit=5.0)}
     unheld = {"SASLTLS": 0.0, "ADMIN": 0.0, "CONTROLLER": 0.0}
-    assert found.ip_throttle_time_seconds == pytest.approx({"TLS": 0.062, "SASL": 0.5152857142857143, **unheld})
+    assert rates.ip_throttle_time_seconds == pytest.approx({"TLS": 0.062, "SASL": 0.5152857142857143, **unheld})
 
 
 def test_a_replica_that_moves_shows_on_both_ends(pair_throttled: Snapshot) -> None:
     """The leader's rate on one broker, the follower's on the other, and limits that nothing uses."""
-    assert [each.replication for each in pair_throttled.nodes] == [
+    assert [replication(node_usage) for node_usage in pair_throttled.nodes] == [
         {
             "leader": LimitedRate(rate=357723.00869861845, limit=300_000.0),
             "follower": LimitedRate(limit=400_000.0),
@@ -161,32 +164,32 @@ def test_a_replica_that_moves_shows_on_both_ends(pair_throttled: Snapshot) -> No
 def test_what_is_left_of_removed_limits_is_no_limit(pair_removed: Snapshot) -> None:
     """Throttles linger and beans stay; the address is not measured any more."""
     leader, follower = pair_removed.nodes
-    assert leader.connections.broker == LimitedRate(rate=0.0)
-    assert leader.connections.ips == {}
-    assert leader.connections.ip_throttle_time_seconds["SASL"] > 0.5
-    assert leader.connections.listeners["TLS"].limit is None
-    assert leader.replication == {"leader": LimitedRate(rate=31.700288184438044)}
-    assert follower.replication == {"follower": LimitedRate(rate=0.0)}
+    assert connections(leader).broker == LimitedRate(rate=0.0)
+    assert connections(leader).ips == {}
+    assert connections(leader).ip_throttle_time_seconds["SASL"] > 0.5
+    assert connections(leader).listeners["TLS"].limit is None
+    assert replication(leader) == {"leader": LimitedRate(rate=31.700288184438044)}
+    assert replication(follower) == {"follower": LimitedRate(rate=0.0)}
 
 
 def test_both_versions_of_jolokia_report_the_same() -> None:
     """Key properties come in another order, and the read came a moment later."""
     new, old = (joined([f"pair/throttled.1.jolokia{version}.json"], PAIR_LIMITS).nodes[0] for version in (2, 1))
-    assert old.connections.listeners.keys() == new.connections.listeners.keys()
-    assert old.connections.listeners["TLS"].rate == pytest.approx(2.4, abs=0.1)
-    assert old.connections.ips["127.0.0.1"].rate == pytest.approx(5.3, abs=0.1)
-    assert old.replication["leader"].rate == pytest.approx(353_000, rel=0.02)
+    assert connections(old).listeners.keys() == connections(new).listeners.keys()
+    assert connections(old).listeners["TLS"].rate == pytest.approx(2.4, abs=0.1)
+    assert connections(old).ips["127.0.0.1"].rate == pytest.approx(5.3, abs=0.1)
+    assert replication(old)["leader"].rate == pytest.approx(353_000, rel=0.02)
 
 
 def test_moves_and_the_remote_storage_are_reported(tiered_moving: Snapshot, tiered_throttled: Snapshot) -> None:
     """Moves between directories, whichever topic they are of; a direction that nothing used yet has a limit only."""
     (moving,), (throttled,) = tiered_moving.nodes, tiered_throttled.nodes
-    assert moving.replication == {"alter_log_dirs": LimitedRate(rate=1025517.7591217307, limit=300_000.0)}
-    assert moving.remote_storage == {
+    assert replication(moving) == {"alter_log_dirs": LimitedRate(rate=1025517.7591217307, limit=300_000.0)}
+    assert remote_storage(moving) == {
         "copy": LimitedRate(rate=328157.86019035114, limit=200_000.0, throttle_time_seconds=2.97),
         "fetch": LimitedRate(limit=100_000.0),
     }
-    assert throttled.remote_storage == {
+    assert remote_storage(throttled) == {
         "copy": LimitedRate(rate=222100.6219458019, limit=200_000.0, throttle_time_seconds=2.8065),
         "fetch": LimitedRate(rate=995913.3466135458, limit=100_000.0, throttle_time_seconds=8.999),
     }

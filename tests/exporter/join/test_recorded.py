@@ -1,23 +1,24 @@
-"""What real nodes answered, joined with the rules that were in force."""
+"""The answers of real nodes, joined with the rules that were in force."""
 
 import pytest
 from tests.exporter.recorded import COMBINED_RULES, SPLIT_RULES, TAKEN_AT, joined, limits
 
 from quotascope.exporter.join import Join
 from quotascope.exporter.snapshot import EntityUsage, Snapshot, ThrottleCause
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics import catalog
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
 
 PRODUCE, FETCH, REQUEST = QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST
 MUTATION = QuotaType.CONTROLLER_MUTATION
 
 
 def find(snapshot: Snapshot, quota_type: QuotaType, user: str = "", client_id: str = "") -> EntityUsage:
-    (found,) = (
+    (entity_usage,) = (
         usage
         for usage in snapshot.entities
         if usage.entity.quota_type is quota_type and usage.entity.user == user and usage.entity.client_id == client_id
     )
-    return found
+    return entity_usage
 
 
 @pytest.mark.parametrize(
@@ -36,10 +37,14 @@ def find(snapshot: Snapshot, quota_type: QuotaType, user: str = "", client_id: s
 def test_every_level_resolves_to_its_rule(
     split_throttled: Snapshot, entity: tuple[QuotaType, str, str], rule: QuotaEntity, limit: float
 ) -> None:
-    """Who is limited by what, on a real broker, for all eight levels."""
-    found = find(split_throttled, *entity).entity
-    assert found.resolution is not None
-    assert (found.limit, found.resolution.entity, found.resolution.level) == (limit, rule, rule.level)
+    """Each entity has its limit on a real broker, for all eight levels."""
+    limited_entity = find(split_throttled, *entity).entity
+    assert limited_entity.resolution is not None
+    assert (limited_entity.limit, limited_entity.resolution.entity, limited_entity.resolution.level) == (
+        limit,
+        rule,
+        rule.level,
+    )
 
 
 def test_units_are_base_units_and_throttles_have_causes(combined_throttled: Snapshot) -> None:
@@ -58,7 +63,7 @@ def test_units_are_base_units_and_throttles_have_causes(combined_throttled: Snap
     spam2 = find(combined_throttled, PRODUCE, "", "spam2")
     assert (spam2.throttle_time_seconds, spam2.cause) == (0.0, None)
     throttled = [(REQUEST, "bob"), (REQUEST, "carol"), (PRODUCE, "alice")]
-    causes = [find(combined_throttled, *each).cause for each in throttled]
+    causes = [find(combined_throttled, *names).cause for names in throttled]
     assert causes == [ThrottleCause.CONTROLLER_MUTATION, ThrottleCause.OWN, ThrottleCause.OWN]
 
 
@@ -74,14 +79,14 @@ def test_tokens_only_under_a_limit(combined_throttled: Snapshot) -> None:
 
 
 def test_the_node_itself(combined_throttled: Snapshot) -> None:
-    """Who is muted right now, time that no quota counts, and the throttle times of requests."""
+    """The node reports muted connections, time that no quota counts, and the throttle times of requests."""
     (node,) = combined_throttled.nodes
     assert node.delay_queue_size == {PRODUCE: 6, FETCH: 3, REQUEST: 2, MUTATION: 0}
-    assert node.exempt_request_threads == pytest.approx(0.0234, abs=1e-4)
-    assert node.request_capacity_threads == 11.0
-    assert node.request_throttled_seconds["Produce"] == 256.673
-    assert node.request_throttled_seconds["Fetch"] == 89.358
-    assert "FetchConsumer" not in node.request_throttled_seconds
+    assert node.number(catalog.EXEMPT_REQUEST_THREADS) == pytest.approx(0.0234, abs=1e-4)
+    assert node.number(catalog.REQUEST_CAPACITY_THREADS) == 11.0
+    assert node.by_name(catalog.REQUEST_THROTTLED_SECONDS)["Produce"] == 256.673
+    assert node.by_name(catalog.REQUEST_THROTTLED_SECONDS)["Fetch"] == 89.358
+    assert "FetchConsumer" not in node.by_name(catalog.REQUEST_THROTTLED_SECONDS)
     assert sum(node.stale_entities.values()) == 0
 
 
@@ -103,11 +108,11 @@ def test_a_refused_mutation_shows_on_controller_and_broker(split_throttled: Snap
     """
     brokers = {usage.entity.broker for usage in split_throttled.entities if usage.entity.quota_type is MUTATION}
     assert brokers == {"100"}
-    found = [
-        (each.active_controller, each.stale_entities[MUTATION], each.throttling_errors)
-        for each in split_throttled.nodes
+    numbers = [
+        (node.active_controller, node.stale_entities[MUTATION], node.by_name(catalog.THROTTLING_ERRORS))
+        for node in split_throttled.nodes
     ]
-    assert found == [(None, 2, {"CreateTopics": 1.0}), (True, 0, {"CreateTopics": 1.0})]
+    assert numbers == [(None, 2, {"CreateTopics": 1.0}), (True, 0, {"CreateTopics": 1.0})]
     throttled = {
         (usage.entity.broker, usage.entity.client_id, usage.cause)
         for usage in split_throttled.entities
@@ -125,8 +130,8 @@ def test_after_the_removal_of_all_rules_every_bean_is_stale(split_removed: Snaps
 def test_without_request_quotas_a_forwarded_throttle_still_shows(split_forwarded: Snapshot) -> None:
     """Nothing is recorded in group Request then, except the throttles of mutation quotas."""
     bob = find(split_forwarded, REQUEST, "", "bob-admin")
-    found = bob.throttle_time_seconds, bob.entity.limit, bob.cause
-    assert found == (3.893, None, ThrottleCause.CONTROLLER_MUTATION)
+    state_of_bob = bob.throttle_time_seconds, bob.entity.limit, bob.cause
+    assert state_of_bob == (3.893, None, ThrottleCause.CONTROLLER_MUTATION)
 
 
 def test_a_limit_removed_within_the_minute_is_still_the_cause() -> None:
@@ -134,8 +139,8 @@ def test_a_limit_removed_within_the_minute_is_still_the_cause() -> None:
     join, nodes = Join(), ("1", "100")
     joined([f"split/throttled.{node}.jolokia2.json" for node in nodes], limits(SPLIT_RULES, nodes), join)
     names = [f"split/forwarded.{node}.jolokia2.json" for node in nodes]
-    after = joined(names, limits({MUTATION: SPLIT_RULES[MUTATION]}, nodes), join, TAKEN_AT + 20)
-    assert find(after, REQUEST, "", "bulk").cause is ThrottleCause.OWN
+    later = joined(names, limits({MUTATION: SPLIT_RULES[MUTATION]}, nodes), join, TAKEN_AT + 20)
+    assert find(later, REQUEST, "", "bulk").cause is ThrottleCause.OWN
 
 
 def test_before_the_limits_are_read_usage_is_shown_without_them() -> None:
@@ -150,6 +155,8 @@ def test_before_the_limits_are_read_usage_is_shown_without_them() -> None:
 @pytest.mark.parametrize("agent", ["jolokia1.json", "jmx_exporter.txt"])
 def test_other_agents_give_the_same_entities(combined_throttled: Snapshot, agent: str) -> None:
     """The same limits, rules and causes, whatever the dialect."""
-    other = joined([f"combined/throttled.{agent}"], limits(COMBINED_RULES))
-    causes, theirs = ({usage.entity: usage.cause for usage in each.entities} for each in (combined_throttled, other))
+    other_agent = joined([f"combined/throttled.{agent}"], limits(COMBINED_RULES))
+    causes, theirs = (
+        {usage.entity: usage.cause for usage in state.entities} for state in (combined_throttled, other_agent)
+    )
     assert theirs == causes

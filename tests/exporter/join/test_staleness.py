@@ -14,7 +14,8 @@ from quotascope.exporter.mapping import BeanTable
 from quotascope.exporter.snapshot import LimitsHealth
 from quotascope.exporter.sources.jolokia import columns_of
 from quotascope.exporter.sources.source import LayoutTracker
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.release import KafkaRelease, ReleaseRange
 
 PRODUCE, REQUEST = QuotaType.PRODUCE, QuotaType.REQUEST
 MUTATION = QuotaType.CONTROLLER_MUTATION
@@ -22,6 +23,7 @@ ALICE = {PRODUCE: {QuotaEntity("alice"): 100.0}}
 PAIRS = {PRODUCE: {QuotaEntity(DEFAULT, DEFAULT): 100.0}}
 
 
+USER_FETCH = {QuotaType.FETCH: {QuotaEntity("alice"): 1.0}}
 CLIENTS = {PRODUCE: {QuotaEntity(None, DEFAULT): 1.0}}
 Step = tuple[Rules, Numbers, float, bool]
 """Rules, what is measured of client c, seconds since the last collection, and whether it is shown."""
@@ -64,10 +66,11 @@ def used(usage: float | None, kind: QuotaType = PRODUCE, *, throttle_ms: float =
 def test_a_bean_that_no_rule_explains_is_shown_while_it_is_in_use(history: list[Step]) -> None:
     """The broker may know a rule that was not read yet: clients that use more are not hidden."""
     world, rules = World(), None
-    for number, (now, beans, after, is_shown) in enumerate(history):
-        if now is not rules:
-            rules, world.limits = now, limits(now)
-        snapshot = world.collect_one(beans, after=after)
+    for number, (seconds, beans, rules_after, is_shown) in enumerate(history):
+        if seconds is not rules:
+            limits_read = limits(seconds)
+            rules, world.limits = seconds, limits_read if world.limits is None else limits_read.after(world.limits)
+        snapshot = world.collect_one(beans, seconds=rules_after)
         assert (number, bool(snapshot.entities)) == (number, is_shown)
 
 
@@ -122,21 +125,103 @@ def recorded() -> list[Beans]:
 
 def test_only_beans_in_use_are_shown() -> None:
     """
-    What the rules explain is shown, the rest is counted, by an exporter that was just started and by one that runs.
+    Beans that the rules explain are shown, the others counted, by a new exporter and by one that runs.
 
     Beans that decay under new rules disappear at once, and never come back.
     """
     running, columns = World(), LayoutTracker(columns_of)
-    for number, (beans, (rules, shown)) in enumerate(zip(recorded(), MOMENTS, strict=True)):
+    for number, (beans, (rules, expected)) in enumerate(zip(recorded(), MOMENTS, strict=True)):
         keys = [(name, tuple(attributes)) for name, attributes in beans.items()]
-        numbers = [nan if each is None else each for attributes in beans.values() for each in attributes.values()]
+        numbers = [nan if value is None else value for attributes in beans.values() for value in attributes.values()]
         layout, values = columns.place(keys, numbers)
         table = BeanTable(node_id="1", layout=layout, values=values)
         for world in (World(), running):
             snapshot = world.join.snapshot(
                 [read(table)], limits({PRODUCE: rules} if rules else {}), LimitsHealth(), 30.0 * number
             )
-            found = {(each.entity.user, each.entity.client_id) for each in snapshot.entities}
-            assert (number, found) == (number, shown)
+            names = {(entity_usage.entity.user, entity_usage.entity.client_id) for entity_usage in snapshot.entities}
+            assert (number, names) == (number, expected)
             entities = sum("byte-rate" in attributes for attributes in beans.values())
-            assert snapshot.nodes[0].stale_entities[PRODUCE] == entities - len(shown)
+            assert snapshot.nodes[0].stale_entities[PRODUCE] == entities - len(expected)
+
+
+def of(text: str) -> ReleaseRange:
+    release = KafkaRelease.parse(text)
+    return ReleaseRange(oldest=release, newest=release)
+
+
+def shown(world: World, nodes: Mapping[str, list[Numbers]]) -> set[tuple[str, str, str]]:
+    return {(e.entity.broker, e.entity.user, e.entity.client_id) for e in world.collect(nodes).entities}
+
+
+BOB = entity(PRODUCE, "bob", usage=0.0)
+BOB_APP = entity(PRODUCE, "bob", "app", usage=22_000.0)
+APP = entity(PRODUCE, "", "app", usage=0.0)
+UNKNOWN: Mapping[str, ReleaseRange] = {}
+WIDE = {"1": ReleaseRange(oldest=KafkaRelease(4, 1), newest=None)}
+BEFORE_ALL = {"1": ReleaseRange(oldest=None, newest=KafkaRelease(2, 4, zookeeper=True))}
+
+
+@pytest.mark.parametrize(
+    "releases",
+    [{"1": of("2.8")}, {"1": of("3.9-zk")}, {"1": of("4.1")}, WIDE, BEFORE_ALL, UNKNOWN, {"2": of("4.1")}],
+    ids=str,
+)
+def test_a_busy_client_without_a_limit_is_shown_before_4_2(releases: Mapping[str, ReleaseRange]) -> None:
+    """
+    A rule of another kind was removed since the broker's start.
+
+    Bob is measured by pairs, steadily, for minutes; the bean of all of bob's clients is stale.
+    """
+    world = World(limits(ALICE, releases=releases))
+    for _ in range(20):
+        assert shown(world, {"1": [BOB, BOB_APP]}) == {("1", "bob", "app")}
+    assert shown(world, {"1": [BOB, entity(PRODUCE, "bob", "app", usage=0.0)]}) == {("1", "bob", "")}
+
+
+@pytest.mark.parametrize("releases", [{"1": of("4.2")}, {"1": of("4.4")}, {"2": of("4.2")}], ids=str)
+def test_rules_in_force_decide_since_4_2(releases: Mapping[str, ReleaseRange]) -> None:
+    """A steady bean under other tags is left over from earlier rules."""
+    world = World(limits(ALICE, releases=releases))
+    for _ in range(3):
+        assert shown(world, {"1": [BOB, BOB_APP]}) == {("1", "bob", "")}
+
+
+def test_each_broker_is_judged_by_its_own_release() -> None:
+    """In a rolling upgrade to 4.2 both are in the same cluster."""
+    world = World(limits(ALICE, ("1", "2"), releases={"1": of("4.1"), "2": of("4.2")}))
+    for _ in range(3):
+        assert shown(world, {"1": [BOB, BOB_APP], "2": [BOB, BOB_APP]}) == {("1", "bob", "app"), ("2", "bob", "")}
+    assert shown(world, {"3": [BOB, BOB_APP]}) == {("3", "bob", "app")}
+
+
+@pytest.mark.parametrize(
+    ("rules", "beans", "expected"),
+    [
+        # a client of a rule is measured by the rule's tags: its idle bean is no leftover
+        ({PRODUCE: {QuotaEntity("bob"): 5.0}}, [BOB, BOB_APP], {("bob", ""), ("bob", "app")}),
+        # without a word about the same client an idle bean is idle
+        (ALICE, [entity(PRODUCE, "carol", usage=0.0), BOB_APP], {("carol", ""), ("bob", "app")}),
+        (CLIENTS, [APP, BOB_APP], {("", "app"), ("bob", "app")}),
+        ({PRODUCE: {QuotaEntity(None, "x"): 5.0}}, [APP, BOB_APP], {("bob", "app")}),
+        ({PRODUCE: {QuotaEntity(None, "x"): 5.0}}, [entity(PRODUCE, "", "etl", usage=0.0), BOB_APP], {("", "etl"), ("bob", "app")}),
+        # one of a group, or of another type, is no traffic of this one
+        ({**ALICE, **USER_FETCH}, [BOB, entity(QuotaType.FETCH, "bob", "app", usage=9.0)], {("bob", ""), ("bob", "app")}),
+        (ALICE, [BOB, entity(PRODUCE, "", "app", usage=9.0)], {("bob", ""), ("", "app")}),
+        # no rule is left: all that has traffic is in use
+        ({}, [entity(PRODUCE, "bob", usage=3.0), entity(PRODUCE, "carol", usage=0.0)], {("bob", "")}),
+    ],
+)  # fmt: skip
+def test_only_the_idle_bean_of_a_busy_client_is_stale(
+    rules: Rules, beans: list[Numbers], expected: set[tuple[str, str]]
+) -> None:
+    """The rates show the beans that an old broker uses; where they do not, the rules do."""
+    world = World(limits(rules, releases={"1": of("3.9")}))
+    for _ in range(2):
+        assert {(user, client) for _, user, client in shown(world, {"1": beans})} == expected
+
+
+def test_mutations_of_a_node_that_does_not_lead_stay_out() -> None:
+    """However old it is: only the leader's buckets describe the quota."""
+    world = World(limits({MUTATION: {QuotaEntity("alice"): 1.0}}, releases={"1": of("3.9")}, active_controller="2"))
+    assert shown(world, {"1": [entity(MUTATION, "bob", "app", usage=5.0)]}) == set()

@@ -8,9 +8,10 @@ from tests.exporter.recorded import read
 
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits
-from quotascope.exporter.mapping import USAGE, Bean, BeanColumn, BeanLayout, BeanTable
+from quotascope.exporter.mapping import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.snapshot import EntityUsage, LimitsHealth, Snapshot
-from quotascope.metrics import QuotaEntity, QuotaType, sanitize
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.sanitizer import sanitize
 
 Rules = Mapping[QuotaType, Mapping[QuotaEntity, float]]
 Numbers = dict[BeanColumn, float]
@@ -30,15 +31,15 @@ def entity(
     """One entity's bean, in Kafka's units."""
     tags = {"user": sanitize(user), "client-id": client_id}
     properties = {key: value for key, value in tags.items() if value}
-    numbers = {"throttle-time": throttle_ms, USAGE[quota_type].attribute: usage, "tokens": tokens}
-    known = {attribute: value for attribute, value in numbers.items() if value is not None}
-    return bean(quota_type.group, known, **properties)
+    numbers = {"throttle-time": throttle_ms, quota_type.attribute: usage, "tokens": tokens}
+    present = {attribute: value for attribute, value in numbers.items() if value is not None}
+    return bean(quota_type.group, present, **properties)
 
 
 def bean(kind: str, numbers: Mapping[str, float], domain: str = "kafka.server", **properties: str) -> Numbers:
-    """The numbers of a bean's attributes."""
-    one = Bean.of(domain, {"type": kind, **properties})
-    return {BeanColumn(one, attribute): value for attribute, value in numbers.items()}
+    """Return the numbers of a bean's attributes."""
+    described = Bean.of(domain, {"type": kind, **properties})
+    return {BeanColumn(described, attribute): value for attribute, value in numbers.items()}
 
 
 def leads(count: float) -> Numbers:
@@ -62,14 +63,14 @@ class World:
             layout = self._layouts[node_id] = BeanLayout(tuple(numbers))
         return BeanTable(node_id=node_id, layout=layout, values=array("d", numbers.values()))
 
-    def collect(self, nodes: Mapping[str, Sequence[Numbers]], after: float = 15.0) -> Snapshot:
-        """The snapshot of these nodes, so many seconds after the last one."""
-        self.at += after
+    def collect(self, nodes: Mapping[str, Sequence[Numbers]], seconds: float = 15.0) -> Snapshot:
+        """Return the snapshot of these nodes, so many seconds after the last one."""
+        self.at += seconds
         reads = [read(self.table(node, *parts)) for node, parts in nodes.items()]
         return self.join.snapshot(reads, self.limits, LimitsHealth(), self.at)
 
-    def collect_one(self, *parts: Numbers, after: float = 15.0) -> Snapshot:
-        return self.collect({"1": parts}, after)
+    def collect_one(self, *parts: Numbers, seconds: float = 15.0) -> Snapshot:
+        return self.collect({"1": parts}, seconds)
 
 
 def only(snapshot: Snapshot) -> EntityUsage:

@@ -1,28 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.exporter.examples import NOW
+from tests.exporter.limits.scripted import DENIED, NEWEST, ScriptedAdmin, quota
 
 from quotascope.clients.errors import (
     AdminTimeout,
     AdminUnreachable,
     AuthenticationFailed,
     ClientError,
-    PermissionMissing,
-)
-from quotascope.clients.quota_admin import (
-    BrokerSettings,
-    ClusterDescription,
-    ConfiguredQuota,
-    Node,
-    QuorumVoters,
-    QuotaChange,
-    RegisteredBrokers,
 )
 from quotascope.clients.security import SaslMechanism, SecurityProtocol
 from quotascope.exporter.config import Config, KafkaConfig
@@ -30,83 +19,8 @@ from quotascope.exporter.config.section import TlsConfig, tls_of
 from quotascope.exporter.errors import ConfigError, LimitsDenied, LimitsError
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.limits.admin import AdminLimits, connection_limits_of, connection_of, rules_of
-from quotascope.metrics import DEFAULT, NEWEST_RELEASE, KafkaRelease, QuotaEntity, QuotaType
-
-DENIED = PermissionMissing(request="DescribeQuorum", operation="DESCRIBE", username="me")
-
-
-def quota(value: float, key: str = "producer_byte_rate", /, **entity: str | None) -> ConfiguredQuota:
-    """A quota as the Admin API reports it; ``client_id`` is the entity type client-id."""
-    named = {name.replace("_", "-"): value for name, value in entity.items()}
-    return ConfiguredQuota(entity=named, key=key, value=value)
-
-
-class ScriptedAdmin:
-    """A cluster with two brokers and one quota; each answer can be replaced by an error."""
-
-    def __init__(self) -> None:
-        self.errors: dict[str, ClientError] = {}
-        self.quotas: tuple[ConfiguredQuota, ...] = (quota(1.0, user="alice"),)
-        self.leader: int | None = 100
-        self.rates: dict[str, int] = {}
-        self.brokers = [1, 2]
-        self.with_fenced = True
-        self.voters: tuple[Node, ...] = (Node(node_id=100, host="controller-100", port=9093),)
-        self.closed = False
-        self.patience: list[float] = []
-
-    def _answer(self, request: str) -> None:
-        if request in self.errors:
-            raise self.errors[request]
-
-    def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
-        self._answer("quotas")
-        return self.quotas
-
-    def describe_cluster(self) -> ClusterDescription:
-        self._answer("cluster")
-        nodes = tuple(Node(node_id=node_id, host="a", port=1) for node_id in self.brokers)
-        return ClusterDescription(cluster_id="x", nodes=nodes)
-
-    def describe_brokers(self) -> RegisteredBrokers:
-        self._answer("brokers")
-        nodes = tuple(Node(node_id=node_id, host=f"broker-{node_id}", port=9092) for node_id in self.brokers)
-        return RegisteredBrokers(nodes=nodes, with_fenced=self.with_fenced)
-
-    def describe_voters(self) -> QuorumVoters:
-        self._answer("voters")
-        return QuorumVoters(node_ids=(100,), nodes=self.voters)
-
-    def describe_release(self) -> KafkaRelease | None:
-        return NEWEST_RELEASE
-
-    def describe_all_settings(
-        self, node_ids: Iterable[int], patience_seconds: float
-    ) -> dict[int, BrokerSettings | ClientError]:
-        self.patience.append(patience_seconds)
-        settings = BrokerSettings(
-            node_id=0,
-            num_io_threads=8,
-            num_network_threads=3,
-            quota_samples=11,
-            quota_window_seconds=1,
-            controller_quota_samples=5,
-            controller_quota_window_seconds=2,
-            client_quota_callback_class=None,
-            rates=self.rates,
-        )
-        return {each: self.errors.get(f"settings {each}") or replace(settings, node_id=each) for each in node_ids}
-
-    def describe_quorum_leader(self) -> int | None:
-        self._answer("leader")
-        return self.leader
-
-    def alter_quotas(self, changes: Sequence[QuotaChange]) -> None:
-        """Never called: the exporter only reads."""
-        raise AssertionError(changes)
-
-    def close(self) -> None:
-        self.closed = True
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.release import KafkaRelease, ReleaseRange
 
 
 @pytest.fixture
@@ -120,7 +34,11 @@ def source(admin: ScriptedAdmin) -> AdminLimits:
 
 
 async def test_everything_is_read(source: AdminLimits, admin: ScriptedAdmin) -> None:
-    """Quotas, settings of each broker, the cluster's id, and who leads; a broker that left says nothing about the cluster any more."""
+    """
+    Quotas, settings of each broker, the cluster's id, and who leads.
+
+    A broker that left says nothing about the cluster any more.
+    """
     limits = await source.read()
     assert dict(limits.rules[QuotaType.PRODUCE]) == {QuotaEntity("alice"): 1.0}
     settings = NodeSettings(
@@ -134,7 +52,7 @@ async def test_everything_is_read(source: AdminLimits, admin: ScriptedAdmin) -> 
 
 
 async def test_limits_beside_the_client_quotas_are_read(source: AdminLimits, admin: ScriptedAdmin) -> None:
-    """By listener and by direction, of each broker."""
+    """Limits of each broker are read by listener and by direction."""
     admin.rates = {
         "leader.replication.throttled.rate": 3,
         "replica.alter.log.dirs.io.max.bytes.per.second": 0,
@@ -185,8 +103,8 @@ def test_each_key_goes_to_its_quota_type() -> None:
         quota(6, "connection_creation_rate", ip="10.0.0.1"),
         quota(7, "connection_creation_rate", ip=None),
     ]
-    found = {kind: list(bounds.values()) for kind, bounds in rules_of(quotas).items()}
-    assert found == dict(zip(QuotaType, ([], [1], [2], [3]), strict=True))
+    bounds_by_type = {kind: list(bounds.values()) for kind, bounds in rules_of(quotas).items()}
+    assert bounds_by_type == dict(zip(QuotaType, ([], [1], [2], [3]), strict=True))
     assert connection_limits_of(quotas) == {"10.0.0.1": 6, "<default>": 7}
 
 
@@ -233,11 +151,11 @@ async def test_broker_that_is_down_keeps_its_last_settings(source: AdminLimits, 
 
 async def test_a_broker_that_hangs_leaves_the_others(admin: ScriptedAdmin) -> None:
     """Its own settings alone are unknown, wherever it stands; and the first limits do not wait long for it."""
-    for hanging, other in ((1, "2"), (2, "1")):
+    for hanging, answering in ((1, "2"), (2, "1")):
         admin.errors = {f"settings {hanging}": AdminTimeout("DescribeConfigs", 2)}
         fresh = AdminLimits(admin, clock=lambda: NOW)
         limits = await fresh.read()
-        assert set(limits.nodes) == {other}
+        assert set(limits.nodes) == {answering}
         assert limits.missing == {f"settings of broker {hanging}": "DescribeConfigs: no answer within 2 s (unknown)"}
     await fresh.read()
     assert admin.patience[-2] < 3
@@ -251,8 +169,8 @@ async def test_close_ends_the_connection(source: AdminLimits, admin: ScriptedAdm
 
 
 def kafka(**keys: Any) -> KafkaConfig:
-    given = {"bootstrap_servers": "a:9092,b:9092", **keys}
-    config = Config.model_validate({"kafka": given}).kafka
+    settings = {"bootstrap_servers": "a:9092,b:9092", **keys}
+    config = Config.model_validate({"kafka": settings}).kafka
     assert config is not None
     return config
 
@@ -316,3 +234,22 @@ def test_files_that_cannot_be_used_are_reported(section: dict[str, Any], message
     files["gone"].unlink()
     with pytest.raises(ConfigError, match=message):
         connection_of(config)
+
+
+async def test_releases_are_of_each_broker(source: AdminLimits, admin: ScriptedAdmin) -> None:
+    """
+    In a rolling upgrade they differ.
+
+    A broker that does not answer keeps what it showed before, and one that left is forgotten.
+    """
+    older = ReleaseRange(oldest=KafkaRelease(3, 9), newest=KafkaRelease(3, 9))
+    admin.releases = {1: older}
+    assert (await source.read()).releases == {"1": older, "2": NEWEST}
+    admin.errors["release 1"] = AdminTimeout("ApiVersions", 2.0)
+    again = await source.read()
+    assert (again.releases, again.missing) == ({"1": older, "2": NEWEST}, {})
+    admin.brokers = [2, 3]
+    admin.errors["release 3"] = AdminTimeout("ApiVersions", 2.0)
+    later = await source.read()
+    assert later.releases == {"2": NEWEST}
+    assert later.missing == {"the release of broker 3": "ApiVersions: no answer within 2 s"}

@@ -8,9 +8,12 @@ from structlog.testing import capture_logs
 from tests.exporter.examples import ALICE, NOW, ScriptedLimits, limits
 
 from quotascope.exporter.errors import LimitsDenied, LimitsError
+from quotascope.exporter.limits import NodeSettings, version_of
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import LimitsHealth
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.release import ReleaseRange
+from quotascope.metrics.kafka.rules import QuotaRules, RuleTable
 
 
 @pytest.fixture
@@ -27,18 +30,18 @@ async def test_failure_keeps_the_last_limits(source: ScriptedLimits, refresh: Li
     """With the time when they were read, and the cluster: old limits with a growing age are better than none."""
     source.value = replace(source.value, cluster_id="x")
     await refresh.refresh()
-    assert refresh.health == LimitsHealth(read_at=NOW, cluster_id="x")
+    assert refresh.health == LimitsHealth(read_at=NOW, cluster_id="x", changes_since=NOW)
     source.error = LimitsError("cannot reach Kafka at a:1")
     await refresh.refresh()
     await refresh.refresh()
     assert refresh.limits == source.value
     assert refresh.health == LimitsHealth(
-        read_at=NOW, cluster_id="x", error="cannot reach Kafka at a:1", errors_total=2
+        changes_since=NOW, read_at=NOW, cluster_id="x", error="cannot reach Kafka at a:1", errors_total=2
     )
 
 
 async def test_missing_permission_is_distinguished(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
-    """What to do differs: an ACL is missing, not a network."""
+    """The remedy differs: an ACL is missing, not a network."""
     denied = []
     for source.error in (LimitsDenied("needs DESCRIBE_CONFIGS"), None):
         await refresh.refresh()
@@ -59,7 +62,7 @@ async def test_one_log_line_for_each_change_of_state(source: ScriptedLimits, ref
 
 
 async def test_each_change_is_logged_and_counted(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
-    """What was set, changed and removed, once each, an absent limit as None; the first read is no change."""
+    """A limit that was set, changed or removed is one change, an absent limit is None; the first read is no change."""
     bob = QuotaEntity("bob", DEFAULT)
     source.value = limits(rules={QuotaType.PRODUCE: QuotaRules({ALICE: 1.0, bob: 2.0})})
     await refresh.refresh()
@@ -81,17 +84,54 @@ async def test_each_change_is_logged_and_counted(source: ScriptedLimits, refresh
         "producer_byte_rate": 2,
         "consumer_byte_rate": 1,
     }
+    latest = refresh.health.changes[0]
+    assert (latest.key, latest.entity, latest.old, latest.new) == ("consumer_byte_rate", "user alice", None, 3.0)
+    assert len(refresh.health.changes) == 5
 
 
 async def test_rules_that_did_not_change_are_the_same_object(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
     """The join may keep what it derived from them."""
     await refresh.refresh()
-    before = refresh.limits
+    old_limits = refresh.limits
     source.value = limits()
     await refresh.refresh()
-    assert before is not None
+    assert old_limits is not None
     assert refresh.limits is not None
-    assert all(refresh.limits.rules[quota_type] is rules for quota_type, rules in before.rules.items())
+    assert all(refresh.limits.rules[quota_type] is rules for quota_type, rules in old_limits.rules.items())
+
+
+async def test_limits_have_the_same_version_until_what_decides_changes(
+    source: ScriptedLimits, refresh: LimitsRefresh
+) -> None:
+    """Reading them again is no change, nor is another controller; another rule, setting or release is one."""
+    first = source.value
+    versions = []
+    for source.value in (
+        first,
+        replace(first, rules={kind: _copied(table) for kind, table in first.rules.items()}, read_at=NOW + 30),
+        replace(first, active_controller="7"),
+        replace(first, rules={}),
+        replace(first, rules={}, nodes={"1": NodeSettings(quota_samples=3)}),
+        replace(
+            first,
+            rules={},
+            nodes={"1": NodeSettings(quota_samples=3)},
+            releases={"1": ReleaseRange(oldest=None, newest=None)},
+        ),
+        first,
+    ):
+        await refresh.refresh()
+        versions.append(version_of(refresh.limits))
+    distinct = list(dict.fromkeys(versions))
+    assert [distinct.index(version) for version in versions] == [0, 0, 0, 1, 2, 3, 4]
+
+
+def _copied(table: RuleTable) -> QuotaRules:
+    """Return the same rules as another object."""
+    rules = QuotaRules()
+    for entity, value in table.items():
+        rules.set(entity, value)
+    return rules
 
 
 async def test_what_else_is_missing_is_reported_once(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
@@ -150,18 +190,21 @@ async def test_run_refreshes_until_canceled(source: ScriptedLimits, refresh: Lim
 )
 async def test_another_source_takes_over(cluster_id: str, changes: dict[str, int]) -> None:
     """The last limits stay until it was read, and what was counted goes on; what another cluster has is no change."""
-    first = ScriptedLimits(limits(cluster_id="x"))
+    first_source = ScriptedLimits(limits(cluster_id="x"))
     second = ScriptedLimits(limits(rules={}, cluster_id=cluster_id))
-    refresh = LimitsRefresh(first, timeout_seconds=10, clock=lambda: NOW)
+    refresh = LimitsRefresh(first_source, timeout_seconds=10, clock=lambda: NOW)
     await refresh.refresh()
-    first.error = LimitsError("no")
+    first_source.error = LimitsError("no")
     await refresh.refresh()
     refresh.read_from(second, 5, 30)
-    assert refresh.limits == first.value
+    assert refresh.limits == first_source.value
     await refresh.refresh()
     assert refresh.limits == second.value
     counted = LimitsHealth(errors_total=1, changes_total=changes)
-    assert refresh.health == replace(counted, read_at=NOW, cluster_id=cluster_id)
+    assert replace(refresh.health, changes=()) == replace(
+        counted, read_at=NOW, cluster_id=cluster_id, changes_since=NOW
+    )
+    assert len(refresh.health.changes) == sum(changes.values())
 
 
 async def test_without_a_source_there_are_no_limits(source: ScriptedLimits, refresh: LimitsRefresh) -> None:

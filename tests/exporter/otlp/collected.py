@@ -1,4 +1,4 @@
-"""What a Collector got, as it writes it."""
+"""The metrics that a Collector got, as it writes them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def received(collector: Collector) -> list[dict[str, Any]]:
 
 
 def series(collector: Collector) -> dict[Key, float]:
-    found: dict[Key, float] = {}
+    series: dict[Key, float] = {}
     for metric in received(collector):
         name = translated(metric["name"], metric.get("unit", ""), counts="sum" in metric)
         for point in (metric.get("gauge") or metric["sum"])["dataPoints"]:
             pairs = {pair["key"]: pair["value"]["stringValue"] for pair in point["attributes"]}
             key = (name, tuple(sorted(pairs.items())))
-            assert key not in found
-            found[key] = point["asDouble"]
-    assert found
-    return found
+            assert key not in series
+            series[key] = point["asDouble"]
+    assert series
+    return series

@@ -32,7 +32,7 @@ def attributes(point: NumberDataPoint) -> dict[str, str]:
 
 def translated(name: str, unit: str, *, counts: bool) -> str:
     """
-    The name that Prometheus's translation with its default strategy gives (its otlptranslator 1.0).
+    Return the name that Prometheus's translation with its default strategy gives (its otlptranslator 1.0).
 
     A real Collector runs that library over what it gets in test_collector.py.
     """
@@ -51,20 +51,20 @@ def translated(name: str, unit: str, *, counts: bool) -> str:
 
 
 def pushed(requests: Iterable[ExportMetricsServiceRequest]) -> dict[Key, float]:
-    """The series of a push by the names that Prometheus gives them; an assertion that there is none twice."""
-    found: dict[Key, float] = {}
+    """Return the series of a push by the names that Prometheus gives them; an assertion that there is none twice."""
+    series: dict[Key, float] = {}
     for metric in metrics(requests):
         name = translated(metric.name, metric.unit, counts=metric.HasField("sum"))
         for point in points(metric):
             key = (name, tuple(sorted(attributes(point).items())))
-            assert key not in found
-            found[key] = point.as_double
-    return found
+            assert key not in series
+            series[key] = point.as_double
+    return series
 
 
-def scraped(snapshot: Snapshot, now: float, cluster: str | None = None) -> dict[Key, float]:
-    """The series of the same snapshot as Prometheus would keep them."""
+def scraped(snapshot: Snapshot, now_seconds: float, cluster: str | None = None) -> dict[Key, float]:
+    """Return the series of the same snapshot as Prometheus would keep them."""
     return {
         (name, tuple((label, text) for label, text in labels if text)): value
-        for name, labels, value in samples(snapshot, now, cluster)
+        for name, labels, value in samples(snapshot, now_seconds, cluster)
     }

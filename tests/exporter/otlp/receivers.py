@@ -40,6 +40,7 @@ class Receiver:
     """Of HTTP."""
     code: grpc.StatusCode = grpc.StatusCode.OK
     location: str = ""
+    retry_after: str = ""
     released: threading.Event = field(default_factory=threading.Event)
     """No one is answered before it is set."""
 
@@ -79,8 +80,9 @@ def http_receiver(certificates: Certificates | None = None) -> Iterator[Receiver
             receiver.requests.append(ExportMetricsServiceRequest.FromString(body))
             receiver.headers.append({k.lower(): v for k, v in self.headers.items()})
             receiver.paths.append(self.path)
-            location = {"Location": receiver.location} if receiver.location else {}
-            self.answer(receiver.status, receiver.response().SerializeToString(), **location)
+            headers = {"Location": receiver.location, "Retry-After": receiver.retry_after}
+            present = {name: value for name, value in headers.items() if value}
+            self.answer(receiver.status, receiver.response().SerializeToString(), **present)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Receives)
     server.daemon_threads = True

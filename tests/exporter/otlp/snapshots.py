@@ -7,7 +7,8 @@ from typing import Final
 from tests.exporter.examples import limits, snapshot, usage
 
 from quotascope.exporter.snapshot import NodeUsage, PushHealth, Snapshot, ThrottleCause
-from quotascope.metrics import QuotaType
+from quotascope.metrics import catalog
+from quotascope.metrics.kafka.entities import QuotaType
 
 HOSTILE: Final = ('"\\\n\r\t\x00{}=,', "\ud800\u202e\U0001f600", "x" * 10_000, "<script>", "__overflow__")
 
@@ -19,10 +20,10 @@ def hostile() -> Snapshot:
 
 def varied(requests: float = 7.0) -> Snapshot:
     """Counters, gauges, shared limits, zeros, -0, and values that are not shown."""
-    known = limits()
+    configured = limits()
     entities = (
-        usage(of=known, usage=-0.0, limit=1000.0, throttle_time_seconds=0.25),
-        usage(broker="2", of=known, usage=250.5, limit=1000.0, cause=ThrottleCause.OWN),
+        usage(configured=configured, usage=-0.0, limit=1000.0, throttle_time_seconds=0.25),
+        usage(broker="2", configured=configured, usage=250.5, limit=1000.0, cause=ThrottleCause.OWN),
         usage(client_id="app", usage=float("inf")),
         usage(QuotaType.FETCH, user="", client_id="app", usage=float("nan")),
         usage(
@@ -31,17 +32,18 @@ def varied(requests: float = 7.0) -> Snapshot:
             tokens=-3.0,
             limit=2.0,
             burst_tokens=22.0,
-            throttled_requests_total=4.0,
         ),
     )
     node = NodeUsage(
-        broker="1", delay_queue_size={QuotaType.PRODUCE: 2.0}, throttling_errors={"CreateTopics": requests}
+        broker="1",
+        delay_queue_size={QuotaType.PRODUCE: 2.0},
+        numbers={catalog.THROTTLING_ERRORS: {("CreateTopics",): requests}},
     )
     health = PushHealth(exports_total={"success": 1}, points_total={"accepted": 5})
-    return snapshot(*entities, limits=known, nodes=(node,), push=health)
+    return snapshot(*entities, limits=configured, nodes=(node,), push=health)
 
 
-def many(entities: int, first: int = 0, brokers: int = 30) -> Snapshot:
+def many(entities: int, first_number: int = 0, brokers: int = 30) -> Snapshot:
     """Produce entities with a limit; four gauges each."""
     return snapshot(
         *(
@@ -52,6 +54,6 @@ def many(entities: int, first: int = 0, brokers: int = 30) -> Snapshot:
                 usage=place * 1.5,
                 limit=1e6 + place,
             )
-            for place in range(first, first + entities)
+            for place in range(first_number, first_number + entities)
         )
     )

@@ -25,20 +25,20 @@ PROTOCOLS = list(OtlpProtocol)
 
 @pytest.fixture
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
-    """A Collector of its own, for it remembers series."""
+    """Yield a Collector of its own, for it remembers series."""
     folder = tmp_path_factory.mktemp("otlp") / "collector"
     with collecting(folder) as collector:
         yield collector
 
 
-def push(collector: Collector, protocol: OtlpProtocol, shown: Snapshot) -> PushResult:
+def push(collector: Collector, protocol: OtlpProtocol, state: Snapshot) -> PushResult:
     endpoint = {OtlpProtocol.HTTP: f"{collector.http}/v1/metrics", OtlpProtocol.GRPC: collector.grpc}[protocol]
     resource = resource_of("http://127.0.0.1:9749", "prod", {})
     encoder = Encoder(resource, "prod", 3_000_000, Starts(10**18))
     target = OtlpReceiver(protocol=protocol, endpoint=endpoint, timeout_seconds=60)
     sender = Sender(target, encoder)
     try:
-        return sender.send(shown, NOW)
+        return sender.send(state, NOW)
     finally:
         sender.close()
 
@@ -49,9 +49,9 @@ def test_it_gets_what_a_scrape_shows(
     collector: Collector, protocol: OtlpProtocol, make: Callable[[], Snapshot]
 ) -> None:
     """Series by series, both ways of the same snapshot are equal, whatever the names hold."""
-    shown = make()
-    report = push(collector, protocol, shown)
-    expected = scraped(shown, NOW, "prod")
+    state = make()
+    report = push(collector, protocol, state)
+    expected = scraped(state, NOW, "prod")
     assert report.outcome is Outcome.SUCCESS
     assert report.accepted == len(expected)
     assert series(collector) == expected
@@ -60,27 +60,27 @@ def test_it_gets_what_a_scrape_shows(
 @pytest.mark.parametrize("make", [varied, hostile])
 def test_prometheus_sees_the_same_names_behind_it(collector: Collector, make: Callable[[], Snapshot]) -> None:
     """The Collector's translation to Prometheus, with its defaults, gives our very names, labels and values."""
-    shown = make()
-    push(collector, OtlpProtocol.HTTP, shown)
+    state = make()
+    push(collector, OtlpProtocol.HTTP, state)
     page = eventually(lambda: shown_by(collector))
-    own = {"job": "quotascope", "instance": page_instance(page)}
+    own_labels = {"job": "quotascope", "instance": page_instance(page)}
     expected = {
-        (name, tuple(sorted({**dict(labels), **own}.items()))): value
-        for (name, labels), value in scraped(shown, NOW, "prod").items()
+        (name, tuple(sorted({**dict(labels), **own_labels}.items()))): value
+        for (name, labels), value in scraped(state, NOW, "prod").items()
     }
     assert page == expected
 
 
 def shown_by(collector: Collector) -> dict[Key, float]:
-    """The Collector's page for Prometheus, without what it says of the resource."""
-    found = {
+    """Return the Collector's page for Prometheus, without what it says of the resource."""
+    series = {
         (sample.name, tuple(sorted((k, v) for k, v in sample.labels.items() if v))): sample.value
         for family in text_string_to_metric_families(collector.page())
         for sample in family.samples
         if sample.name != "target_info"
     }
-    assert found
-    return found
+    assert series
+    return series
 
 
 def page_instance(page: dict[Key, float]) -> str:
@@ -89,7 +89,7 @@ def page_instance(page: dict[Key, float]) -> str:
 
 
 def test_types_units_times_and_origin(collector: Collector) -> None:
-    """It understands counters as cumulative monotonic sums, and keeps units, times, resource and scope."""
+    """The Collector understands counters as cumulative monotonic sums, and keeps units, times, resource and scope."""
     push(collector, OtlpProtocol.GRPC, varied())
     (request,) = collector.requests()
     (whole,) = request["resourceMetrics"]
@@ -110,9 +110,9 @@ def test_types_units_times_and_origin(collector: Collector) -> None:
 
 def test_a_hundred_thousand_points_arrive(collector: Collector) -> None:
     """None is lost to the SDK's limit of attribute sets, nor to the 4 MiB that a Collector takes over gRPC."""
-    shown = many(25_000)
-    report = push(collector, OtlpProtocol.GRPC, shown)
+    state = many(25_000)
+    report = push(collector, OtlpProtocol.GRPC, state)
     assert report.outcome is Outcome.SUCCESS
     assert report.accepted > 100_000
     assert len(collector.requests()) > 3
-    assert series(collector) == scraped(shown, NOW, "prod")
+    assert series(collector) == scraped(state, NOW, "prod")

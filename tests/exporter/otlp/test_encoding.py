@@ -1,4 +1,4 @@
-"""A push is what the SDK encodes of the same snapshot, and what a scrape of it shows, whatever happens from one snapshot to the next."""
+"""A push equals the encoding of the SDK and the scrape of the same snapshot, whatever happens between snapshots."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pytest
@@ -38,9 +38,11 @@ from quotascope.exporter.otlp.push import Starts
 from quotascope.exporter.snapshot import CAUSES, Callbacks, Columns, Entity, Floats, Layout, NodeUsage, Snapshot
 from quotascope.exporter.snapshot.columns import NAMES
 from quotascope.exporter.snapshot.layout import order
-from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family, FamilyType, families
 from quotascope.metrics.catalog.otel_names import otel_name, ucum
+from quotascope.metrics.kafka.entities import DEFAULT, NO_RULE, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
 
 BEGAN = unix_ns(NOW - 100)
 RESOURCE = resource_of("http://127.0.0.1:9749", "prod", {})
@@ -50,13 +52,13 @@ class Pushes:
     def __init__(self, cluster: str | None = None, max_bytes: int = 10**9) -> None:
         self._encoder = Encoder(RESOURCE, cluster, max_bytes, Starts(BEGAN))
 
-    def requests(self, shown: Snapshot, now: float = NOW) -> Iterator[PushRequest]:
-        points = self._encoder.points(shown, now)
-        yield from self._encoder.requests(points, unix_ns(shown.taken_at))
+    def requests(self, state: Snapshot, now_seconds: float = NOW) -> Iterator[PushRequest]:
+        points = self._encoder.points(state, now_seconds)
+        yield from self._encoder.requests(points, unix_ns(state.taken_at))
 
-    def messages(self, shown: Snapshot) -> list[ExportMetricsServiceRequest]:
+    def messages(self, state: Snapshot) -> list[ExportMetricsServiceRequest]:
         parse = ExportMetricsServiceRequest.FromString
-        return [parse(each.message.SerializeToString()) for each in self.requests(shown)]
+        return [parse(request.message.SerializeToString()) for request in self.requests(state)]
 
     @property
     def kept(self) -> int:
@@ -64,12 +66,20 @@ class Pushes:
         return sum(map(len, by_row)) + len(self._encoder._by_labels)
 
 
-def by_the_sdk(shown: Snapshot, cluster: str | None) -> ExportMetricsServiceRequest:
-    """The first push of an exporter through the SDK's data model and encoder; a label that is empty is left out."""
-    series = [(name, dict(labels), value) for (name, labels), value in series_of(shown, NOW, cluster).items()]
+def by_the_sdk(state: Snapshot, cluster: str | None) -> ExportMetricsServiceRequest:
+    """
+    Return the first push of an exporter through the SDK's data model and encoder.
+
+    A label that is empty is left out.
+    """
+    series = [(name, dict(labels), value) for (name, labels), value in series_of(state, NOW, cluster).items()]
     scope = InstrumentationScope("quotascope", own_version())
-    found = [_metric(family, each) for family in families() if (each := list(_points(family, series, shown)))]
-    scoped = ScopeMetrics(scope=scope, metrics=found, schema_url="")
+    metrics_of_sdk = [
+        _metric(family, points_of_family)
+        for family in families()
+        if (points_of_family := list(_points(family, series, state)))
+    ]
+    scoped = ScopeMetrics(scope=scope, metrics=metrics_of_sdk, schema_url="")
     whole = ResourceMetrics(resource=RESOURCE, scope_metrics=[scoped], schema_url=RESOURCE.schema_url)
     return encode_metrics(MetricsData(resource_metrics=[whole]))
 
@@ -82,15 +92,15 @@ def _metric(family: Family, points: list[NumberDataPoint]) -> Metric:
 
 
 def _points(
-    family: Family, series: list[tuple[str, dict[str, str], float]], shown: Snapshot
+    family: Family, series: list[tuple[str, dict[str, str], float]], state: Snapshot
 ) -> Iterator[NumberDataPoint]:
-    at_ns = unix_ns(shown.taken_at)
+    at_ns = unix_ns(state.taken_at)
     start = BEGAN if family.name.startswith("quotascope_") else at_ns
-    names = *label_names(family, shown), "cluster"
+    names = *label_names(family, state), "cluster"
     for name, labels, value in series:
         if name == family.name:
             yield NumberDataPoint(
-                attributes={each: labels[each] for each in names if labels.get(each)},
+                attributes={label: labels[label] for label in names if labels.get(label)},
                 start_time_unix_nano=start if family.type is FamilyType.COUNTER else 0,
                 time_unix_nano=at_ns,
                 value=value,
@@ -101,46 +111,50 @@ def _points(
 @pytest.mark.parametrize("make", [varied, hostile, snapshot, lambda: many(50)])
 def test_it_is_what_the_sdk_encodes(make: Callable[[], Snapshot], cluster: str | None) -> None:
     """The message is the same, point by point and in the same order, at the first push and at later ones."""
-    shown = make()
+    state = make()
     pushes = Pushes(cluster)
     for _ in range(2):
-        (message,) = pushes.messages(shown)
-        assert message == by_the_sdk(shown, cluster)
+        (message,) = pushes.messages(state)
+        assert message == by_the_sdk(state, cluster)
 
 
 @pytest.mark.parametrize("name", ["combined_throttled", "split_throttled", "pair_throttled", "tiered_throttled"])
 def test_recorded_nodes_are_as_scraped(name: str, request: pytest.FixtureRequest) -> None:
     """Real answers of brokers give the same series both ways."""
-    shown: Snapshot = request.getfixturevalue(name)
-    assert pushed(Pushes("c").messages(shown)) == scraped(shown, NOW, "c")
+    state: Snapshot = request.getfixturevalue(name)
+    assert pushed(Pushes("c").messages(state)) == scraped(state, NOW, "c")
 
 
 def test_counters_are_monotonic_sums() -> None:
     """Cumulative, with a start that moves only when the counter fell; gauges have none."""
     pushes = Pushes()
-    found = []
-    for value, at in ((7.0, NOW), (8.0, NOW + 60), (2.0, NOW + 120)):
-        shown = varied(value)
-        later = snapshot(*shown.entities, nodes=shown.nodes, limits=shown.limits, taken_at=at)
-        named = {each.name: each for each in metrics(pushes.messages(later))}
-        found.append(named["kafka.quota.throttling_errors"])
-    assert all(each.sum.is_monotonic for each in found)
-    assert {each.sum.aggregation_temporality for each in found} == {AGGREGATION_TEMPORALITY_CUMULATIVE}
-    spans = [(p.start_time_unix_nano, p.time_unix_nano) for m in found for p in points(m)]
-    first, second, third = (unix_ns(NOW + after) for after in (0, 60, 120))
-    assert spans == [(first, first), (first, second), (second, third)]
+    counters = []
+    for value, now_seconds in ((7.0, NOW), (8.0, NOW + 60), (2.0, NOW + 120)):
+        state = varied(value)
+        later = snapshot(*state.entities, nodes=state.nodes, limits=state.limits, taken_at=now_seconds)
+        named = {metric.name: metric for metric in metrics(pushes.messages(later))}
+        counters.append(named["kafka.quota.throttling_errors"])
+    assert all(metric.sum.is_monotonic for metric in counters)
+    assert {metric.sum.aggregation_temporality for metric in counters} == {AGGREGATION_TEMPORALITY_CUMULATIVE}
+    spans = [(p.start_time_unix_nano, p.time_unix_nano) for m in counters for p in points(m)]
+    first_ns, second, third = (unix_ns(NOW + seconds) for seconds in (0, 60, 120))
+    assert spans == [(first_ns, first_ns), (first_ns, second), (second, third)]
 
 
 def test_requests_are_cut_to_size() -> None:
-    """Each has resource and scope; none is longer than allowed nor much shorter than it could be; no point is lost or sent twice."""
-    shown = many(3_000)
-    requests = list(Pushes(max_bytes=100_000).requests(shown))
-    sizes = [each.message.ByteSize() for each in requests]
+    """
+    Each has resource and scope.
+
+    None is longer than allowed nor much shorter than it could be; no point is lost or sent twice.
+    """
+    state = many(3_000)
+    requests = list(Pushes(max_bytes=100_000).requests(state))
+    sizes = [request.message.ByteSize() for request in requests]
     assert max(sizes) <= 100_000
     assert min(sizes[:-1]) > 98_000
-    assert pushed(each.message for each in requests) == scraped(shown, NOW)
+    assert pushed(request.message for request in requests) == scraped(state, NOW)
     for request in requests:
-        assert request.points == sum(len(list(points(each))) for each in metrics([request.message]))
+        assert request.points == sum(len(list(points(metric))) for metric in metrics([request.message]))
         (whole,) = request.message.resource_metrics
         assert "service.name" in {pair.key for pair in whole.resource.attributes}
         assert whole.scope_metrics[0].scope.name == "quotascope"
@@ -152,11 +166,11 @@ def test_requests_are_cut_to_size() -> None:
 def test_what_is_gone_is_forgotten() -> None:
     """Clients that come and go do not pile up."""
     pushes = Pushes()
-    kept = set()
-    for first in range(0, 5_000, 500):
-        pushes.messages(many(500, first))
-        kept.add(pushes.kept)
-    assert len(kept) == 1
+    series_pushed = set()
+    for first_number in range(0, 5_000, 500):
+        pushes.messages(many(500, first_number))
+        series_pushed.add(pushes.kept)
+    assert len(series_pushed) == 1
 
 
 def test_the_resource_names_the_sender(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,14 +178,14 @@ def test_the_resource_names_the_sender(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"):
         monkeypatch.delenv(name, raising=False)
     attributes = resource_of("http://127.0.0.1:9749", "prod", {}).attributes
-    own = {
+    expected_own = {
         "service.name": "quotascope",
         "service.version": own_version(),
         "service.instance.id": f"{socket.gethostname()}:9749",
         "kafka.cluster.alias": "prod",
         "telemetry.sdk.language": "python",
     }
-    assert own.items() <= attributes.items()
+    assert expected_own.items() <= attributes.items()
     monkeypatch.setenv("OTEL_SERVICE_NAME", "quotas")
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.instance.id=a,team=kafka")
     attributes = resource_of("http://127.0.0.1:9749", None, {"service.instance.id": "b"}).attributes
@@ -203,34 +217,37 @@ class History:
         if self._one((True, False)):
             self._move()
         flags = np.array(self._each((True, True, False)), np.bool_)
-        shown = Columns(
+        columns: dict[str, Any] = {name: self._column() for name in NAMES}
+        columns_of_state = Columns(
             layout=self._layout,
-            **{name: self._column() for name in NAMES},
+            **columns,
             causes=np.array(self._each(range(len(CAUSES))), np.int8),
             detailed=self._one((None, flags)),
         )
         nodes = self._random.sample(NODES, self._random.randint(0, len(NODES)))
         return snapshot(
-            shown=shown,
-            nodes=tuple(NodeUsage(broker=node, throttling_errors={"CreateTopics": 1.0}) for node in nodes),
+            columns=columns_of_state,
+            nodes=tuple(
+                NodeUsage(broker=node, numbers={catalog.THROTTLING_ERRORS: {("CreateTopics",): 1.0}}) for node in nodes
+            ),
             callbacks=Callbacks(labels=self._labels),
             limits=self._one((None, limits())),
         )
 
     def _move(self) -> None:
-        before = self._layout
+        old_layout = self._layout
         fates = np.array(self._each(("stays", "stays", "goes", "another rule")), str)
-        gone = np.flatnonzero(fates != "stays")
-        came = [self._entity() for _ in range(self._random.randint(0, 6))]
-        came += [
+        removed = np.flatnonzero(fates != "stays")
+        added = [self._entity() for _ in range(self._random.randint(0, 6))]
+        added += [
             replace(entity, resolution=self._one(RESOLUTIONS), limit=self._one((None, 0.0, 3.0)))
-            for entity in before.entities[fates == "another rule"]
+            for entity in old_layout.entities[fates == "another rule"]
         ]
         self._labels = self._one((self._labels, ("tenant",), ("team",)))
         if self._one((True, False)):
-            self._layout = before.changed(gone, came)
+            self._layout = old_layout.changed(removed, added)
         else:  # as where the layouts between were not seen
-            self._layout = Layout(sorted([*np.delete(before.entities, gone), *came], key=order))
+            self._layout = Layout(sorted([*np.delete(old_layout.entities, removed), *added], key=order))
 
     def _entity(self) -> Entity:
         tagged = self._one((True, False, False))
@@ -262,7 +279,7 @@ def test_any_history_is_as_scraped(seed: int, cluster: str | None) -> None:
     resource = resource_of("http://127.0.0.1:9749", cluster and "c", {})
     encoder = Encoder(resource, cluster, 100_000, Starts(1))
     for _ in range(6):
-        shown = history.step()
-        requests = encoder.requests(encoder.points(shown, NOW), unix_ns(NOW))
+        state = history.step()
+        requests = encoder.requests(encoder.points(state, NOW), unix_ns(NOW))
         series = pushed(request.message for request in requests)
-        assert series == scraped(shown, NOW, cluster)
+        assert series == scraped(state, NOW, cluster)

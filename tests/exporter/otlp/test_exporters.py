@@ -1,4 +1,4 @@
-"""What receivers get, and what we make of their answers, over HTTP and gRPC."""
+"""The messages that receivers get, and our reading of their answers, over HTTP and gRPC."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ def receiver(protocol: OtlpProtocol) -> Iterator[Receiver]:
 
 def target(protocol: OtlpProtocol, url: str, **changes: object) -> OtlpReceiver:
     path = "/v1/metrics" if protocol is HTTP else ""
-    given: dict[str, object] = {"timeout_seconds": 5.0, **changes}
-    return OtlpReceiver(protocol=protocol, endpoint=url + path, **given)  # type: ignore[arg-type]
+    settings: dict[str, object] = {"timeout_seconds": 5.0, **changes}
+    return OtlpReceiver(protocol=protocol, endpoint=url + path, **settings)  # type: ignore[arg-type]
 
 
-def push(to: OtlpReceiver, shown: Snapshot, max_bytes: int = 10**7) -> PushResult:
+def push(to: OtlpReceiver, state: Snapshot, max_bytes: int = 10**7) -> PushResult:
     sender = Sender(to, Encoder(RESOURCE, None, max_bytes, Starts(1)))
     try:
-        return sender.send(shown, NOW)
+        return sender.send(state, NOW)
     finally:
         sender.close()
 
 
 @pytest.mark.parametrize("gzip", [True, False])
 def test_it_arrives_as_scraped(protocol: OtlpProtocol, receiver: Receiver, *, gzip: bool) -> None:
-    """The receiver has the series of the snapshot, compressed on the way or not, and a token, which no .netrc replaces."""
+    """The receiver gets the series of the snapshot, compressed or not, and a token, which no .netrc replaces."""
     report = push(target(protocol, receiver.url, gzip=gzip, headers={"Authorization": "Bearer t"}), varied())
     assert pushed(receiver.requests) == scraped(varied(), NOW)
     assert (report.outcome, report.accepted) == (Outcome.SUCCESS, receiver.points)
@@ -69,10 +69,10 @@ def test_it_arrives_as_scraped(protocol: OtlpProtocol, receiver: Receiver, *, gz
 
 def test_several_requests_are_one_push(protocol: OtlpProtocol, receiver: Receiver) -> None:
     """A push that is cut is complete."""
-    shown = many(2_000)
-    report = push(target(protocol, receiver.url), shown, 200_000)
+    state = many(2_000)
+    report = push(target(protocol, receiver.url), state, 200_000)
     assert len(receiver.requests) > 1
-    assert pushed(receiver.requests) == scraped(shown, NOW)
+    assert pushed(receiver.requests) == scraped(state, NOW)
     assert (report.outcome, report.accepted) == (Outcome.SUCCESS, receiver.points)
 
 
@@ -109,7 +109,7 @@ def test_after_a_refusal_nothing_more_is_sent(protocol: OtlpProtocol, receiver: 
     ],
 )
 def test_what_a_status_means_is_reported(status: int, advice: str) -> None:
-    """What to do, by status of HTTP."""
+    """The remedy depends on the status of HTTP."""
     with http_receiver() as receiver:
         receiver.status = status
         report = push(target(HTTP, receiver.url), varied())
@@ -120,9 +120,13 @@ def test_what_a_status_means_is_reported(status: int, advice: str) -> None:
 
 @pytest.mark.usefixtures("receiver")
 def test_no_one_listens(protocol: OtlpProtocol, caplog: pytest.LogCaptureFixture) -> None:
-    """The reason names the place without the query, in which some receivers want their key; the SDK's own lines do not reach the log."""
-    with LISTENING[protocol]() as gone:
-        url = gone.url
+    """
+    The reason names the place without the query, in which some receivers want their key.
+
+    The SDK's own lines do not reach the log.
+    """
+    with LISTENING[protocol]() as receiver:
+        url = receiver.url
     to = target(protocol, url, timeout_seconds=0.5)
     if protocol is HTTP:
         to = replace(to, endpoint=f"{to.endpoint}?key=geheim")
@@ -157,10 +161,46 @@ def test_no_answer_in_time(protocol: OtlpProtocol, receiver: Receiver) -> None:
 def test_tls_on_both_sides(protocol: OtlpProtocol, certificates: Certificates, tmp_path: Path) -> None:
     """We check the receiver's certificate and show ours; a receiver of an unknown authority gets nothing."""
     with LISTENING[protocol](certificates) as receiver:
-        for made, outcome in ((make_certificates(tmp_path), Outcome.FAILURE), (certificates, Outcome.SUCCESS)):
-            files = {"ca_file": str(made.ca), "cert_file": str(made.client), "key_file": str(made.client_key)}
+        for certificates_of_server, outcome in (
+            (make_certificates(tmp_path), Outcome.FAILURE),
+            (certificates, Outcome.SUCCESS),
+        ):
+            files = {
+                "ca_file": str(certificates_of_server.ca),
+                "cert_file": str(certificates_of_server.client),
+                "key_file": str(certificates_of_server.client_key),
+            }
             seconds = 0.5 if outcome is Outcome.FAILURE else 5.0
             report = push(target(protocol, receiver.url, timeout_seconds=seconds, **files), varied())
             assert report.outcome is outcome, report.reason
             assert bool(receiver.requests) == (outcome is Outcome.SUCCESS)
     assert pushed(receiver.requests) == scraped(varied(), NOW)
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "shortest", "longest"),
+    [("90", 90, 90), ("Fri, 31 Dec 9999 23:59:59 GMT", 1e9, 1e12), ("soon", 0, 0), ("-3", 0, 0), ("", 0, 0)],
+)
+def test_a_receiver_may_ask_for_a_pause(retry_after: str, shortest: float, longest: float) -> None:
+    """The pause is a number of seconds or a time; anything else is none."""
+    with http_receiver() as receiver:
+        receiver.status, receiver.retry_after = 429, retry_after
+        result = push(target(HTTP, receiver.url, timeout_seconds=0.5), varied())
+    assert result.outcome is Outcome.FAILURE
+    assert shortest <= result.pause_seconds <= longest
+
+
+def test_what_a_receiver_quotes_of_its_request_is_not_shown(protocol: OtlpProtocol, receiver: Receiver) -> None:
+    """Neither a token nor the key in the endpoint's query, whatever text it sends back."""
+    headers, query = {"Authorization": "Bearer hunter2", "X-Key": "abc"}, "?api-key=swordfish"
+    receiver.rejected, receiver.remark = 1, "refused Bearer hunter2 with api-key=swordfish for abc"
+    to = target(protocol, receiver.url, headers={name.lower(): value for name, value in headers.items()})
+    if protocol is HTTP:
+        to = replace(to, endpoint=to.endpoint + query)
+    reason = push(to, varied()).reason
+    assert "hunter2" not in reason
+    assert "refused" in reason
+    assert protocol is GRPC or "swordfish" not in reason
+    receiver.remark = f"{'x' * 190} Bearer hunter2-hunter2"
+    to = replace(to, headers={"authorization": "Bearer hunter2-hunter2"})
+    assert "Bear" not in push(to, varied()).reason

@@ -8,36 +8,20 @@ import threading
 import pytest
 from structlog.testing import capture_logs
 from tests.exporter.examples import NOW, snapshot
+from tests.exporter.otlp.scripted import ScriptedSender
 
 from quotascope.exporter.otlp import push as module
-from quotascope.exporter.otlp.push import FORGET_AFTER_NS, OtlpPush, PushCounts, PushResult, Starts
+from quotascope.exporter.otlp.push import (
+    FORGET_AFTER_SECONDS,
+    LONGEST_PAUSE_SECONDS,
+    OtlpPush,
+    PushCounts,
+    PushResult,
+    Starts,
+)
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
-
-
-class ScriptedSender:
-    def __init__(self) -> None:
-        self.sent: list[tuple[Snapshot, float]] = []
-        self.report = PushResult(accepted=1)
-        self.error: Exception | None = None
-        self.released = threading.Event()
-        self.released.set()
-        self.began = threading.Event()
-        self.closed = 0
-        self.threads: set[str] = set()
-
-    def send(self, shown: Snapshot, now: float) -> PushResult:
-        self.began.set()
-        self.threads.add(threading.current_thread().name)
-        self.released.wait(20)
-        self.sent.append((shown, now))
-        if self.error is not None:
-            raise self.error
-        return self.report
-
-    def close(self) -> None:
-        self.closed += 1
 
 
 class World:
@@ -67,8 +51,34 @@ class World:
             await asyncio.sleep(0)
 
 
+async def test_a_receiver_that_asks_for_a_pause_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for longer than is sensible; the next push comes after it, however short the interval is."""
+    pauses: list[float] = []
+    asleep = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        asleep.set()
+        await asyncio.Event().wait()
+
+    for requested, paused in ((90.0, 90.0), (1e9, LONGEST_PAUSE_SECONDS)):
+        world = World(interval=0)
+        world.sender.report = PushResult(lost=3, reason="HTTP 429", pause_seconds=requested)
+        with monkeypatch.context() as patched:
+            patched.setattr("quotascope.exporter.otlp.push.asyncio.sleep", sleep)
+            world.start()
+            await asleep.wait()
+        await world.push.close()
+        assert pauses.pop() == paused
+        asleep.clear()
+
+
 async def test_it_pushes_at_once_and_at_every_interval() -> None:
-    """No one waits a minute to see whether it works; an exporter that could not listen closes a push that never started."""
+    """
+    No one waits a minute to see whether it works.
+
+    An exporter that could not listen closes a push that never started.
+    """
     await World().push.close()
     world = World(interval=0)
     world.start()
@@ -82,7 +92,7 @@ async def test_it_pushes_at_once_and_at_every_interval() -> None:
 
 @pytest.mark.parametrize(("report", "pushes"), [(PushResult(accepted=1), 2), (PushResult(lost=1, reason="no"), 1)])
 async def test_the_last_snapshot_is_pushed_at_the_end(report: PushResult, pushes: int) -> None:
-    """What happened since the last interval is not lost; a collector that is down costs no time at the end."""
+    """Events since the last interval are not lost; a collector that is down costs no time at the end."""
     world = World()
     world.sender.report = report
     world.start()
@@ -108,7 +118,7 @@ async def test_a_hanging_receiver_does_not_hold_up_the_end(monkeypatch: pytest.M
     await world.hanging()
     await world.push.close()
     assert (world.sender.closed, world.sender.sent) == (1, [])
-    (thread,) = [each for each in threading.enumerate() if each.name == "otlp-push"]
+    (thread,) = [thread for thread in threading.enumerate() if thread.name == "otlp-push"]
     assert thread.daemon
     world.sender.released.set()
     await asyncio.to_thread(thread.join)
@@ -120,7 +130,7 @@ async def test_a_slow_push_keeps_no_scrape_waiting() -> None:
     await world.hanging()
     for _ in range(1_000):  # turns of the loop, none of which waits
         await asyncio.sleep(0)
-    names = [each.name for each in threading.enumerate()]
+    names = [thread.name for thread in threading.enumerate()]
     assert names.count("otlp-push") == 1
     assert world.sender.threads == {"otlp-push"}
     world.sender.released.set()
@@ -145,7 +155,11 @@ BAD = PushResult(accepted=4, lost=6, reason="no connection")
 
 
 def test_everything_is_counted_and_a_change_is_reported_once() -> None:
-    """Each push by its outcome and each point by its fate, from the zeros on that ``increase()`` needs; a log line when the outcome changes."""
+    """
+    Each push by its outcome and each point by its fate, from the zeros on that ``increase()`` needs.
+
+    A log line when the outcome changes.
+    """
     ledger = PushCounts("http://c")
     assert ledger.health.exports_total == {"success": 0, "partial": 0, "failure": 0}
     assert ledger.health.points_total == {"accepted": 0, "rejected": 0, "lost": 0}
@@ -167,11 +181,11 @@ def test_everything_is_counted_and_a_change_is_reported_once() -> None:
 
 async def test_another_push_counts_on() -> None:
     """With another receiver, counters stay where they were; how it goes with the new one is logged."""
-    first, second = World(), World()
-    first.push.counts.receiver = "d"
-    await first.push.close()
-    first.push.counts.add(BAD)
-    second.push.resume(first.push)
+    first_world, second = World(), World()
+    first_world.push.counts.receiver = "d"
+    await first_world.push.close()
+    first_world.push.counts.add(BAD)
+    second.push.resume(first_world.push.counts)
     counts = second.push.counts
     assert not counts.failing
     with capture_logs() as lines:
@@ -191,24 +205,33 @@ BROKER = b"1 CreateTopics"
         (OWN, 50, [(3.0, 10)], [10]),  # clocks may be set back
         (ERRORS, 5, [(3.0, 10), (3.0, 20), (4.0, 30)], [10, 10, 10]),
         (ERRORS, 5, [(3.0, 10), (9.0, 20), (1.0, 30), (2.0, 40)], [10, 10, 20, 20]),
+        (OWN, 50, [(3.0, 10), (4.0, 20)], [10, 10]),
         (ERRORS, 5, [(3.0, 90), (4.0, 50), (5.0, 60)], [90, 50, 50]),
+        (ERRORS, 5, [(3.0, 20), (4.0, 90), (5.0, 30)], [20, 20, 20]),  # the clock was set forth, and back
+        (ERRORS, 5, [(3.0, 20), (4.0, 90), (1.0, 30), (2.0, 40)], [20, 20, 30, 30]),
     ],
 )
 def test_counters_have_a_start(family: Family, began: int, seen: list[tuple[float, int]], starts: list[int]) -> None:
-    """That of the exporter, or the first look; a node that was restarted counts since some time after the last look."""
-    kept = Starts(began)
-    found = [kept.of(family, {BROKER: value}, at) for value, at in seen]
-    assert found == [[each] for each in starts]
+    """
+    A counter starts with the exporter, or with the first look.
+
+    A restarted node counts since some time after the last look.
+    """
+    ledger = Starts(began)
+    starts_of_series = [
+        ledger.of(family, {BROKER: value}, seconds, steady) for steady, (value, seconds) in enumerate(seen)
+    ]
+    assert starts_of_series == [[start] for start in starts]
 
 
 def test_series_do_not_share_a_start_and_are_forgotten() -> None:
     """Each broker, request and family has its own; memory does not grow with counters of the past."""
     starts = Starts(5)
-    starts.of(ERRORS, {BROKER: 3.0}, 10)
-    starts.of(catalog.REQUEST_THROTTLED_SECONDS, {BROKER: 1.0}, 15)
+    starts.of(ERRORS, {BROKER: 3.0}, 10, 0.0)
+    starts.of(catalog.REQUEST_THROTTLED_SECONDS, {BROKER: 1.0}, 15, 5.0)
     both = {b"2 CreateTopics": 1.0, BROKER: 3.0}
-    assert starts.of(ERRORS, both, 20) == [20, 10]
-    starts.forget(20 + FORGET_AFTER_NS)
-    assert starts.of(ERRORS, both, 30) == [20, 10]
-    starts.forget(31 + FORGET_AFTER_NS)
+    assert starts.of(ERRORS, both, 20, 10.0) == [20, 10]
+    starts.forget(10.0 + FORGET_AFTER_SECONDS)
+    assert starts.of(ERRORS, both, 30, 20.0) == [20, 10]
+    starts.forget(21.0 + FORGET_AFTER_SECONDS)
     assert len(starts._counts) == 0

@@ -19,7 +19,7 @@ OTLP = "OTEL_EXPORTER_OTLP_"
 
 
 def resolved(environ: dict[str, str] | None = None, **config: Any) -> OtlpReceiver:
-    """Where a configuration leads, with these variables and no others."""
+    """Return the receiver of a configuration, with these variables and no others."""
     return receiver_of(OtlpConfig.model_validate(config), environ or {})
 
 
@@ -52,7 +52,7 @@ def test_endpoints(config: dict[str, Any], environ: dict[str, str], endpoint: st
 
 
 def test_the_configuration_goes_before_the_environment() -> None:
-    """What is set here is not overruled by variables that an operator put into every container."""
+    """A setting here is not overruled by variables that an operator put into every container."""
     environ = {
         f"{OTLP}ENDPOINT": "http://elsewhere",
         f"{OTLP}PROTOCOL": "grpc",
@@ -95,7 +95,11 @@ def test_senseless_variables_are_named(option: str, value: str) -> None:
 
 
 def test_headers_from_files_and_variables(tmp_path: Path) -> None:
-    """Secrets come from files, from the configuration, or from URL-encoded variables; none is shown, and none is two headers."""
+    """
+    Secrets come from files, from the configuration, or from URL-encoded variables.
+
+    None is shown, and none is two headers.
+    """
     secret = tmp_path / "token"
     secret.write_text("from file\n")
     target = resolved({f"{OTLP}HEADERS": "x=from%20variable"}, headers="y=from flag", header_files={"z": secret})
@@ -119,8 +123,8 @@ def test_certificates(tmp_path: Path) -> None:
         file.touch()
     environ = {f"{OTLP}CERTIFICATE": str(theirs), f"{OTLP}CLIENT_KEY": str(theirs)}
     target = resolved(environ, tls={"ca_file": ours})
-    found = target.ca_file, target.cert_file, target.key_file
-    assert found == (str(ours), None, str(theirs))
+    files = target.ca_file, target.cert_file, target.key_file
+    assert files == (str(ours), None, str(theirs))
 
 
 WITHOUT = """
@@ -167,4 +171,4 @@ def test_without_the_extra_everything_else_works() -> None:
     """Nothing imports OpenTelemetry before a push is wanted; then the message says what to install."""
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
     assert (done.stderr, done.returncode) == ("", 0)
-    assert "pip install 'quotascope[otlp]'" in done.stdout
+    assert "pip install '.[otlp]' in a clone of quotascope" in done.stdout

@@ -15,14 +15,16 @@ import numpy as np
 import pytest
 from aiohttp import web
 from tests.chromium.browser import Browser, browser
-from tests.exporter.examples import NOW, health, limits, snapshot, usage
+from tests.exporter.examples import NOW, health, limits, owner, snapshot, usage
 
+from quotascope.exporter.alert_terms import AlertTerms
 from quotascope.exporter.collection import Collection
-from quotascope.exporter.config import CollectionConfig, Config, OwnerConfig
+from quotascope.exporter.config import CollectionConfig, Config
 from quotascope.exporter.http import Handlers
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
-from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
 
 pytestmark = pytest.mark.real
 
@@ -52,12 +54,16 @@ CONTRAST = """
 
 
 def shown() -> Snapshot:
-    """An entity over the limit, one close to it, one with a hostile name, and a source that is down; alice has quotas of two types at a level."""
+    """
+    Return an entity over the limit, one close to it, one with a hostile name, and a source that is down.
+
+    Alice has quotas of two types at a level.
+    """
     rules = limits()
     quotas = {**rules.rules, QuotaType.CONTROLLER_MUTATION: QuotaRules({QuotaEntity("alice"): 1e9})}
     return snapshot(
-        usage(of=rules, limit=1_000.0, usage=1_500.0, throttle_time_seconds=2.5),
-        usage(user="bob", client_id="etl", of=rules, limit=500.0, usage=425.0),
+        usage(configured=rules, limit=1_000.0, usage=1_500.0, throttle_time_seconds=2.5),
+        usage(user="bob", client_id="etl", configured=rules, limit=500.0, usage=425.0),
         usage(user=HOSTILE, client_id=HOSTILE, limit=500.0, usage=50.0),
         usage(
             QuotaType.CONTROLLER_MUTATION,
@@ -76,13 +82,13 @@ def shown() -> Snapshot:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """Where an exporter answers that knows one snapshot, in a thread of its own."""
+    """Return the address of an exporter that knows one snapshot, in a thread of its own."""
     collection = Collection([], LimitsRefresh(), 0, clock=lambda: NOW)
     collection.latest, collection.latest_began = shown(), inf
-    owners = OwnerConfig(team="ETL", user="bob"), OwnerConfig(team=HOSTILE, user=HOSTILE)
-    config = Config(cluster=HOSTILE, collection=CollectionConfig(max_age_seconds=0), owners=owners)
+    terms = AlertTerms(owners=(owner("ETL", user="bob"), owner(HOSTILE, user=HOSTILE)))
+    config = Config(cluster=HOSTILE, collection=CollectionConfig(max_age_seconds=0))
     runbooks = {"Alert": "# Alert\n\n`" + "x" * 300 + "`"}
-    app = Handlers(collection, config, runbooks, clock=lambda: NOW).app()
+    app = Handlers(collection, config, runbooks, clock=lambda: NOW, terms=terms).app()
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     with asyncio.Runner() as main:
         loop = main.get_loop()
@@ -104,7 +110,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def chromium(opened: Browser) -> Iterator[Browser]:
-    """As anyone has it: by day, with scripts."""
+    """Yield a browser as usual: by day, with scripts."""
     opened.prefer("light")
     opened.requests.clear()
     opened.complaints.clear()
@@ -125,7 +131,7 @@ def eventually(become: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_page_in_a_browser(*, scripts: bool, chromium: Browser, url: str) -> None:
-    """It asks for nothing but its own style and script, no name runs as code, the policy hinders nothing, all is drawn."""
+    """The page asks only for its own style and script, no name runs as code, no policy hinders it, all is drawn."""
     chromium.scripts(run=scripts)
     chromium.open(url)
     expected = {url, url + "-/page.css"}
@@ -167,7 +173,11 @@ def test_everything_works_without_scripts(chromium: Browser, url: str) -> None:
 
 
 def test_the_script_does_the_same_without_leaving(chromium: Browser, url: str) -> None:
-    """Typing filters and a header sorts at once; the page stays, and so does what is in focus; the address reports it."""
+    """
+    Typing filters and a header sorts at once.
+
+    The page stays, and so does what is in focus; the address reports it.
+    """
     chromium.open(url)
     chromium.evaluate("window.stayed = true")
     focus(chromium, "#q")
@@ -285,9 +295,10 @@ def test_a_color_means_the_same_everywhere(chromium: Browser, url: str) -> None:
         for kind in ("over", "near", "fine"):
             colors.setdefault(kind, set()).update(
                 chromium.evaluate(
-                    f"[...document.querySelectorAll('.{kind}')].map(e => getComputedStyle(e)[e.closest('svg') ? 'fill' : 'color'])"
+                    f"[...document.querySelectorAll('.{kind}')].map(e => getComputedStyle(e)[e.closest('svg') ? "
+                    "'fill' : 'color'])"
                 )
             )
         assert chromium.evaluate("document.querySelectorAll('.legend .over, .legend .near, .legend .fine').length") == 3
-    assert [len(each) for each in colors.values()] == [1, 1, 1]
+    assert [len(colors_of_kind) for colors_of_kind in colors.values()] == [1, 1, 1]
     assert len(set.union(*colors.values())) == 3

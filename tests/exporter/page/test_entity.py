@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
-from tests.exporter.page.test_page import HOSTILE, Page
+from tests.exporter.page.parsed import HOSTILE, Page
 
 from quotascope.alerts.links import Dashboard
 from quotascope.exporter.diagnosis.episodes import Episodes
@@ -16,30 +16,31 @@ from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.page.entity import asked_entity, entity_page, find_entity
 from quotascope.exporter.page.render import PageFrame, entity_address
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
 
 
 def page(
-    *shown: Snapshot,
+    *states: Snapshot,
     user: str | None,
     client_id: str | None = None,
     frame: PageFrame = PageFrame(),  # noqa: B008 - it never changes
 ) -> Page:
     trails, episodes = Trails(), Episodes()
-    for each in shown:
-        trails.note(each)
-        episodes.note(each)
-    result = find_entity(shown[-1], trails, episodes, user, client_id)
+    for state in states:
+        trails.note(state)
+        episodes.note(state)
+    result = find_entity(states[-1], trails, episodes, user, client_id)
     return Page(entity_page(result, frame))
 
 
 def test_the_rule_that_applies_and_those_that_it_overrules() -> None:
-    """As `quotascope explain` shows it; a client that no quota names is called so."""
-    shown = page(snapshot(), user="alice", client_id="app")
-    assert "produce: 3 user alice applies, 1,000 B/s; without it: 6 user <default>, 500 B/s" in shown.text
-    assert "3 user alice1,000 applies---" in shown.text
-    assert "6 user <default>500 overruled---" in shown.text
-    assert "1 alice / app--50 applies-" in shown.text
+    """The rule is shown as `quotascope explain` shows it; a client that no quota names is called so."""
+    rendered = page(snapshot(), user="alice", client_id="app")
+    assert "produce: 3 user alice applies, 1,000 B/s; without it: 6 user <default>, 500 B/s" in rendered.text
+    assert "3 user alice1,000 applies---" in rendered.text
+    assert "6 user <default>500 overruled---" in rendered.text
+    assert "1 alice / app--50 applies-" in rendered.text
     anyone = page(snapshot(), user=None)
     assert "any user that no quota names, any client-id that no quota names" in anyone.text
     assert "6 user <default>500 applies---" in anyone.text
@@ -53,9 +54,9 @@ def test_the_rule_that_applies_and_those_that_it_overrules() -> None:
 def test_callbacks_overrule_the_rules() -> None:
     """The node is named, and its class as text."""
     custom = limits(nodes={"1": NodeSettings(quota_callback_class=HOSTILE)})
-    shown = page(snapshot(limits=custom), user="alice")
-    assert "Node 1 leaves quotas to <script>" in shown.text
-    assert "produce: unknown; a custom quota callback sets it on every node" in shown.text
+    rendered = page(snapshot(limits=custom), user="alice")
+    assert "Node 1 leaves quotas to <script>" in rendered.text
+    assert "produce: unknown; a custom quota callback sets it on every node" in rendered.text
 
 
 RULES = limits(
@@ -66,13 +67,13 @@ RULES = limits(
     }
 )
 ROWS = (
-    usage(of=RULES, client_id="app"),
-    usage(of=RULES, client_id="app", broker="2"),
-    usage(of=RULES, client_id="other"),
-    usage(QuotaType.FETCH, of=RULES),
-    usage(QuotaType.REQUEST, "", "app", of=RULES),
-    usage(QuotaType.REQUEST, "", "other", of=RULES),
-    usage(user="bob", client_id="app", of=RULES),
+    usage(configured=RULES, client_id="app"),
+    usage(configured=RULES, client_id="app", broker="2"),
+    usage(configured=RULES, client_id="other"),
+    usage(QuotaType.FETCH, configured=RULES),
+    usage(QuotaType.REQUEST, "", "app", configured=RULES),
+    usage(QuotaType.REQUEST, "", "other", configured=RULES),
+    usage(user="bob", client_id="app", configured=RULES),
 )
 
 
@@ -90,34 +91,38 @@ ROWS = (
     ],
 )
 def test_what_is_measured_of_it(user: str | None, client_id: str | None, rows: list[int]) -> None:
-    """Of each quota type that which the client is counted under: it, its user, or its client-id; of a user, each of its clients."""
-    found = find_entity(snapshot(*ROWS, limits=RULES), Trails(), Episodes(), user, client_id)
-    entities = [each.entity for each in found.rows]
+    """
+    Of each quota type, the entity is shown that the client is counted under.
+
+    It, its user, or its client-id; of a user, each of its clients.
+    """
+    entity_result = find_entity(snapshot(*ROWS, limits=RULES), Trails(), Episodes(), user, client_id)
+    entities = [entity_usage.entity for entity_usage in entity_result.rows]
     assert len(entities) == len(rows)
     assert all(ROWS[row].entity in entities for row in rows)
 
 
 def test_the_last_minutes_and_the_episodes() -> None:
     """In words beside the drawing; an episode has its times, its length, and the rule."""
-    of = limits()
+    configured = limits()
     start = NOW - NOW % 15
     numbers = [(0.5, 0.0), (1.25, 0.5), (1.0, 2.0), (0.25, 0.0)]
     seen = [
         replace(
-            snapshot(usage(of=of, limit=1000.0, usage=1000 * used, throttle_time_seconds=slow)),
+            snapshot(usage(configured=configured, limit=1000.0, usage=1000 * used, throttle_time_seconds=slow)),
             taken_at=start + 15 * step
         )
         for step, (used, slow) in enumerate(numbers)
     ]  # fmt: skip
-    shown = page(*seen, user="alice")
-    (words,) = shown.values("svg", "aria-label")
+    rendered = page(*seen, user="alice")
+    (words,) = rendered.values("svg", "aria-label")
     assert words == "highest utilization in 15 s: from 25% to 125%, latest 25%; throttled in 2 of 4 steps"
-    assert "produce, node 1: user alice11-21 09:03:15ongoing15 s2.00 s3 user alice" in shown.text
-    colors = [v for tag, name, v in shown.attributes if (tag, name) == ("rect", "class")]
+    assert "produce, node 1: user alice11-21 09:03:15ongoing15 s2.00 s3 user alice" in rendered.text
+    colors = [v for tag, name, v in rendered.attributes if (tag, name) == ("rect", "class")]
     assert colors.count("over") == 2 + 2 + 0
-    after = replace(seen[-1], taken_at=start + 120)
-    assert "11-21 09:03:1511-21 09:03:3015 s2.00 s3 user alice" in page(*seen, after, user="alice").text
-    free = snapshot(usage(of=limits(rules={}), usage=2e6))
+    later = replace(seen[-1], taken_at=start + 120)
+    assert "11-21 09:03:1511-21 09:03:3015 s2.00 s3 user alice" in page(*seen, later, user="alice").text
+    free = snapshot(usage(configured=limits(rules={}), usage=2e6))
     (words,) = page(free, user="alice").values("svg", "aria-label")
     assert words == "highest usage in 15 s: from 2.00 MB/s to 2.00 MB/s, latest 2.00 MB/s; not throttled"
     nothing = page(snapshot(), user="alice").text
@@ -130,31 +135,52 @@ def test_the_last_minutes_and_the_episodes() -> None:
     assert "not all" not in nothing
 
 
+def test_a_throttled_client_below_its_limit_is_red() -> None:
+    """In its row and in each step in which it was throttled, as the legend says; its row is not once it is free."""
+    start, configured = NOW - NOW % 15, limits()
+    steps = [
+        replace(
+            snapshot(usage(configured=configured, limit=1000.0, usage=950.0, throttle_time_seconds=slow)),
+            taken_at=start + 15 * step,
+        )
+        for step, slow in enumerate((0.0, 0.2, 0.2))
+    ]
+
+    def colors(*seen: Snapshot) -> tuple[int, int]:
+        rects = [v for tag, name, v in page(*seen, user="alice").attributes if (tag, name) == ("rect", "class")]
+        return rects.count("near"), rects.count("over")
+
+    strip = 2
+    assert colors(*steps) == (1, 2 + strip + 1)
+    free = replace(steps[0], taken_at=start + 45)
+    assert colors(*steps, free) == (2 + 1, 2 + strip)
+
+
 def test_the_last_minutes_have_a_full_bar_above_a_limit_of_zero() -> None:
     """Whatever is used; a limit that was higher before has its bars beside it."""
-    start, of = NOW - NOW % 15, limits()
+    start, configured = NOW - NOW % 15, limits()
     seen = [
-        replace(snapshot(usage(of=of, limit=limit, usage=500.0)), taken_at=start + 15 * step)
+        replace(snapshot(usage(configured=configured, limit=limit, usage=500.0)), taken_at=start + 15 * step)
         for step, limit in enumerate((1000.0, 0.0))
     ]
-    shown = page(*seen, user="alice")
-    (words,) = shown.values("svg", "aria-label")
+    rendered = page(*seen, user="alice")
+    (words,) = rendered.values("svg", "aria-label")
     assert words == "highest utilization in 15 s: from 50% to 999+, latest 999+; not throttled"
-    colors = [v for tag, name, v in shown.attributes if (tag, name) == ("rect", "class")]
+    colors = [v for tag, name, v in rendered.attributes if (tag, name) == ("rect", "class")]
     assert (colors.count("fine"), colors.count("over")) == (1, 1 + 1)  # the last step, and the row
 
 
 def test_the_board_in_grafana() -> None:
     """The same dashboard and variables as those of the alerts; names are quoted."""
     frame = PageFrame(cluster="prod eu", grafana_url="https://grafana.corp/x/")
-    shown = page(snapshot(), user='a&"b', frame=frame)
-    (board,) = [each for each in shown.values("a", "href") if "grafana" in each]
+    rendered = page(snapshot(), user='a&"b', frame=frame)
+    (board,) = [link for link in rendered.values("a", "href") if "grafana" in link]
     parts = urlsplit(board)
     assert parts.path == f"/x/d/{Dashboard.ENTITY.uid}"
     names = [f"var-{name}" for name in Dashboard.ENTITY.variables]
     assert parse_qs(parts.query, keep_blank_values=True) == dict(zip(names, [["prod eu"], ['a&"b'], [""]], strict=True))
     plain = page(snapshot(), user="alice")
-    assert not [each for each in plain.values("a", "href") if "grafana" in each]
+    assert not [link for link in plain.values("a", "href") if "grafana" in link]
 
 
 @pytest.mark.parametrize("long", [1, 500])
@@ -162,22 +188,24 @@ def test_hostile_names_are_text(long: int) -> None:
     """Wherever they stand, for a name that is measured and one that is only asked for."""
     bad = HOSTILE * long
     rules = limits(rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity(bad, bad): 1.0})})
-    slow = usage(user=bad, client_id=bad, broker=bad, of=rules, limit=1.0, usage=2.0, throttle_time_seconds=1.0)
+    slow = usage(user=bad, client_id=bad, broker=bad, configured=rules, limit=1.0, usage=2.0, throttle_time_seconds=1.0)
     measured = snapshot(slow, limits=rules, nodes=(NodeUsage(broker=bad),))
-    for shown in (
+    for rendered in (
         page(measured, user=bad, client_id=bad, frame=PageFrame(cluster=bad, grafana_url="https://g")),
         page(snapshot(), user=bad, client_id=""),
         page(snapshot(limits=None), user=None, client_id=bad),
     ):
-        assert "<script>alert(1)</script>" in shown.text
-        shown.assert_runs_nothing(longest=40_000)
+        assert "<script>alert(1)</script>" in rendered.text
+        rendered.assert_runs_nothing(longest=40_000)
 
 
 def test_addresses_of_entities() -> None:
     """They lead back to the names, unless these are too long for one."""
     for user, client_id in (("a&b=c/ü\n", "x"), ("a", ""), ("", "x")):
-        given = {key: values[0] for key, values in parse_qs(urlsplit(entity_address(user, client_id)).query).items()}
-        assert asked_entity(given) == (user or None, client_id or None)
+        parameters = {
+            key: values[0] for key, values in parse_qs(urlsplit(entity_address(user, client_id)).query).items()
+        }
+        assert asked_entity(parameters) == (user or None, client_id or None)
     assert entity_address("", "") == "entity?client_id="
     assert asked_entity({"client_id": ""}) == (None, "")
     assert entity_address("x" * 10_000, "") == ""

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from tests.exporter.examples import NOW, health, limits, snapshot, usage
+from tests.exporter.examples import NOW, changes, health, in_shadow, limits, owner, snapshot, usage
+from tests.exporter.nodes import idle as idle_share
+from tests.exporter.page.parsed import HOSTILE, Page
 
-from quotascope.exporter.config import OwnerConfig
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.page import entity_list_page
@@ -16,104 +16,73 @@ from quotascope.exporter.snapshot import (
     EntityUsage,
     Folds,
     LimitsHealth,
-    NodeLoad,
     NodeUsage,
     Shadow,
     Snapshot,
     ThrottleCause,
 )
-from quotascope.metrics import QuotaType
-
-ALONE = {"meta", "link", "input", "br"}
-"""Elements that have no end."""
-HOSTILE = "<script>alert(1)</script>\"'&<b onclick=x>\n\x1b\ud800\u05d0"
-
-
-class Page(HTMLParser):
-    """The text of a page, its tags and headings, and what its attributes say; names from right to left are apart in it."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.text = ""
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.headings: list[str] = []
-        self.elements: set[tuple[str, tuple[str, ...]]] = set()
-        """Tags with the names of their attributes."""
-        self.attributes: list[tuple[str, str, str]] = []
-        self.feed(html)
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.elements.add((tag, tuple(name for name, _ in attrs)))
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-        if tag not in ALONE:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        """Keep it, but for the ends of the template's lines."""
-        assert "\u05d0" not in data or self.open[-1] in {"bdi", "title", "option"}
-        self.text += data if data.strip() else ""
-        if self.open and self.open[-1] in {"h1", "h2"}:
-            self.headings.append(data)
-
-    def assert_runs_nothing(self, longest: int = 10_000) -> None:
-        """No name became an element, an event or a link that leads elsewhere, and none fills the page."""
-        assert self.tags.count("script") == 1
-        assert self.values("script", "src") == ["-/page.js"]
-        assert not [name for _, name, _ in self.attributes if name.startswith("on")]
-        assert all(link.isascii() and link.isprintable() and "<" not in link for link in self.values("a", "href"))
-        assert "\x1b" not in self.text
-        assert len(self.text) < longest
-        self.text.encode()
-
-    def values(self, tag: str, name: str) -> list[str]:
-        return [value for *where, value in self.attributes if where == [tag, name]]
+from quotascope.metrics.catalog.thresholds import NEAR_LIMIT
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.pages.baseline import ThrottleChange
 
 
 def page(
-    shown: Snapshot,
+    state: Snapshot,
     cluster: str | None = None,
     owners: Owners = Owners(),  # noqa: B008 - it never changes
-    **given: str,
+    **parameters: str,
 ) -> Page:
     trails = Trails()
-    trails.note(shown)
-    view = find_entities(shown, trails, EntityQuery.read(given), owners)
+    trails.note(state)
+    view = find_entities(state, trails, EntityQuery.read(parameters), owners)
     return Page(entity_list_page(view, PageFrame(cluster=cluster)))
 
 
+def test_the_legend_says_what_near_is() -> None:
+    """The alert's threshold, from which colors, order and the filter take it."""
+    assert f"■ {NEAR_LIMIT.value * 100:.0f} % of the limit and more" in page(snapshot(usage(usage=1.0))).text
+
+
 def test_all_about_an_entity() -> None:
-    """Usage, limit, part, throttle, level and rule; and what the last minutes were in words, and drawn with the limit at 80 % of 16 pixels; a bar ends at the limit."""
+    """
+    Usage, limit, part, throttle, level and rule.
+
+    And what the last minutes were in words, and drawn with the limit at 80 % of 16 pixels; a bar ends at the limit.
+    """
     rules = limits()
-    slow = usage(of=rules, limit=1000.0, usage=1420.0, throttle_time_seconds=2.71)
-    shown = page(snapshot(slow))
-    assert "user aliceproduce1142%1.42 kB/s1.00 kB/s2.71 s-3 user alice" in shown.text
-    assert "1 to 1 of 1." in shown.text
-    assert "last 5 minutes: from 142% to 142%, latest 142%" in shown.values("svg", "aria-label")
-    assert shown.values("line", "y1") == ["3.2"]
-    assert "100.0" in shown.values("rect", "width")
+    slow = usage(configured=rules, limit=1000.0, usage=1420.0, throttle_time_seconds=2.71)
+    rendered = page(snapshot(slow))
+    assert "user aliceproduce1142%1.42 kB/s1.00 kB/s2.71 s-3 user alice" in rendered.text
+    assert "1 to 1 of 1." in rendered.text
+    assert "last 5 minutes: from 142% to 142%, latest 142%" in rendered.values("svg", "aria-label")
+    assert rendered.values("line", "y1") == ["3.2"]
+    assert "100.0" in rendered.values("rect", "width")
 
 
 NOTHING = limits(rules={})
 """Known: no one is limited."""
 MUTATION = QuotaType.CONTROLLER_MUTATION
 CASES = {
-    "limited": (usage(usage=0.0, limit=500.0, of=limits()), "user aliceproduce10%0.00 B/s500 B/s0 s-3 user alice"),
-    "limit of 0": (usage(usage=7.0, limit=0.0, of=limits()), "user aliceproduce1999+7.00 B/s0.00 B/s0 s-3 user alice"),
-    "unlimited": (usage(usage=7.0, of=NOTHING), "user aliceproduce1-7.00 B/sunlimited-0 s-no rule"),
+    "limited": (
+        usage(usage=0.0, limit=500.0, configured=limits()),
+        "user aliceproduce10%0.00 B/s500 B/s0 s-3 user alice",
+    ),
+    "limit of 0": (
+        usage(usage=7.0, limit=0.0, configured=limits()),
+        "user aliceproduce1999+7.00 B/s0.00 B/s0 s-3 user alice",
+    ),
+    "unlimited": (usage(usage=7.0, configured=NOTHING), "user aliceproduce1-7.00 B/sunlimited-0 s-no rule"),
     "unknown": (usage(usage=7.0), "user aliceproduce1unknown7.00 B/sunknownunknown0 s-unknown"),
-    "no usage": (usage(limit=500.0, of=limits()), "user aliceproduce1unknownunknown500 B/sunknown0 s-3 user alice"),
+    "no usage": (
+        usage(limit=500.0, configured=limits()),
+        "user aliceproduce1unknownunknown500 B/sunknown0 s-3 user alice",
+    ),
     "mutations": (
         usage(MUTATION, limit=1.0, usage=0.5, tokens=-1.0, burst_tokens=10.0),
-        "user alicecontroller mutation1110%0.50 mut/s1.00 mut/s0 s-1.00 of 10.0unknown",
+        "user alicecontroller mutation150%0.50 mut/s1.00 mut/s0 s110%, -1.00 of 10.0 leftunknown",
     ),
     "unlimited mutations": (
-        usage(MUTATION, usage=0.0, of=NOTHING),
+        usage(MUTATION, usage=0.0, configured=NOTHING),
         "user alicecontroller mutation1-0.00 mut/sunlimited-0 s-no rule",
     ),
     "unknown mutations": (
@@ -128,10 +97,14 @@ CASES = {
 """A row of the table for each: entity, quota, node, used, usage, limit, trail, throttle, tokens, level and rule."""
 
 
-@pytest.mark.parametrize(("shown", "text"), CASES.values(), ids=CASES)
-def test_unknown_unlimited_and_zero_are_three_things(shown: EntityUsage, text: str) -> None:
-    """What is unknown is called so, what is not limited as well, and zero is a number; what does not apply is a dash."""
-    assert text in page(snapshot(shown), show="all").text
+@pytest.mark.parametrize(("entity_usage", "text"), CASES.values(), ids=CASES)
+def test_unknown_unlimited_and_zero_are_three_things(entity_usage: EntityUsage, text: str) -> None:
+    """
+    An unknown value is called so, an unlimited one as well, and zero is a number.
+
+    What does not apply is a dash.
+    """
+    assert text in page(snapshot(entity_usage), show="all").text
 
 
 def test_without_limits_known_no_entity_is_hidden() -> None:
@@ -141,42 +114,42 @@ def test_without_limits_known_no_entity_is_hidden() -> None:
     assert "close to their limit or overunknown" in page(unknown).text
     near = page(unknown, show="near").text
     assert "No entity matches. The limits of 1 entities are unknown" in near
-    known = page(snapshot(usage(usage=7.0, of=NOTHING)), show="near").text
-    assert "No entity matches." in known
-    assert "are unknown" not in known
-    assert "close to their limit or over0" in known
+    text_without_rule = page(snapshot(usage(usage=7.0, configured=NOTHING)), show="near").text
+    assert "No entity matches." in text_without_rule
+    assert "are unknown" not in text_without_rule
+    assert "close to their limit or over0" in text_without_rule
     some = snapshot(usage(usage=7.0), usage(usage=9.0, limit=9.0))
     assert "close to their limit or over1 (limits of 1 unknown)" in page(some).text
 
 
 def test_headers_sort_and_say_so() -> None:
     """A click sorts, another one turns it round; what else is chosen stays."""
-    shown = page(snapshot(usage(limit=1.0)), sort="delay", q="ali")
-    assert shown.values("th", "aria-sort") == ["descending"]
-    links = shown.values("a", "href")
+    rendered = page(snapshot(usage(limit=1.0)), sort="delay", q="ali")
+    assert rendered.values("th", "aria-sort") == ["descending"]
+    links = rendered.values("a", "href")
     assert "?sort=delay&reverse=1&q=ali" in links
     assert "?sort=name&q=ali" in links
     assert {"?sort=used&q=ali", "?q=ali"} <= set(links)
     assert "api/v1/entities?sort=delay&q=ali" in links
-    assert shown.values("link", "href") == ["-/icon.svg", "-/page.css"]
+    assert rendered.values("link", "href") == ["-/icon.svg", "-/page.css"]
     turned = page(snapshot(), sort="name", reverse="1")
     assert turned.values("th", "aria-sort") == ["descending"]
 
 
 def test_form_shows_what_is_chosen() -> None:
-    """It keeps the order, but begins with the first entity again."""
-    shown = page(snapshot(usage(limit=1.0)), q='"><b>', type="fetch", show="all", sort="name", offset="5")
-    assert '"><b>' in shown.values("input", "value")
-    assert shown.values("option", "selected") == ["selected", "selected"]
-    names = shown.values("input", "name")
+    """The form keeps the order, but begins with the first entity again."""
+    rendered = page(snapshot(usage(limit=1.0)), q='"><b>', type="fetch", show="all", sort="name", offset="5")
+    assert '"><b>' in rendered.values("input", "value")
+    assert rendered.values("option", "selected") == ["selected", "selected"]
+    names = rendered.values("input", "name")
     assert names == ["sort", "reverse", "size", "q", "broker"]
-    assert "b" not in shown.tags
+    assert "b" not in rendered.tags
 
 
 OWNED = [
-    OwnerConfig(team="payments", user_pattern="pay.*", client_id="app"),
-    OwnerConfig(team="billing", user="payer"),
-    OwnerConfig(team="billing", client_id_pattern="etl|bill-.*"),
+    owner("payments", user_pattern="pay.*", client_id="app"),
+    owner("billing", user="payer"),
+    owner("billing", client_id_pattern="etl|bill-.*"),
 ]
 CROWD = {
     ("payer", "app"): "payments",
@@ -191,7 +164,7 @@ CROWD = {
 
 @pytest.mark.parametrize("default", [None, "platform"])
 def test_the_first_owner_that_matches_whole_names(default: str | None) -> None:
-    """As in the rules of the alerts: all that is given must hold; the others have the default owner."""
+    """Owners match as in the rules of the alerts: all parts must hold; other entities have the default owner."""
     owners = Owners(OWNED, default)
     for (user, client_id), team in CROWD.items():
         assert owners.of(usage(user=user, client_id=client_id).entity) == team or default
@@ -202,14 +175,14 @@ def test_the_first_owner_that_matches_whole_names(default: str | None) -> None:
 def test_entities_of_an_owner() -> None:
     """A column, and a choice that links keep; without configured owners there is neither."""
     crowd = [usage(user=u, client_id=c, limit=1.0, usage=1.0) for u, c in CROWD]
-    shown = page(snapshot(*crowd), owners=Owners(OWNED), owner="billing", size="2")
-    assert "User and client-idOwnerQuota" in shown.text
-    assert "1 to 2 of 3." in shown.text
-    assert shown.text.count("billingproduce1100%") == 2
-    assert "?owner=billing&offset=2&size=2" in shown.values("a", "href")
-    assert "?sort=name&owner=billing&size=2" in shown.values("a", "href")
-    assert shown.values("option", "value")[-3:] == ["", "payments", "billing"]
-    assert shown.values("option", "selected") == ["selected"] * 3
+    rendered = page(snapshot(*crowd), owners=Owners(OWNED), owner="billing", size="2")
+    assert "User and client-idOwnerQuota" in rendered.text
+    assert "1 to 2 of 3." in rendered.text
+    assert rendered.text.count("billingproduce1100%") == 2
+    assert "?owner=billing&offset=2&size=2" in rendered.values("a", "href")
+    assert "?sort=name&owner=billing&size=2" in rendered.values("a", "href")
+    assert rendered.values("option", "value")[-3:] == ["", "payments", "billing"]
+    assert rendered.values("option", "selected") == ["selected"] * 3
     every = page(snapshot(*crowd), owners=Owners(OWNED))
     assert "xpay / app-produce1100%" in every.text
     plain = page(snapshot(*crowd))
@@ -220,22 +193,22 @@ def test_entities_of_an_owner() -> None:
 @pytest.mark.parametrize("owners", [Owners(), Owners(OWNED)])
 def test_an_unknown_owner_has_nothing(owners: Owners) -> None:
     """No entity of others is shown as if it were its own, and the form still says what was asked for."""
-    shown = page(snapshot(usage(limit=1.0)), owners=owners, owner="</b>pay\n")
-    assert "No entity matches: no owner is called </b>pay." in shown.text
-    assert "user aliceproduce1" not in shown.text
-    assert shown.values("option", "value")[-1] == "</b>pay"
+    rendered = page(snapshot(usage(limit=1.0)), owners=owners, owner="</b>pay\n")
+    assert "No entity matches: no owner is called </b>pay." in rendered.text
+    assert "user aliceproduce1" not in rendered.text
+    assert rendered.values("option", "value")[-1] == "</b>pay"
 
 
 def test_hostile_owners() -> None:
     """Whatever an owner is called, its name is text, stays short, and finds its entities."""
     bad = HOSTILE.replace("\ud800", "\u202e") * 500
-    owners = Owners([OwnerConfig(team=bad, user="alice")])
+    owners = Owners([owner(bad, user="alice")])
     (query,) = owners.names
-    for given in (query, bad):
-        shown = page(snapshot(usage(limit=1.0), usage(user="bob", limit=1.0)), owners=owners, owner=given)
-        assert "1 to 1 of 1." in shown.text
-        assert shown.values("option", "value")[-2:] == ["", query]
-        shown.assert_runs_nothing()
+    for name in (query, bad):
+        rendered = page(snapshot(usage(limit=1.0), usage(user="bob", limit=1.0)), owners=owners, owner=name)
+        assert "1 to 1 of 1." in rendered.text
+        assert rendered.values("option", "value")[-2:] == ["", query]
+        rendered.assert_runs_nothing()
 
 
 def test_parts_of_a_long_table() -> None:
@@ -250,24 +223,24 @@ def test_parts_of_a_long_table() -> None:
 
 
 def test_delay_queues_and_sources() -> None:
-    """What is muted now, by node and type of quota, and how the agents are."""
+    """The page shows muted connections by node and type of quota, and the state of the agents."""
     silent = NodeUsage(broker="8")
     muted, idle = (NodeUsage(broker="7", delay_queue_size={QuotaType.FETCH: size}) for size in (3.0, 0.0))
     for nodes, expected in (((muted, silent), "3 (1 of 2 nodes report it)"), ((silent,), "unknown"), ((idle,), "0")):
         assert f"connections muted now{expected}" in page(snapshot(nodes=nodes)).text
-    shown = page(snapshot(nodes=(muted, silent))).text
-    assert "Delay queues" in shown
-    assert "7unknown3unknownunknown" in shown
-    assert "broker-1jolokiaup0.250 s12" in shown
+    text = page(snapshot(nodes=(muted, silent))).text
+    assert "Delay queues" in text
+    assert "7unknown3unknownunknown" in text
+    assert "broker-1jolokiaup0.250 s12" in text
     assert "broker-1jolokiastand-by0.250 s12" in page(snapshot(sources=(health(stand_by_of="1"),))).text
     states = page(snapshot(sources=(health(dialect="up"), health("up", up=False))))
     assert states.values("span", "class").count("severity") == 1
 
 
 def test_the_busiest_node_is_named() -> None:
-    """By its busiest pool; where no agent reports idle handlers, that is unknown."""
-    busy = NodeUsage(broker="7", load=NodeLoad(pools_idle={"broker": 0.34}))
-    idle = NodeUsage(broker="8", load=NodeLoad(handlers_idle=0.9))
+    """The busiest pool of the node counts; where no agent reports idle handlers, that is unknown."""
+    busy = NodeUsage(broker="7", numbers=idle_share(broker=0.34))
+    idle = NodeUsage(broker="8", numbers=idle_share(0.9))
     for nodes, expected in (
         ((idle, busy), "34% on node 7"),
         ((busy, NodeUsage(broker="9")), "34% on node 7 (1 of 2 nodes report it)"),
@@ -277,21 +250,25 @@ def test_the_busiest_node_is_named() -> None:
 
 
 def test_shadows() -> None:
-    """What each would do now, with the entity nearest to its limit; what is unknown is no zero, and names are text."""
+    """The page shows each shadow with the entity nearest to its limit; unknown is no zero, and names are text."""
     busy = Shadow(
         name=HOSTILE,
-        entities=(usage(user=HOSTILE, limit=10.0, usage=20.0, throttle_time_seconds=11.0),),
+        entities=(in_shadow(usage(user=HOSTILE, limit=10.0, usage=20.0, throttle_time_seconds=11.0), ThrottleChange.NEW),),
         evaluated={(QuotaType.PRODUCE, "1"): 8},
-        throttled={(QuotaType.PRODUCE, "1"): 3},
+        changes={(QuotaType.PRODUCE, "1"): changes(new=3, longer=1, shorter=4, ended=6, unchanged=5)},
         unevaluated={(QuotaType.FETCH, "1", "finer"): 2}
     )  # fmt: skip
     dark = Shadow(name="dark", unevaluated={(QuotaType.PRODUCE, "1", "finer"): 5})
-    shown = page(snapshot(shadows=(busy, dark)))
-    assert "Shadows" in shown.headings
-    assert "382" in shown.text
-    assert "11.0 s" in shown.text
-    assert "darkunknownunknown5--" in shown.text
-    assert "script" not in {tag for tag, names in shown.elements if not names}
+    held = in_shadow(usage(limit=10.0, usage=4.0, throttle_time_seconds=None), ThrottleChange.SHORTER, held_back=True)
+    looser = Shadow(name="looser", entities=(held,), changes={(QuotaType.PRODUCE, "1"): changes(shorter=1)})
+    rendered = page(snapshot(shadows=(busy, dark, looser)))
+    assert "Shadows" in rendered.headings
+    assert "3146582" in rendered.text
+    assert "11.0 s" in rendered.text
+    assert f"dark{'unknown' * 6}5--" in rendered.text
+    assert "user alice, produce\u2265 40%" in rendered.text
+    assert "held back now" in rendered.text
+    assert "script" not in {tag for tag, names in rendered.elements if not names}
     assert "Shadows" not in page(snapshot()).headings
 
 
@@ -311,9 +288,9 @@ def test_the_age_of_the_quotas_is_shown(changes: dict[str, Any], text: str) -> N
 def test_what_is_not_shown_one_by_one() -> None:
     """No one has to wonder where an entity is."""
     left_out = snapshot(left_out=(usage(limit=1.0),), folds=Folds(overflow=1))
-    shown = page(left_out).text
-    assert "1 to 1 of 1" in shown
-    assert "Not among the metrics one by one: 1 folded." in shown
+    text = page(left_out).text
+    assert "1 to 1 of 1" in text
+    assert "Not among the metrics one by one: 1 folded." in text
 
 
 def test_what_is_wrong_is_reported_with_what_to_do() -> None:
@@ -321,10 +298,10 @@ def test_what_is_wrong_is_reported_with_what_to_do() -> None:
     wrong = snapshot(
         sources=(health(up=False, error="refused"),), limits=None, limits_health=LimitsHealth(configured=False)
     )
-    shown = page(wrong, "prod")
-    assert "quotascope: prod" in shown.text
-    assert "error: Source 'broker-1' (jolokia) cannot be read: refused" in shown.text
-    assert "Set kafka.bootstrap_servers" in shown.text
+    rendered = page(wrong, "prod")
+    assert "quotascope: prod" in rendered.text
+    assert "error: Source 'broker-1' (jolokia) cannot be read: refused" in rendered.text
+    assert "Set kafka.bootstrap_servers" in rendered.text
 
 
 @pytest.mark.parametrize("long", [1, 500])
@@ -332,9 +309,9 @@ def test_hostile_text_is_text(long: int) -> None:
     """Names, error texts and links from outside are shown, not run, wherever they stand."""
     bad = HOSTILE * long
     rules = limits(connection_limits={bad: 1.0})
-    shown = page(
+    rendered = page(
         snapshot(
-            usage(user=bad, client_id=bad, broker=bad, limit=1.0, of=rules),
+            usage(user=bad, client_id=bad, broker=bad, limit=1.0, configured=rules),
             limits=rules,
             sources=(health(bad, up=False, error=bad, dialect=bad),),
             nodes=(NodeUsage(broker=bad, delay_queue_size={QuotaType.FETCH: 1.0}),),
@@ -342,8 +319,8 @@ def test_hostile_text_is_text(long: int) -> None:
         bad,
         q="<",
     )
-    assert shown.text.count("<script>alert(1)</script>") >= 6
-    shown.assert_runs_nothing()
+    assert rendered.text.count("<script>alert(1)</script>") >= 6
+    rendered.assert_runs_nothing()
     page(snapshot(usage(limit=1.0)), q=bad, broker=bad).assert_runs_nothing()
 
 
@@ -354,29 +331,33 @@ def test_a_page_stays_small() -> None:
     many = snapshot(
         *crowd,
         limits=limits(connection_limits=dict.fromkeys(names, 1.0)),
-        sources=tuple(health(each) for each in names),
-        nodes=tuple(NodeUsage(broker=each, delay_queue_size={QuotaType.FETCH: 1.0}) for each in names),
+        sources=tuple(health(name) for name in names),
+        nodes=tuple(NodeUsage(broker=name, delay_queue_size={QuotaType.FETCH: 1.0}) for name in names),
     )
-    shown = page(many)
-    assert shown.tags.count("tr") < 700
-    assert "Agents of nodes: 3000; the first 200" in shown.text
-    assert "1 to 50 of 3000" in shown.text
+    rendered = page(many)
+    assert rendered.tags.count("tr") < 700
+    assert "Agents of nodes: 3000; the first 200" in rendered.text
+    assert "1 to 50 of 3000" in rendered.text
 
 
 def test_unknown_throttle_times_are_counted() -> None:
-    """Where an agent does not export them, "throttled lately" says of how many it knows nothing; delays of mutations are those of requests."""
+    """
+    Where an agent does not export them, "throttled lately" says of how many it knows nothing.
+
+    Delays of mutations are those of requests.
+    """
     mutations = usage(QuotaType.CONTROLLER_MUTATION, usage=1.0, throttle_time_seconds=None)
     blind = usage(user="bob", usage=1.0, throttle_time_seconds=None)
-    assert "throttled lately0close" in page(snapshot(mutations)).text
-    shown = page(snapshot(mutations, blind, usage(usage=1.0)), show="all").text
-    assert "throttled lately0 (throttle times of 1 unknown)close" in shown
-    assert shown.count("unknown") > shown.count("throttle times of 1 unknown")
+    assert "clients throttled lately0close" in page(snapshot(mutations)).text
+    text = page(snapshot(mutations, blind, usage(usage=1.0)), show="all").text
+    assert "clients throttled lately0 (throttle times of 1 unknown)close" in text
+    assert text.count("unknown") > text.count("throttle times of 1 unknown")
 
 
 def test_nothing_is_counted_where_no_source_is_read() -> None:
     """Entities, throttles and the entities of rules are unknown then, and not zero."""
-    shown = page(snapshot(nodes=(), sources=(health(up=False, error="refused"),))).text
-    assert "nodesunknownquota entitiesunknownthrottled latelyunknownclose to their limit or overunknown" in shown
-    assert "rules without an entityunknown" in shown
-    assert "No source is read: the entities are unknown." in shown
+    text = page(snapshot(nodes=(), sources=(health(up=False, error="refused"),))).text
+    assert "nodesunknownquota entitiesunknownclients throttled latelyunknownclose to their limit or overunknown" in text
+    assert "rules without an entityunknown" in text
+    assert "No source is read: the entities are unknown." in text
     assert "No entity matches." in page(snapshot()).text

@@ -10,7 +10,7 @@ from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import InvalidQuery
 from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.query import EntityQuery, find_entities
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
 
 EVERYTHING = EntityQuery(
     sort=Order.DELAY,
@@ -38,9 +38,9 @@ def test_everything_said() -> None:
     assert address == (
         "?sort=delay&reverse=1&show=near&type=controller_mutation&q=a%26b%3D%C3%BC&broker=7&owner=pay+%26+co&offset=100&size=25"
     )
-    given = dict(parse_qsl(address[1:]))
-    for more in ({}, {"reverse": "true", "owner": "pay & co\n"}):
-        assert EntityQuery.read({**given, **more}) == EVERYTHING
+    parameters = dict(parse_qsl(address[1:]))
+    for further in ({}, {"reverse": "true", "owner": "pay & co\n"}):
+        assert EntityQuery.read({**parameters, **further}) == EVERYTHING
 
 
 SENSELESS = {
@@ -69,7 +69,7 @@ def test_text_that_cannot_be_seen_is_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("offset", "size", "before", "following"),
+    ("offset", "size", "address_before", "following"),
     [
         (0, 10, None, "?show=all&offset=10&size=10"),
         (4, 10, "?show=all&size=10", "?show=all&offset=14&size=10"),
@@ -81,11 +81,11 @@ def test_text_that_cannot_be_seen_is_dropped() -> None:
         (0, 29, None, "?show=all&offset=29&size=29"),
     ],
 )
-def test_parts(offset: int, size: int, before: str | None, following: str | None) -> None:
-    """Of thirty; the first has none before it, the last none after it, and none begins before the first."""
-    shown = snapshot(*(usage(user=f"user-{number:02}") for number in range(30)))
-    given = {"show": "all", "offset": str(offset), "size": str(size)}
-    view = find_entities(shown, Trails(), EntityQuery.read(given), Owners())
+def test_parts(offset: int, size: int, address_before: str | None, following: str | None) -> None:
+    """Of thirty, the first part has none before it, the last none after it, and none begins before the first."""
+    state = snapshot(*(usage(user=f"user-{number:02}") for number in range(30)))
+    parameters = {"show": "all", "offset": str(offset), "size": str(size)}
+    view = find_entities(state, Trails(), EntityQuery.read(parameters), Owners())
     assert view.total == 30
     assert len(view.rows) == min(size, 30 - offset)
-    assert (view.query.before, view.query.following(view.total)) == (before, following)
+    assert (view.query.before, view.query.following(view.total)) == (address_before, following)

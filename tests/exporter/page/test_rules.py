@@ -2,47 +2,57 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.exporter.examples import limits, snapshot, usage
-from tests.exporter.page.test_page import HOSTILE, Page
+from math import inf
 
+import pytest
+from tests.exporter.examples import NOW, limits, snapshot, usage
+from tests.exporter.nodes import by_ip
+from tests.exporter.page.parsed import HOSTILE, Page
+
+from quotascope.exporter.api.documents import changes_document, health_document
+from quotascope.exporter.limits import LimitChange, LimitsHealth
+from quotascope.exporter.page.query import PartQuery
 from quotascope.exporter.page.render import PageFrame
 from quotascope.exporter.page.rules import RuleQuery, find_rules, rules_page
-from quotascope.exporter.snapshot import ConnectionUsage, LimitedRate, NodeUsage, Snapshot
-from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
+from quotascope.exporter.snapshot import NodeUsage, Snapshot
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
 
 
-def page(shown: Snapshot, **given: str) -> Page:
-    return Page(rules_page(find_rules(shown, RuleQuery.read(given)), PageFrame()))
+def page(state: Snapshot, **parameters: str) -> Page:
+    return Page(rules_page(find_rules(state, RuleQuery.read(parameters)), PageFrame()))
 
 
 KNOWN = limits()
-SLOW = usage(user="zoe", of=KNOWN, limit=500.0, usage=50.0, throttle_time_seconds=0.1)
-FULL = usage(of=KNOWN, limit=1000.0, usage=850.0)
-FEW = usage(user="bob", of=KNOWN, limit=500.0, usage=450.0)
+SLOW = usage(user="zoe", configured=KNOWN, limit=500.0, usage=50.0, throttle_time_seconds=0.1)
+FULL = usage(configured=KNOWN, limit=1000.0, usage=950.0)
+FEW = usage(user="bob", configured=KNOWN, limit=500.0, usage=450.0)
 BUSY = snapshot(SLOW, FULL, FEW)
 
 
 def test_whom_a_rule_applies_to() -> None:
-    """How many, how many throttled, how near, the most urgent by name with a link; a rule without a client is distinguished from an unknown one."""
-    shown = page(BUSY)
-    assert "6 user <default>produce500 B/s2190%user zoe on node 1, user bob on node 1-" in shown.text
-    assert "3 user aliceproduce1.00 kB/s1085%user alice on node 1-" in shown.text
-    assert "1 alice / apprequest0.50 thrnone----" in shown.text
-    assert {"entity?user=zoe", "entity?user=bob", "entity?user=alice"} <= {*shown.values("a", "href")}
-    silent = usage(user="eve", of=KNOWN, limit=500.0, throttle_time_seconds=None)
+    """
+    A rule is shown with its count of entities, throttled ones, and the most urgent by name with a link.
+
+    A rule without a client is distinguished from an unknown one.
+    """
+    rendered = page(BUSY)
+    assert "6 user <default>produce500 B/s2190%user zoe on node 1, user bob on node 1-" in rendered.text
+    assert "3 user aliceproduce1.00 kB/s1095%user alice on node 1-" in rendered.text
+    assert "1 alice / apprequest50.0 %none----" in rendered.text
+    assert {"entity?user=zoe", "entity?user=bob", "entity?user=alice"} <= {*rendered.values("a", "href")}
+    silent = usage(user="eve", configured=KNOWN, limit=500.0, throttle_time_seconds=None)
     assert "6 user <default>produce500 B/s1unknownunknownuser eve" in page(snapshot(silent)).text
     host = limits(rules={}, connection_limits={"host.corp": 5.0, "10.0.0.1": 7.0})
-    rate = ConnectionUsage(ips={"10.0.0.1": LimitedRate(rate=7.0)})
-    shown = page(snapshot(limits=host, nodes=(NodeUsage(broker="2", connections=rate),)))
-    assert "connections5.00 conn/sunknownunknownunknown-" in shown.text
-    assert "connections7.00 conn/s1unknown100%10.0.0.1 on node 2-" in shown.text
+    rendered = page(snapshot(limits=host, nodes=(NodeUsage(broker="2", numbers=by_ip({"10.0.0.1": 7.0})),)))
+    assert "connections5.00 conn/sunknownunknownunknown-" in rendered.text
+    assert "connections7.00 conn/s1unknown100%10.0.0.1 on node 2-" in rendered.text
     assert "The configured quotas are unknown." in page(snapshot(limits=None)).text
     assert "6 user <default>produce500 B/sunknownunknownunknown--" in page(snapshot(nodes=())).text
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("parameters", "expected"),
     [
         ({}, ["6 user <default>", "3 user alice", "1 alice / app", "ip <default>"]),
         ({"show": "near"}, ["6 user <default>", "3 user alice"]),
@@ -53,15 +63,19 @@ def test_whom_a_rule_applies_to() -> None:
         ({"size": "1", "offset": "1"}, ["3 user alice"]),
     ],
 )
-def test_some_of_them(given: dict[str, str], found: list[str]) -> None:
-    """The most urgent first, those without a client last; by what they limit, by name, by whether a client is near, and in parts."""
-    assert [rule.entity.rule for rule in find_rules(BUSY, RuleQuery.read(given)).rules] == found
+def test_some_of_them(parameters: dict[str, str], expected: list[str]) -> None:
+    """
+    The most urgent first, those without a client last.
+
+    By what they limit, by name, by whether a client is near, and in parts.
+    """
+    assert [rule.entity.rule for rule in find_rules(BUSY, RuleQuery.read(parameters)).rules] == expected
 
 
 def test_parts_and_filters_stay_in_links() -> None:
     """Also in that to the same as JSON."""
-    shown = page(BUSY, show="all", size="1", offset="1", q="a")
-    links = shown.values("a", "href")
+    rendered = page(BUSY, show="all", size="1", offset="1", q="a")
+    links = rendered.values("a", "href")
     assert {"?q=a&size=1", "?q=a&offset=2&size=1"} <= set(links)
     assert "api/v1/rules?q=a&offset=1&size=1" in links
     assert "There are 4; this page is past the last." in page(BUSY, offset="9").text
@@ -75,7 +89,47 @@ def test_hostile_names_are_text(long: int) -> None:
         rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity(bad, bad): 1.0, QuotaEntity(bad): 1.0})},
         connection_limits={bad: 1.0}
     )  # fmt: skip
-    full = usage(user=bad, client_id=bad, broker=bad, of=rules, limit=1.0, usage=2.0)
-    shown = page(snapshot(full, limits=rules), q="<")
-    assert shown.text.count("<script>alert(1)</script>") >= 4
-    shown.assert_runs_nothing()
+    full = usage(user=bad, client_id=bad, broker=bad, configured=rules, limit=1.0, usage=2.0)
+    rendered = page(snapshot(full, limits=rules), q="<")
+    assert rendered.text.count("<script>alert(1)</script>") >= 4
+    rendered.assert_runs_nothing()
+
+
+@pytest.mark.parametrize("name", [HOSTILE, HOSTILE.encode(errors="replace").decode()])
+def test_names_that_may_be_a_slip(name: str) -> None:
+    """
+    In the row of the rule, and below with the commands that correct it, whatever characters they hold.
+
+    Halves of surrogate pairs fit into none.
+    """
+    configured = limits(
+        rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity(f"User:{name}"): 5.0, QuotaEntity(DEFAULT): 500.0})}
+    )
+    rendered = page(snapshot(usage(user=name, configured=configured, limit=500.0, usage=50.0), limits=configured))
+    assert "Names that may be a slip" in rendered.text
+    assert "applies to no client; user " in rendered.text
+    commands = int(name != HOSTILE)
+    assert rendered.text.count("quotascope quotas set producer_byte_rate=5 --user ") == commands
+    assert rendered.text.count("quotascope quotas remove producer_byte_rate --user ") == commands
+    rendered.assert_runs_nothing()
+    assert "a slip" not in page(BUSY).text
+
+
+def test_what_changed_lately_is_listed() -> None:
+    """
+    On the page and in the API, newest first, with old and new value.
+
+    An infinite quota is unlimited, and null in JSON.
+    """
+    changes = (
+        LimitChange(read_at=NOW, key="request_percentage", entity="a\n<b>", old=None, new=inf),
+        LimitChange(read_at=NOW - 60, key="producer_byte_rate", entity="user alice", old=1000.0, new=None),
+    )
+    state = snapshot(limits_health=LimitsHealth(changes=changes, changes_since=NOW - 90))
+    text = Page(rules_page(find_rules(state, RuleQuery()), PageFrame())).text
+    assert "2026-11-21 09:03:00 UTCa\\n<b>requestnoneunlimited" in text
+    assert "2026-11-21 09:02:00 UTCuser aliceproduce1.00 kB/snone" in text
+    document = changes_document(state, PartQuery(size=1))
+    assert (document.total, document.since, document.next) == (2, NOW - 90, "?offset=1&size=1")
+    assert [(change.key, change.old, change.new) for change in document.changes] == [("request_percentage", None, None)]
+    assert health_document(state).limits.changes == ()

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from urllib.parse import urlencode
 
 import pytest
 from aiohttp import ClientSession
+from aiohttp.test_utils import make_mocked_request
 from tests.alerts.runbook_parts import HEADINGS
-from tests.exporter.examples import ScriptedLimits, ScriptedSource, exporter_of
-from tests.exporter.page.test_page import Page
+from tests.exporter.examples import ScriptedLimits, ScriptedSource, exporter_of, limits
+from tests.exporter.page.parsed import Page
 
 from quotascope.alerts.runbook import runbooks
 from quotascope.exporter.app import Exporter
 from quotascope.exporter.config import Config
+from quotascope.exporter.page.filling import filled
+from quotascope.exporter.page.runbooks import Runbooks
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
 
 TEXTS = dict(runbooks())
 HOSTILE = """\
@@ -81,5 +87,79 @@ async def test_html_in_a_runbook_is_text(exporter: Exporter) -> None:
     page = Page(text)
     assert {"script", "img", "b", "i"}.isdisjoint(page.tags)
     assert "<script>alert(1)</script> <img src=x onerror=alert(1)>" in page.text
-    assert not [each for each in page.values("a", "href") if "script" in each]
+    assert not [link for link in page.values("a", "href") if "script" in link]
     assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+
+
+@pytest.mark.parametrize("exporter", [TEXTS], indirect=True, ids=["ours"])
+async def test_a_runbook_has_the_names_of_the_alert(exporter: Exporter) -> None:
+    """
+    In commands and queries, whatever they are.
+
+    Nothing of the examples is left, nor a command for a client-id that there is not.
+    """
+    hostile = 'it\'s "x"\n```'
+    _, _, text = await get(f"{exporter.url}/runbooks/KafkaQuotaProduceThrottled?{urlencode({'user': hostile})}")
+    page = Page(text)
+    assert page.headings == ["KafkaQuotaProduceThrottled", *HEADINGS]
+    assert "alice" not in page.text
+    assert "app1" not in page.text
+    assert 'kafka_quota_produce_limit_bytes_per_second{user="it\'s \\"x\\"\\n```"}' in page.text
+    assert "quotascope explain --user $'it\\'s \"x\"\\n```' --config" in page.text
+    assert "No throttle of it goes on" in page.text
+
+
+KEY = "producer_byte_rate"
+TO_SET = (
+    "sh\nkafka-configs.sh --alter --add-config 'producer_byte_rate=20971520' --entity-type users --entity-name alice\n"
+)
+TO_REMOVE = (
+    "sh\nkafka-configs.sh --alter --delete-config 'producer_byte_rate' --entity-type users --entity-name alice\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("rules", "raised", "removed"),
+    [
+        # of the user
+        (
+            {QuotaEntity("bob"): 1e8},
+            f"'{KEY}=200000000' --entity-type users --entity-name bob",
+            " users --entity-name bob",
+        ),
+        # a default: raised for this user alone
+        (
+            {QuotaEntity(DEFAULT): 100.0},
+            f"'{KEY}=200' --entity-type users --entity-name bob",
+            " users --entity-default",
+        ),
+        # without rules known nothing but the names changes
+        (None, f"'{KEY}=20971520' --entity-type users --entity-name bob", " users --entity-name bob"),
+    ],
+)
+def test_commands_are_for_the_rule_that_applies(
+    rules: dict[QuotaEntity, float] | None, raised: str, removed: str
+) -> None:
+    """A limit is never lowered by raising it, and no rule is set that another one overrules."""
+    configured = None if rules is None else limits(rules={QuotaType.PRODUCE: QuotaRules(rules)})
+    text = filled(f"```{TO_SET}```\n```{TO_REMOVE}```\n", "bob", None, configured)
+    assert raised in text
+    assert text.splitlines()[-2].endswith(removed)
+
+
+def test_a_pair_has_the_command_of_its_rule_once() -> None:
+    """The runbook has a command for each kind of entity."""
+    configured = limits(rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity(DEFAULT, DEFAULT): 1e6})})
+    lines = TO_SET + TO_SET.removeprefix("sh\n").replace("alice", "alice --entity-type clients --entity-name app1")
+    text = filled(f"```{lines}```\n", "bob", "spark 1", configured)
+    (command,) = (line for line in text.splitlines() if "--alter" in line)
+    assert command.endswith(
+        "=2000000' --entity-type users --entity-name bob --entity-type clients --entity-name 'spark 1'"
+    )
+
+
+async def test_the_index_says_what_each_is_about() -> None:
+    """Severity and summary, where they are given."""
+    handlers = Runbooks({"x": "# x", "y": "# y"}, {"x": ("warning", "Clients <wait>.")})
+    text = (await handlers.index(make_mocked_request("GET", "/runbooks/"))).text or ""
+    assert "x (warning): Clients <wait>." in Page(text).text

@@ -10,12 +10,12 @@ from aiohttp.web import Application, Request
 from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource, table
 from yarl import URL
 
-from quotascope.exporter.api import Api
+from quotascope.exporter.api.handlers import Api
+from quotascope.exporter.api.openapi import openapi
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import CollectionConfig, Config
 from quotascope.exporter.limits.refresh import LimitsRefresh
-from quotascope.exporter.page import Pages
-from quotascope.exporter.page.serving import MAX_AGE_SECONDS
+from quotascope.exporter.page.serving import MAX_AGE_SECONDS, Pages
 
 
 class Served:
@@ -27,7 +27,7 @@ class Served:
         """Seconds by which the event loop's clock is ahead."""
         self.source = ScriptedSource()
         self.limits = LimitsRefresh(ScriptedLimits(), 5.0)
-        self.collection = Collection([self.source], self.limits, 0, lambda: self.now)
+        self.collection = Collection([self.source], self.limits, 0, lambda: self.now, steady=lambda: self.now)
         config = Config(collection=CollectionConfig(max_age_seconds=0))
         loop = asyncio.get_running_loop()
         self.pages = Pages(self.collection, config, lambda: loop.time() + self.later)
@@ -42,12 +42,12 @@ class Served:
 
 @pytest.fixture
 async def served() -> AsyncIterator[Served]:
-    made = Served()
-    await made.limits.refresh()
-    await made.client.start_server()
-    yield made
-    await made.client.close()
-    await made.collection.close()
+    served = Served()
+    await served.limits.refresh()
+    await served.client.start_server()
+    yield served
+    await served.client.close()
+    await served.collection.close()
 
 
 async def test_before_the_first_collection(served: Served) -> None:
@@ -95,7 +95,11 @@ async def test_every_document_is_served(served: Served, name: str) -> None:
     ],
 )  # fmt: skip
 async def test_an_unknown_parameter_is_refused(served: Served, query: str, message: str) -> None:
-    """Ignored, a misspelled filter would give all entities for those of one; the page, whose address people change, shows itself."""
+    """
+    Ignored, a misspelled filter would give all entities for those of one.
+
+    The page, whose address people change, shows itself.
+    """
     await served.collection.snapshot(5.0)
     answer = await served.client.get(f"/api/v1/{query}")
     assert (answer.status, answer.content_type) == (400, "application/json")
@@ -121,7 +125,11 @@ async def test_looking_asks_no_broker_while_prometheus_scrapes(served: Served, s
 
 
 async def test_a_snapshot_for_the_command_line_is_read_now(served: Served) -> None:
-    """As a scrape is: `quotascope top` shows figures of this moment, also before the first scrape."""
+    """
+    The snapshot is read as for a scrape.
+
+    `quotascope top` shows figures of this moment, also before the first scrape.
+    """
     for reads in (1, 2):
         served.now += 1
         answer = await served.client.get("/api/v1/snapshot")
@@ -154,13 +162,21 @@ async def test_only_our_own_style_and_script(served: Served) -> None:
         assert "Cache-Control" not in answer.headers  # the server's own forbids to store anything
 
 
+@pytest.mark.parametrize("path", openapi()["paths"])
+async def test_every_described_path_is_served(served: Served, path: str) -> None:
+    """With a document, and never with "not found"."""
+    await served.collection.snapshot(5.0)
+    answer = await served.client.get(f"{path}?user=alice" if path.endswith("explain") else path)
+    assert (answer.status, answer.content_type) == (200, "application/json")
+
+
 @pytest.mark.parametrize("path", ["entity", "api/v1/explain"])
 @pytest.mark.parametrize(
     "name",
     ["%00", "%ff%fe", "%ED%A0%80", "%3Cscript%3E", "%E2%80%AEx%0A", "a/../b", "%2e%2e%2f", "x" * 3_000, "%0A" * 1_000, "User:alice"]
 )  # fmt: skip
 async def test_any_name_can_be_asked_for(served: Served, path: str, name: str) -> None:
-    """As user and as client-id: an answer, never an error, and as text."""
+    """Any user and client-id get an answer, never an error, and as text."""
     await served.collection.snapshot(5.0)
     for query in (f"user={name}", f"client_id={name}", f"user={name}&client_id={name}"):
         answer = await served.client.get(URL(f"/{path}?{query}", encoded=True))

@@ -24,20 +24,22 @@ from quotascope.exporter.rules import (
     THROTTLE_MEAN,
     jmx_exporter_rules,
 )
-from quotascope.exporter.sources.dialects import QUOTASCOPE_RULES
-from quotascope.metrics import catalog, parse_object_name, quote_tag_value, sanitize
+from quotascope.exporter.sources.dialects import own_column, own_factor
+from quotascope.metrics import catalog
 from quotascope.metrics.catalog import FamilyType
+from quotascope.metrics.kafka.jmx import parse_object_name, quote_tag_value
+from quotascope.metrics.kafka.sanitizer import sanitize
 
 Sample = tuple[str, dict[str, str], float]
 TEXT = jmx_exporter_rules()
 FILE = yaml.safe_load(TEXT)
-CLIENT = [attribute for attribute in ATTRIBUTES if attribute.brokers_have_it and "user" in attribute.free]
+CLIENT = [attribute for attribute in ATTRIBUTES if "user" in attribute.free]
 filled = texts.filter(bool)
 
 
 @lru_cache(maxsize=2)
 def rules_of(text: str) -> list[tuple[re.Pattern[str], Mapping[str, Any]]]:
-    """The rules of a file, each with its pattern as the agent extends it."""
+    """Return the rules of a file, each with its pattern as the agent extends it."""
     return [(re.compile(f"^.*(?:{rule['pattern']}).*$"), rule) for rule in yaml.safe_load(text)["rules"]]
 
 
@@ -45,38 +47,37 @@ def sample(
     text: str, domain: str, properties: Sequence[tuple[str, str]], attribute: str, value: float = 1.0
 ) -> Sample | None:
     """
-    What a jmx_exporter makes of an attribute: name, labels and number by the first rule that matches.
+    Return the sample that a jmx_exporter makes of an attribute: name, labels and number by the first matching rule.
 
     Properties come in the order of the MBean's name, unquoted. `sources/test_real_own_rules.py` has a real agent.
     """
     inner = ", ".join(f"{key}={quote_tag_value(reported)}" for key, reported in properties)
     for pattern, rule in rules_of(text):
-        found = pattern.match(f"{domain}<{inner}><>{attribute}: {value}")
-        if found:
-            labels = {name: _replaced(found, label) for name, label in rule.get("labels", {}).items()}
-            shown = {name: label for name, label in labels.items() if label}
-            return rule["name"], shown, value * rule.get("valueFactor", 1.0)
+        match = pattern.match(f"{domain}<{inner}><>{attribute}: {value}")
+        if match:
+            labels = {name: _replaced(match, label) for name, label in rule.get("labels", {}).items()}
+            labels_with_text = {name: label for name, label in labels.items() if label}
+            return rule["name"], labels_with_text, value * rule.get("valueFactor", 1.0)
     return None
 
 
-def _replaced(found: re.Match[str], text: str) -> str:
-    return re.sub(r"\$(\d+)", lambda group: found[int(group[1])] or "", text)
+def _replaced(match: re.Match[str], text: str) -> str:
+    return re.sub(r"\$(\d+)", lambda group: match[int(group[1])] or "", text)
 
 
 def factor_of(column: BeanColumn) -> float:
-    assert QUOTASCOPE_RULES.factor_of is not None
-    return QUOTASCOPE_RULES.factor_of(column)
+    return own_factor(column)
 
 
 def test_every_attribute_of_brokers_has_one_rule() -> None:
     """The file is the table, nothing more and nothing less."""
     reported = [(rule["name"], rule["pattern"]) for rule in FILE["rules"]]
     assert len(set(reported)) == len(reported) == len(NAMES)
-    assert [name.attribute for name in NAMES] == [attribute for attribute in ATTRIBUTES if attribute.brokers_have_it]
+    assert [name.attribute for name in NAMES] == [*ATTRIBUTES]
 
 
 def test_only_the_beans_of_the_table_are_read() -> None:
-    """The list of object names covers each rule, old agents find it under the name that they know, and each is a pattern."""
+    """The list of object names covers each rule, old agents find it under its old name, and each is a pattern."""
     patterns = FILE["includeObjectNames"]
     assert FILE["whitelistObjectNames"] == patterns
     assert set(patterns) == {name.attribute.pattern for name in NAMES}
@@ -99,7 +100,7 @@ def test_families_are_those_of_the_catalog_and_the_parts() -> None:
     "rule", FILE["rules"], ids=[f"{place}-{rule['name']}" for place, rule in enumerate(FILE["rules"])]
 )
 def test_a_rule_is_harmless(rule: dict[str, object]) -> None:
-    """Types agree with the catalog, help is plain text, and no pattern can exhaust Java's stack or stop at a line end."""
+    """Types agree with the catalog, help is plain text, no pattern exhausts Java's stack or stops at a line end."""
     family = next(name.family for name in NAMES if name.family.name == rule["name"])
     counts = family.type is FamilyType.COUNTER
     assert rule["type"] == ("COUNTER" if counts else "GAUGE")
@@ -122,7 +123,7 @@ def test_what_is_of_no_use_is_left_out() -> None:
 
 
 def test_quotes_go_where_nothing_is_lost() -> None:
-    """What Java quotes for the sake of a comma comes plain; what has a backslash keeps its quotes."""
+    """Names that Java quotes for the sake of a comma come plain; those with a backslash keep their quotes."""
     labels = {
         **{name: name for name in ("plain", "a/b:c=d,e", "a, client-id=b", "x><>byte-rate: 1", "ümlaut\r\u2028")},
         "*": r'"\*"',
@@ -145,23 +146,23 @@ def test_the_dialect_reads_back_what_the_rules_write(data: st.DataObject) -> Non
     reported = sample(TEXT, attribute.domain, properties, attribute.name, 250.0)
     assert reported is not None
     name, labels, value = reported
-    column = QUOTASCOPE_RULES.column_of(name, labels)
+    column = own_column(name, labels)
     assert column == BeanColumn(Bean.of(attribute.domain, dict(properties)), attribute.name)
     assert value * factor_of(column) == pytest.approx(250.0)
 
 
 def _tags_of(attribute: Attribute) -> st.SearchStrategy[dict[str, str]]:
-    own = st.fixed_dictionaries({}, optional={"user": filled.map(sanitize), "client-id": filled})
+    own_tags = st.fixed_dictionaries({}, optional={"user": filled.map(sanitize), "client-id": filled})
     if not attribute.open:
-        return own
+        return own_tags
     keys = st.sampled_from(("quota.type", "group", "a b", "ten-ant", "é"))
-    other = st.dictionaries(keys, filled, min_size=1, max_size=4)
-    return st.builds(lambda left, right: {**left, **right}, own, other)
+    other_tags = st.dictionaries(keys, filled, min_size=1, max_size=4)
+    return st.builds(lambda tags, right: {**tags, **right}, own_tags, other_tags)
 
 
 @pytest.mark.parametrize(
     "attribute",
-    [each for each in ATTRIBUTES if each.brokers_have_it and each not in CLIENT],
+    [attribute for attribute in ATTRIBUTES if attribute not in CLIENT],
     ids=lambda attribute: f"{attribute.meaning.name}-{attribute.type}{attribute.part}",
 )
 def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
@@ -169,11 +170,11 @@ def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
     free = {key: f"{key}-1" for key in attribute.free if attribute.required}
     fixed = dict(attribute.fixed)
     head = [("type", attribute.type), *list(fixed.items())[:1]]
-    for rest in permutations([*list(fixed.items())[1:], *free.items()]):
-        properties = [*head, *rest]
+    for properties_in_order in permutations([*list(fixed.items())[1:], *free.items()]):
+        properties = [*head, *properties_in_order]
         reported = sample(TEXT, attribute.domain, properties, attribute.name)
         assert reported is not None
-        column = QUOTASCOPE_RULES.column_of(reported[0], reported[1])
+        column = own_column(reported[0], reported[1])
         bean = Bean.of(attribute.domain, dict(properties))
         assert column == BeanColumn(bean, attribute.name)
         assert reported[2] * factor_of(column) == pytest.approx(1.0)
@@ -188,12 +189,16 @@ def test_what_the_rules_never_write_is_left_out() -> None:
         ("callback_produce_bytes_per_second", {"tags": "no tags"}),
         ("callback_produce_bytes_per_second", {}),
     ]
-    found = [QUOTASCOPE_RULES.column_of(f"kafka_quota_{name}", labels) for name, labels in never]
-    assert found == [None] * len(never)
+    columns = [own_column(f"kafka_quota_{name}", labels) for name, labels in never]
+    assert columns == [None] * len(never)
 
 
 def test_rules_of_clients_come_first() -> None:
-    """There are thousands of their beans: the agent remembers for them which rule matched, and looks at few others before."""
+    """
+    There are thousands of their beans.
+
+    The agent remembers for them which rule matched, and looks at few others before.
+    """
     cached = [bool(rule.get("cache")) for _, rule in rules_of(TEXT)]
     assert cached == sorted(cached, reverse=True)
     assert 0 < sum(cached) < len(cached)

@@ -17,8 +17,8 @@ from quotascope.exporter.sources.source import DetectedSource
 
 
 def source(**keys: Any) -> SourceConfig:
-    given = {"dialect": "jolokia", "url": "http://broker-1:8778/jolokia", **keys}
-    return SourceConfig.model_validate(given)
+    settings = {"dialect": "jolokia", "url": "http://broker-1:8778/jolokia", **keys}
+    return SourceConfig.model_validate(settings)
 
 
 URLS = {
@@ -45,7 +45,7 @@ def test_dialects(config: SourceConfig, dialect: str) -> None:
 
 
 def test_the_configuration_knows_every_dialect() -> None:
-    """What can be detected can also be forced."""
+    """A dialect that can be detected can also be forced."""
     assert {dialect.name for dialect in DIALECTS} <= set(Dialect)
 
 
@@ -80,28 +80,28 @@ async def test_credentials_and_headers_are_sent(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
     """Problems of all sources at once, none of them with a secret in it."""
-    broken, binary, gone = (tmp_path / name for name in ("ca.pem", "token", "gone"))
+    broken, binary, missing = (tmp_path / name for name in ("ca.pem", "token", "gone"))
     broken.write_text("no certificate")
     binary.write_bytes(b"\xff")
-    gone.touch()
+    missing.touch()
     configs = [
         source(name="a", tls={"ca_file": broken}),
         source(name="b", tls={"cert_file": broken, "key_password": "hunter2"}),
         source(name="c", header_files={"X-Token": binary}),
         source(name="d", headers={"X-Token": "hunter2\r\nX-Evil: 1"}),
-        source(name="e", basic_auth={"username": "u", "password_file": gone}),
+        source(name="e", basic_auth={"username": "u", "password_file": missing}),
     ]
-    gone.unlink()
+    missing.unlink()
     with pytest.raises(ConfigError) as caught:
         build_sources(configs)
-    authority, certificate, *others = caught.value.problems
+    authority, certificate, *other_problems = caught.value.problems
     assert authority.startswith(f"source 'a': the CA file {broken} cannot be used: ")
     assert certificate.startswith(f"source 'b': the client certificate {broken} cannot be used")
     assert "hunter2" not in certificate
-    assert others == [
+    assert other_problems == [
         f"source 'c': {binary} is not UTF-8 text",
         "source 'd': the value of the header X-Token holds control characters",
-        f"source 'e': {gone} cannot be read: No such file or directory",
+        f"source 'e': {missing} cannot be read: No such file or directory",
     ]
 
 
@@ -112,7 +112,11 @@ def way(dialect: str, error: SourceError | None = None) -> ScriptedSource:
 
 
 async def test_what_works_is_kept() -> None:
-    """The way that was understood last is tried first; an agent that was replaced by one of the other kind is read without a restart."""
+    """
+    The way that was understood last is tried first.
+
+    An agent that was replaced by one of the other kind is read without a restart.
+    """
     text, jolokia = way("prometheus", SourceUnreadable("no text")), way("jolokia")
     source = DetectedSource(text, jolokia)
     assert source.dialect == "prometheus"
@@ -130,13 +134,13 @@ NO_TEXT, DOWN, DENIED = SourceUnreadable("a"), SourceUnreachable("a"), SourceDen
 
 
 @pytest.mark.parametrize(
-    ("likely", "other", "reads"),
+    ("likely", "other_error", "reads"),
     [(NO_TEXT, SourceUnreadable("b"), 1), (NO_TEXT, SourceDenied("b"), 1), (DOWN, None, 0), (DENIED, None, 0)],
     ids=["neither", "other denied", "down", "denied"],
 )
-async def test_the_likelier_error_is_reported(likely: SourceError, other: SourceError | None, reads: int) -> None:
+async def test_the_likelier_error_is_reported(likely: SourceError, other_error: SourceError | None, reads: int) -> None:
     """No connection and no permission do not depend on the dialect, so the other way is not tried."""
-    second = way("y", other)
+    second = way("y", other_error)
     source = DetectedSource(way("x", likely), second)
     with pytest.raises(type(likely), match=r"^a$"):
         await source.read()

@@ -1,4 +1,4 @@
-"""What each dialect makes of the same broker, and of hostile names."""
+"""The numbers of each dialect for the same broker, and for hostile names."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,11 +10,17 @@ from hypothesis import strategies as st
 from tests.exporter.recorded import CAPTURES, joined, numbers, table
 from tests.strategies import texts
 
+from quotascope.exporter.errors import SourceUnreadable
 from quotascope.exporter.join.placing import interpreted
 from quotascope.exporter.mapping import LOAD_MEANINGS, Bean, BeanColumn, attribute_of
+from quotascope.exporter.names import known_as
 from quotascope.exporter.sources.dialects import CONFLUENT, JMX_DEFAULT, KAFKA_2_0_0, STRIMZI, TextDialect
+from quotascope.exporter.sources.lines import PageLines, Replanned
 from quotascope.exporter.sources.prometheus_text import TextReader
-from quotascope.metrics import QuotaType, quote_tag_value, sanitize
+from quotascope.metrics.catalog import REQUEST_QUEUE_SECONDS
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.jmx import quote_tag_value
+from quotascope.metrics.kafka.sanitizer import sanitize
 
 Key = tuple[Bean, str]
 JOLOKIA = numbers(table("dialects/jolokia2.json"))
@@ -23,7 +29,10 @@ MOVING = {"Mean", "Count"}
 RATES = {"byte-rate", "request-time", "mutation-rate", "exempt-request-time"}
 """They fall while nothing happens, and Jolokia was asked first."""
 LEAST_LEFT = {"jmx_default_lowercase": 0.0}
-"""The least that is left of a rate, in parts: what this agent was asked so late that rates over 11 s were over; the others 0.75."""
+"""
+The least that is left of a rate, in parts: what this agent was asked so late that rates over 11 s were over; the others
+0.75.
+"""
 MISSING = {
     "kafka_2_0_0": {"queue-size", "exempt-request-time", "connections", "requests", "events"},
     "confluent": {"mutations", "queue-size", "exempt-request-time", "connections", "requests", "events", "id"},
@@ -36,7 +45,7 @@ MISSING = {
 
 
 def part(key: Key) -> str:
-    """Which of the things that a dialect may lack a number is."""
+    """Return the part that a dialect may lack to which a number belongs."""
     bean, attribute = key
     if attribute in {"queue-size", "exempt-request-time"}:
         return attribute
@@ -65,41 +74,42 @@ LOAD_MISSING = {
 @pytest.mark.parametrize("dialect", LOAD_MISSING)
 def test_a_dialect_has_the_load_of_a_node(dialect: str) -> None:
     """The numbers of Jolokia within the seconds between the answers, but for those that its agent does not give."""
-    found, jolokia = (
+    load, jolokia = (
         {
             (bean.get("name"), attribute, bean.get("request")): value
             for (bean, attribute), value in numbers(table(name)).items()
-            if (of := attribute_of(BeanColumn(bean, attribute))) and of.meaning in LOAD_MEANINGS
+            if (attribute_of_load := attribute_of(BeanColumn(bean, attribute)))
+            and attribute_of_load.meaning in LOAD_MEANINGS
         }
         for name in (f"busy/{dialect}.txt", "busy/jolokia2.json")
     )
     lacking = {key for key in jolokia if key[:2] in LOAD_MISSING[dialect]}
     assert len(jolokia) == 17
-    assert found.keys() == jolokia.keys() - lacking
-    for key, value in found.items():
+    assert load.keys() == jolokia.keys() - lacking
+    for key, value in load.items():
         assert value == pytest.approx(jolokia[key], rel=0.35, abs=0.01), key
-    idle = joined([f"busy/{dialect}.txt"], None).nodes[0].load
-    assert {request for request, _ in idle.request_queue_seconds} == {"Produce"}
+    (node,) = joined([f"busy/{dialect}.txt"], None).nodes
+    assert {request for request, _ in node.numbers[REQUEST_QUEUE_SECONDS]} == {"Produce"}
 
 
 @pytest.mark.parametrize("name", MISSING)
 def test_a_dialect_has_what_jolokia_has(name: str) -> None:
     """The same beans and attributes, but for those that its agent does not give, and the same numbers."""
     of_load = "AvgIdleRatio"  # this moment's requests of Jolokia did not ask for it
-    found = {
+    numbers_of_dialect = {
         key: value for key, value in numbers(table(f"dialects/{name}.txt")).items() if key[0].get("name") != of_load
     }
     lacking = {key for key in JOLOKIA if part(key) in MISSING[name]}
-    quiet = {key for key in found if part(key) == "requests"}  # had no traffic
-    assert found.keys() - quiet == JOLOKIA.keys() - lacking - quiet
-    for key in found.keys() & JOLOKIA.keys():
-        left, right = found[key], JOLOKIA[key]
+    quiet = {key for key in numbers_of_dialect if part(key) == "requests"}  # had no traffic
+    assert numbers_of_dialect.keys() - quiet == JOLOKIA.keys() - lacking - quiet
+    for key in numbers_of_dialect.keys() & JOLOKIA.keys():
+        number, right = numbers_of_dialect[key], JOLOKIA[key]
         if key[1] in RATES and right > 0:
-            least = LEAST_LEFT.get(name, 0.75) if key[1] != "mutation-rate" else 0.95
-            assert least * right <= left <= right, key
+            least_share = LEAST_LEFT.get(name, 0.75) if key[1] != "mutation-rate" else 0.95
+            assert least_share * right <= number <= right, key
         elif key[1] not in MOVING:
-            assert left == right or (isnan(left) and isnan(right)), key
-    rates = [key for key in found if key[1] in RATES and found[key] > 0]
+            assert number == right or (isnan(number) and isnan(right)), key
+    rates = [key for key in numbers_of_dialect if key[1] in RATES and numbers_of_dialect[key] > 0]
     assert len(rates) >= 3, "nothing was compared"
 
 
@@ -127,10 +137,15 @@ def greedy(quota_type: QuotaType, user: str, client_id: str) -> Mapping[str, str
     tags = (("type", quota_type.group), ("user", sanitize(user)), ("client-id", client_id))
     name = ", ".join(f"{key}={quote_tag_value(value)}" for key, value in tags if value)
     for pattern, names in RULES:
-        found = re.fullmatch(pattern, name, re.DOTALL)
-        if found:
-            return dict(zip(names, found.groups(), strict=True))
+        match = re.fullmatch(pattern, name, re.DOTALL)
+        if match:
+            return dict(zip(names, match.groups(), strict=True))
     raise AssertionError(name)
+
+
+def column_of(dialect: TextDialect, name: str, labels: Mapping[str, str]) -> BeanColumn | None:
+    """Return the column of a line alone."""
+    return PageLines(dialect).column(name, labels)
 
 
 users = st.one_of(st.just(""), texts.filter(bool))
@@ -155,11 +170,11 @@ def test_every_name_comes_back(
         return
     kind = "quota" if dialect is KAFKA_2_0_0 else quota_type.group.lower()
     name = f"kafka_server_{kind}_throttle_time"
-    column = dialect.column_of(name, labels(quota_type, user, client_id))
+    column = column_of(dialect, name, labels(quota_type, user, client_id))
     assert column is not None
-    found = interpreted(column)
-    assert found is not None
-    assert found.tags == (quota_type, user, client_id)
+    meaning = interpreted(column)
+    assert meaning is not None
+    assert meaning.tags == (quota_type, known_as(user), known_as(client_id))
 
 
 ERROR = {"error": "NONE", "request": "Fetch"}
@@ -193,13 +208,17 @@ USELESS = [
 @pytest.mark.parametrize(("dialect", "name", "labels"), USELESS)
 def test_what_is_not_used_is_left_out(dialect: TextDialect, name: str, labels: Mapping[str, str]) -> None:
     """The prefixes of interest admit more lines than are wanted, and greedy rules make quota metrics of other beans."""
-    assert dialect.column_of(name, labels) is None
+    assert column_of(dialect, name, labels) is None
 
 
 def test_names_that_were_cut_in_the_wrong_place_come_back() -> None:
-    """Greedy rules take client ids apart that look like a part of a name; joined again, the labels are the name as it was."""
+    """
+    Greedy rules take client ids apart that look like a part of a name.
+
+    Joined again, the labels are the name as it was.
+    """
     labels = {"user": 'carol, client-id="a', "client_id": 'b"'}
-    column = CONFLUENT.column_of("kafka_server_produce_byte_rate", labels)
+    column = column_of(CONFLUENT, "kafka_server_produce_byte_rate", labels)
     assert column is not None
     assert column.bean.get("client-id") == "a, client-id=b"
     recorded = {
@@ -213,18 +232,24 @@ def test_names_that_were_cut_in_the_wrong_place_come_back() -> None:
 
 @pytest.mark.parametrize(("dialect", "label"), [(JMX_DEFAULT, r'"a:b\*"'), (STRIMZI, "a:b*")])
 def test_tags_of_a_custom_callback_come_as_they_are(dialect: TextDialect, label: str) -> None:
-    """Where whole beans are given, any tag is; the rules of others know no tag but user and client-id."""
+    """Any tag is one where whole beans are given; the rules of others know no tag but user and client-id."""
     labels = {"tenant": label, "user": "x"}
     name = "kafka_server_Produce_byte_rate"
     for spelled in {name.lower(), name if dialect is JMX_DEFAULT else name.lower()}:
-        column = dialect.column_of(spelled, labels)
+        lines = PageLines(dialect)
+        lines.column(spelled, {"user": "y"})
+        with pytest.raises(Replanned):  # no label of the page, as there is a client without it
+            lines.column(spelled, labels)
+        column = lines.column(spelled, labels)
         assert column is not None
-        found = interpreted(column)
-        assert found is not None
-        assert found.callback == (QuotaType.PRODUCE, (("tenant", "a:b*"), ("user", "x")))
-    assert CONFLUENT.column_of(name.lower(), labels) is None
+        meaning = interpreted(column)
+        assert meaning is not None
+        assert meaning.callback == (QuotaType.PRODUCE, (("tenant", "a:b*"), ("user", "x")))
+    page = "".join(f'jmx_x 1\n{name.lower()}{{tenant="{tenant}",user="x"}} 1\n' for tenant in "ab")
+    with pytest.raises(SourceUnreadable, match="label tenant tells series apart"):
+        TextReader(CONFLUENT).read(page.encode())
     cut = {"resource": "Produce", "user": "x, tenant=y", "clientId": "z"}
-    assert KAFKA_2_0_0.column_of("kafka_server_quota_byte_rate", cut) is None
+    assert column_of(KAFKA_2_0_0, "kafka_server_quota_byte_rate", cut) is None
 
 
 def test_refusals_have_a_name_in_each_dialect() -> None:
@@ -233,10 +258,10 @@ def test_refusals_have_a_name_in_each_dialect() -> None:
     named = {"name": "ErrorsPerSec", **refused}
     errors = "kafka_network_requestmetrics_errors"
     assert {
-        CONFLUENT.column_of(f"{errors}persec", refused),
-        STRIMZI.column_of(f"{errors}persec_total", refused),
-        KAFKA_2_0_0.column_of(f"{errors}_total", refused),
-        JMX_DEFAULT.column_of("kafka_network_RequestMetrics_Count", named),
+        column_of(CONFLUENT, f"{errors}persec", refused),
+        column_of(STRIMZI, f"{errors}persec_total", refused),
+        column_of(KAFKA_2_0_0, f"{errors}_total", refused),
+        column_of(JMX_DEFAULT, "kafka_network_RequestMetrics_Count", named),
     } == {BeanColumn(Bean.of("kafka.network", {"type": "RequestMetrics", **named}), "Count")}  # fmt: skip
 
 
@@ -251,19 +276,18 @@ def test_it_has_all_that_jolokia_has() -> None:
     jolokia = numbers(table("rules/throttled.jolokia2.json"))
     page = table("rules/throttled.txt")
     assert page.node_id == "1"
-    own = numbers(page)
-    assert own.keys() == jolokia.keys()
-    settled = {key for key in own if key[1] not in CHANGED}
-    throttles = {key for key in settled if own[key] > 0 and "throttle" in key[1]}
+    own_numbers = numbers(page)
+    assert own_numbers.keys() == jolokia.keys()
+    settled = {key for key in own_numbers if key[1] not in CHANGED}
+    throttles = {key for key in settled if own_numbers[key] > 0 and "throttle" in key[1]}
     assert len(throttles) >= 3
     for key in settled:
-        same = isnan(own[key]) and isnan(jolokia[key])
-        assert same or own[key] == pytest.approx(jolokia[key], rel=1e-12), key
+        both_nan = isnan(own_numbers[key]) and isnan(jolokia[key])
+        assert both_nan or own_numbers[key] == pytest.approx(jolokia[key], rel=1e-12), key
 
 
 def test_our_own_exporter_is_no_agent() -> None:
     """Its page has the same families, but nothing in it is a broker's own word."""
     golden = CAPTURES.parent / "exposition" / "golden" / "split_throttled.txt"
-    reader = TextReader()
-    reader.read(golden.read_bytes())
-    assert reader.dialect == "prometheus"
+    with pytest.raises(SourceUnreadable, match="page of a quotascope exporter"):
+        TextReader().read(golden.read_bytes())

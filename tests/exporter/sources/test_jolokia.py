@@ -1,8 +1,14 @@
-"""Jolokia 1 and 2: what an agent is asked for, recorded and broken answers, and an agent that cannot read all of a domain at once."""
+"""
+Jolokia 1 and 2.
+
+What an agent is asked for, recorded and broken answers, and an agent that cannot read all of a domain at once.
+"""
 
 import asyncio
 import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from math import isnan, nan
 from typing import Any
 
@@ -29,16 +35,16 @@ CAPTURE = "combined/throttled.jolokia1.json"
 
 def test_kafkas_own_domain_is_read_at_once() -> None:
     """All beans are looked at once, by the names of attributes that no other beans have."""
-    first = json.loads(bulk_request())[0]
-    assert first["mbean"] == "kafka.server:*"
-    wanted = first["attribute"]
-    assert {"byte-rate", "throttle-time", "request-time", "StartTimeMs"} <= {*wanted}
-    assert not {"Count", "Mean", "Value"} & {*wanted}
-    assert len({*wanted}) == len(wanted)
+    first_request = json.loads(bulk_request())[0]
+    assert first_request["mbean"] == "kafka.server:*"
+    attributes = first_request["attribute"]
+    assert {"byte-rate", "throttle-time", "request-time", "StartTimeMs"} <= {*attributes}
+    assert not {"Count", "Mean", "Value"} & {*attributes}
+    assert len({*attributes}) == len(attributes)
 
 
-def items(*given: Any) -> bytes:
-    return json.dumps(given).encode()
+def items(*content: Any) -> bytes:
+    return json.dumps(content).encode()
 
 
 @pytest.mark.parametrize(
@@ -71,7 +77,7 @@ def test_what_strict_json_forbids_is_read_all_the_same() -> None:
     assert (infinite, number) == (float("inf"), 2.5)
 
 
-PLUGIN = next(each for each in REQUESTS if each.pattern.startswith("io.strimzi"))
+PLUGIN = next(request for request in REQUESTS if request.pattern.startswith("io.strimzi"))
 FORBIDDEN = {"status": 403, "error": "Reading attribute is forbidden"}
 
 
@@ -112,7 +118,7 @@ DEEP = b"[" * 900 + b"]" * 900
     ],
 )
 def test_another_status_is_an_error_on_one_short_line(text: bytes) -> None:
-    """What stands in the place of a text or a number is shown without being written out, however long or deep it is."""
+    """A value in the place of a text or a number is shown without being written out, however long or deep it is."""
     with pytest.raises(SourceUnreadable) as caught:
         numbers_in(text, [FIRST])
     assert str(caught.value).isprintable()
@@ -181,15 +187,15 @@ def test_a_truncated_answer_is_an_error_wherever_it_is_cut() -> None:
 async def test_an_agent_that_cannot_read_a_domain_is_asked_type_by_type() -> None:
     """A bean that cannot be looked at, and is none of ours, costs another request now and then, but no number."""
     recorded = json.loads((CAPTURES / CAPTURE).read_text("utf-8"))
-    asked: list[int] = []
+    requested: list[int] = []
 
     async def answer(request: web.Request) -> web.Response:
         patterns = [item["mbean"] for item in await request.json()]
-        asked.append(len(patterns))
+        requested.append(len(patterns))
         failed = {"status": 500, "error": "no MBeanInfo"}
         missing = {"status": 404, "error": "No MBean with pattern"}
-        given = {**recorded, "kafka.server:*": failed}
-        return web.json_response([given.get(name, missing) for name in patterns])
+        answers = {**recorded, "kafka.server:*": failed}
+        return web.json_response([answers.get(name, missing) for name in patterns])
 
     app = web.Application()
     app.router.add_post("/jolokia/", answer)
@@ -197,47 +203,52 @@ async def test_an_agent_that_cannot_read_a_domain_is_asked_type_by_type() -> Non
         source = JolokiaSource("a", HttpTarget(url=str(server.make_url("/jolokia"))))
         reads = [await source.read() for _ in range(1 + 20 + 1)]
         await source.close()
-    assert asked == [14, 25] + [25] * 20 + [14, 25]
-    read = reads[-1]
-    ours, theirs = numbers(read), numbers(table(CAPTURE))
+    assert requested == [14, 25] + [25] * 20 + [14, 25]
+    last_table = reads[-1]
+    ours, theirs = numbers(last_table), numbers(table(CAPTURE))
     assert ours.keys() == theirs.keys()
 
 
 async def test_both_requests_of_a_read_share_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent that fails late is not waited for as long again: the answer to the first request is the error."""
-    asked: list[int] = []
+    requested: list[int] = []
     ended: list[int] = []
     failed = [{"status": 500, "error": "no MBeanInfo"}] * 14
 
-    async def post(_: URL, body: bytes) -> bytes:
-        asked.append(len(json.loads(body)))
-        if len(asked) > 1:
+    @asynccontextmanager
+    async def post(_url: URL, body: bytes, _names: object) -> AsyncIterator[bytearray]:
+        requested.append(len(json.loads(body)))
+        if len(requested) > 1:
             try:
                 await asyncio.Event().wait()
             finally:
-                ended.append(len(asked))
-        return json.dumps(failed).encode()
+                ended.append(len(requested))
+        yield bytearray(json.dumps(failed).encode())
 
     target = HttpTarget(url="http://127.0.0.1:1/jolokia", timeout_seconds=0.0)
     source = JolokiaSource("a", target)
-    monkeypatch.setattr(source._fetch, "read", post)
+    monkeypatch.setattr(source._fetch, "asked", post)
     with pytest.raises(SourceUnreadable, match="no MBeanInfo"):
         await source.read()
-    assert (asked, ended) == ([14, 25], [2])
+    assert (requested, ended) == ([14, 25], [2])
     await source.close()
 
 
 @pytest.mark.parametrize("node", ["1", "100"])
 def test_versions_one_and_two_agree(node: str) -> None:
-    """The same beans and numbers, although Jolokia 1 sorts the keys of a name; rates fall in the 0.2 s between the answers."""
+    """
+    The same beans and numbers, although Jolokia 1 sorts the keys of a name.
+
+    Rates fall in the 0.2 s between the answers.
+    """
     new = table(f"split/idle.{node}.jolokia2.json")
     old = table(f"split/idle.{node}.jolokia1.json")
     assert new.node_id == old.node_id == node
-    left, right = numbers(new), numbers(old)
-    quotas = {key for key in left if key[0].domain == "kafka.server"}
+    new_numbers, right = numbers(new), numbers(old)
+    quotas = {key for key in new_numbers if key[0].domain == "kafka.server"}
     assert quotas == {key for key in right if key[0].domain == "kafka.server"}
     rates = {"byte-rate", "request-time", "mutation-rate", "exempt-request-time"}
-    for key in left.keys() & right.keys():
+    for key in new_numbers.keys() & right.keys():
         if key[1] != "Count":
-            near = pytest.approx(left[key], rel=0.03 * (key[1] in rates), nan_ok=True)
+            near = pytest.approx(new_numbers[key], rel=0.03 * (key[1] in rates), nan_ok=True)
             assert right[key] == near, key

@@ -1,4 +1,4 @@
-"""What it takes to read an answer, at worst, beside its length."""
+"""The memory that reading an answer takes at worst, beside its length."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ MOST = 45
 
 
 def many(item: bytes, between: bytes = b",") -> bytes:
-    found, length = [], 0
+    parts, length = [], 0
     for number in count():
-        found.append(item.replace(b"?", b"%x" % number))
-        length += len(found[-1]) + len(between)
+        parts.append(item.replace(b"?", b"%x" % number))
+        length += len(parts[-1]) + len(between)
         if length > LENGTH:
             break
-    return between.join(found)
+    return between.join(parts)
 
 
 def read_jolokia(answer: bytes) -> None:
@@ -47,27 +47,28 @@ def read_text(answer: bytes) -> None:
 _CLIENT = b'kafka_server_Produce_byte_rate{user="?"} 1'
 
 
-@pytest.mark.parametrize(
-    ("read", "answer"),
-    [
-        (read_jolokia, jolokia(b'"a:b=c":{%s}' % many(b'"?":1'))),
-        (read_jolokia, jolokia(many(b'"?":{}'))),
-        (read_jolokia, jolokia(many(b'"kafka.server:type=Produce,user=?":{"byte-rate":1}'))),
-        (read_jolokia, jolokia(b'"d:%s":{"byte-rate":1}' % many(b"k?=v"))),
-        (read_jolokia, b"[%s]" % b",".join([b"{}"] * (LENGTH // 3))),
-        (read_jolokia, b"[NaN,%s]" % b",".join([b"{}"] * (LENGTH // 3))),
-        (read_text, many(_CLIENT, b"\n")),
-        (read_text, b"kafka_server_Produce_byte_rate{%s} 1" % many(b'k?="v"')),
-        (read_text, b"kafka_server_Produce_byte_rate %s" % (b"# {" * (LENGTH // 3))),
-        (read_text, _CLIENT + "\U0001f600\n".encode() * (LENGTH // 5)),
-        (read_text, _CLIENT + b"\n" * LENGTH),
-    ]
-)  # fmt: skip
-def test_memory_is_in_proportion_to_the_answer(read: Callable[[bytes], None], answer: bytes) -> None:
+ANSWERS: dict[str, tuple[Callable[[bytes], None], bytes]] = {
+    "attributes": (read_jolokia, jolokia(b'"a:b=c":{%s}' % many(b'"?":1'))),
+    "names": (read_jolokia, jolokia(many(b'"?":{}'))),
+    "beans": (read_jolokia, jolokia(many(b'"kafka.server:type=Produce,user=?":{"byte-rate":1}'))),
+    "properties": (read_jolokia, jolokia(b'"d:%s":{"byte-rate":1}' % many(b"k?=v"))),
+    "objects": (read_jolokia, b"[%s]" % b",".join([b"{}"] * (LENGTH // 3))),
+    "objects and a NaN": (read_jolokia, b"[NaN,%s]" % b",".join([b"{}"] * (LENGTH // 3))),
+    "samples": (read_text, many(_CLIENT, b"\n")),
+    "labels": (read_text, b"kafka_server_Produce_byte_rate{%s} 1" % many(b'k?="v"')),
+    "exemplars": (read_text, b"kafka_server_Produce_byte_rate %s" % (b"# {" * (LENGTH // 3))),
+    "unicode": (read_text, _CLIENT + "\U0001f600\n".encode() * (LENGTH // 5)),
+    "empty lines": (read_text, _CLIENT + b"\n" * LENGTH),
+}
+"""Answers by what they hold much of, each with its reader."""
+
+
+@pytest.mark.parametrize(("read_answer", "answer"), ANSWERS.values(), ids=ANSWERS)
+def test_memory_is_in_proportion_to_the_answer(read_answer: Callable[[bytes], None], answer: bytes) -> None:
     """Whatever it holds: `max_answer_bytes` bounds both."""
     tracemalloc.start()
     try:
-        read(answer)
+        read_answer(answer)
     except SourceError:
         pass
     finally:
@@ -105,7 +106,7 @@ for url in sys.argv[1:]:
 
 
 def bomb(begin: bytes, again: bytes, end: bytes = b"") -> bytes:
-    """What unpacks to the longest answer that is read: much of the same between two ends."""
+    """Return an answer that unpacks to the longest one that is read: much of the same between two ends."""
     packer = zlib.compressobj(1, wbits=31)
     block = again * (MIB // len(again))
     middle = (LONGEST - len(begin) - len(end)) // len(block)
@@ -139,7 +140,7 @@ async def test_no_answer_takes_more_than_the_shipped_limit_allows() -> None:
     async with TestServer(app) as server:
         urls = [str(server.make_url(f"/{name}")) for name in BOMBS]
         child = await asyncio.create_subprocess_exec(sys.executable, "-c", READS, *urls, stdout=PIPE, stderr=PIPE)
-        reported, memory = (each.decode() for each in await child.communicate())
+        reported, memory = (output.decode() for output in await child.communicate())
     assert child.returncode == 0, memory
     reasons = reported.splitlines()
     for (_, reason), line in zip(BOMBS.values(), reasons, strict=True):

@@ -1,4 +1,4 @@
-"""The sources against the agents of a real broker, and one broker through every agent and set of rules at the same time."""
+"""The sources against the agents of a real broker, and one broker through all agents and rules at the same time."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -6,16 +6,20 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
-from tests.cluster.agents import CONFLUENT_RULES, JOLOKIA1_PASSWORD, JOLOKIA1_USER, Agents
+from tests.cluster import provision
+from tests.cluster.agents import CONFLUENT_RULES, JOLOKIA1_PASSWORD, JOLOKIA1_USER, RULES, Agents
 from tests.cluster.cluster import Cluster
+from tests.cluster.ports import free_port
+from tests.cluster.provision import JMX_EXPORTERS
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.exporter.recorded import numbers
-from tests.integration.readings import between
+from tests.exporter.sources.settling import ATTEMPTS, anything, load, settle
 
 from quotascope.clients.security import Tls
 from quotascope.exporter.errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
 from quotascope.exporter.mapping import Bean, BeanTable
+from quotascope.exporter.rules import jmx_exporter_rules
 from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
 from quotascope.exporter.sources.prometheus_text import PrometheusTextSource
@@ -35,20 +39,20 @@ def secured(kafka: Cluster) -> HttpTarget:
 
 
 async def table(source: Source) -> BeanTable:
-    """What a source reads, twice: the second time nothing is parsed again."""
+    """Return the table of a source, read twice: the second time nothing is parsed again."""
     try:
-        first = await source.read()
+        first_table = await source.read()
         second = await source.read()
     finally:
         await source.close()
-    shared = set(first.layout.columns) & set(second.layout.columns)
+    shared = set(first_table.layout.columns) & set(second.layout.columns)
     again = {column: column for column in second.layout.columns}
-    assert all(again[column] is column for column in first.layout.columns if column in shared)
+    assert all(again[column] is column for column in first_table.layout.columns if column in shared)
     return second
 
 
 async def failure(source: Source) -> SourceError:
-    """The error of a source; it shows no secret."""
+    """Return the error of a source; it shows no secret."""
     try:
         with pytest.raises(SourceError) as caught:
             await source.read()
@@ -58,12 +62,12 @@ async def failure(source: Source) -> SourceError:
     return caught.value
 
 
-def named(found: BeanTable, name: str, key: str = "name") -> dict[str, float]:
-    return {attribute: value for (bean, attribute), value in numbers(found).items() if bean.get(key) == name}
+def named(bean_table: BeanTable, name: str, key: str = "name") -> dict[str, float]:
+    return {attribute: value for (bean, attribute), value in numbers(bean_table).items() if bean.get(key) == name}
 
 
 async def test_all_agents_report_what_a_node_says_of_itself(kafka: Cluster, secured: HttpTarget) -> None:
-    """Its id and start, that it leads, and how long its controller's events waited, by which a mutation quota is chosen."""
+    """The node reports its id, its start and its lead, and how long its controller's events waited."""
     agents = kafka.nodes[1].agents
     unchecked = replace(secured, tls=Tls(verify=False).context())  # for a certificate that cannot be checked
     sources = (
@@ -73,14 +77,14 @@ async def test_all_agents_report_what_a_node_says_of_itself(kafka: Cluster, secu
         JolokiaSource("unchecked", unchecked),
         PrometheusTextSource("text", HttpTarget(url=agents.jmx_exporter)),
     )
-    found = [await table(source) for source in sources]
-    assert [each.node_id for each in found] == ["1"] * len(sources)
-    starts = [named(each, "app-info", "type") for each in found]
+    tables = [await table(source) for source in sources]
+    assert [bean_table.node_id for bean_table in tables] == ["1"] * len(sources)
+    starts = [named(bean_table, "app-info", "type") for bean_table in tables]
     assert [*starts[0]] == ["StartTimeMs"]
     assert starts == starts[:1] * len(sources)
-    for each in found:
-        assert [*named(each, "ActiveControllerCount").values()] == [1.0]
-    waited = named(found[0], "EventQueueTimeMs")
+    for bean_table in tables:
+        assert [*named(bean_table, "ActiveControllerCount").values()] == [1.0]
+    waited = named(tables[0], "EventQueueTimeMs")
     assert waited.keys() == {"Mean", "Count"}
     assert waited["Count"] > 0
 
@@ -90,7 +94,7 @@ def plain(kafka: Cluster, **changes: Any) -> HttpTarget:
 
 
 @pytest.mark.parametrize(
-    ("of", "expected", "text"),
+    ("target_of", "expected", "text"),
     [
         # Jolokia answers 401
         (lambda _, secured: replace(secured, password="wrong"), SourceDenied, "basic_auth"),
@@ -117,12 +121,12 @@ def plain(kafka: Cluster, **changes: Any) -> HttpTarget:
 async def test_what_goes_wrong_says_what_to_look_at(
     kafka: Cluster,
     secured: HttpTarget,
-    of: Callable[[Cluster, HttpTarget], HttpTarget],
+    target_of: Callable[[Cluster, HttpTarget], HttpTarget],
     expected: type[SourceError] | tuple[type[SourceError], ...],
     text: str,
 ) -> None:
-    """And leaves nothing behind: a source that is asked properly works."""
-    error = await failure(JolokiaSource("a", of(kafka, secured)))
+    """A failure leaves nothing behind: a source that is asked properly works."""
+    error = await failure(JolokiaSource("a", target_of(kafka, secured)))
     assert isinstance(error, expected)
     assert text in str(error)
     assert (await table(JolokiaSource("a", plain(kafka)))).node_id == "1"
@@ -133,7 +137,6 @@ async def test_jolokia_is_no_prometheus_text(kafka: Cluster) -> None:
     assert isinstance(await failure(PrometheusTextSource("a", plain(kafka))), SourceUnreadable)
 
 
-Numbers = dict[tuple[Bean, str], float]
 USER: Final = "carol"
 CLIENT: Final = "dialects, client-id=x"
 NO_RULES: Final = "lowercaseOutputLabelNames: true\n"
@@ -142,13 +145,15 @@ lowercaseOutputName: true
 rules: [{pattern: "kafka.server<type=(.+)><>([a-z-]+)", name: kafka_server_$1_$2}]
 """
 """What the generic rules of jmx_exporter's KRaft example do to quota beans."""
-ATTEMPTS: Final = 100
-TYPES: Final = {"Produce", "Fetch", "Request", "ControllerMutation"}
 
 
 @pytest.fixture
 def agents(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> Iterator[Agents]:
-    """The agents of a broker that has just throttled a client; Confluent's rules are in force again after the test."""
+    """
+    Yield the agents of a broker that has just throttled a client.
+
+    Confluent's rules are in force again after the test.
+    """
     limits = {"producer_byte_rate": 20_000.0, "controller_mutation_rate": 5.0}
     quotas.set(({"user": USER}, limits))
     quotas.set(({"user": USER, "client-id": CLIENT}, {"producer_byte_rate": 10_000.0}))
@@ -162,56 +167,8 @@ def text(url: str) -> PrometheusTextSource:
     return PrometheusTextSource("text", HttpTarget(url=url, node_id="1"))
 
 
-def entities(found: Numbers) -> Numbers:
-    """What concerns entities of client quotas."""
-    return {key: value for key, value in found.items() if key[0].get("type") in TYPES and len(key[0].properties) > 1}
-
-
-def load(found: Numbers) -> Numbers:
-    """What the agents' own requests move only upwards, or not at all: idle handlers, and percentiles of produce requests."""
-    return {
-        (bean, attribute): value
-        for (bean, attribute), value in found.items()
-        if bean.get("type") == "KafkaRequestHandlerPool"
-        or (bean.get("name"), bean.get("request")) == ("RequestQueueTimeMs", "Produce")
-    }
-
-
-def or_zero(value: float | None) -> float | None:
-    """NaN, which equals nothing, as the zero that it means."""
-    return 0.0 if value is not None and value != value else value  # noqa: PLR0124
-
-
-async def settle(
-    jolokia: Source, other: Source, concerns: Callable[[Bean], bool], of: Callable[[Numbers], Numbers] = entities
-) -> None:
-    """Hold each number of a source against one of Jolokia before and one after it, until each has fitted once."""
-    remaining: set[tuple[Bean, str]] | None = None
-    for _ in range(ATTEMPTS):
-        before, seen, after = [of(numbers(await source.read())) for source in (jolokia, other, jolokia)]
-        expected = {key for key in before if concerns(key[0])}
-        if of is load:  # test_dialects.py has what each dialect lacks
-            expected &= seen.keys()
-        if before.keys() == after.keys():
-            assert seen.keys() == expected
-            assert expected
-            remaining = {
-                key
-                for key in (expected if remaining is None else remaining)
-                if not between(*map(or_zero, (seen[key], before[key], after[key])))
-            }
-            if not remaining:
-                return
-        await asyncio.sleep(0.1)
-    raise AssertionError(remaining)
-
-
-def anything(_: Bean) -> bool:
-    return True
-
-
 def not_mutations(bean: Bean) -> bool:
-    """What Confluent's rules are about."""
+    """Return whether a bean is one that Confluent's rules are about."""
     return bean.get("type") != "ControllerMutation"
 
 
@@ -228,15 +185,72 @@ async def test_the_same_entities_and_numbers_as_jolokia(
 ) -> None:
     """In each dialect, which is found out, with a client-id that greedy rules cut in the wrong place."""
     jolokia = JolokiaSource("json", HttpTarget(url=agents.jolokia))
-    other = text(getattr(agents, place))
+    other_source = text(getattr(agents, place))
     try:
-        await settle(jolokia, other, concerns)
-        assert other.dialect == dialect
-        clients = {bean.get("client-id") for bean, _ in numbers(await other.read())}
+        await settle(jolokia, other_source, concerns)
+        assert other_source.dialect == dialect
+        clients = {bean.get("client-id") for bean, _ in numbers(await other_source.read())}
         assert CLIENT in clients
     finally:
         await jolokia.close()
-        await other.close()
+        await other_source.close()
+
+
+OF_VERSIONS: Final = {
+    "kafka_2_0_0": RULES.read_text(),
+    "quotascope_rules": jmx_exporter_rules(),
+    "jmx_default": NO_RULES,
+}
+"""Rules that an older jmx_exporter runs with, by the dialect that its page is in."""
+
+
+@pytest.fixture(scope="module")
+def older(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
+    """Return the pages of older versions of jmx_exporter on the same broker, by version and dialect."""
+    folder, lines, urls = tmp_path_factory.mktemp("older"), [], {}
+    for dialect, rules in OF_VERSIONS.items():
+        file = folder / f"{dialect}.yml"
+        file.write_text(rules)
+        for version in JMX_EXPORTERS:
+            address = f"127.0.0.1:{free_port()}"
+            lines.append(f"{provision.jmx_exporter(version)}={address}:{file}")
+            urls[version, dialect] = f"http://{address}/metrics"
+    agents = folder / "agents"
+    agents.write_text("\n".join(lines))
+    kafka.nodes[1].attach(agents)
+    return urls
+
+
+@pytest.mark.parametrize("version", JMX_EXPORTERS)
+@pytest.mark.parametrize("dialect", OF_VERSIONS)
+async def test_older_agents_report_the_same(
+    agents: Agents, older: dict[tuple[str, str], str], version: str, dialect: str
+) -> None:
+    """The versions of jmx_exporter that people run beside the newest: the same entities and numbers as Jolokia."""
+    jolokia, other_source = JolokiaSource("json", HttpTarget(url=agents.jolokia)), text(older[version, dialect])
+    try:
+        await settle(jolokia, other_source, anything)
+        assert other_source.dialect == dialect
+    finally:
+        await jolokia.close()
+        await other_source.close()
+
+
+async def _said_of_names(source: PrometheusTextSource) -> str:
+    """
+    Return the message about names that rules made, with nothing else to read or beside it.
+
+    The agent may answer once more by the rules of before.
+    """
+    for _ in range(ATTEMPTS):
+        try:
+            remark = (await source.read()).remark
+        except SourceUnreadable as error:
+            return str(error)
+        if remark is not None:
+            return remark
+        await asyncio.sleep(0.1)
+    pytest.fail("nothing is said")
 
 
 async def test_an_agent_with_other_rules_is_followed(kafka: Cluster, agents: Agents) -> None:
@@ -249,8 +263,7 @@ async def test_an_agent_with_other_rules_is_followed(kafka: Cluster, agents: Age
         await settle(jolokia, source, anything)
         assert source.dialect == "jmx_default"
         kafka.nodes[1].use_rules(GENERIC)
-        with pytest.raises(SourceUnreadable, match="cannot be recovered"):
-            await source.read()
+        assert "cannot be recovered" in await _said_of_names(source)
         kafka.nodes[1].use_rules(CONFLUENT_RULES.read_text())
         await settle(jolokia, source, not_mutations)
         assert source.dialect == "confluent"
@@ -269,14 +282,14 @@ async def test_the_load_of_a_node_is_that_of_jolokia(
     if rules:
         kafka.nodes[1].use_rules(rules)
     url = {"": agents.strimzi, None: agents.own_rules}.get(rules, agents.other_rules)
-    jolokia, other = JolokiaSource("json", HttpTarget(url=agents.jolokia)), text(url)
+    jolokia, other_source = JolokiaSource("json", HttpTarget(url=agents.jolokia)), text(url)
     try:
-        await settle(jolokia, other, anything, load)
-        assert len(load(numbers(await other.read()))) == count
+        await settle(jolokia, other_source, anything, load)
+        assert len(load(numbers(await other_source.read()))) == count
         assert len(load(numbers(await jolokia.read()))) == 9
     finally:
         await jolokia.close()
-        await other.close()
+        await other_source.close()
 
 
 @pytest.mark.parametrize("place", ["strimzi", "own_rules"])

@@ -11,10 +11,11 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.exporter.recorded import numbers
-from tests.exporter.sources.test_real_agents import anything, settle
+from tests.exporter.sources.settling import anything, settle
 from tests.integration import agent, web
 from tests.integration.eventually import eventually
 
+from quotascope.exporter.names import known_as
 from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
 from quotascope.exporter.sources.prometheus_text import PrometheusTextSource
@@ -39,7 +40,7 @@ HOSTILE: Final = (
 
 @pytest.fixture(scope="module")
 def agents(kafka: Cluster, traffic: Traffic) -> Iterator[Agents]:
-    """The agents of a node that has seen hostile client ids and a refused mutation."""
+    """Yield the agents of a node that has seen hostile client ids and a refused mutation."""
     topic = traffic.topic()
     with closing(Quotas(kafka.connection())) as quotas:
         quotas.set(
@@ -67,18 +68,18 @@ def _all_measured(kafka: Cluster, traffic: Traffic, topic: str) -> None:
 @pytest.fixture
 async def sources(agents: Agents) -> AsyncIterator[tuple[JolokiaSource, PrometheusTextSource]]:
     jolokia = JolokiaSource("json", HttpTarget(url=agents.jolokia))
-    own = PrometheusTextSource("own", HttpTarget(url=agents.own_rules))
-    yield jolokia, own
+    own_source = PrometheusTextSource("own", HttpTarget(url=agents.own_rules))
+    yield jolokia, own_source
     await jolokia.close()
-    await own.close()
+    await own_source.close()
 
 
 async def test_every_number_of_jolokia_is_there(sources: tuple[JolokiaSource, PrometheusTextSource]) -> None:
     """The same columns, whatever clients are called; each number has fitted once between two that Jolokia reported."""
-    jolokia, own = sources
-    await settle(jolokia, own, anything, dict)
-    assert own.dialect == "quotascope_rules"
-    assert set(HOSTILE) <= {bean.get("client-id") for bean, _ in numbers(await own.read())}
+    jolokia, own_source = sources
+    await settle(jolokia, own_source, anything, dict)
+    assert own_source.dialect == "quotascope_rules"
+    assert set(map(known_as, HOSTILE)) <= {bean.get("client-id") for bean, _ in numbers(await own_source.read())}
 
 
 def test_promtool_has_no_complaint(agents: Agents) -> None:

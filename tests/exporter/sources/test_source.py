@@ -1,4 +1,4 @@
-"""What every source needs: names are parsed once, then only numbers move; and the id of the node."""
+"""The common parts of all sources: names are parsed once, then only numbers move; and the id of the node."""
 
 from math import isnan, nan
 
@@ -12,7 +12,7 @@ from quotascope.exporter.sources.source import LayoutTracker, NodeId
 
 
 def column(key: str) -> BeanColumn | None:
-    """A capital letter stands for the same column as the small one; a digit is of no use."""
+    """Return a capital letter stands for the same column as the small one; a digit is of no use."""
     if key.isdigit():
         return None
     return BeanColumn(Bean.of("d", {"type": key.lower()}), "a")
@@ -23,7 +23,7 @@ def columns(key: str) -> list[BeanColumn | None]:
 
 
 @pytest.mark.parametrize(
-    ("second", "same", "asked"),
+    ("second", "is_same", "newly_parsed"),
     [
         (["a", "1", "b"], True, []),
         (["b", "1", "a"], True, []),
@@ -32,8 +32,12 @@ def columns(key: str) -> list[BeanColumn | None]:
     ],
     ids=["same", "other order", "new name", "fewer names"],
 )
-def test_a_name_is_parsed_when_it_is_first_seen(second: list[str], asked: list[str], *, same: bool) -> None:
-    """While the names are the same, so is the layout; layouts share the columns that both have. A name that went is forgotten."""
+def test_a_name_is_parsed_when_it_is_first_seen(second: list[str], newly_parsed: list[str], *, is_same: bool) -> None:
+    """
+    While the names are the same, so is the layout; layouts share the columns that both have.
+
+    A name that went is forgotten.
+    """
     parsed: list[str] = []
 
     def parse(key: str) -> list[BeanColumn | None]:
@@ -41,24 +45,28 @@ def test_a_name_is_parsed_when_it_is_first_seen(second: list[str], asked: list[s
         return columns(key)
 
     tracker = LayoutTracker(parse)
-    first, values = tracker.place(["a", "1", "b"], [1.0, 2.0, 3.0])
+    first_layout, values = tracker.place(["a", "1", "b"], [1.0, 2.0, 3.0])
     assert list(values) == [1.0, 3.0]
-    layout, _ = tracker.place(second, [float(at) for at in range(len(second))])
-    assert (layout is first) == same
-    shared = {each: each for each in first.columns}
-    assert all(shared.get(each, each) is each for each in layout.columns)
-    assert parsed == ["a", "1", "b", *asked]
+    layout, _ = tracker.place(second, [float(number) for number in range(len(second))])
+    assert (layout is first_layout) == is_same
+    shared = {column: column for column in first_layout.columns}
+    assert all(shared.get(column, column) is column for column in layout.columns)
+    assert parsed == ["a", "1", "b", *newly_parsed]
     tracker.place(["a", "1", "b"], [1.0, 2.0, 3.0])
     again = ["a", "1"] if second == ["b"] else []
-    assert parsed == ["a", "1", "b", *asked, *again]
+    assert parsed == ["a", "1", "b", *newly_parsed, *again]
 
 
 def test_a_missing_number_is_nan() -> None:
-    """A key that stands twice leaves no hole behind; nothing read is an answer too, at first and later."""
+    """
+    A key that stands twice with one value leaves no hole behind.
+
+    Nothing read is an answer too, at first and later.
+    """
     tracker = LayoutTracker(columns)
     assert tracker.place([], [])[0].columns == ()
     tracker.place(["a", "b"], [1.0, 2.0])
-    _, values = tracker.place(["a", "a", "b"], [1.0, 3.0, nan])
+    _, values = tracker.place(["a", "a", "b"], [3.0, 3.0, nan])
     assert values[0] == 3.0
     assert isnan(values[1])
     layout, values = tracker.place([], [])
@@ -68,17 +76,17 @@ def test_a_missing_number_is_nan() -> None:
 def test_a_key_of_several_numbers_keeps_each_in_its_place() -> None:
     """Its attributes may come in another order, or fewer of them; those that are gone leave no column."""
     tracker = LayoutTracker[str](lambda key: [*map(column, key)])
-    first, values = tracker.place(["ab", "1c"], [1.0, 2.0, 3.0, 4.0])
+    first_layout, values = tracker.place(["ab", "1c"], [1.0, 2.0, 3.0, 4.0])
     assert list(values) == [1.0, 2.0, 4.0]
     layout, values = tracker.place(["c1", "ba"], [5.0, 6.0, 7.0, 8.0])
     expected = {column("a"): 8.0, column("b"): 7.0, column("c"): 5.0}
     assert dict(zip(layout.columns, values, strict=True)) == expected
-    assert {*layout.columns} == {*first.columns}
+    assert {*layout.columns} == {*first_layout.columns}
     layout, values = tracker.place(["b"], [9.0])
     assert (layout.columns, [*values]) == ((column("b"),), [9.0])
 
 
-CROWD = [f"name-{at}" for at in range(60)]
+CROWD = [f"name-{number}" for number in range(60)]
 
 
 @given(
@@ -90,46 +98,69 @@ CROWD = [f"name-{at}" for at in range(60)]
 def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> None:
     """The others keep their columns, and most of them their places; each number is in the place of its column."""
     tracker = LayoutTracker(columns)
-    before: dict[BeanColumn, BeanColumn] = {}
+    old_columns: dict[BeanColumn, BeanColumn] = {}
     for passing, absent in steps:
         keys = [*passing, *(name for name in CROWD if name not in absent)]
-        values = [float(at) for at in range(len(keys))]
+        values = [float(hash(column(key))) for key in keys]
         layout, placed = tracker.place(keys, values)
-        expected = {found: value for key, value in zip(keys, values, strict=True) if (found := column(key))}
+        expected = {
+            column_of_key: value for key, value in zip(keys, values, strict=True) if (column_of_key := column(key))
+        }
         assert dict(zip(layout.columns, placed, strict=True)) == expected
-        crowd = {each: each for each in layout.columns if "name" in str(each)}
-        assert all(before.get(each, each) is each for each in crowd)
-        before = crowd
+        crowd = {column: column for column in layout.columns if "name" in str(column)}
+        assert all(old_columns.get(column, column) is column for column in crowd)
+        old_columns = crowd
+
+
+@pytest.mark.parametrize(("keys", "values"), [("aa", [1.0, 2.0]), ("aA", [1.0, 2.0]), ("baA", [1.0, nan, 2.0])])
+def test_two_values_of_one_number_are_refused(keys: str, values: list[float]) -> None:
+    """Under one name or two; the next answer is read as if nothing had been."""
+    tracker = LayoutTracker(columns)
+    tracker.place(["a"], [7.0])
+    with pytest.raises(
+        SourceUnreadable, match=r"two values of one number, a (1|nan) and [aA] 2 .*agent of each broker"
+    ):
+        tracker.place([*keys], values)
+    assert list(tracker.place([*keys], [5.0] * len(keys))[1]) == [5.0] * len({*keys.lower()})
+    assert isnan(tracker.place(["a", "A"], [nan, nan])[1][0])
 
 
 def layout_of(*ids: str) -> BeanLayout:
-    beans = [{"type": "Produce"}, *({"type": "app-info", "id": each} for each in ids)]
-    return BeanLayout(tuple(BeanColumn(Bean.of("kafka.server", each), "StartTimeMs") for each in beans))
+    beans = [{"type": "Produce"}, *({"type": "app-info", "id": node_id} for node_id in ids)]
+    return BeanLayout(tuple(BeanColumn(Bean.of("kafka.server", bean), "StartTimeMs") for bean in beans))
 
 
 @pytest.mark.parametrize(
-    ("configured", "reported", "found"),
+    ("configured", "reported", "expected"),
     [
         (None, ["7"], "7"),
-        # something else in the same JVM may register itself, too; of two numbers the smaller one counts
-        (None, ["<b>", "10", "9", "²", "1" * 5_000], "9"),
+        (None, ["<b>", "9", "²", "1" * 5_000], "9"),  # something else in the same JVM may register itself, too
         ("3", [], "3"),
         ("3", ["3"], "3"),
     ],
 )
-def test_the_node_reports_its_id(configured: str | None, reported: list[str], found: str) -> None:
-    """Kafka registers its version under its id, which may become another one; the configured one counts where an agent says none."""
+def test_the_node_reports_its_id(configured: str | None, reported: list[str], expected: str) -> None:
+    """
+    Kafka registers its version under its id, which may become another one.
+
+    The configured one counts where an agent says none.
+    """
     node, layout = NodeId(configured), layout_of(*reported)
-    assert (node.of(layout), node.of(layout)) == (found, found)
+    assert (node.of(layout), node.of(layout)) == (expected, expected)
     if configured is None:
         assert node.of(layout_of("8")) == "8"
 
 
 @pytest.mark.parametrize(
     ("configured", "reported", "reason"),
-    [("3", ["7"], "node 7, but this source should be node 3"), (None, [], "configure node_id")],
+    [
+        ("3", ["7"], "node 7, but this source should be node 3"),
+        (None, [], "configure node_id"),
+        (None, ["10", "9"], r"several nodes \(9, 10\)"),
+        ("9", ["10", "9"], r"several nodes \(9, 10\)"),
+    ],
 )
 def test_another_id_or_none_is_an_error(configured: str | None, reported: list[str], reason: str) -> None:
-    """It is not the agent that was meant; without an id the label `broker` would be made up."""
+    """An answer with another id is not the agent that was meant; without an id the label `broker` would be made up."""
     with pytest.raises(SourceUnreadable, match=reason):
         NodeId(configured).of(layout_of(*reported))

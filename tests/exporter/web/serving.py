@@ -63,8 +63,8 @@ async def hello(_request: web.Request) -> web.Response:
 
 @asynccontextmanager
 async def serving(handler: Handler = hello, limits: ServerLimits | None = None, **server: Any) -> AsyncIterator[Served]:
-    given = {"address": "127.0.0.1", "port": 0, **server}
-    http = HttpServer(ServerConfig.model_validate(given), limits)
+    settings = {"address": "127.0.0.1", "port": 0, **server}
+    http = HttpServer(ServerConfig.model_validate(settings), limits)
     app = web.Application()
     app.router.add_get("/", handler)
     app.router.add_get("/metrics", handler)
@@ -81,17 +81,17 @@ def web_file(folder: Path, **content: Any) -> Path:
     return path
 
 
-def tls_section(made: Certificates, **more: Any) -> dict[str, Any]:
+def tls_section(certificates: Certificates, **options: Any) -> dict[str, Any]:
     """TLS with the certificate of the test authority."""
-    files = {"cert_file": str(made.server), "key_file": str(made.server_key)}
-    return {"tls_server_config": {**files, **more}}
+    files = {"cert_file": str(certificates.server), "key_file": str(certificates.server_key)}
+    return {"tls_server_config": {**files, **options}}
 
 
-def trusting(made: Certificates, *, shown: bool = False) -> ssl.SSLContext:
-    """A client that trusts the test authority, and may show a certificate of it."""
-    context = ssl.create_default_context(cafile=made.ca)
-    if shown:
-        context.load_cert_chain(made.client, made.client_key)
+def trusting(certificates: Certificates, *, with_client: bool = False) -> ssl.SSLContext:
+    """Return a client that trusts the test authority, and may show a certificate of it."""
+    context = ssl.create_default_context(cafile=certificates.ca)
+    if with_client:
+        context.load_cert_chain(certificates.client, certificates.client_key)
     return context
 
 

@@ -44,7 +44,11 @@ BODIES = {
 async def test_no_body_is_unpacked(
     header: bytes, body: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    """It would happen on the event loop and before the login; the connection ends, and a broken one leaves no traceback either."""
+    """
+    A body would be unpacked on the event loop and before the login.
+
+    The connection ends, and a broken one leaves no traceback either.
+    """
     unpacked: list[int] = []
     feed = DeflateBuffer.feed_data
 
@@ -90,12 +94,12 @@ async def test_little_of_a_body_is_ignored(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("expected", [b"x", b"100-continue"])
 async def test_expect_is_looked_at_after_the_login(expected: bytes, tmp_path: Path) -> None:
-    """And answered like everything else: without the server's versions."""
+    """Expect is answered like everything else: without the server's versions."""
     ask = CLOSING[:-2] + b"Expect: %s\r\n" % expected
-    known = f"Authorization: {RIGHT['Authorization']}\r\n".encode()
+    login = f"Authorization: {RIGHT['Authorization']}\r\n".encode()
     async with serving(web_config_file=web_file(tmp_path, **USERS)) as served:
         unknown = await exchange(served.url, ask + b"\r\n")
-        user = await exchange(served.url, ask + known + b"\r\n")
+        user = await exchange(served.url, ask + login + b"\r\n")
     assert unknown.startswith(b"HTTP/1.1 401 ")
     assert user.startswith(b"HTTP/1.1 417 " if expected == b"x" else b"HTTP/1.1 100 ")
     for answer in (unknown, user):
@@ -112,7 +116,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("ask", "config", "status"), REFUSED.values(), ids=REFUSED)
 async def test_a_refusal_ends_the_connection(ask: bytes, config: dict[str, Any], status: bytes, tmp_path: Path) -> None:
-    """Of hundreds of requests that were sent at once only one is answered, so that none holds anything."""
+    """A refused client that sent hundreds of requests at once gets one answer, so that none holds anything."""
     async with serving(web_config_file=web_file(tmp_path, **config)) as served:
         if status == b"429":
             await exchange(served.url, CLOSING)
@@ -128,15 +132,15 @@ async def test_an_answer_that_is_not_taken_keeps_its_place() -> None:
     async def large(_request: web.Request) -> web.Response:
         return web.Response(body=bytes(64 << 20))
 
-    async with serving(large, max_requests=1) as served, connected(served.url) as (read, write):
+    async with serving(large, max_requests=1) as served, connected(served.url) as (reader, write):
         places = served.server._access._pages
         write.write(ASK)
-        await read.readuntil(b"\r\n\r\n")
-        assert places.locked()
+        await reader.readuntil(b"\r\n\r\n")
+        assert len(places) == 1
         assert (await exchange(served.url, ASK)).startswith(b"HTTP/1.1 503 ")
         write.close()
         await served.empty()
-        assert not places.locked()
+        assert len(places) == 0
 
 
 @pytest.mark.parametrize(
@@ -155,31 +159,35 @@ async def test_a_head_is_bounded(ask: bytes) -> None:
 
 
 async def test_requests_at_once_are_limited() -> None:
-    """More get 503 and may come again; scrapes and health checks go on; a client that hangs up keeps its place until its answer is made."""
+    """
+    More get 503 and may come again.
+
+    Scrapes and health checks go on; a client that hangs up keeps its place until its answer is made.
+    """
     held = Held(free="/metrics")
     async with serving(held.answer, max_requests=2) as served:
-        asked = [asyncio.create_task(get(served.url)) for _ in range(2)]
-        for _ in asked:
+        requests = [asyncio.create_task(get(served.url)) for _ in range(2)]
+        for _ in requests:
             await held.came.acquire()
-        asked[0].cancel()
-        await asyncio.wait({asked[0]})
+        requests[0].cancel()
+        await asyncio.wait({requests[0]})
         status, headers = await get(served.url)
         assert (status, headers["Retry-After"]) == (503, "1")
         for path in ("/-/healthy", *["/metrics"] * 3):
             assert (await get(served.url + path))[0] == 200
         assert len(held.requests) == 2
         held.go.set()
-        assert (await asked[1])[0] == 200
+        assert (await requests[1])[0] == 200
         assert (await get(served.url))[0] == 200
 
 
 def test_rate_limit() -> None:
     """A burst at once, and then one for each interval; changes hold at once."""
-    now = 0.0
-    policy = AccessPolicy(WebSettings, 1, ["localhost"], clock=lambda: now)
+    now_seconds = 0.0
+    policy = AccessPolicy(WebSettings, 1, ["localhost"], clock=lambda: now_seconds)
     limit = RateLimitConfig(interval=0.5, burst=2)
     taken = []
-    for now, times in ((0.0, 3), (0.5, 2), (60.0, 3)):  # noqa: B007 - which the policy's clock returns
+    for now_seconds, times in ((0.0, 3), (0.5, 2), (60.0, 3)):  # noqa: B007 - which the policy's clock returns
         taken.append([policy._take_token(limit) for _ in range(times)])
     assert taken == [[True, True, False], [True, False], [True, True, False]]
     assert policy._take_token(RateLimitConfig())
@@ -190,8 +198,8 @@ async def test_rate_limit_of_the_file(tmp_path: Path) -> None:
     file = web_file(tmp_path, rate_limit={"interval": "1h", "burst": 1})
     async with serving(web_config_file=file) as served:
         paths = ("/-/healthy", "/", "/", "/-/healthy")
-        found = [(await get(served.url + path))[0] for path in paths]
-    assert found == [200, 200, 429, 200]
+        statuses = [(await get(served.url + path))[0] for path in paths]
+    assert statuses == [200, 200, 429, 200]
 
 
 @pytest.mark.parametrize(
@@ -277,11 +285,12 @@ async def test_a_page_has_its_own_policy_unless_the_file_has_one(tmp_path: Path)
     headers = {"X-Frame-Options": "sameorigin", "Content-Security-Policy": ""}
     file = web_file(tmp_path, http_server_config={"headers": headers})
     async with serving(own_policy, web_config_file=file) as served:
-        _, found = await get(served.url)
-        assert found["Content-Security-Policy"] == "default-src 'self'"
-        assert found["X-Frame-Options"] == "sameorigin"
+        _, text = await get(served.url)
+        assert text["Content-Security-Policy"] == "default-src 'self'"
+        assert text["X-Frame-Options"] == "sameorigin"
         headers["Content-Security-Policy"] = "default-src 'none'"
         web_file(tmp_path, http_server_config={"headers": headers})
+        served.server.look()
         answer = (await exchange(served.url, CLOSING)).decode()
         assert answer.count("Content-Security-Policy: default-src 'none'\r\n") == 1
         assert answer.count("Content-Security-Policy") == 1
@@ -290,7 +299,7 @@ async def test_a_page_has_its_own_policy_unless_the_file_has_one(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("header", "found"),
+    ("header", "expected"),
     [
         (basic("alice:a:b"), ("alice", b"a:b")),
         (basic("alïce:ü").replace("Basic", "bAsIc"), ("alïce", "ü".encode())),
@@ -305,9 +314,9 @@ async def test_a_page_has_its_own_policy_unless_the_file_has_one(tmp_path: Path)
         ("", None),
     ],
 )
-def test_credentials(header: str, found: tuple[str, bytes] | None) -> None:
+def test_credentials(header: str, expected: tuple[str, bytes] | None) -> None:
     """RFC 7617; anything else is none."""
-    assert credentials(header) == found
+    assert credentials(header) == expected
 
 
 async def test_every_path_needs_the_password(tmp_path: Path) -> None:
@@ -336,16 +345,17 @@ async def test_wrong_passwords_are_logged_once_a_minute(tmp_path: Path) -> None:
 
 
 async def test_users_change_without_a_restart(tmp_path: Path) -> None:
-    """The file is looked at for each request; a broken one leaves the users as they were."""
+    """They count after the next look at the file; a broken one leaves the users as they were."""
     file = web_file(tmp_path, **USERS)
-    found = []
+    statuses = []
     with capture_logs() as lines:
         async with serving(web_config_file=file) as served:
-            found.append((await get(served.url, RIGHT))[0])
+            statuses.append((await get(served.url, RIGHT))[0])
             for text in (f"basic_auth_users: {{another: {HASH}}}", "basic_auth_users: [", "basic_auth_users: {}"):
                 file.write_text(text)
-                found.append((await get(served.url, RIGHT))[0])
-    assert found == [200, 401, 401, 401]
+                served.server.look()
+                statuses.append((await get(served.url, RIGHT))[0])
+    assert statuses == [200, 401, 401, 401]
     assert sum("the last good one stays" in line["event"] for line in lines) == 2
 
 
@@ -364,5 +374,5 @@ async def test_too_many_logins_at_once(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("quotascope.exporter.web.passwords.asyncio.to_thread", slow)
     async with serving(web_config_file=web_file(tmp_path, **USERS)) as served:
-        found = await asyncio.gather(*(ask(served.url) for _ in range(6)))
-    assert sorted(found, key=str) == [(401, None)] * 5 + [(503, "1")]
+        answers = await asyncio.gather(*(ask(served.url) for _ in range(6)))
+    assert sorted(answers, key=str) == [(401, None)] * 5 + [(503, "1")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import cast
 
@@ -12,10 +12,11 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 from tests.cluster.certificates import Certificates
-from tests.exporter.web.serving import ASK, Held, Served, connected, exchange, serving, tls_section, web_file
+from tests.exporter.web.serving import ASK, Handler, Held, Served, connected, exchange, serving, tls_section, web_file
 from yarl import URL
 
 from quotascope.exporter.web.connection import ConnectionPool, HttpConnection, ServerLimits
+from quotascope.exporter.web.pieces import PIECE_BYTES, Pieces
 
 SOON = 0.2
 """Seconds until a client is cut off."""
@@ -26,6 +27,14 @@ LATER = 0.6
 async def large(_request: web.Request) -> web.Response:
     """More than the buffers of sockets hold."""
     return web.Response(body=bytes(16 << 20))
+
+
+PAGE = bytes(range(256)) * (1 << 16)
+
+
+async def in_pieces(_request: web.Request) -> web.Response:
+    """As long, and the same for all."""
+    return web.Response(body=Pieces(PAGE))
 
 
 def in_answer(pool: ConnectionPool) -> int:
@@ -64,7 +73,7 @@ async def test_a_head_that_comes_slowly_is_cut_off() -> None:
 
 
 async def test_a_second_request_has_no_more_time() -> None:
-    """It counts from its first byte; between the two the client has all of idle_seconds."""
+    """The time of a request counts from its first byte; between two requests the client has all of idle_seconds."""
     connections: list[HttpConnection] = []
 
     async def noted(request: web.Request) -> web.Response:
@@ -73,20 +82,21 @@ async def test_a_second_request_has_no_more_time() -> None:
         return web.Response(text="hello")
 
     limits = ServerLimits(head_seconds=LATER, idle_seconds=60.0)
-    async with serving(noted, limits) as served, connected(served.url) as (read, write):
+    async with serving(noted, limits) as served, connected(served.url) as (reader, write):
         for _ in range(2):
             write.write(ASK)
-            assert b"hello" in await read.readuntil(b"hello")
+            assert b"hello" in await reader.readuntil(b"hello")
             until = connections[-1]._deadline
             assert until is not None
             assert until.when() - asyncio.get_running_loop().time() > 10 * LATER
         write.write(b"GET / HTT")
-        assert await read.read() == b""
+        assert await reader.read() == b""
 
 
-async def test_a_client_that_does_not_take_the_answer_is_cut_off() -> None:
+@pytest.mark.parametrize("handler", [large, in_pieces])
+async def test_a_client_that_does_not_take_the_answer_is_cut_off(handler: Handler) -> None:
     """The answer is not kept for ever."""
-    async with serving(large, ServerLimits(taking_seconds=SOON)) as served:
+    async with serving(handler, ServerLimits(taking_seconds=SOON)) as served:
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.setblocking(False)  # noqa: FBT003 - socket's own
@@ -98,14 +108,50 @@ async def test_a_client_that_does_not_take_the_answer_is_cut_off() -> None:
             await served.empty()
 
 
+async def test_a_client_that_takes_pieces_slowly_is_cut_off() -> None:
+    """However busy it looks: the deadline is for the whole answer."""
+    limits = ServerLimits(taking_seconds=SOON)
+    async with serving(in_pieces, limits) as served, connected(served.url) as (read, write):
+        write.write(ASK)
+        taken = 0
+        while piece := await read.read(PIECE_BYTES):
+            taken += len(piece)
+            await asyncio.sleep(SOON / 20)
+        assert taken < len(PAGE)
+
+
+async def test_clients_share_an_answer_in_pieces() -> None:
+    """
+    Connections whose clients take nothing hold a few pieces of it, not a copy each.
+
+    Each client gets all of it, and has no deadline afterwards.
+    """
+    async with AsyncExitStack() as stack:
+        served = await stack.enter_async_context(serving(in_pieces))
+        streams = [await stack.enter_async_context(connected(served.url)) for _ in range(8)]
+        for _, write in streams:
+            write.write(ASK)
+        pool = served.server._pool
+        while in_answer(pool) < len(streams) or not all(each._paused for each in pool._all):  # noqa: ASYNC110 - it comes by itself
+            await asyncio.sleep(0.001)
+        held = sum(each._wire.get_write_buffer_size() for each in pool._all if each._wire)
+        assert held <= len(streams) * 4 * PIECE_BYTES
+        for read, _ in streams:
+            await read.readuntil(b"\r\n\r\n")
+            assert await read.readexactly(len(PAGE)) == PAGE
+        while in_answer(pool):  # noqa: ASYNC110 - it goes by itself
+            await asyncio.sleep(0.001)
+        assert [each._taking for each in pool._all] == [None] * len(streams)
+
+
 async def test_a_client_that_takes_the_answer_late_gets_all_of_it() -> None:
     """The next request is answered as well."""
-    async with serving(large, ServerLimits(taking_seconds=60.0)) as served, connected(served.url) as (read, write):
+    async with serving(large, ServerLimits(taking_seconds=60.0)) as served, connected(served.url) as (reader, write):
         for _ in range(2):
             write.write(ASK)
             await answering(served)
-            await read.readuntil(b"\r\n\r\n")
-            assert len(await read.readexactly(16 << 20)) == 16 << 20
+            await reader.readuntil(b"\r\n\r\n")
+            assert len(await reader.readexactly(16 << 20)) == 16 << 20
 
 
 async def test_a_slow_answer_is_not_the_fault_of_the_client() -> None:
@@ -138,10 +184,10 @@ async def test_handshakes_take_places_and_lose_them(tmp_path: Path, certificates
     file = web_file(tmp_path, **tls_section(certificates))
     async with (
         serving(max_connections=1, web_config_file=file) as served,
-        connected(served.url) as (first, _),
+        connected(served.url) as (first_reader, _),
         connected(served.url),
     ):
-        assert await first.read() == b""
+        assert await first_reader.read() == b""
         assert len(served.server._pool) == 1
 
 
@@ -149,12 +195,12 @@ async def test_when_all_are_being_answered_the_newest_is_refused() -> None:
     """A request that came in time is not given up for another one."""
     held = Held()
     with capture_logs() as lines:
-        async with serving(held.answer, max_connections=1) as served, connected(served.url) as (read, write):
+        async with serving(held.answer, max_connections=1) as served, connected(served.url) as (reader, write):
             write.write(ASK)
             await held.came.acquire()
             assert await exchange(served.url, ASK) == b""
             held.go.set()
-            assert await read.readuntil(b"answered")
+            assert await reader.readuntil(b"answered")
     assert "connections were refused: all are in use" in [line["event"] for line in lines]
 
 
@@ -192,7 +238,7 @@ async def test_a_client_that_leaves_before_the_answer_leaves_nothing() -> None:
             await held.came.acquire()
             connection = held.requests[0].protocol
         await served.empty()
-        handling = [each for each in asyncio.all_tasks() if "RequestHandler" in repr(each)]
+        handling = [task for task in asyncio.all_tasks() if "RequestHandler" in repr(task)]
         held.go.set()
         await asyncio.gather(*handling, return_exceptions=True)
     assert isinstance(connection, HttpConnection)
@@ -207,19 +253,19 @@ async def test_the_end_loses_no_connection_that_was_just_accepted(monkeypatch: p
     closing: list[asyncio.Task[None]] = []
 
     def noted(self: socket.socket) -> tuple[socket.socket, object]:
-        found = accept(self)
+        accepted_socket = accept(self)
         if self.getsockname()[1] != URL(served.url).port:
-            return found  # another server's, in a thread of its own
-        accepted.append(found[0])
+            return accepted_socket  # another server's, in a thread of its own
+        accepted.append(accepted_socket[0])
         closing.append(asyncio.create_task(served.server.close()))
-        return found
+        return accepted_socket
 
     monkeypatch.setattr(socket.socket, "accept", noted)
     async with serving() as served:
-        async with connected(served.url) as (read, _):
-            assert await read.read() == b""
+        async with connected(served.url) as (reader, _):
+            assert await reader.read() == b""
         await asyncio.gather(*closing)
-    assert [each.fileno() for each in accepted] == [-1]
+    assert [accepted_socket.fileno() for accepted_socket in accepted] == [-1]
 
 
 class Waiting:
@@ -236,22 +282,26 @@ class Waiting:
 
 
 def test_a_new_connection_replaces_the_one_that_waited_longest() -> None:
-    """How long it waits counts from its last answer; one that is being answered is not replaced; one that left changes nothing."""
+    """
+    The time that a connection waits counts from its last answer.
+
+    One that is being answered is not replaced; one that left changes nothing.
+    """
     pool = ConnectionPool(2)
-    first, second, third = (Waiting(pool) for _ in range(3))
-    assert [each.was_cut for each in (first, second, third)] == [True, False, False]
+    oldest, second, third = (Waiting(pool) for _ in range(3))
+    assert [connection.was_cut for connection in (oldest, second, third)] == [True, False, False]
     pool.answer(second.seen)
     pool.wait(second.seen)
     fourth = Waiting(pool)
     assert (fourth.entered, second.was_cut, third.was_cut, len(pool)) == (True, False, True, 2)
-    for each in (second, fourth):
-        pool.answer(each.seen)
+    for connection in (second, fourth):
+        pool.answer(connection.seen)
     assert in_answer(pool) == 2
     assert not Waiting(pool).entered
     assert (second.was_cut, fourth.was_cut) == (False, False)
-    for each in (second, fourth):
-        pool.leave(each.seen)
-        pool.answer(each.seen)
-        pool.wait(each.seen)
+    for connection in (second, fourth):
+        pool.leave(connection.seen)
+        pool.answer(connection.seen)
+        pool.wait(connection.seen)
     assert (len(pool), in_answer(pool)) == (0, 0)
     assert Waiting(pool).entered

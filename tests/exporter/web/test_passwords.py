@@ -9,7 +9,8 @@ import pytest
 from pydantic import SecretStr
 from tests.exporter.web.serving import HASH, PASSWORD
 
-from quotascope.exporter.web.passwords import Passwords, TooManyLogins, _network
+from quotascope.exporter.web.passwords import Passwords, TooManyLogins
+from quotascope.exporter.web.places import network_of
 
 OTHER = "$2b$04$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"
 USERS = {"alice": SecretStr(HASH), "bob": SecretStr(OTHER)}
@@ -67,14 +68,14 @@ async def test_a_right_password_is_checked_once(checked: Counted) -> None:
 
 
 async def test_the_password_is_not_kept(checked: Counted) -> None:
-    """What is remembered is a digest under a key of this process."""
-    one, other = Passwords(), Passwords()
-    assert await accept(one)
-    assert await accept(other)
+    """The memory holds a digest under a key of this process."""
+    passwords, other_passwords = Passwords(), Passwords()
+    assert await accept(passwords)
+    assert await accept(other_passwords)
     assert len(checked.hashes) == 2
-    assert set(one._right) == {"alice"}
-    assert RIGHT not in one._right["alice"]
-    assert one._right != other._right
+    assert set(passwords._right) == {"alice"}
+    assert RIGHT not in passwords._right["alice"]
+    assert passwords._right != other_passwords._right
 
 
 async def test_a_changed_hash_is_checked_again(checked: Counted) -> None:
@@ -112,17 +113,17 @@ async def test_few_wait_for_a_check(checked: Counted) -> None:
     of_one = await guesses(store, 4)
     with pytest.raises(TooManyLogins):
         await accept(store)
-    others = [asyncio.create_task(accept(store, address=f"10.0.1.{number}")) for number in range(12)]
+    other_logins = [asyncio.create_task(accept(store, address=f"10.0.1.{number}")) for number in range(12)]
     await asyncio.sleep(0)
     assert len(store._turns._waiting) == 16
-    others.append(asyncio.create_task(accept(store, address="10.0.2.1")))
+    other_logins.append(asyncio.create_task(accept(store, address="10.0.2.1")))
     crowded = of_one.pop()  # one of the address with the most gives way
     with pytest.raises(TooManyLogins):
         await crowded
     assert len(checked.hashes) <= 1
     checked.go.set()
     assert await asyncio.gather(*checking, *of_one) == [False] * 4
-    assert await asyncio.gather(*others) == [True] * 13
+    assert await asyncio.gather(*other_logins) == [True] * 13
     assert checked.hashes == [HASH] * 5  # the first of the others spares the rest
     assert not store._turns._waiting
 
@@ -133,19 +134,19 @@ async def test_wrong_passwords_keep_no_right_one_out(checked: Counted) -> None:
     guessing = True
 
     async def guess(address: str) -> bool:
-        found = False
+        is_accepted = False
         while guessing:
             with suppress(TooManyLogins):
-                found |= await accept(store, password=b"x", address=address)
+                is_accepted |= await accept(store, password=b"x", address=address)
             await asyncio.sleep(0)
-        return found
+        return is_accepted
 
     wrong = [asyncio.create_task(guess(f"10.0.0.{number % 4}")) for number in range(32)]
     while len(checked.hashes) < 8:  # each address has been wrong  # noqa: ASYNC110
         await asyncio.sleep(0)
-    before = len(checked.hashes)
+    checks_before = len(checked.hashes)
     assert await accept(store, address="10.9.9.9")
-    assert len(checked.hashes) <= before + 2  # the one under way, and its own
+    assert len(checked.hashes) <= checks_before + 2  # the one under way, and its own
     guessing = False
     assert await asyncio.gather(*wrong) == [False] * 32
 
@@ -160,8 +161,8 @@ async def test_guesses_from_the_same_address_keep_no_right_password_out(checked:
     with pytest.raises(TooManyLogins):
         await accept(store)
     right = asyncio.create_task(accept(store))
-    found = await asyncio.wait({right, *wrong}, return_when="FIRST_COMPLETED")
-    assert found[0] == {wrong[1]}
+    done = await asyncio.wait({right, *wrong}, return_when="FIRST_COMPLETED")
+    assert done[0] == {wrong[1]}
     assert isinstance(wrong[1].exception(), TooManyLogins)
     checked.go.set()
     assert await right
@@ -169,13 +170,13 @@ async def test_guesses_from_the_same_address_keep_no_right_password_out(checked:
 
 
 def test_what_counts_as_one_address() -> None:
-    """What one customer can choose from is one: of IPv6 a network of 64 bits."""
-    assert _network("10.0.0.1") != _network("10.0.0.2")
-    assert _network("::ffff:10.0.0.1") == _network("10.0.0.1")
-    assert _network("2001:db8::1") == _network("2001:db8::ffff:1")
-    assert _network("2001:db8::1") != _network("2001:db8:0:1::1")
-    assert _network("fe80::1%eth0") == _network("fe80::2%eth0")
-    assert _network("") == ""
+    """One address is all that a customer can choose from: of IPv6 a network of 64 bits."""
+    assert network_of("10.0.0.1") != network_of("10.0.0.2")
+    assert network_of("::ffff:10.0.0.1") == network_of("10.0.0.1")
+    assert network_of("2001:db8::1") == network_of("2001:db8::ffff:1")
+    assert network_of("2001:db8::1") != network_of("2001:db8:0:1::1")
+    assert network_of("fe80::1%eth0") == network_of("fe80::2%eth0")
+    assert network_of("") == ""
 
 
 async def test_what_is_remembered_of_addresses_is_bounded(checked: Counted) -> None:
@@ -199,10 +200,10 @@ async def test_a_request_that_is_given_up_gives_its_turn_back(checked: Counted) 
     tasks = await guesses(store, 3)
     for task in tasks:
         task.cancel()
-    last = asyncio.create_task(accept(store))
+    last_login = asyncio.create_task(accept(store))
     await asyncio.gather(*tasks, return_exceptions=True)
     checked.go.set()
-    assert await last
+    assert await last_login
 
 
 async def test_a_known_password_does_not_wait(checked: Counted) -> None:

@@ -25,7 +25,7 @@ from quotascope.exporter.web.server import url_of
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"),
+    ("address", "expected"),
     [
         ("0.0.0.0", "http://127.0.0.1:1"),  # noqa: S104 - compared, not bound
         ("::", "http://[::1]:1"),
@@ -33,9 +33,9 @@ from quotascope.exporter.web.server import url_of
         ("10.1.2.3", "http://10.1.2.3:1"),
     ],
 )
-def test_url_can_be_opened(address: str, shown: str) -> None:
+def test_url_can_be_opened(address: str, expected: str) -> None:
     """The URL in the log is one for a browser on this machine, whatever the exporter listens on."""
-    assert url_of("http", address, 1) == shown
+    assert url_of("http", address, 1) == expected
 
 
 async def curl(*arguments: str) -> tuple[int, str]:
@@ -55,13 +55,13 @@ async def test_tls_certificate_and_password_by_curl(tmp_path: Path, certificates
     )
     file = web_file(tmp_path, **section, basic_auth_users={"prometheus": HASH})
     trust = ("--cacert", str(certificates.ca))
-    shown = ("--cert", str(certificates.client), "--key", str(certificates.client_key))
+    options = ("--cert", str(certificates.client), "--key", str(certificates.client_key))
     login = ("--user", f"prometheus:{PASSWORD}")
     async with serving(web_config_file=file) as served:
-        assert await curl(*trust, *shown, *login, served.url) == (0, "200")
-        assert await curl(*trust, *shown, served.url) == (0, "401")
+        assert await curl(*trust, *options, *login, served.url) == (0, "200")
+        assert await curl(*trust, *options, served.url) == (0, "401")
         assert (await curl(*trust, *login, served.url))[1] == "000"
-        assert (await curl(*shown, *login, served.url))[0] == 60  # not trusted
+        assert (await curl(*options, *login, served.url))[0] == 60  # not trusted
 
 
 async def test_all_that_a_name_stands_for() -> None:
@@ -78,8 +78,8 @@ async def test_an_application_that_cannot_be_set_up_keeps_no_port() -> None:
     async def broken(_app: web.Application) -> None:
         raise ZeroDivisionError
 
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as free_socket:
+        port = free_socket.getsockname()[1]
     app = web.Application()
     app.on_startup.append(broken)
     http = HttpServer(ServerConfig(address="127.0.0.1", port=port))
@@ -104,17 +104,21 @@ async def test_an_address_that_cannot_be_had(address: str, reason: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         http = HttpServer(ServerConfig(address=address, port=port))
-        found = f"^cannot listen on {address} port {port}: {reason}"
-        with pytest.raises(CannotListen, match=found):
+        message = f"^cannot listen on {address} port {port}: {reason}"
+        with pytest.raises(CannotListen, match=message):
             await http.open(web.Application(), 1.0)
         await http.close()
 
 
 async def test_several_addresses_are_listened_on() -> None:
-    """Of IPv4 and IPv6, in the order of the configuration; where one cannot be had, none stays open."""
+    """
+    Addresses of IPv4 and IPv6 are opened in the order of the configuration.
+
+    Where one cannot be had, none stays open.
+    """
     with capture_logs() as logs:
         async with serving(listen_addresses=["127.0.0.1:0", "[::1]:0", ":0"]) as served:
-            urls = [each["url"] for each in logs if each["event"] == "listening"]
+            urls = [line["url"] for line in logs if line["event"] == "listening"]
             async with aiohttp.ClientSession() as session:
                 for url in urls:
                     async with session.get(url) as answer:
@@ -124,9 +128,9 @@ async def test_several_addresses_are_listened_on() -> None:
     assert (hosts[:2], len(hosts)) == (["http://127.0.0.1", "http://[::1]"], 3)
     port = int(urls[1].rpartition(":")[2])
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        other = taken.getsockname()[1]
-        with pytest.raises(CannotListen, match=f"^cannot listen on 127.0.0.1 port {other}: "):
-            async with serving(listen_addresses=[f"[::1]:{port}", f"127.0.0.1:{other}"]):
+        taken_port = taken.getsockname()[1]
+        with pytest.raises(CannotListen, match=f"^cannot listen on 127.0.0.1 port {taken_port}: "):
+            async with serving(listen_addresses=[f"[::1]:{port}", f"127.0.0.1:{taken_port}"]):
                 pass
     socket.create_server(("::1", port), family=socket.AF_INET6).close()
 
@@ -145,13 +149,13 @@ async def test_the_end_cuts_off_who_only_waits(tmp_path: Path, certificates: Cer
         serving(web_config_file=file) as guarded,
         serving() as plain,
         connected(guarded.url),
-        connected(plain.url) as (read, write),
+        connected(plain.url) as (reader, write),
     ):
         write.write(ASK)
-        await read.readuntil(b"hello")
+        await reader.readuntil(b"hello")
         await plain.server.close()
         await guarded.server.close()
-        assert await read.read() == b""
+        assert await reader.read() == b""
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
@@ -185,7 +189,7 @@ async def test_nothing_in_a_request_makes_it_ask_anyone(head: str) -> None:
 
 @pytest.mark.slow
 async def test_few_files_may_be_opened(tmp_path: Path) -> None:
-    """With `ulimit -n 64` and more idle connections than that, scrapes are answered, and the log says what is missing."""
+    """With `ulimit -n 64` and more idle connections, scrapes are answered, and the log says what is missing."""
     config = tmp_path / "quotascope.yaml"
     config.write_text(
         "server: {address: 127.0.0.1, port: 0}\nsources: [{url: 'http://127.0.0.1:1/metrics'}]\nlog: {format: json}\n"
@@ -216,7 +220,11 @@ async def test_few_files_may_be_opened(tmp_path: Path) -> None:
 
 
 async def test_without_a_descriptor_the_longest_waiting_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else idle connections keep every scrape out for minutes; the log has the reason, and it is tried again a moment later."""
+    """
+    Else idle connections keep every scrape out for minutes.
+
+    The log has the reason, and it is tried again a moment later.
+    """
     accept, scarce = socket.socket.accept, False
 
     def failing(self: socket.socket) -> tuple[socket.socket, object]:
@@ -231,11 +239,11 @@ async def test_without_a_descriptor_the_longest_waiting_makes_room(monkeypatch: 
             write.write(ASK)
             await idle.readuntil(b"hello")
             scarce = True
-            async with connected(served.url) as (read, newer):
+            async with connected(served.url) as (reader, newer):
                 assert await idle.read() == b""
                 scarce = False
                 newer.write(ASK)
-                await read.readuntil(b"hello")
+                await reader.readuntil(b"hello")
     errors = [line["reason"] for line in lines if line["log_level"] == "error"]
     assert errors == ["Too many open files"]
 
@@ -251,7 +259,7 @@ async def test_other_errors_of_the_loop_are_logged_as_asyncio_does(caplog: pytes
 
 
 @pytest.mark.parametrize(
-    ("soft", "hard", "most", "raised"),
+    ("soft", "hard", "expected", "raised"),
     [
         (1024, 4096, 512, []),
         (256, 4096, 512, [(1024, 4096)]),
@@ -262,13 +270,13 @@ async def test_other_errors_of_the_loop_are_logged_as_asyncio_does(caplog: pytes
     ],
 )
 def test_connections_within_the_limit_of_files(
-    soft: int, hard: int, most: int, raised: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+    soft: int, hard: int, expected: int, raised: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of the files; the soft limit is raised as far as the hard one permits."""
     changed: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda _, pair: changed.append(pair))
     with capture_logs() as lines:
-        assert connections_within(512) == most
+        assert connections_within(512) == expected
     assert changed == raised
-    assert bool(lines) is (most < 512)
+    assert bool(lines) is (expected < 512)

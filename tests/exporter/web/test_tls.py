@@ -18,7 +18,7 @@ IF_GIVEN = {"client_auth_type": "VerifyClientCertIfGiven", "client_ca_file": "ca
 
 
 async def body(url: str, context: ssl.SSLContext) -> str:
-    """What is answered, on a connection of its own."""
+    """Return the answer, on a connection of its own."""
     async with aiohttp.ClientSession() as session, session.get(url, ssl=context) as answer:
         assert answer.status == 200
         return await answer.text()
@@ -33,11 +33,11 @@ def others(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 def client(
     request: pytest.FixtureRequest, certificates: Certificates, others: Certificates
 ) -> tuple[str, ssl.SSLContext]:
-    """Without certificate, with one of the right and of a wrong authority, one that does not trust the server, and one without TLS 1.3."""
+    """Return a client without a certificate, with a right or wrong one, without trust, or without TLS 1.3."""
     kind = request.param
     if kind == "wary":
         return kind, ssl.create_default_context()
-    context = trusting(certificates, shown=kind == "known")
+    context = trusting(certificates, with_client=kind == "known")
     if kind == "unknown":
         context.load_cert_chain(others.client, others.client_key)
     if kind == "old":
@@ -78,7 +78,11 @@ async def test_clients(
 
 
 async def test_plain_http_to_tls(tmp_path: Path, certificates: Certificates) -> None:
-    """There is no answer but one line in the log, however often a client tries; the URL begins with https. The authority may be given as text."""
+    """
+    There is no answer but one line in the log, however often a client tries; the URL begins with https.
+
+    The authority may be given as text.
+    """
     section = {"client_auth_type": IF_GIVEN["client_auth_type"], "client_ca": certificates.ca.read_text()}
     file = web_file(tmp_path, **tls_section(certificates, **section))
     with capture_logs() as lines:
@@ -87,7 +91,7 @@ async def test_plain_http_to_tls(tmp_path: Path, certificates: Certificates) -> 
             for _ in range(3):
                 assert await exchange(served.url, ASK) == b""
                 await served.empty()
-            assert await body(served.url, trusting(certificates, shown=True)) == "hello"
+            assert await body(served.url, trusting(certificates, with_client=True)) == "hello"
     reported = [(line["times"], line["reason"]) for line in lines if "TLS handshakes failed" in line["event"]]
     assert reported == [(1, "HTTP_REQUEST")]
 
@@ -102,7 +106,7 @@ async def test_plain_http_to_tls(tmp_path: Path, certificates: Certificates) -> 
 async def test_versions_and_suites(
     tmp_path: Path, certificates: Certificates, section: dict[str, Any], version: str, suite: str | None
 ) -> None:
-    """What the file says is what is spoken."""
+    """The versions and suites of the file are the ones in use."""
     async with serving(web_config_file=web_file(tmp_path, **tls_section(certificates, **section))) as served:
         spoken = await peer(served, trusting(certificates))
     assert spoken.version() == version
@@ -113,8 +117,8 @@ async def peer(served: Served, context: ssl.SSLContext) -> ssl.SSLObject:
     port = int(served.url.rpartition(":")[2])
     _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
     writer.close()
-    found: ssl.SSLObject = writer.get_extra_info("ssl_object")
-    return found
+    tls_object: ssl.SSLObject = writer.get_extra_info("ssl_object")
+    return tls_object
 
 
 async def serial(served: Served, authority: Path) -> str:
@@ -141,13 +145,15 @@ async def test_certificates_are_rotated_without_a_restart(
         context = trusting(certificates)
         async with session.get(served.url, ssl=context) as answer:
             assert await answer.text() == "hello"
-        first = await serial(served, certificates.ca)
+        first_serial = await serial(served, certificates.ca)
         swap(certificate, others.server)
         with capture_logs() as lines:
-            assert await serial(served, certificates.ca) == first
+            served.server.look()
+        assert await serial(served, certificates.ca) == first_serial
         assert "KEY_VALUES_MISMATCH" in lines[0]["error"]
         swap(key, others.server_key)
-        assert await serial(served, others.ca) != first
+        served.server.look()
+        assert await serial(served, others.ca) != first_serial
         async with session.get(served.url, ssl=context) as answer:
             assert await answer.text() == "hello"
 
@@ -157,7 +163,7 @@ async def test_a_request_right_behind_the_handshake_is_answered(tmp_path: Path, 
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = trusting(certificates).wrap_bio(incoming, outgoing, server_hostname="localhost")
     file = web_file(tmp_path, **tls_section(certificates))
-    async with serving(web_config_file=file) as served, connected(served.url) as (read, write):
+    async with serving(web_config_file=file) as served, connected(served.url) as (reader, write):
 
         async def until_done(step: Callable[[], object]) -> object:
             while True:
@@ -165,7 +171,7 @@ async def test_a_request_right_behind_the_handshake_is_answered(tmp_path: Path, 
                     return step()
                 except ssl.SSLWantReadError:
                     write.write(outgoing.read())
-                    incoming.write(await read.read(1 << 16))
+                    incoming.write(await reader.read(1 << 16))
 
         await until_done(tls.do_handshake)
         tls.write(ASK)

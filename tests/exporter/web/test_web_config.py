@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import re
 import ssl
 from pathlib import Path
 from typing import Any
@@ -10,14 +12,14 @@ from tests.cluster.certificates import Certificates
 from tests.exporter.web.serving import HASH, tls_section, web_file
 
 from quotascope.exporter.errors import ConfigError
-from quotascope.exporter.web.settings import WatchedSettings, alternative_names, load_web_settings
+from quotascope.exporter.web.settings import WatchedSettings, WebSettings, alternative_names, load_web_settings
 
 FILES = "  cert_file: server.pem\n  key_file: server.key\n"
 
 
 @pytest.fixture
 def folder(tmp_path: Path, certificates: Certificates) -> Path:
-    """A folder with the files that the examples name."""
+    """Return a folder with the files that the examples name."""
     for name in ("server.pem", "server.key", "ca.pem"):
         (tmp_path / name).symlink_to(certificates.ca.parent / name)
     return tmp_path
@@ -62,7 +64,7 @@ def test_a_file_of_the_toolkit(folder: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "tls_server_config:\nbasic_auth_users:\n"])
 def test_an_empty_file_protects_nothing(folder: Path, text: str) -> None:
-    """As with the toolkit: plain HTTP for all."""
+    """Plain HTTP for all is the toolkit's answer to an empty file, too."""
     path = folder / "web.yaml"
     path.write_text(text)
     settings = load_web_settings(path)
@@ -107,9 +109,9 @@ def test_an_empty_file_protects_nothing(folder: Path, text: str) -> None:
 )  # fmt: skip
 def test_what_cannot_be_used_is_refused(folder: Path, text: str, expected: str) -> None:
     """With line and key, and without what may be secret."""
-    found = problems(folder, text)
-    assert any(expected in problem for problem in found), found
-    assert not any("hunter2" in problem or HASH in problem for problem in found)
+    all_problems = problems(folder, text)
+    assert any(expected in problem for problem in all_problems), all_problems
+    assert not any("hunter2" in problem or HASH in problem for problem in all_problems)
 
 
 def test_a_key_that_is_no_key(folder: Path, certificates: Certificates) -> None:
@@ -117,12 +119,12 @@ def test_a_key_that_is_no_key(folder: Path, certificates: Certificates) -> None:
     key = folder / "server.key"
     key.unlink()
     key.write_bytes(certificates.client_key.read_bytes())
-    (found,) = problems(folder, f"tls_server_config:\n{FILES}")
-    assert "KEY_VALUES_MISMATCH" in found
+    (problem,) = problems(folder, f"tls_server_config:\n{FILES}")
+    assert "KEY_VALUES_MISMATCH" in problem
     key.write_text("hunter2")
-    (found,) = problems(folder, f"tls_server_config:\n{FILES}")
-    assert "cannot be used" in found
-    assert "hunter2" not in found
+    (problem,) = problems(folder, f"tls_server_config:\n{FILES}")
+    assert "cannot be used" in problem
+    assert "hunter2" not in problem
 
 
 def test_an_authority_that_is_none(folder: Path) -> None:
@@ -130,14 +132,14 @@ def test_an_authority_that_is_none(folder: Path) -> None:
     kind = "  client_auth_type: VerifyClientCertIfGiven\n"
     (folder / "ca.pem").unlink()
     (folder / "ca.pem").write_text("hunter2")
-    for given, named in (("client_ca_file: ca.pem", "ca.pem"), ("client_ca: hunter2", "client_ca")):
-        (found,) = problems(folder, f"tls_server_config:\n{FILES}{kind}  {given}\n")
-        assert f"{named} cannot be used" in found
-        assert "hunter2" not in found
+    for authority, named in (("client_ca_file: ca.pem", "ca.pem"), ("client_ca: hunter2", "client_ca")):
+        (problem,) = problems(folder, f"tls_server_config:\n{FILES}{kind}  {authority}\n")
+        assert f"{named} cannot be used" in problem
+        assert "hunter2" not in problem
 
 
 @pytest.mark.parametrize(
-    ("more", "minimum", "servers"),
+    ("options", "minimum", "servers"),
     [
         ({"prefer_server_cipher_suites": True}, ssl.TLSVersion.TLSv1_2, True),
         ({"prefer_server_cipher_suites": False}, ssl.TLSVersion.TLSv1_2, False),
@@ -145,20 +147,20 @@ def test_an_authority_that_is_none(folder: Path) -> None:
     ],
 )
 def test_whose_order_of_suites_counts(
-    tmp_path: Path, certificates: Certificates, more: dict[str, Any], minimum: ssl.TLSVersion, *, servers: bool
+    tmp_path: Path, certificates: Certificates, options: dict[str, Any], minimum: ssl.TLSVersion, *, servers: bool
 ) -> None:
     """The server's, unless the file leaves it to clients; suites of TLS 1.3 alone mean TLS 1.3, as in Go."""
-    context = load_web_settings(web_file(tmp_path, **tls_section(certificates, **more))).tls
+    context = load_web_settings(web_file(tmp_path, **tls_section(certificates, **options))).tls
     assert context is not None
     assert context.minimum_version is minimum
     assert bool(context.options & ssl.OP_CIPHER_SERVER_PREFERENCE) is servers
 
 
 def test_the_example_of_the_documentation(tmp_path: Path, certificates: Certificates) -> None:
-    """It works as it stands there."""
+    """The example works as it stands there."""
     page = Path(__file__).parents[3] / "docs" / "security.md"
-    made = {"tls.crt": certificates.server, "tls.key": certificates.server_key, "ca.crt": certificates.ca}
-    for name, file in made.items():
+    files_by_name = {"tls.crt": certificates.server, "tls.key": certificates.server_key, "ca.crt": certificates.ca}
+    for name, file in files_by_name.items():
         (tmp_path / name).symlink_to(file)
     (tmp_path / "web.yaml").write_text(page.read_text().partition("```yaml\n")[2].partition("```")[0])
     settings = load_web_settings(tmp_path / "web.yaml")
@@ -167,33 +169,53 @@ def test_the_example_of_the_documentation(tmp_path: Path, certificates: Certific
     assert settings.tls.verify_mode is ssl.CERT_REQUIRED
 
 
+def looked(watched: WatchedSettings) -> WebSettings:
+    """Return the settings after a look."""
+    watched.look()
+    return watched.now()
+
+
 def test_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:
-    """It is reported once, and read when it is back."""
+    """The loss is reported once, and the file is read when it is back."""
     file = web_file(tmp_path, basic_auth_users={"alice": HASH})
-    now = 0.0
-    watched = WatchedSettings(file, lambda: now)
-    first = watched.now()
-    assert watched.now() is first
+    watched = WatchedSettings(file)
+    first_settings = watched.now()
+    assert looked(watched) is first_settings
     file.unlink()
     with capture_logs() as lines:
-        for now in range(20):  # noqa: B007 - which the clock returns
-            assert watched.now() is first
+        for _ in range(20):
+            assert looked(watched) is first_settings
     assert [line["log_level"] for line in lines] == ["error"]
     web_file(tmp_path, basic_auth_users={"bob": HASH})
-    assert set(watched.now().config.basic_auth_users) == {"bob"}
+    assert set(looked(watched).config.basic_auth_users) == {"bob"}
 
 
 def test_what_a_new_file_names_may_come_later(tmp_path: Path, certificates: Certificates) -> None:
-    """It is tried again, although nothing changes of what was looked at."""
-    now = 0.0
-    watched = WatchedSettings(web_file(tmp_path, **tls_section(certificates)), lambda: now)
-    first = watched.now()
+    """The new file is tried again, although its own content has not changed."""
+    watched = WatchedSettings(web_file(tmp_path, **tls_section(certificates)))
+    first_settings = watched.now()
     web_file(tmp_path, **tls_section(certificates, client_ca_file="ca.pem", client_auth_type="VerifyClientCertIfGiven"))
-    assert watched.now() is first
+    assert looked(watched) is first_settings
     (tmp_path / "ca.pem").write_bytes(certificates.ca.read_bytes())
-    assert watched.now() is first
-    now = 5.0
-    assert tmp_path / "ca.pem" in watched.now().files
+    assert tmp_path / "ca.pem" in looked(watched).files
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["web.yaml", "ca.pem"])
+def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(tmp_path: Path, certificates: Certificates, name: str) -> None:
+    """The last settings stay, and the file counts once it is one again."""
+    (tmp_path / "ca.pem").write_bytes(certificates.ca.read_bytes())
+    client_ca = {"client_ca_file": "ca.pem", "client_auth_type": "VerifyClientCertIfGiven"}
+    watched = WatchedSettings(web_file(tmp_path, **tls_section(certificates, **client_ca)))
+    first_settings, content = watched.now(), (tmp_path / name).read_bytes()
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with capture_logs() as lines:
+        assert looked(watched) is first_settings
+    assert re.search("is not a (regular )?file", lines[0]["error"])
+    (tmp_path / name).unlink()
+    (tmp_path / name).write_bytes(content)
+    assert looked(watched) is not first_settings
 
 
 STRICT = {
@@ -220,21 +242,21 @@ def test_a_file_that_allows_more_clients_needs_a_restart(
     (tmp_path / "ca.pem").symlink_to(certificates.ca)
     users = {"basic_auth_users": {"alice": HASH}}
     watched = WatchedSettings(web_file(tmp_path, **users, **tls_section(certificates, **STRICT)))
-    first = watched.now()
+    first_settings = watched.now()
     keys = {key: value for key, value in change.items() if key in STRICT}
     section = tls_section(certificates, **{**STRICT, **keys})
     top = {key: value for key, value in change.items() if key not in STRICT}
     web_file(tmp_path, **{**users, **section, **top})
     with capture_logs() as lines:
-        assert watched.now() is first
+        assert looked(watched) is first_settings
     assert named in lines[0]["error"]
     assert "restart" in lines[0]["error"]
     web_file(tmp_path, basic_auth_users={"bob": HASH}, **tls_section(certificates, **STRICT))
-    assert set(watched.now().config.basic_auth_users) == {"bob"}
+    assert set(looked(watched).config.basic_auth_users) == {"bob"}
 
 
 def test_kinds_of_names() -> None:
-    """As the toolkit compares them: an IPv6 address in its short form, and nothing of what is no name."""
+    """Names are compared as the toolkit does: an IPv6 address in its short form, and nothing that is no name."""
     names = {
         ("DNS", "prometheus.corp"): "prometheus.corp",
         ("email", "prometheus@corp"): "prometheus@corp",

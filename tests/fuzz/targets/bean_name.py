@@ -7,7 +7,8 @@ from tests.exporter.recorded import CAPTURES
 from tests.fuzz.target import Target
 from tests.strategies import HOSTILE
 
-from quotascope.metrics import MalformedName, mbean_name, parse_object_name, quote_tag_value, unquote_tag_value
+from quotascope.metrics.kafka.errors import MalformedName
+from quotascope.metrics.kafka.jmx import mbean_name, parse_object_name, quote_tag_value, unquote_tag_value
 
 
 def _read(data: bytes) -> None:
@@ -21,8 +22,8 @@ def _read(data: bytes) -> None:
 
 def _seeds() -> Iterator[bytes]:
     for path in sorted(CAPTURES.glob("*/*.jolokia2.json")):
-        for read in json.loads(path.read_bytes()).values():
-            for name in read.get("value") or ():
+        for response in json.loads(path.read_bytes()).values():
+            for name in response.get("value") or ():
                 yield name.encode()
     for name in HOSTILE[:-1]:
         tags = [("user", name), ("client-id", name)]

@@ -15,8 +15,8 @@ _JSON = b"["
 
 def _read(data: bytes) -> None:
     name = "x.json" if data.startswith(_JSON) else "x.yml"
-    for found in parse(name, data.decode()):
-        address = found.address
+    for entry in parse(name, data.decode()):
+        address = entry.address
         values = {"target": str(address), "host": address.host, "port": address.port}
         url = urlsplit(target_of(_URL, values).url)
         assert (url.scheme, url.path) == ("http", "/jolokia")

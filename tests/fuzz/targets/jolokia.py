@@ -19,13 +19,13 @@ _NEXT = b"\0"
 
 def _read(data: bytes) -> None:
     columns: LayoutTracker[Key] = LayoutTracker(columns_of)
-    *before, last = data.split(_NEXT)[:3]
-    for answer in before:
+    *earlier, latest = data.split(_NEXT)[:3]
+    for answer in earlier:
         try:
             columns.place(*numbers_in(answer, REQUESTS))
         except SourceError:
             continue
-    keys, values = numbers_in(last, REQUESTS)
+    keys, values = numbers_in(latest, REQUESTS)
     layout, _ = columns.place(keys, values)
     assert _numbers(columns, keys, values) == _numbers(LayoutTracker(columns_of), keys, values)
     NodeId(None).of(layout)
@@ -45,8 +45,8 @@ def _seeds() -> Iterator[bytes]:
     names = sorted(path.relative_to(CAPTURES).as_posix() for path in CAPTURES.glob("*/*.jolokia?.json"))
     for name in names:
         yield jolokia_bytes(name)
-    first, second = names[:2]
-    yield jolokia_bytes(first) + _NEXT + jolokia_bytes(second)
+    first_name, second = names[:2]
+    yield jolokia_bytes(first_name) + _NEXT + jolokia_bytes(second)
     missing = b'{"status":404,"error":"No MBean"}'
     yield b"[%s]" % b",".join([missing] * len(REQUESTS))
     few = b'{"status":200,"value":{"kafka.server:type=app-info,id=1":{"StartTimeMs":1},"kafka.server:type=Produce,user=\\"a:b\\"":{"byte-rate":NaN}}}'

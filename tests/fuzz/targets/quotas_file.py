@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tests.fuzz.target import Target
 from tests.strategies import HOSTILE
 
-from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
 from quotascope.quotas import Entity, InvalidQuotas, QuotaSet, load, quotas_in, quotas_yaml
 
 _SUBJECT = "fuzz.yaml"

@@ -23,8 +23,8 @@ def _read(data: bytes) -> None:
     config = filled(WebConfig, document, _SUBJECT, context={"folder": Path()})
     users = config.basic_auth_users
     assert not any(":" in user for user in users)
-    shown = repr(list(users.values()))
-    assert not any(password.get_secret_value() in shown for password in users.values())
+    representation = repr(list(users.values()))
+    assert not any(password.get_secret_value() in representation for password in users.values())
 
 
 def _seeds() -> Iterator[bytes]:

@@ -42,7 +42,7 @@ class Alertmanager:
         assert web.ask(f"http://{self.address}/-/ready").status == 200
 
     def alerts(self, state: str) -> list[dict[str, Any]]:
-        """The alerts that it knows in a state: `active` or `suppressed`."""
+        """Return the alerts that it knows in a state: `active` or `suppressed`."""
         self.child.must_run()
         answer = web.ask(f"http://{self.address}/api/v2/alerts")
         assert answer.status == 200, answer.text
@@ -83,7 +83,7 @@ class Pager(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def reported(self, status: str, **labels: str) -> list[Message]:
-        """The messages of that status about alerts with these labels, in order."""
+        """Return the messages of that status about alerts with these labels, in order."""
         return [
             message
             for message in [*self.messages]

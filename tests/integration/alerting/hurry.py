@@ -17,9 +17,10 @@ FACTOR: Final = 60
 _MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _WAITS: Final = frozenset({"for", "keep_firing_for", "interval", "group_wait", "group_interval", "repeat_interval"})
 _LOOKS_BACK: Final = re.compile(r"(?<=\[)\w+(?::\w+)?(?=\])|(?<=offset )\w+")
-_MINUTES: Final = re.compile(r"(?<=\()(\d+) \* 60(?=\))")
-"""Seconds, in expressions that divide by a duration."""
-_DURATION: Final = re.compile(r"(\d+)(ms|[smhdw])")
+_LENGTH: Final = re.compile(r"(?<=\()(\d+00) - 1(?=\))")
+"""Seconds, in expressions that divide by the length of a range: a second less than whole minutes."""
+_DURATION: Final = re.compile(r"(?:\d+(?:ms|[smhdw]))+")
+_PART: Final = re.compile(r"(\d+)(ms|[smhdw])")
 
 
 def hurried(document: Any) -> Any:
@@ -27,20 +28,20 @@ def hurried(document: Any) -> Any:
     if isinstance(document, Mapping):
         return {key: _by_key(key)(value) for key, value in document.items()}
     if isinstance(document, list):
-        return [hurried(each) for each in document]
+        return [hurried(item) for item in document]
     return document
 
 
 def expression(promql: str) -> str:
-    """The expression, looking back less far."""
-    shortened = _LOOKS_BACK.sub(lambda found: _shortened(found[0]), promql)
-    return _MINUTES.sub(lambda found: f"{found[1]} * {60 // FACTOR}", shortened)
+    """Return the expression with shorter ranges."""
+    shortened = _LOOKS_BACK.sub(lambda match: _shortened(match[0]), promql)
+    return _LENGTH.sub(lambda match: f"{int(match[1]) / FACTOR:g} - {1 / FACTOR:.3g}", shortened)
 
 
 def hurried_rules(folder: Path, *options: str | Path) -> list[Path]:
-    """The files of rules that `quotascope alerts write` writes into a folder with these options, hurried in their place."""
-    done = run("alerts", "write", folder, *options)
-    assert done.returncode == 0, done.stderr
+    """Write the files of all rules with `quotascope alerts write` and these options, and shorten their times."""
+    process = run("alerts", "write", folder, "--profile", "all", *options)
+    assert process.returncode == 0, process.stderr
     paths = [folder / f"quotascope-{name}.yaml" for name in ("recording", "alerts")]
     for path in paths:
         path.write_text(yaml.safe_dump(hurried(yaml.safe_load(path.read_text()))))
@@ -54,4 +55,8 @@ def _by_key(key: str) -> Callable[[Any], Any]:
 
 
 def _shortened(durations: str) -> str:
-    return _DURATION.sub(lambda found: f"{int(found[1]) * _MS[found[2]] // FACTOR}ms", durations)
+    return _DURATION.sub(lambda duration: f"{_milliseconds(duration[0]) // FACTOR}ms", durations)
+
+
+def _milliseconds(duration: str) -> int:
+    return sum(int(number) * _MS[unit] for number, unit in _PART.findall(duration))

@@ -17,7 +17,7 @@ GENERATED: Final = Path(__file__).parents[3] / "dashboards" / "generated"
 
 
 def linked_runbook(url: str) -> str:
-    """The runbook that a link gives: a page of the exporter about that alert."""
+    """Return the runbook that a link leads to: a page of the exporter about that alert."""
     answer = web.ask(url)
     assert answer.status == 200
     assert f"<h1>{url.rpartition('/')[2]}</h1>" in answer.text
@@ -25,7 +25,11 @@ def linked_runbook(url: str) -> str:
 
 
 def linked_dashboard(url: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The committed dashboard that a link opens, and the variables that it sets; all of them are the dashboard's."""
+    """
+    Return the committed dashboard that a link opens, and the variables that it sets.
+
+    All of them are the dashboard's.
+    """
     parts = urllib.parse.urlsplit(url)
     uid = parts.path.rpartition("/d/")[2]
     model: dict[str, Any] = json.loads((GENERATED / f"{uid}.json").read_text())
@@ -38,6 +42,7 @@ def linked_dashboard(url: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 _LABEL_VALUES = re.compile(r"label_values\((.+), (\w+)\)")
+_QUERY_RESULT = re.compile(r"query_result\((.+)\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +60,11 @@ class Question:
         return f"{self.dashboard}: {self.title}"
 
     def hurried(self) -> "Question":
-        """The same, looking back less far."""
+        """Return the same question with shorter ranges."""
         return replace(self, query=expression(self.query))
 
     def answered(self, prometheus: Prometheus) -> list[Any]:
-        """What the Prometheus has; the variables filled in as Grafana does."""
+        """Return the answer of the Prometheus, with the variables filled in as Grafana does."""
         match self.kind:
             case "instant":
                 return prometheus.now(self.query)
@@ -87,9 +92,11 @@ def questions(model: Mapping[str, Any]) -> Iterator[Question]:
 
 
 def _values(query: str, prometheus: Prometheus) -> list[Any]:
-    """As Grafana asks for `label_values(SELECTOR, LABEL)`."""
-    found = _LABEL_VALUES.fullmatch(query)
-    assert found, query
-    selector, label = found.groups()
+    """Ask as Grafana does for `query_result(QUERY)` and `label_values(SELECTOR, LABEL)`."""
+    if result := _QUERY_RESULT.fullmatch(query):
+        return prometheus.now(result[1])
+    match = _LABEL_VALUES.fullmatch(query)
+    assert match, query
+    selector, label = match.groups()
     counted = f"group by ({urllib.parse.quote(label)}) ({selector})"
     return [series["metric"][label] for series in prometheus.now(counted) if series["metric"].get(label)]

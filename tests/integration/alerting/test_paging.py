@@ -1,4 +1,4 @@
-"""From a throttled broker to a pager and back: every program on the way is the real one."""
+"""Alerts go from a throttled broker to a pager and back: every program on the way is the real one."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.real
 
 USER: Final = "mallory"
 CLIENTS: Final = 48
-"""As many as have alerts of their own: more than 50 would have one together."""
+"""Number of clients with alerts of their own: more than 50 would have one together."""
 LOW: Final[Rule] = ({"user": USER, "client-id": None}, {"producer_byte_rate": 5_000.0})
 """Each of them wants four times as much: about 2 s of delay for each record."""
 HIGH: Final[Rule] = ({"user": USER, "client-id": None}, {"producer_byte_rate": 1e9})
@@ -35,25 +35,29 @@ THRESHOLD = 25
 
 @pytest.fixture(scope="module")
 def watch(exporter: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
-    """Prometheus, Alertmanager and a pager, once Prometheus knows what is usual: that no one waited in the last minutes."""
+    """
+    Prometheus, Alertmanager and a pager, once Prometheus knows what is usual.
+
+    That no one waited in the last minutes.
+    """
     folder = tmp_path_factory.mktemp("watch")
     data, now = folder / "prometheus", int(time.time())
     data.mkdir()
-    fill(data, [*(f'{RATE}{{cluster="{CLUSTER}"}} 0 {at}\n' for at in range(now - 120, now)), "# EOF\n"])
+    fill(data, [*(f'{RATE}{{cluster="{CLUSTER}"}} 0 {second}\n' for second in range(now - 120, now)), "# EOF\n"])
     with watching(folder, exporter) as watch:
         eventually(lambda: some(watch.prometheus.query(BASELINE)), seconds=60)
         yield watch
 
 
 def test_on_call_is_paged_until_the_quota_is_raised(kafka: Cluster, quotas: Quotas, watch: Watch) -> None:
-    """One page for the cluster instead of a ticket for each client, with links that help; it ends with the cause."""
+    """The cluster has one page instead of a ticket for each client, with links that help; it ends with the cause."""
     topic = Traffic(kafka).topic()
     quotas.set(LOW)
 
     def load(number: int) -> Callable[[Traffic], Load]:
         return lambda t: t.produce(USER, f"storm-{number}", topic, inf, 8_000 + 100 * number, pause=0.5)
 
-    with in_background(*map(load, range(CLIENTS)), of=kafka):
+    with in_background(*map(load, range(CLIENTS)), cluster=kafka):
         page = eventually(lambda: some(watch.pager.reported("firing", alertname=PAGE)), seconds=60)[0]
         _leads_somewhere(page)
         eventually(lambda: _tickets_are_silenced(watch), seconds=60)
@@ -75,7 +79,7 @@ def _throttled_seconds(watch: Watch) -> float:
 
 
 def _leads_somewhere(page: Message) -> None:
-    """The right one is called, for the right cluster, and both links lead to what is committed."""
+    """Assert that the page is the right one, for the right cluster, and that both links lead to committed files."""
     assert page.receiver == "on-call"
     assert page.labels == {"alertname": PAGE, "severity": "critical", "scope": "cluster", "cluster": CLUSTER}
     assert page.annotations["summary"]
@@ -87,7 +91,7 @@ def _leads_somewhere(page: Message) -> None:
 
 
 def _tickets_are_silenced(watch: Watch) -> None:
-    """The alerts of most clients are there, and say nothing because of the page."""
+    """Assert that the alerts of most clients are there, and silent because of the page."""
     suppressed = watch.alertmanager.alerts("suppressed")
     tickets = [
         alert for alert in suppressed if alert["labels"]["alertname"] == TICKET and alert["labels"]["user"] == USER

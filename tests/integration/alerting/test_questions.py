@@ -18,11 +18,12 @@ from tests.integration.eventually import eventually
 from tests.integration.exporter import Exporter, serving, settings_for
 from tools.pictures.prometheus import Prometheus
 
-from quotascope.alerts.book import alerts, records
-from quotascope.alerts.recorded import ENTITY_UTILIZATION_PREDICTED
+from quotascope.alerts.render import alerts, profiles_of, records
 from quotascope.alerts.runbook import runbooks
+from quotascope.alerts.settings import Profile
 from quotascope.cli.alerts_config import AlertsConfig
 from quotascope.dashboards.files import grafana_dashboards
+from quotascope.dashboards.recorded import ENTITY_UTILIZATION_PREDICTED
 from quotascope.dashboards.scope import Scope
 from quotascope.metrics import catalog
 
@@ -38,7 +39,7 @@ CONFIG: Final = {
     "default_owner": "platform",
     "objectives": [{"name": "alice", "objective_percent": 99, "user": "alice"}],
 }
-"""Of the alerts: with owners and an objective there are all rules."""
+"""Configuration of the alerts: with owners and an objective there are all rules."""
 SHADOW: Final = """
 candidates:
   - name: low
@@ -53,14 +54,14 @@ CHOICES: Final = (
     {"user": "", "client_id": "scene-spam"},
     {"user": "", "client_id": ""},
 )
-"""What a user types into the boxes of a dashboard: an entity of each quota type, and nothing."""
+"""Texts that a user types into the boxes of a dashboard: an entity of each quota type, and nothing."""
 EMPTY: Final[Mapping[str, str]] = {
     **{family.name: "no Spark job runs here" for family in catalog.job_families()},
     catalog.UTILIZATION_DISAGREEMENTS.name: "this Kafka reports no utilization (KIP-1373)",
-    catalog.REFUSED_MUTATIONS.name: "no embedded engine",
     catalog.DISCOVERED_SOURCES.name: "this exporter is given its broker",
     catalog.DISCOVERY_ERRORS.name: "this exporter is given its broker",
     catalog.OTLP_EXPORTS.name: "this exporter pushes nowhere",
+    catalog.CERTIFICATE_EXPIRY_SECONDS.name: "this exporter has no certificate",
     catalog.CALLBACK_THROTTLE_TIME_SECONDS.name: "this broker has no custom callback",
     catalog.REPLICATION_BYTES_PER_SECOND.name: "a single broker replicates nothing",
     catalog.REMOTE_STORAGE_BYTES_PER_SECOND.name: "no remote storage",
@@ -75,7 +76,7 @@ OF_THE_TREND: Final = ("predict_linear(", ENTITY_UTILIZATION_PREDICTED)
 
 @pytest.fixture(scope="module")
 def sampling(kafka: Cluster, scene: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
-    """Another exporter of the scene, which reads the broker between scrapes, and has a shadow."""
+    """Yield another exporter of the scene, which reads the broker between scrapes, and has a shadow."""
     assert scene.child.running
     settings = settings_for(kafka.brokers, kafka.admin)
     settings["collection"]["sample_every_seconds"] = 0.5
@@ -88,7 +89,7 @@ def sampling(kafka: Cluster, scene: Exporter, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture(scope="module")
 def watch(kafka: Cluster, sampling: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
-    """All that watches the scene, on a broker that limits connections and replication as well."""
+    """Yield all programs that watch the scene, on a broker that limits connections and replication as well."""
     with (
         closing(Quotas(kafka.connection())) as quotas,
         closing(Configs(kafka)) as configs,
@@ -100,7 +101,7 @@ def watch(kafka: Cluster, sampling: Exporter, tmp_path_factory: pytest.TempPathF
 
 
 def models() -> Iterator[dict[str, Any]]:
-    """Every dashboard: the committed JSON, and what reads recorded series instead."""
+    """Yield every dashboard: the committed JSON, and the variant that reads recorded series."""
     for path in sorted(GENERATED.glob("*.json")):
         yield json.loads(path.read_text())
     for model in grafana_dashboards(Scope(recorded=True)).values():
@@ -110,19 +111,20 @@ def models() -> Iterator[dict[str, Any]]:
 def written() -> Iterator[tuple[str, str]]:
     """Name and expression of every rule."""
     site = AlertsConfig.model_validate(CONFIG).site()
-    yield from ((record.name, record.expr) for record in records(site))
-    yield from ((alert.name, alert.expr) for alert in alerts(site))
+    yield from ((rule["record"], rule["expr"]) for rule in records(site))
+    names = ((rule["alert"], rule["expr"]) for rule in alerts(site))
+    yield from (pair for pair in names if Profile.ALL in profiles_of(pair[0]))
 
 
 @pytest.mark.parametrize("model", [*models()], ids=lambda model: model["uid"])
 def test_every_panel_has_an_answer(model: dict[str, Any], watch: Watch) -> None:
     """Prometheus takes each query of panels, annotations and variables, and has something for it."""
-    left = list(questions(model))
-    assert len(left) > 10
+    unanswered = list(questions(model))
+    assert len(unanswered) > 10
 
     def answered() -> None:
-        left[:] = [each for each in left if not _answered(each, watch)]
-        assert [str(each) for each in left if not _excused(each)] == []
+        unanswered[:] = [question for question in unanswered if not _answered(question, watch)]
+        assert [str(question) for question in unanswered if not _excused(question)] == []
 
     eventually(answered, seconds=30, pause=1)
 
@@ -155,7 +157,7 @@ def test_every_rule_is_evaluated(watch: Watch) -> None:
 
 
 def test_every_expression_is_taken_as_it_is_written(watch: Watch, subtests: pytest.Subtests) -> None:
-    """The same with the durations of the generated files, which this Prometheus does not evaluate."""
+    """Prometheus accepts the durations of the generated files, which it does not evaluate here."""
     for name, expression in written():
         with subtests.test(rule=name):
             watch.prometheus.get("query", query=expression)
@@ -173,9 +175,9 @@ def _answers(question: Question, watch: Watch, choice: Mapping[str, str]) -> lis
         variables={"cluster": CLUSTER, **choice},
         scrape_seconds=1,
     )
-    found = question.hurried().answered(grafana)
+    answer = question.hurried().answered(grafana)
     assert grafana.refused == []
-    return found
+    return answer
 
 
 def _excused(question: Question) -> bool:

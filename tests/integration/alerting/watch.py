@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from tests.alerts.promtool import ALERTMANAGER
 from tests.integration.alerting.alertmanager import Alertmanager, Pager, alerting
 from tests.integration.alerting.hurry import hurried, hurried_rules
 from tests.integration.exporter import Exporter
@@ -14,8 +15,8 @@ from tests.integration.prometheus import Prometheus, running
 from tests.servers import served
 
 CLUSTER: Final = "paris"
-"""What the scrape configuration calls the cluster."""
-EXAMPLE: Final = "alertmanager.yaml"
+"""Name of the cluster in the scrape configuration."""
+TEMPLATES: Final = "quotascope.tmpl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,7 @@ class Watch:
 
 @contextmanager
 def watching(folder: Path, exporter: Exporter, config: Mapping[str, Any] | None = None) -> Iterator[Watch]:
-    """All of it for the length of a `with` block; the alerts are set by `config`."""
+    """Yield all running programs; the alerts are set by `config`."""
     written = folder / "written"
     with ExitStack() as stack:
         pager = stack.enter_context(served(Pager(written)))
@@ -42,13 +43,14 @@ def _write(folder: Path, pager: Pager, exporter: Exporter, config: Mapping[str, 
     folder.mkdir(exist_ok=True)
     (folder / "alerts.yaml").write_text(yaml.safe_dump(dict(config)))
     links = ("--exporter-url", exporter.url, "--grafana-url", f"{pager.url}/grafana")
-    others = ("--alerts-config", folder / "alerts.yaml", "--alertmanager", folder / EXAMPLE)
+    others = ("--alerts-config", folder / "alerts.yaml", "--alertmanager", folder / TEMPLATES)
     return hurried_rules(folder / "rules", *links, *others)
 
 
 def _to_pager(folder: Path, pager: Pager) -> Mapping[str, Any]:
-    """The example, with an address for every receiver but the first, which gets what is unrouted."""
-    config = yaml.safe_load((folder / EXAMPLE).read_text())
+    """Return the example with an address for every receiver but the first, which gets what is unrouted."""
+    config = yaml.safe_load(ALERTMANAGER.read_text())
+    config["templates"] = [str(folder / TEMPLATES)]
     for receiver in config["receivers"]:
         if receiver["name"] != "unrouted":
             receiver["webhook_configs"] = [{"url": pager.url}]

@@ -28,7 +28,10 @@ THRESHOLDS: Final = {
     "KafkaQuotaSparkQueryStalled": (r">\s+600\b", "> 10"),
     "KafkaQuotaSparkRetries": (r">\s+3\b", "> 0.5"),
 }
-"""What is not hurried with the durations: how long nothing may happen, and how much may happen in half an hour."""
+"""
+Thresholds that are not hurried with the durations: the longest time without progress, and the most events in half an
+hour.
+"""
 RULES: Final[tuple[Rule, ...]] = (
     ({"user": "alice", "client-id": "spark-pair"}, {"producer_byte_rate": 1_000.0}),
     ({"user": "bob"}, {"producer_byte_rate": 1_000.0}),
@@ -42,7 +45,7 @@ RULES: Final[tuple[Rule, ...]] = (
 CHANGE: Final[Rule] = ({"user": "alice", "client-id": "spark-pair"}, {"producer_byte_rate": 1_100.0})
 """A limit is changed while Prometheus looks."""
 _RECORDS = 30_000
-"""Of a thousand bytes: enough for some minutes at these rates."""
+"""Number of records of a thousand bytes: enough for some minutes at these rates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +59,7 @@ class Night:
 @contextmanager
 def night(kafka: Cluster, exporter: Exporter, folder: Path, scrape: str = "1s") -> Iterator[Night]:
     """
-    A night for the length of a `with` block; its rules are hurried: a minute is a second.
+    Yield a running night; its rules are hurried: a minute is a second.
 
     In the end the job closes its listener, which had no problems and takes its entry away.
     """
@@ -84,7 +87,7 @@ def night(kafka: Cluster, exporter: Exporter, folder: Path, scrape: str = "1s") 
 
 
 def _full_topic(kafka: Cluster, traffic: Traffic) -> str:
-    """In batches of ten records: a fetch is never much more than its quota."""
+    """Return a topic in batches of ten records: a fetch is never much more than its quota."""
     topic = traffic.topic()
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.admin, "batch.num.messages": 10})
     for _ in range(_RECORDS):
@@ -95,7 +98,11 @@ def _full_topic(kafka: Cluster, traffic: Traffic) -> str:
 
 @contextmanager
 def _driver(folder: Path) -> Iterator[SparkProcess]:
-    """With the real connector and our plugin, in the version that has both; with room for all that waits at once."""
+    """
+    Yield a driver with the real connector and our plugin, in the version that has both.
+
+    With room for all that waits at once.
+    """
     plugin = folder / "plugin.jar"
     write_jar(plugin)
     jars = [plugin, *provision.jars()]

@@ -53,7 +53,7 @@ def report(folder: str, app_id: str) -> Reporting:
 
 def test_drivers_come_and_go(prometheus: Prometheus, tmp_path: Path) -> None:
     """
-    Each is a target from its beginning to its end; its series have its id, and the labels that they had.
+    Each driver is a target from its beginning to its end; its series have its id, and the labels that they had.
 
     Who is killed cannot say so: its target fails, its file ages, and the next driver removes it.
     """
@@ -67,8 +67,8 @@ def test_drivers_come_and_go(prometheus: Prometheus, tmp_path: Path) -> None:
             def both() -> None:
                 _healthy(prometheus, {"app-ended": "up", "app-killed": "up"})
                 series = prometheus.query("spark_listener_events_total")
-                found = {(labels["app_id"], labels["app"]) for labels, _ in series}
-                assert found == {("app-ended", "nightly"), ("app-killed", "nightly")}
+                apps = {(labels["app_id"], labels["app"]) for labels, _ in series}
+                assert apps == {("app-ended", "nightly"), ("app-killed", "nightly")}
 
             eventually(both)
             ended.close()
@@ -84,5 +84,5 @@ def test_drivers_come_and_go(prometheus: Prometheus, tmp_path: Path) -> None:
 
 
 def _healthy(prometheus: Prometheus, health: Mapping[str, str]) -> None:
-    found = prometheus.get("targets")["activeTargets"]
-    assert {target["labels"]["app_id"]: target["health"] for target in found} == health
+    targets = prometheus.get("targets")["activeTargets"]
+    assert {target["labels"]["app_id"]: target["health"] for target in targets} == health

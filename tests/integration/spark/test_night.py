@@ -1,4 +1,8 @@
-"""A real throttled job on its dashboard: from the listener by Prometheus to every panel, beside what the broker says."""
+"""
+A real throttled job on its dashboard.
+
+From the listener by Prometheus to every panel, beside what the broker says.
+"""
 
 import json
 import time
@@ -36,7 +40,7 @@ def at_night(kafka: Cluster, exporter: Exporter, tmp_path_factory: pytest.TempPa
 
 
 def models() -> Iterator[dict[str, Any]]:
-    """The dashboard of jobs: the committed JSON, and what reads recorded series instead."""
+    """Yield the dashboard of jobs: the committed JSON, and the variant that reads recorded series."""
     yield json.loads((GENERATED / f"{JOBS}.json").read_text())
     model = grafana_dashboards(Scope(recorded=True))[JOBS]
     yield {**model, "uid": f"{JOBS}, recorded"}
@@ -55,13 +59,15 @@ def grafana(at_night: Night, **choices: str) -> Prometheus:
 
 @pytest.mark.parametrize("model", [*models()], ids=lambda model: model["uid"])
 def test_every_panel_of_jobs_has_an_answer(model: dict[str, Any], at_night: Night) -> None:
-    """Nothing on the dashboard stays empty but what this job gives no reason for."""
-    left = [each for each in questions(model) if not _quiet(each)]
-    assert len(left) > 20
+    """Every panel of the dashboard has an answer, except those that this job gives no reason for."""
+    unanswered = [question for question in questions(model) if not _quiet(question)]
+    assert len(unanswered) > 20
 
     def answered() -> None:
-        left[:] = [each for each in left if not each.hurried().answered(grafana(at_night, app=APP))]
-        assert [str(each) for each in left] == []
+        unanswered[:] = [
+            question for question in unanswered if not question.hurried().answered(grafana(at_night, app=APP))
+        ]
+        assert [str(question) for question in unanswered] == []
 
     eventually(answered, seconds=240, pause=1)
 
@@ -70,9 +76,13 @@ def _quiet(question: Question) -> bool:
     return question.kind != "values" and any(name in QUIET for name, _ in names_and_labels(question.query))
 
 
-@pytest.mark.parametrize("family", [*catalog.job_families()], ids=lambda each: each.name)
+@pytest.mark.parametrize("family", [*catalog.job_families()], ids=lambda family: family.name)
 def test_every_family_of_the_job_is_in_prometheus(family: catalog.Family, at_night: Night) -> None:
-    """Under the job's name, with its labels as they are in the catalog; the list of excuses is no longer than it must be."""
+    """
+    Each family is under the job's name, with its labels as in the catalog.
+
+    The list of excuses is no longer than it must be.
+    """
 
     def found() -> None:
         series = at_night.prometheus.query(family.name)
@@ -84,30 +94,34 @@ def test_every_family_of_the_job_is_in_prometheus(family: catalog.Family, at_nig
 
 
 def rows(at_night: Night, uid: str, title: str, **choices: str) -> dict[str, list[Any]]:
-    """What each query of a table has, by its letter."""
+    """Return the answer to each query of a table, by its letter."""
     model = json.loads((GENERATED / f"{uid}.json").read_text())
-    (panel,) = [each for each in panels_of(model) if each["title"] == title]
-    asked = grafana(at_night, **choices)
-    found = {
+    (panel,) = [candidate for candidate in panels_of(model) if candidate["title"] == title]
+    prometheus = grafana(at_night, **choices)
+    answers = {
         target["refId"]: Question(dashboard=uid, title=title, query=target["expr"], kind="instant")
         .hurried()
-        .answered(asked)
+        .answered(prometheus)
         for target in panel["targets"]
     }
-    assert asked.refused == []
-    return found
+    assert prometheus.refused == []
+    return answers
 
 
 def test_each_client_stands_beside_what_its_broker_says(at_night: Night) -> None:
-    """Under a rule for the pair, the user, or the client-id; and one of whom the broker says nothing is said to be so."""
+    """
+    A client stands beside the rule for the pair, the user, or the client-id.
+
+    One that the broker does not know is marked so.
+    """
     waited: set[str] = set()  # each reports it when a task ends, every half a minute
     delayed: set[str] = set()
 
     def joined() -> None:
-        found = rows(at_night, JOBS, "Jobs that wait for Kafka", app=APP)
-        seen = {each["metric"]["client_id"]: SEEN_AS[each["value"][1]] for each in found["E"]}
+        answers = rows(at_night, JOBS, "Jobs that wait for Kafka", app=APP)
+        views = {row["metric"]["client_id"]: SEEN_AS[row["value"][1]] for row in answers["E"]}
         assert (
-            seen.items()
+            views.items()
             >= {
                 "spark-pair": "user + client-id",
                 "spark-user": "user",
@@ -116,21 +130,21 @@ def test_each_client_stands_beside_what_its_broker_says(at_night: Night) -> None
                 "spark-anonymous": "not seen",
             }.items()
         )
-        waits = _by_client(found["A"])
-        delays = _by_client(found["C"])
-        for client_id, how in seen.items():
-            assert (client_id in delays) <= (how != "not seen")
+        waits = _by_client(answers["A"])
+        delays = _by_client(answers["C"])
+        for client_id, view in views.items():
+            assert (client_id in delays) <= (view != "not seen")
         waited.update(client_id for client_id, value in waits.items() if value > 0)
         delayed.update(client_id for client_id, value in delays.items() if value > 0)
-        both = {"spark-pair", "spark-user", "spark-client", "spark-clicks"}
-        assert both - delayed == set()
-        assert both | {"spark-anonymous"} <= waited
+        throttled = {"spark-pair", "spark-user", "spark-client", "spark-clicks"}
+        assert throttled - delayed == set()
+        assert throttled | {"spark-anonymous"} <= waited
 
     eventually(joined, seconds=240, pause=1)
 
 
 def _by_client(series: list[Any]) -> dict[str, float]:
-    return {each["metric"]["client_id"]: float(each["value"][1]) for each in series}
+    return {row["metric"]["client_id"]: float(row["value"][1]) for row in series}
 
 
 @pytest.mark.parametrize(
@@ -146,12 +160,16 @@ def _by_client(series: list[Any]) -> dict[str, float]:
 def test_a_throttled_entity_leads_to_the_jobs_behind_it(
     at_night: Night, user: str, client_id: str, behind: set[str]
 ) -> None:
-    """The dashboard about a user and client-id has their rows, with the job's name: of the quotas of the pair, the user, and the client-id."""
+    """
+    The dashboard about a user and client-id has the jobs' rows, with the job's name.
+
+    Of the quotas of the pair, the user, and the client-id.
+    """
 
     def led() -> None:
-        found = rows(at_night, ENTITY, "Spark jobs behind it", user=user, client_id=client_id)["A"]
-        assert {each["metric"]["client_id"] for each in found} == behind
-        assert {each["metric"]["app"] for each in found} <= {APP}
+        answers = rows(at_night, ENTITY, "Spark jobs behind it", user=user, client_id=client_id)["A"]
+        assert {row["metric"]["client_id"] for row in answers} == behind
+        assert {row["metric"]["app"] for row in answers} <= {APP}
 
     eventually(led, seconds=120, pause=1)
 
@@ -165,18 +183,18 @@ def test_a_throttled_entity_leads_to_the_jobs_behind_it(
     ],
 )
 def test_alerts_on_jobs_fire(at_night: Night, alert: str, labels: dict[str, str]) -> None:
-    """With the names of the job in the text, and a link to its dashboard."""
+    """The text of the alerts has the names of the job, and a link leads to its dashboard."""
 
     def fired() -> None:
         firing = [
-            each
-            for each in at_night.prometheus.get("alerts")["alerts"]
-            if each["state"] == "firing" and each["labels"]["alertname"] == alert
+            candidate
+            for candidate in at_night.prometheus.get("alerts")["alerts"]
+            if candidate["state"] == "firing" and candidate["labels"]["alertname"] == alert
         ]
-        assert [each for each in firing if labels.items() <= each["labels"].items()]
-        for each in firing:
-            assert APP in each["annotations"]["description"]
-            model, chosen = linked_dashboard(each["annotations"]["dashboard_url"])
+        assert [fired_alert for fired_alert in firing if labels.items() <= fired_alert["labels"].items()]
+        for fired_alert in firing:
+            assert APP in fired_alert["annotations"]["description"]
+            model, chosen = linked_dashboard(fired_alert["annotations"]["dashboard_url"])
             assert (model["uid"], chosen["app"]) == (JOBS, APP)
 
     eventually(fired, seconds=240, pause=1)
@@ -184,11 +202,11 @@ def test_alerts_on_jobs_fire(at_night: Night, alert: str, labels: dict[str, str]
 
 @pytest.mark.parametrize("runbook", ["SparkJobThrottled", "SparkRetries", "SparkQueryStalled"])
 def test_queries_of_runbooks_have_answers(at_night: Night, runbook: str) -> None:
-    """What stands in the runbook finds this job."""
+    """The queries of the runbook find this job."""
     text = dict(runbooks())[f"KafkaQuota{runbook}"]
-    asked = [block.text for block in blocks(text) if block.language == "promql"]
-    assert asked
-    for query in asked:
+    queries = [block.text for block in blocks(text) if block.language == "promql"]
+    assert queries
+    for query in queries:
         named = query.replace('"alice"', '"bob"')
 
         def answered(query: str = named) -> None:
@@ -198,7 +216,7 @@ def test_queries_of_runbooks_have_answers(at_night: Night, runbook: str) -> None
 
 
 def test_prometheus_finds_the_driver(at_night: Night) -> None:
-    """Its entry makes a target with the application's id."""
+    """The driver's entry makes a target with the application's id."""
     (entry,) = at_night.entries.iterdir()
     target = at_night.prometheus.targets()["spark"]
     assert target["labels"]["app_id"] == entry.stem

@@ -1,4 +1,8 @@
-"""A job that waits for Kafka in all the ways that there are; the functions are called in its driver, or run in its tasks."""
+"""
+A job that waits for Kafka in all the ways that there are.
+
+The functions are called in its driver, or run in its tasks.
+"""
 
 import threading
 import uuid
@@ -64,8 +68,8 @@ def _write_round(spark: SparkSession, kafka: Kafka) -> None:
 
 
 def _topic_round(spark: SparkSession, kafka: Kafka) -> None:
-    one = spark.sparkContext.parallelize([0], 1)
-    one.foreachPartition(partial(_ask_for_topics, kafka))
+    task = spark.sparkContext.parallelize([0], 1)
+    task.foreachPartition(partial(_ask_for_topics, kafka))
 
 
 def _write(kafka: Kafka, kinds: Iterable[int]) -> None:
@@ -113,7 +117,7 @@ def _confluent(config: dict[str, Any], topic: str, account: ThrottleAccount) -> 
 
 
 def _ask_for_topics(kafka: Kafka, _partition: Iterable[int]) -> None:
-    """The first attempt gives up at the first refusal, the second one waits for its turn."""
+    """Ask for topics: the first attempt gives up at the first refusal, the second one waits for its turn."""
     task = TaskContext.get()
     assert task is not None
     patient = task.attemptNumber() > 0
@@ -128,12 +132,16 @@ def _ask_for_topics(kafka: Kafka, _partition: Iterable[int]) -> None:
 
 
 def _queries(spark: SparkSession, kafka: Kafka) -> None:
-    """One that keeps reporting its progress, and one whose first batch takes long; our reporter names the user and the query of the latter."""
+    """
+    Run two queries: one that keeps reporting its progress, and one whose first batch takes long.
+
+    Our reporter names the user and the query of the latter.
+    """
     reporter = {"kafka.metric.reporters": REPORTER}
-    for name, most, more in (("clicks", 200, {}), ("backlog", 10**6, reporter)):
-        options = {**_connector(kafka, f"spark-{name}"), **more}
+    for name, offsets, extra in (("clicks", 200, {}), ("backlog", 10**6, reporter)):
+        options = {**_connector(kafka, f"spark-{name}"), **extra}
         source = spark.readStream.format("kafka").options(**options)
-        source = source.option("maxOffsetsPerTrigger", most)
+        source = source.option("maxOffsetsPerTrigger", offsets)
         rows = source.option("subscribe", kafka["read"]).load()
         rows.writeStream.queryName(name).trigger(processingTime="1 second").foreachBatch(_count).start()
 

@@ -50,18 +50,22 @@ def stored(folder: Path, *batches: list[dict[str, Any]]) -> str:
     return str(folder)
 
 
-def saturated(user: str = "dana", others: int = 10, seconds: int = 60) -> list[dict[str, Any]]:
-    """From the 20th second to the 40th a notebook of one user holds the one thread for 70 ms of each 100, of which it has a queue; all others wait 60 ms for it."""
+def saturated(user: str = "dana", other_clients: int = 10, seconds: int = 60) -> list[dict[str, Any]]:
+    """
+    Return requests in which a notebook saturates the one thread from the 20th second to the 40th.
+
+    It holds the thread for 70 ms of each 100, of which it has a queue; all others wait 60 ms then, and else hardly.
+    """
     rows = []
     for tenth in range(seconds * 10):
-        at = tenth * 100.0
+        time_ms = tenth * 100.0
         if 200 <= tenth < 400:
             rows.append(
-                row(at, 900.0, 70, user, client_id="notebook", traffic=[{"topic": "raw", "id": None, "bytes": 9}])
+                row(time_ms, 900.0, 70, user, client_id="notebook", traffic=[{"topic": "raw", "id": None, "bytes": 9}])
             )
-            rows.append(row(at + 70, 60.0, 2, f"app-{tenth % others}", api_key=1))
+            rows.append(row(time_ms + 70, 60.0, 2, f"app-{tenth % other_clients}", api_key=1))
         else:
-            rows.append(row(at, 0.1, 2, f"app-{tenth % others}", api_key=1))
+            rows.append(row(time_ms, 0.1, 2, f"app-{tenth % other_clients}", api_key=1))
     return rows
 
 
@@ -69,22 +73,26 @@ AGGRESSOR, VICTIM = "aggressor", "victim"
 
 
 def logged(seconds: int) -> pa.Table:
-    """A broker of one handler thread: a victim with 50 requests/s of 1 ms, an aggressor with 30 of 20 ms, which hold 60 % of the thread."""
+    """
+    A broker of one handler thread.
+
+    A victim with 50 requests/s of 1 ms, an aggressor with 30 of 20 ms, which hold 60 % of the thread.
+    """
     source = np.random.default_rng(3)
-    at = np.sort(source.integers(0, seconds * 1_000_000, seconds * 80))
-    aggressive = source.random(len(at)) < 30 / 80
+    time_ms = np.sort(source.integers(0, seconds * 1_000_000, seconds * 80))
+    aggressive = source.random(len(time_ms)) < 30 / 80
     holds = np.where(aggressive, 20_000, 1_000)
-    waits = waits_of(at, holds, 1)
-    done_ms = BEGIN_MS + (at + waits + holds) // 1_000
+    waits = waits_of(time_ms, holds, 1)
+    done_ms = BEGIN_MS + (time_ms + waits + holds) // 1_000
     return pa.table(
         {
             "timestamp": done_ms,
             "completed": done_ms,
             "user": np.where(aggressive, AGGRESSOR, VICTIM),
-            "connection": np.char.add(np.where(aggressive, "a", "v"), (np.arange(len(at)) % 16).astype(str)),
+            "connection": np.char.add(np.where(aggressive, "a", "v"), (np.arange(len(time_ms)) % 16).astype(str)),
             "queue_time_ms": (waits + 60) / 1_000,
             "thread_time_ms": holds / 1_000,
-            "position": np.arange(len(at)),
+            "position": np.arange(len(time_ms)),
         }
     )
 
@@ -93,21 +101,21 @@ def full_load(requests: int) -> pa.Table:
     """
     A broker of one handler thread, and eight connections that send again 200 us after each answer.
 
-    A request holds the thread for 500 us by the log, and for up to 200 us more that the log does not have; for up to 600 us in the second half,
-    as beside a busy neighbor.
+    A request holds the thread for 500 us by the log, and for up to 200 us more that the log does not have; for up to
+    600 us in the second half, as beside a busy neighbor.
     """
     source = np.random.default_rng(5)
     due = [(100 * number, number) for number in range(8)]
     heapify(due)
     free, rows = 0, []
-    for more in source.integers(0, np.repeat([200, 600], requests // 2)).tolist():
-        at, connection = due[0]
-        begin = max(at, free)
+    for later in source.integers(0, np.repeat([200, 600], requests // 2)).tolist():
+        time_ms, connection = due[0]
+        begin = max(time_ms, free)
         end = begin + 500
-        free = end + more
+        free = end + later
         heapreplace(due, (end + 200, connection))
         done_ms = BEGIN_MS + end // 1_000
-        rows.append((done_ms, done_ms, VICTIM, str(connection), (begin - at) / 1_000, 0.5))
+        rows.append((done_ms, done_ms, VICTIM, str(connection), (begin - time_ms) / 1_000, 0.5))
     names = ("timestamp", "completed", "user", "connection", "queue_time_ms", "thread_time_ms")
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     return pa.table({**columns, "position": np.arange(requests)})

@@ -15,17 +15,19 @@ from tests.pipeline.report.reader import PLAIN, Reader
 from tests.pipeline.report.results import HOSTILE
 from tests.pipeline.table.rows import append
 
+from quotascope.pages.report import html
+from quotascope.pipeline.blame.culprits import busy_times, matrix_of
 from quotascope.pipeline.blame.intervals import read, together
-from quotascope.pipeline.blame.summing import KEY, Blame, Sums, Survey, plan_of, sums_of
+from quotascope.pipeline.blame.summing import KEY, Blame, NoQueueTimes, Sums, Survey, plan_of, sums_of
 from quotascope.pipeline.blame.waits import MARGIN_US, spread, summed
 from quotascope.pipeline.columns import added
 from quotascope.pipeline.errors import NoHistory, NoTable
 from quotascope.pipeline.history import History
 from quotascope.pipeline.history.store import table_of
 from quotascope.pipeline.rates import EmptyHistory
-from quotascope.pipeline.report.blame import blame_json, blame_page, episodes, matrix_of, pools_of, sentences
 from quotascope.pipeline.request_log.schema import REQUESTS
-from quotascope.pipeline.runs.blame import NoQueueTimes, blame
+from quotascope.pipeline.runs.blame import blame, pools_of, report, sentences
+from quotascope.pipeline.runs.blame import document as document_of
 from quotascope.pipeline.table import Table
 
 from .logs import BEGIN_MS, row, saturated, stored
@@ -33,66 +35,80 @@ from .test_waits import between
 
 
 def test_the_sentence_that_matters(tmp_path: Path) -> None:
-    """Who held how much of whose handler time, from when to when, and what that was for all others."""
-    found = blame(stored(tmp_path, saturated()), threads=1)
-    assert sentences(found) == [
-        "Between 00:00:20 and 00:00:40 dana / notebook held 70 % of broker 2's handler time; 10 other clients waited 1.2 s longer each."
+    """A busy time says which client held how much of a broker's handler time, when, and how long all others waited."""
+    answer = blame(stored(tmp_path, saturated()), threads=1)
+    assert sentences(answer) == [
+        (
+            "Between 00:00:20 and 00:00:40 dana / notebook held 70 % of broker 2's handler time; "
+            "10 other clients waited 1.2 s longer each."
+        )
     ]
-    matrix = matrix_of(found, 0)
+    matrix = matrix_of(answer, 0)
     assert (matrix.culprits[0], matrix.culprits[-1]) == ("dana / notebook", "not in the log")
-    assert matrix_of(found, 0, "topic").culprits[0] == "raw"
-    assert matrix_of(found, 0, "api").culprits[0] == "Produce"
+    assert matrix_of(answer, 0, "topic").culprits[0] == "raw"
+    assert matrix_of(answer, 0, "api").culprits[0] == "Produce"
 
 
 def test_a_client_that_waits_for_itself(tmp_path: Path) -> None:
-    """Most of the wait that the notebook causes is its own: what others waited is a number of its own, and so it is of clients without a row."""
-    found = blame(stored(tmp_path, saturated()), threads=1)
-    matrix = matrix_of(found, 0)
+    """
+    Most of the wait that the notebook causes is its own.
+
+    What others waited is a number of its own, and so it is of clients without a row.
+    """
+    answer = blame(stored(tmp_path, saturated()), threads=1)
+    matrix = matrix_of(answer, 0)
     itself = matrix.waits[0][matrix.victims.index("dana / notebook")]
-    assert matrix.own[0] == itself > sum(matrix.waits[0]) - itself > 0
-    assert matrix.own[-1] == 0
-    few = matrix_of(found, 0, most=1)
-    assert sum(few.own) == sum(matrix.own)
-    assert "waited by others" in blame_page(found)
+    assert matrix.own_waits[0] == itself > sum(matrix.waits[0]) - itself > 0
+    assert matrix.own_waits[-1] == 0
+    few = matrix_of(answer, 0, limit=1)
+    assert sum(few.own_waits) == sum(matrix.own_waits)
+    assert "waited by others" in html(report(answer))
 
 
 def test_names_are_kept(tmp_path: Path) -> None:
-    """The case of a broker's name, and each of two topics that begin alike, as names of topics may have 249 characters."""
+    """The case of a broker's name is kept, and both of two topics that begin alike: names may have 249 characters."""
     long = ["x" * 200 + each for each in "ab"]
     rows = [
         {**each, "broker": "East-1", "traffic": [{"topic": long[number // 2 % 2], "id": None, "bytes": 9}]}
         for number, each in enumerate(saturated())
     ]
-    found = blame(stored(tmp_path, rows), threads=1)
-    assert ">Broker East-1</h2>" in blame_page(found)
-    assert sorted(matrix_of(found, 0, "topic").culprits[:2]) == long
+    answer = blame(stored(tmp_path, rows), threads=1)
+    assert ">Broker East-1</h2>" in html(report(answer))
+    assert sorted(matrix_of(answer, 0, "topic").culprits[:2]) == long
 
 
 def test_parts_add_up_to_the_waits(tmp_path: Path) -> None:
     """In each table, at any number of rows shown, and in JSON; and a request of unknown queue time is counted apart."""
     rows = [*saturated(), row(500, None, 5, "old"), row(900, 2.0, 5, "lone", broker="3")]
-    found = blame(stored(tmp_path, rows), threads=1)
+    answer = blame(stored(tmp_path, rows), threads=1)
     waits = round(1e6 * sum(each["queue_time_ms"] or 0.0 for each in rows))
-    document = blame_json(found)
-    for sums in (found.sums.matrix, found.sums.timeline):
+    document = document_of(answer)
+    for sums in (answer.sums.matrix, answer.sums.timeline):
         assert sum(sums["wait_ns"].to_numpy().tolist()) == waits
     assert sum(each["wait_ns"] for each in document["matrix"]) == waits
-    shown = [matrix_of(found, pool, by, most) for pool in range(2) for by, most in (("client", 3), ("api", 1))]
-    assert sum(sum(map(sum, each.waits)) for each in shown) == 2 * waits
-    assert sum(found.sums.loads["requests"].to_numpy().tolist()) == len(rows) - 1
+    matrices = [matrix_of(answer, pool, by, limit) for pool in range(2) for by, limit in (("client", 3), ("api", 1))]
+    assert sum(sum(map(sum, each.waits)) for each in matrices) == 2 * waits
+    assert sum(answer.sums.loads["requests"].to_numpy().tolist()) == len(rows) - 1
     assert [each["requests_of_unknown_queue_time"] for each in document["pools"]] == [1, 0]
-    assert "the queue time of 1 more request is unknown" in pools_of(found)[0][1]
+    assert "the queue time of 1 more request is unknown" in pools_of(answer)[0][1]
 
 
 def test_a_long_wait_is_blamed_when_it_was_waited(tmp_path: Path) -> None:
-    """One request holds the only thread for a minute: the sentence is about that minute, not about its end, when the waits are over."""
+    """
+    One request holds the only thread for a minute.
+
+    The sentence is about that minute, not about its end, when the waits are over.
+    """
     rows = [row(10_000, 0.1, 60_000, "dana"), *(row(70_000 + n, 55_000.0, 1, f"app-{n}") for n in range(10))]
-    found = blame(stored(tmp_path, rows), threads=1)
-    assert sentences(found) == [
-        "Between 00:00:15 and 00:01:10 dana / app held 100 % of broker 2's handler time; 10 other clients waited 55 s longer each."
+    answer = blame(stored(tmp_path, rows), threads=1)
+    assert sentences(answer) == [
+        (
+            "Between 00:00:15 and 00:01:10 dana / app held 100 % of broker 2's handler time; "
+            "10 other clients waited 55 s longer each."
+        )
     ]
     queued: Counter[int] = Counter()
-    for each in found.sums.timeline.to_pylist():
+    for each in answer.sums.timeline.to_pylist():
         queued[each["slot"]] += each["wait_ns"]
     assert max(queued.values()) == 10 * 1_000_000_000
 
@@ -119,21 +135,25 @@ def test_a_period_is_a_part_of_the_whole(tmp_path: Path) -> None:
 
 
 def test_a_period_has_its_own_requests(tmp_path: Path) -> None:
-    """Those of unknown queue time, too; names of topics are those of any time, and an empty period is said to be one."""
+    """
+    A period counts requests of unknown queue time, too.
+
+    Names of topics are those of any time, and an empty period is an error.
+    """
     by_id = {"traffic": [{"topic": None, "id": "T", "bytes": 1}]}
     rows = [row(1_000 * second, None if second % 2 else 0.5, 1, f"u{second}", **by_id) for second in range(10)]
     named = row(86_400_000, 0.1, 1, "tomorrow", topic_ids=[{"topic": "orders", "id": "T"}])
     folder = stored(tmp_path, rows, [named])
-    found = blame(folder, (BEGIN_MS / 1_000 + 1.5, BEGIN_MS / 1_000 + 5.5))
-    assert [(each.user, each.topic) for each in found.plan.head.names] == [(f"u{n}", "orders") for n in range(2, 6)]
-    assert "the queue time of 2 more requests is unknown" in pools_of(found)[0][1]
-    for beside in ((0.0, 1.0), (BEGIN_MS / 1_000 + 50, BEGIN_MS / 1_000 + 60)):
+    answer = blame(folder, (BEGIN_MS / 1_000 + 1.5, BEGIN_MS / 1_000 + 5.5))
+    assert [(each.user, each.topic) for each in answer.plan.head.names] == [(f"u{n}", "orders") for n in range(2, 6)]
+    assert "the queue time of 2 more requests is unknown" in pools_of(answer)[0][1]
+    for empty_span in ((0.0, 1.0), (BEGIN_MS / 1_000 + 50, BEGIN_MS / 1_000 + 60)):
         with pytest.raises(EmptyHistory, match="no request in this period"):
-            blame(folder, beside)
+            blame(folder, empty_span)
 
 
 def test_names_of_topics_need_no_other_table(tmp_path: Path) -> None:
-    """Those that an ingest has read before it was killed are known, whether or not the requests were compacted then."""
+    """Topic names of an ingest that was killed are known, whether or not the requests were compacted then."""
     by_id = {"traffic": [{"topic": None, "id": "T", "bytes": 1}]}
     folder = stored(tmp_path, [row(0, 0.5, 1, "u", **by_id)])
     requests = table_of(folder, "requests", REQUESTS)
@@ -150,11 +170,11 @@ def test_names_of_topics_need_no_other_table(tmp_path: Path) -> None:
 
 
 def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
-    """And said to be."""
+    """The numbers of threads are estimated from the log, and said to be."""
     two = [{**each, "user": "erin"} for each in saturated() if each["client_id"] == "notebook"]
-    found = blame(stored(tmp_path, [*saturated(), *two]))
-    assert found.plan.threads == [2]
-    assert "2 handler threads (the most that the log shows busy" in pools_of(found)[0][1]
+    answer = blame(stored(tmp_path, [*saturated(), *two]))
+    assert answer.plan.threads == [2]
+    assert "2 handler threads (the most that the log shows busy" in pools_of(answer)[0][1]
 
 
 def crowd(count: int, *, span_ms: int, wait_ms: float, users: int) -> list[dict[str, Any]]:
@@ -163,47 +183,57 @@ def crowd(count: int, *, span_ms: int, wait_ms: float, users: int) -> list[dict[
     times, whose = random.integers(0, span_ms, count), random.integers(0, users, count)
     waits, holdings = (random.exponential(mean, count).round(3) for mean in (wait_ms, 0.7 * wait_ms))
     columns = zip(times, waits, holdings, whose, strict=True)
-    return [row(at, queued, held, f"u{user}") for at, queued, held, user in columns]
+    return [row(start, queued, held, f"u{user}") for start, queued, held, user in columns]
 
 
-def every_slot(found: Blame) -> list[tuple[int, ...]]:
-    """The episodes, by looking at each pool, client and slot: pool, client, first and last slot, victims, and waits in ns."""
-    made: list[tuple[int, ...]] = []
-    for pool, client in product(range(len(found.plan.threads)), range(len(found.plan.head.clients[0]))):
+def every_slot(answer: Blame) -> list[tuple[int, ...]]:
+    """
+    Return the busy times, by looking at each pool, client and slot.
+
+    Pool, client, first and last slot, victims, and waits in ns.
+    """
+    times: list[tuple[int, ...]] = []
+    for pool, client in product(range(len(answer.plan.threads)), range(len(answer.plan.head.clients[0]))):
         of_pool = pc.field("pool") == pool
-        waits = found.sums.timeline.filter(of_pool & (pc.field("victim") != client)).to_pylist()
-        loads = found.sums.loads.filter(of_pool & (pc.field("client") != client)).to_pylist()
+        waits = answer.sums.timeline.filter(of_pool & (pc.field("victim") != client)).to_pylist()
+        loads = answer.sums.loads.filter(of_pool & (pc.field("client") != client)).to_pylist()
         caused = [each for each in waits if each["culprit"] == client]
         groups: list[list[int]] = []
         for slot in sorted({each["slot"] for each in caused}):
-            left = sum(each["wait_ns"] for each in waits if each["slot"] == slot)
+            waiting_ns = sum(each["wait_ns"] for each in waits if each["slot"] == slot)
             count = sum(each["requests"] for each in loads if each["slot"] == slot)
-            if sum(each["wait_ns"] for each in caused if each["slot"] == slot) >= left / 4 and left >= 1e6 * count:
+            if (
+                sum(each["wait_ns"] for each in caused if each["slot"] == slot) >= waiting_ns / 4
+                and waiting_ns >= 1e6 * count
+            ):
                 if not groups or slot > groups[-1][-1] + 3:
                     groups.append([])
                 groups[-1].append(slot)
         for group in groups:
             of_time = [each for each in caused if group[0] <= each["slot"] <= group[-1]]
             victims = {each["victim"] for each in of_time}
-            made.append((pool, client, group[0], group[-1], len(victims), sum(each["wait_ns"] for each in of_time)))
-    return made
+            times.append((pool, client, group[0], group[-1], len(victims), sum(each["wait_ns"] for each in of_time)))
+    return times
 
 
-def test_episodes_of_every_pool_client_and_slot(tmp_path: Path) -> None:
-    """Each time in which a client causes a quarter of the others' waits, over pauses of two slots, with all that it causes meanwhile."""
+def test_busy_times_of_every_pool_client_and_slot(tmp_path: Path) -> None:
+    """Busy times are those in which a client causes a quarter of the others' waits, over pauses of two slots."""
     rows = crowd(150, span_ms=90_000, wait_ms=400, users=8)
-    found = blame(stored(tmp_path, [{**each, "broker": str(int(each["user"][1:]) % 2)} for each in rows]), threads=1)
-    slot_us, first, end = found.plan.slot_us, found.plan.begin_us, found.plan.end_us
-    expected = every_slot(found)
-    most = max(each[-1] for each in expected)
+    answer = blame(stored(tmp_path, [{**each, "broker": str(int(each["user"][1:]) % 2)} for each in rows]), threads=1)
+    slot_us, first, end = answer.plan.slot_us, answer.plan.begin_us, answer.plan.end_us
+    expected = every_slot(answer)
+    limit = max(each[-1] for each in expected)
     assert len(expected) > 20
     assert sorted(
-        (each.pool, each.client, each.begin_us, each.end_us, each.victims, each.wait_ns) for each in episodes(found)
+        (each.pool, each.client, each.begin_us, each.end_us, each.victims, each.wait_ns) for each in busy_times(answer)
     ) == sorted(
         (pool, client, max(first, begin * slot_us), min(end, (last + 1) * slot_us), victims, waits)
         for pool, client, begin, last, victims, waits in expected
-        if waits >= most / 100
+        if waits >= limit / 100
     )
+    assert [time["wait_ns"] for time in document_of(answer)["busy_times"]] == [
+        time.wait_ns for time in busy_times(answer)
+    ]
 
 
 @settings(max_examples=25)
@@ -234,13 +264,13 @@ def test_times_over_slots(times: list[tuple[int, int]], slot: int) -> None:
     """Each us in the slot that it is in."""
     begin, length = np.asarray(times, np.int64).reshape(-1, 2).T
     rows, slots, within = spread(begin, length, slot)
-    found = sorted(
-        (row, at)
+    answer = sorted(
+        (row, start)
         for row, each, us in zip(rows.tolist(), slots.tolist(), within.tolist(), strict=True)
-        for at in [each] * us
+        for start in [each] * us
     )
-    assert found == sorted(
-        (number, us // slot) for number, (at, us_long) in enumerate(times) for us in range(at, at + us_long)
+    assert answer == sorted(
+        (number, us // slot) for number, (start, us_long) in enumerate(times) for us in range(start, start + us_long)
     )
 
 
@@ -253,17 +283,17 @@ def test_times_over_slots(times: list[tuple[int, int]], slot: int) -> None:
 def test_sums_of_equal_keys(rows: list[tuple[int, int, int]], far: int) -> None:
     """Once each, wherever the keys lie."""
     first, second, values = np.asarray(rows, np.int64).reshape(-1, 3).T
-    found = summed({"a": first + far, "b": second}, {"v": values})
+    answer = summed({"a": first + far, "b": second}, {"v": values})
     expected: Counter[tuple[int, int]] = Counter()
     for a, b, value in rows:
         expected[a + far, b] += value
-    assert sorted((row["a"], row["b"], row["v"]) for row in found.to_pylist()) == [
+    assert sorted((row["a"], row["b"], row["v"]) for row in answer.to_pylist()) == [
         (*key, expected[key]) for key in sorted(expected)
     ]
 
 
 def test_nothing_to_divide(tmp_path: Path) -> None:
-    """A folder without a table, without a request, without its table of requests, and of a release that kept no queue times, are said to be so."""
+    """Empty folders and histories are reported as such, and so is a release without queue times."""
     with pytest.raises(NoHistory):
         blame(str(tmp_path))
     History.create(str(tmp_path / "history"))
@@ -278,23 +308,27 @@ def test_nothing_to_divide(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "waited"),
     [
-        ([row(at * 10.0, 9.0, 9.5, "alone") for at in range(50)], "9 ms"),
-        ([row(at // 2 * 50.0, 0.08, 0.5, "ab"[at % 2]) for at in range(50)], "0.08 ms"),
-        ([row(at * 50.0, 0.0, 0.0, "ab"[at % 2]) for at in range(50)], "0 s"),
+        ([row(start * 10.0, 9.0, 9.5, "alone") for start in range(50)], "9 ms"),
+        ([row(start // 2 * 50.0, 0.08, 0.5, "ab"[start % 2]) for start in range(50)], "0.08 ms"),
+        ([row(start * 50.0, 0.0, 0.0, "ab"[start % 2]) for start in range(50)], "0 s"),
     ],
     ids=["waits for itself", "an idle broker", "no wait at all"],
 )
 def test_no_client_to_blame(tmp_path: Path, rows: list[dict[str, Any]], waited: str) -> None:
-    """A client that waits for itself, or for what the log does not hold, is not blamed; nor where waits are below the log's resolution."""
-    found = blame(stored(tmp_path, rows), threads=1)
-    assert episodes(found) == []
-    (said,) = sentences(found)
+    """
+    A client that waits for itself, or for what the log does not hold, is not blamed.
+
+    Nor where waits are below the log's resolution.
+    """
+    answer = blame(stored(tmp_path, rows), threads=1)
+    assert busy_times(answer) == []
+    (said,) = sentences(answer)
     assert "less than 1 ms" in said
     assert f"Requests waited {waited} on average" in said
 
 
 def test_hostile_names_are_text(tmp_path: Path) -> None:
-    """Of users, client ids, topics, brokers and listeners, of any length."""
+    """Hostile names of users, client ids, topics, brokers and listeners, of any length, are kept as they are."""
     rows = [
         {**each, "broker": HOSTILE, "listener": HOSTILE, "traffic": [{"topic": HOSTILE, "id": None, "bytes": 1}]}
         for each in saturated(HOSTILE)
@@ -303,8 +337,8 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
         {**each, "client_id": "x" * 10_000, "traffic": [{"topic": None, "id": HOSTILE, "bytes": 1}]}
         for each in saturated("y" * 10_000)
     ]
-    found = blame(stored(tmp_path, rows))
-    page = blame_page(found)
+    answer = blame(stored(tmp_path, rows))
+    page = html(report(answer))
     assert Reader(page).kinds <= PLAIN
     assert "\x1b" not in page
-    assert HOSTILE in {each["user"] for each in blame_json(found)["groups"]}
+    assert HOSTILE in {each["user"] for each in document_of(answer)["groups"]}

@@ -1,4 +1,4 @@
-"""The queue of handler threads against a simulation, event by event, what it says about logs, and what candidates save others."""
+"""The queue of handler threads against a simulation by events, its fit to logs, and the effect of candidates."""
 
 import heapq
 from collections import deque
@@ -17,14 +17,13 @@ from tests.pipeline.replay.ways import WAYS, kernels
 from tests.pipeline.table.rows import append
 from tests.steps import steps
 
-from quotascope.metrics import QuotaEntity
+from quotascope.metrics.kafka.entities import QuotaEntity
 from quotascope.pipeline.blame.benefit import Benefit, benefit_of, percentile_us
 from quotascope.pipeline.blame.queueing import LoggedQueue, scale_of, waits_of
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.runs.blame import blame
 from quotascope.pipeline.table import Table
-from quotascope.pipeline.table.table import run_here
 from quotascope.quotas import Entity, QuotaSet
 from quotascope.quotas.candidates import Candidate
 
@@ -35,10 +34,10 @@ def by_events(arrivals: list[int], holds: list[int], threads: int, handover: int
     """The waits, of arrivals in order, by a clock that goes from event to event."""
     queue: deque[int] = deque()
     waits, idle = [0] * len(arrivals), threads
-    events = [(at, 1, number) for number, at in enumerate(arrivals)]
+    events = [(time, 1, number) for number, time in enumerate(arrivals)]
     heapq.heapify(events)
     while events:
-        now, comes, number = heapq.heappop(events)
+        time, comes, number = heapq.heappop(events)
         if comes:
             queue.append(number)
         else:
@@ -46,8 +45,8 @@ def by_events(arrivals: list[int], holds: list[int], threads: int, handover: int
         while idle and queue:
             taken = queue.popleft()
             idle -= 1
-            waits[taken] = now - arrivals[taken]
-            heapq.heappush(events, (now + holds[taken] + handover, 0, taken))
+            waits[taken] = time - arrivals[taken]
+            heapq.heappush(events, (time + holds[taken] + handover, 0, taken))
     return waits
 
 
@@ -82,14 +81,18 @@ def busy(threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_the_queue_explains_the_waits(threads: int) -> None:
     """All but the time to wake a thread, which the log shows."""
     arrivals, holds, waits = busy(threads)
-    found = LoggedQueue(arrivals, holds, waits, threads)
-    assert set(found.quiet.tolist()) == {60}
-    assert found.waits().tolist() == waits.tolist()
+    logged_queue = LoggedQueue(arrivals, holds, waits, threads)
+    assert set(logged_queue.quiet.tolist()) == {60}
+    assert logged_queue.waits().tolist() == waits.tolist()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_what_threads_do_between_requests_is_measured_from_the_log(threads: int) -> None:
-    """Times of 1 ms, pauses of the JVM and a dispatch do not hide 150 us that a thread is busy after each request; without them, the waits are too short."""
+    """
+    Times of 1 ms, pauses of the JVM and a dispatch do not hide 150 us that a thread is busy after each request.
+
+    Without them, the waits are too short.
+    """
     source = np.random.default_rng(11)
     arrivals = np.cumsum(source.exponential(1_000, 20_000)).astype(np.int64)
     holds = source.exponential(700 * threads, len(arrivals)).astype(np.int64)
@@ -97,9 +100,9 @@ def test_what_threads_do_between_requests_is_measured_from_the_log(threads: int)
     waits = 60 + waits_of(arrivals + 60, holds + paused, threads, handover=150)
     ends = arrivals + waits + holds
     logged = ends // 1_000 * 1_000 - holds - waits
-    found = LoggedQueue(logged, holds, waits, threads)
-    assert 100 <= found.handover <= 200
-    assert found.waits().mean() == pytest.approx(waits.mean(), rel=0.2)
+    logged_queue = LoggedQueue(logged, holds, waits, threads)
+    assert 100 <= logged_queue.handover <= 200
+    assert logged_queue.waits().mean() == pytest.approx(waits.mean(), rel=0.2)
     assert (waits_of(arrivals, holds, threads) + 60).mean() < 0.85 * waits.mean()
 
 
@@ -115,14 +118,18 @@ def test_threads_that_are_idle_cost_no_time() -> None:
 def test_what_no_queue_explains_stays() -> None:
     """Without the requests of another client there remain the waits for the own ones, and the time to wake a thread."""
     arrivals, holds, waits = busy(1)
-    others = np.arange(len(arrivals)) % 2 == 0
-    found = LoggedQueue(arrivals, holds, waits, 1).waits(np.zeros_like(arrivals), others)
-    alone = waits_of(arrivals[others], holds[others], 1) + 60
-    assert found[others].tolist() == alone.tolist()
+    of_others = np.arange(len(arrivals)) % 2 == 0
+    logged_queue = LoggedQueue(arrivals, holds, waits, 1).waits(np.zeros_like(arrivals), of_others)
+    alone = waits_of(arrivals[of_others], holds[of_others], 1) + 60
+    assert logged_queue[of_others].tolist() == alone.tolist()
 
 
 def test_a_request_that_comes_to_fewer_others_is_taken_as_fast_as_in_quiet_hours() -> None:
-    """The busy broker needs 200 us to wake a thread, the quiet one 40 us: so does the busy one without most of its requests."""
+    """
+    The busy broker needs 200 us to wake a thread, the quiet one 40 us.
+
+    So does the busy one without most of its requests.
+    """
     busy = np.arange(2_000) * 5_000
     arrivals = np.r_[busy, busy[-1] + 1_000_000 + np.arange(200) * 50_000]
     waits = np.where(np.arange(2_200) < 2_000, 200, 40)
@@ -134,16 +141,20 @@ def test_a_request_that_comes_to_fewer_others_is_taken_as_fast_as_in_quiet_hours
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_client_sends_its_next_request_when_the_last_is_answered(way: str) -> None:
-    """A later request makes all that follow it on its connection later; what others send is not moved, and waits for it."""
+    """
+    A later request makes all that follow it on its connection later.
+
+    What others send is not moved, and waits for it.
+    """
     arrivals = np.array([0, 15, 30, 18], np.int64)
     holds = np.array([10, 10, 10, 1], np.int64)
     connections = np.array([0, 0, 0, -1])
     with kernels(way):
-        found = LoggedQueue(arrivals, holds, waits_of(arrivals, holds, 1), 1)
+        logged_queue = LoggedQueue(arrivals, holds, waits_of(arrivals, holds, 1), 1)
         late = np.array([0, 20, 20, 0])
-        waits = found.waits(late, np.ones(4, bool), connections)
-        unmoved = found.waits(0 * late, np.ones(4, bool), connections)
-    assert unmoved.tolist() == found.waits().tolist() == [0, 0, 0, 7]
+        waits = logged_queue.waits(late, np.ones(4, bool), connections)
+        unmoved = logged_queue.waits(0 * late, np.ones(4, bool), connections)
+    assert unmoved.tolist() == logged_queue.waits().tolist() == [0, 0, 0, 7]
     # The second comes at 10 + 5 + 20 and the third 5 after it has left, as in the log.
     assert waits.tolist() == [0, 0, 0, 0]
     with kernels(way):
@@ -172,9 +183,9 @@ def test_a_client_sends_its_next_request_when_the_last_is_answered(way: str) -> 
 def test_what_clients_cause_is_as_long_as_in_the_log(
     simulated: list[int], without: list[int], logged: list[int], scale: float
 ) -> None:
-    """Where they cause most of the wait."""
-    found = scale_of(np.array(simulated, float), np.array(without, float), np.array(logged, np.int64))
-    assert found == pytest.approx(scale)
+    """A factor is found only if the clients cause most of the wait."""
+    logged_queue = scale_of(np.array(simulated, float), np.array(without, float), np.array(logged, np.int64))
+    assert logged_queue == pytest.approx(scale)
 
 
 def candidates(*limits: float) -> list[Candidate]:
@@ -183,14 +194,14 @@ def candidates(*limits: float) -> list[Candidate]:
     return [Candidate(name=str(n), quotas=QuotaSet(each)) for n, each in enumerate(quotas)]
 
 
-def found(folder: str, mode: Mode = Mode.OPEN_LOOP, threads: int | None = None) -> Benefit:
-    return benefit_of(folder, candidates(100, 20, 1), mode, run_here, threads=threads)
+def logged_queue(folder: str, mode: Mode = Mode.OPEN_LOOP, threads: int | None = None) -> Benefit:
+    return benefit_of(folder, candidates(100, 20, 1), mode, map, threads=threads)
 
 
 def test_a_lower_limit_of_one_client_saves_the_others_more(tmp_path: Path) -> None:
     """Without a throttle nothing is saved."""
     folder = written(tmp_path, logged(60))
-    opened, closed = (found(folder, mode) for mode in Mode)
+    opened, closed = (logged_queue(folder, mode) for mode in Mode)
     (queue,) = opened.brokers
     assert (queue.threads, queue.refusal) == (1, None)
     assert blame(folder).plan.threads == [1]
@@ -204,16 +215,21 @@ def test_a_lower_limit_of_one_client_saves_the_others_more(tmp_path: Path) -> No
     assert 0.2 < later < 1
     assert opened.notes == (
         "Error of the simulated queue times against the log: broker 1 (1 handler thread) +0 %.",
-        "The number of handler threads is the most that the log shows busy in a second; --io-threads sets num.io.threads.",
+        (
+            "The number of handler threads is the most that the log shows busy in a second; --io-threads sets "
+            "num.io.threads."
+        ),
     )
 
 
 @pytest.mark.parametrize(
     ("constant", "threads", "why"),
     [
-        ({"queue_time_ms": None}, None, "The wait is unknown: the log has no queue times; ingest it with this release."),
+        ({"queue_time_ms": None}, None, "The wait is unknown: the log has no queue times (requestQueueTimeMs)."),
         ({"api_key": 63}, None, "The wait is unknown: there is no request of a broker;"),
-        ({}, 9, "Left out of the wait: a queue with 9 handler threads does not explain the queue times of broker 1: its error is -"),
+        ({}, 9, (
+            "Left out of the wait: a queue with 9 handler threads does not explain the queue times of "
+            "broker 1: its error is -")),
     ]
 )  # fmt: skip
 def test_nothing_is_predicted_where_queue_times_are_unknown_or_not_explained(
@@ -222,16 +238,20 @@ def test_nothing_is_predicted_where_queue_times_are_unknown_or_not_explained(
     """The answer is unknown, and says why; never zero."""
     rows = logged(20)
     kept = rows.drop_columns([name for name in constant if name in rows.column_names])
-    answer = found(written(tmp_path, kept, **constant), threads=threads)
+    answer = logged_queue(written(tmp_path, kept, **constant), threads=threads)
     assert set(answer.saved.values()) == {None}
     assert answer.notes[0].startswith(why)
     assert ("wait for a CPU" in answer.notes[0]) == (threads is not None)
 
 
 def test_clients_that_wait_for_answers_are_explained_at_full_load(tmp_path: Path) -> None:
-    """In a closed loop, each follows its last answer; with arrivals as logged, what the log lacks adds up from request to request, which is seen."""
+    """
+    In a closed loop, each follows its last answer.
+
+    With arrivals as logged, what the log lacks adds up from request to request, which is seen.
+    """
     folder = written(tmp_path, full_load(20_000))
-    opened, closed = (found(folder, mode) for mode in Mode)
+    opened, closed = (logged_queue(folder, mode) for mode in Mode)
     (queue,) = closed.brokers
     assert queue.logged_us / queue.requests == pytest.approx(4_500, rel=0.1)
     assert (abs(queue.error) < 0.1, queue.refusal, closed.saved["0"]) == (True, None, 0.0)
@@ -244,21 +264,21 @@ def test_clients_that_wait_for_answers_are_explained_at_full_load(tmp_path: Path
 
 
 def test_a_node_that_is_a_controller_alone_is_no_broker(tmp_path: Path) -> None:
-    """It has no queue of clients to be explained; with no other node, no quota was tried in vain."""
+    """A controller has no queue of clients to explain; without any other node, no quota is tried in vain."""
     folder = written(tmp_path, logged(20))
     controller = row(1_000, 0.1, 1, "", broker="9", listener="CONTROLLER", api_key=63)
     table = Table.open(f"{folder}/requests", schema=REQUESTS)
     append(table, "controller", pa.Table.from_pylist([controller], REQUESTS))
-    answer = found(folder)
+    answer = logged_queue(folder)
     assert [each.broker for each in answer.brokers] == ["1"]
     assert "broker 9" not in " ".join(answer.notes)
 
 
 def test_a_history_without_requests_says_nothing_about_waits(tmp_path: Path) -> None:
-    """The tables of an earlier release may lack them, and days may have lost them alone."""
-    assert found(str(tmp_path)).brokers == ()
+    """A folder may lack the table, and days may have lost it alone."""
+    assert logged_queue(str(tmp_path)).brokers == ()
     folder = written(tmp_path, logged(5))
     Table.open(f"{folder}/requests", schema=REQUESTS).drop_before(date(2030, 1, 1))
-    assert found(folder).notes == (
-        "The wait is unknown: there is no request of a broker; ingest brokers' logs with this release.",
+    assert logged_queue(folder).notes == (
+        "The wait is unknown: there is no request of a broker; ingest request logs of brokers.",
     )

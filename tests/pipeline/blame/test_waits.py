@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.protocol import ApiKey
 from quotascope.pipeline.blame.intervals import COLUMNS, Group, Intervals, Place, intervals, together
 from quotascope.pipeline.blame.waits import MARGIN_US, NOT_LOGGED, divided
 from quotascope.pipeline.request_log.schema import REQUESTS
@@ -42,18 +42,18 @@ def made(*changes: dict[str, Any]) -> Intervals:
 
 def test_a_thread_is_held_before_purgatory_and_after_the_queue() -> None:
     """The line's time, less what was after each of the two."""
-    found = made({})
-    assert found.released.tolist() == [1_000_000 - 100 - 200 - 500_000]
-    assert found.dequeued.tolist() == [499_700 - 1_500]
-    assert found.enqueued.tolist() == [498_200 - 2_250]
+    result = made({})
+    assert result.released.tolist() == [1_000_000 - 100 - 200 - 500_000]
+    assert result.dequeued.tolist() == [499_700 - 1_500]
+    assert result.enqueued.tolist() == [498_200 - 2_250]
 
 
 @pytest.mark.parametrize("name", ["queue_time_ms", "remote_time_ms", "response_queue_time_ms"])
 @pytest.mark.parametrize("value", [None, -1.0, float("nan"), float("inf"), 1e9])
 def test_an_unknown_duration_is_counted_and_never_zero(name: str, value: object) -> None:
-    """Of each broker."""
-    found = made({}, {name: value}, {name: value, "broker": "2"})
-    assert (len(found), found.unknown.tolist()) == (1, [1, 1])
+    """The waits of each broker are divided separately."""
+    result = made({}, {name: value}, {name: value, "broker": "2"})
+    assert (len(result), result.unknown.tolist()) == (1, [1, 1])
 
 
 @pytest.mark.parametrize(
@@ -70,27 +70,27 @@ def test_an_unknown_duration_is_counted_and_never_zero(name: str, value: object)
 def test_the_topic_is_the_one_with_most_bytes(traffic: Any, topic: str) -> None:
     """The first of several with as many; its id where no response has the name."""
     entries = traffic and [dict(zip(("topic", "id", "bytes"), each, strict=True)) for each in traffic]
-    found = made({"traffic": [{"topic": "z", "id": "Z", "bytes": 9}]}, {"traffic": entries})
-    assert found.names[found.groups[1]] == Group("alice", "app", 1, topic)
+    result = made({"traffic": [{"topic": "z", "id": "Z", "bytes": 9}]}, {"traffic": entries})
+    assert result.names[result.groups[1]] == Group("alice", "app", 1, topic)
 
 
 def test_controllers_have_handler_threads_of_their_own() -> None:
     """A listener is a controller's in all parts if it is in one."""
-    found = together(
+    result = together(
         [
             made({}, {"listener": "TLS"}, {"listener": "CONTROLLER"}),
             made({"listener": "CONTROLLER", "api_key": ApiKey.BROKER_HEARTBEAT.value}),
             made({"broker": "2", "user": "bob\n<b>"}),
         ]
     )
-    assert found.pools[0] == ["1", "1 controller", "2"]
-    assert [len(found.of_pool(name)) for name in found.pools[0]] == [2, 2, 1]
-    assert len(found.of_pool("3")) == 0
+    assert result.pools[0] == ["1", "1 controller", "2"]
+    assert [len(result.of_pool(name)) for name in result.pools[0]] == [2, 2, 1]
+    assert len(result.of_pool("3")) == 0
 
 
 @pytest.mark.parametrize("key", [ApiKey.ENVELOPE, ApiKey.ALLOCATE_PRODUCER_IDS, ApiKey.ALTER_PARTITION])
 def test_the_controller_of_zookeeper_is_a_broker(key: ApiKey) -> None:
-    """It has one pool for the requests of brokers and of clients."""
+    """A controller has one pool for the requests of brokers and of clients."""
     assert made({}, {"api_key": key.value}).pools[0] == ["1"]
 
 
@@ -133,41 +133,41 @@ def between(whole: Intervals, begin_us: int, end_us: int) -> Intervals:
 
 
 def sums(*parts: pa.Table) -> Sums:
-    found: Sums = Counter()
+    result: Sums = Counter()
     for part in parts:
         for each in part.to_pylist():
-            found[each["slot"], each["victim"], each["culprit"]] += each["wait_ns"]
-    return found
+            result[each["slot"], each["victim"], each["culprit"]] += each["wait_ns"]
+    return result
 
 
 def every_pair(requests: list[Request], threads: int) -> Sums:
-    found: Sums = Counter()
+    result: Sums = Counter()
     for number, (enqueued, wait, holding, victim) in enumerate(requests):
         taken = enqueued + wait
         cuts = sorted({enqueued, taken, *range(-(-enqueued // SLOT_US) * SLOT_US, taken, SLOT_US)})
         for at_first, at_last in pairwise(cuts):
             begin, end, length = at_first - MARGIN_US, at_last + MARGIN_US, at_last - at_first
             held: Counter[int] = Counter()
-            for other, (at, waited, held_for, culprit) in enumerate(requests):
+            for other, (start, waited, held_for, culprit) in enumerate(requests):
                 if other != number:
-                    held[culprit] += max(0, min(at + waited + held_for, end) - max(at + waited, begin))
+                    held[culprit] += max(0, min(start + waited + held_for, end) - max(start + waited, begin))
             room = threads * (end - begin) - max(0, min(taken + holding, end) - taken)
             whole = max(sum(held.values()), room)
             parts = {culprit: floor(1_000 * length * (us / whole)) for culprit, us in held.items()}
             parts[NOT_LOGGED] = 1_000 * length - sum(parts.values())
             assert parts[NOT_LOGGED] >= 0
-            found.update({(at_first // SLOT_US, victim, culprit): ns for culprit, ns in parts.items() if ns})
-    return found
+            result.update({(at_first // SLOT_US, victim, culprit): ns for culprit, ns in parts.items() if ns})
+    return result
 
 
 @pytest.mark.parametrize("way", WAYS)
 @given(requests=SOME, threads=st.integers(1, 3))
 def test_each_pair_of_requests_gives_the_same(way: str, requests: list[Request], threads: int) -> None:
-    """And the parts of all waits are the waits."""
+    """The parts of all waits add up to the waits."""
     with kernels(way):
-        found = sums(*divided(intervals_of(requests), threads, 0, END_US, SLOT_US))
-    assert found == every_pair(requests, threads)
-    assert found.total() == 1_000 * sum(wait for _, wait, _, _ in requests)
+        result = sums(*divided(intervals_of(requests), threads, 0, END_US, SLOT_US))
+    assert result == every_pair(requests, threads)
+    assert result.total() == 1_000 * sum(wait for _, wait, _, _ in requests)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -180,13 +180,17 @@ def test_many_groups_and_a_long_queue(way: str, monkeypatch: pytest.MonkeyPatch)
     many = replace(waiting, names=names, groups=np.arange(300, dtype=np.int32))
     with kernels(way):
         parts = [*divided(many, 1, 0, 1 << 40, SLOT_US)]
-    found = sums(*parts)
-    assert len(found) > 40_000
+    result = sums(*parts)
+    assert len(result) > 40_000
     assert len(parts) > 4
-    assert found.total() == 1_000 * sum(wait for _, wait, _, _ in requests)
+    assert result.total() == 1_000 * sum(wait for _, wait, _, _ in requests)
 
 
 def test_a_lone_holder_is_blamed_for_all_but_the_margins() -> None:
-    """One thread; a request of 100 ms, and one that waits for its end: of 101 ms, margins included, 99.5 ms are the first's and 0.5 its own."""
-    found = sums(*divided(intervals_of([(0, 0, 100_000, 1), (0, 100_000, 9_000, 2)]), 1, 0, END_US, END_US))
-    assert found[0, 2, 1] == floor(1e8 * (100_000 / 100_500))
+    """
+    One thread; a request of 100 ms, and one that waits for its end.
+
+    Of 101 ms, margins included, 99.5 ms are the first's and 0.5 its own.
+    """
+    result = sums(*divided(intervals_of([(0, 0, 100_000, 1), (0, 100_000, 9_000, 2)]), 1, 0, END_US, END_US))
+    assert result[0, 2, 1] == floor(1e8 * (100_000 / 100_500))

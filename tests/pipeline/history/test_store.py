@@ -10,13 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from tests.pipeline.history.requests import START_MS, requests
+from tests.pipeline.log_lines import captured
 from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.errors import NoHistory, OtherSource, UnreadableTable
 from quotascope.pipeline.history import History, history_of, rollup
-from quotascope.pipeline.history.store import DETAIL, tables_of
-from quotascope.pipeline.ingest import IngestTables
+from quotascope.pipeline.history.store import tables_of
+from quotascope.pipeline.ingest import IngestOptions, IngestTables
+from quotascope.pipeline.names import DETAIL
 from quotascope.pipeline.request_log.schema import REQUESTS
+from quotascope.pipeline.runs.engine import EngineChoice
+from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.table import Table, TableLayout
 
 DAY_MS = 86_400_000
@@ -25,26 +29,40 @@ FIRST = dt.date(2023, 11, 14)
 
 @pytest.fixture
 def source(tmp_path: Path) -> Table:
-    layout = TableLayout(bucket_of="user", buckets=4, day_of="timestamp")
+    layout = TableLayout(shard_of="user", shards=4, day_of="timestamp")
     return Table.create(str(tmp_path / "requests"), REQUESTS, layout)
 
 
 def _some(count: int, shift_ms: int = 0) -> pa.Table:
-    made = []
+    rows = []
     for each in range(count):
-        at = START_MS + shift_ms + each * 700
+        time_ms = START_MS + shift_ms + each * 700
         charged = {"fetch_bytes" if each % 2 else "produce_bytes": each}
-        made.append({"api_key": each % 2, "user": f"user {each % 5}", "timestamp": at, "completed": at + 3, **charged})
-    return requests(*made)
+        rows.append(
+            {"api_key": each % 2, "user": f"user {each % 5}", "timestamp": time_ms, "completed": time_ms + 3, **charged}
+        )
+    return requests(*rows)
 
 
-def test_a_history_has_sixteen_buckets_by_default(tmp_path: Path) -> None:
-    """As the requests that it is made of, so that it needs no shuffle; with other layouts older tables could not be opened."""
+def test_a_history_has_sixteen_shards_by_default(tmp_path: Path) -> None:
+    """The requests that a history is made of have as many, so that it needs no shuffle."""
     history = History.create(str(tmp_path / "history"))
     requests = IngestTables.create(str(tmp_path / "log")).requests
-    layouts = [(each.layout.buckets, each.layout.day_of) for each in (requests, history.detail, history.seconds)]
+    layouts = [(each.layout.shards, each.layout.day_of) for each in (requests, history.detail, history.seconds)]
     assert layouts == [(16, "timestamp"), (16, "timestamp"), (16, "start")]
-    assert requests.layout.bucket_of == "user"
+    assert requests.layout.shard_of == "user"
+
+
+@pytest.mark.parametrize("shards", [3, 64])
+def test_all_tables_of_users_have_the_shards_that_were_asked_for(tmp_path: Path, shards: int) -> None:
+    """A second ingest with another number finds the tables, and leaves them as they are."""
+    log, folder = tmp_path / "a.log", str(tmp_path / "usage")
+    log.write_bytes(b"\n".join(captured()[:200]))
+    for requested in (shards, 16):
+        ingest_logs([str(log)], folder, IngestOptions(broker="1"), shards=requested, engine=EngineChoice.LOCAL)
+        counts = {name: table.layout.shards for name, table in tables_of(folder).items()}
+        assert counts.pop("quarantine") == 1
+        assert set(counts.values()) == {shards}, counts
 
 
 def _sums(table: pa.Table) -> list[dict[str, Any]]:
@@ -54,8 +72,8 @@ def _sums(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def test_history_and_sums_follow_the_requests(source: Table, tmp_path: Path) -> None:
-    """After each update the detail holds every request once and the sums are its sums, with compaction in between or not."""
-    history = History.create(str(tmp_path / "history"), buckets=4)
+    """After each update the detail has every request once, and the sums are its sums, compacted or not."""
+    history = History.create(str(tmp_path / "history"), shards=4)
     tables = (history.detail, history.seconds)
     batches = [_some(300), _some(300, DAY_MS), _some(100, 350)]
     for number, rows in enumerate(batches):
@@ -81,10 +99,10 @@ def test_history_and_sums_follow_the_requests(source: Table, tmp_path: Path) -> 
 
 def test_a_history_can_be_opened_again(tmp_path: Path) -> None:
     """A history that was made can be opened; a folder without one is an error that says what to do."""
-    made = History.create(str(tmp_path / "history"), buckets=3)
+    rows = History.create(str(tmp_path / "history"), shards=3)
     opened = History.open(str(tmp_path / "history"))
-    assert opened.detail.layout.buckets == 3
-    assert (opened.detail.storage, opened.seconds.storage) == (made.detail.storage, made.seconds.storage)
+    assert opened.detail.layout.shards == 3
+    assert (opened.detail.storage, opened.seconds.storage) == (rows.detail.storage, rows.seconds.storage)
     for name in ("nothing", "x" * 5_000):
         with pytest.raises(NoHistory, match=f"{name}: there is no such folder; `quotascope ingest"):
             History.open(str(tmp_path / name))
@@ -110,7 +128,7 @@ def test_days_go_together(folder: str) -> None:
     tables = tables_of(folder)
     later = FIRST + dt.timedelta(days=1)
     dropped = {name: tables[name].drop_before(later) for name in DETAIL}
-    assert dropped == {"requests": 2, "history": 2, "seconds": 1, "topics": 0}
+    assert dropped == {"requests": 2, "history": 2, "seconds": 1, "topics": 0, "connections": 1}
     assert History.open(folder).update(tables["requests"]) == 0
 
 
@@ -125,14 +143,18 @@ def test_a_folder_without_tables(tmp_path: Path) -> None:
         tables_of(str(tmp_path))
 
 
-MADE_OF = {"requests": {"history", "seconds"}, "history": {"seconds"}}
+MADE_OF = {"requests": {"history", "seconds", "connections"}, "history": {"seconds"}}
 """What has to go with a table: nothing was throttled, and no request has topics."""
 
 
 @pytest.mark.parametrize(("removed", "refuses"), [("requests", "history"), ("history", "seconds")])
 def test_rows_of_a_table_that_was_removed_do_not_count_twice(folder: str, removed: str, refuses: str) -> None:
-    """The same requests in a new table, or a new history of them, are refused by what has rows of the old one: the error names all tables to remove."""
-    rows, before = tables_of(folder)["requests"].read(), tables_of(folder)[refuses].read()
+    """
+    The same requests in a new table, or a new history of them, are refused by what has rows of the old one.
+
+    The error names all tables to remove.
+    """
+    rows, rows_before = tables_of(folder)["requests"].read(), tables_of(folder)[refuses].read()
     sums = sorted(tables_of(folder)["seconds"].read().to_pylist(), key=str)
     shutil.rmtree(f"{folder}/{removed}")
     tables, history = IngestTables.create(folder), History.create(folder)
@@ -141,7 +163,7 @@ def test_rows_of_a_table_that_was_removed_do_not_count_twice(folder: str, remove
     message = f"/{refuses}: its rows were made of another table than .*/{removed}.* or remove (.*): the next run"
     with pytest.raises(OtherSource, match=message) as raised:
         history.update(tables.requests)
-    assert tables_of(folder)[refuses].read() == before
+    assert tables_of(folder)[refuses].read() == rows_before
     (named,) = re.findall("or remove (.*): the next run", str(raised.value))
     assert {name.removeprefix(f"{folder}/") for name in named.split(", ")} == MADE_OF[removed]
     for name in named.split(", "):

@@ -1,4 +1,4 @@
-"""What each request charges to which quota, and sums by second and by topic, to the last digit."""
+"""Charges of requests to quotas, and sums by second and by topic, to the last digit."""
 
 from collections import Counter, defaultdict
 from decimal import Decimal
@@ -11,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.pipeline.history.requests import START_MS, requests
 
+from quotascope.pipeline.episodes import EPISODES
 from quotascope.pipeline.history import HISTORY, ROLLUP, history_of, rollup
+from quotascope.pipeline.history.connections import CONNECTIONS
+from quotascope.pipeline.replay import RESULTS
+from quotascope.pipeline.request_log.schema import QUARANTINE, REQUESTS
+from quotascope.pipeline.runs.shadow import SHADOW
 from quotascope.pipeline.topics import TOPICS, topics_of
 
 THREADS = {"thread_time_ms": 0.5, "network_time_ms": 0.25}
@@ -39,7 +44,8 @@ UNCHARGED = dict.fromkeys((*THREADS, "produce_bytes", "fetch_bytes", "mutations"
         ),
         # a DeleteTopics of topics whose partitions are unknown charges an unknown number, not none
         ({"api_key": 20, "mutations_known": False}, THREADS),
-        # a controller's line of a forwarded request that came first charges the mutations, and the client's line the thread time
+        # a controller's line of a forwarded request that came first charges the mutations, and the client's line the
+        # thread time
         (
             {
                 "api_key": 19,
@@ -79,11 +85,11 @@ def test_connections_stay_apart() -> None:
 
 
 def test_no_requests_make_no_history() -> None:
-    """Without requests there are no rows, of the same columns, each of which says what it means, as those of the sums do."""
-    made = history_of(requests({}).slice(0, 0))
-    assert (made.schema, made.num_rows) == (HISTORY, 0)
+    """Without requests there are no rows, but the same columns, each with a description."""
+    charges = history_of(requests({}).slice(0, 0))
+    assert (charges.schema, charges.num_rows) == (HISTORY, 0)
     assert rollup(history_of(requests({}))).schema == ROLLUP
-    for schema in (HISTORY, ROLLUP, TOPICS):
+    for schema in (HISTORY, ROLLUP, TOPICS, CONNECTIONS, EPISODES, REQUESTS, QUARANTINE, RESULTS, SHADOW):
         assert all((column.metadata or {}).get(b"description") for column in schema)
 
 
@@ -116,9 +122,9 @@ def _slowly(rows: list[dict[str, Any]]) -> Sums:
     """The same sums in the plainest way, thread time in decimal digits."""
     sums: Sums = defaultdict(lambda: [0, 0, 0, 0])
 
-    def add(row: dict[str, Any], kind: str, at: int, amount: int | None, counts: int) -> None:
+    def add(row: dict[str, Any], kind: str, second_ms: int, amount: int | None, counts: int) -> None:
         if amount is not None and (counts or amount):
-            key = (row["user"], row["client_id"] or "", row["broker"], kind, at // 1_000 * 1_000)
+            key = (row["user"], row["client_id"] or "", row["broker"], kind, second_ms // 1_000 * 1_000)
             wait = max(0, row["throttle_ms"] or 0) * counts
             throttled = counts * (wait > 0 or row["refused"])
             for place, value in enumerate((counts, amount, throttled, wait)):
@@ -138,7 +144,7 @@ def _as_sums(*tables: pa.Table) -> Sums:
     sums: Sums = defaultdict(lambda: [0, 0, 0, 0])
     for row in pa.concat_tables(tables).to_pylist():
         key, values = tuple(row.values())[:5], list(row.values())[5:]
-        sums[key] = [have + more for have, more in zip(sums[key], values, strict=True)]
+        sums[key] = [have + value for have, value in zip(sums[key], values, strict=True)]
     return sums
 
 
@@ -183,48 +189,48 @@ def moved(draw: st.DrawFn) -> Row:
 
 
 def sums(rows: pa.Table, *by: str) -> Counter[tuple[Any, ...]]:
-    found: Counter[tuple[Any, ...]] = Counter()
+    sums_found: Counter[tuple[Any, ...]] = Counter()
     for row in rows.to_pylist():
-        found[tuple(row[name] for name in by)] += row.get("bytes", row.get("amount")) or 0
-    return +found
+        sums_found[tuple(row[name] for name in by)] += row.get("bytes", row.get("amount")) or 0
+    return +sums_found
 
 
 @given(st.lists(moved(), max_size=20), st.integers(0, 20))
 def test_topics_add_up_to_what_was_charged(rows: list[Row], cut: int) -> None:
-    """By client, broker, quota type and minute, to the byte; by topic as logged; in whatever parts the requests come."""
+    """Bytes are exact by client, broker, quota type, minute and topic, in whatever parts the requests come."""
     table = requests(*rows)
-    found = topics_of(table)
-    assert found.schema == TOPICS
+    sums_found = topics_of(table)
+    assert sums_found.schema == TOPICS
     seconds = rollup(history_of(table)).filter(pc.field("quota_type").isin(["produce", "fetch"]))
     start = seconds.schema.get_field_index("start")
     minutes = pa.array(seconds["start"].to_numpy() // 60_000 * 60_000)
     seconds = seconds.set_column(start, "start", minutes)
     key = ("user", "client_id", "broker", "quota_type", "start")
-    assert sums(found, *key) == sums(seconds, *key)
+    assert sums(sums_found, *key) == sums(seconds, *key)
     seen = [row for row in rows if row["api_key"] != 3 and not row["follower"] and not row["forwarded"]]
     held: Counter[tuple[Any, ...]] = Counter()
     for row in seen:
         for each in row["traffic"] or ():
             held[row["user"] or "", each["topic"], each["id"]] += each["bytes"]
-    records = found.filter(pc.field("kind") == "records")
+    records = sums_found.filter(pc.field("kind") == "records")
     assert sums(records, "user", "topic", "topic_id") == +held
     charged = [row["produce_bytes"] if row["api_key"] == 0 else row["fetch_bytes"] for row in seen]
-    unsized = found.filter(pc.field("kind") == "unknown size")
+    unsized = sums_found.filter(pc.field("kind") == "unknown size")
     assert (pc.sum(unsized["requests"]).as_py() or 0) == charged.count(None)
     assert unsized["bytes"].null_count == len(unsized)
     parts = pa.concat_tables([topics_of(table[:cut]), topics_of(table[cut:])])
     every = (*key, "kind", "topic", "topic_id")
-    assert sums(parts, *every) == sums(found, *every)
+    assert sums(parts, *every) == sums(sums_found, *every)
 
 
 def test_names_of_ids() -> None:
     """Once a day, of no client; a row of requests has no name that it did not log."""
     pair = {"topic_ids": [{"topic": "orders", "id": "i1"}, {"topic": "<b>", "id": "i2"}]}
     later = pair | {"timestamp": START_MS + 86_400_000}
-    found = topics_of(requests(pair, pair | {"user": "bob"}, later))
+    sums_found = topics_of(requests(pair, pair | {"user": "bob"}, later))
     rows = {
         (row["topic_id"], row["topic"], row["start"] % 86_400_000, row["user"], row["requests"], row["bytes"])
-        for row in found.to_pylist()
+        for row in sums_found.to_pylist()
     }
     assert rows == {("i1", "orders", 0, "", 0, None), ("i2", "<b>", 0, "", 0, None)}
-    assert len(found) == 4
+    assert len(sums_found) == 4

@@ -1,4 +1,4 @@
-"""Whether a report of an ingest accounts for every line."""
+"""A check that a report of an ingest accounts for every line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def balanced(report: IngestReport) -> bool:
-    """Every line that was read was added, or was known before, or is a second line of a forwarded request."""
+    """Check that every line was added, known before, repeated, or the second line of a forwarded request."""
     added = report.kept + report.quarantined
-    known = report.duplicates + report.quarantined_before + report.forwarded
-    return report.read == added + known
+    accounted = report.duplicates + report.repeated + report.quarantined_before + report.forwarded
+    return report.read == added + accounted

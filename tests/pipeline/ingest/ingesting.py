@@ -13,6 +13,7 @@ from quotascope.pipeline.ingest.committing import RUNS
 from quotascope.pipeline.table import Table
 
 LINES = captured()
+NAMED = IngestOptions(broker="1")
 PLAIN = [text for text in LINES if b'"isForwarded":false' in text]
 
 
@@ -23,7 +24,7 @@ def log(folder: Path, *lines: bytes, name: str = "a.log") -> str:
     return str(path)
 
 
-def read(folder: Path, *paths: str, options: IngestOptions | None = None) -> IngestReport:
+def read(folder: Path, *paths: str, options: IngestOptions = NAMED) -> IngestReport:
     """Ingest into the tables of a test, whose counts must balance."""
     report = ingest(paths, str(folder / "tables"), options)
     assert balanced(report)
@@ -32,7 +33,7 @@ def read(folder: Path, *paths: str, options: IngestOptions | None = None) -> Ing
 
 
 def tables(folder: Path) -> tuple[pa.Table, pa.Table]:
-    """What the tables of a test hold; no request is there twice."""
+    """Return the rows of a test's tables; no request is there twice."""
     requests, quarantine = (table.read() for table in IngestTables.create(str(folder / "tables")))
     identities = requests["identity"].to_pylist()
     assert len(identities) == len(set(identities))
@@ -40,7 +41,11 @@ def tables(folder: Path) -> tuple[pa.Table, pa.Table]:
 
 
 def reported(requests: pa.Table) -> list[Any]:
-    """The clients' requests, and what they were charged in all: a controller's line that came a chunk before its client's is there, too."""
+    """
+    The clients' requests, and what they were charged in all.
+
+    A controller's line that came a chunk before its client's is there, too.
+    """
     clients = requests.filter(pc.invert(requests["forwarded"]))
     charged = ("mutations_charged", "partitions_created", "partitions_added", "partitions_deleted")
     identities = sorted(values(clients, "identity"))
@@ -48,6 +53,6 @@ def reported(requests: pa.Table) -> list[Any]:
 
 
 def another_run(table: Table) -> None:
-    """What another run does to a table that it adds nothing to, so that a run that began before has to look again."""
-    last = table.last_epoch(RUNS)
-    table.advance(RUNS, [], after=last, epoch=0 if last is None else last + 1)
+    """Commit nothing as another run does, so that a run that began before has to look again."""
+    last_epoch = table.last_epoch(RUNS)
+    table.advance(RUNS, [], after_epoch=last_epoch, epoch=0 if last_epoch is None else last_epoch + 1)

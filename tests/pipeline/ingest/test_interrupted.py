@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pipeline.ingest.ingesting import LINES, PLAIN, another_run, log, read, reported, tables
+from tests.pipeline.ingest.ingesting import LINES, NAMED, PLAIN, another_run, log, read, reported, tables
 
 from quotascope.pipeline.columns import added
 from quotascope.pipeline.errors import NotWritten
 from quotascope.pipeline.history import ROLLUP, History
-from quotascope.pipeline.ingest import IngestOptions, IngestTables, ingest, local
+from quotascope.pipeline.ingest import IngestTables, ingest, local
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.table import Table
 
@@ -22,7 +22,7 @@ from quotascope.pipeline.table import Table
 def test_twins_of_two_runs_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other_brings: str, *, earlier_are_forwarded: bool
 ) -> None:
-    """A request whose two lines are of two runs is charged once, also when one of the runs is too late and looks again."""
+    """A request whose two lines are of two runs is charged once, also if one of the runs has to look again."""
     named = [text for text in LINES[:400] if _names_topics(text)]
     controllers = [text for text in named if b'"isForwarded":true' in text]
     clients = [text for text in named if b'"isForwarded":false' in text]
@@ -30,23 +30,23 @@ def test_twins_of_two_runs_at_once(
     earlier, later = log(tmp_path, *pair[0]), log(tmp_path, *pair[1], name="later.log")
     into = str(tmp_path / "tables")
     if other_brings == "nothing":
-        ingest([earlier], into)
+        ingest([earlier], into, NAMED)
     advance = Table.advance
 
-    def late(table: Table, *arguments: Any, **more: Any) -> int:
+    def late(table: Table, *arguments: Any, **options: Any) -> int:
         if not table.storage.uri.endswith("requests"):
-            return advance(table, *arguments, **more)
+            return advance(table, *arguments, **options)
         monkeypatch.setattr(Table, "advance", advance)
         if other_brings == "the twins":
-            ingest([earlier], into)
+            ingest([earlier], into, NAMED)
         else:
             another_run(table)
-        return advance(table, *arguments, **more)
+        return advance(table, *arguments, **options)
 
     monkeypatch.setattr(Table, "advance", late)
-    ingest([later], into)
+    ingest([later], into, NAMED)
     monkeypatch.undo()
-    ingest([log(tmp_path, *named, name="whole.log")], str(tmp_path / "whole"))
+    ingest([log(tmp_path, *named, name="whole.log")], str(tmp_path / "whole"), NAMED)
     whole = IngestTables.create(str(tmp_path / "whole")).requests.read()
     assert reported(tables(tmp_path)[0])[1:] == reported(whole)[1:]
 
@@ -55,26 +55,30 @@ def _names_topics(text: bytes) -> bool:
     return any(b'"requestApiKey":%d,' % key in text for key in (19, 20, 37))
 
 
-def _killed_run(path: str, into: str, before: str) -> None:
+def _killed_run(path: str, into: str, moment: str) -> None:
     local.CHUNK = 100  # type: ignore[misc]
     local.BLOCK = 100_000  # type: ignore[misc]
     advance = Table.advance
     chunks: list[str] = []
 
-    def once(table: Table, *arguments: Any, **more: Any) -> int:
+    def once(table: Table, *arguments: Any, **options: Any) -> int:
         name = Path(table.storage.uri).name
         chunks.append(name)
-        if name == before and chunks.count("requests") > 1:
+        if name == moment and chunks.count("requests") > 1:
             os.kill(os.getpid(), signal.SIGKILL)
-        return advance(table, *arguments, **more)
+        return advance(table, *arguments, **options)
 
     setattr(Table, "advance", once)  # noqa: B010 - mypy has it that methods stay
-    ingest_logs([path], into, IngestOptions())
+    ingest_logs([path], into, NAMED)
 
 
 @pytest.mark.parametrize("before", ["requests", "quarantine", "history", "seconds"])
 def test_killed_run(tmp_path: Path, before: str) -> None:
-    """A run that is killed before any of its commits leaves whole chunks; the next one adds the rest, and all of it to the history."""
+    """
+    A run that is killed before any of its commits leaves whole chunks.
+
+    The next one adds the rest, and all of it to the history.
+    """
     junk = [b"junk %d" % number for number in range(20)]
     lines = [
         text
@@ -87,15 +91,15 @@ def test_killed_run(tmp_path: Path, before: str) -> None:
     process.start()
     process.join(120)
     assert process.exitcode == -signal.SIGKILL
-    left = [len(table) for table in tables(tmp_path)]
-    assert left[0] == 1_000 if before in {"history", "seconds"} else 0 < left[0] < 1_000
-    report = ingest_logs([path], into, IngestOptions())
-    assert (report.duplicates, report.quarantined_before) == (left[0], left[1])
+    rows_left = [len(table) for table in tables(tmp_path)]
+    assert rows_left[0] == 1_000 if before in {"history", "seconds"} else 0 < rows_left[0] < 1_000
+    report = ingest_logs([path], into, NAMED)
+    assert (report.duplicates, report.quarantined_before) == (rows_left[0], rows_left[1])
     assert [len(table) for table in tables(tmp_path)] == [1_000, 20]
-    ingest_logs([path], f"{into} of one run", IngestOptions())
-    found, expected = (History.open(folder) for folder in (into, f"{into} of one run"))
-    assert len(found.detail.read()) == 1_000
-    assert _sums(found) == _sums(expected)
+    ingest_logs([path], f"{into} of one run", NAMED)
+    history_found, expected = (History.open(folder) for folder in (into, f"{into} of one run"))
+    assert len(history_found.detail.read()) == 1_000
+    assert _sums(history_found) == _sums(expected)
 
 
 def _sums(history: History) -> Any:
@@ -104,7 +108,7 @@ def _sums(history: History) -> Any:
 
 
 def test_lines_that_cannot_be_staged_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the quarantine cannot be written, the requests that were written beside it are removed; the next run adds all."""
+    """Requests are removed if the quarantine beside them cannot be written; the next run adds all."""
     path, stage = log(tmp_path, *PLAIN[:9], b"junk"), Table.stage
 
     def full(table: Table, rows: Any) -> Any:

@@ -1,10 +1,15 @@
 """Lines of files, a block at a time, and runs of ingest that meet another, or are killed."""
 
+import bz2
 import gzip
-import zlib
+import lzma
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import zstandard
 from hypothesis import given
@@ -21,7 +26,11 @@ def read(path: Path) -> list[bytes]:
 
 @given(st.lists(st.binary(max_size=40).map(lambda text: text.replace(b"\n", b"")), max_size=30), st.integers(1, 50))
 def test_any_lines_in_any_blocks(tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], block: int) -> None:
-    """Lines come out as they went in, wherever blocks end; carriage returns belong to them, and the last one needs no line feed."""
+    """
+    Lines come out as they went in, wherever blocks end.
+
+    Carriage returns belong to them, and the last one needs no line feed.
+    """
     folder = tmp_path_factory.mktemp("lines")
     content = b"\n".join(texts)
     expected = content.split(b"\n")
@@ -33,9 +42,9 @@ def test_any_lines_in_any_blocks(tmp_path_factory: pytest.TempPathFactory, texts
         patch.setattr(local, "BLOCK", block)
         patch.setattr(local, "COMPRESSED_BLOCK", block)
         for name in ("a", "b.gz", "c.zst"):
-            found = read(folder / name)
-            assert b"\n".join(found) == (b"x" + content).removesuffix(b"\n")
-            assert not any(b"\n" in text for text in found)
+            lines_found = read(folder / name)
+            assert b"\n".join(lines_found) == (b"x" + content).removesuffix(b"\n")
+            assert not any(b"\n" in text for text in lines_found)
 
 
 def test_gigantic_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +57,7 @@ def test_gigantic_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_unreadable(tmp_path: Path) -> None:
-    """What cannot be opened is reported with its path, once."""
+    """A file that cannot be opened is reported with its path, once."""
     with pytest.raises(UnreadableLog) as raised:
         read(tmp_path)
     assert str(raised.value) == f"{tmp_path}: Is a directory"
@@ -59,47 +68,116 @@ LOG = b"".join(b"%d %s\n" % (n, sha256(b"%d" % n).hexdigest().encode()) for n in
 
 
 def broken(path: Path) -> bytes:
-    found: list[bytes] = []
+    lines_found: list[bytes] = []
     blocks = lines_of(str(path))
     with pytest.raises(UnreadableLog, match="damaged or ends too early"):
-        found.extend(text for block, _ in blocks for text in block)
-    return b"\n".join(found)
+        lines_found.extend(text for block, _ in blocks for text in block)
+    return b"\n".join(lines_found)
 
 
 WHOLE = gzip.compress(LOG)
-
-
-def decodable(data: bytes) -> bytes:
-    return zlib.decompressobj(31).decompress(data).removesuffix(b"\n")
+TWO = gzip.compress(b"one\ntwo\nth")
 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        *((WHOLE + gzip.compress(b"one\ntwo\n") + junk, LOG + b"one\ntwo") for junk in (b"no gzip", b"x", b"\x1f\x8b")),
-        *((WHOLE[:length], decodable(WHOLE[:length])) for length in (30, 20_000, len(WHOLE) // 2, len(WHOLE) - 1)),
-        (WHOLE[:-8] + bytes(8), LOG.removesuffix(b"\n")),
+        *((WHOLE + TWO + junk, LOG + b"one\ntwo") for junk in (b"no gzip", b"x", b"\x1f\x8b", WHOLE[:-1])),
+        *((WHOLE[:length], b"") for length in (30, 20_000, len(WHOLE) // 2, len(WHOLE) - 1)),
+        (WHOLE[:-8] + bytes(8), b""),
+        (TWO + WHOLE[:100_000] + b"\xff" * 2_000 + WHOLE[102_000:], b"one\ntwo"),
     ],
-    ids=["no gzip", "a byte", "no member", "30 bytes", "20 kB", "a half", "all but a byte", "a wrong checksum"],
+    ids=[
+        "no gzip",
+        "a byte",
+        "no member",
+        "a cut one",
+        "30 bytes",
+        "20 kB",
+        "a half",
+        "all but a byte",
+        "a wrong checksum",
+        "other bytes",
+    ],
 )
-def test_broken_gzip(tmp_path: Path, content: bytes, expected: bytes) -> None:
-    """Every line of the members before what is no gzip, and all that zlib can decode of a file that ends too early, comes first."""
+@pytest.mark.parametrize("held", [1_000, 1 << 20])
+def test_broken_gzip(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, expected: bytes, held: int
+) -> None:
+    """
+    Every line of the whole members before the damaged one comes first, but for a part of a line.
+
+    Of that none, as it may be altered.
+    """
+    monkeypatch.setattr(local, "HELD", held)
     path = tmp_path / "a.gz"
     path.write_bytes(content)
     assert broken(path) == expected
 
 
-def test_where_a_break_is_found_late(tmp_path: Path) -> None:
-    """Less than 8 KiB before a damaged byte are lost."""
+@pytest.mark.parametrize("held", [1_000, 1 << 20])
+def test_broken_zstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int) -> None:
+    """All lines of a zstd file come, or none if its checksum is wrong."""
+    monkeypatch.setattr(local, "HELD", held)
+    whole = zstandard.ZstdCompressor(write_checksum=True).compress(LOG)
     path = tmp_path / "a"
-    for content, whole in (
-        (WHOLE[:100_000] + b"\xff" * 2_000, decodable(WHOLE[:100_000])),
-        (zstandard.compress(LOG) + b"no zstd", LOG),
-    ):
+    path.write_bytes(whole)
+    assert b"\n".join(read(path)) + b"\n" == LOG
+    for content in (whole + b"no zstd", whole[:-1], whole[:-2] + bytes(2), whole[:50_000]):
         path.write_bytes(content)
-        found = broken(path)
-        assert LOG.startswith(found[: len(whole)])
-        assert len(found) > len(whole) - 8_200
+        assert broken(path) == b""
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+def test_compressed_pipe(tmp_path: Path, compress: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe cannot be read twice, and its large members are verified first all the same."""
+    monkeypatch.setattr(local, "HELD", 1_000)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(fifo.write_bytes, compress(LOG))
+        assert b"\n".join(read(fifo)) + b"\n" == LOG
+        written.result()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (LOG[:999].decode().encode("utf-16"), "UTF-16"),
+        (LOG[:999].decode().encode("utf-16-be"), "UTF-16"),
+        (LOG[:999].decode().encode("utf-32-le"), "UTF-16 or UTF-32"),
+        (gzip.compress(LOG[:999].decode().encode("utf-16-le")), "UTF-16"),
+        (gzip.compress(gzip.compress(LOG)), "compressed twice"),
+        (bz2.compress(LOG), "bzip2"),
+        (lzma.compress(LOG), "xz"),
+        (pa.compress(LOG, codec="lz4", asbytes=True), "lz4"),
+        (b"PK\x03\x04" + LOG, "zip"),
+        (b"b1/kafka-request.log".ljust(257, b"\0") + b"ustar" + LOG, "tar archive"),
+        (gzip.compress(b"b1/kafka-request.log".ljust(257, b"\0") + b"ustar" + LOG), "tar archive"),
+        (b"PAR1" + LOG, "Parquet"),
+        (b"ORC\n\x0e\n\x04\x08\x01P\0" + LOG, "ORC"),
+    ],
+)
+def test_files_that_hold_no_lines(tmp_path: Path, content: bytes, why: str) -> None:
+    """They are refused as what they are: their lines would count as no requests beside those of another file."""
+    path = tmp_path / "a"
+    path.write_bytes(content)
+    with pytest.raises(UnreadableLog, match=why):
+        read(path)
+
+
+def test_a_host_whose_name_begins_as_a_format_does(tmp_path: Path) -> None:
+    """Text is text, whatever program or host wrote its name in front."""
+    path = tmp_path / "a"
+    path.write_bytes(b"ORC-7 kafka[1]: one\ntwo\n")
+    assert read(path) == [b"ORC-7 kafka[1]: one", b"two"]
+
+
+def test_zeros_of_a_file_that_was_cut_while_it_was_written(tmp_path: Path) -> None:
+    """Zeros at the begin, such as of logrotate's copytruncate, are read as a part of the first line."""
+    path = tmp_path / "a"
+    path.write_bytes(bytes(5_000) + b"one\ntwo\n")
+    assert read(path) == [bytes(5_000) + b"one", b"two"]
 
 
 def test_padded_gzip(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 from quotascope.pipeline.recommend.advice import Advice, Hit, Recommendation
 from quotascope.pipeline.recommend.coverage import Coverage, Logged
 from quotascope.pipeline.recommend.policy import Policy
@@ -57,12 +57,18 @@ WEEK = Coverage(
 
 
 def advice(
-    made: Sequence[Recommendation],
-    now: QuotaSet | None = None,
+    limits: Sequence[Recommendation],
+    quotas_now: QuotaSet | None = None,
     hits: Sequence[Hit] = (),
     source: str = "usage",
     coverage: Coverage = WEEK,
 ) -> Advice:
     return Advice(
-        source=source, coverage=coverage, policy=Policy(), kafka=Followed(), now=now, recommended=made, hits=hits
+        source=source,
+        coverage=coverage,
+        policy=Policy(),
+        kafka=Followed(),
+        configured=quotas_now,
+        recommended=limits,
+        hits=hits,
     )

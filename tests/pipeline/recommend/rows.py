@@ -55,9 +55,9 @@ def history(rows: Iterable[dict[str, Any]]) -> pa.Table:
 
 
 def make_folder(folder: Path, rows: Iterable[dict[str, Any]]) -> str:
-    """What `quotascope ingest` would have made of logs with these requests."""
-    made = History.create(str(folder), buckets=4)
+    """Return the history that `quotascope ingest` makes of logs with these requests."""
+    usage = History.create(str(folder), shards=4)
     detail = history(rows)
-    append(made.detail, "by hand", detail)
-    append(made.seconds, "by hand", rollup(detail))
+    append(usage.detail, "by hand", detail)
+    append(usage.seconds, "by hand", rollup(detail))
     return str(folder)

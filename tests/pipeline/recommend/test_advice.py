@@ -15,14 +15,25 @@ from tests.pipeline.recommend.rows import history, produced, request
 from tests.pipeline.report.reader import Reader
 from tests.pipeline.report.results import HOSTILE, result, seconds, table, throttled, usages
 
-from quotascope.metrics import QuotaEntity, QuotaType
-from quotascope.pipeline.recommend.advice import NOW, RECOMMENDED, Advice, hits, recommendations
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.pages.baseline import HELD_BACK_LOGGED
+from quotascope.pages.report import html
+from quotascope.pipeline.recommend.advice import (
+    NOW,
+    RECOMMENDED,
+    Advice,
+    hits,
+    recommendations,
+    without_overruled,
+    without_system_users,
+)
 from quotascope.pipeline.recommend.coverage import DAY_MS, Coverage, Logged, RequestTally, ShortLog, coverage_of, tally
 from quotascope.pipeline.recommend.need import Need
 from quotascope.pipeline.recommend.policy import BadPolicy, Policy, RuleShape
-from quotascope.pipeline.report.documents import manifests, recommend_csv, recommend_json, script_of
-from quotascope.pipeline.report.recommend_page import caveats, charted, recommend_page, verdict
-from quotascope.quotas import QuotaSet, kafka_configs
+from quotascope.pipeline.recommend.scripts import manifests, script_of
+from quotascope.pipeline.runs.recommend import as_csv, caveats, charted, configured, hit_figures, report, verdict
+from quotascope.pipeline.runs.recommend import document as document_of
+from quotascope.quotas import Commands, QuotaSet, kafka_configs
 
 ALICE, BOB = QuotaEntity("alice"), QuotaEntity("bob")
 CONFIGURED = QuotaSet(
@@ -33,11 +44,11 @@ ENDLESS = QuotaSet({ALICE: {"producer_byte_rate": inf, "request_percentage": inf
 """Kafka up to 4.3 stores infinity, which is no number of JSON."""
 
 
-def documents(made: Advice) -> tuple[str, dict[str, Any], list[dict[str, str]]]:
-    commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
-    rows = csv.DictReader(io.StringIO(recommend_csv(made), newline=""))
-    text = Reader(recommend_page(made, {}, [])).text
-    return text, recommend_json(made, commands), list(rows)
+def documents(result: Advice) -> tuple[str, dict[str, Any], list[dict[str, str]]]:
+    commands = kafka_configs(result.changes, bootstrap_servers="b:9092")
+    rows = csv.DictReader(io.StringIO(as_csv(result), newline=""))
+    text = Reader(html(report(result, commands))).text
+    return text, document_of(result, commands), list(rows)
 
 
 def need(steps: int, broker: str = "1", kind: QuotaType = QuotaType.PRODUCE, user: str = "alice") -> Need:
@@ -46,24 +57,33 @@ def need(steps: int, broker: str = "1", kind: QuotaType = QuotaType.PRODUCE, use
 
 def test_neediest_broker_decides() -> None:
     """All brokers get the same limit: what the neediest one needs, with headroom, rounded up."""
-    (made,) = recommendations([need(40_000), need(98_567, "2")], Policy(headroom=0.2))
-    assert (made.limit, made.lowest, made.broker) == (119_000.0, 98_567.0, "2")
-    assert (made.requests, made.unsized) == (20, 2)
+    (result,) = recommendations([need(40_000), need(98_567, "2")], Policy(headroom=0.2))
+    assert (result.limit, result.lowest, result.broker) == (119_000.0, 98_567.0, "2")
+    assert (result.requests, result.unsized) == (20, 2)
 
 
 def test_limits_have_a_floor() -> None:
     """The first unusual request of a quiet client must not run into its limit."""
-    made = recommendations([need(3), need(3, kind=QuotaType.REQUEST)], Policy())
-    assert [each.limit for each in made] == [10_000.0, 1.0]
-    assert [each.lowest for each in made] == [3.0, 0.03]
-    (own,) = recommendations([need(3)], Policy(floors={QuotaType.PRODUCE: 123_456.0}))
-    assert own.limit == 124_000.0
+    result = recommendations([need(3), need(3, kind=QuotaType.REQUEST)], Policy())
+    assert [each.limit for each in result] == [10_000.0, 1.0]
+    assert [each.lowest for each in result] == [3.0, 0.03]
+    (limit,) = recommendations([need(3)], Policy(floors={QuotaType.PRODUCE: 123_456.0}))
+    assert limit.limit == 124_000.0
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"share": 1.0}, {"share": -0.1}, {"headroom": -1.0}, {"floors": {QuotaType.PRODUCE: 0.0}}, {"share": float("nan")}, {"headroom": 1e306}, {"floors": {QuotaType.PRODUCE: float("inf")}}, {"floors": {QuotaType.PRODUCE: 1e300}}]
-)  # fmt: skip
+    [
+        {"share": 1.0},
+        {"share": -0.1},
+        {"share": float("nan")},
+        {"headroom": -1.0},
+        {"headroom": 1e306},
+        {"floors": {QuotaType.PRODUCE: 0.0}},
+        {"floors": {QuotaType.PRODUCE: float("inf")}},
+        {"floors": {QuotaType.PRODUCE: 1e300}},
+    ],
+)
 def test_numbers_out_of_range(wrong: dict[str, object]) -> None:
     """They are refused."""
     with pytest.raises(BadPolicy):
@@ -71,14 +91,18 @@ def test_numbers_out_of_range(wrong: dict[str, object]) -> None:
 
 
 def test_only_what_differs_is_a_change() -> None:
-    """A limit that is set already is none, and what nothing is recommended for stays; without the configured quotas each limit is a change."""
-    made = advice([recommendation("alice"), recommendation("bob")], CONFIGURED)
-    (change,) = made.changes
+    """
+    A limit that is set already is none, and what nothing is recommended for stays.
+
+    Without the configured quotas each limit is a change.
+    """
+    result = advice([recommendation("alice"), recommendation("bob")], CONFIGURED)
+    (change,) = result.changes
     assert (change.entity, change.old, change.new) == (ALICE, 20_000.0, 119_000.0)
-    assert made.target[ALICE] == {"producer_byte_rate": 119_000.0, "request_percentage": 50.0}
-    made = advice([recommendation("alice"), recommendation("bob")])
-    assert [change.old for change in made.changes] == [None, None]
-    assert made.now_of(made.recommended[0]) is None
+    assert result.target[ALICE] == {"producer_byte_rate": 119_000.0, "request_percentage": 50.0}
+    result = advice([recommendation("alice"), recommendation("bob")])
+    assert [change.old for change in result.changes] == [None, None]
+    assert result.configured_of(result.recommended[0]) is None
 
 
 def test_hits_are_those_of_the_recommended_limits() -> None:
@@ -90,25 +114,31 @@ def test_hits_are_those_of_the_recommended_limits() -> None:
         throttled(500, candidate=NOW, user="bob"),
         throttled(10_000, candidate=RECOMMENDED, user="carol"),
     ]
-    found = [(each.user, each.muted_ms, each.muted_now_ms) for each in hits(table(*rows))]
-    assert found == [("carol", 10_000, 0), ("alice", 9_000, 70_000)]
+    found_figures = [(each.user, each.muted_ms, each.muted_now_ms) for each in hits(table(*rows))]
+    assert found_figures == [("carol", 10_000, 0), ("alice", 9_000, 70_000)]
 
 
 def test_what_is_unknown_is_not_zero() -> None:
-    """Without the configured quotas nothing is said of them; with them, an entity without one has no rule, and one that is not throttled 0 s."""
+    """
+    Without the configured quotas nothing is said of them.
+
+    With them, an entity without one has no rule, and one that is not throttled 0 s.
+    """
     limits, struck = [recommendation("alice"), recommendation("carol")], table(throttled(9_000, candidate=RECOMMENDED))
-    for now, state, muted_ms, said in (
+    for quotas_now, state, muted_ms, said in (
         (CONFIGURED, [(20_000.0, "set"), (None, "no rule")], 0, (False, True)),
         (ENDLESS, [(inf, "unlimited"), (None, "no rule")], 0, (False, True)),
         (None, [(None, "unknown")] * 2, None, (True, False)),
     ):
-        text, read, rows = documents(advice(limits, now, hits(struck, now_known=now is not None)))
-        assert [(each["now"], each["now_state"]) for each in read["recommended"]] == state
-        assert [(each["old"], each["old_state"]) for each in read["changes"]] == state
+        text, document, rows = documents(
+            advice(limits, quotas_now, hits(struck, configured_known=quotas_now is not None))
+        )
+        assert [(each["now"], each["now_state"]) for each in document["recommended"]] == state
+        assert [(each["old"], each["old_state"]) for each in document["changes"]] == state
         assert [row["now_state"] for row in rows] == [each for _, each in state]
-        assert read["hits"][0]["muted_now_ms"] == muted_ms
+        assert document["hits"][0]["muted_now_ms"] == muted_ms
         assert ("unknown" in text, "no rule" in text) == said
-        assert ("every limit counts as new" in text) is (now is None)
+        assert ("every limit counts as new" in text) is (quotas_now is None)
 
 
 HELD = Coverage(
@@ -122,18 +152,23 @@ HELD = Coverage(
 
 
 def test_coverage_is_stated_wherever_limits_are() -> None:
-    """Period, hours of the week, and what was throttled while the log was written; a limit of a throttled entity is marked, another one is not."""
-    made = advice([recommendation("alice"), recommendation("bob")], coverage=HELD)
-    page, read, rows = documents(made)
-    for text in (page, script_of(kafka_configs(made.changes, bootstrap_servers="b"), caveats(made))):
+    """
+    Period, hours of the week, and what was throttled while the log was written.
+
+    A limit of a throttled entity is marked, another one is not.
+    """
+    result = advice([recommendation("alice"), recommendation("bob")], coverage=HELD)
+    page, document, rows = documents(result)
+    for text in (page, script_of(kafka_configs(result.changes, bootstrap_servers="b"), caveats(result))):
         assert "The log covers 1 min 54 s (2026-11-23 00:00:00 UTC to 2026-11-23 00:01:54 UTC)" in text
         assert "requests in 1 of the 168 hours of a week" in text
         assert "250 of 1,000 requests (25 %) were throttled while it was written" in text
         assert "less than a day of log" in text
-        assert "1 of 2 limits (marked *)" in text
-    assert page.count("119 kB/s *") == 1
+        assert "1 of 2 limits are of entities that were throttled while the log was written" in text
+        assert HELD_BACK_LOGGED in text
+    assert page.count("≥ 119 kB/s") == 1
     assert "has only what clients sent while they were throttled" in page
-    assert read["coverage"] == {
+    assert document["coverage"] == {
         "period_ms": 114_000,
         "hours_of_week_seen": 1,
         "hours_of_week": 168,
@@ -143,30 +178,39 @@ def test_coverage_is_stated_wherever_limits_are() -> None:
         "throttled_requests": 250,
         "requests_without_throttle_time": 0,
         "throttled_share": 0.25,
-        "limits_with_demand_held_back": 1,
+        "limits_held_back": 1,
     }
-    marks = ("logged_requests", "logged_throttled", "demand_held_back")
-    marked = [tuple(each[name] for name in marks) for each in read["recommended"]]
+    marks = ("logged_requests", "logged_throttled", "held_back")
+    marked = [tuple(each[name] for name in marks) for each in document["recommended"]]
     assert marked == [(400, 250, True), (600, 0, False)]
-    assert [row["demand_held_back"] for row in rows] == ["True", "False"]
+    assert [row["held_back"] for row in rows] == ["True", "False"]
 
 
 def test_a_limit_of_requests_of_unknown_size_is_marked() -> None:
-    """It is a lower bound, and the report has what to do."""
+    """A limit of an entity with unsized requests is a lower bound, and the report has a remedy."""
     unsized = replace(recommendation("bob", kind=QuotaType.CONTROLLER_MUTATION, limit=3.0), unsized=7)
-    page, read, rows = documents(advice([recommendation("alice"), unsized]))
+    page, document, rows = documents(advice([recommendation("alice"), unsized]))
     assert (page.count("≥ 3 mut/s"), page.count("≥ 119"), page.count("--topics")) == (1, 0, 1)
-    assert [each["requests_of_unknown_size"] for each in read["recommended"]] == [0, 7]
+    assert [each["requests_of_unknown_size"] for each in document["recommended"]] == [0, 7]
     assert [row["requests_of_unknown_size"] for row in rows] == ["0", "7"]
+
+
+def test_a_hit_that_was_held_back_is_a_bound() -> None:
+    """A client that was throttled while logged would be throttled for at least as long as its replay is."""
+    row = throttled(5_000, candidate=RECOMMENDED)
+    (free,), (held,) = (hits(table(row | changes)) for changes in ({}, {"held_back_requests": 2}))
+    assert (free.held_back, held.held_back) == (False, True)
+    assert hit_figures(held) == (*(f"≥ {figure}" for figure in hit_figures(free)[:3]), "0 s")
+    assert documents(advice([recommendation("alice")], None, [held]))[1]["hits"][0]["held_back"] is True
 
 
 def test_nothing_is_marked_where_nothing_was_throttled() -> None:
     """A week of log without a throttle needs no warning; where nothing is recommended, nothing explains a replay."""
-    made = advice([recommendation("alice")])
-    page = documents(made)[0]
-    assert len(caveats(made)) == 1
-    assert verdict(made) == "No client would be throttled in the replay."
-    assert "kB/s *" not in page
+    result = advice([recommendation("alice")])
+    page = documents(result)[0]
+    assert len(caveats(result)) == 1
+    assert verdict(result) == "No client would be throttled in the replay."
+    assert "≥" not in page
     note = "The throttled clients are those of a replay"
     assert note in page
     assert note not in documents(advice([]))[0]
@@ -176,14 +220,14 @@ def test_nothing_is_marked_where_nothing_was_throttled() -> None:
     ("period_ms", "hours", "short"), [(DAY_MS, 24, False), (DAY_MS - 1, 24, True), (2 * DAY_MS, 23, True)]
 )
 def test_less_than_a_day(period_ms: int, hours: int, *, short: bool) -> None:
-    """By the clock, or because there are requests in fewer than 24 hours; the error says what to do."""
-    found = replace(HELD, span_ms=(MONDAY, MONDAY + period_ms), clock_hours=hours)
-    assert found.short is short
+    """A log is short by the clock, or because there are requests in fewer than 24 hours; the error has a remedy."""
+    found_figures = replace(HELD, span_ms=(MONDAY, MONDAY + period_ms), clock_hours=hours)
+    assert found_figures.short is short
     if short:
         with pytest.raises(ShortLog, match=rf"usage: .* {hours} hours.*--short-log"):
-            found.check("usage")
+            found_figures.check("usage")
     else:
-        found.check("usage")
+        found_figures.check("usage")
 
 
 def test_tally_of_parts_is_that_of_the_whole() -> None:
@@ -204,59 +248,63 @@ def test_tally_of_parts_is_that_of_the_whole() -> None:
     assert whole.entities[QuotaEntity("alice", "app2")] == Logged(1, 0)
     assert tally(rows.to_batches(), RuleShape.CLIENT).entities[QuotaEntity(None, "app1")] == Logged(2, 2)
     assert len(whole.quarters) == 2
-    found = coverage_of(whole, (MONDAY, MONDAY + 901_000), UTC)
-    assert (found.hours_of_week, found.clock_hours, found.period_ms) == (1, 1, 901_000)
+    found_figures = coverage_of(whole, (MONDAY, MONDAY + 901_000), UTC)
+    assert (found_figures.hours_of_week, found_figures.clock_hours, found_figures.period_ms) == (1, 1, 901_000)
     later = coverage_of(RequestTally({}, {*whole.quarters, *(each + 7 * 96 for each in whole.quarters)}), (0, 1), UTC)
     assert (later.hours_of_week, later.clock_hours) == (1, 2)
 
 
 def test_unknown_throttles_are_not_counted_as_none() -> None:
-    """Answers without a throttle time are left out of the share, and their number is stated; a refusal is known without."""
+    """
+    Answers without a throttle time are left out of the share, and their number is stated.
+
+    A refusal is known without.
+    """
     rows = history(
         [
             request(0, throttle_ms=5),
             request(1),
-            *(request(2 + at, throttle_ms=-1) for at in range(8)),
+            *(request(2 + offset_ms, throttle_ms=-1) for offset_ms in range(8)),
             request(10, user="bob", throttle_ms=-1),
             request(11, user="carol", throttle_ms=-1, refused=True),
         ]
     )
-    found = tally(rows.to_batches(), RuleShape.USER)
-    assert found.entities[ALICE] == Logged(10, 1, 8)
-    assert (found.entities[ALICE].share, found.entities[BOB].share) == (0.5, None)
-    assert found.entities[QuotaEntity("carol")].share == 1.0
-    held = replace(HELD, logged=found.all, entities=found.entities)
-    made = advice([recommendation("alice"), recommendation("bob")], coverage=held)
-    text, read, _ = documents(made)
-    assert "2 of 3 requests (67 %) were throttled while it was written; for 9 more it is unknown" in caveats(made)[0]
+    found_figures = tally(rows.to_batches(), RuleShape.USER)
+    assert found_figures.entities[ALICE] == Logged(10, 1, 8)
+    assert (found_figures.entities[ALICE].share, found_figures.entities[BOB].share) == (0.5, None)
+    assert found_figures.entities[QuotaEntity("carol")].share == 1.0
+    held = replace(HELD, logged=found_figures.all, entities=found_figures.entities)
+    result = advice([recommendation("alice"), recommendation("bob")], coverage=held)
+    text, document, _ = documents(result)
+    assert "2 of 3 requests (67 %) were throttled while it was written; for 9 more it is unknown" in caveats(result)[0]
     assert "unknown" in text.split("bob", 1)[1].split("Commands")[0]
-    assert read["coverage"]["requests_without_throttle_time"] == 9
-    assert [each["logged_unknown"] for each in read["recommended"]] == [8, 1]
+    assert document["coverage"]["requests_without_throttle_time"] == 9
+    assert [each["logged_unknown"] for each in document["recommended"]] == [8, 1]
 
 
 def test_manifest_holds_all_quotas_of_whose_change() -> None:
     """Strimzi's operator removes what is missing; percentages are whole there."""
-    made = advice([recommendation("alice"), recommendation("alice", kind=QuotaType.REQUEST, limit=2.07)], CONFIGURED)
-    (user,) = (each for each in yaml.safe_load_all(manifests(made, "main").text) if each)
+    result = advice([recommendation("alice"), recommendation("alice", kind=QuotaType.REQUEST, limit=2.07)], CONFIGURED)
+    (user,) = (each for each in yaml.safe_load_all(manifests(result, "main").text) if each)
     assert user["metadata"]["name"] == "alice"
     assert user["spec"]["quotas"] == {"producerByteRate": 119_000, "requestPercentage": 3}
 
 
 def test_manifest_of_a_user_whose_twin_is_configured() -> None:
     """One KafkaUser cannot hold the quotas of two, also where those of the other stay as they are."""
-    now = QuotaSet({QuotaEntity("CN=alice"): {"producer_byte_rate": 1_000.0}})
-    found = manifests(advice([recommendation("alice")], now), "main")
-    (reported,) = found.left_out
+    quotas_now = QuotaSet({QuotaEntity("CN=alice"): {"producer_byte_rate": 1_000.0}})
+    found_figures = manifests(advice([recommendation("alice")], quotas_now), "main")
+    (reported,) = found_figures.left_out
     assert "the KafkaUser alice can have the quotas of this user or of" in reported
     (reported,) = manifests(advice([recommendation("alice")], ENDLESS), "main").left_out
     assert "requestPercentage must be above 0 and finite" in reported
-    assert "spec:" not in found.text
+    assert "spec:" not in found_figures.text
 
 
 def test_script_reports_what_it_leaves_out() -> None:
-    """As a comment, on one line whatever the name."""
-    made = advice([recommendation("a\0\nrm -rf /"), recommendation("bob")])
-    script = script_of(kafka_configs(made.changes, bootstrap_servers="b:9092"))
+    """A name that no command can express is a comment, on one line whatever the name."""
+    result = advice([recommendation("a\0\nrm -rf /"), recommendation("bob")])
+    script = script_of(kafka_configs(result.changes, bootstrap_servers="b:9092"))
     reported = [line for line in script.splitlines() if line and not line.startswith("#")]
     assert reported[0] == "set -euo pipefail"
     assert [line for line in reported if "kafka-configs.sh" in line] == reported[2:]
@@ -266,28 +314,31 @@ def test_script_reports_what_it_leaves_out() -> None:
 
 
 def test_csv_and_json_hold_all() -> None:
-    """For programs: names as they are, but for those that break a reader of CSV or begin as a formula, and the configured value beside the new one."""
+    """Documents have names as they are, but for those that break CSV, and the configured value beside the new one."""
     names = [HOSTILE, "alice", "=1+1", "'x", "a=b"]
-    _, read, rows = documents(advice(list(map(recommendation, names)), CONFIGURED, [hit()]))
+    _, document, rows = documents(advice(list(map(recommendation, names)), CONFIGURED, [hit()]))
     assert [row["user"] for row in rows] == [json.dumps(HOSTILE), "alice", "'=1+1", "''x", "a=b"]
     assert [float(row["limit"]) for row in rows] == [119_000.0] * 5
     assert rows[1]["now"] == "20000.0"
-    assert read["recommended"][0]["user"] == HOSTILE
-    assert read["hits"][0]["kind"] == "produce"
-    assert len(read["commands"]) == 5
-    assert read["policy"]["share"] == 0.01
+    assert document["recommended"][0]["user"] == HOSTILE
+    assert document["hits"][0]["kind"] == "produce"
+    assert len(document["commands"]) == 5
+    assert document["policy"]["share"] == 0.01
 
 
 def test_page_reports_all() -> None:
     """Limits beside the configured ones, who would be hit, usage, and the commands."""
-    made = advice(
+    result = advice(
         [recommendation("alice"), recommendation("alice", kind=QuotaType.REQUEST, limit=5.0)], CONFIGURED, [hit()]
     )
-    groups = [each.group for each in charted(made)]
+    groups = list(charted(result))
     drawn = usages(seconds((n, 90_000) for n in range(60)), groups)
-    text = Reader(recommend_page(made, drawn, ["kafka-configs.sh --alter"])).text
+    text = Reader(html(report(result, Commands(lines=("kafka-configs.sh --alter",)), drawn))).text
     for words in (
-        "2 limits, chosen to throttle an entity for at most 1 % of its time, plus 20 % of headroom; the replay throttles 1 client.",
+        (
+            "2 limits, chosen to throttle an entity for at most 1 % of its time, plus 20 % of headroom; the replay "
+            "throttles 1 client."
+        ),
         "▲ 119 kB/s",
         "▼ 5 %",
         "Sun\N{NO-BREAK SPACE}19h",
@@ -302,5 +353,44 @@ def test_page_reports_all() -> None:
 
 def test_an_infinite_quota_has_no_line() -> None:
     """The table says that it is unlimited."""
-    (group,) = charted(advice([recommendation("alice")], ENDLESS))
-    assert [*group.limits] == [RECOMMENDED]
+    (limits,) = charted(advice([recommendation("alice")], ENDLESS)).values()
+    assert [*limits] == [RECOMMENDED]
+
+
+def test_limits_that_would_apply_to_no_client_are_left_out() -> None:
+    """A rule that another one overrules for every client is no advice."""
+    pairs = QuotaSet({QuotaEntity(DEFAULT, DEFAULT): {"producer_byte_rate": 1_000.0}})
+    result = [recommendation("alice")]
+    client = replace(result[0], entity=QuotaEntity(None, "app"))
+    remaining, reasons = without_overruled(pairs, [client, *result])
+    assert [each.names for each in remaining] == [("alice", None)]
+    assert reasons == ["client-id app, producer_byte_rate: overruled by 5 <default> / <default> for every client"]
+    assert without_overruled(None, [client]) == ([client], [])
+
+
+def test_the_platforms_own_users_get_no_limits() -> None:
+    """
+    Brokers by the requests that only brokers send, programs of the platform by their names.
+
+    Who comes without authentication may be any client.
+    """
+    names = ("kafka", "alice", "ANONYMOUS", "strimzi-topic-operator")
+    rows = [request(10, user=name, api_key=56) for name in ("kafka", "ANONYMOUS")]
+    found_figures = tally(history([*rows, request(11, user="alice")]).to_batches(), RuleShape.USER)
+    remaining, reasons = without_system_users(map(recommendation, names), found_figures.brokers)
+    assert [each.names[0] for each in remaining] == ["alice", "ANONYMOUS"]
+    assert reasons == [
+        "user kafka: brokers send requests to each other as it",
+        "user strimzi-topic-operator: the platform's own programs have such names",
+    ]
+
+
+def test_now_names_the_default_that_applies() -> None:
+    """An entity without a rule of its own is under the default's."""
+    quotas_now = QuotaSet({QuotaEntity(DEFAULT): {"producer_byte_rate": 250_000.0}})
+    result = advice([recommendation("alice")], quotas_now)
+    assert configured(result, result.recommended[0]) == "250 kB/s by 6 user <default>"
+    (row,) = document_of(result, Commands(lines=()))["recommended"]
+    assert (row["now"], row["now_state"], row["now_rule"]) == (None, "no rule", "6 user <default>")
+    result = advice([recommendation("alice")], QuotaSet())
+    assert configured(result, result.recommended[0]) == "no rule"

@@ -11,10 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.pipeline.recommend.rows import HOUR, MONDAY, history, mutated, produced, request
 
-from quotascope.metrics import ClientQuotaManager, Principal, QuotaEntity, QuotaType, Registry, WindowConfig
+from quotascope.metrics.engine.client_quota_manager import ClientQuotaManager
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.principal import Principal
+from quotascope.metrics.kafka.release import KafkaRelease
+from quotascope.metrics.kafka.windows import WindowConfig
 from quotascope.pipeline.recommend.need import Need, Seasons, lowest, needs
 from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape, limit_of, rounded_up, steps_of
 from quotascope.pipeline.recommend.sensors import debt_sensor
+from quotascope.pipeline.releases import Followed
 from quotascope.pipeline.replay import replay
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
@@ -31,9 +37,10 @@ def share_by_the_engine(sent: Sequence[tuple[int, int]], limit: float) -> float:
     manager = ClientQuotaManager(Registry(), QuotaType.PRODUCE, MONDAY)
     manager.update_quota(QuotaEntity("alice"), limit)
     throttles = [
-        manager.maybe_record_and_get_throttle_time(Principal("alice"), "app1", size, MONDAY + at) for at, size in sent
+        manager.maybe_record_and_get_throttle_time(Principal("alice"), "app1", size, MONDAY + offset_ms)
+        for offset_ms, size in sent
     ]
-    return float(seasons(*(at for at, _ in sent)).shares(np.array(throttles, np.int64))[0])
+    return float(seasons(*(offset_ms for offset_ms, _ in sent)).shares(np.array(throttles, np.int64))[0])
 
 
 @given(
@@ -44,19 +51,19 @@ def share_by_the_engine(sent: Sequence[tuple[int, int]], limit: float) -> float:
 )  # fmt: skip
 def test_limit_is_the_lowest_by_the_engine_itself(sent: list[tuple[int, int]], share: float) -> None:
     """The engine keeps the share with it, and does not with one byte/s less."""
-    rows = history(produced(at, size) for at, size in sent)
-    found = needed(rows, share=share)[QuotaType.PRODUCE]
-    assert share_by_the_engine(sent, found.steps) <= share
-    if found.steps > 1:
-        assert share_by_the_engine(sent, found.steps - 1) > share
+    rows = history(produced(offset_ms, size) for offset_ms, size in sent)
+    need = needed(rows, share=share)[QuotaType.PRODUCE]
+    assert share_by_the_engine(sent, need.steps) <= share
+    if need.steps > 1:
+        assert share_by_the_engine(sent, need.steps - 1) > share
 
 
 @pytest.mark.parametrize("windows", [WindowConfig(), WindowConfig(samples=2, window_seconds=60)])
 def test_a_replay_confirms_the_share(windows: WindowConfig) -> None:
-    """However long windows are, a limit keeps the share of the time that a replay takes for active, and one byte/s less does not."""
-    rows = history(produced(at, 60_000 + at % 7_000) for at in range(0, 600_000, 3_500))
-    (found,) = needs(rows, Policy(share=0.1, by_hour=False), ClusterWindows(client=windows))
-    limits = [QuotaSet({found.entity: {found.kind.quota_key: float(found.steps - less)}}) for less in (0, 1)]
+    """A limit keeps the share of active time for any length of windows, and one byte/s less does not."""
+    rows = history(produced(offset_ms, 60_000 + offset_ms % 7_000) for offset_ms in range(0, 600_000, 3_500))
+    (need,) = needs(rows, Policy(share=0.1, by_hour=False), ClusterWindows(client=windows))
+    limits = [QuotaSet({need.entity: {need.kind.quota_key: float(need.steps - less)}}) for less in (0, 1)]
     tried = [Candidate(name=f"{less}", quotas=quotas, windows=windows) for less, quotas in enumerate(limits)]
     enough, less = replay(rows, tried)["throttled_share"].to_numpy()
     assert enough <= 0.1 < less
@@ -65,8 +72,8 @@ def test_a_replay_confirms_the_share(windows: WindowConfig) -> None:
 def test_each_broker_counts_by_itself() -> None:
     """An entity has a need for each broker that it uses."""
     rows = history([produced(0, 10_000), produced(0, 90_000, broker="2")])
-    found = {need.broker: need.steps for need in needs(rows, Policy(share=0), ClusterWindows())}
-    assert found == {"1": 1_000, "2": 9_000}
+    need = {need.broker: need.steps for need in needs(rows, Policy(share=0), ClusterWindows())}
+    assert need == {"1": 1_000, "2": 9_000}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +104,7 @@ def test_what_needs_nothing() -> None:
 
 def test_nothing_is_known_of_fetches_that_were_never_answered() -> None:
     """A consumer that was throttled to the end is not one that needs no more than the lowest limit."""
-    empty = [request(at, api_key=1, thread_time_ms=0.5, throttle_ms=900) for at in (0, 1_000)]
+    empty = [request(offset_ms, api_key=1, thread_time_ms=0.5, throttle_ms=900) for offset_ms in (0, 1_000)]
     assert set(needed(history(empty))) == {QuotaType.REQUEST}
     answered = request(2_000, api_key=1, thread_time_ms=0.5, fetch_bytes=90_000)
     assert needed(history([*empty, answered]), share=0.0)[QuotaType.FETCH].steps == 9_000
@@ -105,8 +112,8 @@ def test_nothing_is_known_of_fetches_that_were_never_answered() -> None:
 
 def test_nightly_peak_is_not_lost_in_a_quiet_week() -> None:
     """An hour that is throttled all along is too much, however short it is beside the others; and it is named."""
-    quiet = [produced(at, 1_000) for at in range(0, 100 * HOUR, 60_000)]
-    night = [produced(27 * HOUR + at, 100_000) for at in range(0, 300_000, 1_000)]
+    quiet = [produced(offset_ms, 1_000) for offset_ms in range(0, 100 * HOUR, 60_000)]
+    night = [produced(27 * HOUR + offset_ms, 100_000) for offset_ms in range(0, 300_000, 1_000)]
     rows = history(sorted(quiet + night, key=lambda row: row["timestamp"]))
     hourly = needed(rows, by_hour=True)[QuotaType.PRODUCE]
     together = needed(rows, by_hour=False)[QuotaType.PRODUCE]
@@ -119,30 +126,58 @@ def test_hours_are_those_of_the_zone() -> None:
     """Monday midnight in Greenwich is Sunday evening in New York."""
     rows = history([produced(0, 50_000), produced(500, 50_000)])
     zones = {zone: needed(rows, share=0.0, by_hour=True, zone=zone) for zone in (UTC, ZoneInfo("America/New_York"))}
-    assert [found[QuotaType.PRODUCE].hour for found in zones.values()] == [0, 163]
+    assert [need[QuotaType.PRODUCE].hour for need in zones.values()] == [0, 163]
 
 
 def test_request_time_is_percent_of_a_thread() -> None:
-    """Of the handler's and the network's thread, whatever its API; never throttled for more than a window."""
-    rows = history(request(at, api_key=12, thread_time_ms=10.0, network_time_ms=1.0) for at in range(0, 20_000, 100))
-    found = needed(rows, share=0.0)[QuotaType.REQUEST]
-    assert limit_of(QuotaType.REQUEST, found.steps) == pytest.approx(11.0, abs=0.6)
-    assert found.requests == 200
+    """
+    The limit for request time covers the handler's and the network's thread, whatever the API.
+
+    No throttle is longer than a window.
+    """
+    rows = history(
+        request(offset_ms, api_key=12, thread_time_ms=10.0, network_time_ms=1.0) for offset_ms in range(0, 20_000, 100)
+    )
+    need = needed(rows, share=0.0)[QuotaType.REQUEST]
+    assert limit_of(QuotaType.REQUEST, need.steps) == pytest.approx(11.0, abs=0.6)
+    assert need.requests == 200
 
 
 def test_mutations_meet_on_the_controller() -> None:
     """
     They are added up over brokers, and a burst needs what it leaves in debt when the next one comes.
 
-    One that fails before the quota needs nothing, one of an unknown size an unknown limit. Without a time of the charge, that of the decision counts.
+    One that fails before the quota needs nothing, one of an unknown size an unknown limit. Without a time of the
+    charge, that of the decision counts.
     """
-    others = [mutated(at, size, user=user) for at, size in ((900, 0), (3_000, None)) for user in ("alice", "bob")]
-    rows = history([mutated(0, 22, broker="1", mutation_timestamp=None), mutated(1_000, 1, broker="2"), *others])
-    (found,) = (
+    small = [
+        mutated(offset_ms, size, user=user)
+        for offset_ms, size in ((900, 0), (3_000, None))
+        for user in ("alice", "bob")
+    ]
+    rows = history([mutated(0, 22, broker="1", mutation_timestamp=None), mutated(1_000, 1, broker="2"), *small])
+    (need,) = (
         need for need in needs(rows, Policy(share=0), ClusterWindows()) if need.kind is QuotaType.CONTROLLER_MUTATION
     )
-    assert (found.broker, found.requests, found.unsized) == ("controller", 3, 1)
-    assert limit_of(found.kind, found.steps) == 1.84  # 22 - 1.84 < 11 * 1.84
+    assert (need.broker, need.requests, need.unsized) == ("controller", 3, 1)
+    assert limit_of(need.kind, need.steps) == 1.84  # 22 - 1.84 < 11 * 1.84
+
+
+@pytest.mark.parametrize(
+    ("followed", "enforced"),
+    [
+        (Followed(release=KafkaRelease(3, 4)), False),
+        (Followed(release=KafkaRelease(3, 4, zookeeper=True)), True),
+        (Followed(release=KafkaRelease(3, 5)), True),
+        (Followed(release=KafkaRelease(3, 4), by_broker={"2": KafkaRelease(3, 5)}), True),
+    ],
+)
+def test_no_limit_of_mutations_where_no_release_enforces_one(followed: Followed, *, enforced: bool) -> None:
+    """KRaft 3.3 and 3.4 store it, and the note of the release says that it does nothing."""
+    rows = history([mutated(0, 22), produced(5, 100)])
+    need = {need.kind for need in needs(rows, Policy(share=0), ClusterWindows(followed=followed))}
+    assert (QuotaType.CONTROLLER_MUTATION in need, QuotaType.PRODUCE in need) == (enforced, True)
+    assert enforced or followed.by_broker or "does not enforce them" in followed.note
 
 
 def test_old_clients_need_room_for_the_burst_itself() -> None:
@@ -171,15 +206,15 @@ def test_debt_is_rounded_up() -> None:
 def test_finds_exactly_the_lowest(data: st.DataObject) -> None:
     """Wherever it is, in as many passes as the range has hexadecimal digits, or one more."""
     high = data.draw(st.integers(1, 10**12))
-    wanted = data.draw(st.integers(1, high))
+    threshold = data.draw(st.integers(1, high))
     passes = 0
 
     def good(tried: Sequence[int]) -> list[bool]:
         nonlocal passes
         passes += 1
-        return [limit >= wanted for limit in tried]
+        return [limit >= threshold for limit in tried]
 
-    assert lowest(good, high) == wanted
+    assert lowest(good, high) == threshold
     assert passes <= len(f"{high:x}") + 1
 
 
@@ -229,6 +264,6 @@ def test_shares_of_seasons(times: list[int], numbered: list[int], throttles: lis
 def test_longer_throttles_are_never_a_smaller_share(times: list[int], throttles: list[int], more: int) -> None:
     """So that the lowest limit can be searched for; a share is from 0 to 1."""
     given_ = np.array(throttles[: len(times)])
-    found = seasons(*times)
-    (less,), (longer,) = found.shares(given_), found.shares(given_ + more)
+    need = seasons(*times)
+    (less,), (longer,) = need.shares(given_), need.shares(given_ + more)
     assert 0 <= less <= longer <= 1 or less == pytest.approx(longer)

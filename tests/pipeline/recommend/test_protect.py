@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 from quotascope.cli.main import app
 
 
-def protected(folder: Path, target: str, *more: str) -> dict[str, Any]:
-    done = CliRunner().invoke(app, ["recommend", str(folder), "--protect", target, "--short-log", "--json", *more])
+def protected(folder: Path, target: str, *arguments: str) -> dict[str, Any]:
+    done = CliRunner().invoke(app, ["recommend", str(folder), "--protect", target, "--short-log", "--json", *arguments])
     assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 @pytest.fixture(scope="module")
@@ -29,20 +29,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("target", "answer"), [("p99=2s", "held"), ("p90=20ms", "reached"), ("p99.9=50us", "unreachable")]
 )
 def test_a_target_is_held_or_reached_or_out_of_reach(folder: Path, target: str, answer: str) -> None:
-    """What is reached limits the client that holds the thread, and no other one, and says what it costs it."""
-    found = protected(folder, target)
-    protection = found["protection"]
+    """A reached target limits the client that holds the thread, and no other, and has its throttled time."""
+    document = protected(folder, target)
+    protection = document["protection"]
     assert protection["answer"] == answer
-    assert [(each["user"], each["quota_type"]) for each in found["recommended"]] == (
+    assert [(each["user"], each["quota_type"]) for each in document["recommended"]] == (
         [(AGGRESSOR, "request")] if answer == "reached" else []
     )
     if answer == "reached":
         (wait,) = protection["waits"]
         assert wait["predicted_ms"] <= 20 < wait["logged_ms"]
-        (made,), (hit,) = found["recommended"], found["hits"]
-        assert 5 < made["limit"] == protection["request_percentage"] < 100
+        (limit,), (hit,) = document["recommended"], document["hits"]
+        assert 5 < limit["limit"] == protection["request_percentage"] < 100
         assert hit["muted_ms"] > 0
-        assert found["commands"]
+        assert document["commands"]
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,14 @@ def test_without_queue_times_that_a_queue_explains_the_answer_is_unknown(
 ) -> None:
     """No limit is recommended, no wait is shown as 0, and the page says why."""
     folder, page = Path(written(tmp_path, logged(20), **constant)), tmp_path / "page.html"
-    found = protected(folder, "p99=20ms", "--io-threads", f"{threads}", "--html", str(page))
-    assert (found["protection"]["answer"], found["protection"]["waits"], found["recommended"]) == ("unknown", [], [])
+    document = protected(folder, "p99=20ms", "--io-threads", f"{threads}", "--html", str(page))
+    assert (document["protection"]["answer"], document["protection"]["waits"], document["recommended"]) == (
+        "unknown",
+        [],
+        [],
+    )
     text = page.read_text(encoding="utf-8")
-    assert re.findall("<h2>(.*?)</h2>", text) == ["Commands"]
+    assert re.findall("<h2>(.*?)</h2>", text) == ["Commands, none of which was run"]
     assert why in text
 
 
@@ -71,8 +75,8 @@ def test_what_the_log_keeps_needs_no_explanation(folder: Path) -> None:
 
 def test_one_broker_beyond_the_target_holds_nothing(tmp_path: Path) -> None:
     """Another one, without a queue time, may be far beyond it."""
-    one, other = (logged(20).append_column("broker", pa.array([name] * 1_600)) for name in "12")
-    both = pa.concat_tables([one, other.drop_columns(["queue_time_ms"])], promote_options="default")
+    first_broker, second_broker = (logged(20).append_column("broker", pa.array([name] * 1_600)) for name in "12")
+    both = pa.concat_tables([first_broker, second_broker.drop_columns(["queue_time_ms"])], promote_options="default")
     folder = Path(written(tmp_path, both))
     assert protected(folder, "p99=2s")["protection"]["answer"] == "unknown"
 
@@ -85,7 +89,7 @@ def test_a_floor_above_all_levels_is_tried_alone(folder: Path) -> None:
 
 @pytest.mark.parametrize("text", ["p99", "99=20ms", "p100=1s", "p99=0ms", "p0=5ms", "p99=20", "p99=20ms\n"])
 def test_a_target_is_a_percentile_and_a_time(tmp_path: Path, text: str) -> None:
-    """What is wrong is said in one line, with an example."""
+    """A wrong target is reported in one line, with an example."""
     done = CliRunner().invoke(app, ["recommend", str(tmp_path), "--protect", text])
     assert done.exit_code != 0
     assert "such as p99=20ms" in str(done.exception) + done.output

@@ -10,21 +10,22 @@ import pyarrow as pa
 from tests.pipeline.replay.histories import CREATE_TOPICS, FETCH, PRODUCE, SIZES
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    ClientQuotaManager,
-    ControllerMutationQuotaManager,
+from quotascope.metrics.engine.client_quota_manager import ClientQuotaManager
+from quotascope.metrics.engine.combination import (
     Decision,
-    MutationApi,
-    Principal,
-    QuotaType,
-    Registry,
-    RequestQuotaManager,
-    ThrottlingQuotaExceeded,
     combine_controller,
     combine_fetch,
     combine_produce,
     combine_request,
 )
+from quotascope.metrics.engine.controller_mutation import ControllerMutationQuotaManager, MutationApi
+from quotascope.metrics.engine.errors import ThrottlingQuotaExceeded
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.request_quota_manager import RequestQuotaManager
+from quotascope.metrics.engine.window_config import ManagerConfig
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.principal import Principal
+from quotascope.pipeline.replay import ReplaySettings
 from quotascope.quotas.candidates import Candidate
 
 Row = Mapping[str, Any]
@@ -39,21 +40,24 @@ class Cluster:
     """The quota managers of each broker, and of the controller."""
 
     candidate: Candidate
+    settings: ReplaySettings = field(default_factory=ReplaySettings)
+    """The releases."""
     brokers: dict[tuple[str, QuotaType], ClientQuotaManager] = field(default_factory=dict)
 
     def manager(self, broker: str, kind: QuotaType) -> Any:
         place = "controller" if kind is QuotaType.CONTROLLER_MUTATION else broker, kind
         if place not in self.brokers:
-            made: ClientQuotaManager
+            manager: ClientQuotaManager
+            config = ManagerConfig(release=self.settings.releases.get(place[0], self.settings.release))
             if kind is QuotaType.CONTROLLER_MUTATION:
-                made = ControllerMutationQuotaManager(Registry(), EPOCH_MS)
+                manager = ControllerMutationQuotaManager(Registry(), EPOCH_MS, config)
             elif kind is QuotaType.REQUEST:
-                made = RequestQuotaManager(Registry(), EPOCH_MS)
+                manager = RequestQuotaManager(Registry(), EPOCH_MS, config)
             else:
-                made = ClientQuotaManager(Registry(), kind, EPOCH_MS)
+                manager = ClientQuotaManager(Registry(), kind, EPOCH_MS, config)
             for entity, bound in self.candidate.tables()[kind].items():
-                made.update_quota(entity, bound)
-            self.brokers[place] = made
+                manager.update_quota(entity, bound)
+            self.brokers[place] = manager
         return self.brokers[place]
 
     def decide(
@@ -102,11 +106,15 @@ class Cluster:
 
 @dataclass
 class Simulation:
-    """One candidate's brokers, and clients that wait for their throttles; every connection sends one request after the other."""
+    """
+    One candidate's brokers, and clients that wait for their throttles.
+
+    Every connection sends one request after the other.
+    """
 
     table: pa.Table
     candidate: Candidate
-    drain_ms: int
+    settings: ReplaySettings
     throttled: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Throttled requests by user, client id and quota type."""
     throttled_ms: Counter[tuple[str, str, str]] = field(default_factory=Counter)
@@ -117,37 +125,37 @@ class Simulation:
 
     def __post_init__(self) -> None:
         self._rows = self.table.to_pylist()
-        self._cluster = Cluster(self.candidate)
+        self._cluster = Cluster(self.candidate, self.settings)
         self._left = [size_of(row) for row in self._rows]
         self._repeated: set[int] = set()
         self._queue: list[tuple[int, int, int]] = []
         self._next: dict[int, int] = {}
         self._reactions: dict[tuple[object, ...], int] = {}
         self._begin()
-        last = {_whose(row): row["timestamp"] for row in self._rows}
+        last_times = {_whose(row): row["timestamp"] for row in self._rows}
         while self._queue:
             now_ms, later, number = heapq.heappop(self._queue)
             row = self._rows[number]
             if later:
                 self._cluster.network(row, now_ms)
-            elif now_ms > last[_whose(row)] + self.drain_ms:
+            elif now_ms > last_times[_whose(row)] + self.settings.drain_ms:
                 self._give_up(number)
             else:
                 self._send(number, row, now_ms)
 
     def _begin(self) -> None:
-        last: dict[tuple[object, ...], int] = {}
+        last_times: dict[tuple[object, ...], int] = {}
         for number, row in enumerate(self._rows):
             connection = _connection(row)
-            if connection in last:
-                before = self._rows[last[connection]]
-                self._next[last[connection]] = number
-                left_ms = row["timestamp"] - before["timestamp"] - before["throttle_ms"]
-                if before["throttle_ms"] > 0 and left_ms > 0:
+            if connection in last_times:
+                previous = self._rows[last_times[connection]]
+                self._next[last_times[connection]] = number
+                left_ms = row["timestamp"] - previous["timestamp"] - previous["throttle_ms"]
+                if previous["throttle_ms"] > 0 and left_ms > 0:
                     self._reactions[connection] = min(left_ms, self._reactions.get(connection, left_ms))
             else:
                 heapq.heappush(self._queue, (row["timestamp"], 0, number))
-            last[connection] = number
+            last_times[connection] = number
 
     def _send(self, number: int, row: Row, now_ms: int) -> None:
         whole, part = size_of(row), self._left[number]

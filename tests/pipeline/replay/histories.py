@@ -9,8 +9,10 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.release import KafkaRelease
 from quotascope.pipeline.history import HISTORY
+from quotascope.pipeline.replay import ReplaySettings
 from quotascope.quotas import Entity, QuotaSet
 from quotascope.quotas.candidates import Candidate
 
@@ -74,10 +76,10 @@ def _row(request: Request, now_ms: int) -> dict[str, Any]:
     }
 
 
-def candidate(quotas: Mapping[QuotaEntity, Mapping[str, float]], name: str = "tried", **more: Any) -> Candidate:
-    given: dict[Entity, Mapping[str, float]] = {}
-    given.update(quotas.items())
-    return Candidate(name=name, quotas=QuotaSet(given), **more)
+def candidate(quotas: Mapping[QuotaEntity, Mapping[str, float]], name: str = "tried", **options: Any) -> Candidate:
+    rules: dict[Entity, Mapping[str, float]] = {}
+    rules.update(quotas.items())
+    return Candidate(name=name, quotas=QuotaSet(rules), **options)
 
 
 users = st.sampled_from(("alice", "bob", "<default>", "a\nb"))
@@ -106,6 +108,15 @@ quota_sets = st.dictionaries(
 )
 
 
+releases = st.sampled_from(
+    [KafkaRelease.parse(version) for version in ("2.8", "3.2", "3.4", "3.7", "3.9", "4.1", "4.3", "4.4")]
+)
+mixes = st.builds(
+    lambda all_, second: ReplaySettings(per_broker=True, release=all_, releases={"2": second}), releases, releases
+)
+"""Settings of a cluster whose second broker may be of another release."""
+
+
 def sorted_rows(table: pa.Table) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = table.to_pylist()
     return sorted(rows, key=lambda row: [str(row[name]) for name in KEY])
@@ -118,13 +129,13 @@ def crowd(users: int, rows: int) -> pa.Table:
     made = [
         Request(
             after_ms=13,
-            user=f"user {one}",
-            client_id=f"client {one % 3}",
-            api_key=PRODUCE if one % 2 else METADATA,
+            user=f"user {client}",
+            client_id=f"client {client % 3}",
+            api_key=PRODUCE if client % 2 else METADATA,
             cost=int(random.integers(200_000)),
             request_us=int(random.integers(50_000)),
         )
-        for one in whose
+        for client in whose
     ]
     return history(made).sort_by([("user", "ascending"), ("timestamp", "ascending")])
 

@@ -17,6 +17,7 @@ from tests.pipeline.replay.histories import (
     Request,
     candidate,
     history,
+    mixes,
     quota_sets,
     requests,
 )
@@ -24,7 +25,8 @@ from tests.pipeline.replay.ways import WAYS, kernels
 from tests.steps import steps
 from tests.strategies import examples
 
-from quotascope.metrics import QuotaEntity, WindowConfig
+from quotascope.metrics.kafka.entities import QuotaEntity
+from quotascope.metrics.kafka.windows import WindowConfig
 from quotascope.pipeline.replay import Mode, ReplaySettings, closed_loop, replay
 from quotascope.pipeline.replay.closed_loop import NEVER
 from quotascope.pipeline.replay.compiled import run
@@ -32,6 +34,7 @@ from quotascope.pipeline.replay.results import lateness
 
 ALICE = QuotaEntity("alice")
 DRAIN_MS = 60_000
+ALIKE = ReplaySettings()
 SLOW_FETCH = Request(after_ms=10, api_key=FETCH, cost=900_000, request_us=200_000)
 SLOW_CREATE = Request(after_ms=5, api_key=CREATE_TOPICS, cost=30, request_us=90_000)
 TIGHT = {ALICE: {"request_percentage": 0.5, "consumer_byte_rate": 40_000.0, "controller_mutation_rate": 2.0}}
@@ -40,60 +43,74 @@ LARGE_FETCH = Request(api_key=FETCH, cost=5_000_000, request_us=1_000)
 BUSY = Request(after_ms=1, api_key=METADATA, request_us=900_000)
 
 
-def closed(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str, Any]]:
-    found = replay(history(made), [candidate(quotas)], Mode.CLOSED_LOOP, **more)
-    return {row["quota_type"]: row for row in found.to_pylist()}
+def closed(requests_made: list[Request], quotas: Any, **options: Any) -> dict[str, dict[str, Any]]:
+    results = replay(history(requests_made), [candidate(quotas)], Mode.CLOSED_LOOP, **options)
+    return {row["quota_type"]: row for row in results.to_pylist()}
 
 
 @pytest.mark.parametrize("way", WAYS)
 @given(
     made=st.lists(
         # one client id: groups end at one time, and so does the simulation
-        requests.map(lambda made: replace(made, user="alice", client_id="app", wait_ms=0)),
+        requests.map(lambda requests_made: replace(requests_made, user="alice", client_id="app", wait_ms=0)),
         min_size=1,
         max_size=25,
     ),
     throttles=st.lists(st.sampled_from((0, 0, 30, 5_000)), min_size=25, max_size=25),
     quotas=quota_sets,
+    mix=mixes,
 )
-@example(made=[SLOW_FETCH] * 3, throttles=[0] * 3, quotas=TIGHT)
-@example(made=[SLOW_CREATE, SLOW_FETCH] * 3, throttles=[0] * 6, quotas=TIGHT)
-# a Fetch whose own time is above the request quota passes when that is out of all windows, however often it was repeated
+@example(made=[SLOW_FETCH] * 3, throttles=[0] * 3, quotas=TIGHT, mix=ALIKE)
+@example(made=[SLOW_CREATE, SLOW_FETCH] * 3, throttles=[0] * 6, quotas=TIGHT, mix=ALIKE)
+# a Fetch whose own time is above the request quota passes when that is out of all windows, however often it was
+# repeated
 @example(
     made=[replace(SLOW_FETCH, cost=1_000), QUICK_FETCH, QUICK_FETCH],
     throttles=[0] * 3,
     quotas={ALICE: {"request_percentage": 0.5}},
+    mix=ALIKE,
 )
 # a refused mutation that is repeated asks its bucket each time, and charges the time of its threads the first time
 @example(
     made=[SLOW_CREATE] * 3,
     throttles=[0] * 3,
     quotas={ALICE: {"controller_mutation_rate": 2.0, "request_percentage": 2.0}},
+    mix=ALIKE,
 )
-# a Fetch larger than all whole windows allow is cut as brokers cut it, and not stuck for ever; each part is charged its time
-@example(made=[LARGE_FETCH], throttles=[0], quotas={ALICE: {"consumer_byte_rate": 150_000.0}})
+# a Fetch larger than all whole windows allow is cut as brokers cut it, and not stuck for ever; each part is charged its
+# time
+@example(made=[LARGE_FETCH], throttles=[0], quotas={ALICE: {"consumer_byte_rate": 150_000.0}}, mix=ALIKE)
 @example(
     made=[replace(LARGE_FETCH, request_us=400_000), replace(BUSY, after_ms=500, connection=2, request_us=1_000)],
     throttles=[0] * 2,
     quotas={ALICE: {"consumer_byte_rate": 150_000.0, "request_percentage": 2.0}},
+    mix=ALIKE,
 )
 # the network thread's time is charged when the response has left
 @example(
     made=[replace(BUSY, request_us=1_000, network_us=900_000), replace(BUSY, after_ms=500, request_us=1_000)],
     throttles=[0] * 2,
     quotas={ALICE: {"request_percentage": 5.0}},
+    mix=ALIKE,
 )
 # a throttle by the request quota holds back whatever comes next on the connection
-@example(made=[BUSY] * 4, throttles=[0] * 4, quotas={ALICE: {"request_percentage": 5.0}})
+@example(made=[BUSY] * 4, throttles=[0] * 4, quotas={ALICE: {"request_percentage": 5.0}}, mix=ALIKE)
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_equals_clients_of_the_engine(way: str, made: list[Request], throttles: list[int], quotas: Any) -> None:
-    """Throttles, refusals, delays and what is never sent are those of a plain simulation with real quota managers."""
+def test_equals_clients_of_the_engine(
+    way: str, made: list[Request], throttles: list[int], quotas: Any, mix: ReplaySettings
+) -> None:
+    """
+    Throttles, refusals, delays and what is never sent are those of a plain simulation with real quota managers.
+
+    Each broker is of a release of its own.
+    """
     made = [replace(request, throttle_ms=throttle_ms) for request, throttle_ms in zip(made, throttles, strict=False)]
     table, chosen = history(made), candidate(quotas)
-    expected = Simulation(table, chosen, DRAIN_MS)
+    mix = replace(mix, drain_ms=DRAIN_MS, per_broker=False)
+    expected = Simulation(table, chosen, mix)
     with kernels(way):
-        found = replay(table, [chosen], Mode.CLOSED_LOOP, ReplaySettings(drain_ms=DRAIN_MS))
-    for row in found.to_pylist():
+        results = replay(table, [chosen], Mode.CLOSED_LOOP, mix)
+    for row in results.to_pylist():
         entity = row["user"], row["client_id"]
         what = (*entity, row["quota_type"])
         assert row["throttled_requests"] == expected.throttled[what]
@@ -110,16 +127,19 @@ def test_next_request_waits_for_the_mute() -> None:
     """The gap of a connection is max(think time, mute + reaction); other connections of the client do not wait."""
     big = Request(after_ms=0, api_key=PRODUCE, cost=2_000_000, throttle_ms=500)
     small = replace(big, after_ms=700, cost=10, throttle_ms=0)
-    other = replace(small, after_ms=100, connection=2)
-    row = closed([big, small, other], {ALICE: {"producer_byte_rate": 100_000.0}})["produce"]
-    # 2 MB in 10 s are twice the limit: 10 s of mute, after which the client takes as long as after the logged one: 200 ms.
+    second_connection = replace(small, after_ms=100, connection=2)
+    row = closed([big, small, second_connection], {ALICE: {"producer_byte_rate": 100_000.0}})["produce"]
+    # 2 MB in 10 s are twice the limit: 10 s of mute, after which the client takes as long as after the logged one: 200
+    # ms.
     assert (row["throttled_requests"], row["delayed_requests"], row["delayed_bytes"]) == (3, 1, 10)
     assert row["late_ms"] == 10_000 + 200 - 700
 
 
 def test_an_unknown_throttle_is_no_time() -> None:
-    """What history has for one (-1) is no millisecond that the client would have waited by itself."""
-    big, small = (Request(after_ms=after, api_key=PRODUCE, cost=cost) for after, cost in ((0, 2_000_000), (700, 10)))
+    """The log's -1 for an unknown throttle time is no millisecond of the client's own waiting."""
+    big, small = (
+        Request(after_ms=after_ms, api_key=PRODUCE, cost=cost) for after_ms, cost in ((0, 2_000_000), (700, 10))
+    )
     quotas = {ALICE: {"producer_byte_rate": 100_000.0}}
     assert closed([replace(big, throttle_ms=-1), small], quotas) == closed([big, small], quotas)
 
@@ -133,7 +153,7 @@ def test_throttled_fetch_is_asked_for_again() -> None:
 
 
 def test_replay_ends() -> None:
-    """What would take longer than the drain is given up, and counted as not sent."""
+    """Requests that would take longer than the drain are given up, and counted as not sent."""
     fetch = Request(api_key=FETCH, cost=5_000_000)
     short = ReplaySettings(drain_ms=10_000)
     row = closed([fetch, fetch], {ALICE: {"consumer_byte_rate": 1_000.0}}, settings=short)["fetch"]
@@ -142,7 +162,11 @@ def test_replay_ends() -> None:
 
 
 def test_a_fetch_under_a_single_window() -> None:
-    """It comes in batches, about as fast as the limit: all that the window allows would be refused each second, to the end of the replay."""
+    """
+    A Fetch comes in batches, about as fast as the limit.
+
+    All bytes of a window at once would be refused each second, to the end of the replay.
+    """
     chosen = candidate({ALICE: {"consumer_byte_rate": 1e5}}, windows=WindowConfig(samples=1, window_seconds=1))
     (row,) = replay(history([Request(api_key=FETCH, cost=10_000_000)]), [chosen], Mode.CLOSED_LOOP).to_pylist()
     assert row["unsent_requests"] == 0
@@ -164,7 +188,11 @@ def test_a_fetch_in_many_parts_is_much_work(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_refusal_for_ever_is_no_reason_to_ask_again() -> None:
-    """Under a limit of 0 a mutation is refused once, and not sent with what follows; the first is granted, as the bucket has no debt."""
+    """
+    Under a limit of 0 a mutation is refused once, and not sent with what follows.
+
+    The first is granted, as the bucket has no debt.
+    """
     create = Request(after_ms=1_000, api_key=CREATE_TOPICS, cost=10, request_us=1_000)
     row = closed([create] * 4, {ALICE: {"controller_mutation_rate": 0.0}})["controller_mutation"]
     assert (row["refused_requests"], row["throttled_ms"], row["unsent_requests"]) == (1, 0, 3)
@@ -172,7 +200,11 @@ def test_a_refusal_for_ever_is_no_reason_to_ask_again() -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_refusal_whose_time_wraps_around_is_waited_for(way: str) -> None:
-    """A throttle of 34 days is negative in 32 bits, as none: the mutation is asked for again after the 34 days, not each millisecond."""
+    """
+    A throttle of 34 days is negative in 32 bits, as none.
+
+    The mutation is asked for again after the 34 days, not each millisecond.
+    """
     create = Request(api_key=CREATE_TOPICS, cost=30)
     year = replace(create, after_ms=365 * 86_400_000, connection=2)
     with kernels(way):
@@ -182,58 +214,67 @@ def test_a_refusal_whose_time_wraps_around_is_waited_for(way: str) -> None:
 
 
 def test_requests_that_the_log_shows_twice_are_sent_once() -> None:
-    """What the log shows as answered empty or refused is left out: its retry is in the log, too."""
+    """Requests that the log shows as answered empty or refused are left out: their retries are in the log, too."""
     fetch = Request(after_ms=10, api_key=FETCH, cost=1_000)
     empty = replace(fetch, withheld=True, throttle_ms=500, request_us=5)
     create = Request(after_ms=10, api_key=CREATE_TOPICS, cost=1)
     refused = replace(create, withheld=True)
     quotas = {ALICE: {"consumer_byte_rate": 1e9, "controller_mutation_rate": 1e9}}
-    found = closed([empty, fetch, refused, create], quotas)
-    assert found["fetch"]["unsent_requests"] == 0
-    assert found["controller_mutation"]["refused_requests"] == 0
-    assert found["fetch"]["late_ms"] == 0
+    results = closed([empty, fetch, refused, create], quotas)
+    assert results["fetch"]["unsent_requests"] == 0
+    assert results["controller_mutation"]["refused_requests"] == 0
+    assert results["fetch"]["late_ms"] == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_granted_part_of_a_refused_mutation_is_sent(way: str) -> None:
-    """What the log shows as granted of a refused mutation is charged, and its repetition has the rest."""
+    """Mutations that the log shows as granted of a refused request are charged, and the repetition has the others."""
     part = Request(api_key=CREATE_TOPICS, cost=100, withheld=True, granted=90)
-    rest = replace(part, after_ms=20_000, cost=10, withheld=False)
+    repetition = replace(part, after_ms=20_000, cost=10, withheld=False)
     with kernels(way):
-        found = closed([part, rest], {ALICE: {"controller_mutation_rate": 1.0}})
-    row = found["controller_mutation"]
+        results = closed([part, repetition], {ALICE: {"controller_mutation_rate": 1.0}})
+    row = results["controller_mutation"]
     # a burst of 11: 79 of debt, of which 59 are left after 20 s
     assert row["amount"] == 100
     assert (row["refused_requests"], row["refused_mutations"]) == (1, 10)
     assert 59_000 <= row["late_ms"] < 59_100
 
 
-def numbered(made: list[Request]) -> pa.Table:
-    rows = history(made)
+def numbered(requests_made: list[Request]) -> pa.Table:
+    rows = history(requests_made)
     place = rows.column_names.index("position")
     return rows.set_column(place, "position", pa.array(range(len(rows)), pa.int64()))
 
 
-@given(made=st.lists(requests.map(lambda made: replace(made, wait_ms=0)), min_size=1, max_size=25), quotas=quota_sets)
+@given(
+    made=st.lists(requests.map(lambda requests_made: replace(requests_made, wait_ms=0)), min_size=1, max_size=25),
+    quotas=quota_sets,
+)
 def test_requests_come_as_the_closed_loop_moves_them(made: list[Request], quotas: Any) -> None:
     """The latest of each entity is as late as the replay says, and those that never come are not sent."""
     rows, tried = numbered(made), [candidate(quotas)]
     late = lateness(rows, tried, Mode.CLOSED_LOOP, len(rows))[0]
-    for found in replay(rows, tried, Mode.CLOSED_LOOP).to_pylist():
-        own = [n for n, each in enumerate(made) if (each.user, each.client_id) == (found["user"], found["client_id"])]
-        assert found["late_ms"] == max(0, *late[own].tolist())
-        if found["quota_type"] == "request":
-            timed = [n for n in own if made[n].request_us is not None]
+    for results in replay(rows, tried, Mode.CLOSED_LOOP).to_pylist():
+        numbers_of_entity = [
+            n for n, each in enumerate(made) if (each.user, each.client_id) == (results["user"], results["client_id"])
+        ]
+        assert results["late_ms"] == max(0, *late[numbers_of_entity].tolist())
+        if results["quota_type"] == "request":
+            timed = [n for n in numbers_of_entity if made[n].request_us is not None]
             never = (late[timed] == NEVER).sum()
             # a large Fetch comes in parts, and a refused mutation again: of these some may be left
             partly = sum(made[n].api_key in {FETCH, CREATE_TOPICS} for n in timed)
-            assert never <= found["unsent_requests"] <= never + partly
+            assert never <= results["unsent_requests"] <= never + partly
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(20.0, 1.0), (5.0, 0.5), (1.0, 0.1)])
 def test_what_is_above_a_limit_never_comes_in_an_open_loop(limit: float, kept: float) -> None:
-    """Of a client at 10 percent of a thread, as many requests as its limit allows, evenly; of others all."""
+    """
+    Of a client at 10 percent of a thread, the loop keeps as many requests as its limit allows, evenly.
+
+    It keeps all of others.
+    """
     busy = Request(after_ms=5, api_key=METADATA, request_us=1_000, network_us=0)
     idle = replace(busy, user="bob")
     rows = numbered([busy, idle] * 5_000)

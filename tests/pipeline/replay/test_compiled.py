@@ -1,4 +1,4 @@
-"""How kernels are run: compiled or plain, and never with what older sources made."""
+"""Kernels run compiled or plain, and never with code of older sources."""
 
 import subprocess
 import sys
@@ -53,49 +53,50 @@ def test_what_is_written_is_seen(way: str) -> None:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
-    """What this process has compiled."""
-    made: dict[Any, Any] = {}
-    monkeypatch.setattr(compiled, "_COMPILED", made)
+def compiled_functions(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
+    """Return the functions that this process has compiled."""
+    compiled_functions: dict[Any, Any] = {}
+    monkeypatch.setattr(compiled, "_COMPILED", compiled_functions)
     monkeypatch.setattr(compiled, "_ASKED", Counter())
-    return made
+    return compiled_functions
 
 
-def test_little_work_is_not_compiled_for(made: dict[Any, Any]) -> None:
+def test_little_work_is_not_compiled_for(compiled_functions: dict[Any, Any]) -> None:
     """A few steps run plain, until there were many; then always compiled."""
     for _ in range(2):
         run(add_up, fresh(), work=compiled.WAY.least_work // 2 - 1)
-        assert not made
+        assert not compiled_functions
     run(add_up, fresh(), work=2)
-    assert list(made) == [add_up]
+    assert list(compiled_functions) == [add_up]
     run(add_up, fresh(), work=10)
-    assert made[add_up].stats.cache_hits or made[add_up].signatures
+    assert compiled_functions[add_up].stats.cache_hits or compiled_functions[add_up].signatures
 
 
-def test_kept_on_disk_for_these_sources_only(made: dict[Any, Any]) -> None:
-    """What is kept on disk is stamped with all sources of the kernels: a private place of numba's, which this guards."""
+def test_kept_on_disk_for_these_sources_only(compiled_functions: dict[Any, Any]) -> None:
+    """Code on disk is stamped with all sources of the kernels: a private place of numba's, which this guards."""
     with kernels("compiled"):
         run(add_up, fresh(), work=1)
-    kept = made[add_up]
-    assert kept._cache._cache_file._source_stamp == compiled._stamp(kept)
-    assert kept._cache._cache_file._load_index()
+    added = compiled_functions[add_up]
+    assert added._cache._cache_file._source_stamp == compiled._stamp(added)
+    assert added._cache._cache_file._load_index()
 
 
 WITHOUT = """
 import sys
 sys.modules["numba"] = None
 import numpy as np
-from quotascope.pipeline.replay.algorithms import CHECKED, Events, observe
+from quotascope.metrics.kafka.release import NEWEST_RELEASE
+from quotascope.pipeline.replay.algorithms import CHECKED, Events, observe, rings_of
 from quotascope.pipeline.replay.compiled import WAY
 count = 3
 events = Events(
     np.zeros(count, np.int32), np.arange(count) * 100, np.full(count, 10.0), np.full(count, CHECKED, np.int8)
 )
-print(WAY.compiled, observe(events, 1, 11, 1000).rates.tolist())
+print(WAY.compiled, observe(events, rings_of([NEWEST_RELEASE]), 11, 1000).rates.tolist())
 """
 
 
 def test_without_numba() -> None:
-    """Where numba is not installed kernels run as Python."""
+    """Without numba, kernels run as Python."""
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
     assert done.stdout == "False [1.0, 1.9801980198019802, 2.9411764705882355]\n"

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,48 +18,40 @@ from tests.pipeline.replay.histories import (
     quota_sets,
     requests,
 )
+from tests.pipeline.replay.sums import SUMS, summed
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import DEFAULT, QuotaEntity, WindowConfig
-from quotascope.pipeline.replay import RESULTS, ReplaySettings, replay
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.release import KafkaRelease
+from quotascope.metrics.kafka.windows import WindowConfig
+from quotascope.pipeline.replay import ReplaySettings, replay
 from quotascope.pipeline.replay.continued import Carried, Part, proceed
 from quotascope.pipeline.replay.plan import CandidateRules
 from quotascope.quotas.candidates import Candidate, MutationPolicy
 
-KEY = ["candidate", "broker", "user", "client_id", "quota_type"]
-SUMS = ["requests", "amount", "throttled_requests", "throttled_ms", "muted_ms", "active_ms"]
 SUMS += ["delayed_requests", "delayed_bytes", "refused_requests", "refused_mutations"]
-SETTINGS = ReplaySettings(per_broker=True)
+SETTINGS = ReplaySettings(per_broker=True, releases={"2": KafkaRelease(3, 7)})
+"""The second broker is an older one."""
 HOUR_MS = 3_600_000
 AFTER_MS = EPOCH_MS + 10_000 * HOUR_MS
 """After all requests."""
 
 
-def summed(parts: list[pa.Table]) -> dict[tuple[Any, ...], list[Any]]:
-    """By key what the parts add up to, and the longest throttle; keys without a request that charged the quota left out."""
-    rows: Any = pa.concat_tables([RESULTS.empty_table(), *parts])
-    sums = rows.group_by(KEY).aggregate([*((name, "sum") for name in SUMS), ("longest_throttle_ms", "max")])
-    return {
-        tuple(row[name] for name in KEY): [
-            pytest.approx(row["amount_sum"]) if name == "amount" else row[f"{name}_sum"] for name in SUMS
-        ]
-        + [row["longest_throttle_ms_max"]]
-        for row in sums.to_pylist()
-        if row["requests_sum"]
-    }
-
-
 def in_parts(rows: pa.Table, cuts: list[int], candidates: list[Candidate], hold_ms: int = 100) -> list[Part]:
-    """Replayed in parts of rows that come in this order; what is carried is saved and loaded in between, and the last part waits for nothing."""
+    """
+    Replayed in parts of rows that come in this order.
+
+    What is carried is saved and loaded in between, and the last part waits for nothing.
+    """
     rules, parts, carried = CandidateRules(candidates), list[Part](), Carried()
     edges = sorted({0, *(cut % (len(rows) + 1) for cut in cuts), len(rows)})
     for begin, end in pairwise(edges):
         part = rows.slice(begin, end - begin)
         parts.append(proceed(carried, part, rules, SETTINGS, now_ms=AFTER_MS, hold_ms=hold_ms))
         carried = Carried.loaded(carried.saved())
-    last = proceed(carried, rows.slice(0, 0), rules, SETTINGS, now_ms=AFTER_MS, hold_ms=0)
-    assert last.waiting == len(carried.requests) == 0
-    return [*parts, last]
+    final = proceed(carried, rows.slice(0, 0), rules, SETTINGS, now_ms=AFTER_MS, hold_ms=0)
+    assert final.waiting == len(carried.requests) == 0
+    return [*parts, final]
 
 
 long_gaps = requests.map(lambda each: replace(each, after_ms=each.after_ms + HOUR_MS))
@@ -90,7 +81,11 @@ EVERY = [candidate(ALL_TYPES, mutation_policy=policy) for policy in MutationPoli
     st.lists(tried, min_size=0, max_size=2)
 )  # fmt: skip
 def test_parts_are_the_whole(made: list[Request], cuts: list[int], candidates: list[Candidate]) -> None:
-    """Whatever is limited and however: lines come in the order of their completion, some entities rest until brokers forget them."""
+    """
+    Whatever is limited and however.
+
+    Lines come in the order of their completion, some entities rest until brokers forget them.
+    """
     # after a day without a request an entity is forgotten, and with it what is left of its mute
     assume(sum(each.after_ms for each in made) < DAY_MS)
     candidates = [replace(each, name=str(n)) for n, each in enumerate([*EVERY, *candidates])]
@@ -107,7 +102,7 @@ def test_parts_are_the_whole(made: list[Request], cuts: list[int], candidates: l
 @settings(max_examples=50, deadline=None)
 @given(st.lists(requests, min_size=2, max_size=30), st.integers(1, 29), tried)
 def test_a_clock_that_goes_back(made: list[Request], cut: int, tried_one: Candidate) -> None:
-    """Requests that come when their broker's time is over are decided at once, at that time, and every one is counted."""
+    """Requests that come after their broker's time are decided at once, at that time, and all are counted."""
     rows = history(made)
     cut %= len(rows)
     late = pa.concat_tables([rows.slice(cut), rows.slice(0, cut)])
@@ -123,11 +118,14 @@ def test_a_clock_that_goes_back(made: list[Request], cut: int, tried_one: Candid
     assert {key: each[:2] for key, each in charged.items()} == {key: each[:2] for key, each in whole.items()}
 
 
-def proceeded(*given: tuple[pa.Table, int], bytes_s: float = 1_000.0) -> list[Part]:
-    """What becomes of rows that come at some ms after `EPOCH_MS`, under a producer quota and a hold of 10 s."""
+def proceeded(*rows_and_times: tuple[pa.Table, int], bytes_s: float = 1_000.0) -> list[Part]:
+    """Return the parts of rows that come at some ms after `EPOCH_MS`, under a producer quota and a hold of 10 s."""
     rules = CandidateRules([candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": bytes_s}})])
     carried = Carried()
-    return [proceed(carried, rows, rules, SETTINGS, now_ms=EPOCH_MS + at, hold_ms=10_000) for rows, at in given]
+    return [
+        proceed(carried, rows, rules, SETTINGS, now_ms=EPOCH_MS + time_ms, hold_ms=10_000)
+        for rows, time_ms in rows_and_times
+    ]
 
 
 KB = Request(api_key=PRODUCE, cost=1_000)
@@ -136,8 +134,10 @@ NOTHING = history([])
 
 def test_a_silent_broker_waits_no_longer() -> None:
     """While others go on, its last requests are decided; and another broker that is far behind keeps its own time."""
-    made = history([KB, replace(KB, broker="2", after_ms=60_000), KB])
-    parts = proceeded((made[:2], 0), (NOTHING, 9_999), (made[2:], 11_000), (NOTHING, 21_000), bytes_s=1.0)
+    requests_made = history([KB, replace(KB, broker="2", after_ms=60_000), KB])
+    parts = proceeded(
+        (requests_made[:2], 0), (NOTHING, 9_999), (requests_made[2:], 11_000), (NOTHING, 21_000), bytes_s=1.0
+    )
     assert [(part.decided, part.late) for part in parts] == [(0, 0), (0, 0), (1, 0), (2, 0)]
 
 
@@ -153,7 +153,8 @@ def test_a_clock_that_is_wrong_for_a_moment(read_ms: list[int], decided: list[in
     """
     A line of another century is decided when it comes, counts as late, and does not end the time of its broker.
 
-    In a log that is read late it gets the time that its broker has by the log, not the time of now, after which all that follow would come late.
+    In a log that is read late it gets the time that its broker has by the log, not the time of now, after which all
+    that follow would come late.
     """
     times = (0, 60_000, 876_000 * HOUR_MS, 180_000, 240_000)
     rows = [history([replace(KB, after_ms=after_ms)]) for after_ms in times]
@@ -165,19 +166,19 @@ def test_a_clock_that_is_wrong_for_a_moment(read_ms: list[int], decided: list[in
 
 def test_a_clock_that_is_ahead_makes_no_other_broker_late() -> None:
     """A broker that was silent while another one logged times of an hour later goes on by its own clock."""
-    given = []
+    rows_and_times = []
     for minute in range(5):
-        own = replace(KB, after_ms=60_000 * minute)
+        request = replace(KB, after_ms=60_000 * minute)
         ahead = replace(KB, broker="2", after_ms=HOUR_MS)
-        rows = [own, ahead] if minute in (0, 4) else [replace(ahead, after_ms=HOUR_MS + own.after_ms)]
-        given.append((history(rows), own.after_ms))
-    parts = proceeded(*given, (NOTHING, 4 * 60_000 + 10_000))
+        rows = [request, ahead] if minute in (0, 4) else [replace(ahead, after_ms=HOUR_MS + request.after_ms)]
+        rows_and_times.append((history(rows), request.after_ms))
+    parts = proceeded(*rows_and_times, (NOTHING, 4 * 60_000 + 10_000))
     assert sum(part.late for part in parts) == 0
     assert sum(part.decided for part in parts) == 7
 
 
 def test_a_hold_lasts_where_no_broker_logs_anything() -> None:
-    """What comes after a pause of all brokers may be as old as `hold_ms`, also if one of them is ahead."""
+    """Requests after a pause of all brokers may be as old as `hold_ms`, also if one of the brokers is ahead."""
     both = history([KB, replace(KB, broker="2", after_ms=HOUR_MS)])
     parts = proceeded((both, 0), (NOTHING, 20_000), (history([replace(KB, after_ms=15_000)]), 21_000))
     assert [part.late for part in parts] == [0, 0, 0]
@@ -186,8 +187,8 @@ def test_a_hold_lasts_where_no_broker_logs_anything() -> None:
 @pytest.mark.parametrize(("behind_ms", "decided"), [(10_000, 0), (10_001, 1)])
 def test_a_broker_holds_others_up_while_it_is_near(behind_ms: int, decided: int) -> None:
     """One that is behind by the hold at most keeps the others at its time; beyond that they go on."""
-    made = history([KB, replace(KB, broker="2", after_ms=5_000), replace(KB, after_ms=behind_ms)])
-    (part,) = proceeded((made, 0))
+    requests_made = history([KB, replace(KB, broker="2", after_ms=5_000), replace(KB, after_ms=behind_ms)])
+    (part,) = proceeded((requests_made, 0))
     assert part.decided == decided
 
 
@@ -195,21 +196,33 @@ def test_a_broker_holds_others_up_while_it_is_near(behind_ms: int, decided: int)
     ("made", "key", "limit"),
     [
         pytest.param(
-            [Request(request_us=1_000, network_us=900_000, network_after_ms=500), Request(after_ms=300, request_us=1_000), Request(after_ms=600, request_us=1_000)],
+            [
+                Request(request_us=1_000, network_us=900_000, network_after_ms=500),
+                Request(after_ms=300, request_us=1_000),
+                Request(after_ms=600, request_us=1_000),
+            ],
             "request_percentage", 5.0, id="network time that is charged after the cut"
         ),
         pytest.param(
-            [Request(after_ms=150, api_key=CREATE_TOPICS, cost=30), Request(after_ms=150, api_key=CREATE_TOPICS, cost=50, wait_ms=200), Request(after_ms=50)],
+            [
+                Request(after_ms=150, api_key=CREATE_TOPICS, cost=30),
+                Request(after_ms=150, api_key=CREATE_TOPICS, cost=50, wait_ms=200),
+                Request(after_ms=50),
+            ],
             "controller_mutation_rate", 1.0, id="a mutation that is decided after the cut and charged before"
         ),
         pytest.param(
-            [Request(broker="2", api_key=CREATE_TOPICS, cost=5), Request(after_ms=5_000, api_key=CREATE_TOPICS, cost=50), Request(after_ms=300, api_key=CREATE_TOPICS, cost=50)],
+            [
+                Request(broker="2", api_key=CREATE_TOPICS, cost=5),
+                Request(after_ms=5_000, api_key=CREATE_TOPICS, cost=50),
+                Request(after_ms=300, api_key=CREATE_TOPICS, cost=50),
+            ],
             "controller_mutation_rate", 1.0, id="a mutation of a broker that is behind the others"
         ),
     ]
 )  # fmt: skip
 def test_what_lies_across_a_cut(made: list[Request], key: str, limit: float) -> None:
-    """It is charged in its turn."""
+    """A mutation across a cut is charged in its turn."""
     limits = candidate({QuotaEntity(DEFAULT, None): {key: limit}})
     rows = history(made)
     whole = summed([replay(rows, [limits], settings=SETTINGS)])

@@ -9,23 +9,20 @@ from hypothesis import strategies as st
 from tests.pipeline.replay.ways import WAYS, kernels
 from tests.strategies import EPOCH_MS, examples
 
-from quotascope.metrics import (
-    INT_MAX,
-    BurstSpreadingRate,
-    ClientQuotaManager,
-    ControllerMutationQuotaManager,
-    KafkaRelease,
-    ManagerConfig,
-    MutationApi,
-    Principal,
-    QuotaEntity,
-    QuotaType,
-    Registry,
-    RequestQuotaManager,
-    ThrottlingQuotaExceeded,
-)
-from quotascope.metrics.request_quota_manager import PERCENT_PER_NANO
-from quotascope.metrics.throttle_time import rate_formula_ms, token_formula_ms
+from quotascope.metrics.engine.client_quota_manager import ClientQuotaManager
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.controller_mutation import ControllerMutationQuotaManager, MutationApi
+from quotascope.metrics.engine.errors import ThrottlingQuotaExceeded
+from quotascope.metrics.engine.extras.burst_spreading import BurstSpreadingRate
+from quotascope.metrics.engine.rate import Rate
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.request_quota_manager import PERCENT_PER_NANO, RequestQuotaManager
+from quotascope.metrics.engine.throttle_time import rate_formula_ms, token_formula_ms
+from quotascope.metrics.engine.window_config import ManagerConfig
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.numbers import INT_MAX
+from quotascope.metrics.kafka.principal import Principal
+from quotascope.metrics.kafka.release import KafkaRelease
 from quotascope.pipeline.replay.algorithms import (
     BURST_SPREADING,
     CHECKED,
@@ -42,6 +39,7 @@ from quotascope.pipeline.replay.algorithms import (
     new_spreads,
     observe,
     rate_throttle,
+    rings_of,
     rounded,
     throttle_times,
 )
@@ -51,6 +49,8 @@ from quotascope.pipeline.replay.open_loop import MutationOutcomes, MutationRepla
 USERS = ("alice", "bob", "carol")
 HOUR_MS = 3_600_000
 OLDER, NEWER = KafkaRelease(4, 3), KafkaRelease(4, 4)
+RELEASES = (KafkaRelease.parse("2.8"), KafkaRelease.parse("3.3-zk"), KafkaRelease.parse("3.7"), OLDER, NEWER)
+"""One with each kind of window, span and longest throttle."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ mutations = st.builds(
 limits = st.sampled_from((0.0, 0.5, 1.0, 100.0, 1024.0, 33_333.0, 1e6))
 mutation_limits = st.sampled_from((0.0, 0.1, 1.0, 5.0, 7.3, 1_000.0))
 configs = st.builds(
-    ManagerConfig, samples=st.integers(1, 12), window_seconds=st.integers(1, 3), release=st.sampled_from((OLDER, NEWER))
+    ManagerConfig, samples=st.integers(1, 12), window_seconds=st.integers(1, 3), release=st.sampled_from(RELEASES)
 )
 
 
@@ -109,19 +109,56 @@ def by_engine(manager: ClientQuotaManager, trace: list[Step], values: list[float
     return throttles
 
 
-def by_kernels(trace: list[Step], values: list[float], limit: float, config: ManagerConfig, most_ms: int) -> list[int]:
-    events = Events(
+def events_of(trace: list[Step], values: list[float]) -> Events:
+    return Events(
         sensors=np.array([step.user for step in trace], np.int32),
         times=np.array(times_of(trace), np.int64),
         values=np.array(values, np.float64),
         treatments=np.array([step.treatment for step in trace], np.int8),
     )
-    measured = observe(events, len(USERS), config.samples, config.window_ms)
+
+
+def by_kernels(trace: list[Step], values: list[float], limit: float, config: ManagerConfig, most_ms: int) -> list[int]:
+    events = events_of(trace, values)
+    rings = rings_of([config.release] * len(USERS))
+    measured = observe(events, rings, config.samples, config.window_ms)
     checked = events.treatments != UNCHECKED
     chosen = Measurements(measured.rates[checked], measured.spans[checked])
     throttles = throttle_times(chosen, np.array([limit]), most_ms)
-    found: list[int] = throttles[0].astype(np.int32).tolist()
-    return found
+    throttles_found: list[int] = throttles[0].astype(np.int32).tolist()
+    return throttles_found
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(
+    trace=st.lists(requests, min_size=1, max_size=60),
+    releases=st.tuples(*[st.sampled_from(RELEASES)] * len(USERS)),
+    samples=st.integers(1, 12),
+    window_ms=st.sampled_from((1_000, 3_000)),
+)
+@example([Step(0, 0, 5, CHECKED)], (RELEASES[0],) * len(USERS), 1, 1_000)
+@example([Step(0, 0, 0, CHECKED)], (RELEASES[0],) * len(USERS), 1, 1_000)
+@settings(max_examples=examples(100))
+def test_windows_of_each_release(
+    way: str, trace: list[Step], releases: tuple[KafkaRelease, ...], samples: int, window_ms: int
+) -> None:
+    """Sensors on brokers of several releases measure, to the last bit, as the engine's rates of each release."""
+    values = [float(step.cost) for step in trace]
+    rates = [Rate() for _ in USERS]
+    configs_ = [MetricConfig(samples, window_ms, release=release) for release in releases]
+    expected: list[tuple[float, int]] = []
+    for step, now_ms, value in zip(trace, times_of(trace), values, strict=True):
+        rate, config = rates[step.user], configs_[step.user]
+        rate.record(config, value, now_ms)
+        if step.treatment == UNCHECKED:
+            expected.append((0.0, 0))
+            continue
+        expected.append((rate.measure(config, now_ms), rate.window_size(config, now_ms)))
+        if step.treatment == WITHHELD:
+            rate.record(config, -value, now_ms)
+    with kernels(way):
+        measured = observe(events_of(trace, values), rings_of(releases), samples, window_ms)
+    assert repr(list(zip(measured.rates.tolist(), measured.spans.tolist(), strict=True))) == repr(expected)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -136,8 +173,8 @@ def test_rates(kind: QuotaType, way: str, trace: list[Step], limit: float, confi
     """
     Throttles are those of a quota manager.
 
-    Those of bytes above 24.8 days in either release, of a limit of 0 and of given-back bytes are among them; those of thread time are sums of
-    fractions, which depend on their order, and one window at most.
+    Those of bytes above 24.8 days in any release, of a limit of 0 and of given-back bytes are among them; those of
+    thread time are sums of fractions, which depend on their order, and one window at most.
     """
     manager: ClientQuotaManager
     if kind is QuotaType.REQUEST:
@@ -150,12 +187,16 @@ def test_rates(kind: QuotaType, way: str, trace: list[Step], limit: float, confi
         manager.update_quota(QuotaEntity(user), limit)
     expected = by_engine(manager, trace, values)
     with kernels(way):
-        found = by_kernels(trace, values, limit, config, most_ms)
-    assert found == expected
+        throttles_found = by_kernels(trace, values, limit, config, most_ms)
+    assert throttles_found == expected
 
 
 def test_many_limits_of_one_measurement() -> None:
-    """One measurement is compared with any number of limits; throttles stay whole beyond 24.8 days, or stop where they are configured to."""
+    """
+    One measurement is compared with any number of limits.
+
+    Throttles stay whole beyond 24.8 days, or stop where they are configured to.
+    """
     measured = Measurements(np.array([300_000.0, 10.0]), np.array([10_000, 10_000]))
     throttles = throttle_times(measured, np.array([1.0, 200_000.0, np.inf]), LONG_MAX)
     assert throttles.tolist() == [[2_999_990_000, 90_000], [5_000, 0], [0, 0]]
@@ -165,8 +206,18 @@ def test_many_limits_of_one_measurement() -> None:
 
 @pytest.mark.parametrize(
     ("tokens", "bound", "expected"),
-    [(-1.0, 8.0, 125), (-0.0004, 1.0, 0), (-0.0005, 1.0, 1), (-0.00149, 1.0, 1), (-0.0015, 1.0, 2), (-1.0, 3.0, 333), (-2.0, 3.0, 667), (-1.8e-18, 5.0, 0), (-1.0, 5e-324, LONG_MAX)]
-)  # fmt: skip
+    [
+        (-1.0, 8.0, 125),
+        (-0.0004, 1.0, 0),
+        (-0.0005, 1.0, 1),
+        (-0.00149, 1.0, 1),
+        (-0.0015, 1.0, 2),
+        (-1.0, 3.0, 333),
+        (-2.0, 3.0, 667),
+        (-1.8e-18, 5.0, 0),
+        (-1.0, 5e-324, LONG_MAX),
+    ],
+)
 def test_throttle_of_a_debt(tokens: float, bound: float, expected: int) -> None:
     """Engine and kernel round half a millisecond up, as Java does: `Math.round(-tokens / bound * 1000)`."""
     assert token_formula_ms(tokens, bound) == expected
@@ -189,8 +240,21 @@ def test_throttle_of_a_rate(rate: float, limit: float, span: int, expected: int)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(0.5, 1), (-0.5, 0), (1.4999, 1), (2.5, 3), (-2.5, -2), (0.49999999999999994, 0), (float("nan"), 0), (1e300, 2**63 - 1), (-1e300, -(2**63)), (2.0**63, 2**63 - 1), (-(2.0**63), -(2**63)), (2.0**63 - 1024, 2**63 - 1024)]
-)  # fmt: skip
+    [
+        (0.5, 1),
+        (-0.5, 0),
+        (1.4999, 1),
+        (2.5, 3),
+        (-2.5, -2),
+        (0.49999999999999994, 0),
+        (float("nan"), 0),
+        (1e300, 2**63 - 1),
+        (-1e300, -(2**63)),
+        (2.0**63, 2**63 - 1),
+        (-(2.0**63), -(2**63)),
+        (2.0**63 - 1024, 2**63 - 1024),
+    ],
+)
 def test_rounded(way: str, value: float, expected: int) -> None:
     """Plain and compiled, halves go up, NaN to 0, and what 64 bits do not hold stops at their end."""
     with kernels(way):
@@ -201,7 +265,7 @@ Verdict = tuple[int, bool]
 
 
 def decided_by_engine(trace: list[Step], limit: float, config: ManagerConfig) -> list[Verdict]:
-    """What a quota manager says, whose idle sensors are removed as soon as they may be: each user's by the times of the user's own steps."""
+    """Return the decisions of a quota manager that removes idle sensors at once, by the times of each user's steps."""
     registries = [Registry() for _ in USERS]
     managers = [ControllerMutationQuotaManager(registry, EPOCH_MS, config) for registry in registries]
     verdicts = []
@@ -218,7 +282,8 @@ def decided_by_engine(trace: list[Step], limit: float, config: ManagerConfig) ->
         except ThrottlingQuotaExceeded:
             refused = True
         throttled = refused or step.treatment == PERMISSIVE
-        verdicts.append((quota.throttle_time_ms(now_ms + step.wait_ms) if throttled else 0, refused))
+        left_ms = max(0, quota.throttle_time_ms(now_ms + step.wait_ms))  # below 0 throttles nothing either
+        verdicts.append((left_ms if throttled else 0, refused))
     return verdicts
 
 
@@ -261,10 +326,14 @@ def decided_by_kernels(trace: list[Step], limit: float, config: ManagerConfig, p
 )
 @settings(max_examples=examples(100))
 def test_token_bucket(way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
-    """Strict and permissive throttles and refusals are those of a quota manager: debts, waits, idle hours, clocks that go back."""
+    """
+    Strict and permissive throttles and refusals are those of a quota manager.
+
+    Debts, waits, idle hours, clocks that go back.
+    """
     with kernels(way):
-        found = decided_by_kernels(trace, limit, config, TOKEN_BUCKET)
-    assert found == decided_by_engine(trace, limit, config)
+        throttles_found = decided_by_kernels(trace, limit, config, TOKEN_BUCKET)
+    assert throttles_found == decided_by_engine(trace, limit, config)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -279,20 +348,20 @@ def test_burst_spreading(way: str, trace: list[Step], limit: float, config: Mana
         rates[step.user].record(float(step.cost), now_ms) for step, now_ms in zip(trace, times_of(trace), strict=True)
     ]
     with kernels(way):
-        found = decided_by_kernels(trace, limit, config, BURST_SPREADING)
+        throttles_found = decided_by_kernels(trace, limit, config, BURST_SPREADING)
     narrowed = [max(0, (ms + 2**31) % 2**32 - 2**31) for ms in expected]
-    assert found == [(ms, wait > 0) for ms, wait in zip(narrowed, expected, strict=True)]
+    assert throttles_found == [(ms, wait > 0) for ms, wait in zip(narrowed, expected, strict=True)]
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("policy", [TOKEN_BUCKET, BURST_SPREADING])
 def test_probe_charges_nothing(way: str, policy: int) -> None:
     """A mutation that the log shows as refused gets the wait, and changes nothing for those after it."""
-    spent, last = Step(0, 0, 1_000, STRICT), Step(10_000, 0, 1, STRICT)
+    spent, final = Step(0, 0, 1_000, STRICT), Step(10_000, 0, 1, STRICT)
     probes = [Step(0, 0, 1_000, PROBE)] * 3
     with kernels(way):
         without, among = (
-            decided_by_kernels([spent, *between, last], 1.0, ManagerConfig(), policy) for between in ([], probes)
+            decided_by_kernels([spent, *between, final], 1.0, ManagerConfig(), policy) for between in ([], probes)
         )
     assert without[-1] == among[-1]
     assert {refused for _, refused in among[1:]} == {True}

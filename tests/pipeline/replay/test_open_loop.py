@@ -22,6 +22,7 @@ from tests.pipeline.replay.histories import (
     candidate,
     crowd,
     history,
+    mixes,
     quota_sets,
     requests,
     sorted_rows,
@@ -29,7 +30,9 @@ from tests.pipeline.replay.histories import (
 from tests.pipeline.replay.ways import WAYS, kernels
 from tests.strategies import examples
 
-from quotascope.metrics import DEFAULT, KafkaRelease, QuotaEntity, WindowConfig
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.release import KafkaRelease
+from quotascope.metrics.kafka.windows import WindowConfig
 from quotascope.pipeline.errors import PipelineError
 from quotascope.pipeline.history.schema import HISTORY, PLACE
 from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
@@ -51,21 +54,21 @@ SUMS = (
 """Columns in which the figures of brokers are added up."""
 
 
-def by_type(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str, Any]]:
-    found = replay(history(made), [candidate(quotas)], **more)
-    return {row["quota_type"]: row for row in found.to_pylist()}
+def by_type(requests_made: list[Request], quotas: Any, **options: Any) -> dict[str, dict[str, Any]]:
+    results = replay(history(requests_made), [candidate(quotas)], **options)
+    return {row["quota_type"]: row for row in results.to_pylist()}
 
 
 @dataclass
 class Expected:
-    """What brokers of the engine decide on requests that come as logged, by broker, user, client id and quota type."""
+    """Return the decisions of the engine's brokers on requests as logged, by broker, user, client id and quota type."""
 
     throttles: dict[tuple[str, ...], list[int]] = field(default_factory=lambda: defaultdict(list))
     refused: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
 
-def by_engine(table: pa.Table, chosen: Candidate) -> Expected:
-    cluster, found, rows = Cluster(chosen), Expected(), table.to_pylist()
+def by_engine(table: pa.Table, chosen: Candidate, mix: ReplaySettings) -> Expected:
+    cluster, results, rows = Cluster(chosen, mix), Expected(), table.to_pylist()
     decisions = [(row["timestamp"], 0, number) for number, row in enumerate(rows)]
     network = [(row["completed"], 1, number) for number, row in enumerate(rows)]
     for at_ms, kind, number in sorted(decisions + network):
@@ -77,32 +80,40 @@ def by_engine(table: pa.Table, chosen: Candidate) -> Expected:
         decision, refused = cluster.decide(row, size_of(row), at_ms, wait_ms=wait_ms)
         whose = row["broker"], row["user"], row["client_id"]
         if decision.throttled_by is not None:
-            found.throttles[*whose, decision.throttled_by.label].append(max(0, decision.response_ms))
-        found.refused[*whose, "controller_mutation"] += refused
-    return found
+            results.throttles[*whose, decision.throttled_by.label].append(max(0, decision.response_ms))
+        results.refused[*whose, "controller_mutation"] += refused
+    return results
 
 
 @pytest.mark.parametrize("way", WAYS)
-@given(made=st.lists(requests, min_size=1, max_size=40), quotas=quota_sets, wait_ms=st.sampled_from((0, 20)))
+@given(made=st.lists(requests, min_size=1, max_size=40), quotas=quota_sets, wait_ms=st.sampled_from((0, 20)), mix=mixes)
 @example(  # a request that two quotas throttle belongs to the one that asks for more
     made=[Request(api_key=PRODUCE, cost=3_000_000, request_us=5_000_000)],
     quotas={ALICE: {"producer_byte_rate": 100_000.0, "request_percentage": 1.0}},
     wait_ms=0,
+    mix=ReplaySettings(per_broker=True),
 )
 @example(  # a rule for a user is one sensor for all its clients, one for a client id one for all its users
     made=[HALF, replace(HALF, client_id="b"), replace(HALF, user="bob")],
     quotas={ALICE: {"producer_byte_rate": 100_000.0}, QuotaEntity(None, DEFAULT): {"producer_byte_rate": 100_000.0}},
     wait_ms=0,
+    mix=ReplaySettings(per_broker=True),
 )
 @settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_equals_the_engine(way: str, made: list[Request], quotas: Any, wait_ms: int) -> None:
-    """Throttles and refusals of every type are those of real quota managers: rules of all levels, brokers, shared sensors; brokers add up."""
+def test_equals_the_engine(way: str, made: list[Request], quotas: Any, wait_ms: int, mix: ReplaySettings) -> None:
+    """
+    Throttles and refusals of every type are those of real quota managers.
+
+    Rules of all levels, brokers, shared sensors; brokers add up.
+
+    Each broker is of a release of its own.
+    """
     table = history([replace(request, wait_ms=wait_ms) for request in made])
     chosen = candidate(quotas)
-    expected = by_engine(table, chosen)
+    expected = by_engine(table, chosen, mix)
     with kernels(way):
-        apart = replay(table, [chosen], settings=ReplaySettings(per_broker=True))
-        whole = replay(table, [chosen]).to_pylist()
+        apart = replay(table, [chosen], settings=mix)
+        whole = replay(table, [chosen], settings=replace(mix, per_broker=False)).to_pylist()
     rows = apart.to_pylist()
     for row in rows:
         what = tuple(row[name] for name in KEY[1:])
@@ -131,23 +142,24 @@ def test_equals_the_engine(way: str, made: list[Request], quotas: Any, wait_ms: 
 def test_candidates_do_not_disturb_each_other(mode: Mode, way: str, made: list[Request], quotas: list[Any]) -> None:
     """Many candidates in one pass, whichever is the strictest, give what each gives alone."""
     table = history(made)
-    all_ = [candidate(one, name=str(number)) for number, one in enumerate(quotas)]
+    all_ = [candidate(quota_set, name=str(number)) for number, quota_set in enumerate(quotas)]
     with kernels(way):
         together = replay(table, all_, mode).to_pylist()
-        alone = [replay(table, [one], mode).to_pylist() for one in all_]
-    for one, rows in zip(all_, alone, strict=True):
-        assert [row for row in together if row["candidate"] == one.name] == rows
+        alone = [replay(table, [quota_set], mode).to_pylist() for quota_set in all_]
+    for quota_set, rows in zip(all_, alone, strict=True):
+        assert [row for row in together if row["candidate"] == quota_set.name] == rows
 
 
 def test_figures_of_a_burst() -> None:
     """Muted and active time, share, delayed bytes and recovery, each worked out by hand."""
     big = Request(after_ms=100, api_key=PRODUCE, cost=1_500_000)
     small = replace(big, cost=100, after_ms=1_000)
-    last = replace(small, after_ms=10_000)
-    row = by_type([big, small, last], {ALICE: {"producer_byte_rate": 100_000.0}})["produce"]
+    final = replace(small, after_ms=10_000)
+    row = by_type([big, small, final], {ALICE: {"producer_byte_rate": 100_000.0}})["produce"]
     # 1.5 MB over 10 s: 5,000 ms; 1,500,100 B over 10 s a second later: 5,001 ms; then nothing.
     assert (row["throttled_requests"], row["throttled_ms"], row["longest_throttle_ms"]) == (2, 10_001, 5_001)
-    # Active: 2 s from the first request on, muted until 6.001 s, and 1 s from the last one on, which comes after the recovery.
+    # Active: 2 s from the first request on, muted until 6.001 s, and 1 s from the last one on, which comes after the
+    # recovery.
     assert (row["muted_ms"], row["active_ms"], row["recovery_ms"]) == (6_001, 7_001, 6_001)
     assert row["throttled_share"] == pytest.approx(6_001 / 7_001)
     assert (row["delayed_requests"], row["delayed_bytes"]) == (1, 100)
@@ -173,13 +185,17 @@ def test_throttled_fetch_delays_its_own_bytes() -> None:
 
 
 def test_recovery_is_that_of_the_longest_burst() -> None:
-    """A burst ends with a request that charges the same quota and is not throttled, not with one of another quota; the longest counts."""
+    """
+    A burst ends with a request that charges the same quota and is not throttled, not with one of another quota.
+
+    The longest counts.
+    """
     big = Request(after_ms=100_000, api_key=PRODUCE, cost=1_500_000)
     end = replace(big, after_ms=60_000, cost=1)
-    others = Request(after_ms=1_000, api_key=FETCH, cost=1, request_us=1)
-    made = [big, replace(big, after_ms=2_000), others, end, big, replace(end, after_ms=20_000)]
+    fetch_between = Request(after_ms=1_000, api_key=FETCH, cost=1, request_us=1)
+    requests_made = [big, replace(big, after_ms=2_000), fetch_between, end, big, replace(end, after_ms=20_000)]
     quotas = {"producer_byte_rate": 1e5, "consumer_byte_rate": 1e5, "request_percentage": 1e5}
-    recovered = {kind: row["recovery_ms"] for kind, row in by_type(made, {ALICE: quotas}).items()}
+    recovered = {kind: row["recovery_ms"] for kind, row in by_type(requests_made, {ALICE: quotas}).items()}
     # 3 MB over 10 s: 20 s after the second request, whenever the next one comes.
     assert recovered == {"produce": 22_000, "fetch": 0, "request": 0}
 
@@ -198,11 +214,15 @@ def test_recovery_is_that_of_the_longest_burst() -> None:
 def test_recovery_needs_no_request(
     way: str, mode: Mode, costs: tuple[dict[str, Any], ...], quotas: dict[str, float], recovery_ms: int
 ) -> None:
-    """A burst of a night is over when windows are, not in the next night, which may begin with a throttle; a request throttle ends before them."""
+    """
+    A burst of a night is over when windows are, not in the next night, which may begin with a throttle.
+
+    A request throttle ends before them.
+    """
     key = PRODUCE if "producer_byte_rate" in quotas else Request.api_key
-    made = [Request(after_ms=24 * 3_600_000, api_key=key, **cost) for cost in costs]
+    requests_made = [Request(after_ms=24 * 3_600_000, api_key=key, **cost) for cost in costs]
     with kernels(way):
-        (row,) = by_type(made, {ALICE: quotas}, mode=mode).values()
+        (row,) = by_type(requests_made, {ALICE: quotas}, mode=mode).values()
     assert row["recovery_ms"] == recovery_ms
 
 
@@ -211,27 +231,52 @@ def test_request_ends_the_bursts_of_both_its_quotas() -> None:
     slow = Request(request_us=5_000_000)
     big = Request(after_ms=1_000, api_key=FETCH, cost=9_000_000)
     both = replace(big, after_ms=60_000, cost=1, request_us=1)
-    found = by_type([slow, big, both], {ALICE: {"request_percentage": 10.0, "consumer_byte_rate": 1e5}})
-    assert {kind: row["recovery_ms"] for kind, row in found.items()} == {"fetch": 60_000, "request": 11_000}
+    results = by_type([slow, big, both], {ALICE: {"request_percentage": 10.0, "consumer_byte_rate": 1e5}})
+    assert {kind: row["recovery_ms"] for kind, row in results.items()} == {"fetch": 60_000, "request": 11_000}
 
 
 def test_fetch_answered_empty_has_the_size_of_the_next() -> None:
     """A Fetch whose size the log lost is charged what its connection's next one brought, and given back."""
     fetch = Request(after_ms=2_000, api_key=FETCH, request_us=10)
     empty = replace(fetch, withheld=True, throttle_ms=7)
-    made = [fetch, empty, replace(fetch, cost=1_000, connection=2), replace(fetch, cost=4_000_000), empty]
-    row = by_type(made, {ALICE: {"consumer_byte_rate": 100_000.0}})["fetch"]
+    requests_made = [fetch, empty, replace(fetch, cost=1_000, connection=2), replace(fetch, cost=4_000_000), empty]
+    row = by_type(requests_made, {ALICE: {"consumer_byte_rate": 100_000.0}})["fetch"]
     # 4 MB over 10 s: what was given back is in no later measurement, and without a next Fetch nothing is known.
     assert (row["requests"], row["requests_of_unknown_size"], row["throttled_requests"]) == (5, 1, 3)
     assert row["throttled_ms"] == 30_000 + 30_010 + 30_010
 
 
+@pytest.mark.parametrize("mode", Mode)
+def test_what_was_throttled_while_logged_is_held_back(mode: Mode) -> None:
+    """
+    Requests that some quota throttled or refused then are counted under each quota that they charge.
+
+    An unknown throttle time is none.
+    """
+    fetch = Request(api_key=FETCH, cost=1_000, request_us=10)
+    requests_made = [
+        fetch,
+        replace(fetch, throttle_ms=7),
+        replace(fetch, throttle_ms=-1),
+        Request(api_key=CREATE_TOPICS, cost=10),
+        Request(api_key=CREATE_TOPICS, cost=10, withheld=True),
+    ]
+    limits = {"consumer_byte_rate": 1e9, "request_percentage": 1e6, "controller_mutation_rate": 1e6}
+    results = by_type(requests_made, {ALICE: limits}, mode=mode)
+    assert {kind: row["held_back_requests"] for kind, row in results.items()} == {
+        "fetch": 1,
+        "request": 1,
+        "controller_mutation": 1,
+    }
+
+
 def test_refused_mutation_of_the_log_is_not_charged() -> None:
     """A mutation that the log shows as refused is checked only: its retry is in the log, too."""
     create = Request(api_key=CREATE_TOPICS, cost=100)
-    made = [create, *[replace(create, withheld=True)] * 2, create]
+    requests_made = [create, *[replace(create, withheld=True)] * 2, create]
     low, high = (
-        by_type(made, {ALICE: {"controller_mutation_rate": rate}})["controller_mutation"] for rate in (1.0, 10.0)
+        by_type(requests_made, {ALICE: {"controller_mutation_rate": rate}})["controller_mutation"]
+        for rate in (1.0, 10.0)
     )
     assert (low["refused_requests"], low["throttled_ms"]) == (3, 3 * 89_000)
     assert high["refused_requests"] == 0
@@ -241,16 +286,16 @@ def test_refused_mutation_of_the_log_is_not_charged() -> None:
 def test_mutation_that_fails_never_comes_to_the_quota(mode: Mode) -> None:
     """One of a topic that exists is neither throttled nor refused, whatever its bucket is in debt."""
     create = Request(api_key=CREATE_TOPICS, cost=100)
-    made = [create, *[replace(create, cost=0)] * 2]
-    row = by_type(made, {ALICE: {"controller_mutation_rate": 1.0}}, mode=mode)["controller_mutation"]
+    requests_made = [create, *[replace(create, cost=0)] * 2]
+    row = by_type(requests_made, {ALICE: {"controller_mutation_rate": 1.0}}, mode=mode)["controller_mutation"]
     assert (row["requests"], row["throttled_requests"], row["refused_requests"]) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("mode", Mode)
 def test_mutation_of_unknown_size_is_counted_as_such(mode: Mode) -> None:
-    """It is of none of the known partitions, and waits for what others left in debt."""
-    known, unknown = history([Request(api_key=CREATE_TOPICS, cost=100)] * 2).to_pylist()
-    table = pa.Table.from_pylist([known, unknown | {"mutations": None, "mutations_charged": None}], HISTORY)
+    """A mutation of unknown size is of no known partition, and waits for the debt of others."""
+    of_known_size, unknown = history([Request(api_key=CREATE_TOPICS, cost=100)] * 2).to_pylist()
+    table = pa.Table.from_pylist([of_known_size, unknown | {"mutations": None, "mutations_charged": None}], HISTORY)
     (row,) = replay(table, [candidate({ALICE: {"controller_mutation_rate": 1.0}})], mode).to_pylist()
     assert (row["requests"], row["requests_of_unknown_size"], row["amount"]) == (2, 1, 100)
     assert (row["refused_requests"], row["longest_throttle_ms"]) == (1, 89_000)
@@ -258,7 +303,7 @@ def test_mutation_of_unknown_size_is_counted_as_such(mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", Mode)
 def test_rows_may_come_in_any_order(mode: Mode) -> None:
-    """They are measured in the order of time and of their places in the log, also where an unstable sort has mixed a millisecond."""
+    """Mutations are measured in the order of time and of their places in the log, even after an unstable sort."""
     table = crowd(users=3, rows=900)
     times = pc.multiply(pc.divide(table["timestamp"], 2_000), 2_000)
     table = table.set_column(3, HISTORY.field("timestamp"), times)
@@ -284,24 +329,30 @@ def test_policies_of_mutations() -> None:
     create = Request(after_ms=10_000, api_key=CREATE_TOPICS, cost=40)
     quotas = {ALICE: {"controller_mutation_rate": 2.0}}
     both = [candidate(quotas, name=policy.value, mutation_policy=policy) for policy in MutationPolicy]
-    found = replay(history([create] * 4), both).to_pylist()
-    refused = {row["candidate"]: row["refused_mutations"] for row in found}
+    results = replay(history([create] * 4), both).to_pylist()
+    refused = {row["candidate"]: row["refused_mutations"] for row in results}
     assert refused == {"token-bucket": 40, "burst-spreading": 0}
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_partly_granted_mutation_is_refused_for_the_rest(way: str) -> None:
-    """Of a mutation that the log shows as granted in part, that part counts; the rest is refused, or all where the candidate grants no part."""
+    """
+    The part that the log shows as granted of a mutation counts.
+
+    The others are refused, or all if the candidate grants no part.
+    """
     part = Request(api_key=CREATE_TOPICS, cost=100, withheld=True, granted=90)
-    rest = replace(part, after_ms=20_000, cost=10, withheld=False)
+    repetition = replace(part, after_ms=20_000, cost=10, withheld=False)
     with kernels(way):
-        alone, after = (
-            by_type(made, {ALICE: {"controller_mutation_rate": 5.0}})
-            for made in ([part, rest], [replace(rest, cost=60), part])
+        alone, after_grant = (
+            by_type(requests_made, {ALICE: {"controller_mutation_rate": 5.0}})
+            for requests_made in ([part, repetition], [replace(repetition, cost=60), part])
         )
     names = ("requests", "amount", "refused_requests", "refused_mutations")
-    first, second = ([found["controller_mutation"][name] for name in names] for found in (alone, after))
-    assert (first, second) == ([2, 100.0, 1, 10], [2, 150.0, 1, 100])
+    alone_figures, second = (
+        [results["controller_mutation"][name] for name in names] for results in (alone, after_grant)
+    )
+    assert (alone_figures, second) == ([2, 100.0, 1, 10], [2, 150.0, 1, 100])
 
 
 MONTHS = WindowConfig(samples=2, window_seconds=3_000_000)
@@ -332,11 +383,11 @@ def test_throttles_beyond_a_month(
     """A throttle above 24.8 days stops there, as in Kafka since 4.4, and wraps around to none before."""
     tried = [candidate({ALICE: quotas}, windows=windows)]
     with kernels(way):
-        found = [
+        results = [
             replay(history([request_]), tried, mode, ReplaySettings(release=KafkaRelease(4, minor))).to_pylist()
             for minor in (3, 4)
         ]
-    assert [(row["longest_throttle_ms"], row["throttled_requests"] > 0) for (row,) in found] == [
+    assert [(row["longest_throttle_ms"], row["throttled_requests"] > 0) for (row,) in results] == [
         (0, False),
         (newest_ms, newest_ms > 0),
     ]
@@ -344,10 +395,10 @@ def test_throttles_beyond_a_month(
 
 def test_only_limited_quotas_are_reported() -> None:
     """There is a row where a candidate limits something that the entity charged, and no other."""
-    made = [Request(api_key=PRODUCE, cost=1), Request(user="bob", request_us=5)]
+    requests_made = [Request(api_key=PRODUCE, cost=1), Request(user="bob", request_us=5)]
     quotas = {ALICE: {"producer_byte_rate": 1.0, "consumer_byte_rate": 1.0}}
-    assert list(by_type(made, quotas)) == ["produce"]
-    assert len(replay(history(made), [candidate({})])) == 0
+    assert list(by_type(requests_made, quotas)) == ["produce"]
+    assert len(replay(history(requests_made), [candidate({})])) == 0
 
 
 @pytest.mark.parametrize("mode", Mode)

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 
 class Reader(HTMLParser):
-    """What kinds of elements and attributes a page has, and its text."""
+    """Elements, attributes and text of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Reader(HTMLParser):
 PLAIN = {
     *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "span", "div", "ul", "li"),
     *("table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "path", "text", "b"),
-    *("pre", "wbr", "bdi"),
+    *("pre", "wbr", "bdi", "details", "summary"),
 }
 """Elements that run nothing and load nothing."""
 HARMLESS = {

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
 from typing import Any
 
 import pyarrow as pa
 
+from quotascope.pages.report import html
 from quotascope.pipeline.history.schema import ROLLUP
+from quotascope.pipeline.losses import Losses
 from quotascope.pipeline.rates import GroupUsage, LimitGroup, usages_of
 from quotascope.pipeline.releases import Followed
 from quotascope.pipeline.replay import RESULTS, Mode
-from quotascope.pipeline.report.whatif import ReplaySummary, summary_of
+from quotascope.pipeline.runs.whatif import WhatIf, as_csv, document, report
+from quotascope.pipeline.summary import ReplaySummary, summary_of
 
 HOSTILE = "<script>alert('hit')</script>\n\u202e\"&amp;<img src=x onerror=alert(1)>\x1b[2J"
 """A name that tries to be markup, and to move the cursor."""
@@ -70,6 +73,23 @@ def usages(
 ) -> dict[LimitGroup, GroupUsage]:
     batches = pa.Table.from_pylist(list(rows), schema=ROLLUP).to_batches()
     return usages_of(batches, groups, (MONDAY, MONDAY + length_ms), UTC)
+
+
+def whatif_page(summary: ReplaySummary, drawn: Mapping[LimitGroup, GroupUsage]) -> str:
+    """The page of the report."""
+    return html(report(WhatIf(results=table(), summary=summary, usages=drawn)))
+
+
+def whatif_json(summary: ReplaySummary) -> dict[str, Any]:
+    """The document of the report."""
+    return document(WhatIf(results=table(), summary=summary, usages={}))
+
+
+def whatif_csv(*rows: dict[str, Any], losses: Losses | None = None) -> str:
+    """The rows of an open loop as CSV."""
+    names = list(dict.fromkeys(row["candidate"] for row in rows))
+    summary = summary_of(table(*rows), names, "usage", (MONDAY, MONDAY + 1), Mode.OPEN_LOOP, Followed(), losses=losses)
+    return as_csv(WhatIf(results=table(*rows), summary=summary, usages={}))
 
 
 def hostile_replay() -> ReplaySummary:

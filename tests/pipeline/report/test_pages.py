@@ -14,15 +14,24 @@ from tests.chromium.browser import Browser, browser
 from tests.pipeline.blame.logs import saturated, stored
 from tests.pipeline.recommend.advices import advice, hit, recommendation
 from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
-from tests.pipeline.report.results import HOSTILE, hostile_replay, replayed, result, seconds, throttled, usages
+from tests.pipeline.report.results import (
+    HOSTILE,
+    hostile_replay,
+    replayed,
+    result,
+    seconds,
+    throttled,
+    usages,
+    whatif_page,
+)
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.pages.report import html
 from quotascope.pipeline.rates import LimitGroup
-from quotascope.pipeline.report.blame import blame_page
-from quotascope.pipeline.report.recommend_page import charted, recommend_page
-from quotascope.pipeline.report.usage_page import ClientUsage, Usage, usage_page
-from quotascope.pipeline.report.whatif import whatif_page
-from quotascope.pipeline.runs.blame import blame
+from quotascope.pipeline.runs import blame as blame_question
+from quotascope.pipeline.runs import recommend as recommend_question
+from quotascope.pipeline.runs import usage as usage_question
+from quotascope.pipeline.runs.usage import ClientUsage, Usage
 from quotascope.quotas import kafka_configs
 
 DAY, NIGHT = (255, 255, 255), (22, 28, 34)
@@ -31,8 +40,14 @@ FIRST = {"light": (11, 98, 164), "dark": (109, 179, 242)}
 FOREIGN = "document.querySelectorAll('script, img, iframe, a, link, object, form').length"
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 CUT = "[...document.querySelectorAll('.wide')].filter(t => t.scrollWidth > t.clientWidth).length"
-SMALLEST = "Math.min(99, ...[...document.querySelectorAll('svg text')].map(t => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a))"
-HEAT = "JSON.stringify([...document.querySelectorAll('svg.heat')].map(s => [s.getBoundingClientRect().width, s.viewBox.baseVal.width]))"
+SMALLEST = (
+    "Math.min(99, ...[...document.querySelectorAll('svg text')].map(t => parseFloat(getComputedStyle(t).fontSize) * "
+    "t.getScreenCTM().a))"
+)
+HEAT = (
+    "JSON.stringify([...document.querySelectorAll('svg.heat')].map(s => [s.getBoundingClientRect().width, "
+    "s.viewBox.baseVal.width]))"
+)
 DRAWN = "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 5).length"
 
 
@@ -60,17 +75,17 @@ def whatif(*, hostile: bool) -> str:
 
 def recommended(*, hostile: bool) -> str:
     user, broker = (HOSTILE, HOSTILE) if hostile else ("alice", "1")
-    made = advice([recommendation(user)], None, [hit(user, user)], user)
-    groups = [each.group for each in charted(made)]
+    result = advice([recommendation(user)], None, [hit(user, user)], user)
+    groups = list(recommend_question.charted(result))
     drawn = usages(seconds(((n, 100_000) for n in range(600)), user=user, broker=broker), groups)
-    commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
-    return recommend_page(made, drawn, commands.lines)
+    commands = kafka_configs(result.changes, bootstrap_servers="b:9092")
+    return html(recommend_question.report(result, commands, drawn))
 
 
-def blamed(*, hostile: bool, others: int = 30) -> str:
+def blamed(*, hostile: bool, victims: int = 30) -> str:
     with TemporaryDirectory() as folder:
-        rows = saturated(HOSTILE + "y" * 200 if hostile else "dana", others=others)
-        return blame_page(blame(stored(Path(folder), rows)))
+        rows = saturated(HOSTILE + "y" * 200 if hostile else "dana", other_clients=victims)
+        return html(blame_question.report(blame_question.blame(stored(Path(folder), rows))))
 
 
 def used(*, hostile: bool) -> str:
@@ -81,7 +96,8 @@ def used(*, hostile: bool) -> str:
         for n, kind in enumerate(QuotaType)
     ]  # fmt: skip
     totals = dict.fromkeys((kind.label for kind in QuotaType), 10_000)
-    return usage_page(Usage(name, 0, 60_000, clients, totals, {kind.label: 1 for kind in [*QuotaType][1:]}))
+    unsized = {kind.label: 1 for kind in [*QuotaType][1:]}
+    return html(usage_question.report(Usage(name, 0, 60_000, clients, totals, unsized)))
 
 
 PAGES = [whatif, recommended, blamed, used]
@@ -93,9 +109,9 @@ MORE: dict[Callable[..., str], set[str]] = {blamed: {"fill", "style"}, used: {"f
 def test_page_holds_nothing_that_runs(page: Callable[..., str]) -> None:
     """No script, no address, no handler: whatever names are, they are text."""
     text = page(hostile=True)
-    found = Reader(text)
-    assert found.kinds <= PLAIN
-    assert found.attributes <= HARMLESS | MORE.get(page, set())
+    reader = Reader(text)
+    assert reader.kinds <= PLAIN
+    assert reader.attributes <= HARMLESS | MORE.get(page, set())
     assert "default-src 'none'" in text
     assert "url(" not in text
     assert "\x1b" not in text
@@ -107,7 +123,7 @@ def test_page_holds_nothing_that_runs(page: Callable[..., str]) -> None:
 @pytest.mark.parametrize("hostile", [False, True])
 @pytest.mark.parametrize("page", PAGES)
 def test_page_in_a_browser(page: Callable[..., str], *, hostile: bool, chromium: Browser, tmp_path: Path) -> None:
-    """It loads nothing, runs nothing, fits its window, and its drawings are drawn."""
+    """A page loads nothing, runs nothing, fits its window, and its drawings are visible."""
     file = tmp_path / "page.html"
     file.write_text(page(hostile=hostile), encoding="utf-8")
     chromium.requests.clear()
@@ -142,7 +158,7 @@ def test_page_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], chro
 def test_narrow_windows(
     page: Callable[..., str], width: int, *, hostile: bool, chromium: Browser, tmp_path: Path
 ) -> None:
-    """No table is cut at its right, the page does not scroll sideways, and the text of drawings is no smaller than it is meant to be."""
+    """No table is cut at its right, the page does not scroll sideways, and the text of drawings is large enough."""
     file = tmp_path / "page.html"
     file.write_text(page(hostile=hostile), encoding="utf-8")
     chromium.open(file, width=width)
@@ -156,8 +172,8 @@ def test_narrow_windows(
 def test_a_heat_map_of_few_clients_is_no_larger_than_one_of_many(width: int, chromium: Browser, tmp_path: Path) -> None:
     """Its cells and names keep their size, whatever room a wide window has."""
     file = tmp_path / "page.html"
-    for others in (2, 30):
-        file.write_text(blamed(hostile=False, others=others), encoding="utf-8")
+    for victims in (2, 30):
+        file.write_text(blamed(hostile=False, victims=victims), encoding="utf-8")
         chromium.open(file, width=width)
-        ((shown, drawn),) = json.loads(chromium.evaluate(HEAT))
-        assert shown == drawn
+        ((labels, drawn),) = json.loads(chromium.evaluate(HEAT))
+        assert labels == drawn

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -12,14 +13,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.pipeline.report.reader import PLAIN, Reader
-from tests.pipeline.report.results import HOSTILE, replayed, result, seconds, table, throttled, usages
+from tests.pipeline.report.results import (
+    HOSTILE,
+    MONDAY,
+    replayed,
+    result,
+    seconds,
+    table,
+    throttled,
+    usages,
+    whatif_csv,
+    whatif_json,
+    whatif_page,
+)
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.pages.baseline import HELD_BACK_LOGGED
 from quotascope.pages.charts import Curve, LimitLine
+from quotascope.pipeline.losses import Losses, losses_of
 from quotascope.pipeline.rates import GroupUsage, LimitGroup, rate
+from quotascope.pipeline.releases import Followed
 from quotascope.pipeline.replay import Mode
-from quotascope.pipeline.report.documents import whatif_csv, whatif_json
-from quotascope.pipeline.report.whatif import _legend, group_of, headline, whatif_page
+from quotascope.pipeline.runs.whatif import headline
+from quotascope.pipeline.summary import FIGURES, group_of, summary_of
+from quotascope.pipeline.usage_charts import legend as legend_of
 
 ALICE = LimitGroup(QuotaType.PRODUCE, "alice", "app1")
 
@@ -61,26 +78,26 @@ def test_groups_that_wait_longest_come_first() -> None:
         throttled(10, user="hit", candidate="tight", limit=5.0),
         result(user="hit", limit=50.0),
     ]
-    hit, *others = replayed(*rows).groups
+    hit, *other_groups = replayed(*rows).groups
     assert hit.limits == {"tight": 5.0, "now": 50.0}
-    assert [each.group.user for each in others] == ["blocked", "busy", "idle"]
+    assert [each.group.user for each in other_groups] == ["blocked", "busy", "idle"]
 
 
 def test_csv_keeps_names_as_they_are() -> None:
-    """Each row is a line of characters that can be shown, no name is a formula in a spreadsheet, and every name comes back; numbers stay numbers."""
+    """Each row is a line of printable characters, no name is a formula in a spreadsheet, and every name comes back."""
     controls = [f"a{each}b" for each in (*map(chr, range(32)), "\x7f", "\x85", "\u2028", "\u202e")]
     names = ["'", "a=1", "", "a\\b", "=1+1", "+1+1", "-1+1", "@1+1", HOSTILE, '"a"', *controls]
     rows = [throttled(-5, user=name, client_id="=x") for name in names]
-    text = whatif_csv(table(*rows), Mode.OPEN_LOOP)
+    text = whatif_csv(*rows)
     assert all(line.isprintable() for line in text.split("\n"))
-    found = list(csv.DictReader(io.StringIO(text, newline="")))
-    cells = [row["user"] for row in found]
+    records = list(csv.DictReader(io.StringIO(text, newline="")))
+    cells = [row["user"] for row in records]
     assert [json.loads(cell) if cell.startswith('"') else cell.removeprefix("'") for cell in cells] == names
     assert cells[:8] == ["''", "a=1", "", "a\\b", "'=1+1", "'+1+1", "'-1+1", "'@1+1"]
-    assert {row["client_id"] for row in found} == {"'=x"}
-    assert {row["muted_ms"] for row in found} == {"-5"}
-    assert {row["limit"] for row in found} == {"1000"}
-    assert {row["broker"] for row in found} == {""}
+    assert {row["client_id"] for row in records} == {"'=x"}
+    assert {row["muted_ms"] for row in records} == {"-5"}
+    assert {row["limit"] for row in records} == {"1000"}
+    assert {row["broker"] for row in records} == {""}
 
 
 def test_page_reports_all() -> None:
@@ -107,7 +124,7 @@ def test_page_reports_all() -> None:
 
 
 def test_a_legend_has_the_candidates_in_their_order() -> None:
-    """However long each throttles the group, so that equal limits have the color of the same candidate in each chart."""
+    """Candidates keep their colors in each chart, whatever time each throttles the group for."""
     rows = [throttled(90_000, candidate="tight"), throttled(1_000, candidate="now")]
     drawn = usages(seconds((n, 1_000) for n in range(600)), [ALICE])
     assert "1 kB/s: now, tight" in Reader(whatif_page(replayed(*rows), drawn)).text
@@ -149,7 +166,7 @@ def test_what_fetches_of_unknown_size_add_is_unknown() -> None:
     assert "“now” would have throttled at least 1 of 2 limited quotas of clients for at least 1 min 30 s." in text
     assert "alice / app1|fetch|now|1 kB/s|1 alice / app1|10|unknown|unknown|unknown|unknown|unknown|0|unknown" in text
     assert "bob / app1|fetch|now|1 kB/s|1 bob / app1|10|3|1 min 30 s|" in text
-    assert "now|2|≥ 1|≥ 1 min 30 s|≥ 15 %|" in text
+    assert "limited|2|throttled|≥ 1|throttled for|≥ 1 min 30 s|requests throttled|≥ 15 %|" in text
     assert headline(replayed(rows[0])) == "No candidate would have throttled any client for requests of known size."
     mutation = result(quota_type="controller_mutation", requests_of_unknown_size=9)
     text = Reader(whatif_page(replayed(mutation), {})).text
@@ -166,7 +183,11 @@ def test_any_name(name: str) -> None:
 
 @pytest.mark.parametrize("mode", Mode)
 def test_page_says_what_its_mode_means(mode: Mode) -> None:
-    """Figures of the two modes mean different things, and only the closed loop knows of delays; in both, the log lacks something."""
+    """
+    Figures of the two modes mean different things, and only the closed loop knows of delays.
+
+    In both, the log lacks something.
+    """
     text = Reader(whatif_page(replayed(throttled(5), mode=mode), {})).text
     assert "too low for request time" in text
     assert "≥" not in text
@@ -183,23 +204,33 @@ def test_page_says_what_its_mode_means(mode: Mode) -> None:
         (
             [throttled(60_000, candidate="tight"), throttled(5_000)],
             ["tight", "middle", "now"],
-            "Base: “tight” would have throttled 1 of 1 limited quotas of clients for 1 min. Least: “middle”, 0 s (-1 min). Most: “now”, 5 s (-55 s).",
+            (
+            "Base: “tight” would have throttled 1 of 1 limited quotas of clients for 1 min. Least: “middle”, 0 s (-1 "
+            "min). Most: “now”, 5 s (-55 s)."),
         ),
         (
             [throttled(5_000, candidate=name) for name in ("now", "same")] + [throttled(60_000, candidate="tight")],
             ["now", "same", "tight"],
-            "Base: “now” would have throttled 1 of 1 limited quotas of clients for 5 s. Then: “tight”, 1 min (+55 s). As the base: 1 candidate.",
+            (
+            "Base: “now” would have throttled 1 of 1 limited quotas of clients for 5 s. Then: “tight”, 1 min (+55 "
+            "s). As the base: 1 candidate."),
         ),
         (
             [throttled(5_000, candidate=name) for name in ("now", "same", "again")],
             ["now", "same", "again"],
-            "“now” would have throttled 1 of 1 limited quotas of clients for 5 s. No other candidate would have throttled any client differently.",
+            (
+            "“now” would have throttled 1 of 1 limited quotas of clients for 5 s. No other candidate would have "
+            "throttled any client differently."),
         ),
     ],
     ids=["unlimited", "not throttled", "one", "several", "one differs", "none differs"]
 )  # fmt: skip
 def test_headline(rows: list[dict[str, Any]], names: list[str], sentence: str) -> None:
-    """That no limit throttles is something else than that there is none; of several, the first, and those that differ from it and throttle least and most."""
+    """
+    A sentence for limits that throttle nobody differs from one for no limits.
+
+    Of several candidates it has the first, and the least and most throttling.
+    """
     summary = replayed(*rows, names=names)
     assert headline(summary) == sentence
     throttles = any(row["throttled_requests"] for row in rows)
@@ -218,7 +249,11 @@ def test_hours_are_drawn_where_they_are_seen(hours: int, *, drawn: bool) -> None
 
 
 def test_differences_to_the_first_candidate() -> None:
-    """Who wins and who loses, a user above its clients; a client that a candidate does not limit is unlimited under it, not unknown."""
+    """
+    The table of differences has a user above its clients.
+
+    A client that a candidate does not limit is unlimited under it, not unknown.
+    """
     summary = replayed(
         throttled(9_000, candidate="now", client_id="a"),
         throttled(1_000, candidate="tight", client_id="a", refused_mutations=4),
@@ -228,7 +263,11 @@ def test_differences_to_the_first_candidate() -> None:
         result(candidate="tight", user="carol"),
     )
     (compared,) = summary.comparisons
-    assert (compared.worse, compared.better) == (1, 2)
+    assert {str(change): count for change, count in compared.changes.items() if count} == {
+        "new": 1,
+        "shorter": 1,
+        "ended": 1,
+    }
     (alice, clients), (bob, _) = compared.users
     assert (alice.name, alice.gained_ms, alice.quota) == ("user alice", -3_000, "")
     assert [(each.name, each.gained_ms) for each in clients] == [("alice / a", -8_000), ("alice / b", 5_000)]
@@ -236,7 +275,7 @@ def test_differences_to_the_first_candidate() -> None:
     text = Reader(whatif_page(summary, {})).text
     assert "|alice / b|produce|5 s|+5 s|30 %|+30 points|0|0|7 B/s|3 user alice|" in text
     assert "|bob / app1|produce|0 s|-2 s|0 %|-30 points|0|0|unlimited|no rule|" in text
-    assert "carol" not in text[text.index("Clients that are throttled") : text.index("|Candidates|")]
+    assert "carol" not in text[text.index("Clients that are throttled") : text.index("|Candidates, open loop|")]
     document = whatif_json(summary)
     assert (document["mode"], len(document["results"])) == ("open_loop", 6)
     assert {each["user"] for each in document["results"]} == {"alice", "bob", "carol"}
@@ -246,9 +285,45 @@ def test_differences_to_the_first_candidate() -> None:
         "muted_ms": -5_000,
         "request_share": 0.0,
         "refused_mutations": 4,
-        "clients_worse": 1,
-        "clients_better": 2,
+        "changes": {"new": 1, "longer": 0, "shorter": 1, "ended": 1, "unchanged": 0},
     }
+
+
+def test_a_raised_limit_does_not_free_what_was_held_back() -> None:
+    """
+    The log has what a throttled client could send.
+
+    That it is not throttled in the replay says nothing of what it would send.
+    """
+    held = {"held_back_requests": 3}
+    rows = [
+        throttled(9_000, candidate="now", **held),
+        result(candidate="wide", limit=5_000.0, **held),
+        throttled(9_000, candidate="now", user="bob", **held),
+        throttled(9_000, candidate="wide", user="bob", **held),
+        throttled(9_000, candidate="now", user="carol", **held),
+    ]
+    summary = replayed(*rows, names=["now", "wide"])
+    (compared,) = summary.comparisons
+    assert {str(change): count for change, count in compared.changes.items() if count} == {
+        "shorter": 1,
+        "unchanged": 1,
+        "ended": 1,  # without any limit
+    }
+    text = Reader(whatif_page(summary, {})).text
+    assert "|alice / app1|produce|wide|5 kB/s|1 alice / app1|10|unknown|unknown|" in text
+    assert "|alice / app1|produce|unknown|≥ -9 s|unknown|≥ -30 points|5 kB/s|1 alice / app1|" in text
+    assert "|carol / app1|produce|0 s|-9 s|0 %|-30 points|unlimited|no rule|" in text
+    assert "|bob / app1|produce|wide|1 kB/s|1 bob / app1|10|≥ 3|≥ 9 s|" in text
+    assert "figures without ≥ are upper bounds" in text
+    assert HELD_BACK_LOGGED in text
+    alone = replayed(rows[1], names=["wide"])
+    assert headline(alone) == "No candidate would have throttled any client by the requests that the log has."
+    document = whatif_json(summary)
+    assert [each["held_back_requests"] for each in document["candidates"]] == [9, 6]
+    assert {each["held_back_requests"] for each in document["results"]} == {3}
+    lines = whatif_csv(*rows).splitlines()
+    assert lines[1].split(",")[lines[0].replace('"', "").split(",").index("held_back_requests")] == "3"
 
 
 def test_legend_draws_limits_as_the_chart_does() -> None:
@@ -257,7 +332,7 @@ def test_legend_draws_limits_as_the_chart_does() -> None:
     drawn = GroupUsage(broker="1", usage=curve, by_hour=[])
     values = {0: 1_000.0, 7: 2_000.0, 8: 3_000.0, 9: 3_000.0}
     limits = [LimitLine(name=f"c{n}", value=value, color=n) for n, value in values.items()]
-    legend = _legend(drawn, limits, lambda value: rate(QuotaType.PRODUCE, value))
+    legend = legend_of(drawn, limits, lambda value: rate(QuotaType.PRODUCE, value))
     keys = [each for each in legend if isinstance(each, Element)]
     marks = [path for each in keys for path in each.iter("path") if "limit" in path.attrib["class"]]
     assert [(mark.attrib["class"], mark.get("stroke-dasharray")) for mark in marks] == [
@@ -267,3 +342,16 @@ def test_legend_draws_limits_as_the_chart_does() -> None:
     ]
     names = ["".join(each.itertext()).strip() for each in keys]
     assert names == ["used, mean", "peak", "1 kB/s: c0", "2 kB/s: c7", "3 kB/s: c8, c9"]
+
+
+def test_an_unknown_share_is_not_none(tmp_path: Path) -> None:
+    """Where it is unknown how many requests the log lacks, a figure is a lower bound, and no throttle is unknown."""
+    rows = [throttled(1_000), result(client_id="app2", candidate="tight")]
+    unknown = losses_of(str(tmp_path))  # a folder without numbers of requests
+    span = (MONDAY, MONDAY + 3_600_000)
+    for losses, is_bound in ((unknown, True), (Losses(), False)):
+        summary = summary_of(table(*rows), ("now", "tight"), "usage", span, Mode.OPEN_LOOP, Followed(), losses=losses)
+        clients_throttled = next(figure for figure in FIGURES if figure.key == "hit")
+        cells = [clients_throttled.cell(candidate) for candidate in summary.candidates]
+        assert cells == (["≥ 1", "unknown"] if is_bound else ["1", "0"])
+        assert any("or may be" in note for note in summary.notes) is is_bound

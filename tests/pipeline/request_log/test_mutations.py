@@ -1,4 +1,4 @@
-"""How many partitions requests mutate, from all lines together; forwarded requests count once."""
+"""Numbers of partitions that requests mutate, from all lines together; forwarded requests count once."""
 
 from functools import partial
 from typing import Any
@@ -23,9 +23,9 @@ TIMED_OUT = 7
 
 
 def requests(*lines: bytes) -> pa.Table:
-    found = parse_lines(lines, range(1, len(lines) + 1), SOURCE)
-    assert found.quarantine.to_pylist() == []
-    return found.requests
+    resolved_requests = parse_lines(lines, range(1, len(lines) + 1), SOURCE)
+    assert resolved_requests.quarantine.to_pylist() == []
+    return resolved_requests.requests
 
 
 def reported(table: pa.Table) -> list[Any]:
@@ -41,36 +41,36 @@ def resolved(*lines: bytes, snapshot: dict[str, int] | None = None) -> list[Any]
     return reported(MutationLedger(snapshot).resolve(requests(*lines)).requests)
 
 
-def at(second: int) -> str:
+def minute(second: int) -> str:
     return f"2026-11-21 09:00:{second:02d},000"
 
 
 def test_real_log() -> None:
-    """Of a real log the creates, the enlargement and the deletion of 55 partitions are known, and eight second lines are left out."""
-    found = MutationLedger().resolve(requests(*captured()))
-    assert (found.forwarded, len(found.requests)) == (8, len(captured()) - 8)
-    assert reported(found.requests) == [
+    """A real log shows creates, an enlargement and the deletion of 55 partitions, without eight second lines."""
+    resolved_requests = MutationLedger().resolve(requests(*captured()))
+    assert (resolved_requests.forwarded, len(resolved_requests.requests)) == (8, len(captured()) - 8)
+    assert reported(resolved_requests.requests) == [
         (3, 3, True), (1, 1, True), *[(10, 10, True)] * 4, (15, 15, True), (55, 55, True),
     ]  # fmt: skip
-    assert pc.sum(found.requests["forwarded"]).as_py() == 0
+    assert pc.sum(resolved_requests.requests["forwarded"]).as_py() == 0
 
 
-def made(name: str, partitions: int, second: int, **more: Any) -> bytes:
-    return mutation("create", [topic(name, partitions)], time=at(second), **more)
+def made(name: str, partitions: int, second: int, **fields: Any) -> bytes:
+    return mutation("create", [topic(name, partitions)], time=minute(second), **fields)
 
 
 def enlarged(name: str, count: int, second: int) -> bytes:
-    asked = [{"name": name, "count": count, "assignments": None}]
-    return mutation("enlarge", asked, time=at(second))
+    topics = [{"name": name, "count": count, "assignments": None}]
+    return mutation("enlarge", topics, time=minute(second))
 
 
 def deleted(second: int, *names: str) -> bytes:
-    return mutation("delete", [{"name": name} for name in names], time=at(second))
+    return mutation("delete", [{"name": name} for name in names], time=minute(second))
 
 
 UNKNOWN = (None, None, False)
 OLD_DELETE = line(
-    time=at(2),
+    time=minute(2),
     header={"requestApiKey": 20, "requestApiVersion": 4},
     request={"topicNames": ["t"]},
     response={"throttleTimeMs": 0, "responses": [{"name": "t", "errorCode": 0}]},
@@ -120,12 +120,18 @@ def test_any_order(lines: list[bytes]) -> None:
     ledger = MutationLedger()
     for each in lines:
         ledger.resolve(requests(each))
-    found = [reported(ledger.resolve(requests(deleted(second, "t"))).requests) for second in (1, 2, 3, 4, 5)]
-    assert [each[0][1] for each in found] == [None, 3, 5, None, 7]
+    resolved_requests = [
+        reported(ledger.resolve(requests(deleted(second, "t"))).requests) for second in (1, 2, 3, 4, 5)
+    ]
+    assert [each[0][1] for each in resolved_requests] == [None, 3, 5, None, 7]
 
 
 def test_refused_and_failed() -> None:
-    """What the quota refused was asked for and not charged; what failed before the quota is neither."""
+    """
+    Mutations that the quota refused count as requested and not as charged.
+
+    Those that failed before the quota count as neither.
+    """
     answers = [{"name": name, "errorCode": code} for name, code in (("a", 0), ("b", REFUSED), ("c", EXISTS))]
     topics = [topic("a", 3), topic("b", 4), topic("c", 5)]
     table = MutationLedger().resolve(requests(mutation("create", topics, answers=answers))).requests
@@ -135,12 +141,12 @@ def test_refused_and_failed() -> None:
 
 def test_a_request_for_more_partitions_than_a_column_holds() -> None:
     """Any client may ask for 2^31-1 partitions of each of two topics: the sum stops there, and the log is read on."""
-    most = (1 << 31) - 1
-    topics = [topic("orders", most), topic("payments", most)]
+    int_max = (1 << 31) - 1
+    topics = [topic("orders", int_max), topic("payments", int_max)]
     answers = [{"name": "orders", "errorCode": REFUSED}, {"name": "payments", "errorCode": REFUSED}]
-    deleted = mutation("delete", [{"name": "large"}], time=at(3))
-    found = resolved(mutation("create", topics, answers=answers), deleted, snapshot={"large": 1 << 40})
-    assert found == [(most, 0, True), (most, most, True)]
+    deleted = mutation("delete", [{"name": "large"}], time=minute(3))
+    resolved_requests = resolved(mutation("create", topics, answers=answers), deleted, snapshot={"large": 1 << 40})
+    assert resolved_requests == [(int_max, 0, True), (int_max, int_max, True)]
 
 
 def test_no_answer() -> None:
@@ -160,7 +166,7 @@ def twins() -> tuple[bytes, bytes]:
     """The client's line of a forwarded request, and the controller's."""
     client = mutation("create", [topic("t", 3)], time="2026-11-21 09:00:01,005")
     place: dict[str, Any] = {"listener": "CONTROLLER", "connection": "10.0.0.1:9093-10.0.0.1:1-0-0"}
-    return client, mutation("create", [topic("t", 3)], time=at(1), isForwarded=True, **place)
+    return client, mutation("create", [topic("t", 3)], time=minute(1), isForwarded=True, **place)
 
 
 CLIENT, CONTROLLER = twins()
@@ -186,7 +192,7 @@ TWINS: dict[str, Any] = {
     ),
     # of a forwarded change of configuration the client's line has all
     "no mutation": (
-        [line(time=at(1), header=CHANGE), line(header=CHANGE, isForwarded=True)],
+        [line(time=minute(1), header=CHANGE), line(header=CHANGE, isForwarded=True)],
         [("CLIENTS", None, None)],
     ),
     "not forwarded": ([line()], [("CLIENTS", None, None)]),
@@ -196,29 +202,31 @@ TWINS: dict[str, Any] = {
 
 @pytest.mark.parametrize(("lines", "left"), TWINS.values(), ids=TWINS)
 def test_twins_at_once(lines: list[bytes], left: list[Any]) -> None:
-    """Of the two lines of a forwarded request one is left out."""
-    found = MutationLedger().resolve(requests(*lines))
-    rows = found.requests.to_pylist()
+    """One of the two lines of a forwarded request is left out."""
+    resolved_requests = MutationLedger().resolve(requests(*lines))
+    rows = resolved_requests.requests.to_pylist()
     assert [(row["listener"], row["mutations_charged"], row["mutation_timestamp"]) for row in rows] == left
-    assert found.forwarded == len(lines) - len(left)
+    assert resolved_requests.forwarded == len(lines) - len(left)
 
 
 def test_a_second_line_comes_again() -> None:
     """A copy of the controller's line is left out as the line was, and takes no other request's client."""
     client, controller = twins()
-    other = client.replace(b"09:00:01,005", b"09:00:02,005")
+    later_line = client.replace(b"09:00:01,005", b"09:00:02,005")
     ledger = MutationLedger()
-    ledger.resolve(requests(client, other))
+    ledger.resolve(requests(client, later_line))
     for _ in range(3):
-        found = ledger.resolve(requests(controller))
-        assert (found.forwarded, len(found.requests)) == (1, 0)
+        resolved_requests = ledger.resolve(requests(controller))
+        assert (resolved_requests.forwarded, len(resolved_requests.requests)) == (1, 0)
     later = controller.replace(b"09:00:01,000", b"09:00:02,000")
     assert ledger.resolve(requests(later)).forwarded == 1
 
 
 def test_a_program_that_asks_for_the_same_each_minute() -> None:
     """With the same number each time, as it begins again: each pair of lines takes as long as the first one."""
-    clocks = [f"2026-11-{at // 1440:02d} {at // 60 % 24:02d}:{at % 60:02d}" for at in range(1440, 2 * 1440)]
+    clocks = [
+        f"2026-11-{minute // 1440:02d} {minute // 60 % 24:02d}:{minute % 60:02d}" for minute in range(1440, 2 * 1440)
+    ]
     lines = [
         mutation("create", [topic("t", 3)], time=f"{clock}:00,0{forwarded:02d}", isForwarded=bool(forwarded))
         for clock in clocks
@@ -226,33 +234,33 @@ def test_a_program_that_asks_for_the_same_each_minute() -> None:
     ]
     half, whole = requests(*lines[: len(lines) // 2]), requests(*lines)
     assert MutationLedger().resolve(whole).forwarded == len(clocks)
-    first, all_ = (steps(partial(MutationLedger().resolve, each)) for each in (half, whole))
-    assert all_ < 2.1 * first
+    of_half, all_ = (steps(partial(MutationLedger().resolve, each)) for each in (half, whole))
+    assert all_ < 2.1 * of_half
 
 
 def test_a_batch_that_is_tried_again() -> None:
-    """Resolved once more, because its commit failed, a batch gets the same, whichever of the two lines is in the table."""
+    """A batch that is resolved again after a failed commit has the same result, whichever line is in the table."""
     client, controller = twins()
-    for before, batch, expected in (
+    for is_first, batch, expected in (
         ([controller], [client], [(None, None, True)]),
         ([client], [controller], []),
         ([], [client, controller], [(3, 3, True)]),
         ([], [controller], [(3, 3, True)]),
     ):
         ledger = MutationLedger()
-        ledger.remember(requests(*before))
+        ledger.remember(requests(*is_first))
         for _ in range(2):
-            found = ledger.resolve(requests(*batch)).requests
-            assert reported(found) == expected
+            resolved_requests = ledger.resolve(requests(*batch)).requests
+            assert reported(resolved_requests) == expected
             # only a request that may charge has a time of the charge: without partitions it charges an unknown number
-            assert found["mutation_timestamp"].null_count == sum(not charged for _, charged, _ in expected)
+            assert resolved_requests["mutation_timestamp"].null_count == sum(not charged for _, charged, _ in expected)
 
 
 def test_a_side_holds_only_so_many_lines() -> None:
     """The line that came first goes, and is taken for unknown; what is let go of makes room."""
     names = {"api_key": 19, "client_id": "c", "user": "u", "topics": [], "completed": 0}
     rows: list[Row] = [{**names, "correlation_id": number, "identity": b"%d" % number} for number in range(3)]
-    side = OneSide(most=2)
+    side = OneSide(capacity=2)
 
     def paired() -> list[bool]:
         return [side.pair({**row, "identity": b"twin " + row["identity"]}) is not None for row in rows]
@@ -264,3 +272,26 @@ def test_a_side_holds_only_so_many_lines() -> None:
     side.drop(rows[1]["identity"])
     side.add(rows[0])
     assert paired() == [True, False, True]
+
+
+UPDATE = line(time=minute(1), header={"requestApiKey": 6, "requestApiVersion": 8})
+"""What a controller in ZooKeeper mode tells a broker."""
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_requests_that_only_validate_ask_for_nothing_in_zookeeper_mode(*, before: bool) -> None:
+    """
+    There they do not come to the quota; the log shows the mode, in the same batch or an earlier one.
+
+    Under KRaft they are charged.
+    """
+    tried = made("a", 20, 5, more={"validateOnly": True})
+    done = made("b", 30, 6)
+    assert resolved(tried, done) == [(20, 20, True), (30, 30, True)]
+    expected = [(None, 0, True), (30, 30, True)]
+    if before:
+        ledger = MutationLedger()
+        ledger.resolve(requests(UPDATE))
+        assert reported(ledger.resolve(requests(tried, done)).requests) == expected
+    else:
+        assert resolved(tried, done, UPDATE) == expected

@@ -10,36 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, values
+from tests.pipeline.request_log.readings import AT, SOURCE, parsed, reason, request
 from tests.strategies import HOSTILE
 
 from quotascope.pipeline.request_log import parsing
-from quotascope.pipeline.request_log.parsing import KEPT_TEXT, LONGEST, LogSource, Parsed, parse_lines
+from quotascope.pipeline.request_log.parsing import KEPT_TEXT, LONGEST, LogSource, parse_lines
 from quotascope.pipeline.request_log.schema import PARSED_QUARANTINE, PARSED_REQUESTS
 
 Json: TypeAlias = Any
-SOURCE = LogSource(file="/logs/a.log")
-AT = 1_795_251_720_655
-"""2026-11-21 09:02:00,655 in UTC."""
-NAMES = [*HOSTILE, 'a","principal":"User:root', "day=1/bucket=2", "Completed request:{", '"requestApiKey":0,']
-
-
-def parsed(*lines: bytes, source: LogSource = SOURCE) -> Parsed:
-    return parse_lines(lines, range(1, len(lines) + 1), source)
-
-
-def request(text: bytes, source: LogSource = SOURCE) -> dict[str, Any]:
-    found = parsed(text, source=source)
-    assert found.quarantine.to_pylist() == []
-    (row,) = found.requests.to_pylist()
-    return dict(row)
-
-
-def reason(text: bytes) -> tuple[str, str]:
-    """Why a line is in quarantine, in short and in full."""
-    found = parsed(text)
-    assert len(found.requests) == 0
-    (row,) = found.quarantine.to_pylist()
-    return row["reason"], row["detail"]
+NAMES = [*HOSTILE, 'a","principal":"User:root', "day=1/shard=2", "Completed request:{", '"requestApiKey":0,']
 
 
 FIELDS = {
@@ -91,22 +70,22 @@ def test_real_logs(log: str, count: int, refused: int, ids_known: list[int]) -> 
     lines = gzip.decompress((CAPTURE.parent / f"{log}-request.log.gz").read_bytes()).splitlines()
     entries = [json.loads(text[text.index(b"{") : text.rindex(b"}") + 1]) for text in lines]
     whole = parsed(*lines)
-    found = whole.requests
-    assert (found.schema, whole.quarantine.schema) == (PARSED_REQUESTS, PARSED_QUARANTINE)
-    assert (len(found), len(whole.quarantine)) == (count, 0)
-    assert pc.count_distinct(found["identity"]).as_py() == count
-    assert set(values(found, "layout")) == {"4.x"}
-    assert sum(values(found.filter(pc.invert(found["forwarded"])), "refused")) == refused
-    keys = values(found, "api_key")
-    assert [size is not None for size in values(found, "produce_bytes")] == [key == 0 for key in keys]
+    result = whole.requests
+    assert (result.schema, whole.quarantine.schema) == (PARSED_REQUESTS, PARSED_QUARANTINE)
+    assert (len(result), len(whole.quarantine)) == (count, 0)
+    assert pc.count_distinct(result["identity"]).as_py() == count
+    assert set(values(result, "layout")) == {"4.x"}
+    assert sum(values(result.filter(pc.invert(result["forwarded"])), "refused")) == refused
+    keys = values(result, "api_key")
+    assert [size is not None for size in values(result, "produce_bytes")] == [key == 0 for key in keys]
     for column, field in FIELDS.items():
-        assert values(found, column) == [entry[field] for entry in entries]
+        assert values(result, column) == [entry[field] for entry in entries]
     for column, field in HEADER.items():
-        assert values(found, column) == [entry["requestHeader"][field] for entry in entries]
-    assert values(found, "user") == [entry["principal"].removeprefix("User:") for entry in entries]
-    traffic = values(found, "traffic")
+        assert values(result, column) == [entry["requestHeader"][field] for entry in entries]
+    assert values(result, "user") == [entry["principal"].removeprefix("User:") for entry in entries]
+    traffic = values(result, "traffic")
     assert traffic == [_traffic_of(entry) for entry in entries]
-    ids = {pair["id"] for pairs in values(found, "topic_ids") for pair in pairs or ()}
+    ids = {pair["id"] for pairs in values(result, "topic_ids") for pair in pairs or ()}
     fetched = {each["id"] for key, moved in zip(keys, traffic, strict=True) if key == 1 for each in moved or ()}
     assert [len(fetched), len(fetched & ids)] == ids_known
 
@@ -117,6 +96,7 @@ SHARED: Json = GIVEN | {"errorMessage": None, "acknowledgeErrorMessage": None, "
 NAME = 'a"},{"name":"x\n<b>Ünï 😀'
 EMPTY = {"topics": [{"topic": NAME}]}
 THROTTLED = {"responses": [], "throttleTimeMs": 40}
+UNKNOWN = {"traffic": None, "throttle_ms": None, "produce_bytes": None, "fetch_bytes": None, "follower": False}
 
 
 def moved(*, name: str | None = None, topic_id: str | None = None, size: int = 7) -> Json:
@@ -134,28 +114,44 @@ def fetched(*topics: Json) -> Json:
 @pytest.mark.parametrize(
     ("key", "version", "asked", "response", "expected"),
     [
-        (0, 9, produce({"name": NAME, "partitionData": [GIVEN, GIVEN]}, {"name": "t", "partitionData": []}), {}, {"traffic": [moved(name=NAME, size=14), moved(name="t", size=0)]}),
+        (
+            *(0, 9, produce({"name": NAME, "partitionData": [GIVEN, GIVEN]}, {"name": "t", "partitionData": []}), {}),
+            {"traffic": [moved(name=NAME, size=14), moved(name="t", size=0)]},
+        ),
         (0, 13, produce({"topicId": ID, "partitionData": [GIVEN]}), {}, {"traffic": [moved(topic_id=ID)]}),
-        (1, 12, {}, fetched({"topic": NAME, "partitions": [GIVEN, {"recordsSizeInBytes": None}]}), {"traffic": [moved(name=NAME)], "follower": False}),
+        (
+            *(1, 12, {}, fetched({"topic": NAME, "partitions": [GIVEN, {"records": None}]})),
+            {"traffic": [moved(name=NAME)], "follower": False},
+        ),
         (1, 13, {}, fetched({"topicId": ID, "partitions": [GIVEN]}), {"traffic": [moved(topic_id=ID)]}),
         # another broker's fetch is marked, in the old place of its id and the new one
-        (1, 12, {"replicaId": 2}, fetched({"topic": "t", "partitions": [GIVEN]}), {"traffic": [moved(name="t")], "follower": True}),
+        (
+            *(1, 12, {"replicaId": 2}, fetched({"topic": "t", "partitions": [GIVEN]})),
+            {"traffic": [moved(name="t")], "follower": True},
+        ),
         (1, 16, {"replicaState": {"replicaId": 2}}, fetched(), {"follower": True}),
         (1, 16, {"replicaId": -1}, fetched(), {"follower": False}),
         (1, 12, EMPTY, fetched(), {"traffic": []}),
         # a throttled Fetch was answered empty: what it would have weighed is unknown, and not zero
         (1, 12, EMPTY, THROTTLED, {"traffic": None, "fetch_bytes": None, "throttle_ms": 40}),
         (78, 1, {}, THROTTLED, {"traffic": None, "fetch_bytes": None, "throttle_ms": 40}),
-        (78, 1, {}, fetched({"topicId": ID, "partitions": [SHARED]}), {"traffic": [moved(topic_id=ID)], "fetch_bytes": 65}),
+        (
+            *(78, 1, {}, fetched({"topicId": ID, "partitions": [SHARED]})),
+            {"traffic": [moved(topic_id=ID)], "fetch_bytes": 65},
+        ),
         (12, 4, {}, {}, {"traffic": None}),
         # without an answer (acks=0), or when the log was switched on in the middle, what cannot be known is null
-        *((key, 12, "", "", {"traffic": None, "throttle_ms": None, "produce_bytes": None, "fetch_bytes": None, "mutations_known": key != 19, "follower": False}) for key in (0, 1, 12, 19, 78)),
+        *((key, 12, "", "", UNKNOWN | {"mutations_known": key != 19}) for key in (0, 1, 12, 19, 78)),
         # only with acks=-1 does a broker wait for others before it decides
         *((0, 9, produce(acks=acks), {}, {"timestamp": AT - waited}) for acks, waited in ((-1, 2), (0, 12), (1, 12))),
     ]
 )  # fmt: skip
 def test_what_a_request_moves(key: int, version: int, asked: Json, response: Json, expected: dict[str, Any]) -> None:
-    """Records' bytes by name or id, what followers fetch, and when a broker decided; what the line does not say is null."""
+    """
+    Records' bytes by name or id, what followers fetch, and when a broker decided.
+
+    What the line does not say is null.
+    """
     row = request(line(header={"requestApiKey": key, "requestApiVersion": version}, request=asked, response=response))
     assert {name: row[name] for name in expected} == expected
 
@@ -174,21 +170,25 @@ def test_ids_of_topics(name: str, key: int) -> None:
 
 @pytest.mark.parametrize("api", ["create", "delete"])
 def test_ids_of_mutated_topics(api: str) -> None:
-    """CreateTopics and DeleteTopics answer with ids, too; their decision comes before the response's time, their charge before the wait."""
+    """
+    CreateTopics and DeleteTopics answer with ids, too.
+
+    Their decision comes before the response's time, their charge before the wait.
+    """
     row = request(mutation(api, [topic("t", 3)], answers=[{"name": "t", "topicId": ID, "errorCode": 0}]))
     assert row["topic_ids"] == [{"topic": "t", "id": ID}]
     assert [row[name] - AT for name in ("completed", "timestamp", "mutation_timestamp")] == [0, -2, -12]
 
 
 def test_a_line_without_queue_time() -> None:
-    """It is unknown then; one that no broker writes is refused."""
+    """A size in a damaged line is unknown; one that no broker writes is refused."""
     assert request(line(leave_out=["requestQueueTimeMs"]))["queue_time_ms"] is None
     why = "Expected `float` >= 0.0 - at `$.requestQueueTimeMs`"
     assert reason(line(requestQueueTimeMs=-1.0)) == ("unknown shape", why)
 
 
 def test_derived_columns_of_a_real_line() -> None:
-    """Of the first Produce of a throttled client: times, size, throttle and place."""
+    """The first Produce of a throttled client has its times, size, throttle and place."""
     (text,) = [each for each in captured() if b'"localTimeMs":49.557' in each]
     row = request(text)
     assert [AT - row[name] for name in ("completed", "timestamp")] == [0, 1]
@@ -199,12 +199,12 @@ def test_derived_columns_of_a_real_line() -> None:
 
 def test_unknown_numbers() -> None:
     """They stay unknown; null is an empty line, as in a topic; lines keep their order though the clock goes back."""
-    found = parse_lines([line(), None, b"\xff\xfe"], [5, None, 7], SOURCE)
-    assert found.requests["line"].to_pylist() == [5]
-    assert found.quarantine["line"].to_pylist() == [None, 7]
+    result = parse_lines([line(), None, b"\xff\xfe"], [5, None, 7], SOURCE)
+    assert result.requests["line"].to_pylist() == [5]
+    assert result.quarantine["line"].to_pylist() == [None, 7]
     again = parse_lines([line()], [None], SOURCE)
     assert again.requests["line"].to_pylist() == [None]
-    assert again.requests["identity"] == found.requests["identity"]
+    assert again.requests["identity"] == result.requests["identity"]
     back = parse_lines([line(), line(time="2000-01-01 00:00:00,000")], [1, 2], SOURCE)
     assert back.requests["line"].to_pylist() == [1, 2]
 
@@ -218,7 +218,11 @@ def test_unknown_numbers() -> None:
     ],
 )
 def test_broker_given_or_from_the_connection(changed: dict[str, Any], given: str | None, broker: str) -> None:
-    """A broker has the name that is given, else the host of its address, IPv6 too: quotas are per broker, not per listener."""
+    """
+    A broker has the name that is given, else the host of its address, IPv6 too.
+
+    Quotas are per broker, not per listener.
+    """
     assert request(line(**changed), LogSource(file="f", broker=given))["broker"] == broker
 
 
@@ -228,7 +232,11 @@ def test_broker_given_or_from_the_connection(changed: dict[str, Any], given: str
     + [(f"User:{name}", name) for name in NAMES],
 )
 def test_untrusted_names(principal: str, user: str) -> None:
-    """They come through unchanged and change nothing else; quotas match the principal's name without its type, and no client id is null."""
+    """
+    They come through unchanged and change nothing else.
+
+    Quotas match the principal's name without its type, and no client id is null.
+    """
     row = request(line(header={"clientId": user or None}, principal=principal, listener=user))
     assert (row["client_id"], row["user"], row["listener"]) == (user or None, user, user)
     assert (row["api_key"], row["connection"]) == (12, "10.0.0.1:9092-10.0.0.9:40000-3-1")
@@ -264,47 +272,54 @@ SUMMER = AT - 123 * 86_400_000
     ],
 )
 def test_times(pattern: str, time: str, zone: str, at: int) -> None:
-    """Other patterns of log4j are read as long as they report the time; an offset in it wins over the zone, which has summer time."""
+    """
+    Other patterns of log4j are read as long as they report the time.
+
+    An offset in it wins over the zone, which has summer time.
+    """
     source = LogSource(file="f", zone=ZoneInfo(zone))
     assert request(line(time=time, pattern=pattern), source)["completed"] == at
 
 
 def test_a_time_that_clocks_show_twice_is_none() -> None:
-    """Which of the two it is, the line does not show: the hour in which summer time ends would have the requests of two."""
+    """A time in the hour in which summer time ends is refused: the line does not show which of the two it is."""
     source = LogSource(file="f", zone=ZoneInfo(BERLIN))
-    found = parse_lines([line(time="2026-10-25 02:30:00,000")] * 2, [1, 2], source).quarantine.to_pylist()
-    assert [each["reason"] for each in found] == ["ambiguous time"] * 2
-    assert "Europe/Berlin" in found[0]["detail"]
+    result = parse_lines([line(time="2026-10-25 02:30:00,000")] * 2, [1, 2], source).quarantine.to_pylist()
+    assert [each["reason"] for each in result] == ["ambiguous time"] * 2
+    assert "Europe/Berlin" in result[0]["detail"]
 
 
 def test_mixed_versions() -> None:
     """Lines of several releases in one file are each put down to their layout."""
-    found = parsed(
+    result = parsed(
         line(),
         line(header={"requestApiVersionDeprecated": True}),
         line(header={"requestApiKey": 6}),
         line(header={"requestApiKey": 9, "requestApiVersion": 0}),
         line(leave_out=["isForwarded"]),
     )
-    documented = ["3.8 (documented)", *["2.8 (documented)"] * 2]
-    assert found.requests["layout"].to_pylist() == ["4.x", *documented, "4.x"]
-    assert not any(values(found.requests, "forwarded"))
+    assert result.requests["layout"].to_pylist() == ["4.x", "3.7", "3.x", "3.x", "4.x"]
+    assert not any(values(result.requests, "forwarded"))
 
 
 def test_identity_is_of_the_line() -> None:
-    """The same line is the same wherever it stands; another time, connection, correlation id or duration makes it another."""
-    same = request(line())["identity"]
-    assert len(same) == 16
+    """
+    The same line is the same wherever it stands.
+
+    Another time, connection, correlation id or duration makes it another.
+    """
+    same_identity = request(line())["identity"]
+    assert len(same_identity) == 16
     elsewhere = LogSource(file="b.log", broker="9")
-    assert request(line(), source=elsewhere)["identity"] == same
-    others = [
+    assert request(line(), source=elsewhere)["identity"] == same_identity
+    other_lines = [
         line(time="2026-11-21 09:02:00,656"),
         line(connection="10.0.0.1:9092-10.0.0.9:40001-3-1"),
         line(header={"correlationId": 8}),
         line(sendTimeMs=1.501),
     ]
-    identities = {request(other)["identity"] for other in others}
-    assert len(identities | {same}) == 5
+    identities = {request(other_line)["identity"] for other_line in other_lines}
+    assert len(identities | {same_identity}) == 5
 
 
 @pytest.mark.parametrize(
@@ -314,11 +329,12 @@ def test_identity_is_of_the_line() -> None:
         (b" \t\r", "empty"),
         (b"\xff\xfe\x00binary\x00", "not a request"),
         (b"[2026-11-21 09:02:00,655] INFO Completed load of snapshot (x)", "not a request"),
-        (b"[2026-11-21 09:02:00,655] DEBUG Completed request:RequestHeader(apiKey=PRODUCE, apiVersion=8)", "layout before 2.8"),
+        ((b"[2026-11-21 09:02:00,655] DEBUG Completed request:RequestHeader(apiKey=PRODUCE, "
+            b"apiVersion=8)"), "layout before 2.8"),
         (b"Completed request:{}", "no time"),
         (b"[2026-13-41 09:02:00,655] DEBUG Completed request:{}", "no time"),
         (b"[2026-11-21 09:02:00,6x5] DEBUG Completed request:{}", "unknown shape"),
-        (b"[2026-11-21 09:02:00,655] DEBUG Completed request:", "truncated"),
+        (b"[2026-11-21 09:02:00,655] DEBUG Completed request:", "several lines"),
         (b"[2026-11-21 09:02:00,655] DEBUG Completed request:what", "not JSON"),
         (b"[2026-11-21 09:02:00,655] DEBUG Completed request:{nonsense}", "not JSON"),
         (b"[2026-11-21 09:02:00,655] DEBUG Completed request:[1]", "not JSON"),
@@ -339,14 +355,26 @@ def test_identity_is_of_the_line() -> None:
         (line(time="2200-01-01 00:00:00,000"), "unknown shape"),
         (line(header={"requestApiKey": 0, "requestApiVersion": 99}, request={"topicData": []}), "unknown version"),
         (line(header={"requestApiKey": 0, "requestApiVersion": 9}, request={"topics": []}), "unknown shape"),
-        (line(header={"requestApiKey": 0, "requestApiVersion": 9}, request={"topicData": [{"partitionData": [{"recordsSizeInBytes": -1}]}]}), "unknown shape"),
+        (
+            line(
+                header={"requestApiKey": 0, "requestApiVersion": 9},
+                request={"topicData": [{"partitionData": [{"recordsSizeInBytes": -1}]}]},
+            ),
+            "unknown shape",
+        ),
         (line(header={"requestApiKey": 19, "requestApiVersion": 7}, request={"no": "topics"}), "unknown shape"),
-        (line(header={"requestApiKey": 19, "requestApiVersion": 7}, request={"topics": [{"name": "t", "numPartitions": "3", "assignments": []}]}), "unknown shape"),
+        (
+            line(
+                header={"requestApiKey": 19, "requestApiVersion": 7},
+                request={"topics": [{"name": "t", "numPartitions": "3", "assignments": []}]},
+            ),
+            "unknown shape",
+        ),
         (line(request="[" * 5_000).replace(b'"' + b"[" * 5_000 + b'"', b"[" * 5_000 + b"]" * 5_000), "not JSON"),
     ]
 )  # fmt: skip
 def test_quarantine(text: bytes, why: str) -> None:
-    """What is no request goes to quarantine, with a reason of a few words and one sentence more."""
+    """Lines that are no requests go to quarantine, with a reason of a few words and one sentence."""
     short, detail = reason(text)
     assert short == why
     assert detail
@@ -361,12 +389,12 @@ def test_longest_durations() -> None:
 
 
 def test_gigantic_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a line that is too long the beginning and the length are kept; one that fits is read."""
+    """A line that is too long is quarantined with its beginning and its length; one that fits is read."""
     text = line(principal="User:" + "x" * 10_000)
     monkeypatch.setattr(parsing, "LONGEST", len(text))
-    found = parsed(text, text + b" ")
-    assert len(found.requests) == 1
-    (row,) = found.quarantine.to_pylist()
+    result = parsed(text, text + b" ")
+    assert len(result.requests) == 1
+    (row,) = result.quarantine.to_pylist()
     assert row["reason"] == "too long"
     assert (row["text"], row["length"]) == (text[:KEPT_TEXT], len(text) + 1)
     assert LONGEST == 16 << 20
@@ -376,35 +404,35 @@ def test_a_bad_line_harms_no_other() -> None:
     """Among good lines, those with values that no column can hold are found one by one."""
     good = [line(header={"correlationId": number}) for number in range(50)]
     bad = [line(throttleTimeMs=1 << 40), line(header={"correlationId": 1 << 31})]
-    found = parsed(*good[:20], bad[0], *good[20:], bad[1])
-    assert found.requests["correlation_id"].to_pylist() == list(range(50))
-    assert found.requests["line"].to_pylist() == [*range(1, 21), *range(22, 52)]
-    assert found.quarantine["line"].to_pylist() == [21, 52]
+    result = parsed(*good[:20], bad[0], *good[20:], bad[1])
+    assert result.requests["correlation_id"].to_pylist() == list(range(50))
+    assert result.requests["line"].to_pylist() == [*range(1, 21), *range(22, 52)]
+    assert result.quarantine["line"].to_pylist() == [21, 52]
 
 
 def test_identity_of_quarantined_lines() -> None:
     """The same text is the same line, wherever it stands: a file that was renamed brings nothing new."""
-    here = [*values(parsed(b"x", b"y").quarantine, "identity"), *values(parsed(b"x").quarantine, "identity")]
-    there = parsed(b"x", source=LogSource(file="b")).quarantine["identity"].to_pylist()
-    assert here[0] == here[2]
-    assert there == here[:1]
-    assert len(set(here)) == 2
+    identities_here = [*values(parsed(b"x", b"y").quarantine, "identity"), *values(parsed(b"x").quarantine, "identity")]
+    identities_there = parsed(b"x", source=LogSource(file="b")).quarantine["identity"].to_pylist()
+    assert identities_here[0] == identities_here[2]
+    assert identities_there == identities_here[:1]
+    assert len(set(identities_here)) == 2
 
 
 @given(st.lists(st.binary(max_size=200) | st.sampled_from(captured()[:40]), max_size=20))
 def test_each_line_once(lines: list[bytes]) -> None:
     """Whatever is read, each line is in one of the two tables, or the same text is in the quarantine already."""
-    found = parsed(*lines)
-    numbers = values(found.requests, "line") + values(found.quarantine, "line")
-    left = [number for number in range(1, len(lines) + 1) if number not in numbers]
-    first = {lines.index(text) + 1 for text in (lines[number - 1] for number in left)}
-    assert len(left) == sum(values(found.quarantine, "lines")) - len(found.quarantine)
-    assert len(numbers) == len(set(numbers)) == len(lines) - len(left)
-    assert first <= set(values(found.quarantine, "line"))
+    result = parsed(*lines)
+    numbers = values(result.requests, "line") + values(result.quarantine, "line")
+    numbers_left = [number for number in range(1, len(lines) + 1) if number not in numbers]
+    first_lines = {lines.index(text) + 1 for text in (lines[number - 1] for number in numbers_left)}
+    assert len(numbers_left) == sum(values(result.quarantine, "lines")) - len(result.quarantine)
+    assert len(numbers) == len(set(numbers)) == len(lines) - len(numbers_left)
+    assert first_lines <= set(values(result.quarantine, "line"))
 
 
 @given(st.sampled_from(captured()[:200]), st.integers(0, 3_000), st.binary(max_size=4))
 def test_damaged_lines(text: bytes, at: int, damage: bytes) -> None:
     """A line that was overwritten anywhere is read or quarantined, and never stops the rest."""
-    found = parsed(text[:at] + damage + text[at + len(damage) :], line())
-    assert len(found.requests) + len(found.quarantine) == 2
+    result = parsed(text[:at] + damage + text[at + len(damage) :], line())
+    assert len(result.requests) + len(result.quarantine) == 2

@@ -85,8 +85,8 @@ def test_a_produce_request_weighs_what_another_client_writes(
         version=version, transactional_id=transactional_id, acks=-1, timeout_ms=30_000, topic_data=written
     )
     request.with_header(correlation_id=7, client_id=client_id)  # type: ignore[arg-type]
-    asked = {"transactionalId": transactional_id, "topicData": logged(topics, "name", "partitionData", index=0)}
-    assert produce_bytes(version, client_id, asked) == len(request.encode(header=True))
+    request_body = {"transactionalId": transactional_id, "topicData": logged(topics, "name", "partitionData", index=0)}
+    assert produce_bytes(version, client_id, request_body) == len(request.encode(header=True))
 
 
 @settings(max_examples=examples(150), deadline=None)
@@ -137,7 +137,11 @@ def test_a_fetch_response_weighs_what_another_client_writes(
 
 
 def test_a_share_fetch_response_weighs_its_fields() -> None:
-    """Counted by hand from ShareFetchResponse.json: 4 for Kafka, 12 of the top, 18 of the topic, 23 + 19 + 501 of the partition, tags."""
+    """
+    Counted by hand from ShareFetchResponse.json.
+
+    4 for Kafka, 12 of the top, 18 of the topic, 23 + 19 + 501 of the partition, tags.
+    """
     partition = {
         "errorMessage": None,
         "acknowledgeErrorMessage": "no",
@@ -153,9 +157,9 @@ def test_a_share_fetch_response_weighs_its_fields() -> None:
 
 def test_old_versions_lack_what_came_later() -> None:
     """From documentation: Produce before 3 has no transactional id, Fetch 0 no throttle time."""
-    asked = logged([("t", [10])], "name", "partitionData", index=0)
+    request_body = logged([("t", [10])], "name", "partitionData", index=0)
     answered = logged([("t", [10])], "topic", "partitions", partitionIndex=0)
-    assert produce_bytes(0, "c", {"topicData": asked}) == 11 + 6 + 4 + 3 + 4 + 8 + 10
+    assert produce_bytes(0, "c", {"topicData": request_body}) == 11 + 6 + 4 + 3 + 4 + 8 + 10
     assert fetch_bytes(0, {"responses": answered}) == 4 + 4 + 3 + 4 + 14 + 4 + 10
 
 

@@ -26,23 +26,23 @@ def switch(kafka: Cluster, level: str) -> None:
 def requests(log: Path) -> list[str]:
     """The clients of the requests in a broker's log, which writes them by a pattern of its own."""
     lines = [text for text in log.read_bytes().splitlines() if b"Completed request:" in text]
-    found = parse_lines(lines, range(len(lines)), LogSource(file="kafka.log"))
-    assert len(found.quarantine) == 0
-    return values(found.requests, "client_id")
+    result = parse_lines(lines, range(len(lines)), LogSource(file="kafka.log"))
+    assert len(result.quarantine) == 0
+    return values(result.requests, "client_id")
 
 
 def test_on_and_off(kafka: Cluster) -> None:
     """There are lines from when it is on until it is off, and each is a request."""
     log = kafka.nodes[1].log
-    before = len(requests(log))  # other tests switch it, too
+    requests_before = len(requests(log))  # other tests switch it, too
     run_tool(kafka, "kafka-topics.sh", "--list")
-    assert len(requests(log)) == before
+    assert len(requests(log)) == requests_before
     switch(kafka, "DEBUG")
     try:
         run_tool(kafka, "kafka-topics.sh", "--list")
     finally:
         switch(kafka, "WARN")
     reported = requests(log)
-    assert any("adminclient" in client for client in reported[before:])
+    assert any("adminclient" in client for client in reported[requests_before:])
     run_tool(kafka, "kafka-topics.sh", "--list")
     assert requests(log) == reported

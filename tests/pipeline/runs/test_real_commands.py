@@ -1,4 +1,4 @@
-"""What `quotascope recommend` prints is what Kafka's own tool takes."""
+"""Kafka's own tool takes the commands that `quotascope recommend` prints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.pipeline.recommend.rows import make_folder, produced
 
 from quotascope.cli.main import main
 from quotascope.clients import open_quota_admin
-from quotascope.metrics import QuotaEntity
+from quotascope.metrics.kafka.entities import QuotaEntity
 from quotascope.quotas import Entity, QuotaSet
 
 pytestmark = pytest.mark.real
@@ -57,14 +57,14 @@ def test_script_sets_what_is_recommended(
         main()
     assert not end.value.code
     with closing(open_quota_admin(kafka.connection())) as admin:
-        before = QuotaSet.of(admin.describe_quotas())
-        assert list(before) == [QuotaEntity("alice")]
+        quotas_before = QuotaSet.of(admin.describe_quotas())
+        assert list(quotas_before) == [QuotaEntity("alice")]
         path = kafka_configs(tmp_path)
         variables = {"PATH": path, "LC_ALL": "C"}
         subprocess.run(["bash", script], check=True, env=variables, cwd=tmp_path)
-        after = QuotaSet.of(admin.describe_quotas())
+        quotas_after = QuotaSet.of(admin.describe_quotas())
     expected: dict[Entity, dict[str, float]] = {
         QuotaEntity(*pair): {"producer_byte_rate": 120_000.0} for pair in NAMES.items()
     }
-    assert after == QuotaSet({**before, **expected})
+    assert quotas_after == QuotaSet({**quotas_before, **expected})
     assert not (tmp_path / "ran").exists()

@@ -1,5 +1,6 @@
 """Steps over a history that grows: they add up to what `whatif` answers, however they are interrupted."""
 
+import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,26 +10,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from tests.pipeline.replay.histories import PRODUCE, Request, candidate, history
-from tests.pipeline.replay.test_continued import summed
+from tests.pipeline.replay.sums import summed
 from tests.pipeline.runs.prometheus import answering
 from tests.pipeline.table.rows import append
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.release import NEWEST_RELEASE
 from quotascope.pipeline.errors import LostCommit, NoHistory, NotWritten, PipelineError, UnreachableTable
 from quotascope.pipeline.history import History
+from quotascope.pipeline.ingest import IngestTables
+from quotascope.pipeline.releases import Followed, KnownBy, followed_by
 from quotascope.pipeline.replay import RESULTS, ReplaySettings, replay
 from quotascope.pipeline.runs.shadow import ShadowStream, decided_by
 from quotascope.pipeline.runs.verify import NotVerified, times_of, verify_log, verify_prometheus
-from quotascope.pipeline.table import Table, run_here
+from quotascope.pipeline.runs.whatif import what_was_decided
+from quotascope.pipeline.table import Table
 from quotascope.quotas.candidates import Candidate
 
 USERS = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1_000.0}}, "users")
 CLIENTS = candidate({QuotaEntity(None, "app"): {"producer_byte_rate": 500.0}}, "clients")
 
 
-def requests(count: int, user: str = "alice", **more: Any) -> list[Request]:
-    return [Request(after_ms=333, user=user, api_key=PRODUCE, cost=900, **more) for _ in range(count)]
+def requests(count: int, user: str = "alice", **fields: Any) -> list[Request]:
+    return [Request(after_ms=333, user=user, api_key=PRODUCE, cost=900, **fields) for _ in range(count)]
 
 
 ROWS = history([one for pair in zip(requests(60), requests(60, "bob"), strict=True) for one in pair])
@@ -37,7 +42,7 @@ ROWS = history([one for pair in zip(requests(60), requests(60, "bob"), strict=Tr
 class Growing:
     def __init__(self, folder: Path) -> None:
         self.folder = str(folder)
-        self.history = History.create(self.folder, buckets=4)
+        self.history = History.create(self.folder, shards=4)
         self._parts = 0
 
     def add(self, rows: pa.Table) -> None:
@@ -67,25 +72,25 @@ def test_steps_of_several_drivers(growing: Growing, candidates: Sequence[Candida
     growing.shadow(*candidates)
     for begin in range(0, 120, 40):
         growing.add(ROWS.slice(begin, 40))
-        growing.shadow(*candidates).step(run_here)
-    last = growing.shadow(*candidates)
-    report = last.step(run_here, all_of_it=True)
-    assert (report.waiting, report.late, last.step(run_here).decided) == (0, 0, 0)
+        growing.shadow(*candidates).step(map)
+    final = growing.shadow(*candidates)
+    report = final.step(map, all_of_it=True)
+    assert (report.waiting, report.late, final.step(map).decided) == (0, 0, 0)
     assert decided(growing) == whole(*candidates)
     answered: Any = replay(ROWS, candidates)
-    assert summed([decided_by(growing.folder, candidates)]) == summed([answered])
-    counted: Any = last.counted()
+    assert summed([decided_by(growing.folder, candidates).results]) == summed([answered])
+    counted: Any = final.counted()
     assert sum(counted["throttled_ms"].to_pylist()) == sum(answered["throttled_ms"].to_pylist())
     states = list(Path(growing.folder, "shadow-state").rglob("*.arrow"))
-    buckets = 1 if CLIENTS in candidates else 2
-    assert len(states) == buckets, "those of earlier steps are gone"
+    shards = 1 if CLIENTS in candidates else 2
+    assert len(states) == shards, "those of earlier steps are gone"
 
 
 def test_a_step_that_was_interrupted(growing: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It never was: the next one begins where it did, with the requests that came meanwhile."""
+    """A killed step has no effect: the next one begins where it did, with the requests that came meanwhile."""
     shadow = growing.shadow(USERS)
     growing.add(ROWS.slice(0, 60))
-    shadow.step(run_here)
+    shadow.step(map)
     growing.add(ROWS.slice(60, 30))
     with monkeypatch.context() as patch:
 
@@ -94,20 +99,20 @@ def test_a_step_that_was_interrupted(growing: Growing, monkeypatch: pytest.Monke
 
         patch.setattr(Table, "advance", full)
         with pytest.raises(NotWritten):
-            shadow.step(run_here)
+            shadow.step(map)
     growing.add(ROWS.slice(90))
-    growing.shadow(USERS).step(run_here, all_of_it=True)
+    growing.shadow(USERS).step(map, all_of_it=True)
     assert decided(growing) == whole(USERS)
 
 
 def test_two_at_once(growing: Growing) -> None:
-    """Of two drivers one gives up: its counters would be another's."""
-    one, other = growing.shadow(USERS), growing.shadow(USERS)
+    """One of two drivers gives up: its counters would be another's."""
+    one, second_driver = growing.shadow(USERS), growing.shadow(USERS)
     growing.add(ROWS)
 
-    def overtaken(work: Any, items: Any, progress: Any = None) -> Any:
-        answers = list(run_here(work, items, progress))
-        other.step(run_here)
+    def overtaken(work: Any, items: Any) -> Any:
+        answers = list(map(work, items))
+        second_driver.step(map)
         return answers
 
     with pytest.raises(LostCommit):
@@ -118,15 +123,15 @@ def test_other_rules_begin_with_what_comes(growing: Growing) -> None:
     """They take nothing over, and the former rules go on."""
     growing.add(ROWS.slice(0, 60))
     shadow = growing.shadow(USERS)
-    assert shadow.step(run_here, all_of_it=True).decided == 0
+    assert shadow.step(map, all_of_it=True).decided == 0
     growing.add(ROWS.slice(60))
-    assert shadow.step(run_here, all_of_it=True).decided == 60
+    assert shadow.step(map, all_of_it=True).decided == 60
     with pytest.raises(PipelineError, match="has decided nothing"):
         decided_by(growing.folder, [CLIENTS])
 
 
 def test_a_state_of_another_layout_is_not_continued(growing: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of another release, whose fields would be taken for others."""
+    """State of another release is refused: its fields would be taken for others."""
     ours = growing.shadow(USERS).rules
     monkeypatch.setattr("quotascope.pipeline.replay.continued.FIELDS", 1)
     assert growing.shadow(USERS).rules != ours
@@ -145,12 +150,76 @@ def test_a_lost_state(growing: Growing) -> None:
     """The error names the file."""
     shadow = growing.shadow(USERS)
     growing.add(ROWS.slice(0, 60))
-    shadow.step(run_here)
+    shadow.step(map)
     for file in Path(growing.folder, "shadow-state").rglob("*.arrow"):
         file.write_bytes(b"no state")
     growing.add(ROWS.slice(60))
-    with pytest.raises(UnreachableTable, match=r"shadow-state.*-1\.arrow"):
-        growing.shadow(USERS).step(run_here)
+    with pytest.raises(UnreachableTable, match=r"shadow-state.*-\d+\.arrow"):
+        growing.shadow(USERS).step(map)
+
+
+def test_a_lost_manifest(growing: Growing) -> None:
+    """The error names the file, and what to do."""
+    growing.shadow(USERS)
+    for file in Path(growing.folder, "shadow-state").rglob("*.json"):
+        file.write_bytes(b"{")
+    with pytest.raises(UnreachableTable, match=r"shadow-state.*\d+\.json.*begin again"):
+        growing.shadow(USERS)
+
+
+def test_a_commit_has_one_number_for_a_step(growing: Growing) -> None:
+    """A step of all shards adds no names of its own to the log of the table, whose every commit would carry them."""
+    shadow = growing.shadow(USERS)
+    for begin in (0, 60):
+        growing.add(ROWS.slice(begin, 60))
+        shadow.step(map)
+    log = Path(growing.folder, "shadow", "_delta_log")
+    actions = [json.loads(line) for file in sorted(log.glob("*.json")) for line in file.read_text().splitlines()]
+    names = [action["txn"]["appId"] for action in actions if "txn" in action]
+    assert len(names) == 3, "the beginning, and two steps"
+    assert len(set(names)) == 1
+
+
+def test_files_of_a_killed_step_go(growing: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next step that is committed removes them, and leaves those of a process that goes on from it."""
+    shadow = growing.shadow(USERS)
+    growing.add(ROWS.slice(0, 60))
+    with monkeypatch.context() as patch:
+        patch.setattr(Table, "advance", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            shadow.step(map)
+    folder = Path(growing.folder, "shadow-state", shadow.rules)
+    assert len([*folder.glob("*.json")]) == 2
+    (folder / f"{2**60}.json").write_text("of a step that begins after the next one")
+    growing.shadow(USERS).step(map)
+    assert len([*folder.glob("*.json")]) == 2
+    assert len([*folder.glob("*.arrow")]) == 2
+    assert (folder / f"{2**60}.json").exists()
+
+
+def test_the_releases_that_a_stream_followed(growing: Growing) -> None:
+    """Its answer names them, not those that a replay would follow now: the log named none when it began."""
+    growing.shadow(USERS)
+    growing.add(ROWS.slice(0, 60))
+    growing.shadow(USERS).step(map, all_of_it=True)
+    requests = IngestTables.create(growing.folder, 4).requests
+    requests.advance(
+        "test", [], after_epoch=None, epoch=0, notes={"quotascope.kafka 4.1": ROWS.to_pylist()[-1]["timestamp"]}
+    )
+    growing.add(ROWS.slice(60))
+    begin_ms = growing.history.detail.files()[0].first_ms or 0
+    assert str(followed_by(growing.folder, growing.history.detail, Followed()).release) == "4.1"
+    assert str(decided_by(growing.folder, [USERS]).kafka.release) == str(NEWEST_RELEASE), "no step has followed 4.1 yet"
+    growing.shadow(USERS).step(map, all_of_it=True)
+    kafka = decided_by(growing.folder, [USERS]).kafka
+    assert (str(kafka.release), kafka.known_by) == ("4.1", KnownBy.LOG)
+    ((words, until_ms),) = kafka.earlier
+    assert words == str(NEWEST_RELEASE)
+    assert begin_ms < until_ms < ROWS.to_pylist()[-1]["timestamp"]
+    answer = what_was_decided(growing.folder, [USERS]).summary
+    assert answer.kafka == kafka
+    assert f"UTC follow Kafka {NEWEST_RELEASE}, as the stream knew no other then" in answer.kafka.note
+    assert kafka.values()["earlier"] == [{"version": str(NEWEST_RELEASE), "until": until_ms / 1_000}]
 
 
 SET_MS = ROWS.to_pylist()[59]["timestamp"] + 1
@@ -165,15 +234,15 @@ def test_verified_by_the_log(
     """Predicted in the first half; in the second the log has throttles near that, none, or three times as much."""
     growing.shadow(USERS)
     growing.add(ROWS.slice(0, 60))
-    growing.shadow(USERS).step(run_here, all_of_it=True)
-    predicted = {row["user"]: row["throttled_ms"] for row in decided_by(growing.folder, [USERS]).to_pylist()}
+    growing.shadow(USERS).step(map, all_of_it=True)
+    predicted = {row["user"]: row["throttled_ms"] for row in decided_by(growing.folder, [USERS]).results.to_pylist()}
     later = ROWS.slice(60).to_pylist()
     for row, factor in zip(later[-2:], throttles, strict=True):
         row["throttle_ms"] = int(factor * predicted[row["user"]])
     growing.add(pa.Table.from_pylist(later, ROWS.schema))
-    found = verify_log(growing.folder, "users", SET_MS, None, None)
-    assert {each.user for each in found.entities} == {"alice", "bob"}
-    assert found.agrees(0.1) is agrees
+    verification = verify_log(growing.folder, "users", SET_MS, None, None)
+    assert {each.user for each in verification.entities} == {"alice", "bob"}
+    assert verification.agrees(0.1) is agrees
     for folder_since, why in ((EPOCH_MS * 2, "no request was read"), (SET_MS - 30_000, "decided no request")):
         with pytest.raises(NotVerified, match=why):
             verify_log(growing.folder, "users", folder_since, None, None)
@@ -182,36 +251,87 @@ def test_verified_by_the_log(
         verify_log(growing.folder, "users", SET_MS, None, None)
 
 
+def test_a_raised_limit_of_a_held_back_client_is_a_bound(growing: Growing) -> None:
+    """
+    A throttled client without a prediction uses up a higher limit, too, which is no difference.
+
+    For another client it is one.
+    """
+    wide = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1e9}}, "wide")
+    rows_before, later = (rows.to_pylist() for rows in (ROWS.slice(0, 60), ROWS.slice(60)))
+    for row in rows_before:
+        row["throttle_ms"] = 500 if row["user"] == "alice" else 0
+    growing.shadow(wide)
+    growing.add(pa.Table.from_pylist(rows_before, ROWS.schema))
+    growing.shadow(wide).step(map, all_of_it=True)
+    for row in later:
+        row["throttle_ms"] = 200 if row["user"] == "alice" else 0
+    growing.add(pa.Table.from_pylist(later, ROWS.schema))
+    verification = verify_log(growing.folder, "wide", SET_MS, None, None)
+    assert {each.user: (each.held_back, each.agrees) for each in verification.entities} == {
+        "alice": (True, True),
+        "bob": (False, True),
+    }
+    assert verification.agrees(0.1)
+    growing.add(
+        pa.Table.from_pylist([{**later[-1], "user": "bob", "throttle_ms": 900, "position": 10**6}], ROWS.schema)
+    )
+    assert not verify_log(growing.folder, "wide", SET_MS, None, None).agrees(0.1)
+
+
 def test_a_prediction_of_a_part_of_the_time(growing: Growing) -> None:
-    """A stream of some seconds predicts for those: what they had is scaled to the time since, from the first step on, which has no begin."""
+    """
+    A stream of some seconds predicts for those.
+
+    What they had is scaled to the time since, from the first step on, which has no begin.
+    """
     seen = ROWS.slice(0, 40)
     for begin in range(0, 40, 10):
         growing.shadow(USERS)
         growing.add(seen.slice(begin, 10))
-        growing.shadow(USERS).step(run_here, all_of_it=True)
+        growing.shadow(USERS).step(map, all_of_it=True)
     ends = [seen["timestamp"][place].as_py() for place in (9, 39)]
     growing.add(ROWS.slice(40))
-    predicted = decided_by(growing.folder, [USERS]).filter(pc.field("user") == "alice")["throttled_ms"][0].as_py()
-    found = verify_log(growing.folder, "users", ends[1], None, None)
-    (alice,) = (each for each in found.entities if each.user == "alice")
-    assert found.times.begin == ends[0]
-    seconds = predicted / 1_000 * (found.times.until - ends[1]) / (ends[1] - ends[0])
+    predicted = (
+        decided_by(growing.folder, [USERS]).results.filter(pc.field("user") == "alice")["throttled_ms"][0].as_py()
+    )
+    verification = verify_log(growing.folder, "users", ends[1], None, None)
+    (alice,) = (each for each in verification.entities if each.user == "alice")
+    assert verification.times.begin == ends[0]
+    seconds = predicted / 1_000 * (verification.times.until - ends[1]) / (ends[1] - ends[0])
     assert alice.predicted.seconds == pytest.approx(seconds)
 
 
+def test_a_bound_is_verified_by_prometheus() -> None:
+    """A client that is held back under a higher limit has no throttle time, which is no missing prediction."""
+    series = {
+        "kafka_quota_shadow_utilization_ratio": ("alice", 20, {"east": 8.0}),
+        "kafka_quota_throttle_time_seconds": ("alice", 40, {"east": 28.0}),
+    }
+    with answering(series) as (url, _):
+        verification = verify_prometheus(url, "looser", 100_000, 200_000, None)
+    (alice,) = verification.entities
+    assert (alice.held_back, alice.predicted.seconds, alice.happened.seconds) == (True, 0.0, 28.0)
+    assert verification.agrees(0.1)
+
+
 def test_verified_by_prometheus() -> None:
-    """What is asked names the shadow as a text of PromQL; the answers are sums over entities of a cluster, of which others do not count, for as many samples."""
+    """
+    Queries name the shadow as a text of PromQL.
+
+    Answers are sums over entities of a cluster, without the overflow, for as many samples.
+    """
     series = {
         "kafka_quota_shadow_throttle_time_seconds": ("alice", 20, {"east": 15.0}),
         "kafka_quota_throttle_time_seconds": ("alice", 40, {"east": 28.0, "west": 900.0}),
     }
-    with answering(series) as (url, asked):
-        found = verify_prometheus(url, 'a "b"', 100_000, 200_000, None)
-    assert found.agrees(0.1)
-    assert not found.agrees(0.01)
-    assert [each.cluster for each in found.entities] == ["east"]
-    assert found.times == times_of(100_000, 200_000, 0)
-    assert any('{shadow="a \\"b\\""}' in each for each in asked)
+    with answering(series) as (url, queries):
+        verification = verify_prometheus(url, 'a "b"', 100_000, 200_000, None)
+    assert verification.agrees(0.1)
+    assert not verification.agrees(0.01)
+    assert [each.cluster for each in verification.entities] == ["east"]
+    assert verification.times == times_of(100_000, 200_000, 0)
+    assert any('{shadow="a \\"b\\""}' in each for each in queries)
     with pytest.raises(NotVerified, match="does not answer"):
         verify_prometheus(url, "a", 100_000, 200_000, None)
     for wrong, why in (

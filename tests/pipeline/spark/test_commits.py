@@ -1,30 +1,34 @@
-"""What the driver makes of batches and of errors, without Spark."""
+"""The driver's handling of batches and errors, without Spark."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from tests.pipeline.ingest.accounts import balanced
 from tests.pipeline.ingest.ingesting import another_run
 from tests.pipeline.log_lines import line
 
+from quotascope.pipeline.engine import Local
 from quotascope.pipeline.errors import DamagedFile, LostCommit, NotWritten, PipelineError, SparkFailed, UnreadableLog
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables
 from quotascope.pipeline.ingest.committing import Batch, Ingest, Staged
 from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
 from quotascope.pipeline.runs import ingest as runs
-from quotascope.pipeline.spark import arrow, ingest, run
-from quotascope.pipeline.table import Table, run_here
+from quotascope.pipeline.spark import arrow, ingest
+from quotascope.pipeline.spark.engine import Spark
+from quotascope.pipeline.table import Table
 from quotascope.pipeline.table.table import ATTEMPTS
 
 FRAME: Any = SimpleNamespace(isEmpty=lambda: False)
 
 
 class Others:
-    """Stands for the workers, who stage a request and a line of nonsense, and for other runs that often commit to a table before them."""
+    """Stands for workers that stage a request and a line of nonsense, and for runs that commit before them."""
 
     def __init__(self, tables: IngestTables, table: Table, often: int) -> None:
         self.tables, self.table, self.often = tables, table, often
@@ -32,8 +36,8 @@ class Others:
 
     def stage(self, *_: object) -> Staged:
         self.looked += 1
-        found = parse_lines([line(), b"nonsense"], range(1, 3), LogSource(file="t-0"))
-        staged = Ingest(self.tables).stage([found])
+        result = parse_lines([line(), b"nonsense"], range(1, 3), LogSource(file="t-0"))
+        staged = Ingest(self.tables).stage([result])
         if self.looked <= self.often:
             another_run(self.table)
         return staged
@@ -45,17 +49,19 @@ others_change = pytest.mark.parametrize("table", ["requests", "quarantine"])
 def streamed(monkeypatch: pytest.MonkeyPatch, folder: Path, staged: Any) -> list[IngestReport]:
     """The reports on the one batch of a stream, whose workers stage that."""
 
-    def once(*given: Any) -> None:
-        *_, add, _ = given
+    def once(*arguments: Any) -> None:
+        *_, add, _ = arguments
         add(FRAME, Batch("stream q", 0))
 
     monkeypatch.setattr(ingest, "lines_of_topic", lambda *_: FRAME)
     monkeypatch.setattr(ingest, "stream", once)
     monkeypatch.setattr(ingest, "staged_lines", staged)
-    monkeypatch.setattr(run, "session", lambda: FRAME)
-    monkeypatch.setattr(runs, "run_of", lambda _: run_here)
+    monkeypatch.setattr(runs, "on_spark", lambda: Spark(FRAME))
+    monkeypatch.setattr(Spark, "map", Local().map)
     done: list[IngestReport] = []
-    runs.ingest_topic({}, str(folder), "c", IngestOptions(), buckets=1, done=lambda _, report: done.append(report))
+    runs.ingest_topic(
+        {}, str(folder), "c", IngestOptions(broker="1"), shards=1, done=lambda _, report: done.append(report)
+    )
     return done
 
 
@@ -63,39 +69,43 @@ def streamed(monkeypatch: pytest.MonkeyPatch, folder: Path, staged: Any) -> list
 def add(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Adds what `Others` stage, in one of the two ways; returns the report."""
 
-    def added(others: Others) -> IngestReport:
+    def added(other_runs: Others) -> IngestReport:
         if request.param == "an ingest":
             monkeypatch.setattr(ingest, "lines_of_files", lambda *_: FRAME)
-            monkeypatch.setattr(ingest, "staged_lines", others.stage)
+            monkeypatch.setattr(ingest, "staged_lines", other_runs.stage)
             return ingest.ingest(FRAME, ["a.log"], str(tmp_path))
-        return streamed(monkeypatch, tmp_path, others.stage)[0]
+        return streamed(monkeypatch, tmp_path, other_runs.stage)[0]
 
     return added
 
 
 @others_change
 def test_others_commit_first(add: Any, table: str, tmp_path: Path) -> None:
-    """Each time it is found out again what is new; each line is in the report once, whichever of the two commits was lost."""
+    """
+    Each time it is found out again what is new.
+
+    Each line is in the report once, whichever of the two commits was lost.
+    """
     tables = IngestTables.create(str(tmp_path))
-    others = Others(tables, getattr(tables, table), ATTEMPTS - 1)
-    report = add(others)
+    other_runs = Others(tables, getattr(tables, table), ATTEMPTS - 1)
+    report = add(other_runs)
     assert (report.read, report.kept, report.quarantined, report.duplicates) == (2, 1, 1, 0)
     assert balanced(report)
-    assert others.looked == ATTEMPTS
+    assert other_runs.looked == ATTEMPTS
     assert [len(each.read()) for each in tables] == [1, 1]
     for each in tables:
-        there = Path(each.storage.uri).glob("day=*/**/*.parquet")
-        assert len(list(there)) == len(each.files()), "nothing of lost attempts is left"
+        files_of_table = Path(each.storage.uri).glob("day=*/**/*.parquet")
+        assert len(list(files_of_table)) == len(each.files()), "nothing of lost attempts is left"
 
 
 @others_change
 def test_others_always_commit_first(add: Any, table: str, tmp_path: Path) -> None:
     """After twenty times it ends with what to do."""
     tables = IngestTables.create(str(tmp_path))
-    others = Others(tables, getattr(tables, table), ATTEMPTS)
+    other_runs = Others(tables, getattr(tables, table), ATTEMPTS)
     with pytest.raises(LostCommit, match="run this again"):
-        add(others)
-    assert others.looked == ATTEMPTS == 20
+        add(other_runs)
+    assert other_runs.looked == ATTEMPTS == 20
 
 
 def test_a_batch_that_comes_again_reaches_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,10 +132,14 @@ def _of_worker(error: Exception) -> str:
 
 
 def test_errors_of_workers_arrive_as_they_were_raised() -> None:
-    """Kind, message and fields, whatever characters a path has; of a kind that this driver does not know the message."""
+    """
+    Kind, message and fields, whatever characters a path has.
+
+    Of a kind that this driver does not know the message.
+    """
     damaged = DamagedFile("/u/é\n\"'", "day=1/<x>.parquet", "it has 4 bytes")
-    found = arrow.error_of(_of_worker(damaged))
-    assert (type(found), str(found), vars(found)) == (DamagedFile, str(damaged), vars(damaged))
+    result = arrow.error_of(_of_worker(damaged))
+    assert (type(result), str(result), vars(result)) == (DamagedFile, str(damaged), vars(damaged))
     text = _of_worker(damaged).replace('["DamagedFile"', '["Newer"')
     assert (type(arrow.error_of(text)), str(arrow.error_of(text))) == (PipelineError, str(damaged))
 
@@ -133,26 +147,61 @@ def test_errors_of_workers_arrive_as_they_were_raised() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (f"{WORKER}, line 9\nModuleNotFoundError: No module named 'quotascope'", "ModuleNotFoundError: No module named 'quotascope'"),
-        ("An error occurred while calling o1.collectToPython.\n: a.SparkException: exited unexpectedly\n\tat a.B.c(B.scala:1)", "a.SparkException: exited unexpectedly"),
-        ('KafkaException: bad login: username="me" password="hunter2";', 'KafkaException: bad login: username="me" password=[hidden];'),
+        (f"{WORKER}, line 9\nModuleNotFoundError: No module named 'quotascope'", (
+            "ModuleNotFoundError: No module named 'quotascope'")),
+        ((f'{WORKER}, line 9\nValueError: the tool said\nTraceback (most recent call last):\n  File '
+            '"c.py"\nOSError: x'), "ValueError: the tool said"),
+        ((f'{WORKER}, line 9\nKeyError: 1\n\nDuring handling of the above exception, another exception '
+            'occurred:\n\nTraceback (most recent call last):\n  File "c.py"\nOSError: x'), "OSError: x"),
+        (("An error occurred while calling o1.collectToPython.\n: a.SparkException: exited unexpectedly\n\tat "
+            "a.B.c(B.scala:1)"), "a.SparkException: exited unexpectedly"),
+        ('KafkaException: bad login: username="me" password="hunter2";', (
+            'KafkaException: bad login: username="me" '
+            'password=[hidden];')),
         ("", "no reason"),
     ]
 )  # fmt: skip
 def test_what_spark_gives_up_for(text: str, reason: str) -> None:
     """One line that says why, without passwords."""
-    found = arrow.error_of(text)
-    assert type(found) is SparkFailed
-    assert str(found) == f"Spark gave up: {reason}; what it logged before says more"
+    result = arrow.error_of(text)
+    assert type(result) is SparkFailed
+    assert str(result) == f"Spark gave up: {reason}; what it logged before says more"
+
+
+def _raised_by_spark(error: Exception) -> None:
+    exec("raise error", {"__name__": "pyspark.core", "error": error})  # noqa: S102 - as a module of Spark
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (PySparkRuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited"), (
+            "[JAVA_GATEWAY_EXITED] Java gateway process exited; ")),
+        (Py4JNetworkError("Answer from Java side is empty"), "its JVM is gone (Answer from Java side is empty); "),
+        (ConnectionRefusedError(111, "Connection refused"), "its JVM is gone ([Errno 111] Connection refused); "),
+        (EOFError(), "its JVM is gone (no reason); "),
+        (AssertionError("no context"), "no context; "),
+    ],
+)  # fmt: skip
+def test_the_end_of_spark_is_spark_s(error: Exception, reason: str) -> None:
+    """Wherever it shows: no Java, a JVM that is killed before, in or after a job."""
+    with pytest.raises(SparkFailed, match=re.escape(f"Spark gave up: {reason}")), arrow.errors_restored():
+        _raised_by_spark(error)
+    with pytest.raises(ConnectionRefusedError), arrow.errors_restored():
+        raise ConnectionRefusedError(111, "of another library")
 
 
 class _Query:
-    """Spark, its reader, a frame and a query, whose last method ends with an error: a query that runs has called the batch function before."""
+    """
+    Spark, its reader, a frame and a query, whose last method ends with an error.
+
+    A query that runs has called the batch function before.
+    """
 
     version = "4.2.0"
 
-    def __init__(self, error: str, last: str) -> None:
-        self._error, self._last = error, last
+    def __init__(self, error: str, last_progress: str) -> None:
+        self._error, self._last = error, last_progress
         self._add: Any = None
 
     def __getattr__(self, name: str) -> Any:
@@ -194,7 +243,11 @@ def test_how_a_stream_ends(error: str, last: str, reported: str) -> None:
 
 
 def test_paths_that_spark_does_not_know(tmp_path: Path) -> None:
-    """The error is Spark's own reason, not an unexpected one: a scheme without a file system, or credentials that are missing."""
+    """
+    The error is Spark's own reason, not an unexpected one.
+
+    A scheme without a file system, or credentials that are missing.
+    """
     why = 'UnsupportedFileSystemException: No FileSystem for scheme "KAFKA"'
     spark: Any = _Query(f"An error occurred while calling o1.load.\n: {why}", "load")
     with pytest.raises(SparkFailed, match=f"gave up: {why}; what it logged"):
@@ -220,4 +273,4 @@ def test_folders_elsewhere_are_not_checked_here(tmp_path: Path) -> None:
     """A path without a scheme is of the cluster's file system where one is set."""
     (tmp_path / "link.log").symlink_to("/etc/hostname")
     spark: Any = SimpleNamespace(conf={"spark.hadoop.fs.defaultFS": "hdfs://nn:8020"})
-    ingest._check_links(spark, [str(tmp_path)], IngestOptions())
+    ingest._check_links(spark, [str(tmp_path)], IngestOptions(broker="1"))

@@ -5,22 +5,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.pipeline.history.requests import requests
 from tests.pipeline.ingest.accounts import balanced
+from tests.pipeline.ingest.ingesting import NAMED
 from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, values
-from tests.pipeline.table.rows import append
 
-from quotascope.pipeline.history import History, history_of
-from quotascope.pipeline.ingest import IngestOptions, IngestTables, ingest
-from quotascope.pipeline.ingest.committing import Batch, Ingest, Seen, Staged
-from quotascope.pipeline.replay.frame import in_order
+from quotascope.pipeline.ingest import IngestTables, ingest
+from quotascope.pipeline.ingest.committing import Batch, Ingest, NewRows, Seen, Staged
 from quotascope.pipeline.request_log.schema import PARSED_QUARANTINE, PARSED_REQUESTS
 from quotascope.pipeline.spark.ingest import LINES, TOGETHER, TOGETHER_BYTES, packed, parsed, staged, unpacked
-from quotascope.pipeline.spark.shuffled import _read
 from quotascope.pipeline.table import File
 from quotascope.pipeline.table.storage import Storage
 
@@ -35,44 +30,52 @@ def batch(*rows: tuple[bytes | None, str, int | None, int | None]) -> pa.RecordB
 
 
 def rows(*batches: pa.RecordBatch) -> list[pa.RecordBatch]:
-    return [packed(each) for each in parsed(IngestOptions(), iter(batches))]
+    return [packed(each) for each in parsed(NAMED, iter(batches))]
 
 
 def shuffled(*batches: pa.RecordBatch) -> Iterator[pa.Table]:
     """The same, part by part, as a shuffle brings them together."""
-    found = pa.Table.from_batches(rows(*batches), TOGETHER)
-    for part in sorted(set(values(found, "part"))):
-        yield found.filter(pc.field("part") == part)
+    result = pa.Table.from_batches(rows(*batches), TOGETHER)
+    for part in sorted(set(values(result, "part"))):
+        yield result.filter(pc.field("part") == part)
 
 
 def table(*batches: pa.RecordBatch) -> pa.Table:
     """The rows of both tables in one, with their parts."""
-    found = [each for made in rows(*batches) for each in zip(made["part"], unpacked([made]), strict=True)]
-    whole = [pa.Table.from_batches([each]).append_column("part", pa.repeat(part, len(each))) for part, each in found]
+    result = [
+        each
+        for packed_rows in rows(*batches)
+        for each in zip(packed_rows["part"], unpacked([packed_rows]), strict=True)
+    ]
+    whole = [pa.Table.from_batches([each]).append_column("part", pa.repeat(part, len(each))) for part, each in result]
     none = [PARSED_REQUESTS.empty_table(), PARSED_QUARANTINE.empty_table()]
     return pa.concat_tables([*none, *whole], promote_options="default")
 
 
 def test_lines_become_rows() -> None:
     """Requests and quarantined lines share a schema; the latter have a reason."""
-    found = table(batch((line(), "t-0", None, 5), (b"junk", "t-0", None, 6)))
-    assert found["reason"].to_pylist() == [None, "not a request"]
-    assert found["line"].to_pylist() == [5, 6]
-    assert found["file"].to_pylist() == ["t-0", "t-0"]
-    assert found["user"].to_pylist() == ["alice", None]
+    result = table(batch((line(), "t-0", None, 5), (b"junk", "t-0", None, 6)))
+    assert result["reason"].to_pylist() == [None, "not a request"]
+    assert result["line"].to_pylist() == [5, 6]
+    assert result["file"].to_pylist() == ["t-0", "t-0"]
+    assert result["user"].to_pylist() == ["alice", None]
     assert rows(batch()) == []
 
 
 def test_numbers_of_lines() -> None:
-    """Lines are counted through the batches of a file that is read from its beginning; in the middle of one only their order is known."""
-    first = batch((line(), "file:///x/a%20b.log", 0, None), (b"1", "file:///x/a%20b.log", 0, None))
-    more = batch(
+    """
+    Lines are counted through the batches of a file that is read from its beginning.
+
+    In the middle of one only their order is known.
+    """
+    first_batch = batch((line(), "file:///x/a%20b.log", 0, None), (b"1", "file:///x/a%20b.log", 0, None))
+    second_batch = batch(
         (b"2", "file:///x/a%20b.log", 0, None),
         (b"3", "s3a://x/a%20b.log", 0, None),
         (b"4", "s3a://x/a%20b.log", 128, None),
     )
-    found = table(first, more)
-    places = [(row["text"], row["file"], row["line"]) for row in found.to_pylist() if row["text"]]
+    result = table(first_batch, second_batch)
+    places = [(row["text"], row["file"], row["line"]) for row in result.to_pylist() if row["text"]]
     assert sorted(places) == [
         (b"1", "/x/a b.log", 2),
         (b"2", "/x/a b.log", 3),
@@ -81,16 +84,20 @@ def test_numbers_of_lines() -> None:
     ]
     starts = ((0, 1), (0, 2), (600, 3), (600, 4))
     middle = [(line(header={"correlationId": n}), "a", start, None) for start, n in starts]
-    found = table(batch(*middle[:3]), batch(middle[3]))
-    assert found["line"].to_pylist() == [1, 2, None, None]
-    assert found["position"].to_pylist() == [1, 2, 601, 602]
+    result = table(batch(*middle[:3]), batch(middle[3]))
+    assert result["line"].to_pylist() == [1, 2, None, None]
+    assert result["position"].to_pylist() == [1, 2, 601, 602]
 
 
 def test_parts_keep_the_same_line_together() -> None:
-    """Wherever a line is read, its part is the same; requests of other times and users are spread over parts, junk as well."""
-    here = table(batch((line(), "a", None, 1), (b"x", "a", None, 2)))["part"]
-    there = table(batch((b"x", "a", None, 9), (line(), "b", None, 3)))["part"]
-    assert set(here.to_pylist()) == set(there.to_pylist())
+    """
+    Wherever a line is read, its part is the same.
+
+    Requests of other times and users are spread over parts, junk as well.
+    """
+    parts_here = table(batch((line(), "a", None, 1), (b"x", "a", None, 2)))["part"]
+    parts_there = table(batch((b"x", "a", None, 9), (line(), "b", None, 3)))["part"]
+    assert set(parts_here.to_pylist()) == set(parts_there.to_pylist())
     many = [(text, "a", None, 1) for text in captured()]
     spread = set(table(batch(*many))["part"].to_pylist())
     assert len(spread) > 1
@@ -102,16 +109,16 @@ def test_parts_keep_the_same_line_together() -> None:
     assert all(part is not None and part < 0 for part in spread)
 
 
-def added(folder: Path, *lines: bytes) -> Any:
+def added(folder: Path, *lines: bytes, file: str = "a") -> Any:
     tables = IngestTables.create(str(folder / "spread"))
-    report = Ingest(tables).add(partial(whole, tables, *lines))
+    report = Ingest(tables).add(partial(whole, tables, *lines, file=file))
     assert balanced(report)
     return report
 
 
-def whole(tables: IngestTables, *lines: bytes) -> Staged:
+def whole(tables: IngestTables, *lines: bytes, file: str = "a") -> Staged:
     staged_lines = Staged()
-    for part in shuffled(batch(*((text, "a", 0, None) for text in lines))):
+    for part in shuffled(batch(*((text, file, 0, None) for text in lines))):
         staged_lines.add(staged(tables, part.to_batches()))
     return staged_lines
 
@@ -121,77 +128,84 @@ def test_parts_make_the_tables_of_one_process(tmp_path: Path) -> None:
     lines = [*captured(), *captured()[:100], b"junk", b"junk"]
     path = tmp_path / "a"
     path.write_bytes(b"\n".join(lines))
-    report = added(tmp_path, *lines)
-    assert report == ingest([str(path)], str(tmp_path / "here"))
-    spread, here = (
-        IngestTables.create(str(tmp_path / name)).requests.read().drop_columns("file").sort_by("line")
-        for name in ("spread", "here")
+    report = added(tmp_path, *lines, file=str(path))
+    assert report == ingest([str(path)], str(tmp_path / "here"), NAMED)
+    spread, parts_here = (
+        IngestTables.create(str(tmp_path / name)).requests.read().sort_by("line") for name in ("spread", "here")
     )
-    assert spread == here
+    assert spread == parts_here
     again = added(tmp_path, *lines)
     assert (again.kept, again.quarantined, again.read) == (0, 0, len(lines))
 
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> list[pa.Table]:
-    """What a worker holds at once, a piece after the other."""
+    """A worker holds the rows of one piece after the other."""
     pieces: list[pa.Table] = []
-    fresh = Seen.fresh
+    news = Seen.new_rows
 
-    def noted(seen: Seen, rows_of: pa.Table, *more: Any) -> pa.Table:
+    def noted(seen: Seen, rows_of: pa.Table, *second_batch: Any) -> NewRows:
         pieces.append(rows_of)
-        return fresh(seen, rows_of, *more)
+        return news(seen, rows_of, *second_batch)
 
-    monkeypatch.setattr(Seen, "fresh", noted)
+    monkeypatch.setattr(Seen, "new_rows", noted)
     return pieces
 
 
 def test_a_worker_writes_part_after_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: list[pa.Table]) -> None:
-    """What it holds at once is a piece, or one part; lines are new once, wherever batches end."""
+    """A worker holds a piece, or one part, at once; lines are new once, wherever batches end."""
     monkeypatch.setattr("quotascope.pipeline.spark.ingest.PIECE", 50)
     tables = IngestTables.create(str(tmp_path))
     users = [
         line(principal=f"User:{user}", time=f"2026-11-21 08:00:00,{ms:03}") for user in range(60) for ms in range(10)
     ]
     lines = [*users, *users, mutation("create", [topic("t", 4)]), b"junk", b"junk"]
-    given = batch(*((text, "a", None, 1) for text in lines))
-    largest: Any = pc.max(table(given)["part"].value_counts().field("counts")).as_py()
-    done = staged(tables, pa.concat_tables(shuffled(given)).combine_chunks().to_batches(max_chunksize=7))
+    lines_given = batch(*((text, "a", None, 1) for text in lines))
+    largest: Any = pc.max(table(lines_given)["part"].value_counts().field("counts")).as_py()
+    done = staged(tables, pa.concat_tables(shuffled(lines_given)).combine_chunks().to_batches(max_chunksize=7))
     assert max(map(len, held)) <= 50 + largest < len(lines) / 2
     report = done.report
-    assert (report.read, report.duplicates, report.quarantined_before, len(done.unresolved)) == (1203, 600, 1, 1)
+    assert (report.read, report.repeated, report.quarantined, len(done.unresolved)) == (1203, 600, 2, 1)
     assert [sum(file.rows for file in files) for files in (done.requests, done.quarantine)] == [600, 1]
 
 
 def test_lines_are_read_and_parts_are_cut_by_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: list[pa.Table]
 ) -> None:
-    """A part that is larger than a piece is written in several, in its order; what comes again in a later piece, or is no request, counts once."""
+    """
+    A part that is larger than a piece is written in several, in its order.
+
+    What comes again in a later piece, or is no request, counts once.
+    """
     plain = [line(header={"correlationId": n, "clientId": "x" * 2_000}) for n in range(40)]
     topics = mutation("create", [topic("t", 4)], number=999)
     lines = [*plain, *plain[:7], topics, topics, *plain[30:], b"junk", b"other", b"junk", b"other"]
     whole = added(tmp_path / "whole", *lines)
     monkeypatch.setattr("quotascope.pipeline.spark.ingest.PIECE_BYTES", 9_000)
     monkeypatch.setattr("quotascope.pipeline.spark.ingest.READ_BYTES", 5_000)
-    given = batch(*((text, "a", 0, None) for text in lines))
-    assert max(len(each) for made in rows(given) for each in unpacked([made])) < 5
+    lines_given = batch(*((text, "a", 0, None) for text in lines))
+    assert max(len(each) for packed_rows in rows(lines_given) for each in unpacked([packed_rows])) < 5
     held.clear()
     spread = added(tmp_path / "cut", *lines)
     assert spread == whole
-    assert (spread.kept, spread.duplicates, spread.quarantined, spread.quarantined_before) == (41, 18, 2, 2)
+    assert (spread.kept, spread.repeated, spread.quarantined, spread.quarantined_before) == (41, 18, 4, 0)
     assert max(each.nbytes for each in held) < 20_000
-    found = IngestTables.create(str(tmp_path / "cut" / "spread")).requests
-    order: list[Any] = found.read()["correlation_id"].to_pylist()
-    assert len(found.files()) > 5
+    result = IngestTables.create(str(tmp_path / "cut" / "spread")).requests
+    order: list[Any] = result.read()["correlation_id"].to_pylist()
+    assert len(result.files()) > 5
     assert [number for number in order if number < 999] == list(range(40))
 
 
 def test_rows_cross_the_jvm_many_in_a_value() -> None:
-    """A value has rows of one part in their order, and no more bytes than Spark may hold of many values; nothing of them is lost."""
+    """
+    A value has rows of one part in their order, and no more bytes than Spark may hold of many values.
+
+    Nothing of them is lost.
+    """
     many = [line(principal=f"User:{n % 9}", header={"correlationId": n, "clientId": "x" * 2_000}) for n in range(3_000)]
     create = mutation("create", [topic("t", 4)])
-    given = batch(*((text, "a", 0, None) for text in (*many, create, *captured(), b"junk", b"other")))
-    pieces = list(parsed(IngestOptions(), iter([given])))
+    lines_given = batch(*((text, "a", 0, None) for text in (*many, create, *captured(), b"junk", b"other")))
+    pieces = list(parsed(NAMED, iter([lines_given])))
     values_of = [packed(each) for each in pieces]
     back = list(unpacked(values_of))
     assert sum(len(each) for each in values_of) == len(back) < 200
@@ -200,16 +214,16 @@ def test_rows_cross_the_jvm_many_in_a_value() -> None:
     assert order == [sorted(each) for each in order]
     assert max(each.nbytes for each in back) <= TOGETHER_BYTES
     for name, schema in (("requests", PARSED_REQUESTS), ("quarantine", PARSED_QUARANTINE)):
-        wanted = pa.concat_tables([getattr(each, name) for each in pieces])
-        found = [pa.Table.from_batches([each]) for each in back if {*schema.names} <= {*each.schema.names}]
-        assert pa.concat_tables(found).select(schema.names).sort_by("identity") == wanted.sort_by("identity")
+        expected = pa.concat_tables([getattr(each, name) for each in pieces])
+        result = [pa.Table.from_batches([each]) for each in back if {*schema.names} <= {*each.schema.names}]
+        assert pa.concat_tables(result).select(schema.names).sort_by("identity") == expected.sort_by("identity")
 
 
 @pytest.mark.parametrize(
     ("first", "second"), [(None, None), (Batch("stream 1", 0), None), (None, Batch("stream 1", 0))]
 )
 def test_two_at_once(tmp_path: Path, first: Batch | None, second: Batch | None) -> None:
-    """Of two that looked at the same time for what is new, ingests or a stream, the second one looks again, and adds nothing."""
+    """The second of two ingests or streams that looked for new rows at once looks again, and adds nothing."""
     tables = IngestTables.create(str(tmp_path))
     looked: list[Staged] = []
 
@@ -230,18 +244,18 @@ def test_topics_are_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """Not again when files are compacted, and from what is there when the compacted ones were deleted."""
     tables = IngestTables.create(str(tmp_path / "spread"))
     adding = Ingest(tables)
-    read: list[str] = []
+    files_read: list[str] = []
     batches = Storage.batches
 
     def noted(storage: Storage, file: File, columns: Any = None) -> Any:
-        read.append(file.path)
+        files_read.append(file.path)
         return batches(storage, file, columns)
 
     def known(name: str) -> object:
-        read.clear()
-        wanted = table(batch((mutation("delete", [{"name": name}]), "a", 0, None)))
+        files_read.clear()
+        expected = table(batch((mutation("delete", [{"name": name}]), "a", 0, None)))
         adding._learn()
-        resolved = adding._ledger.resolve(wanted.select(tables.requests.schema.names))
+        resolved = adding._ledger.resolve(expected.select(tables.requests.schema.names))
         return values(resolved.requests, "mutations_charged")[0]
 
     monkeypatch.setattr(Storage, "batches", noted)
@@ -249,56 +263,38 @@ def test_topics_are_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         name = f"t{number}"
         create = mutation("create", [topic(name, number)], time="2026-11-20 08:00:00,000")
         added(tmp_path, create)
-        assert (known(name), len(read)) == (number, 1)
+        assert (known(name), len(files_read)) == (number, 1)
     tables.requests.compact()
-    assert (known("t1"), len(read)) == (1, 0)
+    assert (known("t1"), len(files_read)) == (1, 0)
     create = mutation("create", [topic("t3", 3)], time="2026-11-20 08:00:00,000")
     added(tmp_path, create)
     tables.requests.compact()
     tables.requests.clean(0)
-    assert (known("t3"), len(read)) == (3, 1)
+    assert (known("t3"), len(files_read)) == (3, 1)
 
 
 def test_a_batch_that_comes_again(tmp_path: Path) -> None:
-    """What was committed of it adds nothing, whatever its lines are now; the next one does."""
+    """The lines of a committed batch add nothing, whatever they are now; the next batch does."""
     tables = IngestTables.create(str(tmp_path))
 
-    def kept(number: int, *lines: bytes) -> tuple[int, int]:
+    def notes(number: int, *lines: bytes) -> tuple[int, int]:
         report = Ingest(tables).add(partial(whole, tables, *lines), Batch("stream 1", number))
         return report.read, report.kept
 
-    other = line(header={"correlationId": 8})
-    assert kept(3, line(), b"junk") == (2, 1)
-    assert kept(3, other) == kept(2, other) == (0, 0)
-    assert kept(4, line(), other) == (2, 1)
+    other_line = line(header={"correlationId": 8})
+    assert notes(3, line(), b"junk") == (2, 1)
+    assert notes(3, other_line) == notes(2, other_line) == (0, 0)
+    assert notes(4, line(), other_line) == (2, 1)
 
 
 def test_workers_keep_the_releases_that_a_log_names(tmp_path: Path) -> None:
-    """As one process does; what is quarantined or comes again changes nothing."""
+    """Releases are noted as by one process; quarantined or repeated lines change no note."""
     captures = [CAPTURE.with_name(f"kafka-{version}-month-request.log") for version in ("4.3.1", "4.4.0")]
     lines = [text for path in captures for text in path.read_bytes().splitlines()]
     added(tmp_path, *lines, b"junk")
     added(tmp_path, *lines)
-    ingest([str(path) for path in captures], str(tmp_path / "here"))
+    ingest([str(path) for path in captures], str(tmp_path / "here"), NAMED)
     tables = [IngestTables.create(str(tmp_path / name)).requests for name in ("spread", "here")]
-    kept = [{minor: each.last_epoch(f"quotascope.kafka 4.{minor}") for minor in (2, 3, 4)} for each in tables]
-    assert kept[0] == kept[1]
-    assert [minor for minor, time in kept[0].items() if time is not None] == [3, 4]
-
-
-def test_rows_without_a_place_are_replayed_in_one_order(tmp_path: Path) -> None:
-    """However a shuffle mixes rows of one millisecond, those of an earlier release come first, by user, in the order of the file; others by their place."""
-    alike = [{"user": user, "client_id": "c", "connection": f"{n}"} for n, user in enumerate("babcabca")]
-    made = history_of(requests(*alike, *alike))
-    older = pa.array([n < len(alike) for n in range(len(made))])
-    for name in ("file", "position"):
-        place = made.column_names.index(name)
-        values = [None if old.as_py() else value for old, value in zip(older, made[name].to_pylist(), strict=True)]
-        made = made.set_column(place, made.schema.field(name), pa.array(values, made.schema.field(name).type))
-    history = History.create(str(tmp_path), buckets=1).detail
-    append(history, "a", made)
-    rows = pa.Table.from_batches(_read(history, history.files()))
-    groups = np.zeros(len(made), np.int64)
-    mixed = rows.take(np.random.default_rng(1).permutation(len(rows)))
-    found = mixed.take(in_order(mixed, groups))["connection"]
-    assert found == made.take(in_order(made, groups))["connection"]
+    notes = [{minor: each.last_epoch(f"quotascope.kafka 4.{minor}") for minor in (2, 3, 4)} for each in tables]
+    assert notes[0] == notes[1]
+    assert [minor for minor, time in notes[0].items() if time is not None] == [3, 4]

@@ -1,4 +1,8 @@
-"""An object store that refuses whatever it is asked: `python -m tests.pipeline.table.object_store 403 AccessDenied`; without an answer it hangs up."""
+"""
+An object store that refuses whatever it is asked.
+
+`python -m tests.pipeline.table.object_store 403 AccessDenied`; without an answer it hangs up.
+"""
 
 import sys
 from http.server import ThreadingHTTPServer

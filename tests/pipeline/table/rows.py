@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotascope.pipeline.table import Run, Table, TableLayout
+from quotascope.pipeline.table import Map, Table, TableLayout
 
 _COLUMNS: list[Any] = [
     pa.field("user", pa.string(), nullable=False),
@@ -14,7 +14,7 @@ _COLUMNS: list[Any] = [
     pa.field("amount", pa.int64(), nullable=False),
 ]
 SCHEMA = pa.schema(_COLUMNS)
-LAYOUT = TableLayout(bucket_of="user", buckets=4, day_of="timestamp")
+LAYOUT = TableLayout(shard_of="user", shards=4, day_of="timestamp")
 DAY_MS = 86_400_000
 
 
@@ -32,24 +32,29 @@ def batch(number: int, count: int = 1_000) -> pa.Table:
 
 def append(table: Table, batch_id: str, rows: pa.Table | Iterable[pa.RecordBatch]) -> int:
     """Add rows in any order, unless their batch was added before; return how many were added."""
-    return 0 if table.holds(batch_id) else table.advance(batch_id, table.stage(rows), after=None, epoch=0)
+    return 0 if table.holds(batch_id) else table.advance(batch_id, table.stage(rows), after_epoch=None, epoch=0)
 
 
 def amounts(table: pa.Table) -> list[int]:
-    found: list[Any] = table.column("amount").to_pylist()
-    return sorted(found)
+    amounts_found: list[Any] = table.column("amount").to_pylist()
+    return sorted(amounts_found)
 
 
 def watched(
-    items_seen: list[Any], before: Callable[[], object] = lambda: None, after: Callable[[], object] = lambda: None
-) -> Run:
-    """Does the work here, and something else before it, or after it and before anything of it is committed; notes what there is to do."""
+    items_seen: list[Any],
+    before_work: Callable[[], object] = lambda: None,
+    after_work: Callable[[], object] = lambda: None,
+) -> Map:
+    """
+    Does the work here, and something else before it, or after it and before anything of it is committed.
 
-    def run(work: Callable[[Any], Any], items: Sequence[Any], progress: object = None) -> Iterable[Any]:
-        assert progress is None
+    Notes what there is to do.
+    """
+
+    def map_items(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterable[Any]:
         items_seen.extend(items)
-        before()
+        before_work()
         yield from map(work, items)
-        after()
+        after_work()
 
-    return run
+    return map_items

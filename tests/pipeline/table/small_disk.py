@@ -32,7 +32,7 @@ def main(folder: Path) -> None:
 
     staged = table.stage(batch(2))
     with full(folder), refused():
-        table.advance("second", staged, after=None, epoch=0)
+        table.advance("second", staged, after_epoch=None, epoch=0)
     with full(folder):
         with refused():
             table.compact()

@@ -1,4 +1,4 @@
-"""What happens to a table whose writer dies, whose disk is full, or whose files were damaged."""
+"""Tables whose writer dies, whose disk is full, or whose files were damaged."""
 
 import json
 import os
@@ -34,13 +34,6 @@ from quotascope.pipeline.table.storage import Storage
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> Table:
-    table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
-    append(table, "first", batch(0))
-    return table
-
-
 def _files(table: Table) -> list[Path]:
     return sorted(Path(table.storage.uri).glob("day=*/**/*.parquet"))
 
@@ -49,19 +42,19 @@ def _committed_by_another_program(table: Table, held: pa.Table) -> None:
     """A file of another name, at another place, with other columns or another order than the table's."""
     path = Path(table.storage.uri, "part-0.parquet")
     pq.write_table(held, path, row_group_size=300)
-    file = File(path=path.name, day=3, bucket=0, rows=len(held), size=path.stat().st_size)
-    table.advance("another", [file], after=None, epoch=0)
+    file = File(path=path.name, day=3, shard=0, rows=len(held), size=path.stat().st_size)
+    table.advance("another", [file], after_epoch=None, epoch=0)
 
 
 def test_rows_of_another_program(table: Table) -> None:
     """They come with the table's columns and types; a column that may be null may be missing."""
-    own = pa.Table.from_batches(table.batches(table.buckets()[0]))
+    file_of_table = pa.Table.from_batches(table.batches(table.shards()[0]))
     kinds: Any = {"timestamp": pa.int32(), "user": pa.large_string(), "amount": pa.int64()}
-    late = own.set_column(2, "timestamp", pc.add(own["timestamp"], 1)).select([*kinds])
+    late = file_of_table.set_column(2, "timestamp", pc.add(file_of_table["timestamp"], 1)).select([*kinds])
     _committed_by_another_program(table, late.sort_by("amount").cast(pa.schema(kinds)))
-    found = pa.Table.from_batches(table.batches(table.buckets()[0]))
-    assert found.schema == SCHEMA
-    assert amounts(found) == sorted(2 * amounts(own))
+    rows_found = pa.Table.from_batches(table.batches(table.shards()[0]))
+    assert rows_found.schema == SCHEMA
+    assert amounts(rows_found) == sorted(2 * amounts(file_of_table))
 
 
 @pytest.mark.parametrize(
@@ -82,12 +75,16 @@ table = Table.create(sys.argv[1], SCHEMA, LAYOUT)
 for number in range(1_000):
     files = table.stage(batch(number))
     print("staged", number, flush=True)
-    table.advance(f"batch {number}", files, after=None, epoch=0)
+    table.advance(f"batch {number}", files, after_epoch=None, epoch=0)
 """
 
 
 def test_a_killed_writer_leaves_what_it_committed(tmp_path: Path) -> None:
-    """Killed between the files and the commit of a batch, a writer leaves whole batches; the same appends then go on from there."""
+    """
+    Killed between the files and the commit of a batch, a writer leaves whole batches.
+
+    The same appends then go on from there.
+    """
     path = str(tmp_path / "table")
     command = [sys.executable, "-c", WRITER, path]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as writer:
@@ -97,18 +94,22 @@ def test_a_killed_writer_leaves_what_it_committed(tmp_path: Path) -> None:
         writer.kill()
         staged = 3 + len(writer.stdout.readlines())  # what it still did before the signal reached it
     table = Table.open(path)
-    kept = table.read().num_rows // 1_000
-    assert kept in (staged, staged + 1)
-    assert amounts(table.read()) == list(range(kept * 1_000))
-    added = [append(table, f"batch {number}", batch(number)) for number in range(kept + 2)]
-    assert added == [0] * kept + [1_000] * 2
-    assert amounts(table.read()) == list(range((kept + 2) * 1_000))
+    commits_kept = table.read().num_rows // 1_000
+    assert commits_kept in (staged, staged + 1)
+    assert amounts(table.read()) == list(range(commits_kept * 1_000))
+    added = [append(table, f"batch {number}", batch(number)) for number in range(commits_kept + 2)]
+    assert added == [0] * commits_kept + [1_000] * 2
+    assert amounts(table.read()) == list(range((commits_kept + 2) * 1_000))
     table.clean(0)
     assert len(_files(table)) == len(table.files())
 
 
 def test_a_full_disk_leaves_the_last_commit(tmp_path: Path) -> None:
-    """Without space for the data, for the commit, or for a compaction, the table stays as it was; with space the same appends work."""
+    """
+    Without space for the data, for the commit, or for a compaction, the table stays as it was.
+
+    With space the same appends work.
+    """
     own_mounts = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
     command = [*own_mounts, sys.executable, "-m", "tests.pipeline.table.small_disk", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -132,9 +133,9 @@ def test_a_truncated_file_is_named(table: Table, keep: int) -> None:
     assert table.version == 2
 
 
-def _overwrite(file: Path, first: int, last: int) -> None:
+def _overwrite(file: Path, begin: int, end: int) -> None:
     content = bytearray(file.read_bytes())
-    content[first:last] = b"x" * len(content[first:last])
+    content[begin:end] = b"x" * len(content[begin:end])
     file.write_bytes(content)
 
 
@@ -142,9 +143,8 @@ def _overwrite(file: Path, first: int, last: int) -> None:
     ("damage", "error", "words"),
     [
         (Path.unlink, MissingFile, "is gone; if the table was compacted"),
-        (partial(_overwrite, first=0, last=-1), DamagedFile, "Parquet"),
-        # Arrow raises for pages what a system raises for a broken disk: the bytes can be read, so that the file is damaged
-        (partial(_overwrite, first=4, last=200), DamagedFile, r"is damaged: .*drop the table's day"),
+        (partial(_overwrite, begin=0, end=-1), DamagedFile, "not those that were committed"),
+        (partial(_overwrite, begin=4, end=200), DamagedFile, "not those that were committed"),
     ],
     ids=["deleted", "no Parquet", "broken pages"],
 )
@@ -157,34 +157,58 @@ def test_what_is_wrong_with_a_file_is_reported(
         table.read()
 
 
+@pytest.mark.parametrize(("first", "last", "words"), [(0, -1, "Parquet"), (4, 200, "history repair")])
+def test_a_damaged_file_of_another_program_is_reported(table: Table, first: int, last: int, words: str) -> None:
+    """
+    Its name has no digest.
+
+    What cannot be decoded is damaged, as Arrow raises for pages what a system raises for a broken disk.
+    """
+    (file_of_table, *_) = table.files()
+    copy = Path(table.storage.uri, "copy.parquet")
+    copy.write_bytes(Path(table.storage.uri, file_of_table.path).read_bytes())
+    _overwrite(copy, first, last)
+    file = File(
+        path=copy.name,
+        day=file_of_table.day,
+        shard=file_of_table.shard,
+        rows=file_of_table.rows,
+        size=file_of_table.size,
+    )
+    with pytest.raises(DamagedFile, match=rf"is damaged: .*{words}"):
+        table.read(files=[file])
+
+
 def test_permissions_that_cannot_be_set(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mounted storage that refuses them is enough while files need none but its own; else nothing is committed that others may read."""
+    """
+    A mounted storage that refuses them is enough while files need none but its own.
+
+    Else nothing is committed that others may read.
+    """
 
     def refused(_path: Path, _mode: int) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     append(table, "second", batch(1))
-    before = _files(table)
-    mode = before[0].stat().st_mode
-    before[0].chmod(0o600)
+    files_before = _files(table)
+    mode = files_before[0].stat().st_mode
+    files_before[0].chmod(0o600)
     monkeypatch.setattr(Path, "chmod", refused)
     with pytest.raises(NotWritten, match="Operation not permitted"):
         table.compact()
-    assert _files(table) == before
-    os.chmod(before[0], mode)  # noqa: PTH101 - the other one is refused
-    assert table.compact() == len(before)
+    assert _files(table) == files_before
+    os.chmod(files_before[0], mode)  # noqa: PTH101 - the other one is refused
+    assert table.compact() == len(files_before)
 
 
 def test_features_that_cannot_be_written(table: Table) -> None:
-    """They are another program's: reading goes on, and no writer tries again and again, whether it adds rows or the columns of a newer release."""
+    """They are another program's: reading goes on, and no writer tries again and again."""
     features = {"readerFeatures": [], "writerFeatures": ["rowTracking", "domainMetadata"]}
     protocol = {"minReaderVersion": 3, "minWriterVersion": 7, **features}
     commits = Path(table.storage.uri, "_delta_log")
     (commits / f"{2:020d}.json").write_text(json.dumps({"protocol": protocol}))
-    wider = SCHEMA.append(pa.field("new", pa.int64()))
-    for write in (partial(append, table, "second", batch(1)), partial(Table.create, table.storage.uri, wider, LAYOUT)):
-        with pytest.raises(NotWritten, match=r"RowTracking.*DROP FEATURE"):
-            write()
+    with pytest.raises(NotWritten, match=r"RowTracking.*DROP FEATURE"):
+        append(table, "second", batch(1))
     assert table.read().num_rows == 1_000
 
 
@@ -234,10 +258,10 @@ def test_object_store_that_refuses(answer: list[str], advice: str, monkeypatch: 
         assert store.stdout is not None
         monkeypatch.setenv("AWS_ENDPOINT_URL", store.stdout.readline().strip())
         storage = Storage("s3://bucket/table")
-        file = File(path="day=1/bucket=0/a.parquet", day=1, bucket=0, rows=1, size=9)
-        for read in (lambda: [*storage.batches(file, SCHEMA)], lambda: Table.open(storage.uri)):
+        file = File(path="day=1/shard=0/a.parquet", day=1, shard=0, rows=1, size=9)
+        for reading in (lambda: [*storage.batches(file, SCHEMA)], lambda: Table.open(storage.uri)):
             with pytest.raises(UnreachableTable) as raised:
-                read()
+                reading()
             text = str(raised.value)
             assert f"; {advice}" in text
             assert "damaged" not in text
@@ -245,7 +269,7 @@ def test_object_store_that_refuses(answer: list[str], advice: str, monkeypatch: 
 
 
 def test_a_storage_that_failed_once_is_not_called_damaged(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the same bytes can be decoded a moment later, the file is whole."""
+    """A file whose bytes can be decoded a moment later is not damaged."""
     opened = iter([True])
 
     def flaky(source: object, columns: pa.Schema, *, ahead: bool) -> Iterator[pa.RecordBatch]:
@@ -261,7 +285,11 @@ def test_a_storage_that_failed_once_is_not_called_damaged(table: Table, monkeypa
 
 
 def test_a_message_holds_no_signature() -> None:
-    """Some stores are asked by addresses that are signed; the errors of tables leave the signature out whatever raises them."""
+    """
+    Some stores are asked by addresses that are signed.
+
+    The errors of tables leave the signature out whatever raises them.
+    """
     error = OSError("GET https://a.blob.core.windows.net/c/f?sv=1&sig=s3cret in 3ms\n\x1b[31m\u21b3\x1b[0m 403")
     assert plain(error) == "GET https://a.blob.core.windows.net/c/f in 3ms : 403"
     raised = (
@@ -283,22 +311,22 @@ def test_a_damaged_log_is_an_error(table: Table) -> None:
 
 
 def test_rows_that_end_in_an_error_leave_nothing(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When what yields the rows fails, the files that were written for them are removed."""
+    """If the source of rows fails, the files that were written for them are removed."""
     monkeypatch.setattr("quotascope.pipeline.table.table.CHUNK", 1_000)
 
     def broken() -> Iterator[pa.RecordBatch]:
         yield from batch(1).to_batches()
         raise ValueError("no more")
 
-    before = _files(table)
+    files_before = _files(table)
     with pytest.raises(ValueError, match="no more"):
         append(table, "broken", broken())
-    assert _files(table) == before
+    assert _files(table) == files_before
     assert table.version == 1
 
 
 def test_an_error_after_the_commit_keeps_its_files(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When only what follows a commit fails, such as a checkpoint of the log, the rows are there and are reported as added."""
+    """Rows are there, and reported as added, if only a step after the commit fails, such as a checkpoint."""
     commit = log.commit
 
     def failing(*arguments: Any) -> None:
@@ -318,18 +346,19 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
 
 
 def test_a_file_made_of_files_of_another_group_is_not_for_its_own(tmp_path: Path) -> None:
-    """What one group may read is not for another one; what all users may read stays so."""
+    """A file of one group is not for another; a file for all users stays so."""
     storage = Storage(str(tmp_path))
     for name, mode in (("made", 0o664), ("of", 0o640), ("public", 0o644)):
         (tmp_path / name).touch()
         (tmp_path / name).chmod(mode)
         if name != "made" and os.geteuid() == 0:
             os.chown(tmp_path / name, -1, 12_345)
-    made, source, public = (
-        File(path=name, day=0, bucket=0, rows=0, size=0, first=None, last=None) for name in ("made", "of", "public")
+    target, source, public = (
+        File(path=name, day=0, shard=0, rows=0, size=0, first_ms=None, last_ms=None)
+        for name in ("made", "of", "public")
     )
-    others = (tmp_path / "of").stat().st_gid != (tmp_path / "made").stat().st_gid
-    storage.restrict(made, [public])
+    is_other_group = (tmp_path / "of").stat().st_gid != (tmp_path / "made").stat().st_gid
+    storage.restrict(target, [public])
     assert (tmp_path / "made").stat().st_mode & 0o777 == 0o644
-    storage.restrict(made, [source])
-    assert (tmp_path / "made").stat().st_mode & 0o777 == (0o600 if others else 0o640)
+    storage.restrict(target, [source])
+    assert (tmp_path / "made").stat().st_mode & 0o777 == (0o600 if is_other_group else 0o640)

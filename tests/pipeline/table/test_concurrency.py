@@ -1,4 +1,8 @@
-"""Several writers of one table, and a table that is made of another one: each change happens once, or its writer gets an error."""
+"""
+Several writers of one table, and a table that is made of another one.
+
+Each change happens once, or its writer gets an error.
+"""
 
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
+from pyarrow import fs
 from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, append, batch, watched
 
 from quotascope.pipeline.errors import LostCommit, NotWritten, OtherSource, UnreadableTable
-from quotascope.pipeline.table import Follower, Run, Table, follow, log, retried, run_here
+from quotascope.pipeline.table import Follower, Map, Table, follow, log, retried
+from quotascope.pipeline.table.storage import Storage
 
 
 @pytest.fixture
@@ -26,12 +32,16 @@ def path(tmp_path: Path) -> str:
 
 
 def parquet(path: str) -> int:
-    """How many files there are, committed or not."""
+    """Return the number of files, committed or not."""
     return len([*Path(path).glob("day=*/**/*.parquet")])
 
 
 def test_writers_at_once(path: str) -> None:
-    """Of many that append the same batch one adds it; the others look again, add nothing and leave nothing. Those of other batches all succeed."""
+    """
+    One of many processes that append the same batch adds it; the others look again, add nothing and leave nothing.
+
+    All other batches succeed.
+    """
     numbers = [2] * 4 + [*range(3, 8)]
     with ThreadPoolExecutor(4) as pool:
         added = pool.map(lambda n: retried(lambda: append(Table.open(path), f"{n}", batch(n))), numbers)
@@ -41,8 +51,26 @@ def test_writers_at_once(path: str) -> None:
     assert parquet(path) == len(table.files())
 
 
+def test_a_folder_that_another_process_has_just_created(tmp_path: Path) -> None:
+    """A listing succeeds where Arrow finds the folder missing, and then finds it there."""
+    storage = Storage(str(tmp_path))
+    real = storage.filesystem
+
+    class Late:
+        """A file system in which another process creates the folder during the first listing."""
+
+        def get_file_info(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
+            if not (tmp_path / "folder").exists():
+                (tmp_path / "folder").mkdir()
+                raise FileNotFoundError(selector.base_dir)
+            return real.get_file_info(selector)
+
+    storage.__dict__["filesystem"] = Late()
+    assert storage.listing("folder") == []
+
+
 def test_makers_of_the_same_table(tmp_path: Path) -> None:
-    """Of some that make the same table at the same time one does; the others open it."""
+    """One of several processes that create the same table at the same time does; the others open it."""
     for attempt in range(8):
         path = str(tmp_path / f"{attempt}")
         together = Barrier(4)
@@ -52,17 +80,21 @@ def test_makers_of_the_same_table(tmp_path: Path) -> None:
             return Table.create(path, SCHEMA, LAYOUT)
 
         with ThreadPoolExecutor(4) as pool:
-            made = [each.result() for each in [pool.submit(make) for _ in range(4)]]
-        assert len({table.identity for table in made}) == 1
-        assert [table.version for table in made] == [0] * 4
+            tables = [each.result() for each in [pool.submit(make) for _ in range(4)]]
+        assert len({table.identity for table in tables}) == 1
+        assert [table.version for table in tables] == [0] * 4
 
 
 def test_two_compactions(path: str) -> None:
-    """Of two compactions of the same files one wins; the other gets an error and leaves nothing, and no row is there twice."""
+    """
+    One of two compactions of the same files wins.
+
+    The other gets an error and leaves nothing, and no row is there twice.
+    """
     first, second = Table.open(path), Table.open(path)
     replaced = len(second.files())
     with pytest.raises(LostCommit, match="run this again"):
-        second.compact(run=watched([], after=first.compact))
+        second.compact(map_items=watched([], after_work=first.compact))
     assert amounts(first.read()) == list(range(2_000))
     assert second.compact() == 0
     assert parquet(path) == replaced + len(first.files())
@@ -81,9 +113,9 @@ def test_the_log_itself_lets_one_removal_win(path: str) -> None:
 
 
 def test_an_append_during_a_compaction(path: str) -> None:
-    """What was appended while files were merged stays beside the merged ones."""
-    more = partial(append, Table.open(path), "c", batch(2))
-    assert Table.open(path).compact(run=watched([], after=more)) > 0
+    """Rows that were appended while files were merged stay beside the merged ones."""
+    append_more = partial(append, Table.open(path), "c", batch(2))
+    assert Table.open(path).compact(map_items=watched([], after_work=append_more)) > 0
     assert amounts(Table.open(path).read()) == list(range(3_000))
 
 
@@ -91,17 +123,17 @@ def test_days_dropped_during_a_compaction(path: str) -> None:
     """A compaction does not bring back days that were dropped while it ran."""
     drop = partial(Table.open(path).drop_before, dt.date(1970, 1, 5))
     with pytest.raises(LostCommit):
-        Table.open(path).compact(run=watched([], after=drop))
+        Table.open(path).compact(map_items=watched([], after_work=drop))
     assert {file.day for file in Table.open(path).files()} == {4}
 
 
 def test_a_batch_id_that_went_on(path: str) -> None:
-    """Who follows an epoch that is not the last one any more gets an error, and adds nothing."""
-    one, other = Table.open(path), Table.open(path)
-    staged = other.stage(batch(3))
-    assert one.advance("stream", one.stage(batch(2)), after=None, epoch=7) == 1_000
+    """A process that follows an epoch that is not the last one any more gets an error, and adds nothing."""
+    one, second_table = Table.open(path), Table.open(path)
+    staged = second_table.stage(batch(3))
+    assert one.advance("stream", one.stage(batch(2)), after_epoch=None, epoch=7) == 1_000
     with pytest.raises(LostCommit, match="stream went on"):
-        other.advance("stream", staged, after=None, epoch=8)
+        second_table.advance("stream", staged, after_epoch=None, epoch=8)
     assert amounts(one.read()) == list(range(3_000))
     assert not (Path(path) / staged[0].path).exists()
 
@@ -118,8 +150,8 @@ class Pair(NamedTuple):
     source: Table
     target: Table
 
-    def follow(self, run: Run = run_here) -> int:
-        (count,) = follow(self.source, [Follower(self.target, _negated, SCHEMA.names)], run)
+    def follow(self, map_items: Map = map) -> int:
+        (count,) = follow(self.source, [Follower(self.target, _negated, SCHEMA.names)], map_items)
         return count
 
 
@@ -131,7 +163,11 @@ def follower(tmp_path: Path) -> Pair:
 
 
 def test_compaction_and_retention_bring_nothing_new(follower: Pair) -> None:
-    """Rows that a compaction wrote again are not new, whether they were taken over before or not; dropped days stay in the follower."""
+    """
+    Rows that a compaction wrote again are not new, whether they were taken over before or not.
+
+    Dropped days stay in the follower.
+    """
     append(follower.source, "a", batch(0))
     follower.follow()
     append(follower.source, "b", batch(1))
@@ -152,7 +188,11 @@ def test_a_late_follower_takes_what_there_is(follower: Pair) -> None:
 
 
 def test_a_table_that_was_made_again_is_another_source(follower: Pair, tmp_path: Path) -> None:
-    """Its rows may be the same, which would count twice: they are refused until what was made of the former one is removed."""
+    """
+    Its rows may be the same, which would count twice.
+
+    They are refused until what was made of the former one is removed.
+    """
     append(follower.source, "a", batch(0))
     follower.follow()
     again = Table.create(str(tmp_path / "again"), SCHEMA, LAYOUT)
@@ -165,7 +205,7 @@ def test_a_table_that_was_made_again_is_another_source(follower: Pair, tmp_path:
 
 
 def test_two_that_follow_at_once(follower: Pair) -> None:
-    """Of two that take over the same rows at once one wins, though the other one saw more of them; that one looks again."""
+    """One of two processes that take over the same rows wins, though the other saw more; it looks again."""
     append(follower.source, "a", batch(0))
     tries: list[int] = []
 
@@ -175,36 +215,40 @@ def test_two_that_follow_at_once(follower: Pair) -> None:
             assert follower.follow() == 1_000
             append(follower.source, "b", batch(1))
 
-    assert follower.follow(watched([], before=overtake)) == 1_000
+    assert follower.follow(watched([], before_work=overtake)) == 1_000
     assert len(tries) == 2
     assert amounts(follower.target.read()) == [-each for each in reversed(range(2_000))]
 
 
 def test_two_followers_of_one_table(follower: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that are new to both are read once; what one cannot write keeps nothing from the other one, and it catches up alone."""
-    other = Table.create(str(tmp_path / "other"), SCHEMA, LAYOUT)
-    both = [Follower(follower.target, _negated, SCHEMA.names), Follower(other, _negated, SCHEMA.names)]
-    read: list[Any] = []
-    noted = watched(read)
+    """
+    Rows that are new to both are read once.
+
+    What one cannot write keeps nothing from the other one, and it catches up alone.
+    """
+    second_table = Table.create(str(tmp_path / "other"), SCHEMA, LAYOUT)
+    both = [Follower(follower.target, _negated, SCHEMA.names), Follower(second_table, _negated, SCHEMA.names)]
+    columns_read: list[Any] = []
+    noted = watched(columns_read)
     append(follower.source, "a", batch(0))
     first = {file.path for file in follower.source.files()}
     with monkeypatch.context() as patch:
         patch.setattr(follower.target, "advance", lambda *_, **__: _fail())
         with pytest.raises(NotWritten, match="no space"):
             follow(follower.source, both, noted)
-    assert sorted(file.path for item in read for file in item) == sorted(first)
-    assert [len(table.read()) for table in (follower.target, other)] == [0, 1_000]
-    read.clear()
+    assert sorted(file.path for item in columns_read for file in item) == sorted(first)
+    assert [len(table.read()) for table in (follower.target, second_table)] == [0, 1_000]
+    columns_read.clear()
     append(follower.source, "b", batch(1))
     later = {file.path for file in follower.source.files()} - first
     assert follow(follower.source, both, noted) == [2_000, 1_000]
-    assert sorted(file.path for item in read for file in item) == sorted([*first, *later, *later])
-    for table in (follower.target, other):
+    assert sorted(file.path for item in columns_read for file in item) == sorted([*first, *later, *later])
+    for table in (follower.target, second_table):
         assert amounts(table.read()) == [-each for each in reversed(range(2_000))]
 
 
 def test_what_cannot_be_made_to_the_end_leaves_nothing(follower: Pair) -> None:
-    """Where rows of one bucket cannot be written, what was written of others is removed, and nothing is committed."""
+    """If rows of one shard cannot be written, files of others are removed, and nothing is committed."""
     append(follower.source, "a", batch(0))
     seen: list[pa.Table] = []
 
@@ -221,7 +265,7 @@ def test_what_cannot_be_made_to_the_end_leaves_nothing(follower: Pair) -> None:
 
 
 def test_a_forgotten_commit_is_an_error(follower: Pair) -> None:
-    """When the log has forgotten what came since the last time, the follower says so instead of leaving rows out."""
+    """If the log has forgotten the commits since the last time, the follower says so instead of leaving rows out."""
     append(follower.source, "a", batch(0))
     follower.follow()
     append(follower.source, "b", batch(1))
@@ -232,14 +276,14 @@ def test_a_forgotten_commit_is_an_error(follower: Pair) -> None:
         follower.follow()
 
 
-def test_a_large_bucket_is_several_pieces(follower: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of a bucket are given out together until they are enough work, and never with another bucket's."""
-    monkeypatch.setattr("quotascope.pipeline.table.table.PORTION", 600)
+def test_a_large_shard_is_several_pieces(follower: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of a shard are given out together until they are enough work, and never with another shard's."""
+    monkeypatch.setattr("quotascope.pipeline.table.table.TASK_ROWS", 600)
     monkeypatch.setattr("quotascope.pipeline.table.table.CHUNK", 100)
     for number in range(4):
         append(follower.source, f"{number}", batch(number))
     pieces: list[Any] = []
     assert follower.follow(watched(pieces)) == 4_000
-    assert all(len({file.bucket for file in piece}) == 1 for piece in pieces)
-    assert len(pieces) > len({piece[0].bucket for piece in pieces})
+    assert all(len({file.shard for file in piece}) == 1 for piece in pieces)
+    assert len(pieces) > len({piece[0].shard for piece in pieces})
     assert sum(file.rows for piece in pieces for file in piece) == 4_000

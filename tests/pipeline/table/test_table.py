@@ -3,6 +3,7 @@
 import datetime as dt
 import pickle
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,8 @@ from tests.pipeline.table.rows import DAY_MS, LAYOUT, SCHEMA, amounts, append, b
 from tests.strategies import HOSTILE
 
 from quotascope.pipeline.columns import gathered
-from quotascope.pipeline.errors import NoTable, NotWritten, OtherSchema, UnreadableTable
+from quotascope.pipeline.errors import NoTable, NotWritten, OtherSchema, TableError, UnreadableTable
 from quotascope.pipeline.table import Table, TableLayout
-from quotascope.pipeline.table import log as log_module
 
 
 @pytest.fixture
@@ -26,7 +26,11 @@ def table(tmp_path: Path) -> Table:
 
 
 def test_an_append_is_read_back_once(table: Table) -> None:
-    """A second append of a batch adds nothing, whatever is in it; some columns come in the order asked for, also in another process."""
+    """
+    A second append of a batch adds nothing, whatever is in it.
+
+    Some columns come in the order asked for, also in another process.
+    """
     sent = pickle.loads(pickle.dumps(table))  # noqa: S301 - our own
     assert append(table, "logs of Monday", batch(0)) == 1_000
     assert append(table, "logs of Monday", batch(1)) == 0
@@ -38,10 +42,10 @@ def test_an_append_is_read_back_once(table: Table) -> None:
 
 
 def test_epochs_count_up(table: Table) -> None:
-    """Of a stream's epochs those up to the last one were seen, and the next one is new."""
-    assert table.advance("stream", table.stage(batch(0)), after=None, epoch=4) == 1_000
+    """The epochs of a stream up to the last one were seen, and the next one is new."""
+    assert table.advance("stream", table.stage(batch(0)), after_epoch=None, epoch=4) == 1_000
     assert [table.holds("stream", epoch) for epoch in (3, 4, 5)] == [True, True, False]
-    assert table.advance("stream", table.stage(batch(1)), after=4, epoch=5) == 1_000
+    assert table.advance("stream", table.stage(batch(1)), after_epoch=4, epoch=5) == 1_000
     assert table.last_epoch("stream") == 5
     assert table.last_epoch("another") is None
 
@@ -63,35 +67,43 @@ def test_nothing_is_a_batch_too(table: Table) -> None:
     assert table.holds("empty")
     assert table.read().schema == SCHEMA
     assert table.read().num_rows == 0
-    assert table.buckets() == {}
+    assert table.shards() == {}
     assert table.compact() == 0
     assert table.drop_before(dt.date(2100, 1, 1)) == 0
 
 
-def test_a_file_holds_one_day_of_one_bucket(table: Table) -> None:
-    """Users are spread over buckets, a user over none; each file has the rows as they were appended, and the log their first and last time."""
+def test_a_file_holds_one_day_of_one_shard(table: Table) -> None:
+    """
+    Users are spread over shards, a user over none.
+
+    Each file has the rows as they were appended, and the log their first and last time.
+    """
     append(table, "b", batch(0))
     users: dict[str, set[int]] = {}
     for file in table.files():
-        found = table.read(files=[file])
-        times: list[Any] = found["timestamp"].to_pylist()
-        names: list[Any] = found["user"].to_pylist()
+        rows_found = table.read(files=[file])
+        times: list[Any] = rows_found["timestamp"].to_pylist()
+        names: list[Any] = rows_found["user"].to_pylist()
         assert times == sorted(times)
         assert {time // DAY_MS for time in times} == {file.day}
-        assert (file.rows, file.first, file.last) == (len(found), times[0], times[-1])
+        assert (file.rows, file.first_ms, file.last_ms) == (len(rows_found), times[0], times[-1])
         for user in set(names):
-            users.setdefault(user, set()).add(file.bucket)
-    assert all(len(buckets) == 1 for buckets in users.values())
+            users.setdefault(user, set()).add(file.shard)
+    assert all(len(shards) == 1 for shards in users.values())
     assert len(set.union(*users.values())) > 1
 
 
-def test_a_compaction_leaves_one_file_of_a_day_and_bucket(table: Table) -> None:
-    """The rows are the same, to a reader of Delta tables that knows nothing of us, too; a second time there is nothing to do."""
+def test_a_compaction_leaves_one_file_of_a_day_and_shard(table: Table) -> None:
+    """
+    The rows are the same, to a reader of Delta tables that knows nothing of us, too.
+
+    A second time there is nothing to do.
+    """
     for number in range(3):
         append(table, f"{number}", batch(number))
-    buckets = len(table.buckets())
-    assert table.compact() == 6 * buckets
-    assert Counter(file.day for file in table.files()) == {3: buckets, 4: buckets}
+    shards = len(table.shards())
+    assert table.compact() == 6 * shards
+    assert Counter(file.day for file in table.files()) == {3: shards, 4: shards}
     seen = DeltaTable(table.storage.uri).to_pyarrow_table()
     assert amounts(table.read()) == amounts(seen) == list(range(3_000))
     assert set(seen["day"].to_pylist()) == {3, 4}
@@ -99,7 +111,7 @@ def test_a_compaction_leaves_one_file_of_a_day_and_bucket(table: Table) -> None:
 
 
 def test_many_small_files_become_one_row_group(table: Table) -> None:
-    """Readers of a compacted table need not open a row group for each append, and hold no more than some bytes of one."""
+    """Readers of a compacted table open few row groups, and hold no more than some bytes of one."""
     for number in range(4):
         append(table, f"{number}", batch(number))
     long = "x" * 32_767
@@ -113,16 +125,16 @@ def test_many_small_files_become_one_row_group(table: Table) -> None:
 
 
 def test_hostile_names_are_values_only(table: Table) -> None:
-    """Names with separators, quotes, markup and ten thousand characters come back as they were, and no path is made of them."""
+    """Names with separators, quotes, markup and ten thousand characters come back, and are in no path."""
     names = {*HOSTILE, "../../x", "a=b/c", "__HIVE_DEFAULT_PARTITION__"}
     append(table, "hostile", rows(*((name, name, 1, 1) for name in names)))
     append(table, "more", rows(*((name, name, 2, 2) for name in HOSTILE)))
     table.compact()
     assert set(table.read()["user"].to_pylist()) == names
     for file in table.files():
-        day, bucket, name = file.path.split("/")
-        assert (day, bucket) == ("day=0", f"bucket={file.bucket}")
-        assert len(name) < 60
+        day, shard, name = file.path.split("/")
+        assert (day, shard) == ("day=0", f"shard={file.shard}")
+        assert len(name) < 80
 
 
 def test_clocks_far_off_are_days_like_others(table: Table) -> None:
@@ -134,15 +146,15 @@ def test_clocks_far_off_are_days_like_others(table: Table) -> None:
 
 
 def test_a_table_keeps_its_layout(table: Table) -> None:
-    """Opened or made again, it has its buckets; with other columns it is not written to, and the message names them."""
-    other = TableLayout(day_of="timestamp", buckets=1)
-    assert Table.create(table.storage.uri, SCHEMA, other).layout == LAYOUT
+    """Opened or made again, it has its shards; with other columns it is not written to, and the message names them."""
+    other_layout = TableLayout(day_of="timestamp", shards=1)
+    assert Table.create(table.storage.uri, SCHEMA, other_layout).layout == LAYOUT
     opened = Table.open(table.storage.uri)
     assert (opened.layout, opened.schema) == (LAYOUT, SCHEMA)
-    columns: list[Any] = [("user", pa.int32()), ("timestamp", pa.int64()), pa.field("new", pa.int8(), nullable=False)]
-    wanted = pa.schema(columns)
+    columns: list[Any] = [("user", pa.int32()), ("timestamp", pa.int64()), ("new", pa.int8())]
+    schema = pa.schema(columns)
     with pytest.raises(OtherSchema, match=r"without: new; of another type: user; more: client_id, amount"):
-        Table.create(table.storage.uri, wanted, LAYOUT)
+        Table.create(table.storage.uri, schema, LAYOUT)
 
 
 def test_no_table_and_no_table_of_ours(tmp_path: Path) -> None:
@@ -155,22 +167,30 @@ def test_no_table_and_no_table_of_ours(tmp_path: Path) -> None:
 
 
 def test_days_are_dropped(table: Table) -> None:
-    """Rows of days before the first one to keep go at once; their batch is not added again, their files go with `clean`."""
+    """
+    Rows of days before the first one to keep go at once.
+
+    Their batch is not added again, their files go with `clean`.
+    """
     append(table, "b", batch(0))
-    before = [file for file in table.files() if file.day == 3]
+    files_before = [file for file in table.files() if file.day == 3]
     dropped = table.drop_before(dt.date(1970, 1, 5))
-    assert dropped == sum(file.rows for file in before)
+    assert dropped == sum(file.rows for file in files_before)
     assert {file.day for file in table.files()} == {4}
     assert table.read().num_rows == 1_000 - dropped
     assert append(table, "b", batch(0)) == 0
-    assert table.clean(older_than_hours=1) == []
-    assert len(table.clean(0)) == len(before)
-    assert not any((Path(table.storage.uri) / file.path).exists() for file in before)
+    assert table.clean(older_than_hours=1).deleted == []
+    assert len(table.clean(0).deleted) == len(files_before)
+    assert not any((Path(table.storage.uri) / file.path).exists() for file in files_before)
     assert table.read().num_rows == 1_000 - dropped
 
 
 def test_dropped_days_are_remembered(table: Table) -> None:
-    """The table has from which day on it kept its rows, whatever commits follow; a drop of nothing, or of fewer days, changes nothing."""
+    """
+    The table has from which day on it kept its rows, whatever commits follow.
+
+    A drop of nothing, or of fewer days, changes nothing.
+    """
     append(table, "b", batch(0))
     reported = [table.first_kept_day]
     for day in ("1950-01-01", "1969-12-30", "1970-01-05", "1970-01-03"):
@@ -182,7 +202,7 @@ def test_dropped_days_are_remembered(table: Table) -> None:
 
 
 def test_groups_end_when_they_are_full() -> None:
-    """By rows or by bytes, whatever comes first; each begins to count at none. The last may be smaller."""
+    """Groups end by rows or by bytes, whichever comes first; each begins to count at none. The last may be smaller."""
     ones = [pa.record_batch({"a": pa.array([n], pa.int64())}) for n in range(7)]
 
     def sizes(most_rows: int, most_bytes: int) -> list[int]:
@@ -195,13 +215,25 @@ def test_groups_end_when_they_are_full() -> None:
 
 
 @pytest.mark.parametrize("layout", [LAYOUT, TableLayout()])
-def test_other_programs_find_rows_by_any_column(
-    tmp_path: Path, layout: TableLayout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A filter of a column that the log has no statistics of leaves no rows out; also in tables of an earlier release."""
-    with monkeypatch.context() as patch:
-        patch.setattr(log_module, "_statistics", lambda _: {})
-        append(Table.create(str(tmp_path), SCHEMA, layout), "first", batch(0))
-    append(Table.create(str(tmp_path), SCHEMA, layout), "second", batch(1))
-    found = DeltaTable(tmp_path).to_pyarrow_dataset()
-    assert found.count_rows(filter=ds.field("user") == "user-1") == 2 * 143
+def test_other_programs_find_rows_by_any_column(tmp_path: Path, layout: TableLayout) -> None:
+    """A filter of a column that the log has no statistics of leaves no rows out."""
+    for number, name in enumerate(("first", "second")):
+        append(Table.create(str(tmp_path), SCHEMA, layout), name, batch(number))
+    rows_found = DeltaTable(tmp_path).to_pyarrow_dataset()
+    assert rows_found.count_rows(filter=ds.field("user") == "user-1") == 2 * 143
+
+
+def test_a_path_that_would_be_decoded_is_refused(tmp_path: Path) -> None:
+    """
+    The library would look for the log in a folder with a space.
+
+    Nothing is made, and other characters are of the path.
+    """
+    path = tmp_path / "a%20b"
+    for action in (partial(Table.create, schema=SCHEMA, layout=LAYOUT), Table.open):
+        with pytest.raises(TableError, match=r"a%20b: the library .* takes %20 in a path for another character"):
+            action(str(path))
+    assert not list(tmp_path.iterdir())
+    table = Table.create(str(tmp_path / "a b#?%é"), SCHEMA, LAYOUT)
+    append(table, "a", batch(0))
+    assert len(Table.open(table.storage.uri).read()) == 1_000

@@ -8,7 +8,7 @@ from tests.pipeline.replay.histories import CROWD, SHARED
 
 from quotascope.pipeline.errors import PipelineError
 from quotascope.pipeline.spark import replay_frame
-from quotascope.pipeline.spark.run import shown
+from quotascope.pipeline.spark.session import shown
 
 
 def facts(spark: SparkSession, files: list[str]) -> dict[str, Any]:

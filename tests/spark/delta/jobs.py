@@ -9,18 +9,18 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from quotascope.pipeline.spark.run import session
+from quotascope.pipeline.spark.session import session
 
-PARTITIONS = "int(timestamp div 86400000) AS day", "int(crc32(user) % {}) AS bucket"
+PARTITIONS = "int(timestamp div 86400000) AS day", "int(crc32(user) % {}) AS shard"
 """Of a row, as docs/history.md has them."""
 
 
-def append(spark: SparkSession, table: str, rows: list[Any], buckets: int) -> None:
+def append(spark: SparkSession, table: str, rows: list[Any], shards: int) -> None:
     """Append rows in an order of Spark's, with the columns in another order than the table's, and no statistics."""
-    schema = spark.read.format("delta").load(table).drop("day", "bucket").schema
+    schema = spark.read.format("delta").load(table).drop("day", "shard").schema
     lines = spark.sparkContext.parallelize([json.dumps(row) for row in rows], 1)
-    day, bucket = PARTITIONS
-    frame = spark.read.schema(schema).json(lines).selectExpr("*", day, bucket.format(buckets))
+    day, shard = PARTITIONS
+    frame = spark.read.schema(schema).json(lines).selectExpr("*", day, shard.format(shards))
     backwards = frame.select(*reversed(frame.columns)).orderBy("completed", ascending=False)
     spark.conf.set("spark.databricks.delta.stats.collect", "false")
     try:

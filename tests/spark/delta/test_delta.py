@@ -25,7 +25,7 @@ from tests.spark.pipeline import test_history
 from tests.spark.process import SparkProcess, spark_process
 from tests.spark.versions import CONNECTOR, ROOT
 
-from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
 from quotascope.pipeline.errors import ChangedRows, NotWritten, UnreadableTable
 from quotascope.pipeline.history import History, rollup
 from quotascope.pipeline.history.charges import ROLLUP_COLUMNS
@@ -33,14 +33,14 @@ from quotascope.pipeline.recommend.policy import Policy
 from quotascope.pipeline.replay import RESULTS, Mode, replay
 from quotascope.pipeline.runs.recommend import advise
 from quotascope.pipeline.runs.whatif import what_if
-from quotascope.pipeline.spark.run import SMALL_TABLES
+from quotascope.pipeline.spark.session import SMALL_TABLES
 from quotascope.pipeline.table import Follower, Table, follow
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate, read_candidates
 
 pytestmark = pytest.mark.real
 
-BUCKETS = 4
+SHARDS = 4
 HOSTILE = "a/../../b\n\u202e'\"<x>"
 FIRST = [
     *(produced(at, 20_000, user=user) for user in ("alice", "bob", HOSTILE) for at in range(0, 20_000, 500)),
@@ -69,7 +69,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkProcess]:
 
 
 def _made(folder: Path, rows: list[Any]) -> str:
-    opened = History.create(str(folder), buckets=BUCKETS)
+    opened = History.create(str(folder), shards=SHARDS)
     append(opened.detail, "by hand", history(rows))
     _follow(opened)
     return str(folder)
@@ -130,7 +130,7 @@ def test_the_page(driver: SparkProcess, usage: str) -> None:
     names = [name for _, *name in (each.split(":") for each in packages.split(","))]
     assert {"-".join(name) for name in names} <= {jar.stem for jar in jars()}
     assert f"pyspark=={CONNECTOR}" in PAGE
-    driver.call(jobs.append, f"{usage}/history", LATER, BUCKETS)
+    driver.call(jobs.append, f"{usage}/history", LATER, SHARDS)
     _follow(History.open(usage))
     code = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0]
     shown = driver.call(jobs.python, code.replace("usage/", f"{usage}/"))
@@ -146,7 +146,7 @@ def test_written_by_spark(driver: SparkProcess, usage: str, tmp_path: Path) -> N
         assert _rows(opened.detail) == _sorted([*FIRST, *LATER])
         return sum(file.rows for file in opened.detail.files()) == len(FIRST + LATER)
 
-    driver.call(jobs.append, table, LATER, BUCKETS)
+    driver.call(jobs.append, table, LATER, SHARDS)
     assert is_whole()
     assert _follow(opened) > 0
     assert _answers(usage) == expected
@@ -179,9 +179,7 @@ def test_changed_by_spark(driver: SparkProcess, usage: str) -> None:
     spark(f"{merge} MATCHED THEN UPDATE SET produce_bytes = 1")
     changed = [row["produce_bytes"] for row in _rows(opened.detail) if row["connection"] == 77]
     assert changed == [1] * 40
-    with pytest.raises(
-        ChangedRows, match=r"its commit \d+ \(MERGE\) changed rows; delete the tables that are made of it"
-    ):
+    with pytest.raises(ChangedRows, match=r"its commit \d+ \(MERGE\) changed rows; `quotascope history repair` makes"):
         _follow(opened)
     shutil.rmtree(opened.seconds.storage.uri)
     again = History.create(usage)
@@ -195,12 +193,12 @@ def test_changed_by_spark(driver: SparkProcess, usage: str) -> None:
 def test_clone(driver: SparkProcess, usage: str, tmp_path: Path) -> None:
     """A shallow clone names the files of the other table by their URIs: they are read, and only Spark can take them out."""
     clone = f"{tmp_path}/a clone"
-    for table in ("history", "seconds"):
+    for table in ("history", "seconds", "connections"):
         made = f"CREATE TABLE delta.`{clone}/{table}` SHALLOW CLONE $TABLE"
         driver.call(jobs.sql, f"{usage}/{table}", made)
     expected = _answers(usage)
     assert _answers(clone) == expected
-    driver.call(jobs.append, f"{clone}/history", LATER, BUCKETS)
+    driver.call(jobs.append, f"{clone}/history", LATER, SHARDS)
     detail = History.open(clone).detail
     for removal in (detail.compact, partial(detail.drop_before, dt.date(2030, 1, 1))):
         with pytest.raises(NotWritten, match="it is a shallow clone"):
@@ -241,7 +239,7 @@ def test_documented_replay(driver: SparkProcess, tmp_path: Path) -> None:
     """The guide's lines replay a table of ours that Spark reads itself."""
     page = Path(__file__).parents[3] / "docs" / "pipeline.md"
     (lines,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    append(History.create(str(tmp_path / "usage"), BUCKETS).detail, "a", history(FIRST))
+    append(History.create(str(tmp_path / "usage"), SHARDS).detail, "a", history(FIRST))
     quotas = "quotas: [{user: <default>, producer_byte_rate: 9000, controller_mutation_rate: 1}]"
     (tmp_path / "candidates.yaml").write_text(quotas)
     rows, printed = driver.call(jobs.example, lines.replace("usage/", f"{tmp_path}/usage/"), str(tmp_path))

@@ -3,6 +3,7 @@
 import io
 import threading
 from contextlib import redirect_stdout
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from quotascope.cli.main import app
 from quotascope.pipeline.history import History
 from quotascope.pipeline.history.store import tables_of
 from quotascope.pipeline.ingest import IngestOptions, IngestReport
-from quotascope.pipeline.runs.engine import Engine, run_of
+from quotascope.pipeline.runs.engine import on_spark
 from quotascope.pipeline.runs.ingest import ingest_topic
 from quotascope.pipeline.runs.shadow import ShadowStream
 from quotascope.pipeline.table import Table
@@ -22,6 +23,8 @@ from quotascope.quotas.candidates import read_candidates
 
 AT_A_TIME = 700
 """Messages of a batch."""
+step = partialmethod(ShadowStream.step, now_ms=2_000_000_000_000)
+"""A step at a time that stands still: a broker is never silent, however long a killed stream takes to start again."""
 
 
 def run(_: SparkSession, servers: str, topic: str, folder: str, wait_before: str = "") -> list[Any]:
@@ -45,11 +48,12 @@ def run(_: SparkSession, servers: str, topic: str, folder: str, wait_before: str
     wait = _Wait(Path(folder), wait_before, reports)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Table, "advance", wait.advance(Table.advance))
+        patch.setattr(ShadowStream, "step", step)
         source = {"kafka.bootstrap.servers": servers, "subscribe": topic, "maxOffsetsPerTrigger": str(AT_A_TIME)}
         into, rules = f"{folder}/tables", read_candidates(f"{folder}/candidates.yaml")
         shadow = ShadowStream(into, History.create(into, 16), rules)
-        workers = run_of(Engine.SPARK)
-        ingest_topic(source, into, f"{folder}/checkpoint", IngestOptions(), every=None, done=done)
+        workers = on_spark().map
+        ingest_topic(source, into, f"{folder}/checkpoint", IngestOptions(broker="1"), every=None, done=done)
         assert shadow.step(workers, all_of_it=True).late == 0
     return reports
 
@@ -60,11 +64,13 @@ def command(_: SparkSession, servers: str, topic: str, folder: str) -> list[str]
         "topic": f"kafka://{servers}/{topic}",
         "candidates": f"{folder}/candidates.yaml",
         "into": f"{folder}/tables",
+        "broker": "1",
         "checkpoint": f"{folder}/checkpoint",
         "option": f"maxOffsetsPerTrigger={AT_A_TIME}",
     }
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    with redirect_stdout(io.StringIO()) as printed:
+    with redirect_stdout(io.StringIO()) as printed, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ShadowStream, "step", step)
         app(["shadow", "stream", *words, "--once"], standalone_mode=False)
     return printed.getvalue().splitlines()
 

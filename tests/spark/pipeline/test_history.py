@@ -11,7 +11,7 @@ from tests.pipeline.table.rows import append
 from quotascope.pipeline.columns import added
 from quotascope.pipeline.history import ROLLUP, History
 from quotascope.pipeline.request_log.schema import REQUESTS
-from quotascope.pipeline.spark.run import SparkRun
+from quotascope.pipeline.spark.engine import Spark
 from quotascope.pipeline.table import Table, TableLayout
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.real
 
 
 def _source(folder: Path) -> Table:
-    layout = TableLayout(bucket_of="user", buckets=2, day_of="timestamp")
+    layout = TableLayout(shard_of="user", shards=2, day_of="timestamp")
     return Table.create(str(folder / "requests"), REQUESTS, layout)
 
 
 def job(spark: "SparkSession", folder: str) -> list[int]:
     """Take over a batch, then late rows, with a compaction, then nothing; return what each step did."""
-    source, run = _source(Path(folder)), SparkRun(spark)
+    source, map_items = _source(Path(folder)), Spark(spark).map
     history = History.create(f"{folder}/spark", 2)
     done = []
     for number in range(2):
@@ -43,9 +43,9 @@ def job(spark: "SparkSession", folder: str) -> list[int]:
             for each in range(500)
         ]
         append(source, f"{number}", requests(*rows))
-        done.append(history.update(source, run))
-    replaced = sum(each.compact(run=run) for each in (history.detail, history.seconds))
-    return [*done, replaced, history.update(source, run)]
+        done.append(history.update(source, map_items))
+    replaced = sum(each.compact(map_items=map_items) for each in (history.detail, history.seconds))
+    return [*done, replaced, history.update(source, map_items)]
 
 
 def is_kept(folder: Path, done: list[int]) -> None:
@@ -53,7 +53,7 @@ def is_kept(folder: Path, done: list[int]) -> None:
     first, second, replaced, third = done
     assert (first, second, third) == (500, 500, 0)
     assert replaced > 0
-    here = History.create(str(folder / "here"), buckets=2)
+    here = History.create(str(folder / "here"), shards=2)
     here.update(_source(folder))
     kept = History.open(str(folder / "spark"))
     assert _sums(kept.seconds) == _sums(here.seconds)

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import gzip
-import tarfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 from tests.pipeline.ingest.accounts import balanced
+from tests.pipeline.ingest.ingesting import NAMED
 from tests.pipeline.log_lines import CAPTURE, captured, line
 from tests.spark.versions import RUNNING
 
@@ -19,7 +19,7 @@ from quotascope.pipeline.errors import DamagedFile, NotWritten, TableError, Unre
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables
 from quotascope.pipeline.ingest import ingest as ingest_here
 from quotascope.pipeline.ingest.committing import Batch, Ingest
-from quotascope.pipeline.runs.engine import Engine
+from quotascope.pipeline.runs.engine import EngineChoice
 from quotascope.pipeline.runs.ingest import ingest_logs, ingest_topic
 from quotascope.pipeline.spark import ingest as by_spark
 from quotascope.pipeline.spark.arrow import map_in_arrow
@@ -52,8 +52,8 @@ def _table(folder: Path, kind: str) -> pa.Table:
 def test_spark_makes_the_same_tables(spark: "SparkSession", tmp_path: Path) -> None:
     """Rows and counts are those of one process, no matter who reads first; the same input again adds nothing."""
     logs = _logs(tmp_path)
-    report = ingest(spark, [logs], str(tmp_path / "spark"))
-    expected = ingest_here([logs], str(tmp_path / "here"))
+    report = ingest(spark, [logs], str(tmp_path / "spark"), NAMED)
+    expected = ingest_here([logs], str(tmp_path / "here"), NAMED)
     assert report == expected
     assert (report.read, report.kept, report.quarantined) == (5_906, 5_395, 3)
     for kind in ("requests", "quarantine"):
@@ -65,20 +65,46 @@ def test_spark_makes_the_same_tables(spark: "SparkSession", tmp_path: Path) -> N
         for name in ("spark", "here")
     }
     assert len(named - {None}) == len(named) == 1
-    for again in (ingest_here([logs], str(tmp_path / "spark")), ingest(spark, [logs], str(tmp_path / "here"))):
+    for again in (
+        ingest_here([logs], str(tmp_path / "spark"), NAMED),
+        ingest(spark, [logs], str(tmp_path / "here"), NAMED),
+    ):
         assert (again.kept, again.quarantined, again.read) == (0, 0, 5_906)
         assert balanced(again)
 
 
 def test_what_spark_cannot_read(spark: "SparkSession", tmp_path: Path) -> None:
-    """A path that is not there and a file that breaks off are reported by name, and nothing is added."""
+    """A path that is not there and a file that breaks off are reported by name; of that nothing is added, and of the others all."""
     with pytest.raises(UnreadableLog, match=r"none\.log.*PATH_NOT_FOUND"):
         ingest(spark, [str(tmp_path / "none.log")], str(tmp_path / "tables"))
     broken = tmp_path / "broken.log.gz"
     broken.write_bytes(CAPTURE.read_bytes()[:100_000])
-    with pytest.raises(UnreadableLog, match=r"broken\.log\.gz: Spark cannot read it"):
-        ingest(spark, [str(broken)], str(tmp_path / "tables"))
-    assert len(_table(tmp_path / "tables", "requests")) == 0
+    report = ingest(spark, [str(broken)], str(tmp_path / "tables"), NAMED)
+    assert (report.read, list(report.broken)) == (0, [str(broken)])
+    assert "bring the whole file" in report.broken[str(broken)]
+
+
+def test_damaged_members(spark: "SparkSession", tmp_path: Path) -> None:
+    """The same lines count as in one process: those of whole members, and of other files, whatever names they have; the good file adds the rest, once."""
+    lines = [text for text in captured() if b'"isForwarded":false' in text][:900]
+    members = [gzip.compress(b"\n".join(lines[at : at + 300]) + b"\n", 0) for at in (0, 300)]
+    damaged = bytearray(members[1])
+    damaged[damaged.index(b'"clientId":"') + 13] ^= 1
+    logs = tmp_path / "logs of a b"
+    logs.mkdir()
+    (logs / "a [b{*.log.gz").write_bytes(members[0] + damaged)
+    (logs / "c [0-9]?.log").write_bytes(b"\n".join(lines[600:]))
+    for name, read in (("spark", partial(ingest, spark)), ("local", ingest_here)):
+        report = read([str(logs)], str(tmp_path / name), NAMED)
+        assert (report.kept, list(report.broken)) == (600, [str(logs / "a [b{*.log.gz")]), name
+    spark_rows, local_rows = (
+        _table(tmp_path / name, "requests").select(["identity", "file", "line"]).sort_by("identity")
+        for name in ("spark", "local")
+    )
+    assert spark_rows == local_rows
+    (logs / "a [b{*.log.gz").write_bytes(b"".join(members))
+    report = ingest(spark, [str(logs)], str(tmp_path / "spark"), NAMED)
+    assert (report.kept, report.broken, report.quarantined) == (300, {}, 0)
 
 
 def test_empty_files(spark: "SparkSession", tmp_path: Path) -> None:
@@ -90,19 +116,18 @@ def test_empty_files(spark: "SparkSession", tmp_path: Path) -> None:
 
 
 def test_zstd(spark: "SparkSession", tmp_path: Path) -> None:
-    """Spark reads it since 4.1; before, and where it breaks off, the file is reported by name, and nothing is added."""
+    """Spark reads it since 4.1; before, it is refused; where it breaks off, the file is reported by name, and nothing of it is added."""
     packed = tmp_path / "packed.log.zst"
     packed.write_bytes(zstandard.compress(b"\n".join(captured())))
     into = str(tmp_path / "tables")
     if RUNNING.startswith(("3.", "4.0.")):
         with pytest.raises(UnreadableLog, match="native zStandard library not"):
-            ingest(spark, [str(packed)], into)
+            ingest(spark, [str(packed)], into, NAMED)
         return
-    assert ingest(spark, [str(packed)], into).kept == 5_395
+    assert ingest(spark, [str(packed)], into, NAMED).kept == 5_395
     packed.write_bytes(packed.read_bytes()[:-1_000])
-    with pytest.raises(UnreadableLog, match=r"packed\.log\.zst: Spark cannot read it"):
-        ingest(spark, [str(packed)], f"{into} of a part")
-    assert len(_table(tmp_path / "tables of a part", "requests")) == 0
+    report = ingest(spark, [str(packed)], f"{into} of a part", NAMED)
+    assert (report.read, list(report.broken)) == (0, [str(packed)])
 
 
 def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
@@ -115,7 +140,7 @@ def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
     ingest_all = Ingest(IngestTables.create(folder))
 
     def add(number: int) -> IngestReport:
-        stage = partial(staged_lines, lines_of_messages(messages), ingest_all.tables, IngestOptions())
+        stage = partial(staged_lines, lines_of_messages(messages), ingest_all.tables, IngestOptions(broker="1"))
         return ingest_all.add(stage, Batch("stream q", number))
 
     first, again, later = add(0), add(0), add(1)
@@ -124,36 +149,6 @@ def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
     assert (later.duplicates, later.quarantined_before, later.kept) == (1, 2, 0)
     (row,) = IngestTables.create(folder).requests.read().to_pylist()
     assert (row["file"], row["line"]) == ("t-1", 5)
-
-
-def test_tables_of_an_earlier_release(spark: "SparkSession", tmp_path: Path) -> None:
-    """Spark and its streams add to them what one process adds; columns that they lacked are null in their rows."""
-    later = [text.replace(b"[2026-11", b"[2026-12") for text in captured()[:400]]
-    (tmp_path / "c.log").write_bytes(b"\n".join(later))
-    rows = [(bytearray(text), "t", 1, number) for number, text in enumerate(later)]
-    messages = spark.createDataFrame(rows, "value binary, topic string, partition int, offset bigint")
-
-    def streamed(tables: IngestTables) -> None:
-        stage = partial(staged_lines, lines_of_messages(messages), tables, IngestOptions())
-        Ingest(tables).add(stage, Batch("stream q", 0))
-
-    ways: list[Callable[[str], object]] = [
-        partial(ingest_here, [str(tmp_path / "c.log")]),
-        partial(ingest, spark, [str(tmp_path / "c.log")]),
-        lambda into: streamed(IngestTables.create(into)),
-    ]
-    found = []
-    for number, way in enumerate(ways):
-        with tarfile.open(CAPTURE.parent / "older-tables.tar.gz") as packed:
-            packed.extractall(tmp_path / str(number), filter="data")
-        way(str(tmp_path / str(number) / "usage"))
-        table = _table(tmp_path / str(number) / "usage", "requests")
-        found.append(table.drop_columns(["file", "line", "position"]))
-    assert found[0] == found[1] == found[2]
-    lacked = ["traffic", "queue_time_ms", "remote_time_ms", "response_queue_time_ms"]
-    known = {(row["completed"] >= LATER_MS, row["queue_time_ms"] is not None) for row in found[0].to_pylist()}
-    assert known == {(False, False), (True, True)}
-    assert all(found[0][name].null_count < len(found[0]) for name in lacked)
 
 
 def _damaged(usage: Path, kind: str) -> None:
@@ -185,7 +180,7 @@ def test_errors_of_workers(
     """They arrive as one process raises them, from a batch of a stream as well: kind, message and fields; nothing is added."""
     usage, log, more = tmp_path / "usage", tmp_path / "a.log", tmp_path / "more"
     log.write_bytes(line() + b"\njunk\n")
-    ingest_logs([str(log)], str(usage), IngestOptions(), engine=Engine.LOCAL)
+    ingest_logs([str(log)], str(usage), IngestOptions(broker="1"), engine=EngineChoice.LOCAL)
     harm(usage)
     near, later = line(header={"correlationId": 8}), line(time="2026-11-25 08:00:00,000")
     log.write_bytes(b"\n".join([near, later, b"other junk"]))
@@ -196,12 +191,12 @@ def test_errors_of_workers(
     monkeypatch.setattr(by_spark, "lines_of_topic", lambda *_: by_spark.lines_of_messages(arriving))
     raised = []
     for way in (
-        partial(ingest_logs, [str(log)], engine=Engine.LOCAL),
-        partial(ingest_logs, [str(log)], engine=Engine.SPARK),
+        partial(ingest_logs, [str(log)], engine=EngineChoice.LOCAL),
+        partial(ingest_logs, [str(log)], engine=EngineChoice.SPARK),
         partial(ingest_topic, {}, checkpoint=str(tmp_path / "c"), done=lambda *_: None),
     ):
         with pytest.raises(error, match=message) as found:
-            way(into=str(usage), options=IngestOptions())
+            way(into=str(usage), options=IngestOptions(broker="1"))
         raised.append((type(found.value), str(found.value), vars(found.value)))
     assert raised[0] == raised[1] == raised[2]
     assert [len(table.files()) for table in IngestTables.create(str(usage))] == [1, 1]

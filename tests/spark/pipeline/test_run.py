@@ -14,23 +14,24 @@ from tests.spark.settling import settle
 from tests.spark.versions import BY_GROUPS
 
 from quotascope.pipeline.blame import summing
+from quotascope.pipeline.engine import Engine
 from quotascope.pipeline.errors import DamagedFile, SparkFailed
 from quotascope.pipeline.request_log.schema import TOPIC_ID
 from quotascope.pipeline.runs.blame import blame
-from quotascope.pipeline.runs.engine import Engine
-from quotascope.pipeline.spark.run import SparkRun, session
+from quotascope.pipeline.runs.engine import EngineChoice
+from quotascope.pipeline.spark.engine import Spark
+from quotascope.pipeline.spark.session import session
 from quotascope.pipeline.table import File, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.real
 
 
 def _rows_of(table: Table, files: Sequence[File]) -> list[Any]:
     return [row for each in table.batches(files) for row in each["amount"].to_pylist()]
 
 
+@pytest.mark.real
 def test_session_that_is_there_is_taken_as_it_is(spark: "SparkSession") -> None:
     """Its application is not renamed: in a monitor it would look like another one."""
     with ThreadPoolExecutor(1) as another:  # where no session is the active one
@@ -39,23 +40,22 @@ def test_session_that_is_there_is_taken_as_it_is(spark: "SparkSession") -> None:
     assert spark.conf.get("spark.app.name") == "tests"
 
 
-def test_workers_read_and_merge_a_table(spark: "SparkSession", tmp_path: Path) -> None:
-    """Workers give their answers in the order of the items, compact as one process does, and what damage they find is reported here."""
+def test_an_engine_reads_and_merges_a_table(engine: Engine, tmp_path: Path) -> None:
+    """An engine gives its answers in the order of the items, compacts a table, and reports the damage that it finds."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
-    run = SparkRun(spark)
-    assert list(run(partial(_rows_of, table), [])) == []
+    assert list(engine.map(partial(_rows_of, table), [])) == []
     for number in range(2):
         append(table, f"{number}", batch(number))
-    buckets = list(table.buckets().values())
-    here = [_rows_of(table, files) for files in buckets]
-    assert list(run(partial(_rows_of, table), buckets)) == here
-    replaced = table.compact(run=run)
-    assert replaced == sum(len(files) for files in buckets)
-    assert [_rows_of(table, files) for files in table.buckets().values()] == here
+    shards = list(table.shards().values())
+    here = [_rows_of(table, files) for files in shards]
+    assert list(engine.map(partial(_rows_of, table), shards)) == here
+    replaced = table.compact(map_items=engine.map)
+    assert replaced == sum(len(files) for files in shards)
+    assert [_rows_of(table, files) for files in table.shards().values()] == here
     damaged = table.files()[0]
     Path(table.storage.uri, damaged.path).write_bytes(b"PAR1")
     with pytest.raises(DamagedFile, match="it has 4 bytes") as raised:
-        list(run(partial(_rows_of, table), [[damaged]]))
+        list(engine.map(partial(_rows_of, table), [[damaged]]))
     assert raised.value.file == damaged.path
 
 
@@ -66,14 +66,15 @@ def _fails_after_writing(table: Table, number: int) -> list[File]:
     return files
 
 
+@pytest.mark.real
 def test_a_failed_job_commits_nothing(spark: "SparkSession", tmp_path: Path) -> None:
     """When a task fails for good, nothing of the others is read; what all of them wrote is deleted by a cleaning."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
     with pytest.raises(SparkFailed, match="RuntimeError: the worker died;"):
-        list(SparkRun(spark)(partial(_fails_after_writing, table), [0, 1]))
+        list(Spark(spark).map(partial(_fails_after_writing, table), [0, 1]))
     assert table.version == 0
     assert table.read().num_rows == 0
-    assert len(table.clean(0)) > 0
+    assert len(table.clean(0).deleted) > 0
     assert not list(Path(table.storage.uri).glob("day=*/**/*.parquet"))
 
 
@@ -93,18 +94,19 @@ def _count(spark: "SparkSession") -> int:
     return count
 
 
+@pytest.mark.real
 def test_jobs_have_names(spark: "SparkSession", tmp_path: Path) -> None:
     """A job says what its tasks are, and the program's own description is there again afterwards, also after an error."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
     append(table, "0", batch(0))
-    buckets, before = list(table.buckets().values()), _count(spark)
+    shards, before = list(table.shards().values()), _count(spark)
     spark.sparkContext.setJobDescription("mine")
-    run = SparkRun(spark, "replay of buckets")
-    list(run(partial(_rows_of, table), buckets))
-    count = len(buckets)
-    assert _jobs(spark, before) == [(f"quotascope: replay of buckets 1 to {count}", count)]
+    engine = Spark(spark, "replay of shards")
+    list(engine.map(partial(_rows_of, table), shards))
+    count = len(shards)
+    assert _jobs(spark, before) == [(f"quotascope: replay of shards 1 to {count}", count)]
     with pytest.raises(SparkFailed):
-        list(run(partial(_fails_after_writing, table), [0, 1]))
+        list(engine.map(partial(_fails_after_writing, table), [0, 1]))
     spark.range(1).rdd.count()
     assert _jobs(spark, before)[0][0] == "mine"
     spark.sparkContext.setJobDescription(None)  # type: ignore[arg-type] # unsets it
@@ -117,6 +119,7 @@ def _wait_for(file: Path | None) -> bool:
     return file is None or file.exists()
 
 
+@pytest.mark.real
 def test_tasks_are_reported(spark: "SparkSession", tmp_path: Path) -> None:
     """While a job runs its finished tasks are reported, of all; at last all of them."""
     reports: list[tuple[int, int]] = []
@@ -127,12 +130,13 @@ def test_tasks_are_reported(spark: "SparkSession", tmp_path: Path) -> None:
         if done == 3:
             reported.touch()
 
-    assert all(SparkRun(spark)(_wait_for, [None, None, None, reported], report))
+    assert all(Spark(spark).map(_wait_for, [None, None, None, reported], report))
     assert (3, 4) in reports
     assert reports[-1] == (4, 4)
     assert reports == sorted(reports)
 
 
+@pytest.mark.real
 @BY_GROUPS
 def test_pieces_of_workers_add_up(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two brokers, over several pieces and files, with a wait across a cut, and a topic that another file names."""
@@ -150,7 +154,7 @@ def test_pieces_of_workers_add_up(spark: "SparkSession", tmp_path: Path, monkeyp
 
 def compared(folder: str, span: tuple[float | None, float | None]) -> None:
     """Of all, or of a period that begins and ends within slots and pieces."""
-    here, there = (blame(folder, span, engine=engine) for engine in (Engine.LOCAL, Engine.SPARK))
+    here, there = (blame(folder, span, engine=engine) for engine in (EngineChoice.LOCAL, EngineChoice.SPARK))
     assert there.plan.piece_us < 70_000_000
     assert here.plan.head.names == there.plan.head.names
     assert here.plan.threads == there.plan.threads

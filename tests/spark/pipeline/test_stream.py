@@ -22,25 +22,25 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.traffic import Traffic
 from tests.integration.eventually import eventually
 from tests.pipeline.log_lines import captured, values
-from tests.pipeline.replay.test_continued import summed
+from tests.pipeline.replay.sums import summed
 from tests.spark.connector.provision import jars
 from tests.spark.pipeline import stream_jobs
 from tests.spark.process import SparkProcess, spark_process
 from tests.spark.versions import CONNECTOR
 
-from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestTables
 from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
-from quotascope.pipeline.report.whatif import ReplaySummary
-from quotascope.pipeline.runs.engine import Engine
+from quotascope.pipeline.runs.engine import EngineChoice
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.whatif import what_if
+from quotascope.pipeline.summary import ReplaySummary
 from quotascope.pipeline.table import Table
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate, read_candidates
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 LOG = captured()[:1_800]
 """With all that is forwarded."""
@@ -88,7 +88,7 @@ def killed(folder: Path, name: str, *arguments: Any) -> None:
         def waits() -> None:
             assert waiting.exists(), driver.output()[-2_000:]
 
-        eventually(waits, seconds=150)
+        eventually(waits, seconds=250)
         os.kill(int(jvm), signal.SIGKILL)
         os.kill(driver.pid, signal.SIGKILL)
         driver.popen.wait(60)
@@ -108,7 +108,7 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
     assert len(requests) == len(set(requests["identity"].to_pylist()))
     log = tmp_path / "same.log"
     log.write_bytes(b"\n".join(MESSAGES))
-    ingest_logs([str(log)], str(tmp_path / "here"), IngestOptions(), engine=Engine.LOCAL)
+    ingest_logs([str(log)], str(tmp_path / "here"), IngestOptions(broker="1"), engine=EngineChoice.LOCAL)
     assert _reported(requests) == _reported(IngestTables.create(str(tmp_path / "here")).requests.read())
     assert Counter(quarantine["text"].to_pylist()) == Counter(NONSENSE)
     batches = [line for line in printed if line.startswith("batch ")]
@@ -136,7 +136,7 @@ def _what_if(folder: Path) -> ReplaySummary:
     """The answer under quotas that throttle a client of each kind."""
     limits = {"producer_byte_rate": 5_000.0, "consumer_byte_rate": 5_000.0, "request_percentage": 0.1}
     tried = [Candidate(name="tight", quotas=QuotaSet({QuotaEntity(DEFAULT, None): limits}))]
-    return what_if(str(folder), tried, Mode.CLOSED_LOOP, engine=Engine.LOCAL).summary
+    return what_if(str(folder), tried, Mode.CLOSED_LOOP, engine=EngineChoice.LOCAL).summary
 
 
 def _reported(requests: pa.Table) -> list[Any]:

@@ -15,11 +15,11 @@ from tests.spark.process import variables
 from tests.spark.sessions import CLUSTER, QUIET
 from tests.spark.versions import BY_GROUPS, RUNNING
 
-from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
 from quotascope.pipeline.ingest import IngestOptions
 from quotascope.pipeline.recommend.policy import Policy, RuleShape
 from quotascope.pipeline.replay import Mode
-from quotascope.pipeline.runs.engine import Engine
+from quotascope.pipeline.runs.engine import EngineChoice
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.recommend import advise
 from quotascope.pipeline.runs.whatif import what_if
@@ -45,7 +45,9 @@ def test_spark_recommends_the_same(shape: RuleShape, spark: SparkSession, tmp_pa
     folder = make_folder(tmp_path / "usage", ROWS)
     policy = Policy(share=0.05, shape=shape, short_log=True)
     now = QuotaSet({QuotaEntity(None, "app1"): {"producer_byte_rate": 30_000.0}})
-    here, there = (advise(folder, policy, now=now, engine=engine) for engine in (Engine.LOCAL, Engine.SPARK))
+    here, there = (
+        advise(folder, policy, configured=now, engine=engine) for engine in (EngineChoice.LOCAL, EngineChoice.SPARK)
+    )
     assert here.recommended
     assert there == here
 
@@ -60,8 +62,8 @@ def test_spark_replays_the_same(entity: QuotaEntity, mode: Mode, spark: SparkSes
     folder = make_folder(tmp_path / "usage", ROWS)
     tried = [Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": 20_000.0}}))]
     reports: list[tuple[int, int]] = []
-    here = what_if(folder, tried, mode, engine=Engine.LOCAL)
-    there = what_if(folder, tried, mode, engine=Engine.SPARK, progress=lambda *done: reports.append(done))
+    here = what_if(folder, tried, mode, engine=EngineChoice.LOCAL)
+    there = what_if(folder, tried, mode, engine=EngineChoice.SPARK, progress=lambda *done: reports.append(done))
     assert reports[-1][0] == reports[-1][1] > 0
     assert here.summary.candidates[0].hit
     assert there.summary == here.summary
@@ -89,7 +91,7 @@ def test_submitted_command(spark: SparkSession, tmp_path: Path) -> None:
     usage, options = f"{tmp_path}/usage", IngestOptions(broker="1")
     reports: list[tuple[int, int]] = []
     report = ingest_logs(
-        [str(CAPTURE)], usage, options, engine=Engine.SPARK, progress=lambda *done: reports.append(done)
+        [str(CAPTURE)], usage, options, engine=EngineChoice.SPARK, progress=lambda *done: reports.append(done)
     )
     assert (report.read, report.kept) == (5_403, 5_395)
     assert reports[-1][0] == reports[-1][1] > 0
@@ -98,4 +100,4 @@ def test_submitted_command(spark: SparkSession, tmp_path: Path) -> None:
     assert len(read["recommended"]) == 12
     assert read["coverage"]["requests"] == 5_395
     assert read["coverage"]["less_than_a_day"]
-    assert 0 < read["coverage"]["limits_with_demand_held_back"] < 12
+    assert 0 < read["coverage"]["limits_held_back"] < 12

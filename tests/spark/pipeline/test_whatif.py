@@ -1,4 +1,4 @@
-"""What Spark's workers replay and recommend is what one process does."""
+"""What engines replay and recommend is what one replay of all rows does."""
 
 import re
 from pathlib import Path
@@ -23,23 +23,23 @@ from tests.pipeline.replay.histories import (
 from tests.pipeline.table.rows import append
 from tests.spark.versions import BY_GROUPS
 
-from quotascope.metrics import QuotaEntity
+from quotascope.metrics.kafka.entities import QuotaEntity
+from quotascope.pipeline.engine import Engine
 from quotascope.pipeline.errors import DamagedFile, PipelineError
 from quotascope.pipeline.history import History
 from quotascope.pipeline.recommend.need import needs
 from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape
 from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
+from quotascope.pipeline.replay.frame import NEEDED
+from quotascope.pipeline.runs.recommend import needs_of
 from quotascope.pipeline.runs.whatif import replayed
 from quotascope.pipeline.spark import replay_frame
 from quotascope.pipeline.spark.arrow import collected, ddl
-from quotascope.pipeline.spark.run import SparkRun
-from quotascope.pipeline.spark.shuffled import needs_of_clients, replay_shared, rows_of
+from quotascope.pipeline.spark.shuffled import rows_of
 from quotascope.pipeline.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.real
 
 
 @pytest.fixture(scope="module")
@@ -56,40 +56,30 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Table:
 @pytest.mark.parametrize(
     ("mode", "candidates"),
     [
-        pytest.param(Mode.OPEN_LOOP, CROWD, id="open loop, bucket by bucket"),
+        pytest.param(Mode.OPEN_LOOP, CROWD, id="open loop, shard by shard"),
         pytest.param(Mode.CLOSED_LOOP, [*CROWD, SHARED], id="closed loop, shuffled"),
     ],
 )
-def test_table(spark: "SparkSession", stored: Table, mode: Mode, candidates: list[Any]) -> None:
-    """Workers read the files of their buckets; where users share a limit, rows are brought together first."""
-    found = replayed(stored, candidates, mode, SparkRun(spark))
+def test_table(engine: Engine, stored: Table, mode: Mode, candidates: list[Any]) -> None:
+    """An engine replays a history shard by shard; where users share a limit, it brings their rows together first."""
+    found = replayed(stored, candidates, mode, engine)
     assert found.schema == RESULTS
     assert sorted_rows(found) == sorted_rows(replay(stored.read(), candidates, mode))
 
 
+@pytest.mark.real
 @BY_GROUPS
 def test_frame(spark: "SparkSession", stored: Table) -> None:
     """Any frame with the columns of a history is replayed, in any order, and brokers are kept apart on demand."""
     apart = ReplaySettings(per_broker=True, rows_at_once=50)
-    frame = rows_of(stored, spark).orderBy("timestamp", ascending=False)
+    frame = rows_of(stored, NEEDED, spark).orderBy("timestamp", ascending=False)
     found = replay_frame(frame, CROWD, settings=apart)
     rows = pa.Table.from_pylist([row.asDict() for row in found.collect()], RESULTS)
     whole = replay(stored.read(), CROWD, settings=apart)
     assert sorted_rows(rows) == sorted_rows(whole)
 
 
-@BY_GROUPS
-def test_frame_with_rows_of_an_earlier_release(spark: "SparkSession", stored: Table) -> None:
-    """Their thread times are under another name."""
-    frame = rows_of(stored, spark)
-    for name, former in (("thread_time_ms", "request_ms"), ("network_time_ms", "network_ms")):
-        for column, rest in ((former, 0), (name, 1)):
-            frame = frame.withColumn(column, sql.expr(f"if(timestamp % 2 = {rest}, {name}, NULL)"))
-    found = replay_frame(frame, CROWD).collect()
-    rows = pa.Table.from_pylist([row.asDict() for row in found], RESULTS)
-    assert sorted_rows(rows) == sorted_rows(replay(stored.read(), CROWD))
-
-
+@pytest.mark.real
 @BY_GROUPS
 def test_position(spark: "SparkSession") -> None:
     """Of mutations in one millisecond the position says which one exhausts the bucket, and so which one is refused."""
@@ -109,6 +99,7 @@ def test_position(spark: "SparkSession") -> None:
     assert refused([5, 4, 3, 2, 1]) == 1 + 2
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -120,41 +111,41 @@ def test_position(spark: "SparkSession") -> None:
 )
 def test_other_frames(spark: "SparkSession", stored: Table, change: dict[str, str], said: str) -> None:
     """A frame without what a replay needs is refused before anything runs: a time of Spark's would silently become seconds."""
-    frame = rows_of(stored, spark).drop(change.pop("drop", ""))
+    frame = rows_of(stored, NEEDED, spark).drop(change.pop("drop", ""))
     for name, made in change.items():
         frame = frame.withColumn(name, sql.expr(made))
     with pytest.raises(PipelineError, match=re.escape(said)):
         replay_frame(frame, CROWD)
 
 
+@pytest.mark.real
 @BY_GROUPS
 @pytest.mark.parametrize("candidates", [CROWD, [SHARED]])
 def test_nulls(spark: "SparkSession", stored: Table, candidates: list[Any]) -> None:
     """A row without a user is an error, never left out: no quota can be found for it."""
-    frame = rows_of(stored, spark).withColumn("user", sql.expr("nullif(user, 'user 1')"))
+    frame = rows_of(stored, NEEDED, spark).withColumn("user", sql.expr("nullif(user, 'user 1')"))
     with pytest.raises(PipelineError, match=r"column user is null in \d+ of"):
         collected(replay_frame(frame, candidates))
 
 
-def _replayed(table: Table, spark: "SparkSession") -> object:
-    return replay_shared(SparkRun(spark), table, [SHARED], Mode.OPEN_LOOP)
+def _replayed(table: Table, engine: Engine) -> object:
+    return replayed(table, [SHARED], Mode.OPEN_LOOP, engine)
 
 
-def _needed(table: Table, spark: "SparkSession") -> object:
-    policy = Policy(shape=RuleShape.CLIENT)
-    return needs_of_clients(SparkRun(spark), table, policy, ClusterWindows())
+def _needed(table: Table, engine: Engine) -> object:
+    return list(needs_of(table, Policy(shape=RuleShape.CLIENT), ClusterWindows(), engine))
 
 
 @BY_GROUPS
 @pytest.mark.parametrize("work", [_replayed, _needed])
-def test_damage_where_users_share_a_limit(spark: "SparkSession", tmp_path: Path, work: Any) -> None:
-    """Rows are shuffled between workers then, and the error of the one that cannot read them arrives as it was raised."""
+def test_damage_where_users_share_a_limit(engine: Engine, tmp_path: Path, work: Any) -> None:
+    """The error arrives as it was raised, also where workers shuffle rows and one of them cannot read its files."""
     table = History.create(str(tmp_path), 2).detail
     append(table, "rows", crowd(users=3, rows=20))
     damaged = table.files()[0]
     Path(table.storage.uri, damaged.path).write_bytes(b"PAR1")
     with pytest.raises(DamagedFile, match="it has 4 bytes") as raised:
-        work(table, spark)
+        work(table, engine)
     assert raised.value.file == damaged.path
     assert str(raised.value).startswith(f"table {table.storage.uri}: its file ")
 
@@ -163,9 +154,9 @@ CLIENTS = [f"app{number}" for number in range(3)]
 
 
 @BY_GROUPS
-def test_requests_of_one_millisecond_stay_in_their_order(spark: "SparkSession", tmp_path: Path) -> None:
+def test_requests_of_one_millisecond_stay_in_their_order(engine: Engine, tmp_path: Path) -> None:
     """A token bucket checks a mutation before it is charged, so that the one that comes last in a burst needs no room for itself."""
-    table = History.create(str(tmp_path), buckets=4).detail
+    table = History.create(str(tmp_path), shards=4).detail
     random = np.random.default_rng(7)
     places = random.permutation(2 * 99 * len(CLIENTS)).tolist()
     for batch in range(2):  # later appends are files of their own
@@ -185,6 +176,6 @@ def test_requests_of_one_millisecond_stay_in_their_order(spark: "SparkSession", 
     assert {need.steps for need in needs(backwards, policy, ClusterWindows())}.isdisjoint(
         need.steps for need in here.values()
     )
-    found = needs_of_clients(SparkRun(spark), table, policy, ClusterWindows())
+    found = list(needs_of(table, policy, ClusterWindows(), engine))
     assert {need.entity: need for need in found} == here
     assert len(found) == len(CLIENTS)

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import zstandard
+from tests.spark_listener.event_log.logs import FAILED, failures, written
 from tests.spark_listener.recordings import QUOTA, VERSIONS, Remembered, ended, log_of, python_failure, started
 
 from quotascope.spark_listener.errors import CodecUnusable, EventLogDamaged, EventLogError, NoEventLog
-from quotascope.spark_listener.event_log import EventLog, files, log
+from quotascope.spark_listener.event_log import EventLog, codecs, log
 from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job
 
-FAILED = python_failure(QUOTA)
 START = {"Event": "SparkListenerApplicationStart", "App Name": "a", "Timestamp": 1}
-
-
-def written(events: Iterable[Any]) -> bytes:
-    lines = (json.dumps(event, separators=(",", ":")) + "\n" for event in events)
-    return "".join(lines).encode()
-
-
-def failures(count: int, first: int = 0) -> bytes:
-    return written(ended(FAILED, task=task) for task in range(first, first + count))
 
 
 BEGIN = written([START])
@@ -39,11 +29,11 @@ STATUS = f"{FOLDER}/appstatus_app-1"
 
 
 class Found(NamedTuple):
-    """What is known after new lines were read."""
+    """Result of a reading of new lines."""
 
     failures: int
     lines: int
-    """How many are new."""
+    """Number of new lines."""
     lost: int = 0
     missing: int = 0
     finished: bool = False
@@ -74,8 +64,8 @@ class Followed:
         write(self.folder, changes or {})
         lines = self.log.feed(self.job)
         snapshot = self.job.snapshot()
-        known = snapshot.failures[FailureCause.KAFKA_QUOTA], lines, snapshot.lost_events
-        return Found(*known, self.log.missing_files, self.log.finished, self.log.compacted)
+        counts = snapshot.failures[FailureCause.KAFKA_QUOTA], lines, snapshot.lost_events
+        return Found(*counts, self.log.missing_files, self.log.finished, self.log.compacted)
 
 
 Follow = Callable[[str, Mapping[str, bytes]], Followed]
@@ -97,11 +87,11 @@ def _follow(tmp_path: Path, request: pytest.FixtureRequest) -> Follow:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", ["plain", "zstd", "rolling"])
 def test_recorded_log(version: str, kind: str, follow: Follow) -> None:
-    """What Spark writes is read, whatever it is compressed with, and lost is nothing."""
+    """The recorded log is read, with every codec, and no event is lost."""
     followed = follow(str(log_of(version, kind)), {})
-    found = followed.read()
+    reading = followed.read()
     snapshot = followed.job.snapshot()
-    assert found == Found(1, snapshot.events, finished=True)
+    assert reading == Found(1, snapshot.events, finished=True)
     assert (snapshot.failures[FailureCause.OTHER], snapshot.retries[FailureCause.KAFKA_QUOTA]) == (1, 1)
     assert followed.log.raw_bytes == followed.log.size()
     assert followed.read() == Found(1, 0, finished=True)
@@ -114,52 +104,60 @@ def test_log_that_grows(follow: Follow) -> None:
     assert not followed.log.finished
     assert followed.read() == Found(2, 3)
     assert followed.read() == Found(2, 0)
-    line = failures(1, first=2)
+    line = failures(1, first_task=2)
     assert followed.read({running: line[:100]}) == Found(2, 0)
-    assert followed.read({running: line[100:] + failures(1, first=3)}) == Found(4, 2)
-    write(followed.folder, {running: failures(1, first=4)})
+    assert followed.read({running: line[100:] + failures(1, first_task=3)}) == Found(4, 2)
+    write(followed.folder, {running: failures(1, first_task=4)})
     assert followed.read({running: "app-1"}) == Found(5, 1, finished=True)
 
 
 def test_folder_of_rolled_files(follow: Follow) -> None:
     """Files are read in the order of their numbers, also those that are begun later."""
-    contents = {STATUS + ".inprogress": b"", PARTS[1]: BEGIN, **{PARTS[n]: failures(1, first=n) for n in range(2, 11)}}
+    contents = {
+        STATUS + ".inprogress": b"",
+        PARTS[1]: BEGIN,
+        **{PARTS[n]: failures(1, first_task=n) for n in range(2, 11)},
+    }
     followed = follow(FOLDER, contents)
     assert followed.read() == Found(9, 10)
-    more = {PARTS[10]: failures(1, first=20), PARTS[11] + ".zstd": zstandard.compress(failures(1, first=30))}
-    assert followed.read(more) == Found(11, 2)
+    files = {PARTS[10]: failures(1, first_task=20), PARTS[11] + ".zstd": zstandard.compress(failures(1, first_task=30))}
+    assert followed.read(files) == Found(11, 2)
     assert followed.read({STATUS + ".inprogress": STATUS}) == Found(11, 0, finished=True)
     assert followed.log.raw_bytes == followed.log.size()
 
 
 def test_files_that_are_missing(follow: Follow) -> None:
     """A folder that was copied in part: each is counted as lost, but for those that were compacted."""
-    followed = follow(FOLDER, {PARTS[n]: BEGIN + failures(1, first=n) for n in (2, 3, 6)})
+    followed = follow(FOLDER, {PARTS[n]: BEGIN + failures(1, first_task=n) for n in (2, 3, 6)})
     assert followed.read() == Found(3, 6, lost=3, missing=3)
-    assert followed.read({PARTS[9] + ".compact": failures(1, first=9)}) == Found(4, 1, lost=3, missing=3)
+    assert followed.read({PARTS[9] + ".compact": failures(1, first_task=9)}) == Found(4, 1, lost=3, missing=3)
 
 
 def test_line_that_is_cut_at_the_end_of_a_file(follow: Follow) -> None:
-    """Nothing follows when the next file is there: it is lost, and counted."""
+    """The cut line is lost, and counted, once the next file is there."""
     followed = follow(FOLDER, {PARTS[1]: BEGIN + failures(1)[:50], PARTS[2]: failures(1)})
     assert followed.read() == Found(1, 2, lost=1)
     assert followed.read() == Found(1, 0, lost=1)
 
 
 def test_compacted_log(follow: Follow) -> None:
-    """What the History server has made of the first files takes their place, and is said; what it still writes is left out, and nothing is read twice."""
+    """
+    The History server's compacted file replaces the first files, and is reported.
+
+    What it still writes is left out, and nothing is read twice.
+    """
     again = dict.fromkeys((PARTS[1], PARTS[1] + ".compact", PARTS[2]), failures(5))
-    compacted = {PARTS[2] + ".compact": BEGIN + failures(1, first=2), PARTS[3]: failures(1, first=3)}
+    compacted = {PARTS[2] + ".compact": BEGIN + failures(1, first_task=2), PARTS[3]: failures(1, first_task=3)}
     unfinished = {PARTS[3] + ".compact.inprogress": failures(5)}
     followed = follow(FOLDER, {STATUS: b"", **again, **compacted, **unfinished})
     assert followed.read() == Found(2, 3, finished=True, compacted=True)
     assert followed.log.raw_bytes == followed.log.size()
-    later: dict[str, bytes | str] = {PARTS[3]: PARTS[3] + ".compact", PARTS[4]: failures(1, first=5)}
+    later: dict[str, bytes | str] = {PARTS[3]: PARTS[3] + ".compact", PARTS[4]: failures(1, first_task=5)}
     assert followed.read(later) == Found(3, 1, finished=True, compacted=True)
 
 
 def test_event_of_an_extension_may_come_first(follow: Follow) -> None:
-    """Its name is that of its class; in a rolled file it may be the first."""
+    """The event has the name of its class; in a rolled file it may be the first."""
     followed = follow("a", {"a": written([{"Event": "com.example.Event"}]) + failures(1)})
     assert followed.read() == Found(1, 2, finished=True)
 
@@ -174,16 +172,20 @@ def test_event_of_an_extension_may_come_first(follow: Follow) -> None:
     ],
 )
 def test_endless_line(begins: bytes, lost: int, monkeypatch: pytest.MonkeyPatch, follow: Follow) -> None:
-    """A line that is too long does not fill the memory, and is lost once if it may matter, whether reading goes on after or within it."""
+    """
+    A line that is too long does not fill the memory.
+
+    It is lost once if it may matter, whether reading goes on after or within it.
+    """
     monkeypatch.setattr(log, "_LONGEST_LINE", 1_000_000)
     whole = BEGIN + begins + b" " * 3_000_000 + b"\n" + failures(1)
-    after, within = follow("a", {"a": whole}), follow("b", {"b": whole[:2_000_000]})
-    assert after.read() == Found(1, 3, lost, finished=True)
-    assert after.read() == Found(1, 0, lost, finished=True)
+    beyond, within = follow("a", {"a": whole}), follow("b", {"b": whole[:2_000_000]})
+    assert beyond.read() == Found(1, 3, lost, finished=True)
+    assert beyond.read() == Found(1, 0, lost, finished=True)
     assert within.read() == Found(0, 1, finished=True)
     assert within.read({"b": whole[2_000_000:]}) == Found(1, 2, lost, finished=True)
     assert follow("c", {"c": whole[len(BEGIN) :]}).read() == Found(1, 2, lost, finished=True)
-    assert after.log.raw_bytes == within.log.raw_bytes == len(whole)
+    assert beyond.log.raw_bytes == within.log.raw_bytes == len(whole)
 
 
 LOGS = [f"{FOLDER}/events_1_app-1", "app-2.zstd.inprogress", "app_3_1", "app_3_2"]
@@ -192,7 +194,7 @@ OTHERS = ["app-1.json", "app-10", "app-2.zstd.inprogress.crc"]
 
 
 @pytest.mark.parametrize(
-    ("names", "path", "found"),
+    ("names", "path", "expected"),
     [
         (["app-00", ".app-00.crc"], ".", "app-00"),
         (["app-00", ".app-00.crc"], "app-00.inprogress", "app-00"),
@@ -201,17 +203,17 @@ OTHERS = ["app-1.json", "app-10", "app-2.zstd.inprogress.crc"]
         (["app-4.zstd", "app-4_1.zstd"], "app-4", "app-4.zstd"),
     ],
 )
-def test_log_that_a_path_names(names: list[str], path: str, found: str, follow: Follow) -> None:
+def test_log_that_a_path_names(names: list[str], path: str, expected: str, follow: Follow) -> None:
     """The only log of a folder, or one by its id, in whatever form Spark writes it and before its application ended."""
     followed = follow(path, dict.fromkeys(names, BEGIN))
-    assert followed.log.path == followed.folder / found
+    assert followed.log.path == followed.folder / expected
 
 
 CODECS = {
-    ".lz4": "codec=zstd",
-    ".snappy": "codec=zstd",
+    ".lz4": "named .lz4, but is not compressed as Spark does it",
+    ".snappy": "named .snappy, but",
     ".lzf": "codec=zstd",
-    ".gz": "gunzip",
+    ".gz": "named .gz, but",
     ".zstd": "pip install zstandard",
 }
 
@@ -234,14 +236,18 @@ def test_log_that_cannot_be_opened(
     monkeypatch: pytest.MonkeyPatch,
     follow: Follow,
 ) -> None:
-    """It is said what there is instead of one log, or what to do about a codec: zstd lacks its library here."""
+    """
+    The message names the logs that there are instead of one, or the remedy for a codec.
+
+    Zstd lacks its library here.
+    """
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(error, match=message):
         follow(path, contents)
 
 
 @pytest.mark.parametrize(
-    "line", ["{}", '{"a":1}', '{"Event":1}', '{"Event":"login"}', "[1]", '"x"', "{", "", "from pathlib import Path"]
+    "line", ["{}", '{"a":1}', '{"Event":1}', '{"Event":"login"}', "[1]", '"x"', "{", "from pathlib import Path"]
 )
 def test_file_of_something_else(line: str, follow: Follow) -> None:
     """A file that is no event log, JSON lines that are no events of Spark's among them, is not searched for events."""
@@ -262,14 +268,14 @@ def test_progress_is_reported(follow: Follow) -> None:
     followed = follow(".", {PARTS[1]: BEGIN + failures(1) * 5_999, PARTS[2]: failures(1) * 4_000})
     reported: list[int] = []
     followed.log.feed(Remembered(), reported.append)
-    first = (followed.folder / PARTS[1]).stat().st_size
+    first_size = (followed.folder / PARTS[1]).stat().st_size
     assert len(reported) == 2
-    assert 0 < reported[0] <= first < reported[1] <= followed.log.size()
+    assert 0 < reported[0] <= first_size < reported[1] <= followed.log.size()
 
 
-@pytest.mark.parametrize(("successes", "read"), [(False, [2, 3, 4, 5]), (True, [1, 2, 3, 4, 5])])
-def test_first_attempts_are_not_parsed(tmp_path: Path, read: list[int], *, successes: bool) -> None:
-    """Starts of first attempts are left out, and counted, as are their ends if they succeeded, unless these are wanted."""
+@pytest.mark.parametrize(("whole", "expected_ids"), [(False, [2, 3, 4, 5]), (True, [1, 2, 3, 4, 5])])
+def test_first_attempts_are_not_parsed(tmp_path: Path, expected_ids: list[int], *, whole: bool) -> None:
+    """Starts of first attempts are left out and counted, as are their ends if they succeeded. Both come on request."""
     events = [
         started(task=1),
         ended(task=1),
@@ -279,16 +285,16 @@ def test_first_attempts_are_not_parsed(tmp_path: Path, read: list[int], *, succe
         ended(FAILED, task=5),
     ]
     write(tmp_path, {"a": written(events)})
-    seen = Remembered()
-    with EventLog(tmp_path / "a", successes=successes) as followed:
-        followed.feed(seen)
-    assert [event["Task Info"]["Task ID"] for event in seen.events] == read
-    assert seen.passed_events == len(events) - len(read)
+    sink = Remembered()
+    with EventLog(tmp_path / "a", whole=whole) as followed:
+        followed.feed(sink)
+    assert [event["Task Info"]["Task ID"] for event in sink.events] == expected_ids
+    assert sink.passed_events == len(events) - len(expected_ids)
 
 
 def test_damaged_file(monkeypatch: pytest.MonkeyPatch, follow: Follow) -> None:
     """One bit in the middle is enough; what was read before it stays known."""
-    monkeypatch.setattr(files, "_ZSTD_AT_ONCE", 64)
+    monkeypatch.setattr(codecs, "ZSTD_AT_ONCE", 64)
     damaged = bytearray(zstandard.ZstdCompressor(write_checksum=True).compress(failures(2_000)))
     damaged[len(damaged) // 2] ^= 0x01
     followed = follow("app-1.zstd", {"app-1.zstd": zstandard.compress(failures(3)) + damaged})
@@ -298,21 +304,24 @@ def test_damaged_file(monkeypatch: pytest.MonkeyPatch, follow: Follow) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".zstd", ""])
-def test_zstd_is_decompressed_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+def test_zstd_is_decompressed_piece_by_piece(monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
     """A few bytes may stand for more than the memory holds; a file that was renamed is known by how it begins."""
-    monkeypatch.setattr(files, "_ZSTD_AT_ONCE", 64)
+    monkeypatch.setattr(codecs, "ZSTD_AT_ONCE", 64)
     data = zstandard.compress(bytes(20_000_000))
-    (tmp_path / "a").write_bytes(data)
-    pieces = list(files.decoder(tmp_path / "a", suffix)(data))
+    pieces = list(codecs.decoder("a", suffix, data[:64])(data))
     assert sum(map(len, pieces)) == 20_000_000
     assert max(map(len, pieces)) < 4_000_000
 
 
 def test_lines_that_are_no_events(follow: Follow) -> None:
-    """They are counted as lost; halves of characters, which JSON may hold, and NaN, which Spark writes, are none of them."""
+    """
+    Such lines are counted as lost.
+
+    Halves of characters, which JSON may hold, and NaN, which Spark writes, are none of them.
+    """
     deep = b"[" * 100_000, b"{" * 5_000
     odd = [b"{", b"", b"null", b"{}", b"[1]", b'{"Event":"SparkListenerTaskEnd"}', b"\xff", *deep]
     half = ended(python_failure(QUOTA, "\ud800"))
     followed = follow("a", {"a": written([START, half, {**START, "Load": math.nan}]) + b"\n".join(odd) + b"\n"})
-    assert followed.read() == Found(1, 12, lost=9, finished=True)
+    assert followed.read() == Found(1, 11, lost=8, finished=True)
     assert followed.job.snapshot().events == 3

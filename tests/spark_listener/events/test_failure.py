@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.spark_listener.recordings import QUOTA, TIMEOUT, java_failure, python_failure
 
 from quotascope.spark_listener.events import Failure, FailureCause, classify
-from quotascope.spark_listener.events.failure import Raised, python_chain
+from quotascope.spark_listener.events.failure import Raised, classify_query, python_chain
 
 PYTHON = "org.apache.spark.api.python.PythonException"
 
@@ -70,7 +70,13 @@ def test_cause_within_a_stack_trace(raised: str, cause: FailureCause, prefix: st
 
 TIMED_OUT = "org.apache.kafka.common.errors.TimeoutException"
 REFUSED = "org.apache.kafka.common.errors.ThrottlingQuotaExceededException"
-AGAIN = ("", "During …", "", "Traceback (most recent call last):", "  File")
+AGAIN = (
+    "",
+    "During handling of the above exception, another exception occurred:",
+    "",
+    "Traceback (most recent call last):",
+    "  File",
+)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +126,7 @@ def test_exceptions_of_a_stack_trace(trace: str, cause: FailureCause, chain: tup
     ]
 )  # fmt: skip
 def test_other_reasons(reason: dict[str, object], cause: FailureCause | None) -> None:
-    """What is no failure to Spark is none here; an unknown reason is not guessed."""
+    """A success for Spark is no failure here; an unknown reason is not guessed."""
     failure = classify(reason)
     assert (failure and failure.cause) is cause
 
@@ -181,7 +187,7 @@ def _exception(kind: str, text: str) -> dict[str, object]:
 
 @given(TEXTS, st.sampled_from([PYTHON, "a.B"]))
 def test_any_text_has_a_cause(text: str, kind: str) -> None:
-    """Whatever a failure's text is, it is classified."""
+    """Any text of a failure is classified."""
     assert len(_failure(_exception(kind, text)).chain) <= 20
 
 
@@ -216,5 +222,128 @@ def test_huge_text(unit: str) -> None:
 
 def test_cause_at_the_end_of_a_huge_text() -> None:
     """The last exception of a chain decides, even when there are megabytes before it."""
-    before = f"ValueError: x\n{'y' * 3_000_000}\n\nTraceback (most recent call last):\n  File\n"
-    assert _failure(python_failure(before + QUOTA)).cause is FailureCause.KAFKA_QUOTA
+    beginning = f"ValueError: x\n{'y' * 3_000_000}\n{chr(10).join(AGAIN)}\n"
+    assert _failure(python_failure(beginning + QUOTA)).cause is FailureCause.KAFKA_QUOTA
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("assertion failed: Failed to get records for spark-executor-etl orders 0 2467 after polling for 512", FailureCause.KAFKA_TIMEOUT),
+        ("requirement failed: Failed to get records for spark-executor-etl orders-0 2467 after polling for 512", FailureCause.KAFKA_TIMEOUT),
+        ("requirement failed: Failed to get records for compacted spark-executor-etl orders-0 after polling for 512", FailureCause.KAFKA_TIMEOUT),
+        ("requirement failed: Got wrong record for spark-executor-etl orders-0 even after seeking to offset 2467", FailureCause.OTHER),
+        ("assertion failed: no", FailureCause.OTHER),
+    ]
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["java.lang.AssertionError", "java.lang.IllegalArgumentException"])
+def test_poll_timeouts_of_dstreams(kind: str, message: str, cause: FailureCause) -> None:
+    """The DStream connector words them as assertions; other assertions are none."""
+    assert _failure(java_failure(f"{kind}: {message}\n\tat scala.Predef$.assert(Predef.scala:170)\n")).cause is cause
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("aiokafka.errors.KafkaTimeoutError: x", FailureCause.KAFKA_TIMEOUT),
+        ("aiokafka.errors.RequestTimedOutError: [Error 7] RequestTimedOutError", FailureCause.KAFKA_TIMEOUT),
+        ("aiokafka.errors.UnknownError: [Error -1] UnknownError", FailureCause.KAFKA_OTHER),
+        ("aiokafka.errors.KafkaConnectionError: x", FailureCause.KAFKA_OTHER),
+        ("aiokafka.errors.ThrottlingQuotaExceededError: [Error 89] x", FailureCause.KAFKA_QUOTA),
+        ("confluent_kafka.error.ProduceError: KafkaError{code=_MSG_TIMED_OUT,val=-192}", FailureCause.KAFKA_TIMEOUT),
+        ("confluent_kafka.error.ConsumeError: KafkaError{code=THROTTLING_QUOTA_EXCEEDED,val=89}", FailureCause.KAFKA_QUOTA),
+        ("myaiokafka.errors.KafkaTimeoutError: x", FailureCause.OTHER),
+    ]
+)  # fmt: skip
+def test_errors_of_python_clients(line: str, cause: FailureCause) -> None:
+    """Aiokafka has kafka-python's errors under its own name; confluent-kafka wraps librdkafka's."""
+    assert _failure(python_failure(line)).cause is cause
+
+
+STAGE_FAILED = "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times, most recent failure: Lost task 0.3 in stage 1.0 (TID 7) (10.0.0.7 executor 2)"
+IN_PYTHON = f"py4j.Py4JException: An exception was raised by the Python Proxy. Return Message: {python_failure('kafka.errors.ThrottlingQuotaExceededError: [Error 89] no')['Description']}"
+
+
+@pytest.mark.parametrize(
+    ("exception", "cause", "outermost"),
+    [
+        pytest.param(f"{REFUSED}: The quota is exceeded.\n", FailureCause.KAFKA_QUOTA, REFUSED, id="the admin client of the driver"),
+        pytest.param(f"java.util.concurrent.ExecutionException: {TIMED_OUT}: no\n\tat a.B.c(B.java:1)\nCaused by: {TIMED_OUT}: no\n", FailureCause.KAFKA_TIMEOUT, "java.util.concurrent.ExecutionException", id="as a cause"),
+        pytest.param(f"a.B: x\n\tat a.B.c(B.java:1)\nCaused by: kafkashaded.{TIMED_OUT}: no\n", FailureCause.KAFKA_TIMEOUT, "a.B", id="packed under another name"),
+        pytest.param(f"{STAGE_FAILED}: {TIMED_OUT}: no\n\tat a.B.c(B.java:1)\n\nDriver stacktrace:\n\tat d.E.f(E.java:1)\n", FailureCause.KAFKA_TIMEOUT, "org.apache.spark.SparkException", id="of the attempt that failed the job"),
+        pytest.param(f"{IN_PYTHON}\n\tat py4j.Protocol.getReturnValue(Protocol.java:476)\n", FailureCause.KAFKA_QUOTA, "py4j.Py4JException", id="a function of foreachBatch"),
+        pytest.param("java.lang.IllegalStateException: said [Error 89]\n\tat a.B.c(B.java:1)\n", FailureCause.OTHER, "java.lang.IllegalStateException", id="another one"),
+        pytest.param("words of anything", FailureCause.OTHER, "words of anything", id="no stack trace"),
+    ]
+)  # fmt: skip
+def test_exception_that_ended_a_query(exception: str, cause: FailureCause, outermost: str) -> None:
+    """The driver's exceptions have causes, too, though they fail no attempt."""
+    failure = classify_query(exception)
+    assert failure is not None
+    assert (failure.cause, failure.chain[0]) == (cause, outermost)
+    assert classify_query("") is None
+    assert classify_query(None) is None
+
+
+@pytest.mark.parametrize("exception", [5, ["x"], {"class": "x"}])
+def test_end_of_a_query_of_another_shape(exception: object) -> None:
+    """An unreadable exception is an unknown cause, not a stopped query."""
+    assert classify_query(exception) == Failure(cause=FailureCause.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: org.apache.kafka.common.errors.TimeoutException: x", FailureCause.KAFKA_TIMEOUT),
+        ("Query q [id = 1, runId = 2] terminated with exception: kafkashaded.org.apache.kafka.common.errors.ThrottlingQuotaExceededException: x", FailureCause.KAFKA_QUOTA),
+        ("Query q [id = 1] terminated with exception: no org.apache.kafka.common.errors.TimeoutException: x", FailureCause.OTHER),
+    ],
+)  # fmt: skip
+def test_cause_in_the_message_of_a_query(message: str, cause: FailureCause) -> None:
+    """A StreamingQueryException without frames repeats its cause's text; another exception's message says nothing."""
+    failure = classify_query(f"org.apache.spark.sql.streaming.StreamingQueryException: {message}")
+    assert failure is not None
+    assert failure.cause is cause
+    other_failure = classify_query(f"job.QueryException: {message}")
+    assert other_failure is not None
+    assert other_failure.cause is FailureCause.OTHER
+
+
+def test_failures_without_a_stack_trace() -> None:
+    """The class of the event counts, and not the first word of its message."""
+    reason = {
+        "Reason": "ExceptionFailure",
+        "Class Name": "org.apache.kafka.common.errors.TimeoutException",
+        "Stack Trace": [],
+    }
+    for description in ("x", "a.B: x", ""):
+        assert _failure({**reason, "Description": description}).cause is FailureCause.KAFKA_TIMEOUT
+    runtime_exception = {**reason, "Class Name": "java.lang.RuntimeException"}
+    assert (
+        _failure({**runtime_exception, "Description": "org.apache.kafka.common.errors.TimeoutException: x"}).cause
+        is FailureCause.OTHER
+    )
+
+
+def test_frames_with_spaces() -> None:
+    """Some log pipelines write tabs as spaces; the causes below such frames count."""
+    trace = "org.apache.spark.SparkException: x\n    at a.B.c(B.java:1)\nCaused by: org.apache.kafka.common.errors.TimeoutException: t\n    ... 5 more\n"
+    assert _failure(java_failure(trace)).cause is FailureCause.KAFKA_TIMEOUT
+
+
+def test_a_traceback_that_a_message_quotes_is_no_cause() -> None:
+    """
+    The output of another process may be quoted.
+
+    The chain goes on where Python says so, also in a quoted one's place.
+    """
+    quoted = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nkafka.errors.KafkaTimeoutError: x'
+    outer = f'Traceback (most recent call last):\n  File "b.py", line 2, in <module>\nRuntimeError: the tool said\n{quoted}\n'
+    assert [raised.name for raised in python_chain(outer)] == ["RuntimeError"]
+    between = "\nThe above exception was the direct cause of the following exception:\n\n"
+    chain = f'{quoted}\n{between}Traceback (most recent call last):\n  File "c.py", line 3, in f\nValueError: y\n'
+    assert [raised.name for raised in python_chain(chain)] == ["ValueError", "kafka.errors.KafkaTimeoutError"]
+    assert [raised.name for raised in python_chain(f"{outer}{between}{quoted}")] == [
+        "kafka.errors.KafkaTimeoutError",
+        "RuntimeError",
+    ]

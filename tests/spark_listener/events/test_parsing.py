@@ -14,7 +14,7 @@ from quotascope.spark_listener.events import OffsetsBehind
 
 
 def parsed(event: Event) -> Any:
-    """The record, of any kind."""
+    """Return the record of an event, of any kind."""
     return events.parse(event)
 
 
@@ -32,16 +32,20 @@ def test_every_recorded_event_is_read(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_streaming_query_as_recorded(version: str) -> None:
-    """Its events, and the stages that work for it, have the same id; each of its three runs begins and ends."""
+    """
+    Events of the query, and the stages that work for it, have the same id.
+
+    Each of its three runs begins and ends.
+    """
     records = [events.parse(event) for event in recorded(version, "restarted")]
-    starts = [each for each in records if isinstance(each, events.QueryStarted)]
-    ends = [each.run for each in records if isinstance(each, events.QueryTerminated)]
+    starts = [record for record in records if isinstance(record, events.QueryStarted)]
+    ends = [record.run for record in records if isinstance(record, events.QueryTerminated)]
     assert ends == [start.run for start in starts]
     assert len(set(ends)) == 3
     (query,) = {start.query for start in starts}
     assert query
-    assert {each.query for each in records if isinstance(each, events.StageSubmitted)} == {query}
-    for batch in (each for each in records if isinstance(each, events.QueryProgressed)):
+    assert {record.query for record in records if isinstance(record, events.StageSubmitted)} == {query}
+    for batch in (record for record in records if isinstance(record, events.QueryProgressed)):
         assert batch.name == "clicks"
         assert 0 < batch.phases["triggerExecution"] < 60
         assert batch.ended
@@ -73,8 +77,8 @@ def test_clients_that_an_environment_shows(
     properties: object, entries: object, expected: tuple[bool, str, bool]
 ) -> None:
     """The listener by its property or files; no Java client of Kafka only where each jar is known."""
-    shown = {"Spark Properties": properties, "Classpath Entries": entries}
-    record = parsed({"Event": "SparkListenerEnvironmentUpdate", **shown})
+    fields = {"Spark Properties": properties, "Classpath Entries": entries}
+    record = parsed({"Event": "SparkListenerEnvironmentUpdate", **fields})
     assert (record.listener, record.summary_file, record.without_java_clients) == expected
 
 
@@ -90,12 +94,12 @@ def test_clients_that_an_environment_shows(
     ]
 )  # fmt: skip
 def test_stages_that_run_python(rdds: object, *, expected: bool) -> None:
-    """By the names of their RDDs, or of the nodes of the plan that made these."""
+    """A stage runs Python by the names of its RDDs, or of the nodes of the plan that made these."""
     assert parsed(stage_submitted(1, info={"RDD Info": rdds})).runs_python == expected
 
 
 def test_name_of_any_length() -> None:
-    """Of a long name the beginning is kept."""
+    """The beginning of a long name is kept."""
     assert parsed(stage_submitted(1, info={"Stage Name": "x" * 1_000_000})).name == "x" * 1_000
 
 
@@ -115,23 +119,59 @@ def test_attempt_of_a_task(partition: int | None, index: int, expected: int) -> 
     assert parsed(end) == events.TaskEnded(attempt=attempt, reason="Success", failure=None, text="", time=3.0)
 
 
+GIVEN_BACK, LOST, UNCLEAR = events.Removal.GIVEN_BACK, events.Removal.LOST, events.Removal.UNCLEAR
+
+
 @pytest.mark.parametrize(
-    ("reason", "planned"),
+    ("reason", "removal"),
     [
-        ("Executor killed by driver.", True),
-        ("Executor decommission: spot", True),
-        ("Command exited with code 137", False),
-        (None, False),
-    ],
-)
-def test_executor_that_is_no_longer_needed(reason: str | None, *, planned: bool) -> None:
-    """What the driver takes away is not lost."""
+        ("Executor killed by driver.", GIVEN_BACK),
+        ("Executor decommission.", GIVEN_BACK),
+        ("Executor decommission: worker decommissioned because of kill request from HTTP endpoint", GIVEN_BACK),
+        ("Finished decommissioning", GIVEN_BACK),
+        ("Container container_e87_1_7_01_000002 exited from explicit termination request.", GIVEN_BACK),
+        ("Container in pod etl-exec-3 exited from explicit termination request.", GIVEN_BACK),
+        ("Container marked as failed: container_1_1_01_2 on host: h. Exit status: -105. Diagnostics: Container killed by the ApplicationMaster.", GIVEN_BACK),
+        ("Container marked as failed: container_1_1_01_2 on host: h. Exit status: -100. Diagnostics: Container released by application", GIVEN_BACK),
+        ("Container marked as failed: container_1_1_01_2 on host: h. Exit status: -107. Diagnostics: Container killed after application finished.", GIVEN_BACK),
+        ("Command exited with code 0", GIVEN_BACK),
+        ("\nThe executor with id 12 exited with exit code 0(success).\nThe API gave …", GIVEN_BACK),
+        ("Executor finished with state KILLED", GIVEN_BACK),
+        ("Container marked as failed: container_1_1_01_2 on host: h. Exit status: -100. Diagnostics: Container released on a *lost* node", LOST),
+        ("Container marked as failed: container_1_1_01_2 on host: h. Exit status: -106. Diagnostics: killed by the ResourceManager", LOST),
+        ("Container container_1_1_01_2 on host: h was preempted.", LOST),
+        ("Executor for container container_1_1_01_2 exited because of a YARN event (e.g., pre-emption) and not because of an error in the running job.", LOST),
+        ("Container killed by YARN for exceeding physical memory limits. 9.1 GB of 9 GB physical memory used.", LOST),
+        ("Container from a bad node: container_1_1_01_2 on host: h. Exit status: 143. Diagnostics: killed on request", LOST),
+        ("Command exited with code 137", LOST),
+        ("Command exited with code 01", LOST),
+        ("\nThe executor with id 12 exited with exit code 137(SIGKILL, possible container OOM).\n", LOST),
+        ("Executor heartbeat timed out after 154321 ms", LOST),
+        ("Executor Process Lost", LOST),
+        ("worker lost: 10.0.0.7:46767 got disassociated", LOST),
+        ("Slave lost", LOST),
+        ("Stale executor after cluster manager re-registered.", LOST),
+        ("Executor finished with state LOST", LOST),
+        ("the driver: Executor killed by driver.", LOST),
+        ("Remote RPC client disassociated. Likely due to containers exceeding thresholds, or network issues.", UNCLEAR),
+        ("remote Akka client disassociated", UNCLEAR),
+        ("Command exited with code 143", UNCLEAR),
+        ("The executor with id 12 was deleted by a user or the framework.", UNCLEAR),
+        (None, UNCLEAR),
+    ]
+)  # fmt: skip
+def test_executor_that_is_removed(reason: str | None, removal: events.Removal) -> None:
+    """
+    The words of each version and cluster manager say whether the driver gave it back.
+
+    What they do not say is not guessed.
+    """
     event = {"Event": "SparkListenerExecutorRemoved", "Timestamp": 5_000, "Executor ID": "2", "Removed Reason": reason}
-    assert parsed(event) == events.ExecutorRemoved(executor="2", planned=planned, time=5.0)
+    assert parsed(event) == events.ExecutorRemoved(executor="2", removal=removal, time=5.0)
 
 
-def source(most: object, average: object) -> Event:
-    behind = {"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": most, "avgOffsetsBehindLatest": average}
+def source(maximum: object, average: object) -> Event:
+    behind = {"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": maximum, "avgOffsetsBehindLatest": average}
     return {"numInputRows": 4, "metrics": behind}
 
 
@@ -141,8 +181,8 @@ def source(most: object, average: object) -> Event:
         ([], 0, None),
         ([{"metrics": {}}], 0, None),
         ([{"metrics": None}], 0, None),
-        ([source("12", "3.5")], 4, OffsetsBehind(most=12.0, average=3.5)),
-        ([source("12", "3.5"), source("40", "1"), {}], 8, OffsetsBehind(most=40.0, average=1.0)),
+        ([source("12", "3.5")], 4, OffsetsBehind(maximum=12.0, average=3.5)),
+        ([source("12", "3.5"), source("40", "1"), {}], 8, OffsetsBehind(maximum=40.0, average=1.0)),
         ([source("NaN", "1"), source("x", "1"), source(None, None)], 12, None),
     ],
 )
@@ -152,8 +192,8 @@ def test_offsets_behind(sources: list[Any], rows: int, behind: OffsetsBehind | N
     assert (record.rows, record.offsets_behind) == (rows, behind)
 
 
-def kafka(read: object, newest: object, name: str = "KafkaV2[Subscribe[a]]") -> Event:
-    return {"description": name, "endOffset": read, "latestOffset": newest}
+def kafka(end: object, newest: object, name: str = "KafkaV2[Subscribe[a]]") -> Event:
+    return {"description": name, "endOffset": end, "latestOffset": newest}
 
 
 A = kafka('{"a":{"0":1}}', '{"a":{"0":2}}')
@@ -179,9 +219,13 @@ RATE = kafka("9", "9", "RateStreamV2[")
     ],
 )
 def test_offsets_of_kafka_sources(sources: list[Event], offsets: tuple[int, int] | None) -> None:
-    """Sums over partitions, from JSON in a text as in events or as it is; unknown as soon as one source lacks a part."""
-    found = parsed(query_progressed(*sources)).offsets
-    assert (found and (found.read, found.newest)) == offsets
+    """
+    Sums over partitions, from JSON in a text as in events or as it is.
+
+    Unknown as soon as one source lacks a part.
+    """
+    record_offsets = parsed(query_progressed(*sources)).offsets
+    assert (record_offsets and (record_offsets.end, record_offsets.newest)) == offsets
 
 
 @pytest.mark.parametrize(
@@ -199,7 +243,7 @@ def test_phases_are_seconds_by_name(reported: Event, phases: dict[str, float]) -
 
 @pytest.mark.parametrize("key", ["Stage ID", "Task Info"])
 def test_event_without_what_every_version_writes(key: str) -> None:
-    """It is said to be unreadable."""
+    """The event is reported as unreadable."""
     event = ended()
     del event[key]
     with pytest.raises(events.UnreadableEvent):
@@ -225,7 +269,7 @@ def test_odd_event(data: st.DataObject) -> None:
     event = json.loads(json.dumps(event))
     where: Any = event
     for _ in range(data.draw(st.integers(0, 2))):
-        inner = [each for each in where.values() if isinstance(each, dict) and each]
+        inner = [mapping for mapping in where.values() if isinstance(mapping, dict) and mapping]
         where = data.draw(st.sampled_from(inner)) if inner else where
     where[data.draw(st.sampled_from(sorted(where)))] = data.draw(JSON)
     try:
@@ -244,5 +288,5 @@ def test_odd_event(data: st.DataObject) -> None:
     ],
 )
 def test_what_cannot_be_read_may_be_the_end_of_an_attempt(line: bytes, *, may: bool) -> None:
-    """Unless its beginning names another kind."""
+    """The event may be an end unless its beginning names another kind."""
     assert events.may_end_attempt(line) is may

@@ -24,7 +24,7 @@ BROKEN = "half \ud800 a pair"
 
 
 def job(app: str = "nightly", query: str = "clicks") -> JobSnapshot:
-    """A job that has everything that can be shown."""
+    """Return a job that has every number."""
     reader = Client("alice", "app1", "read")
     admin = Client("alice", "topics", "admin")
     return JobSnapshot(
@@ -63,10 +63,10 @@ def job(app: str = "nightly", query: str = "clicks") -> JobSnapshot:
 
 
 def hostile() -> JobSnapshot:
-    """One whose names try to break a page."""
-    shown = job(HOSTILE, HOSTILE)
+    """Return a job whose names try to break a page."""
+    snapshot = job(HOSTILE, HOSTILE)
     client = Client(HOSTILE, BROKEN, "write")
-    return replace(shown, throttles=((BROKEN, ClientTotals(client, 1_000, 1)),))
+    return replace(snapshot, throttles=((BROKEN, ClientTotals(client, 1_000, 1)),))
 
 
 def key_of(sample: Sample) -> Key:
@@ -74,16 +74,16 @@ def key_of(sample: Sample) -> Key:
 
 
 def scraped(*jobs: JobSnapshot, cluster: str | None = None) -> dict[Key, float]:
-    """The series of jobs as Prometheus would keep them; an assertion that there is none twice."""
+    """Return the series of jobs as Prometheus would keep them; assert that there is none twice."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(JobCollector(lambda: jobs, cluster))
-    found: dict[Key, float] = {}
+    numbers: dict[Key, float] = {}
     for metric in registry.collect():
         for sample in metric.samples:
             key = key_of(sample)
-            assert key not in found
-            found[key] = sample.value
-    return found
+            assert key not in numbers
+            numbers[key] = sample.value
+    return numbers
 
 
 def reported(properties: dict[str, str], snapshots: Snapshots, app_id: str = "app-1") -> Reporting:

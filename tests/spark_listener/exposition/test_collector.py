@@ -24,21 +24,21 @@ def test_every_family_of_a_job_has_a_reader() -> None:
 
 def test_each_number_stands_in_its_own_series() -> None:
     """
-    In its unit, with the cluster as on the exporter's page; what belongs to no query has no such label.
+    Each number is in its unit, with the cluster as on the exporter's page; a number of no query has no such label.
 
     A cause that did not occur is 0, so that its first failure is growth. Repeated calls of an admin client are added up
     over queries, and other clients have none.
     """
-    shown = job()
+    snapshot = job()
     again = ("clicks", ClientTotals(Client("alice", "topics", "admin"), quota_retries=2))
-    shown = replace(shown, stage_retries=11, problems=(("x", 13),), throttles=(*shown.throttles, again))
-    found: dict[str, dict[str, float]] = {}
-    for (name, labels), number in scraped(shown, cluster="prod").items():
-        others = dict(labels)
-        assert (others.pop("app"), others.pop("cluster")) == ("nightly", "prod")
-        found.setdefault(name, {})[" ".join(others.values())] = number
+    snapshot = replace(snapshot, stage_retries=11, problems=(("x", 13),), throttles=(*snapshot.throttles, again))
+    by_family: dict[str, dict[str, float]] = {}
+    for (name, labels), number in scraped(snapshot, cluster="prod").items():
+        label_values = dict(labels)
+        assert (label_values.pop("app"), label_values.pop("cluster")) == ("nightly", "prod")
+        by_family.setdefault(name, {})[" ".join(label_values.values())] = number
     causes = {cause.value: 0 for cause in FailureCause}
-    assert found == {
+    assert by_family == {
         "spark_task_failures_total": {**causes, "kafka_quota": 3, "other": 1},
         "spark_task_retries_total": {**causes, "kafka_quota": 2},
         "spark_stage_retries_total": {"": 11},
@@ -81,17 +81,21 @@ def test_each_number_stands_in_its_own_series() -> None:
 
 
 def test_what_is_not_known_is_absent() -> None:
-    """A query without an age and without offsets has no such series, nor one that has ended, and a job without a source none either."""
-    shown = job()
+    """
+    Failures of tasks that no source can see have no series.
+
+    Missing reports have none where no client reports; the same holds after the end.
+    """
+    snapshot = job()
     unknown = dict.fromkeys(
         ["progress_age_seconds", "trigger_seconds", "max_offsets_behind", "avg_offsets_behind", "catch_up"]
     )
-    quiet = replace(shown.queries[0], phases={}, **unknown)  # type: ignore[arg-type] # None in each
-    names = {name for name, _ in scraped(replace(shown, queries=(quiet,), sources=()))}
+    quiet = replace(snapshot.queries[0], phases={}, **unknown)  # type: ignore[arg-type] # None in each
+    names = {name for name, _ in scraped(replace(snapshot, queries=(quiet,), sources=()))}
     assert {name for name in names if name.startswith("spark_query")} == {"spark_query_restarts_total"}
     assert "spark_listener_source_info" not in names
-    over = replace(shown.queries[0], phases={}, active=False)
-    assert {name for name, _ in scraped(replace(shown, queries=(over,)))} == names | {"spark_listener_source_info"}
+    over = replace(snapshot.queries[0], phases={}, active=False)
+    assert {name for name, _ in scraped(replace(snapshot, queries=(over,)))} == names | {"spark_listener_source_info"}
 
 
 def test_jobs_of_one_name_are_one() -> None:
@@ -119,15 +123,19 @@ TASKS = {
     ],
 )
 def test_what_no_source_sees_is_not_zero(sources: tuple[str, ...], *, reports: bool, hidden: set[str]) -> None:
-    """Failures of tasks that no source can see have no series, nor do missing reports where no client reports; also after the end."""
+    """
+    Failures of tasks that no source can see have no series, nor do missing reports where no client reports.
+
+    Also after the end.
+    """
     watched = Job("app")
     for source in sources:
         watched.source(source)
         watched.source_ended(source)
     if reports:
         watched.add_throttles(lambda: [("", ClientTotals(Client("", "a", "read")))])
-    found = {name for name, _ in scraped(watched.snapshot())}
-    assert TASKS - found == hidden
+    names = {name for name, _ in scraped(watched.snapshot())}
+    assert TASKS - names == hidden
 
 
 def test_hostile_names_come_back_from_the_page_as_they_were() -> None:
@@ -141,23 +149,23 @@ def test_hostile_names_come_back_from_the_page_as_they_were() -> None:
     text = generate_latest(registry).decode()
     open_text: bytes = open_metrics(registry)  # type: ignore[no-untyped-call]
     assert open_text.endswith(b"# EOF\n")
-    read = {
+    read_series = {
         key_of(sample): sample.value for family in text_string_to_metric_families(text) for sample in family.samples
     }
-    assert read == scraped(hostile())
+    assert read_series == scraped(hostile())
     spelled = BROKEN.encode(errors="backslashreplace").decode()
-    assert any(spelled in dict(labels).values() for _, labels in read)
+    assert any(spelled in dict(labels).values() for _, labels in read_series)
 
 
 def test_a_scrape_is_of_one_moment() -> None:
     """The snapshot is made once, whatever the number of families."""
-    asked = []
+    calls = []
 
     def snapshots() -> list[JobSnapshot]:
-        asked.append(1)
+        calls.append(1)
         return [job()]
 
     registry = CollectorRegistry(auto_describe=False)
     registry.register(JobCollector(snapshots))
     generate_latest(registry)
-    assert len(asked) == 1
+    assert len(calls) == 1

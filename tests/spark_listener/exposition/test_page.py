@@ -23,7 +23,7 @@ Shown = tuple[DriverPage, str]
 
 @contextmanager
 def showing(snapshots: Callable[[], Sequence[JobSnapshot]] = lambda: [job()]) -> Iterator[Shown]:
-    """The page of jobs on a free port, and its URL."""
+    """Yield the page of jobs on a free port, and its URL."""
     page = DriverPage(JobCollector(snapshots), "127.0.0.1", 0)
     try:
         yield page, f"http://127.0.0.1:{page.port}/metrics"
@@ -38,7 +38,7 @@ def shown() -> Iterator[Shown]:
 
 
 def test_it_shows_the_job(shown: Shown) -> None:
-    """Prometheus's text format at /metrics, and elsewhere the way there."""
+    """The page has Prometheus's text format at /metrics, and elsewhere a link to it."""
     _, url = shown
     answer = web.ask(f"{url}?x=1")
     assert answer.status == 200
@@ -62,7 +62,7 @@ def opened(page: DriverPage, count: int) -> Iterator[list[socket.socket]]:
 
 
 def are_closed(connections: list[socket.socket]) -> None:
-    """The page has ended each of them."""
+    """Assert that the page has ended each of them."""
     for connection in connections:
         connection.settimeout(0)
         try:
@@ -75,19 +75,23 @@ def are_closed(connections: list[socket.socket]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "request_",
+    "request_text",
     ["", "GET /metrics HTTP/1.1\r\nX: ", "GET /metrics HTTP/1.1\r\n\r\n"],
     ids=["silent", "dripping", "not reading"],
 )
-def test_slow_clients_do_not_keep_scrapes_out(request_: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients that say nothing, that send a byte now and then, or that take no answer, twice as many as there are places."""
+def test_slow_clients_do_not_keep_scrapes_out(request_text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Clients that send nothing or a byte now and then, or that take no answer, do not block scrapes.
+
+    They are twice as many as places.
+    """
     # answers for all of them may take a busy machine longer than ten
     monkeypatch.setattr(module, "_PATIENCE_SECONDS", 60.0)
     clients = [ClientTotals(Client("u" * 20_000, str(number), "read")) for number in range(100)]
-    large = replace(job(), throttles=tuple(("", each) for each in clients))
+    large = replace(job(), throttles=tuple(("", client) for client in clients))
     with showing(lambda: [large]) as (page, url), opened(page, 32) as connections:
         for connection in connections:
-            connection.sendall(request_.encode())
+            connection.sendall(request_text.encode())
         for _ in range(5):
             for connection in connections:
                 with suppress(OSError):
@@ -96,7 +100,7 @@ def test_slow_clients_do_not_keep_scrapes_out(request_: str, monkeypatch: pytest
 
 
 def test_a_client_that_takes_too_long_is_ended(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many bytes it sends, though its place is not needed."""
+    """The client is ended however many bytes it sends, though its place is not needed."""
     monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.2)
 
     def drip() -> None:
@@ -127,42 +131,46 @@ class Held:
 
 @pytest.mark.slow
 def test_an_answer_that_is_being_made_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many clients come meanwhile; when all places have one, a further client waits, and is turned away in the end."""
+    """
+    The connection keeps its place however many clients come meanwhile.
+
+    A further client waits, and is turned away in the end.
+    """
     monkeypatch.setattr(module, "_PATIENCE_SECONDS", 1.0)
-    held = Held()
-    with showing(held.snapshots) as (page, url), ThreadPoolExecutor(16) as pool:
+    blocked = Held()
+    with showing(blocked.snapshots) as (page, url), ThreadPoolExecutor(16) as pool:
         scrapes = [pool.submit(web.ask, url) for _ in range(15)]
-        held.asked(15)
+        blocked.asked(15)
         with opened(page, 20) as idle:
             eventually(lambda: are_closed(idle[:-1]))
             scrapes.append(pool.submit(web.ask, url))
-            held.asked(1)
+            blocked.asked(1)
             with opened(page, 1) as refused:
                 eventually(lambda: are_closed(refused))
-            held.go_on.set()
-            assert [each.result().status for each in scrapes] == [200] * 16
+            blocked.go_on.set()
+            assert [scrape.result().status for scrape in scrapes] == [200] * 16
 
 
 def test_a_scrape_waits_while_all_places_have_an_answer_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """One more than there are places is answered when the first of the others is."""
-    held, waits = Held(), threading.Event()
+    blocked, waits = Held(), threading.Event()
     end = module._Server._end
 
-    def ended(server: module._Server, **which: Any) -> int:
-        count = end(server, **which)
-        if "most" in which and not count:
+    def ended(server: module._Server, **options: Any) -> int:
+        count = end(server, **options)
+        if "limit" in options and not count:
             waits.set()
         return count
 
     monkeypatch.setattr(module._Server, "_end", ended)
-    with showing(held.snapshots) as (_, url), ThreadPoolExecutor(17) as pool:
+    with showing(blocked.snapshots) as (_, url), ThreadPoolExecutor(17) as pool:
         scrapes = [pool.submit(web.ask, url) for _ in range(16)]
-        held.asked(16)
+        blocked.asked(16)
         scrapes.append(pool.submit(web.ask, url))
         waiting = waits.wait(60)
-        held.go_on.set()
+        blocked.go_on.set()
         assert waiting
-        assert [each.result().status for each in scrapes] == [200] * 17
+        assert [scrape.result().status for scrape in scrapes] == [200] * 17
 
 
 def test_driver_without_threads_to_spare_answers_later(shown: Shown) -> None:
@@ -185,14 +193,14 @@ def test_books_that_cannot_be_read_are_an_error_of_that_scrape_only(capsys: pyte
     books: list[list[JobSnapshot] | Exception] = [[job()], RuntimeError("geheim")]
 
     def snapshots() -> list[JobSnapshot]:
-        found = books.pop()
-        if isinstance(found, Exception):
-            raise found
-        return found
+        snapshot = books.pop()
+        if isinstance(snapshot, Exception):
+            raise snapshot
+        return snapshot
 
     with showing(snapshots) as (_, url):
         answers = [web.ask(url) for _ in range(2)]
-    assert [each.status for each in answers] == [500, 200]
+    assert [answer.status for answer in answers] == [500, 200]
     assert "geheim" not in answers[0].text + capsys.readouterr().err
 
 

@@ -28,12 +28,12 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _heard() -> Iterator[None]:
-    """The exporter, in the same process, silences all of them; a driver has none."""
+    """Restore the loggers that the exporter, in the same process, silences; a driver has none."""
     logger = logging.getLogger("opentelemetry.exporter")
-    before = logger.level
+    level_before = logger.level
     logger.setLevel(logging.NOTSET)
     yield
-    logger.setLevel(before)
+    logger.setLevel(level_before)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_it_holds_what_a_scrape_shows(receiver: Receiver, protocol: str) -> None
 
 
 def test_a_short_job_is_flushed(receiver: Receiver, protocol: str) -> None:
-    """What happened after the first push comes with the last one; without a cluster, there is no label of that name."""
+    """Numbers after the first push come with the last one; without a cluster, there is no label of that name."""
     numbers = iter([job(), job("renamed")])
     sent = push(lambda: [next(numbers)], endpoint=receiver.url, protocol=protocol, cluster="")
     eventually(lambda: some(receiver.requests))
@@ -101,12 +101,12 @@ def test_a_short_job_is_flushed(receiver: Receiver, protocol: str) -> None:
     ],
 )
 def test_a_url_without_a_path_is_completed(endpoint: str, url: str) -> None:
-    """As OpenTelemetry's specification says of an endpoint for all signals."""
+    """The path is the one that OpenTelemetry's specification has for an endpoint of all signals."""
     assert _with_path(endpoint) == url
 
 
 def test_the_environment_says_where(receiver: Receiver, protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Endpoint, headers, protocol and interval of OpenTelemetry's variables are used where they are not set otherwise."""
+    """Endpoint, headers, protocol and interval of OpenTelemetry's variables are used unless properties set them."""
     base = receiver.url.removesuffix("/v1/metrics")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", base)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=geheim")
@@ -121,7 +121,7 @@ def test_the_environment_says_where(receiver: Receiver, protocol: str, monkeypat
 def test_a_refusal_is_one_line_without_secrets(
     receiver: Receiver, protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """However often it is tried, and however it is answered; when it works again that is one line, too."""
+    """Any number of refusals is one line; the success after them is one line, too."""
     caplog.set_level(logging.INFO)
     receiver.status, receiver.code = 401, grpc.StatusCode.UNAUTHENTICATED
     url = receiver.url if protocol == "grpc" else f"{receiver.url}?key=geheim"
@@ -130,8 +130,8 @@ def test_a_refusal_is_one_line_without_secrets(
     receiver.status, receiver.code = 200, grpc.StatusCode.OK
     eventually(lambda: some([line for line in caplog.messages if line.endswith("again")]))
     sent.close()
-    first, second = [line for line in caplog.messages if line.startswith("metrics ")]
-    assert ("HTTP 401" in first) or ("UNAUTHENTICATED" in first)
+    refused_line, second = [line for line in caplog.messages if line.startswith("metrics ")]
+    assert ("HTTP 401" in refused_line) or ("UNAUTHENTICATED" in refused_line)
     assert second.endswith("again")
     assert "geheim" not in caplog.text
     assert not [record for record in caplog.records if record.name in LOGGERS]
@@ -166,7 +166,7 @@ def ended(name: str) -> None:
 
 @pytest.mark.usefixtures("_brief_end")
 def test_others_may_use_the_same_exporters(caplog: pytest.LogCaptureFixture) -> None:
-    """What the SDK logs for the job's own metrics stays."""
+    """Lines of the SDK about the job's own metrics stay."""
     sent = push(lambda: [job()], endpoint="http://127.0.0.1:1/", protocol="grpc", interval=0.05)
     for name in LOGGERS:
         logging.getLogger(name).error("of the job")
@@ -180,7 +180,7 @@ OWN = ("instance", "job")
 
 @pytest.fixture
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
-    """A Collector of its own, for it remembers series."""
+    """Yield a Collector for this test alone, for it remembers series."""
     folder = tmp_path_factory.mktemp("otlp") / "collector"
     with collecting(folder) as collector:
         yield collector
@@ -204,19 +204,19 @@ def test_prometheus_sees_the_same_behind_a_collector(collector: Collector, proto
     scraped = series(web.ask(reporting.url).text)
     reporting.close()
     assert reporting.problems == ()
-    shown = eventually(lambda: shown_by(collector, len(scraped)))
-    assert shown == scraped
+    collected = eventually(lambda: shown_by(collector, len(scraped)))
+    assert collected == scraped
 
 
 def shown_by(collector: Collector, count: int) -> dict[Key, float]:
-    """What it shows to Prometheus, when that is as much as it should be."""
-    found = series(collector.page())
-    assert len(found) == count
-    return found
+    """Return the series that the Collector shows to Prometheus, when there are as many as expected."""
+    collected = series(collector.page())
+    assert len(collected) == count
+    return collected
 
 
 def series(page: str) -> dict[Key, float]:
-    """A page's series, without what it says of who pushed."""
+    """Return a page's series, without the labels of their sender."""
     return {
         (sample.name, tuple(sorted((k, v) for k, v in sample.labels.items() if v and k not in OWN))): sample.value
         for family in text_string_to_metric_families(page)

@@ -38,7 +38,7 @@ def problems(**properties: object) -> tuple[str, ...]:
 
 def test_everything_at_once(tmp_path: Path) -> None:
     """Page, entry and push show the same, with the cluster, and leave nothing behind."""
-    before = set(threading.enumerate())
+    threads_before = set(threading.enumerate())
     with http_receiver() as receiver:
         reporting = start(fileSd__path=tmp_path / "{app_id}.json", otlp__endpoint=receiver.url, cluster="prod")
         (entry,) = json.loads((tmp_path / "app-1.json").read_text())
@@ -48,7 +48,7 @@ def test_everything_at_once(tmp_path: Path) -> None:
         reporting.close()
         assert pushed(receiver.requests[-1:]) == scraped(job(), cluster="prod")
     assert list(tmp_path.iterdir()) == []
-    assert not [t for t in set(threading.enumerate()) - before if t.name.startswith("quotascope-")]
+    assert not [t for t in set(threading.enumerate()) - threads_before if t.name.startswith("quotascope-")]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_mistakes_are_reported_and_nothing_more(
     [("OTEL_EXPORTER_OTLP_PROTOCOL", "smoke"), ("OTEL_METRIC_EXPORT_INTERVAL", "soon"), ("OTEL_METRIC_EXPORT_INTERVAL", "0")]
 )  # fmt: skip
 def test_mistakes_of_the_environment(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are reported by the name of the variable; without a push, it is not looked at."""
+    """Mistakes are reported by the name of the variable; without a push, it is not read."""
     monkeypatch.setenv(name, value)
     (problem,) = problems(otlp__enabled="true")
     assert problem.startswith(f"metrics are not pushed: {name}: expected ")
@@ -93,16 +93,16 @@ def test_an_endpoint_or_a_property_switches_the_push_on(
     properties: dict[str, str], pushes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OpenTelemetry's variables are in every container; they alone switch nothing on."""
-    made: list[object] = []
+    pushed: list[object] = []
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318")
 
     def push(settings: ListenerSettings, *_: object, **__: object) -> SimpleNamespace:
-        made.append(settings)
+        pushed.append(settings)
         return SimpleNamespace(close=list)
 
     monkeypatch.setattr(otlp, "JobPush", push)
     assert problems(**properties) == ()
-    assert len(made) == pushes
+    assert len(pushed) == pushes
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_an_endpoint_or_a_property_switches_the_push_on(
 def test_the_page_is_where_the_driver_is(
     settings: dict[str, Any], driver: dict[str, str], address: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It listens where the driver's own ports do, and is called what the driver is called, unless settings differ."""
+    """The page listens where the driver's own ports do, under the driver's name, unless settings differ."""
     opened: list[tuple[str, int]] = []
 
     def page(_collector: object, bind_address: str, port: int) -> Any:
@@ -128,16 +128,16 @@ def test_the_page_is_where_the_driver_is(
 
     monkeypatch.setattr(reporting_module, "DriverPage", page)
     properties = {f"spark.driver.{name}": text for name, text in driver.items()}
-    made = start_reporting(ListenerSettings(**settings), properties, list, app_id="a")
-    made.close()
+    reporting = start_reporting(ListenerSettings(**settings), properties, list, app_id="a")
+    reporting.close()
     assert opened == [(address, 0)]
-    assert made.url == f"{url}4567/metrics"
+    assert reporting.url == f"{url}4567/metrics"
 
 
 def test_a_port_that_is_taken_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
     """Two drivers on one machine can have the same properties."""
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         reporting = start(http__port=port)
         assert reporting.url is not None
         assert web.ask(reporting.url).status == 200
@@ -152,7 +152,7 @@ def test_without_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.metrics.export", None)
     (problem,) = problems(otlp__endpoint="http://127.0.0.1:1")
-    assert "quotascope-spark[spark-otlp]" in problem
+    assert "'.[spark-otlp]' in a clone" in problem
 
 
 def test_books_that_cannot_be_read_do_not_hurt(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_books_that_cannot_be_read_do_not_hurt(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_forked_process_ends_nothing() -> None:
-    """What a job forks inherits the books, but the page is the driver's; it can be switched off."""
+    """A job's fork inherits the reporting, but the page is the driver's; it can be switched off."""
     reporting = start()
     child = os.fork()
     if child == 0:
@@ -187,18 +187,22 @@ def test_a_forked_process_ends_nothing() -> None:
 
 
 def entry(folder: Path, app_id: str = "app-1", name: str = "{app_id}.json", target: str = "driver-1:1") -> DriverEntry:
-    made = DriverEntry(str(folder / "spark" / name), app="nightly", app_id=app_id)
-    made.write(target)
-    return made
+    driver_entry = DriverEntry(str(folder / "spark" / name), app="nightly", app_id=app_id)
+    driver_entry.write(target)
+    return driver_entry
 
 
 def age(file: Path, seconds: float) -> None:
-    then = file.stat().st_mtime - seconds
-    os.utime(file, (then, then))
+    modified = file.stat().st_mtime - seconds
+    os.utime(file, (modified, modified))
 
 
 def test_an_entry_is_as_prometheus_reads_it(tmp_path: Path) -> None:
-    """One target, its application as a label, its name as one that is dropped, and nothing else in the folder."""
+    """
+    The entry has one target and its application as a label.
+
+    The name is a label that is dropped, and nothing else is in the folder.
+    """
     entry(tmp_path, target="driver-1:4567")
     (file,) = (tmp_path / "spark").iterdir()
     assert file.name == "app-1.json"
@@ -216,10 +220,10 @@ def test_names_that_are_no_file_names(tmp_path: Path) -> None:
 
 
 def test_an_entry_is_removed(tmp_path: Path) -> None:
-    """That it is gone already does not matter; that of another driver in the same file stays."""
-    first = entry(tmp_path, "app-1", "driver.json")
+    """A missing entry does not matter; the entry of another driver in the same file stays."""
+    first_entry = entry(tmp_path, "app-1", "driver.json")
     second = entry(tmp_path, "app-2", "driver.json", "driver-2:1")
-    first.remove()
+    first_entry.remove()
     assert "driver-2" in second.path.read_text()
     for _ in range(2):
         second.remove()
@@ -227,7 +231,7 @@ def test_an_entry_is_removed(tmp_path: Path) -> None:
 
 
 def test_a_beat_makes_an_entry_young(tmp_path: Path) -> None:
-    """And puts it back where it was taken away."""
+    """The entry gets a new time, and comes back where it was removed."""
     ours = entry(tmp_path)
     age(ours.path, 500)
     old = ours.path.stat().st_mtime
@@ -239,7 +243,11 @@ def test_a_beat_makes_an_entry_young(tmp_path: Path) -> None:
 
 
 def test_entries_of_dead_drivers_are_removed_by_the_next(tmp_path: Path) -> None:
-    """Only ours, when no one touched them for ten minutes, and only by a driver whose setting has `{app_id}`."""
+    """
+    Only our entries are removed.
+
+    They go after ten minutes without a beat, and only by a driver whose setting has `{app_id}`.
+    """
     dead, alive = entry(tmp_path, "app-dead").path, entry(tmp_path, "app-alive").path
     age(dead, DEAD_AFTER_SECONDS + 60)
     age(alive, DEAD_AFTER_SECONDS - 60)
@@ -259,12 +267,16 @@ def test_entries_of_dead_drivers_are_removed_by_the_next(tmp_path: Path) -> None
     entry(tmp_path, "app-one", "driver.json")
     assert dead.exists()
     entry(tmp_path, "app-new")
-    left = {file.name for file in dead.parent.iterdir()}
-    assert left == {"app-alive.json", "app-new.json", "driver.json", "pipe.json", *of_others}
+    remaining = {file.name for file in dead.parent.iterdir()}
+    assert remaining == {"app-alive.json", "app-new.json", "driver.json", "pipe.json", *of_others}
 
 
 def test_repeating_calls_until_it_is_closed(caplog: pytest.LogCaptureFixture) -> None:
-    """At once, then again, and in the end what is last; one that fails is a line in the log that shows none of its text."""
+    """
+    The function is called at once, then again, and the last call comes in the end.
+
+    A failure is a line in the log that shows none of its text.
+    """
     calls: list[str] = []
     thrice = threading.Event()
 

@@ -58,12 +58,12 @@ RETRIED = {  # the causes that are repeated; what is not here repeats each failu
 STAGE_RETRIES = {"shuffle_lost": 2, "shuffle_lost_with_executor": 2}
 
 
-def counts(of: Mapping[FailureCause, int]) -> dict[FailureCause, int]:
-    return {cause: count for cause, count in of.items() if count}
+def counts(by_cause: Mapping[FailureCause, int]) -> dict[FailureCause, int]:
+    return {cause: count for cause, count in by_cause.items() if count}
 
 
 def filtered(events: Iterable[Event]) -> Iterable[Event]:
-    """What a source leaves that filters successes and first attempts in the JVM."""
+    """Return the events that a source passes on if it filters successes and first attempts in the JVM."""
     for event in events:
         numbers = (event.get("Stage Attempt ID"), event.get("Task Info", {}).get("Attempt"))
         success = event.get("Task End Reason") == {"Reason": "Success"}
@@ -72,7 +72,7 @@ def filtered(events: Iterable[Event]) -> Iterable[Event]:
 
 
 def without_successes(events: Iterable[Event]) -> Iterable[Event]:
-    """What a source leaves that filters all successes, those of retries, too."""
+    """Return the events that a source passes on if it filters all successes, those of retries, too."""
     return (event for event in filtered(events) if event.get("Task End Reason") != {"Reason": "Success"})
 
 
@@ -80,7 +80,7 @@ def without_successes(events: Iterable[Event]) -> Iterable[Event]:
 @pytest.mark.parametrize("case", FAILED_BY)
 @pytest.mark.parametrize("source", [list, filtered, without_successes])
 def test_real_failures_and_retries(version: str, case: str, source: Any) -> None:
-    """What failed and what was repeated is the same in all versions, and whether or not a source filters."""
+    """Failures and retries are the same in all versions, and whether or not a source filters."""
     snapshot = after(source(recorded(version, case)))
     assert counts(snapshot.failures) == Counter(FAILED_BY[case])
     assert counts(snapshot.retries) == Counter(RETRIED.get(case, FAILED_BY[case]))
@@ -163,7 +163,11 @@ def test_what_is_remembered_is_what_came_last() -> None:
 
 
 def test_space_is_bounded() -> None:
-    """An application that fails for years does not fill the driver: what is repeated after ages has an unknown cause."""
+    """
+    An application that fails for years does not fill the driver.
+
+    What is repeated after ages has an unknown cause.
+    """
     job = Job("app")
     for task in range(20_001):
         job.handle(ended("FetchFailed", stage=task, task=task))

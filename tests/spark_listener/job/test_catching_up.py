@@ -1,4 +1,4 @@
-"""When a streaming query has caught up, as its micro-batches show it."""
+"""The time at which a streaming query has caught up follows from its micro-batches."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from quotascope.spark_listener.job.catching_up import Positions
 from quotascope.spark_listener.job.queries import QueryStates
 
 RECORDED = Path(__file__).parent / "throttled_offsets.json"
-"""A query that a broker with Kafka's default quota windows throttled for 3 minutes: when each micro-batch began and ended (s), and its offsets."""
+"""
+A query that a broker with Kafka's default quota windows throttled for 3 minutes: when each micro-batch began and ended
+(s), and its offsets.
+"""
 
 
 Batch = tuple[float, float, int | None, int] | tuple[float, float, int | None, int, int]
 
 
-def batch(began: float, ended: float, read: int | None, newest: int, rows: int = 1) -> QueryProgressed:
-    """A micro-batch; None for offsets that are not reported."""
-    offsets = None if read is None else KafkaOffsets(read=read, newest=newest)
+def batch(began: float, ended: float, end: int | None, newest: int, rows: int = 1) -> QueryProgressed:
+    """Return a micro-batch; None for offsets that are not reported."""
+    offsets = None if end is None else KafkaOffsets(end=end, newest=newest)
     return QueryProgressed(
         query="id",
         run="run",
@@ -39,19 +42,19 @@ def batch(began: float, ended: float, read: int | None, newest: int, rows: int =
 
 def after(*batches: Batch) -> CatchUp | None:
     positions = Positions()
-    for each in batches:
-        positions.add(batch(*each))
+    for values in batches:
+        positions.add(batch(*values))
     return positions.catch_up()
 
 
 def known(*batches: Batch) -> CatchUp:
-    found = after(*batches)
-    assert found is not None
-    return found
+    catch_up = after(*batches)
+    assert catch_up is not None
+    return catch_up
 
 
 @pytest.mark.parametrize(
-    ("read", "added", "backlog", "seconds"),
+    ("per_batch", "added", "backlog", "seconds"),
     [
         (500, 0, 20_000, (20_000 - 10_000) / 100),
         (500, 250, 20_000, (20_000 + 19 * 250 - 10_000 + 250) / 50),
@@ -61,22 +64,26 @@ def known(*batches: Batch) -> CatchUp:
         (0, 0, 20_000, math.inf),
     ],
 )
-def test_time_to_catch_up(read: int, added: int, backlog: int, seconds: float) -> None:
-    """The backlog by what is left of the rate once what producers add is read; never, where that is nothing."""
-    found = known(*((5 * n, 5 * n + 5, read * (n + 1), backlog + added * n) for n in range(20)))
-    assert found.seconds == pytest.approx(seconds)
-    assert (found.read_per_second, found.added_per_second) == pytest.approx((read / 5, added / 5))
+def test_time_to_catch_up(per_batch: int, added: int, backlog: int, seconds: float) -> None:
+    """
+    The time is the backlog by the rest of the rate once what producers add is read.
+
+    It is infinite without a rest.
+    """
+    catch_up = known(*((5 * n, 5 * n + 5, per_batch * (n + 1), backlog + added * n) for n in range(20)))
+    assert catch_up.seconds == pytest.approx(seconds)
+    assert (catch_up.read_per_second, catch_up.added_per_second) == pytest.approx((per_batch / 5, added / 5))
 
 
 @pytest.mark.parametrize("remaining", [120, 90, 60])
 def test_recorded_throttling(remaining: float) -> None:
-    """Within 10 % of what it took, although brokers throttle in a saw-tooth of 11 s."""
+    """The time is within 10 % of the real one, although brokers throttle in a saw-tooth of 11 s."""
     rows = json.loads(RECORDED.read_text())
-    _, over, last, newest = rows[-1]
-    seen = [row for row in rows if row[1] <= over - remaining]
+    _, over, last_read, newest = rows[-1]
+    rows_before = [row for row in rows if row[1] <= over - remaining]
     # the recording ends before the backlog does: what comes after its end is left out
-    found = known(*((*row[:3], row[3] - newest + last) for row in seen))
-    assert found.seconds == pytest.approx(over - seen[-1][1], rel=0.1)
+    catch_up = known(*((*row[:3], row[3] - newest + last_read) for row in rows_before))
+    assert catch_up.seconds == pytest.approx(over - rows_before[-1][1], rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +99,7 @@ def test_recorded_throttling(remaining: float) -> None:
     ]
 )  # fmt: skip
 def test_unknown(batches: list[tuple[float, float, int | None, int]]) -> None:
-    """There is no time to catch up rather than a wrong one."""
+    """The time is unknown rather than wrong."""
     assert after(*batches) is None
 
 
@@ -103,15 +110,19 @@ def test_burst_is_left_out() -> None:
 
 
 def test_idle_time_is_no_rate() -> None:
-    """After a progress without rows, as Spark 3.4 reports that there is nothing to read, a query is measured again."""
-    before = [(5.0 * n, 5.0 * n + 5, 10 * n, 10 * n, 1) for n in range(10)]
+    """A query is measured again after a progress without rows, as Spark 3.4 reports that there is nothing to read."""
+    busy = [(5.0 * n, 5.0 * n + 5, 10 * n, 10 * n, 1) for n in range(10)]
     idle = [(10.0 * n, 10.0 * n + 1, 90, 90, 0) for n in range(5, 10)]
     again = [(100 + 5.0 * n, 105 + 5.0 * n, 100 + 50 * n, 9_000, 1) for n in range(10)]
-    assert known(*before, *idle, *again).read_per_second == pytest.approx(10)
+    assert known(*busy, *idle, *again).read_per_second == pytest.approx(10)
 
 
 def test_query_that_takes_all_there_is() -> None:
-    """Without maxOffsetsPerTrigger nothing is left behind; it falls behind only if micro-batches get longer and longer."""
+    """
+    A query without maxOffsetsPerTrigger leaves nothing behind.
+
+    It falls behind only if micro-batches get longer and longer.
+    """
     assert known(*((n, n + 0.9, 10 * n, 10 * n) for n in range(40))).seconds == 0
     assert known((0, 20, 100, 100), (20, 60, 300, 300), (60, 140, 700, 700)).seconds == math.inf
 
@@ -121,9 +132,9 @@ def test_an_idle_query_has_no_backlog() -> None:
     queries = QueryStates()
 
     def catch_up(now: float) -> tuple[float, float]:
-        found = queries.snapshots(now)[0].catch_up
-        assert found is not None
-        return found.backlog, found.seconds
+        progress = queries.snapshots(now)[0].catch_up
+        assert progress is not None
+        return progress.backlog, progress.seconds
 
     for n in range(12):
         queries.progressed(batch(5 * n, 5 * n + 5, 500 * n, 500 * n), 5 * n + 5)
@@ -141,11 +152,11 @@ def test_old_rates_are_forgotten() -> None:
 
 
 def test_many_short_batches_take_little_space() -> None:
-    """Micro-batches of a few ms for two minutes."""
+    """Micro-batches of a few ms are remembered for two minutes."""
     positions = Positions()
     for n in range(20_000):
         positions.add(batch(n / 100, n / 100 + 0.01, n, 10**6))
-    assert len(positions._found) < 130
+    assert len(positions._positions) < 130
 
 
 def test_a_query_that_starts_again_is_measured_again() -> None:

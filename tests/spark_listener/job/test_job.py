@@ -36,7 +36,7 @@ LOST = {"Reason": "ExecutorLostFailure"}
 def noted(
     totals: ClientTotals = TOTALS, reported: tuple[ClientTotals, ...] = (), query: str = "", **numbers: Any
 ) -> Event:
-    """The end of an attempt by a timeout, with a note."""
+    """Return the end of an attempt by a timeout, with a note."""
     ids = {"stage": 0, "number": 0, "task": 0, **numbers}
     attempt = note.AttemptKey(ids["stage"], ids["number"], ids["task"])
     text = note.text_of(attempt, note.Note(query, (totals,), reported))
@@ -47,7 +47,7 @@ def noted(
     "event", [{}, {"Event": None}, [], None, 7, {"Event": "SparkListenerTaskEnd"}, ended({"Reason": []}, task="x")]
 )
 def test_odd_event(event: Any) -> None:
-    """Nothing that an event holds reaches the job's program."""
+    """An event of any content raises nothing in the job's program."""
     snapshot = after([event])
     assert snapshot.events + snapshot.lost_events == 1
 
@@ -65,7 +65,7 @@ def test_events_are_counted() -> None:
 
 
 def test_problems() -> None:
-    """They are counted by part, and there are never many parts."""
+    """Problems are counted by part, and their number is bounded."""
     job = Job("app")
     for part in range(80):
         job.problem(f"part {part}", "x")
@@ -85,7 +85,7 @@ def test_note_of_a_timeout() -> None:
 
 @pytest.mark.parametrize(("plugin", "throttled_ms"), [(True, 7), (False, 607)])
 def test_note_of_an_attempt_that_reported(*, plugin: bool, throttled_ms: int) -> None:
-    """What it reported while it ran comes from the plugin, if that is read, and else from the note."""
+    """The counts reported while it ran come from the plugin, if that is read, and else from the note."""
     job = Job("app")
     if plugin:
         job.add_throttles(list, "jvm")
@@ -103,11 +103,11 @@ def test_throttles_are_summed() -> None:
     job.handle(stage_submitted(4, query="id-1"))
     job.handle(noted(stage=4, task=1))
     job.handle(noted(stage=5, task=2, query="id-2"))
-    other = ClientTotals(Client("", "x", "read"), 1, 1, 1, 1)
-    job.add_throttles(lambda: [("id-1", TOTALS), ("", other)])
+    other_totals = ClientTotals(Client("", "x", "read"), 1, 1, 1, 1)
+    job.add_throttles(lambda: [("id-1", TOTALS), ("", other_totals)])
     job.add_throttles(lambda: [("id-1", TOTALS._replace(longest_ms=900))])
     assert job.snapshot().throttles == (
-        ("", other),
+        ("", other_totals),
         ("clicks", ClientTotals(WRITER, 1_800, 9, 900, 300, 3)),
         ("id-2", TOTALS),
     )
@@ -124,7 +124,7 @@ def test_readers_that_fail() -> None:
 
 
 def test_too_many_queries() -> None:
-    """Those that come late are counted together, so that the sum is right."""
+    """Late queries are counted together, so that the sum is right."""
     throttles = after(noted(task=number, query=f"id-{number}") for number in range(300)).throttles
     assert len(throttles) == 201
     assert sum(totals.throttled_ms for _, totals in throttles) == 300 * 600
@@ -132,7 +132,7 @@ def test_too_many_queries() -> None:
 
 
 def test_attempts_without_a_report() -> None:
-    """They count in stages whose attempts do report: by a note, or by a reader, now or later."""
+    """Such attempts count in stages whose attempts do report: by a note, or by a reader, now or later."""
     job = Job("app")
     for number in (1, 2, 3):
         job.handle(ended(LOST, stage=number, task=number))
@@ -148,22 +148,28 @@ def test_attempts_without_a_report() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "lost", "others", "seen"),
+    ("source", "lost", "others_lost", "seen_clients"),
     [("streaming", 0, 0, ("jvm",)), ("pull", 1, 0, ("jvm",)), ("pull", 0, 1, ("jvm", "python"))],
 )
-def test_python_clients_are_not_all_seen(source: str, lost: int, others: int, seen: tuple[str, ...]) -> None:
-    """If events of tasks are missing, so may be notes on failed attempts of Python tasks; the plugin needs no events."""
+def test_python_clients_are_not_all_seen(
+    source: str, lost: int, others_lost: int, seen_clients: tuple[str, ...]
+) -> None:
+    """
+    If events of tasks are missing, so may be notes on failed attempts of Python tasks.
+
+    The plugin needs no events.
+    """
     job = Job("app")
     job.add_throttles(lambda: [("", TOTALS)], "python")
     job.add_throttles(list, "jvm")
     job.source(source)
     job.lost(lost)
-    job.lost(others, ends=False)
-    assert job.snapshot().seen_clients == seen
+    job.lost(others_lost, ends=False)
+    assert job.snapshot().seen_clients == seen_clients
 
 
 def query_after(job: Job, *events: Event) -> QuerySnapshot:
-    """The only query of the job after these further events."""
+    """Return the only query of the job after these further events."""
     for event in events:
         job.handle(event)
     (query,) = job.snapshot().queries
@@ -181,7 +187,7 @@ def test_trigger_of_a_query() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "reports", "expected"),
+    ("trigger", "reports", "expected"),
     [
         pytest.param(None, [(50, 2), (600, 30), (1_200, 0)], 600, id="batches that end early"),
         pytest.param(None, [(50, 2), (600, 0), (1_200, 0)], 600, id="idle, the last time"),
@@ -190,20 +196,24 @@ def test_trigger_of_a_query() -> None:
         pytest.param(600, [(500, 2), (600, 2), (700, 2)], 600, id="Spark knows it"),
     ]
 )  # fmt: skip
-def test_trigger_is_measured(known: float | None, reports: list[tuple[int, int]], expected: float | None) -> None:
-    """Under Spark Connect, where no client can ask for it: the time between triggers that a query waits for; of one run."""
-    job = Job("app", trigger=lambda _: known)
+def test_trigger_is_measured(trigger: float | None, reports: list[tuple[int, int]], expected: float | None) -> None:
+    """
+    The interval is the time between triggers of one run that a query waits for.
+
+    It is measured where no client can ask, as under Spark Connect.
+    """
+    job = Job("app", trigger=lambda _: trigger)
     events = [
         query_progressed(began=began, durationMs={"triggerExecution": took * 1_000}) if took else query_idle(began)
         for began, took in reports
     ]
     assert query_after(job, *events).trigger_seconds == expected
-    assert query_after(job, query_started(run="run-2")).trigger_seconds == known
+    assert query_after(job, query_started(run="run-2")).trigger_seconds == trigger
 
 
 @pytest.mark.parametrize("ahead", [-3_600, 0, 3_600])
 def test_age_of_the_progress(ahead: int) -> None:
-    """It begins with each report of the query, whatever the driver's clock says, and ends with the query."""
+    """The age begins with each report of the query, whatever the driver's clock says, and ends with the query."""
     clock = Mock(return_value=NOW)
     job = Job("app", clock)
 
@@ -241,13 +251,13 @@ def clicks(query: str = "id-1", run: str = "run-1") -> Event:
     ]
 )  # fmt: skip
 def test_runs_of_a_query(events: list[Event], active: bool, restarts: int, phases: int) -> None:  # noqa: FBT001 - of a table
-    """It runs until its last run ends; of queries of one name, the numbers are those of the one that runs."""
+    """The query runs until its last run ends; of queries of one name, the numbers are those of the one that runs."""
     (query,) = after(events).queries
     assert (query.name, query.active, query.restarts, len(query.phases)) == ("clicks", active, restarts, phases)
 
 
 def test_very_many_queries() -> None:
-    """Of those that ended, the oldest are forgotten; one that runs stays."""
+    """The oldest of the ended queries are forgotten; one that runs stays."""
     job = Job("app")
     job.handle(query_started("runs", "r", "the one"))
     for number in range(1_500):
@@ -259,29 +269,81 @@ def test_very_many_queries() -> None:
     assert job.snapshot().problems == (("queries", 501),)
 
 
-@pytest.mark.parametrize("ahead", [0, 3_600, -3_600])
-def test_lost_executors(ahead: int) -> None:
-    """They count, but for those that were not needed, and those that the end of the application took along without failing an attempt; however far the driver's clock is ahead of ours."""
-    clock = Mock(return_value=NOW)
-    job, driver = Job("app", clock), NOW + ahead
+def removed(executor: str, seconds: float, reason: str = "Command exited with code 137") -> Event:
+    event = {"Event": "SparkListenerExecutorRemoved", "Executor ID": executor, "Removed Reason": reason}
+    return {**event, "Timestamp": int(seconds * 1_000)}
 
-    def removed(executor: str, seconds: float, reason: str = "exit 137") -> None:
-        event = {"Event": "SparkListenerExecutorRemoved", "Executor ID": executor, "Removed Reason": reason}
-        job.handle({**event, "Timestamp": int(seconds * 1_000)})
 
-    removed("1", driver)
-    removed("2", driver, "Executor killed by driver.")
-    assert job.snapshot().executors_lost == 0
-    clock.return_value += 6
-    assert job.snapshot().executors_lost == 1
-    removed("3", driver + 10)
-    removed("4", driver + 19)
-    job.handle(ended(LOST, executor="5"))
-    removed("5", driver + 19)
-    job.handle({"Event": "SparkListenerApplicationEnd", "Timestamp": int(driver + 20) * 1_000})
-    removed("6", driver + 21)
-    clock.return_value += 1_000
+def test_lost_executors() -> None:
+    """
+    Executors that the driver gave back do not count, nor removals after the end of the application.
+
+    One 300 ms before it does.
+    """
+    job = Job("app", lambda: NOW)
+    for event in (
+        removed("1", 5),
+        removed("2", 6, "Executor killed by driver."),
+        removed("3", 6, "Executor decommission: spot"),
+        removed("3", 7, "Command exited with code 1"),
+        removed("1", 7),
+        removed("4", 19.7),
+        removed("5", 19.9),
+        {"Event": "SparkListenerApplicationEnd", "Timestamp": 20_000},
+        removed("6", 20),
+    ):
+        job.handle(event)
     assert job.snapshot().executors_lost == 3
+
+
+def test_executor_that_failed_an_attempt() -> None:
+    """
+    The executor was lost even if its removal is reported as requested, as after missing heartbeats, or is not reported.
+
+    It counts once.
+    """
+    job = Job("app", lambda: NOW)
+    silent, given_back = "Executor heartbeat timed out after 154321 ms", "Executor killed by driver."
+    job.handle(ended({**LOST, "Loss Reason": silent}, executor="1", task=1))
+    job.handle(ended({**LOST, "Loss Reason": silent}, executor="1", task=2))
+    job.handle(removed("1", 5, "Container c_1 exited from explicit termination request."))
+    job.handle(ended({**LOST, "Loss Reason": given_back}, executor="2", task=3))
+    job.handle(removed("2", 5, given_back))
+    job.handle(ended({**LOST, "Loss Reason": silent}, executor="3", task=4))
+    assert job.snapshot().executors_lost == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "properties", "idle", "lost"),
+    [
+        pytest.param("2.4.8", {}, 60.1, 0, id="idle for the timeout"),
+        pytest.param("3.0.1-amzn-0", {}, 60.1, 0, id="a vendor's version"),
+        pytest.param("2.4.8", {}, 59.0, 1, id="not idle for long enough"),
+        pytest.param("2.4.8", {"executorIdleTimeout": "2min"}, 60.1, 1, id="a longer timeout"),
+        pytest.param("2.4.8", {"executorIdleTimeout": "10s"}, 10.5, 0, id="a shorter timeout"),
+        pytest.param("2.4.8", {"enabled": "false"}, 600, 1, id="no dynamic allocation"),
+        pytest.param("3.1.1", {}, 600, 1, id="a version that reports what it gives back"),
+        pytest.param("", {}, 600, 1, id="an unknown version"),
+    ],
+)
+def test_executor_that_was_idle(version: str, properties: dict[str, str], idle: float, lost: int) -> None:
+    """
+    The connection of an executor that is given back ends before Spark 3.1 like that of one that is lost.
+
+    A busy one is lost in any version.
+    """
+    job = Job("app", lambda: NOW)
+    settings = {f"spark.dynamicAllocation.{name}": value for name, value in {"enabled": "true", **properties}.items()}
+    job.handle({"Event": "SparkListenerLogStart", "Spark Version": version})
+    job.handle({"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": settings})
+    for executor in ("1", "2"):
+        job.handle({"Event": "SparkListenerExecutorAdded", "Executor ID": executor, "Timestamp": 1_000})
+    job.handle(ended(executor="1", over=100))
+    job.handle(removed("1", 100 + idle, "Remote RPC client disassociated. Likely due to …"))
+    job.handle(ended(executor="2", over=100 + idle))
+    job.handle(removed("2", 100 + idle, "Remote RPC client disassociated. Likely due to …"))
+    snapshot = job.snapshot()
+    assert (snapshot.executors_lost, snapshot.executors_inferred) == (lost + 1, 1 - lost)
 
 
 def test_threads() -> None:
@@ -316,14 +378,14 @@ def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read_summary(path) == (REPORTED, 8, ("python", "jvm"), "app-1")
     write_summary(after([]), path)
     assert read_summary(path) == ((), 0, (), "")
-    assert [each.name for each in tmp_path.iterdir()] == ["summary.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
 
 
 @pytest.mark.parametrize(
     "document", [b"\xff", b"[]", b"{", b"[" * 100_000, b'{"quotascope_summary": 2, "throttles": []}']
 )
 def test_file_that_is_no_summary(document: bytes, tmp_path: Path) -> None:
-    """It is said so, with its name."""
+    """The error says so, with the name of the file."""
     path = tmp_path / "other.json"
     path.write_bytes(document)
     with pytest.raises(UnreadableSummary, match=r"other\.json is not a summary of a Spark job"):

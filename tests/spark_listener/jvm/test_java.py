@@ -5,12 +5,14 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from statistics import median
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import pytest
-from tests.spark_listener.recordings import RECORDED, VERSIONS, recorded
+from tests.simulation.listener.queue import EventQueue, Posted
+from tests.spark_listener.recordings import RECORDED, VERSIONS, ended, recorded, started
 from tools.build_spark_jar import class_path, compile_to
 
 from quotascope.spark_listener.events import FailureCause, classify
@@ -35,17 +37,17 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lines]:
     with subprocess.Popen(java, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as running:
         assert running.stdin is not None
         assert running.stdout is not None
-        asked, answered = running.stdin, running.stdout
+        stdin, answered = running.stdin, running.stdout
 
         def ask(*words: object) -> list[str]:
-            asked.write(" ".join(quote(str(word), safe="") for word in words) + "\n")
-            asked.flush()
-            found: list[str] = []
+            stdin.write(" ".join(quote(str(word), safe="") for word in words) + "\n")
+            stdin.flush()
+            answer_lines: list[str] = []
             for line in answered:
                 if line == ".\n":
-                    return found
-                found.append(line)
-            raise AssertionError(f"it ended after {found}")
+                    return answer_lines
+                answer_lines.append(line)
+            raise AssertionError(f"it ended after {answer_lines}")
 
         yield ask
 
@@ -73,7 +75,7 @@ def test_names_of_clients_are_the_same_in_each_run(ask: Ask) -> None:
 
 
 def test_user_is_that_of_a_login_with_a_password(ask: Ask) -> None:
-    """Whatever the password holds; a token's name is no principal, and other logins have none."""
+    """The password may hold any text; a token's name is no principal, and other logins have none."""
     plain = "org.apache.kafka.common.security.plain.PlainLoginModule required"
     scram = "org.apache.kafka.common.security.scram.ScramLoginModule required"
     users = {
@@ -91,7 +93,7 @@ def test_user_is_that_of_a_login_with_a_password(ask: Ask) -> None:
 
 
 def test_clients_that_come_too_late_are_counted_together(ask: Ask) -> None:
-    """After a thousand the others are one, and none is lost."""
+    """Clients beyond a thousand are counted as one, and no count is lost."""
     counted = ask("overflow", 1_005)
     assert len(counted) == 1_001
     assert sum(ms for _, (ms, *_) in counted) == 1_005
@@ -108,17 +110,25 @@ def test_clients_that_come_too_late_are_counted_together(ask: Ask) -> None:
     ]
 )  # fmt: skip
 def test_counts(ask: Ask, question: list[object], counted: list[object]) -> None:
-    """Each once, of one application, and for those who read once a minute."""
+    """Each throttle counts once, for one application, and for readers that come once a minute."""
     assert ask(*question) == counted
 
 
 def test_counts_begin_with_the_application(ask: Ask) -> None:
-    """Throttle times from before, of an earlier application in the same JVM, are not this one's: none is longer than all of this one."""
+    """
+    Throttle times from before, of an earlier application in the same JVM, are not this one's.
+
+    None is longer than all of this one.
+    """
     assert dict(ask("since")) == {"old": [5, 1, 5, 5], "new": [1, 1, 1, 1]}
 
 
 def test_a_folder_of_reports_may_hold_anything(ask: Ask, tmp_path: Path) -> None:
-    """A pipe, on which a reader would wait for ever, a link out of the folder, and bytes that are no text do not stop those that follow."""
+    """
+    A folder may hold a pipe, a link out of it, and bytes that are no text.
+
+    A reader would wait at the pipe for ever; the reports that follow are read all the same.
+    """
     folder = tmp_path / "quotascope"
     folder.mkdir()
     outside = tmp_path / "outside.txt"
@@ -130,41 +140,41 @@ def test_a_folder_of_reports_may_hold_anything(ask: Ask, tmp_path: Path) -> None
     (folder / "report.txt").write_text(" alice a%20b read 5 2 3")
     (folder / "written now").write_text(" alice unfinished read 1 1 1")
     assert ask("spool", folder) == [[["", "alice", "a b", "read"], [5, 2, 3, 3]]]
-    assert [left.name for left in folder.iterdir()] == ["written now"]
+    assert [path.name for path in folder.iterdir()] == ["written now"]
     assert outside.exists()
 
 
 def test_interval_that_is_none_is_a_second(ask: Ask) -> None:
-    """As in Python: from 50 ms to an hour; above all, no value makes a JVM poll without a pause."""
+    """The values are those of Python: from 50 ms to an hour; no value makes a JVM poll without a pause."""
     bounds = {"0.05": 0.05, "3600": 3600.0, " 2.5 ": 2.5}
-    others = ("NaN", "Infinity", "-1", "0", "0.049", "3601", "soon", "")
-    assert ask("intervals", *bounds, *others) == [*bounds.values(), *[1.0] * 8]
+    invalid = ("NaN", "Infinity", "-1", "0", "0.049", "3601", "soon", "")
+    assert ask("intervals", *bounds, *invalid) == [*bounds.values(), *[1.0] * 8]
 
 
 def trials(lines: Lines, seconds: int) -> list[tuple[int, int, int]]:
-    """The truth, the estimate and the plain sum of averages of forty random clients of Kafka's own average."""
-    found = [line.split() for line in lines("trial", 40, seconds)]
-    return [(int(truth), int(ours), int(plain)) for truth, ours, plain in found if int(truth)]
+    """Return the truth, the estimate and the plain sum of averages of forty random clients of Kafka's own average."""
+    rows = [line.split() for line in lines("trial", 40, seconds)]
+    return [(int(truth), int(ours), int(plain)) for truth, ours, plain in rows if int(truth)]
 
 
 def test_estimate_is_exact_at_first(lines: Lines) -> None:
-    """As long as the average has forgotten nothing, the sum is right to the ms."""
-    found = trials(lines, 55)
-    assert len(found) > 10
-    assert [ours for _, ours, _ in found] == [truth for truth, _, _ in found]
+    """The sum is right to the ms as long as the average has forgotten nothing."""
+    results = trials(lines, 55)
+    assert len(results) > 10
+    assert [ours for _, ours, _ in results] == [truth for truth, _, _ in results]
 
 
 def test_estimate_stays_close(lines: Lines) -> None:
-    """After half an hour it is a few per cent off, where averages times responses are far more."""
-    found = trials(lines, 1_800)
-    ours = [abs(estimate / truth - 1) for truth, estimate, _ in found]
-    plain = [abs(estimate / truth - 1) for truth, _, estimate in found]
+    """The estimate is a few per cent off after half an hour, where averages times responses are far more."""
+    results = trials(lines, 1_800)
+    ours = [abs(estimate / truth - 1) for truth, estimate, _ in results]
+    plain = [abs(estimate / truth - 1) for truth, _, estimate in results]
     assert median(ours) < 0.05 < median(plain)
     assert sorted(ours)[-3] < 0.5
 
 
 @pytest.mark.parametrize(
-    ("capacity", "successes", "kept", "skipped", "refused"),
+    ("capacity", "successes", "expected", "skipped", "refused"),
     [
         (99, "false", ["repeated", "resubmitted", "failed", "job end"], 2, 0),
         (99, "true", ["first", "succeeded", "repeated", "resubmitted", "failed", "job end"], 0, 0),
@@ -173,12 +183,60 @@ def test_estimate_stays_close(lines: Lines) -> None:
     ],
 )
 def test_queue_holds_what_is_worth_it(
-    lines: Lines, capacity: int, successes: str, kept: list[str], skipped: int, refused: int
+    lines: Lines, capacity: int, successes: str, expected: list[str], skipped: int, refused: int
 ) -> None:
-    """First starts and successes are only counted unless asked for, unwanted events not at all, and what finds no place is lost."""
+    """
+    First starts and successes are only counted unless asked for.
+
+    Unwanted events are not counted, and an event without a place is lost.
+    """
     *events, left_out, lost = lines("queued", capacity, successes)
-    assert [_called(json.loads(event)) for event in events] == kept
+    assert [_called(json.loads(event)) for event in events] == expected
     assert (int(left_out), int(lost)) == (skipped, refused)
+
+
+def _posted(operation: str) -> Posted:
+    """Return the event of an operation of `Queued`."""
+    numbers = {"stage": 1, "partition": 1, "task": 1}
+    match operation:
+        case "unwanted":
+            return Posted({"Event": "SparkListenerUnpersistRDD"})
+        case "first" | "repeated" | "resubmitted":
+            attempt = {"stage_attempt": int(operation == "resubmitted"), "number": int(operation == "repeated")}
+            return Posted(started(**numbers, **attempt))
+        case "broken":
+            return Posted(started(**numbers, stage_attempt=1), json="")
+        case "huge":
+            return Posted(ended({"Reason": "TaskKilled", "Kill Reason": "x" * 1_000_001}, **numbers))
+        case _:
+            return Posted(ended("Success" if operation == "succeeded" else "TaskResultLost", **numbers))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_queue_is_as_its_model(lines: Lines, seed: int) -> None:
+    """The model of the simulation keeps, skips, refuses and cuts the same events as the class in Java, in any order."""
+    random = Random(seed)  # noqa: S311 - repeats
+    capacity, successes = random.choice((1, 2, 5, 50)), random.random() < 0.5
+    names = ["first", "repeated", "resubmitted", "succeeded", "failed", "broken", "unwanted"]
+    operations = [random.choice([*names, *names, "huge", "1", "3", "200"]) for _ in range(60)] + ["0", "200"]
+    scheduler = "org.apache.spark.scheduler.SparkListener"
+    model = EventQueue(capacity, {scheduler + name for name in ("TaskStart", "TaskEnd", "JobEnd")}, successes)
+    ours: list[str] = []
+    for operation in operations:
+        if operation.isdecimal():
+            ours += model.take(int(operation)).split("\n")
+        else:
+            model.onEvent(_posted(operation))
+    theirs = lines("queueing", capacity, str(successes).lower(), *operations)
+    assert [*map(_summary, theirs)] == [*map(_summary, ours)]
+
+
+def _summary(line: str) -> str:
+    """Return what is compared of a line: counts, the sort of an event, or that there is no whole event."""
+    text = line.strip()
+    if text.isdecimal() or not text:
+        return text
+    return _called(json.loads(text)) if text.endswith("}") else text[:31]
 
 
 def _called(event: dict[str, Any]) -> str:
@@ -195,7 +253,11 @@ def _called(event: dict[str, Any]) -> str:
 
 
 def test_metrics_count_what_failed(ask: Ask) -> None:
-    """Canceled attempts and removed executors did not; a note counts only for its own attempt, once, and may be anything else."""
+    """
+    Canceled attempts and removed executors did not.
+
+    A note counts only for its own attempt, once, and may be anything else.
+    """
     rows: list[list[object]] = [["u", "etl", "write", 250, 1, 250, 0]]
     attempt = {"stage": 7, "number": 2, "task": 1, "query": "", "clients": rows}
     notes = [
@@ -214,8 +276,8 @@ def test_metrics_count_what_failed(ask: Ask) -> None:
     # as in a worker without an accumulator, of which the plugin took the counts between two exceptions of a chain
     later = attempt | {"clients": [["u", "etl", "write", 3, 1, 3, 0]], "reported": rows}
     chained = f"{line}{json.dumps(attempt)}\n{line}{json.dumps(later)}"
-    taken = f"{line}{json.dumps(attempt)}\n{line}{json.dumps(attempt | {'clients': [], 'reported': rows})}"
-    assert dict(ask("metrics", *texts, two, chained, taken)) == {
+    reported_note = f"{line}{json.dumps(attempt)}\n{line}{json.dumps(attempt | {'clients': [], 'reported': rows})}"
+    assert dict(ask("metrics", *texts, two, chained, reported_note)) == {
         "executorsLost": 1,
         "kafkaQuotaFailures": 0,
         "kafkaThrottledMs.read.caf___x_": 5,
@@ -233,8 +295,12 @@ def test_metrics_count_what_failed(ask: Ask) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_metrics_count_refusals_as_the_listener_does(ask: Ask, version: str) -> None:
-    """In all recorded cases, with quoted source, messages of several lines and groups of exceptions among them."""
-    cases = sorted(each.stem for each in (RECORDED / version).glob("*.jsonl"))
+    """
+    Both count the same refusals in all recorded cases.
+
+    Quoted source, messages of several lines and groups of exceptions are among them.
+    """
+    cases = sorted(path.stem for path in (RECORDED / version).glob("*.jsonl"))
     failures = [
         (case, event["Task End Reason"])
         for case in cases
@@ -242,7 +308,7 @@ def test_metrics_count_refusals_as_the_listener_does(ask: Ask, version: str) -> 
         if event.get("Task End Reason", {}).get("Reason") == "ExceptionFailure"
     ]
     caused = [
-        case for case, reason in failures if (found := classify(reason)) and found.cause is FailureCause.KAFKA_QUOTA
+        case for case, reason in failures if (failure := classify(reason)) and failure.cause is FailureCause.KAFKA_QUOTA
     ]
     texts = [f"{reason['Description']}\n{reason['Full Stack Trace']}" for _, reason in failures]
     assert len(set(caused)) > 4

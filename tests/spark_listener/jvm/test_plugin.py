@@ -15,7 +15,7 @@ from quotascope.spark_listener.jvm.plugin import read
 
 
 class Session:
-    """As far as the plugin's counts look, a session whose JVM has the plugin's class."""
+    """Session whose JVM has the plugin's class, with the attributes that the plugin's counts use."""
 
     def __init__(self, plugins: str, master: str = "local") -> None:
         self.asked: list[str] = []
@@ -66,7 +66,7 @@ def test_other_answer_is_refused(answer: str) -> None:
 
 @pytest.mark.parametrize("plugins", [PLUGIN, f"other.Plugin, {PLUGIN}"])
 def test_plugin_is_asked_about_its_application(plugins: str) -> None:
-    """It may be one of many, and the driver's JVM one of many applications, one after the other."""
+    """The application may be one of many, and the driver's JVM one of many applications, one after the other."""
     session = Session(plugins)
     plugin = PluginTotals.of(session)
     assert plugin is not None
@@ -84,7 +84,11 @@ def test_plugin_is_asked_about_its_application(plugins: str) -> None:
     ],
 )
 def test_executors_may_report_before_the_last_count(master: str, interval: float, waits: list[float]) -> None:
-    """A listener that is closed before its application waits for an interval; there is none to wait for where the driver has all tasks."""
+    """
+    A listener that is closed before its application waits for an interval.
+
+    There is none to wait for where the driver has all tasks.
+    """
     session = Session(PLUGIN, master)
     plugin = PluginTotals.of(session)
     assert plugin is not None
@@ -98,7 +102,11 @@ def test_executors_may_report_before_the_last_count(master: str, interval: float
 
 @pytest.mark.parametrize("session", [Session(""), Session("other.Plugin"), Session(f"{PLUGIN}s"), object()])
 def test_session_without_the_plugin_has_none(session: object) -> None:
-    """Only its own name counts; a session of Spark Connect has no SparkContext: asking raises, and nothing comes of it."""
+    """
+    The plugin counts by its own name only; a session of Spark Connect has no SparkContext.
+
+    Asking raises, and nothing comes of it.
+    """
     assert PluginTotals.of(session) is None
 
 
@@ -111,7 +119,7 @@ def test_shipped_jar_is_that_of_the_java() -> None:
 
 
 def test_jar_holds_our_classes_for_java_17(tmp_path: Path) -> None:
-    """And none of Spark's or Kafka's."""
+    """The jar has none of Spark's or Kafka's classes."""
     write_jar(tmp_path / "copy.jar")
     with zipfile.ZipFile(tmp_path / "copy.jar") as jar:
         classes = [name for name in jar.namelist() if name.endswith(".class")]

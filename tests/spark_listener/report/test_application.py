@@ -4,17 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.spark_listener.recordings import VERSIONS, ended, log_of, python_failure
-from tests.spark_listener.report.throttled import log
+from tests.spark_listener.recordings import VERSIONS, ended, log_of, python_failure, query_terminated
+from tests.spark_listener.report.throttled import QUERY, log
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.errors import UnreadableSummary
 from quotascope.spark_listener.event_log import EventLogError
 from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job, write_summary
-from quotascope.spark_listener.report import ReportError, page, read_application
-from quotascope.spark_listener.report import application as module
-from quotascope.spark_listener.report.sections import causes, notes
+from quotascope.spark_listener.report import ReportError, document, page, read_application
+from quotascope.spark_listener.report import history as module
+from quotascope.spark_listener.report.report import headline, notes
 
 
 def test_what_an_event_log_lacks(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_what_an_event_log_lacks(tmp_path: Path) -> None:
 def test_recorded_logs(version: str) -> None:
     """Real logs of three versions report the same; on the critical path, attempts that succeeded count as well."""
     application = read_application(log_of(version, "zstd"))
-    assert [row[0] for row in causes(application)] == [FailureCause.KAFKA_QUOTA, FailureCause.OTHER]
+    assert [row[0] for row in application.causes()] == [FailureCause.KAFKA_QUOTA, FailureCause.OTHER]
     assert len(application.attempts) == 2
     assert all(stage.ended and stage.name for stage in application.stages)
     assert application.finished
@@ -48,7 +48,7 @@ def test_recorded_logs(version: str) -> None:
     tasks = [each["Task Info"] for each in events if each["Event"] == "SparkListenerTaskEnd"]
     took = sum(task["Finish Time"] - task["Launch Time"] for task in tasks) / 1_000
     stages = read_application(path).stages
-    assert sum(stage.slots.other + stage.slots.noted for stage in stages) == pytest.approx(took)
+    assert sum(stage.slots.unnoted + stage.slots.noted for stage in stages) == pytest.approx(took)
 
 
 def test_application_that_has_not_ended(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_files_that_are_missing(tmp_path: Path) -> None:
     folder.mkdir()
     log(folder / "events_2_app-1")
     reported = notes(read_application(folder))
-    assert "The log is incomplete: its folder lacks 1 file (events_N_…)." in reported
+    assert "The log is incomplete: it lacks 1 file (by the numbers of those that are there)." in reported
     assert not [each for each in reported if "could not be read" in each]
 
 
@@ -91,16 +91,16 @@ def test_space_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     path = log(tmp_path / "app-1")
     assert "not listed" not in page(read_application(path))
     monkeypatch.setattr(module, "_MOST_ATTEMPTS", 3)
-    monkeypatch.setattr(module, "_MOST_STAGES", 2)
+    monkeypatch.setattr(module, "_MOST_STAGES", 3)
     monkeypatch.setattr(module, "_MOST_BATCHES", 2)
     application = read_application(path)
     assert len(application.attempts) == 3
-    assert [stage.stage for stage in application.stages] == [0, 2]
+    assert [stage.stage for stage in application.stages] == [0, 2, 3]
     assert sum(application.snapshot.failures.values()) == 4
     assert [batch.number for batch in application.batches] == [1, 2]
-    assert application.left_out == 5  # three stages, an attempt and a batch
+    assert application.left_out == 3  # a stage, an attempt and a batch
     assert application.throttled_ms == 5_500
-    assert "5 stages, attempts or batches are counted but not listed one by one" in page(application)
+    assert "3 stages, attempts or batches are counted but not listed one by one" in page(application)
 
 
 def test_names_of_exceptions_are_all_that_is_kept() -> None:
@@ -110,3 +110,25 @@ def test_names_of_exceptions_are_all_that_is_kept() -> None:
     (attempt,) = reported.attempts()
     assert attempt.raised[-1] == "ValueError"
     assert "hunter2" not in repr(attempt)
+
+
+@pytest.mark.parametrize(
+    ("exception", "cause"),
+    [
+        ("org.apache.kafka.common.errors.ThrottlingQuotaExceededException: The quota is exceeded.\n", "kafka_quota"),
+        ("kafkashaded.org.apache.kafka.common.errors.TimeoutException: Topic not present\n", "kafka_timeout"),
+        ("java.lang.IllegalStateException: no\n\tat a.B.c(B.java:1)\n", "other"),
+        (None, None),
+    ],
+)
+def test_query_that_an_exception_of_the_driver_ended(exception: str | None, cause: str | None, tmp_path: Path) -> None:
+    """Its cause is in the headline, in a table and in JSON; a query that was stopped did not fail."""
+    path = log(tmp_path / "app-1")
+    *lines, last = path.read_text().splitlines()
+    terminated = {**query_terminated(QUERY, "1"), "exception": exception}
+    path.write_text("\n".join([*lines, json.dumps(terminated), last]))
+    application = read_application(path)
+    failed = json.loads(json.dumps(document(application)))["failed_queries"]
+    assert [(row["query"], row["cause"]) for row in failed] == ([("clicks", cause)] if cause else [])
+    assert (f"clicks failed ({cause})" in headline(application)) == bool(cause)
+    assert ("Streaming queries that failed" in page(application)) == bool(cause)

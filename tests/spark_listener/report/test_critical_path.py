@@ -117,4 +117,4 @@ def test_any_number_of_attempts_at_once() -> None:
         found.add("1", 0.0, 10.0 + number / 1_000, None)
         found.add(str(number), 0.0, 10.0, None)
     assert found.saved(0.5) == pytest.approx(6, abs=0.001)
-    assert len(found._kept) == 1
+    assert len(found._candidates) == 1

@@ -15,7 +15,7 @@ from tests.strategies import examples
 
 from quotascope.pages.charts import Span
 from quotascope.spark_listener.report import document, image, page, read_application
-from quotascope.spark_listener.report.page import CAUSES, THROTTLED, _place, timeline
+from quotascope.spark_listener.report.timeline import CAUSES, THROTTLED, _place, timeline
 
 KNOWN = {
     "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p", "span", "div", "ul", "li",
@@ -81,10 +81,10 @@ def test_page_holds_nothing_that_runs(tmp_path: Path, name: str) -> None:
 def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
     """What each attempt noted, how long it took, and the sums of that, in seconds; below a timeline with a bar for each span."""
     found = read(page(read_application(log(tmp_path / "app-1"))))
-    assert {"stage 0: foreachPartition", "query clicks", "nightly"} <= {*found.reported}
+    assert {"stage 0: foreachPartition", "query clicks", "nightly: throttle times"} <= {*found.reported}
     assert [row for row in found.rows if row] == [
-        ["", "alice", "billing", "write", "4 s", "4", "2 s", "1", ""],
-        ["clicks", "alice", "clicks-reader", "read", "1.50 s", "4", "0.75 s", "1", ""],
+        ["", "alice", "billing", "write", "", "4 s", "4", "2 s", "1"],
+        ["clicks", "alice", "clicks-reader", "read", "", "1.50 s", "4", "0.75 s", "1"],
         ["kafka_quota", "1", "0"],
         ["kafka_timeout_throttled", "2", "1"],
         ["executor_lost", "1", "0"],
@@ -107,7 +107,7 @@ def test_any_name(tmp_path: Path, name: str) -> None:
 
 def test_programs_get_the_same_figures(tmp_path: Path) -> None:
     """In seconds, none of them rounded."""
-    reported = json.loads(document(read_application(log(tmp_path / "app-1"))))
+    reported = json.loads(json.dumps(document(read_application(log(tmp_path / "app-1")))))
     expected = {
         "began": 1_700_000_000,
         "ended": 1_700_000_060,
@@ -170,7 +170,9 @@ def test_image_has_title_timeline_and_legend(tmp_path: Path, name: str) -> None:
     assert len([*chart.iter(f"{svg}rect")]) == page(application).count('rx="1"') + 2
     texts = [each.text or "" for each in drawn.findall(f"{svg}text")]
     assert texts[0].startswith("nightly")
-    assert texts[2].startswith("Throttled at least 5.50 s (5.50 s on the critical path), 4 failed attempts")
+    assert texts[2].startswith(
+        "Throttled at least 5.50 s (4 s on the critical path, 1.50 s in micro-batches), 4 failed attempts"
+    )
     assert texts[3:] == [
         "stage or batch",
         "failed stage",
@@ -208,7 +210,7 @@ def test_lanes(tmp_path: Path) -> None:
     throttled = lanes[0].rows[1][0]
     assert throttled.marked == 4.0
     assert "throttled for 4 s" in throttled.title
-    (lane,), left_out = timeline(application, most=1)
+    (lane,), left_out = timeline(application, max_lanes=1)
     assert (lane.label, left_out) == ("stage 0: foreachPartition", 1)
     path.write_text(path.read_text().replace("4000", "999000"))
     assert timeline(read_application(path))[0][0].rows[1][0].marked == 7.0

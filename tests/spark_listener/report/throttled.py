@@ -29,7 +29,7 @@ HOSTILE = "</title><script>alert(1)</script> \x1b[31m[red]\u202e $x$ \ud800\n\"'
 
 
 def stage(number: int, attempt: int, begin: int, end: int, name: str, query: str = "") -> tuple[Event, Event]:
-    info = {"Stage Name": name, "Submission Time": (BEGAN + begin) * 1_000}
+    info = {"Stage Name": name, "Submission Time": (BEGAN + begin) * 1_000, "Number of Tasks": 0}
     over = {**info, "Completion Time": (BEGAN + end) * 1_000}
     return stage_submitted(number, attempt, query, info), stage_completed(number, attempt, info=over)
 
@@ -54,20 +54,22 @@ def throttled(name: str = "") -> Iterator[Event]:
     }
     submitted, completed = stage(0, 0, 1, 20, f"foreachPartition{name}")
     yield submitted
-    yield attempt(noted(TIMEOUT, client, 4_000, note.AttemptKey(0, 0, 1)), 2, 9, task=1)
-    yield started(began=BEGAN + 9, task=2, number=1)
-    yield attempt("Success", 9, 12, number=1, task=2)
-    yield attempt(python_failure(QUOTA), 3, 5, partition=1, task=3)
-    yield attempt({"Reason": "ExecutorLostFailure"}, 4, 6, partition=2, task=4)
+    yield attempt(noted(TIMEOUT, client, 4_000, note.AttemptKey(0, 0, 0)), 2, 9, task=0)
+    yield started(began=BEGAN + 9, task=1, number=1)
+    yield attempt("Success", 9, 12, number=1, task=1)
+    yield attempt(python_failure(QUOTA), 3, 5, partition=1, task=2)
+    yield attempt({"Reason": "ExecutorLostFailure"}, 4, 6, partition=2, task=3)
     yield completed
     yield query_started(QUERY, "1", f"clicks{name}", BEGAN + 20)
     for batch in range(3):
         begin = 22 + 10 * batch
-        yield from stage(batch + 1, 0, begin, begin + 8, "start", QUERY)
+        submitted, completed = stage(batch + 1, 0, begin, begin + 8, "start", QUERY)
+        yield submitted
+        if batch == 1:
+            reader = Client("alice", "clicks-reader", "read")
+            yield attempt(noted(TIMEOUT, reader, 1_500, note.AttemptKey(2, 0, 4)), 33, 38, stage=2, task=4)
+        yield completed
         yield progress(batch, begin, f"clicks{name}")
-    reader = Client("alice", "clicks-reader", "read")
-    ids = note.AttemptKey(2, 0, 9)
-    yield attempt(noted(TIMEOUT, reader, 1_500, ids), 33, 38, stage=2, task=9)
     yield {"Event": "SparkListenerApplicationEnd", "Timestamp": (BEGAN + 60) * 1_000}
 
 

@@ -37,16 +37,16 @@ def _opened(
         settings=ListenerSettings(source=source),
         report=unusable.append,
     )
-    for each in opened:
-        each.close()
-    return [each.name for each in opened], [each.source for each in unusable]
+    for event_source in opened:
+        event_source.close()
+    return [event_source.name for event_source in opened], [error.source for error in unusable]
 
 
 BOTH = ["streaming", "event_log"]
 
 
 @pytest.mark.parametrize(
-    ("source", "given", "opened", "unusable"),
+    ("source", "options", "opened", "unusable"),
     [
         pytest.param("auto", {}, ["streaming"], [], id="connect"),
         pytest.param("auto", {"log": LOG}, BOTH, [], id="connect with a log"),
@@ -64,15 +64,15 @@ BOTH = ["streaming", "event_log"]
     ],
 )
 def test_the_best_that_works_is_opened(
-    source: str, given: dict[str, Any], opened: list[str], unusable: list[str]
+    source: str, options: dict[str, Any], opened: list[str], unusable: list[str]
 ) -> None:
-    """What was asked for is tried first, and each that does not work is reported once."""
-    assert _opened(source, **given) == (opened, unusable)
+    """The requested source is tried first, and each that does not work is reported once."""
+    assert _opened(source, **options) == (opened, unusable)
 
 
 @pytest.mark.parametrize(("session", "reported"), [(SESSION, 0), (REFUSES, 1)])
 def test_queries_are_reported_once(tmp_path: Path, session: Any, reported: int) -> None:
-    """By the streaming listener; by the log only where that does not work."""
+    """The streaming listener reports queries; the log does so only where that does not work."""
     log = tmp_path / "local-1.inprogress"
     log.write_text(f"{json.dumps(query_started())}\n")
     job = Job("app")
@@ -86,10 +86,10 @@ def test_successes_are_fetched_when_it_is_asked_for(
     successes: bool,  # noqa: FBT001 - a case
 ) -> None:
     """`spark.quotascope.successes`: else they are counted in the JVM and left there. The queue is as long as set."""
-    given: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
 
     def pull(*_: Any, **options: Any) -> SimpleNamespace:
-        given.append(options)
+        calls.append(options)
         return SimpleNamespace(name="pull", close=lambda: None)
 
     monkeypatch.setattr(choice, "PullSource", pull)
@@ -101,4 +101,4 @@ def test_successes_are_fetched_when_it_is_asked_for(
         settings=ListenerSettings(source="pull", successes=successes, queue_capacity=123),
         report=lambda _: None,
     )
-    assert [(each["thin"], each["capacity"]) for each in given] == [(not successes, 123)]
+    assert [(call["thin"], call["capacity"]) for call in calls] == [(not successes, 123)]

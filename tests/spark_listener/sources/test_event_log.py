@@ -45,7 +45,7 @@ ATTEMPTS = ["app_9.zstd", "eventlog_v2_app_10", "app_2", "app_1.inprogress"]
 
 
 @pytest.mark.parametrize(
-    ("names", "app_id", "attempt", "found"),
+    ("names", "app_id", "attempt", "expected"),
     [
         pytest.param(OTHERS, "application_17_1234", None, None, id="a longer id, as YARN's numbers grow by a digit"),
         pytest.param(
@@ -57,24 +57,24 @@ ATTEMPTS = ["app_9.zstd", "eventlog_v2_app_10", "app_2", "app_1.inprogress"]
     ]
 )  # fmt: skip
 def test_folder_is_searched_for_the_application(
-    tmp_path: Path, names: list[str], app_id: str, attempt: str | None, found: str | None
+    tmp_path: Path, names: list[str], app_id: str, attempt: str | None, expected: str | None
 ) -> None:
     """Among many applications' logs; YARN starts an application again under its id, with a log for each attempt."""
     for name in names:
         (tmp_path / name).mkdir() if name.startswith("eventlog") else (tmp_path / name).touch()
     place = LogPlace(path=tmp_path, app_id=app_id, attempt=attempt)
-    if found is None:
+    if expected is None:
         with pytest.raises(NoEventLog, match=f"no event log of {app_id}"):
             place.find()
     else:
-        assert place.find().name == found
+        assert place.find().name == expected
 
 
 def test_log_that_cannot_be_read(tmp_path: Path) -> None:
     """A codec that nothing reads is reported at once; the file of a damaged log is not left open."""
-    log = tmp_path / "local-1.lz4"
-    log.write_bytes(b"LZ4Block")
-    with pytest.raises(SourceUnusable, match=r"event_log: .*lz4"):
+    log = tmp_path / "local-1.lzf"
+    log.write_bytes(b"ZV\x01")
+    with pytest.raises(SourceUnusable, match=r"event_log: .*LZF"):
         EventLogSource(LogPlace(path=log), Remembered())
     log = tmp_path / "local-1.zstd"
     log.write_bytes(b"\x28\xb5\x2f\xfd" + b"\xff" * 40)
@@ -86,10 +86,10 @@ def test_log_that_cannot_be_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("queries", [True, False])
 def test_queries_can_be_left_to_another_source(tmp_path: Path, *, queries: bool) -> None:
-    """What the streaming listener reports is not reported twice."""
+    """Queries of the streaming listener are not reported twice."""
     end = {"Event": "SparkListenerJobEnd", "Job ID": 0, "Completion Time": 1}
     log = tmp_path / "local-1.inprogress"
-    log.write_text("".join(f"{json.dumps(each)}\n" for each in (query_started(), end)))
+    log.write_text("".join(f"{json.dumps(event)}\n" for event in (query_started(), end)))
     books = Remembered()
     EventLogSource(LogPlace(path=log), books, queries=queries).close()
     assert books.kinds == [f"{STREAMING}QueryStartedEvent", "SparkListenerJobEnd"][not queries :]
@@ -118,6 +118,6 @@ def test_queries_can_be_left_to_another_source(tmp_path: Path, *, queries: bool)
     ],
 )
 def test_place_is_set_or_found(setting: str | None, properties: dict[str, str], place: LogPlace | None) -> None:
-    """Only where Python can read: neither in HDFS nor in an object store."""
-    found = log_place(setting, {f"spark.{name}": value for name, value in properties.items()}, "app-1")
-    assert found == place
+    """The place is one that Python can read: neither in HDFS nor in an object store."""
+    log = log_place(setting, {f"spark.{name}": value for name, value in properties.items()}, "app-1")
+    assert log == place

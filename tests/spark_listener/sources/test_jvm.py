@@ -44,8 +44,8 @@ def _pulling(
     books, queue = Remembered(), _Queue(*batches)
     monkeypatch.setattr(pull, "ListenerBus", lambda _: _Bus(calls))
     monkeypatch.setattr(pull, "_event_queue", lambda *_, **__: queue)
-    made = pull.PullSource(MagicMock(), books, wanted=(), capacity=1_000)
-    return made, books, calls
+    source = pull.PullSource(MagicMock(), books, event_names=(), capacity=1_000)
+    return source, books, calls
 
 
 def _text(kind: str) -> str:
@@ -54,8 +54,8 @@ def _text(kind: str) -> str:
 
 def test_what_is_in_the_queue_at_the_end_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that Spark has posted first; then the listener leaves the bus."""
-    last = ([_text("SparkListenerJobEnd"), ""], 5, 1)
-    source, books, calls = _pulling(monkeypatch, last)
+    last_answer = ([_text("SparkListenerJobEnd"), ""], 5, 1)
+    source, books, calls = _pulling(monkeypatch, last_answer)
     source.close()
     assert calls == ["add", "settle", "remove"]
     assert books.kinds == ["SparkListenerJobEnd"]
@@ -72,17 +72,17 @@ def test_what_is_in_the_queue_at_the_end_is_fetched(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_event_that_is_too_long(monkeypatch: pytest.MonkeyPatch, text: str, ends: int) -> None:
-    """It is lost; its beginning says whether it may have been the end of an attempt."""
+    """The event is lost; its beginning says whether it may have been the end of an attempt."""
     source, books, _ = _pulling(monkeypatch, ([text], 0, 0))
     source.collect()
     assert (books.lost_events, books.lost_ends) == (1, ends)
 
 
 def test_a_bus_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the event with which an application ends there is no other."""
+    """No event follows the one with which an application ends."""
     end = ([_text("SparkListenerApplicationEnd")], 5, 3)
-    rest: tuple[list[str], int, int] = ([], 7, 3)
-    source, books, calls = _pulling(monkeypatch, end, rest)
+    remainder: tuple[list[str], int, int] = ([], 7, 3)
+    source, books, calls = _pulling(monkeypatch, end, remainder)
     source.collect()
     assert source.ended
     source.close()
@@ -99,7 +99,7 @@ def _calling(monkeypatch: pytest.MonkeyPatch) -> tuple[CallbackSource, Remembere
     bus.getClass.return_value.getMethods.return_value = named
     to_json = context._jvm.org.apache.spark.util.JsonProtocol.sparkEventToJsonString
     to_json.side_effect = lambda event: _text(event.getClass().getName())
-    return CallbackSource(context, books, wanted=(TASK_START, TASK_END)), books
+    return CallbackSource(context, books, event_names=(TASK_START, TASK_END)), books
 
 
 def _event(kind: str, **values: Any) -> SimpleNamespace:
@@ -131,14 +131,18 @@ def test_repeated_and_failed_tasks_are_fetched(monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.parametrize("event", [_started(0, 0), _ended("Success", successful=True)])
 def test_first_starts_and_successes_are_passed(monkeypatch: pytest.MonkeyPatch, event: SimpleNamespace) -> None:
-    """They are counted only."""
+    """First starts and successes are counted only."""
     source, books = _calling(monkeypatch)
     source._on_event(event)
     assert (books.kinds, books.passed_events) == ([], 1)
 
 
 def test_an_event_that_cannot_be_read_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And counted, as one that cannot be handled; the bus sees no exception. An unwanted one is not."""
+    """
+    The event is counted, as one that cannot be handled; the bus sees no exception.
+
+    An unwanted one is not counted.
+    """
     source, books = _calling(monkeypatch)
     source._on_event(object())
     source._on_event(_event("org.apache.spark.Other"))
@@ -176,5 +180,9 @@ NOW = 1_000.0
     ],
 )
 def test_lateness_is_since_the_event_was_posted(event: dict[str, Any], seconds: float) -> None:
-    """By the time that each kind of event has in a place of its own; 0 where it is not known, or the clock is ahead."""
+    """
+    The time stands in a field of its own in each kind of event.
+
+    The lateness is 0 where it is not known, or the clock is ahead.
+    """
     assert lateness(event, NOW) == seconds

@@ -29,31 +29,31 @@ class _Streams:
 
 
 def test_events_are_as_the_jvm_writes_them() -> None:
-    """What PySpark makes of one is turned back without loss; one of another PySpark is lost, and raises nothing."""
+    """An event of PySpark is turned back without loss; one of another PySpark is lost, and raises nothing."""
     streams, books = _Streams(), Remembered()
     source = StreamingSource(SimpleNamespace(streams=streams), books)
     (listener,) = streams.listeners
     for event in recorded("4.3.0", "restarted"):
         if not event["Event"].startswith(STREAMING):
             continue
-        made, method = _KINDS[event["Event"].rpartition("$")[2]]
-        getattr(listener, method)(made.fromJson(event))
-        found = dict(books.events[-1])
-        assert found["Event"] == event["Event"]
-        progress, wanted = found.pop("progress", {}), event.get("progress", {})
-        assert found.items() <= event.items()
+        event_class, method = _KINDS[event["Event"].rpartition("$")[2]]
+        getattr(listener, method)(event_class.fromJson(event))
+        actual = dict(books.events[-1])
+        assert actual["Event"] == event["Event"]
+        progress, expected = actual.pop("progress", {}), event.get("progress", {})
+        assert actual.items() <= event.items()
         for key in ("id", "runId", "name", "batchId", "durationMs"):
-            assert progress.get(key) == wanted.get(key)
+            assert progress.get(key) == expected.get(key)
     assert {kind.rpartition("$")[2] for kind in books.kinds} == {*_KINDS}
-    before = len(books.events)
+    events_before = len(books.events)
     listener.onQueryTerminated(object())
-    assert (len(books.events) - before, books.lost_events, source.collect()) == (0, 1, 0.0)
+    assert (len(books.events) - events_before, books.lost_events, source.collect()) == (0, 1, 0.0)
     source.close()
     assert streams.listeners == []
 
 
 def test_stopped_session_is_left_alone() -> None:
-    """It is the end of this source, and nothing can be removed from it."""
+    """The source ends then, and nothing can be removed from the session."""
     streams = _Streams()
     session = SimpleNamespace(streams=streams, is_stopped=False)
     source = StreamingSource(session, Remembered())
@@ -66,7 +66,11 @@ def test_stopped_session_is_left_alone() -> None:
 
 @pytest.mark.parametrize("answer", [None, RuntimeError("no such session")])
 def test_server_that_is_gone_keeps_no_one_waiting(monkeypatch: pytest.MonkeyPatch, answer: Exception | None) -> None:
-    """PySpark tries for long to reach it, or raises when it gives up; the listener is left to it after a while, by a thread that ends with the program."""
+    """
+    PySpark tries for long to reach it, or raises when it gives up.
+
+    The listener is left to it after a while, by a thread that ends with the program.
+    """
     monkeypatch.setattr(streaming, "_PATIENCE_SECONDS", 0.01 if answer is None else 30)
     reached = threading.Event()
 

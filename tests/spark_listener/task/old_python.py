@@ -19,7 +19,8 @@ def pythons() -> list[str]:
     """
     Return this Python and, where there is one, the old one.
 
-    No package registry has Python 3.8, and a machine without it checks the code by vermin alone; pytest's first lines say which it is.
+    No package registry has Python 3.8, and a machine without it checks the code by vermin alone; pytest's first lines
+    say which it is.
     """
     old = old_python()
     return [sys.executable, *([old] if old else [])]
@@ -27,7 +28,7 @@ def pythons() -> list[str]:
 
 def old_python() -> str | None:
     """
-    Its path: what the variable says, what is in PATH, or pyenv's.
+    Return the path of the old Python: from the variable, in PATH, or pyenv's.
 
     Raises:
         PythonMissing: the variable names something else.
@@ -35,8 +36,8 @@ def old_python() -> str | None:
     """
     named = os.environ.get(VARIABLE)
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    found = [shutil.which(f"python{VERSION}"), *map(str, sorted(pyenv.glob(f"versions/{VERSION}.*/bin/python")))]
-    for path in [named] if named else filter(None, found):  # pyenv's in PATH may refuse to run
+    candidates = [shutil.which(f"python{VERSION}"), *map(str, sorted(pyenv.glob(f"versions/{VERSION}.*/bin/python")))]
+    for path in [named] if named else filter(None, candidates):  # pyenv's in PATH may refuse to run
         if _version(path) == VERSION:
             return path
     if named:
@@ -46,7 +47,7 @@ def old_python() -> str | None:
 
 def _version(path: str) -> str:
     try:
-        done = subprocess.run([path, "-IS", "-c", _ASK], capture_output=True, text=True, check=False)
+        process = subprocess.run([path, "-IS", "-c", _ASK], capture_output=True, text=True, check=False)
     except OSError:
         return ""
-    return done.stdout.strip()
+    return process.stdout.strip()

@@ -35,7 +35,7 @@ TOTALS = st.builds(
 
 
 def test_the_driver_reads_what_the_task_wrote() -> None:
-    """In whatever text a version of Spark puts the traceback, and in the margin of an exception group."""
+    """The note is read from the text of each version of Spark, and from the margin of an exception group."""
     newest = f"[PYTHON_EXCEPTION] An exception was thrown from the Python worker: {TRACEBACK} SQLSTATE: 38000"
     joined = f"{TRACEBACK.rstrip()} SQLSTATE: 38000"
     grouped = f"  | ValueError: no\n  | {LINE}\n  +----"
@@ -43,24 +43,24 @@ def test_the_driver_reads_what_the_task_wrote() -> None:
         assert read(text, ATTEMPT) == NOTE
 
 
-@given(st.lists(TOTALS, max_size=12, unique_by=lambda each: each.client), NAMES)
+@given(st.lists(TOTALS, max_size=12, unique_by=lambda totals: totals.client), NAMES)
 def test_any_names_arrive(totals: list[ClientTotals], query: str) -> None:
-    """Whatever names clients have, the note is one line of ASCII."""
+    """The note is one line of ASCII with any names of clients."""
     note = Note(query[:100], tuple(totals), tuple(totals[1:]))
     text = text_of(ATTEMPT, note)
     assert text.isascii()
     assert text.isprintable()
-    found = read(f"ValueError: no\n{text}\n", ATTEMPT)
-    assert found is not None
-    assert sorted(found.totals) == sorted(note.totals)
-    assert sorted(found.reported) == sorted(note.reported)
-    assert found.query == note.query
+    parsed = read(f"ValueError: no\n{text}\n", ATTEMPT)
+    assert parsed is not None
+    assert sorted(parsed.totals) == sorted(note.totals)
+    assert sorted(parsed.reported) == sorted(note.reported)
+    assert parsed.query == note.query
 
 
 def test_a_note_of_another_attempt_is_not_this_ones() -> None:
     """Texts that are passed on, or made up, name other numbers."""
-    for other in (AttemptKey(3, 1, 18), AttemptKey(3, 0, 17), AttemptKey(4, 1, 17)):
-        assert read(TRACEBACK, other) is None
+    for other_attempt in (AttemptKey(3, 1, 18), AttemptKey(3, 0, 17), AttemptKey(4, 1, 17)):
+        assert read(TRACEBACK, other_attempt) is None
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,18 @@ def test_strange_rows_make_no_note(row: object) -> None:
 
 def test_the_fullest_note_stands() -> None:
     """Each note of an attempt holds all that went before; a chain prints them in any order."""
-    more = Note("", (ALICE._replace(throttled_ms=900, responses=5),))
-    later = text_of(ATTEMPT, more)
+    fuller = Note("", (ALICE._replace(throttled_ms=900, responses=5),))
+    later = text_of(ATTEMPT, fuller)
     for notes in ((LINE, later), (later, LINE)):
-        assert read("\n".join(notes), ATTEMPT) == more
+        assert read("\n".join(notes), ATTEMPT) == fuller
 
 
 def test_a_note_is_of_bounded_length_and_its_sums_are_true() -> None:
-    """Those throttled shortest are counted together, by side: each count is a sum, but for the longest single wait."""
+    """
+    Clients throttled shortest are counted together, by side.
+
+    Each count is a sum, but for the longest single wait.
+    """
     names = [f"client-{number}-" + "\U0001f600" * 150 for number in range(100)]
     totals = tuple(
         ClientTotals(Client("", clipped(name), "read"), number, 2, number, 0, 4) for number, name in enumerate(names)
@@ -128,11 +132,11 @@ def test_a_note_is_of_bounded_length_and_its_sums_are_true() -> None:
     assert len(text) <= 8_000
     note = read(text, ATTEMPT)
     assert note is not None
-    *kept, rest = note.totals
-    assert [each.throttled_ms for each in kept] == [99 - n for n in range(len(kept))]
-    together = range(100 - len(kept))
+    *single, overflow = note.totals
+    assert [totals.throttled_ms for totals in single] == [99 - n for n in range(len(single))]
+    together = range(100 - len(single))
     assert len(together) > 2
-    assert rest == ClientTotals(
+    assert overflow == ClientTotals(
         Client(OVERFLOW, OVERFLOW, "read"),
         throttled_ms=sum(together),
         responses=2 * len(together),
@@ -142,7 +146,11 @@ def test_a_note_is_of_bounded_length_and_its_sums_are_true() -> None:
 
 
 def test_a_flood_does_not_hide_the_note_after_it() -> None:
-    """A huge message, full of guesses, stands before it; a line for each number that an attempt may have proves nothing."""
+    """
+    A huge message, full of guesses, stands before it.
+
+    A line for each number that an attempt may have proves nothing.
+    """
     guesses = [text_of(AttemptKey(3, 1, task), NOTE) for task in range(2_000)]
     text = "\n".join(["ValueError: ", *guesses, "x" * 1_000_000, LINE])
     assert read(text, ATTEMPT) == NOTE
@@ -182,11 +190,11 @@ def fail(error: Exception) -> None:
     raise error
 
 
-def raised(error: Exception, before: Exception | None = None) -> Exception:
-    """An exception with a traceback, and perhaps with another one that was handled when it came."""
+def raised(error: Exception, context: Exception | None = None) -> Exception:
+    """Return an exception with a traceback, and perhaps with another one that was handled when it came."""
     try:
         try:
-            fail(before or error)
+            fail(context or error)
         except Exception:  # noqa: BLE001 - of any class
             fail(error)
     except Exception as caught:  # noqa: BLE001
@@ -210,18 +218,22 @@ ERRORS: dict[str, Callable[[], Exception]] = {
 
 @pytest.mark.parametrize("make", ERRORS.values(), ids=ERRORS)
 def test_the_traceback_has_the_newest_note(make: Callable[[], Exception]) -> None:
-    """On every Python, whatever the exception shows of itself; its type and its first arguments stay, as programs look at them."""
+    """
+    The note is shown on every Python, by any exception.
+
+    Its type and its first arguments stay, as programs look at them.
+    """
     error = make()
-    before = error.args
+    arguments = error.args
     for _ in range(3):  # scopes that are nested each write one
         put(error, lambda: LINE)
     assert read(printed(error), ATTEMPT) == NOTE
     assert printed(error).count(LINE) == 1
-    assert error.args[: len(before)] == before
+    assert error.args[: len(arguments)] == arguments
 
 
 def test_an_exception_that_hides_what_was_before_has_the_note() -> None:
-    """With `from None`, and with a cause."""
+    """The note is shown with `from None`, and with a cause."""
     for cause in (None, OldFile(13, "Denied")):
         error = OldFile(2, "No such file")
         error.__context__ = KeyError("hidden")
@@ -233,11 +245,11 @@ def test_an_exception_that_hides_what_was_before_has_the_note() -> None:
 
 
 def test_a_chain_that_has_no_end_is_left_alone() -> None:
-    """Such as a program can make."""
-    first, second = OldMute("one"), OldMute("two")
-    first.__context__, second.__context__ = second, first
-    put(first, lambda: LINE)
-    assert (first.__context__, second.__context__) == (second, first)
+    """A program can make such a chain."""
+    first_error, second = OldMute("one"), OldMute("two")
+    first_error.__context__, second.__context__ = second, first_error
+    put(first_error, lambda: LINE)
+    assert (first_error.__context__, second.__context__) == (second, first_error)
 
 
 def test_nothing_takes_the_place_of_what_is_the_programs() -> None:
@@ -250,7 +262,7 @@ def test_nothing_takes_the_place_of_what_is_the_programs() -> None:
     error, strange = ValueError("no"), ValueError("no")
     error.add_note("look here")
     strange.__notes__ = "no list"  # type: ignore[assignment]
-    for each in (error, error, strange):
-        put(each, lambda: LINE)
+    for exception in (error, error, strange):
+        put(exception, lambda: LINE)
     assert error.__notes__ == ["look here", LINE]
     assert strange.__notes__ == "no list"  # type: ignore[comparison-overlap]

@@ -55,11 +55,11 @@ print(quotascope.spark_listener.task.__file__, quotascope.clients.accounting.__f
 
 
 def run(python: str, code: str, *arguments: str) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         [python, "-IS", "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=60
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 @pytest.fixture
@@ -92,7 +92,11 @@ def test_it_holds_what_tasks_need(archive: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("python", pythons())
 def test_it_needs_nothing_of_ours(python: str, archive: Path) -> None:
-    """Both imports work from it alone, in a Python without Spark and without site-packages, and so do counts and notes."""
+    """
+    Both imports work from the zip alone, in a Python without Spark and without site-packages.
+
+    So do counts and notes.
+    """
     loaded = run(python, USE, str(archive))
     assert "quotascope.spark_listener.task.throttles" in loaded
     assert "quotascope.clients.accounting.account" in loaded
@@ -121,7 +125,7 @@ print(zipfile.ZipFile(sys.argv[2]).namelist())
 
 
 def test_a_driver_that_has_it_from_the_zip_sends_its_number(archive: Path, tmp_path: Path) -> None:
-    """Its tasks have the zip as well."""
+    """The tasks of such a driver have the zip as well."""
     names = run(sys.executable, AGAIN, str(archive), str(tmp_path / "again.zip"))
     assert names.strip() == f"['{HOME}.py']"
 
@@ -150,7 +154,7 @@ sys.meta_path.append(Editable)
 
 @pytest.mark.parametrize("install", [installed, editable])
 def test_an_installed_quotascope_stays_whole(archive: Path, tmp_path: Path, install: Callable[[Path], str]) -> None:
-    """It is found instead of what is in two zips, and everything beside that can be imported."""
+    """The installed package is found instead of the one in two zips, and everything beside it can be imported."""
     paths = [shutil.copy(archive, tmp_path / f"{number}.zip") for number in range(2)]
     code = f"import sys; sys.path[1:1] = sys.argv[1:]\n{install(tmp_path)}\n{BESIDE}"
     task, accounting, connection = run(sys.executable, code, *map(str, paths)).split()
@@ -161,7 +165,7 @@ def test_an_installed_quotascope_stays_whole(archive: Path, tmp_path: Path, inst
 
 @pytest.mark.parametrize("module", [True, False])
 def test_an_installed_package_takes_the_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, module: bool) -> None:
-    """With its code and its folder; a folder without a module is none."""
+    """The package gives its code and its folder; a folder without a module is none."""
     archive, site = tmp_path / "archive", tmp_path / "site"
     outer, inner = ModuleType("outer"), ModuleType("outer.inner")
     outer.__path__ = [str(archive), str(site)]
@@ -182,19 +186,23 @@ def test_it_needs_no_newer_python(package: ModuleType) -> None:
     vermin = shutil.which("vermin", path=str(Path(sys.executable).parent))
     assert vermin, "vermin is not installed"
     command = [vermin, "--no-tips", "--violations", "--target=3.8-", *package.__path__]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout
 
 
 class Subscripts(ast.NodeVisitor):
-    """Finds `Callable[…]` and its like where they are values and not only annotations: Python 3.8 has none of the kind."""
+    """
+    Finds `Callable[…]` and its like where they are values and not only annotations.
+
+    Python 3.8 has none of the kind.
+    """
 
     def __init__(self, tree: ast.Module) -> None:
         self.generic = {"dict", "frozenset", "list", "set", "tuple", "type"}
         self.found: list[str] = []
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module != "typing":
-                self.generic |= {each.name for each in node.names}
+                self.generic |= {alias.name for alias in node.names}
         self.visit(tree)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
@@ -202,8 +210,8 @@ class Subscripts(ast.NodeVisitor):
             self.visit(node.value)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        for each in (*node.decorator_list, *node.args.defaults, *node.body):
-            self.visit(each)
+        for child in (*node.decorator_list, *node.args.defaults, *node.body):
+            self.visit(child)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if isinstance(node.value, ast.Name) and node.value.id in self.generic:
@@ -212,9 +220,9 @@ class Subscripts(ast.NodeVisitor):
 
 
 def test_it_makes_no_types_that_old_pythons_have_not(archive: Path) -> None:
-    """Which vermin does not see."""
+    """Vermin does not see such types."""
     packed = zipfile.ZipFile(archive)
     modules = [name for name in packed.namelist() if name.endswith(".py")]
-    found = {name: Subscripts(ast.parse(packed.read(name))).found for name in modules}
-    assert {name: each for name, each in found.items() if each} == {}
+    subscripts = {name: Subscripts(ast.parse(packed.read(name))).found for name in modules}
+    assert {name: lines for name, lines in subscripts.items() if lines} == {}
     assert Subscripts(ast.parse("from x import Y\ndef f(a: Y[int]): Y[str]")).found == ["Y[str]"]

@@ -16,7 +16,7 @@ ROW = ("alice", "etl", "write", 250, 2, 200, 1)
 
 
 class Context:
-    """As far as `JobThrottles` looks, a `SparkContext`."""
+    """SparkContext with the attributes that `JobThrottles` uses."""
 
     numbers = itertools.count(1)  # a process of PySpark gives none twice
 
@@ -53,39 +53,39 @@ def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_application_has_one() -> None:
-    """For all its sessions, and the modules are sent once, unless a cluster has them already."""
+    """All sessions of an application share one, and the modules are sent once, unless a cluster has them already."""
     context, provided = Context(), Context()
-    one, other = (JobThrottles.of(Session(context)) for _ in range(2))
-    assert one is other
-    assert one.carries_successes
-    assert [each.rpartition("/")[2] for each in context.files] == ["quotascope_tasks.zip"]
-    assert JobThrottles.of(Session(provided), ship_task_files=False) is not one
+    throttles, same = (JobThrottles.of(Session(context)) for _ in range(2))
+    assert throttles is same
+    assert throttles.carries_successes
+    assert [path.rpartition("/")[2] for path in context.files] == ["quotascope_tasks.zip"]
+    assert JobThrottles.of(Session(provided), ship_task_files=False) is not throttles
     assert provided.files == []
 
 
 def test_what_arrives_in_a_task_knows_its_driver() -> None:
-    """It is a number, whatever was counted so far; back in the driver it is itself."""
+    """The object is pickled as a number, whatever was counted so far; back in the driver it is itself."""
     context = Context()
-    made = JobThrottles.of(Session(context))
-    assert pickle.loads(pickle.dumps(made)) is made  # noqa: S301 - as Spark does
+    throttles = JobThrottles.of(Session(context))
+    assert pickle.loads(pickle.dumps(throttles)) is throttles  # noqa: S301 - as Spark does
     del context
     stranger = pickle.loads(pickle.dumps(JobThrottles(5)))  # noqa: S301
     assert (stranger.accumulator, stranger.totals()) == (5, ())
 
 
 def test_the_driver_counts_at_once() -> None:
-    """Nothing is lost there when something fails."""
-    made = JobThrottles.of(Session(Context()))
+    """A failure after a count loses nothing there."""
+    throttles = JobThrottles.of(Session(Context()))
 
     def fail() -> None:
-        with made.scope() as account:
+        with throttles.scope() as account:
             account.client("alice", "etl", "admin").retried()
             raise ValueError("no")
 
     with pytest.raises(ValueError, match="no") as raised:
         fail()
     assert not hasattr(raised.value, "__notes__")
-    ((query, totals),) = made.totals()
+    ((query, totals),) = throttles.totals()
     assert (query, totals.quota_retries) == ("", 1)
 
 
@@ -93,8 +93,8 @@ def test_under_connect_only_failures_report(caplog: pytest.LogCaptureFixture) ->
     """A warning says so, and the modules are sent all the same; a session that refuses them is left alone."""
     session = Connected()
     with caplog.at_level(logging.WARNING):
-        made, refused = JobThrottles.of(session), JobThrottles.of(object())
-    assert not made.carries_successes
+        throttles, refused = JobThrottles.of(session), JobThrottles.of(object())
+    assert not throttles.carries_successes
     assert not refused.carries_successes
     assert "only attempts that fail report" in caplog.messages[0]
     assert len(session.artifacts) == 1
@@ -119,10 +119,10 @@ def test_driver_that_has_lost_its_jvm_still_counts(
         raise ConnectionRefusedError("of py4j")
 
     monkeypatch.setattr(throttles, "query_of_thread", refuse)
-    made = JobThrottles()
-    with caplog.at_level(logging.WARNING), made.scope() as account:
+    job_throttles = JobThrottles()
+    with caplog.at_level(logging.WARNING), job_throttles.scope() as account:
         account.client("alice", "etl", "write").throttled(7)
-    assert [(query, each.throttled_ms) for query, each in made.totals()] == [("", 7)]
+    assert [(query, client_totals.throttled_ms) for query, client_totals in job_throttles.totals()] == [("", 7)]
     assert "ConnectionRefusedError" in caplog.text
 
 
@@ -152,7 +152,11 @@ def test_tasks_are_summed_by_query_and_client() -> None:
 
 
 def test_stages_are_remembered() -> None:
-    """Those in which a scope was open, so that attempts without a report can be counted; in bounded space."""
+    """
+    Stages in which a scope was open are remembered, so that attempts without a report can be counted.
+
+    In bounded space.
+    """
     ledger = ThrottleLedger()
     for stage in range(10_001):
         ledger.add((1, stage, "", ()))

@@ -23,7 +23,7 @@ CLIENT = Client("alice", "etl", "write")
 
 
 def task_of(task: int, query: str | None = None) -> Any:
-    """As far as a scope looks, a `TaskContext`."""
+    """Return a `TaskContext` with the attributes that a scope uses."""
     return SimpleNamespace(
         stageId=lambda: 3,
         attemptNumber=lambda: 0,
@@ -34,14 +34,14 @@ def task_of(task: int, query: str | None = None) -> Any:
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[int, Any]]:
-    """What Spark's worker sends when a task has succeeded."""
+    """Yield the updates that Spark's worker sends when a task has succeeded."""
     registered: dict[int, Any] = {}
     monkeypatch.setattr(accumulators, "_accumulatorRegistry", registered)
     monkeypatch.setattr(worker, "_WORKERS", {})
     yield registered
     registered.clear()
-    for each in worker._WORKERS.values():
-        each._spool = None  # ends the thread
+    for python_worker in worker._WORKERS.values():
+        python_worker._spool = None  # ends the thread
 
 
 def scope_of(task: int, query: str | None = None, accumulator: int | None = NUMBER) -> TaskScope:
@@ -49,7 +49,7 @@ def scope_of(task: int, query: str | None = None, accumulator: int | None = NUMB
 
 
 def sent(registry: dict[int, Any]) -> Any:
-    """What comes home from the task that ends now; Spark forgets it before the next."""
+    """Return the update of the task that ends now; Spark forgets it before the next."""
     update = pickle.loads(pickle.dumps(registry[NUMBER]._value))  # noqa: S301 - as Spark does
     registry.clear()
     return update
@@ -57,31 +57,33 @@ def sent(registry: dict[int, Any]) -> Any:
 
 def test_a_task_sends_all_its_throttle_times(registry: dict[int, Any]) -> None:
     """
-    From scopes that follow each other, that are nested, and after them; as plain tuples of Python's own numbers.
+    Times of all scopes arrive, as plain tuples of Python's own numbers.
+
+    The scopes follow each other or are nested; a time after them counts, too.
 
     The driver needs no class of ours, and may lack the library of the numbers that a task counts with.
     """
-    one: Any = Fraction(1)
+    fraction: Any = Fraction(1)
     with scope_of(5, "a-query") as account:
         client = account.client("alice", "etl", "write")
-        client.throttled(one)
+        client.throttled(fraction)
         with scope_of(5, "a-query") as inner:
             inner.client("alice", "etl", "write").throttled(2)
     with scope_of(5, "a-query") as later:
         later.client("alice", "etl", "write").throttled(4)
     client.throttled(8)
-    found = sent(registry)
-    assert found == (1, 3, "a-query", (("alice", "etl", "write", 15, 4, 8, 0),))
-    assert {type(each) for each in found[3][0][3:]} == {int}
+    update = sent(registry)
+    assert update == (1, 3, "a-query", (("alice", "etl", "write", 15, 4, 8, 0),))
+    assert {type(number) for number in update[3][0][3:]} == {int}
 
 
 def test_a_kept_client_counts_in_the_task_that_runs(registry: dict[int, Any]) -> None:
-    """What comes between two tasks waits for the scope of the second, also of a client that the first never used."""
+    """Times between two tasks wait for the scope of the second, also of a client that the first never used."""
     with scope_of(5) as account:
         client = account.client("alice", "etl", "write")
         idle = account.client("alice", "idle", "read")
         client.throttled(1)
-    first = sent(registry)
+    first_update = sent(registry)
     client.throttled(2)
     idle.retried()
     account.client("alice", "late", "read").throttled(7)
@@ -89,7 +91,7 @@ def test_a_kept_client_counts_in_the_task_that_runs(registry: dict[int, Any]) ->
     with scope_of(6) as later:
         client.throttled(4)
     second = sent(registry)
-    assert first[3] == (("alice", "etl", "write", 1, 1, 1, 0), ("alice", "idle", "read", 0, 0, 0, 0))
+    assert first_update[3] == (("alice", "etl", "write", 1, 1, 1, 0), ("alice", "idle", "read", 0, 0, 0, 0))
     assert [(row[1], row[3], row[4], row[6]) for row in second[3]] == [
         ("etl", 6, 2, 0),
         ("idle", 0, 0, 1),
@@ -114,8 +116,8 @@ def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
     with pytest.raises(ValueError) as failed:
         work()
     assert len(failed.value.__notes__) == 1
-    found = noted(failed.value, 5)
-    assert (found.query, [each.throttled_ms for each in found.totals]) == ("a-query", [3])
+    attempt_note = noted(failed.value, 5)
+    assert (attempt_note.query, [totals.throttled_ms for totals in attempt_note.totals]) == ("a-query", [3])
 
 
 def test_a_closed_generator_is_no_failure() -> None:
@@ -134,7 +136,7 @@ def test_a_closed_generator_is_no_failure() -> None:
 
 
 def test_a_worker_without_an_accumulator_says_so(registry: dict[int, Any], caplog: pytest.LogCaptureFixture) -> None:
-    """Once, and failures still have their notes."""
+    """The warning comes once, and failures still have their notes."""
     error = ValueError("no")
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
@@ -159,9 +161,9 @@ def test_a_routed_account_is_like_any_other() -> None:
     routed = RoutedAccount(lambda: account)
     routed.client("alice", "etl", "read")
     assert account.totals() == (ClientTotals(Client("alice", "etl", "read")),)
-    more = ClientTotals(Client("alice", "etl", "read"), 7, 1, 7, 0, 2)
-    routed.add(more)
-    assert account.totals() == (more._replace(recent_longest_ms=7),)
+    totals = ClientTotals(Client("alice", "etl", "read"), 7, 1, 7, 0, 2)
+    routed.add(totals)
+    assert account.totals() == (totals._replace(recent_longest_ms=7),)
     with pytest.raises(ValueError, match="side is one of"):
         routed.client("", "etl", cast("Side", "w"))
 
@@ -172,14 +174,14 @@ def test_long_names_are_cut_and_stay_apart() -> None:
     routed = RoutedAccount(lambda: account)
     for end in "ab":
         routed.client("alice", "x" * 10_000 + end, "read").throttled(1)
-    names = [each.client.client_id for each in account.totals()]
+    names = [totals.client.client_id for totals in account.totals()]
     assert len(set(names)) == 2
     assert [len(name) for name in names] == [200, 200]
     assert [clipped(name) for name in names] == names
 
 
 def test_a_folder_of_the_program_is_not_the_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without local directories of Spark's there is no plugin, though the task runs beside a folder of its name."""
+    """Without Spark's local directories there is no plugin, though the task runs beside a folder of its name."""
     (tmp_path / "quotascope").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
@@ -190,7 +192,7 @@ def test_a_folder_of_the_program_is_not_the_plugins(tmp_path: Path, monkeypatch:
 
 @pytest.fixture
 def spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of an executor's plugin."""
+    """Return the folder of an executor's plugin."""
     monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},/elsewhere")
     folder = tmp_path / "quotascope"
     folder.mkdir()
@@ -198,7 +200,7 @@ def spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def left(spool: Path) -> list[str]:
-    """What the plugin would read."""
+    """Return the lines that the plugin would read."""
     files = sorted(spool.glob("*.txt"))
     return [line for file in files for line in file.read_text().splitlines()]
 
@@ -208,13 +210,13 @@ def left_ms(spool: Path) -> int:
 
 
 def noted(error: BaseException, task: int) -> note.Note:
-    found = note.read("\n".join(error.__notes__), note.AttemptKey(3, 0, task))
-    assert found is not None
-    return found
+    attempt_note = note.read("\n".join(error.__notes__), note.AttemptKey(3, 0, task))
+    assert attempt_note is not None
+    return attempt_note
 
 
 class Turns:
-    """Of the thread that reports while tasks run: it sleeps until a test lets it have one."""
+    """Turns of the thread that reports while tasks run: it sleeps until a test lets it have one."""
 
     def __init__(self) -> None:
         self._asleep = threading.Semaphore(0)
@@ -234,19 +236,19 @@ class Turns:
 
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch, spool: Path) -> Iterator[Turns]:
-    """Where there is a plugin."""
+    """Yield the turns of the reporting thread, where there is a plugin."""
     assert spool.is_dir()
     turns = Turns()
     clock = SimpleNamespace(sleep=turns.sleep, monotonic=time.monotonic)
     monkeypatch.setattr(worker, "time", clock)
     yield turns
-    for each in worker._WORKERS.values():
-        each._spool = None
+    for python_worker in worker._WORKERS.values():
+        python_worker._spool = None
         turns.awake.release()
 
 
 def test_a_task_that_runs_reports_to_the_plugin(spool: Path, turns: Turns, registry: dict[int, Any]) -> None:
-    """In its scope and after it, each time once; the accumulator gets the rest, and all admin calls that were repeated."""
+    """A time in its scope or after it is reported once; the accumulator gets the rest, and all repeated admin calls."""
     with scope_of(6) as account:
         client = account.client("alice", "etl", "write")
         client.throttled(250)
@@ -268,7 +270,7 @@ def test_a_task_that_runs_reports_to_the_plugin(spool: Path, turns: Turns, regis
 
 
 def test_a_task_that_fails_after_a_report(spool: Path, turns: Turns) -> None:
-    """Its note has the rest apart from what was reported, and the plugin does not get that rest."""
+    """The note has the rest apart from what was reported, and the plugin does not get that rest."""
 
     def fail() -> None:
         with scope_of(6) as account:
@@ -282,13 +284,13 @@ def test_a_task_that_fails_after_a_report(spool: Path, turns: Turns) -> None:
         fail()
     turns.take()
     assert left_ms(spool) == 250
-    found = noted(failed.value, 6)
-    assert found.totals == (ClientTotals(CLIENT, 4, 1, 4),)
-    assert found.reported == (ClientTotals(CLIENT, 250, 1, 250),)
+    attempt_note = noted(failed.value, 6)
+    assert attempt_note.totals == (ClientTotals(CLIENT, 4, 1, 4),)
+    assert attempt_note.reported == (ClientTotals(CLIENT, 250, 1, 250),)
 
 
 def test_an_exception_that_is_caught_after_a_report(spool: Path, turns: Turns, registry: dict[int, Any]) -> None:
-    """What its note has comes home by the accumulator, once."""
+    """The counts of its note arrive by the accumulator, once."""
     with scope_of(6) as account:
         client = account.client("alice", "etl", "write")
         client.throttled(250)
@@ -303,7 +305,11 @@ def test_an_exception_that_is_caught_after_a_report(spool: Path, turns: Turns, r
 
 
 def test_a_task_that_sends_twice(registry: dict[int, Any]) -> None:
-    """As under `coalesce`: a second function in the same process sends what the first did not; if it fails, Spark drops that, and its note has both."""
+    """
+    A second function in the same process, as under `coalesce`, sends what the first did not.
+
+    If it fails, Spark drops that, and its note has both.
+    """
 
     def work(throttled_ms: int) -> None:
         with scope_of(5) as account:
@@ -320,7 +326,7 @@ def test_a_task_that_sends_twice(registry: dict[int, Any]) -> None:
 
 
 def test_the_plugin_gets_what_no_accumulator_takes(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each time once, a file for each scope that succeeds, and a note only the rest."""
+    """Each time arrives once, with a file for each scope that succeeds, and a note has only the rest."""
 
     def fail() -> None:
         with scope_of(6, "a query", None):

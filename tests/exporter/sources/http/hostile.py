@@ -19,7 +19,7 @@ _ENDLESS = "longer than"
 _LATE = "no complete answer from .* within"
 _CUT = "middle of the answer|connection ended"
 _NOT_HTTP = "this is not valid HTTP"
-_NOT_TEXT = "no metric of Kafka|not Prometheus text|not JSON"
+_NOT_TEXT = "no metric of Kafka|not Prometheus text|not JSON|not metrics"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ _MISSING = b'{"status":404}'
 
 
 def jolokia(beans: bytes) -> bytes:
-    """An answer with these beans as those of the first read, and no others."""
+    """Return an answer with these beans as those of the first read, and no others."""
     return b"[%s]" % b",".join([_BEANS % beans, *[_MISSING] * (len(REQUESTS) - 1)])
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong over HTTP, and what the message says to do about it."""
+"""The failures over HTTP, and the remedies in their messages."""
 
 import asyncio
 import gzip
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.exporter.sources.http.misbehaving import Behavior, answering, serving, silence, with_status
 
 from quotascope.exporter.errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
+from quotascope.exporter.sources.budget import BUDGET, Body
 from quotascope.exporter.sources.fetch import HttpFetch, HttpTarget, Unpacker, explained
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -32,7 +33,7 @@ async def fetched(target: HttpTarget) -> bytes:
 
 
 async def failure(behave: Behavior, **settings: float) -> SourceError:
-    """The error that a behavior ends in; it is one line and free of secrets."""
+    """Return the error that a behavior ends in; it is one line and free of secrets."""
     async with serving(behave) as url:
         target = HttpTarget(url=url, username="scott", password="tiger", headers={"X-Token": "tiger"})
         with pytest.raises(SourceError) as caught:
@@ -50,6 +51,16 @@ async def test_no_one_listening_is_unreachable() -> None:
         port = free.getsockname()[1]
         with pytest.raises(SourceUnreachable, match=f"127.0.0.1:{port} .Connection refused.: .*agent loaded"):
             await fetched(HttpTarget(url=f"http://127.0.0.1:{port}/metrics"))
+
+
+async def test_a_turn_is_waited_for_no_longer_than_an_answer() -> None:
+    """Sources whose last answer was long and of no use wait for each other, within their timeout."""
+    fetch = HttpFetch(HttpTarget(url="http://127.0.0.1:1/", timeout_seconds=0.05), "")
+    fetch.doubtful = True
+    async with BUDGET.turn(Body(doubtful=True)):
+        with pytest.raises(SourceUnreachable, match=r"not read within 0\.05 s: its last answer could not be used"):
+            await fetch.read()
+    await fetch.close()
 
 
 async def test_an_unknown_host_is_unreachable() -> None:
@@ -98,7 +109,7 @@ ELSEWHERE = "Location: https://u:tiger@sso.example/in?key=tiger#t"
 async def test_what_goes_wrong_is_one_clear_error(
     behave: Behavior, settings: dict[str, float], expected: type[SourceError], text: str
 ) -> None:
-    """Of the kind that distinguishes a node that is down from a wrong setting, and with what to look at."""
+    """The kind of error distinguishes a node that is down from a wrong setting, and the message has a remedy."""
     error = await failure(behave, **settings)
     assert isinstance(error, expected)
     assert text in str(error)
@@ -115,7 +126,7 @@ async def test_what_goes_wrong_is_one_clear_error(
     ],
 )
 def test_a_failure_of_tls_says_what_to_do(code: int | None, text: str, *, https: bool) -> None:
-    """No authority mends a certificate that has expired, and a connection that ends is not always that of a node that does."""
+    """No authority mends an expired certificate, and a connection may end while its node goes on."""
     error: aiohttp.ClientError = aiohttp.ServerDisconnectedError()
     if code is not None:
         reason = ssl.SSLCertVerificationError()
@@ -169,19 +180,19 @@ async def test_a_connection_that_the_agent_closed_is_opened_again() -> None:
 
 async def test_what_arrived_is_acknowledged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that waits for that, as the JDK's, would send the end of an answer 40 ms later."""
-    first = asyncio.Event()
+    first_request = asyncio.Event()
     real = TransportSocket.setsockopt
 
     def recorded(self: TransportSocket, level: int, option: int, value: int) -> None:
         real(self, level, option, value)
         if option == socket.TCP_QUICKACK:
-            first.set()
+            first_request.set()
 
     monkeypatch.setattr(TransportSocket, "setsockopt", recorded)
 
     async def behave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD + b"Content-Length: 2\r\n\r\na")
-        await first.wait()
+        await first_request.wait()
         writer.write(b"b")
         await writer.drain()
 
@@ -190,18 +201,20 @@ async def test_what_arrived_is_acknowledged_at_once(monkeypatch: pytest.MonkeyPa
         assert await fetched(target) == b"ab"
 
 
-def unpacked(packed: bytes, size: int = 7, most: int = 1_000_000) -> bytes:
+def unpacked(packed: bytes, size: int = 7, max_bytes: int = 1_000_000) -> bytes:
     unpacker = Unpacker("gzip")
-    found = b""
+    content = b""
     for start in range(0, len(packed), size):
-        found += unpacker.unpacked(packed[start : start + size], most - len(found))
+        part, remainder = unpacker.unpacked(packed[start : start + size], max_bytes - len(content))
+        assert remainder == b""
+        content += part
     unpacker.check_complete()
-    return found
+    return content
 
 
 @given(st.lists(st.binary(max_size=300), min_size=1, max_size=3), st.integers(1, 99))
 def test_pieces_are_put_together(bodies: list[bytes], size: int) -> None:
-    """Of whatever size; a file may consist of several members."""
+    """Pieces may have any size; a file may consist of several members."""
     packed = b"".join(map(gzip.compress, bodies))
     assert unpacked(packed, size) == b"".join(bodies)
 
@@ -216,11 +229,13 @@ def test_half_an_answer_is_not_passed_for_a_whole_one(missing: int) -> None:
 
 
 def test_no_more_is_unpacked_than_is_wanted() -> None:
-    """A piece that holds a gigabyte is not unpacked to find that it is too much."""
+    """A piece that holds a gigabyte is not unpacked to find that it is too much; its rest goes on where that ended."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     packed = packer.compress(b" " * 50_000_000)
-    found = Unpacker("x-gzip").unpacked(packed, 1_000)
-    assert len(found) == 1_001
+    unpacker = Unpacker("x-gzip")
+    content, remainder = unpacker.unpacked(packed, 1_000)
+    second, _ = unpacker.unpacked(remainder, 2_000)
+    assert (len(content), len(second)) == (1_001, 2_001)
 
 
 @pytest.mark.parametrize("packed", [b"kafka_x 1\n", gzip.compress(b"a", mtime=0) + b"trailing"])

@@ -60,6 +60,7 @@ final class Facts {
       case "spool": spool(texts[0]); break;
       case "trial": Trial.main(texts); break;
       case "queued": Queued.main(texts); break;
+      case "queueing": Queued.operations(texts); break;
       default: throw new IllegalArgumentException(part);
     }
   }

@@ -25,10 +25,11 @@ from tests.spark_listener.recordings import (
 )
 from tests.spark_listener.report.throttled import HOSTILE, QUERY, attempt, log, noted, progress, stage
 
+from quotascope.cli.report import show
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.job import ClientKind, Job, write_summary
-from quotascope.spark_listener.report import Application, document, image, page, read_application, tables
-from quotascope.spark_listener.report.sections import headline, throttled_clients
+from quotascope.spark_listener.report import Application, document, image, page, read_application, report
+from quotascope.spark_listener.report.report import headline, throttled_clients
 from quotascope.spark_listener.task import note
 
 SPARK = {"/opt/spark/jars/spark-core_2.13-4.2.0.jar": "System Classpath"}
@@ -37,7 +38,7 @@ CLIENT = Client("alice", "billing", "write")
 
 def in_a_terminal(application: Application, width: int = 200, *, colors: bool = False) -> str:
     output = io.StringIO()
-    Console(file=output, width=width, force_terminal=colors).print(tables(application))
+    show(Console(file=output, width=width, force_terminal=colors), report(application))
     return output.getvalue()
 
 
@@ -65,8 +66,8 @@ def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert lines[1] == "app-1, from 2023-11-14 22:13:20 UTC for 1 min"
     assert (
-        lines[2]
-        == "Throttled at least 5.50 s (5.50 s on the critical path), 4 failed attempts, 1 retry, 0 stage retries, 0 lost executors"
+        " ".join(lines[2:4])
+        == "Throttled at least 5.50 s (4 s on the critical path, 1.50 s in micro-batches), 4 failed attempts, 1 retry, 0 stage retries, 1 lost executor"
     )
     for row in (
         "alice billing write 4 s 4 2 s 1",
@@ -89,7 +90,11 @@ def test_long_tables_are_cut(tmp_path: Path) -> None:
     path = log(tmp_path / "app-1")
     lines = path.read_text().splitlines()
     stage = [line for line in lines if '"Stage ID":0' in line and "Finish" in line]
-    more = [line.replace('"Stage ID":0', f'"Stage ID":{number}') for number in range(50, 70) for line in stage]
+    more = [
+        line.replace('"Stage ID":0', f'"Stage ID":{number}').replace('"Task ID":', f'"Task ID":{number}')
+        for number in range(50, 70)
+        for line in stage
+    ]
     path.write_text("\n".join([*lines, *more]) + "\n")
     assert "and 7 more" in drawn(path)
 
@@ -116,7 +121,7 @@ def stream(rates: tuple[int, int] | None) -> Iterator[Event]:
     Each reads and meets so many offsets; None if its source does not report any.
     """
     yield from stage(0, 0, 0, 5, "count")
-    yield attempt("Success", 0, 5, stage=0, task=99)
+    yield attempt("Success", 0, 5, stage=0, task=40)
     for number in range(20):
         began = 5 * number
         submitted, completed = stage(number + 1, 0, began, began + 5, "start", QUERY)
@@ -140,14 +145,14 @@ UNKNOWN, NOT_LIMITED = "unknown", "not limited"
 @pytest.mark.parametrize(
     ("given", "limited", "cells", "headline"),
     [
-        pytest.param(((500, 0), 160_000, 0), True, ("80%", "10,000", "100", "0", "1 min 40 s", "100 per s"), "(1 min 20 s on the critical path)", id="a quota limits it"),
-        pytest.param(((500, 0), 160_000, 0), True, ("80%", "10,000", "100", "0", "1 min 40 s", "100 per s"), ", clicks catches up in 1 min 40 s", id="and it catches up"),
-        pytest.param(((500, 600), 160_000, 0), True, ("80%", "22,000", "100", "120", "cannot catch up", "100 per s"), ", clicks cannot catch up", id="more is added"),
+        pytest.param(((500, 0), 160_000, 0), True, ("80%", "10,000", "100", "0", "1 min 40 s", "500 at 5 s"), "(1 min 20 s in micro-batches)", id="a quota limits it"),
+        pytest.param(((500, 0), 160_000, 0), True, ("80%", "10,000", "100", "0", "1 min 40 s", "500 at 5 s"), ", clicks catches up in 1 min 40 s", id="and it catches up"),
+        pytest.param(((500, 600), 160_000, 0), True, ("80%", "22,000", "100", "120", "cannot catch up", "500 at 5 s"), ", clicks cannot catch up", id="more is added"),
         pytest.param(((500, 0), 0, 0), False, ("0%", "10,000", "100", "0", "1 min 40 s", NOT_LIMITED), "Throttled 0 s,", id="slow without a quota"),
-        pytest.param(((500, 600), 4_000, 0), False, ("2%", "22,000", "100", "120", "cannot catch up", NOT_LIMITED), "(2 s on the critical path)", id="slow, hardly throttled"),
+        pytest.param(((500, 600), 4_000, 0), False, ("2%", "22,000", "100", "120", "cannot catch up", NOT_LIMITED), "(2 s in micro-batches)", id="slow, hardly throttled"),
         pytest.param(((500, 600), 4_000, 1), None, (UNKNOWN, "22,000", "100", "120", "cannot catch up", UNKNOWN), "Throttled at least 4 s", id="hardly throttled, as far as known"),
         pytest.param(((500, 600), None, 0), None, (UNKNOWN, "22,000", "100", "120", "cannot catch up", UNKNOWN), "Throttle time unknown", id="throttle time unknown"),
-        pytest.param((None, 160_000, 0), True, ("80%", *[UNKNOWN] * 5), "(1 min 20 s on the critical path)", id="offsets unknown"),
+        pytest.param((None, 160_000, 0), True, ("80%", *[UNKNOWN] * 5), "(1 min 20 s in micro-batches)", id="offsets unknown"),
     ]
 )  # fmt: skip
 def test_query_at_its_limit(
@@ -163,9 +168,11 @@ def test_query_at_its_limit(
     totals = None if throttled_ms is None else {"throttled_ms": throttled_ms}
     left = totals and summary(tmp_path, totals, unknown, query="clicks")
     application = read_application(path, left or None)
-    (values,) = json.loads(document(application))["queries"]
+    (values,) = json.loads(json.dumps(document(application)))["queries"]
     assert values["limited_by_quota"] is limited
     assert (values["max_offsets_per_trigger_second"] is None) == (limited is not True or rates is None)
+    assert values["max_offsets_per_trigger"] == (None if limited is not True or rates is None else 500)
+    assert values["trigger_period_seconds"] == 5
     finite = "cannot" not in cells[4] and cells[4] != UNKNOWN
     assert values["can_catch_up"] == (None if rates is None else finite)
     assert (values["catch_up_seconds"] is not None) == finite
@@ -179,28 +186,77 @@ def test_query_at_its_limit(
     assert blamed == (limited is True and rates is not None)
 
 
+def batch() -> Iterator[Event]:
+    """A stage of 100 s with one task and no streaming query."""
+    submitted, completed = stage(0, 0, 0, 100, "count")
+    yield from (submitted, attempt("Success", 0, 100, task=0), completed)
+
+
 def test_critical_path_of_what_is_known(tmp_path: Path) -> None:
-    """Throttle times of a query are those of its own attempts; without one, of all attempts."""
-    path = quiet(tmp_path, environment({}), *stream((500, 0)))
-    found = read_application(path, summary(tmp_path, {"throttled_ms": 41_000}))
-    reported = json.loads(document(found))
-    # of 205 s of tasks, so a fifth of everything: stage 0 ran beside the first of the query
+    """It shortens a batch job; a job with a streaming query takes as long as its driver waits for that."""
+    found = read_application(quiet(tmp_path, environment({}), *batch()), summary(tmp_path, {"throttled_ms": 20_000}))
+    reported = json.loads(json.dumps(document(found)))
     assert reported["critical_path_throttled_seconds"] == pytest.approx(20)
     assert reported["least_seconds_without_quota"] == pytest.approx(80)
     sentence = "Without the quota the application would have taken 1 min 20 s or more, not 1 min 40 s."
     assert sentence in reported["notes"]
-    (query,) = reported["queries"]
-    assert query["critical_path_throttled_seconds"] == pytest.approx(20)
-    partly = read_application(path, summary(tmp_path, {"throttled_ms": 41_000}, 1))
-    assert json.loads(document(partly))["least_seconds_without_quota"] is None
+    partly = read_application(tmp_path / "app-1", summary(tmp_path, {"throttled_ms": 20_000}, 1))
+    assert json.loads(json.dumps(document(partly)))["least_seconds_without_quota"] is None
     assert "Without the quota" not in page(partly)
-    by_quota = quiet(tmp_path, environment({}), *stream((500, 0)), attempt(python_failure(QUOTA), 3, 5, partition=9))
-    failed = read_application(by_quota, summary(tmp_path, {"throttled_ms": 41_000}))
+    refused = attempt(python_failure(QUOTA), 3, 5, partition=9, task=1)
+    failed = read_application(
+        quiet(tmp_path, environment({}), *batch(), refused), summary(tmp_path, {"throttled_ms": 20_000})
+    )
     assert failed.throttles_complete
     assert failed.least_seconds is None  # nor would the attempt have failed
     no_task = read_application(quiet(tmp_path, environment({})), summary(tmp_path, SOME))
-    assert json.loads(document(no_task))["critical_path_throttled_seconds"] is None
+    assert json.loads(json.dumps(document(no_task)))["critical_path_throttled_seconds"] is None
     assert "critical path" not in page(no_task)
+
+
+def test_critical_path_of_a_streaming_query(tmp_path: Path) -> None:
+    """It is the query's own: throttle times of a query are those of its attempts; without one, of all attempts."""
+    path = quiet(tmp_path, environment({}), *stream((500, 0)))
+    found = read_application(path, summary(tmp_path, {"throttled_ms": 41_000}))
+    reported = json.loads(json.dumps(document(found)))
+    # of 205 s of tasks, so a fifth of everything: stage 0, which belongs to no query, took 5 s
+    assert reported["critical_path_throttled_seconds"] == pytest.approx(1)
+    assert reported["micro_batches_throttled_seconds"] == pytest.approx(20)
+    assert reported["least_seconds_without_quota"] is None
+    assert "Without the quota" not in page(found)
+    (query,) = reported["queries"]
+    assert query["critical_path_throttled_seconds"] == pytest.approx(20)
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_canceled"),
+    [
+        ("[SPARK_JOB_CANCELLED] Job 33 cancelled part of cancelled job group cancelled SQLSTATE: XXKDA", True),
+        ("Job 33 cancelled part of cancelled job group x", True),
+        ("Job 79 cancelled because SparkContext was shut down", True),
+        ("Stage cancelled because SparkContext was shut down", True),
+        ("Job aborted due to stage failure: Task 0 failed 4 times: order cancelled", False),
+    ],
+)
+def test_stage_that_was_canceled(reason: str, *, is_canceled: bool, tmp_path: Path) -> None:
+    """It is called that, and did not fail."""
+    completed = stage_completed(7, failed=reason, info={"Number of Tasks": 0})
+    found = read_application(quiet(tmp_path, stage_submitted(7), completed))
+    assert (["the stage itself" in form(found) for form in (in_a_terminal, page)]) == [not is_canceled] * 2
+    assert (", canceled<" in page(found) or ", canceled" in page(found)) == is_canceled
+    assert [row["stage"] for row in json.loads(json.dumps(document(found)))["stages_hit"]] == [7] * (not is_canceled)
+
+
+@pytest.mark.parametrize("with_summary", [False, True])
+def test_clients_that_the_plugin_watched(tmp_path: Path, *, with_summary: bool) -> None:
+    """Without the summary, the report says where their throttle times are, and not that nobody watched them."""
+    jar = {"spark.plugins": "io.quotascope.spark.ThrottlePlugin", "spark.jars": "etl-all.jar"}
+    path = quiet(tmp_path, environment(jar))
+    found = read_application(path, summary(tmp_path, {}, 0, ["jvm"]) if with_summary else None)
+    for form in (in_a_terminal, page):
+        text = " ".join(form(found).split())
+        assert "were not watched" not in text
+        assert ("which the plugin watched, are in the listener's summary (--summary)" in text) == (not with_summary)
 
 
 @pytest.mark.parametrize("file", ["events_2_app-1", "events_2_app-1.compact"])
@@ -271,7 +327,7 @@ def test_throttle_time_of_a_job(
     """The headline says what is known, and why the rest is not; zero is what clients reported."""
     found = read_application(quiet(tmp_path), summary(tmp_path, *given) if given else None)
     assert headline in form(found)
-    reported = json.loads(document(found))
+    reported = json.loads(json.dumps(document(found)))
     assert reported["throttled_seconds"] == seconds
     assert reported["throttled_complete"] == (headline.endswith(" s,") and "least" not in headline)
     assert ("No throttle time was reported." in form(found)) == (seconds == 0)
@@ -307,7 +363,7 @@ def test_clients_that_are_not_seen(
 ) -> None:  # fmt: skip
     """Zero is zero only of clients that report; others are named everywhere, unless the log rules them out."""
     found = read_application(quiet(tmp_path, *events), summary(tmp_path, {}, 0, kinds))
-    said = json.loads(document(found))
+    said = json.loads(json.dumps(document(found)))
     assert said["seen_clients"] == kinds
     assert said["unseen_clients"] == unseen
     assert said["throttled_seconds"] == seconds
@@ -331,7 +387,7 @@ def test_log_without_throttle_times(properties: dict[str, str], advice: str, tmp
     found = read_application(quiet(tmp_path, environment(properties)))
     for form in (in_a_terminal, page, in_an_image):
         assert advice in " ".join(form(found).split())
-    assert json.loads(document(found))["throttled_seconds"] is None
+    assert json.loads(json.dumps(document(found)))["throttled_seconds"] is None
 
 
 @FORMS
@@ -346,7 +402,7 @@ def test_stage_of_attempts_with_and_without_a_note(
     noted_none = attempt(noted("ValueError", CLIENT, 0, ids), 1, 2, stage=7, task=1)
     lost = attempt({"Reason": "ExecutorLostFailure"}, 1, 2, stage=7, task=2)
     found = read_application(quiet(tmp_path, *[noted_none] * is_noted, *[lost] * is_lost))
-    (stage,) = json.loads(document(found))["stages_hit"]
+    (stage,) = json.loads(json.dumps(document(found)))["stages_hit"]
     assert stage["throttled_seconds"] == seconds
     text = form(found)
     row = text[text.index("7.0") :][:300]
@@ -358,7 +414,7 @@ def test_retry_of_a_failure_that_the_log_lacks(form: Callable[[Application], str
     """It has its row, without a failed attempt of that cause."""
     found = read_application(quiet(tmp_path, started(number=1, task=2)))
     assert "unknown" in form(found)
-    (cause,) = json.loads(document(found))["causes"]
+    (cause,) = json.loads(json.dumps(document(found)))["causes"]
     assert cause == {"cause": "unknown", "failed_attempts": 0, "retries": 1}
 
 

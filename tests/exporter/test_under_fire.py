@@ -1,0 +1,19 @@
+"""
+An exporter of its own beside agents that mean harm, as benchmarks.under_fire measures it.
+
+It lives, and no scrape loses the good agent's clients.
+"""
+
+import pytest
+from benchmarks.under_fire import ATTACKS, run
+
+CONTAINER_MEBIBYTES = 1 << 10
+"""Memory that the shipped container may use."""
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_agents_that_mean_harm_cost_the_good_one_nothing(attack: str) -> None:
+    """They are down with a reason or shown in part; memory stays below that of the shipped container."""
+    figures = await run(attack, scrapes=4, clients=200)
+    assert figures.lost == 0, str(figures)
+    assert 0 < figures.peak_mebibytes < CONTAINER_MEBIBYTES, str(figures)
