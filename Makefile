@@ -5,11 +5,12 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 OPS ?= 150000
+COMPILED_OPS ?= 50000
 VECTORS ?= tests/conformance/kafka-vectors.json
 APART := deploy differential integration/spark pipeline spark spark_listener
 ROOMS := alerts cli clients dashboards demo exporter metrics pages pipeline quotas spark_listener
 
-.PHONY: help demo demo-stack test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark bench-catch-up conformance differential replay-check fuzz thorough soak mutation requirements docs pictures format jars collector deploy services spark spark-jar spark-matrix tier-brokers tier-jobs tier-units clean
+.PHONY: help demo demo-stack test quick lint types contracts simulated unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark bench-catch-up conformance differential replay-check simulate fuzz thorough soak mutation newest requirements rules docs pictures format jars collector deploy services spark spark-jar spark-matrix kafka-matrix tier-brokers tier-jobs tier-releases tier-units clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -23,19 +24,21 @@ demo-stack: .venv/ready-run ## The demo with a Prometheus that has our rules, an
 
 test: .venv/ready-dev ## Everything that CI runs: lint, types, import contracts, every tier of tests
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint contracts
-	$(MAKE) --no-print-directory --jobs=4 --keep-going services tier-units types tier-jobs tier-brokers compiled
+	$(MAKE) --no-print-directory --jobs=4 --keep-going services tier-units types tier-jobs tier-brokers tier-releases simulated compiled
 	$(BIN)/python tools/check_coverage.py
 
-# Side by side on two cores, the units from the start. The other two, of about the same length, start brokers, Spark and browsers and often
+# Side by side on two cores, the units from the start. Two others, of about the same length, start brokers, Spark and browsers and often
 # wait for them, as what installs these waits for its downloads; the units, which only compute, take what is left idle. All run to their end.
-# The units alone reach the floors of coverage, so that its tracer slows nothing else.
+# Scenes of other releases of Kafka, one broker after the other, begin where the first of these has ended.
+# The units alone reach the floors of coverage, so that its tracer slows nothing else. They are two processes, as they are the last to end.
 tier-jobs: TESTS := $(APART:%=tests/%) -m "real or java"
-tier-brokers: TESTS := tests $(APART:%=--ignore=tests/%) -m "real or java"
-tier-units: TESTS := tests -m "not real and not java" $(ROOMS:%=--cov=%) --cov-report=
-tier-units: GIVE_WAY := nice -n 5
+tier-brokers: TESTS := tests $(APART:%=--ignore=tests/%) --ignore=tests/releases -m "real or java"
+tier-releases: TESTS := tests/releases -m real
+tier-units: TESTS := tests -m "not real and not java" -n 2 --dist worksteal $(ROOMS:%=--cov=%) --cov-report=
+tier-units tier-releases: GIVE_WAY := nice -n 5
 tier-units: .venv/ready-dev
-tier-jobs tier-brokers: services
-tier-jobs tier-brokers tier-units: tier-%:
+tier-jobs tier-brokers tier-releases: services
+tier-jobs tier-brokers tier-releases tier-units: tier-%:
 	PYTHONUNBUFFERED=1 QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) \
 	  $(GIVE_WAY) $(BIN)/pytest --durations=15 -o cache_dir=.pytest_cache/$* $(TESTS) | sed -u 's/^/$*: /'
 
@@ -45,6 +48,9 @@ lint: .venv/ready-dev ## Style and common mistakes (ruff)
 
 types: .venv/ready-dev ## Types, strict, of code and tests (mypy)
 	$(BIN)/mypy
+
+simulated: .venv/ready-dev ## Less than a minute of simulation by new seeds; a seed that does not hold is printed and ends with an error
+	nice -n 5 $(BIN)/python -m tests.simulation --seconds 17
 
 contracts: .venv/ready-dev ## Which folder may import which (import-linter)
 	$(BIN)/lint-imports
@@ -59,29 +65,29 @@ real: services ## The tests against a real broker and a real Prometheus
 	$(BIN)/pytest -m real
 
 compiled: services build/compiled/ready ## The engine's tests again, against the wheel whose hot path mypyc made C of
-	PYTHONPATH=build/compiled QUOTASCOPE_EXPECT=compiled QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) \
+	PYTHONPATH=build/compiled QUOTASCOPE_EXPECT=compiled QUOTASCOPE_DIFFERENTIAL_OPS=$(COMPILED_OPS) \
 	  $(BIN)/pytest -m "not interpreted" tests/metrics tests/conformance tests/differential
 
 bench: services build/compiled/ready ## The compiled engine beside Kafka's own classes; fewer: make bench ARGS='--only bucket'
-	PYTHONPATH=build/compiled $(BIN)/python -m benchmarks.engine $(ARGS)
+	PYTHONPATH=build/compiled $(BIN)/python -m benchmarks engine $(ARGS)
 
 bench-exposition: .venv/ready-dev ## The exporter's text beside prometheus_client's: 100,000 series, and how time grows up to 1,000,000
-	$(BIN)/python -m benchmarks.exposition $(ARGS)
+	$(BIN)/python -m benchmarks exposition $(ARGS)
 
 bench-scrape: services ## Whole scrapes of a real broker beside jmx_exporter's
-	$(BIN)/python -m benchmarks.scrape $(ARGS)
+	$(BIN)/python -m benchmarks scrape $(ARGS)
 
 bench-rules: services ## Our rules and dashboards' queries in a real Prometheus, 10,000 entities on ten brokers; less: ARGS='--scale 0.02'
-	$(BIN)/python -m benchmarks.rules $(ARGS)
+	$(BIN)/python -m benchmarks rules $(ARGS)
 
 bench-spark: services ## A Spark job of 10,000 tasks: no listener, quotascope, callbacks into Python; busy driver: ARGS=--busy
-	$(BIN)/python -m benchmarks.spark_overhead $(ARGS)
+	$(BIN)/python -m benchmarks spark-overhead $(ARGS)
 
 bench-catch-up: services ## How well the Spark listener predicts the end of backlogs of 2, 5 and 10 minutes under a quota; less: ARGS='--minutes 0.2'
-	$(BIN)/python -m benchmarks.spark_catch_up $(ARGS)
+	$(BIN)/python -m benchmarks spark-catch-up $(ARGS)
 
 bench-pipeline: services ## Ingest of 5 M lines, replay of 20 M and up to 100 M rows, on Spark and alone; less: ARGS='--scale 0.05 --only replay'
-	$(BIN)/python -m benchmarks.pipeline $(ARGS)
+	$(BIN)/python -m benchmarks pipeline $(ARGS)
 
 conformance: .venv/ready-dev ## Conformance vectors; another file: make conformance VECTORS=FILE
 	@$(BIN)/python tools/conformance.py "$(VECTORS)"
@@ -93,7 +99,10 @@ replay-check: .venv/ready-dev ## A request log's throttles beside their replay: 
 	@$(BIN)/python -m tools.replay_check "$(LOG)" "$(QUOTAS)"
 
 soak: services ## The exporter's process for an hour among agents and brokers that misbehave; less: make soak ARGS='--minutes 2'
-	$(BIN)/python -m benchmarks.soak $(ARGS)
+	$(BIN)/python -m benchmarks soak $(ARGS)
+
+simulate: .venv/ready-dev ## Commands on a history that are killed and overtaken at any point of their writes, the exporter among agents that misbehave, and the Spark listener on events that are lost or late, by new seeds, a minute each; longer: ARGS='--seconds 7200', one: ARGS='--only exporter'
+	@$(BIN)/python -m tests.simulation $(ARGS)
 
 fuzz: .venv/ready-dev ## Fuzz the readers of what comes from outside, a minute each; longer: make fuzz ARGS='--seconds 600 jolokia'
 	@$(BIN)/python -m tests.fuzz $(ARGS)
@@ -101,10 +110,15 @@ fuzz: .venv/ready-dev ## Fuzz the readers of what comes from outside, a minute e
 thorough: .venv/ready-dev ## The random tests with 2,000 examples each, new ones in each run; fewer: make thorough ARGS='tests/metrics'
 	QUOTASCOPE_HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -m "not real and not java" --hypothesis-show-statistics $(ARGS)
 
-requirements: .venv/ready-dev ## Write deploy/requirements.txt: what the exporter runs with, by hashes for all platforms, in the versions of constraints.txt
+newest: .venv/ready-dev ## Compare the versions that tests run with those that registries offer
+	@$(BIN)/python -m tools.newest
+
+requirements: .venv/ready-dev ## Write deploy/requirements.txt and .github/tools.txt: what the exporter and the workflows run with, by hashes, in the versions of constraints.txt
 	echo 'setuptools>=77' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
 	  --custom-compile-command "make requirements" --constraint constraints.txt \
 	  --extra otlp --extra patterns --output-file deploy/requirements.txt pyproject.toml -
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+	  --custom-compile-command "make requirements" --constraint constraints.txt --output-file .github/tools.txt .github/tools.in
 
 mutation: .venv/ready-dev ## Small mistakes in the code, and which of them the unit tests notice; one room: make mutation ARGS='--room quotas --sample 50'
 	@$(BIN)/python -m tools.mutation $(ARGS)
@@ -115,6 +129,13 @@ docs: .venv/ready-dev ## Write what is generated (pages in docs/, rules, dashboa
 
 pictures: services ## Draw the dashboards of the documentation with Grafana's components; without a Spark job of eight minutes: ARGS=demo
 	$(BIN)/python -m tools.pictures $(ARGS)
+
+rules: .venv/ready-run ## Write what releases have of the alerts, as a PrometheusRule of each profile and as a mixin, to build/rules
+	mkdir -p build/rules
+	for profile in core all; do \
+	  $(BIN)/quotascope alerts write build/rules/$$profile --profile $$profile --prometheus-rule build/rules/quotascope-prometheusrule-$$profile.yaml; \
+	done
+	$(BIN)/quotascope alerts mixin > build/rules/quotascope-mixin.libsonnet
 
 format: .venv/ready-dev ## Format the code
 	$(BIN)/ruff format .
@@ -139,13 +160,17 @@ spark-matrix: .venv/ready-dev ## The tests that start Spark, under each older ve
 	tools/setup spark
 	$(BIN)/python -m tests.spark.matrix $(ARGS)
 
+kafka-matrix: services ## The scenes of all releases of Kafka, and the table of what works with each; fewer: make kafka-matrix ARGS='3.3.2 3.6.2'
+	$(BIN)/python -m tests.releases.matrix $(ARGS)
+	$(BIN)/python tools/generate_docs.py
+
 services: .venv/ready-dev ## Install what the real tests need: a JDK, Maven, Prometheus, Chromium, Kafka's jars, Grafana's npm packages, an older Spark
 	tools/setup services
 
 clean: ## Remove everything that was built, but not the caches outside this folder
 	rm -rf .venv build dist *.egg-info .coverage .coverage.* .fuzz .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-build/compiled/ready: .venv/ready-dev setup.py $(wildcard metrics/*.py)
+build/compiled/ready: .venv/ready-dev setup.py $(wildcard metrics/*/*.py metrics/*/*/*.py)
 	rm -rf build
 	QUOTASCOPE_PURE=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/compiled .
 	touch $@

@@ -5,8 +5,8 @@ A wheel is compiled where a C compiler and Python's headers are, else it is plai
 `QUOTASCOPE_PURE=1` builds plain Python in any case; `QUOTASCOPE_PURE=0` compiles an editable install, too, and fails
 where it cannot.
 
-`QUOTASCOPE_REPOSITORY`, the address of the repository's page, makes the links of the description absolute, at the tag of
-the version, and is the project's address on a package index.
+`QUOTASCOPE_REPOSITORY`, the address of the repository's page, makes the links of the description absolute, at the tag
+of the version, and is the project's address on a package index.
 """
 
 import os
@@ -31,32 +31,32 @@ REPOSITORY = os.environ.get("QUOTASCOPE_REPOSITORY", "").rstrip("/")
 # What a record, a check or a request goes through. Programs may inherit from everything else, and from the classes here
 # that say so (`mypyc_attr`).
 COMPILED = (
-    "callback_rules",
-    "client_quota_manager",
-    "client_sensors",
-    "config",
-    "controller_mutation",
-    "cumulative",
-    "delay_queue",
-    "meter",
-    "metric",
-    "metric_name",
-    "mutation_quota",
-    "numbers",
-    "principal",
-    "quota",
-    "rate",
-    "reaper",
-    "record_loop",
-    "registry",
-    "request_quota_manager",
-    "rules",
-    "sampled",
-    "sensor",
-    "stat",
-    "throttle_time",
-    "token_bucket",
-    "windowed",
+    "engine/callback_rules",
+    "engine/client_quota_manager",
+    "engine/client_sensors",
+    "engine/config",
+    "engine/controller_mutation",
+    "engine/cumulative",
+    "engine/delay_queue",
+    "engine/extras/meter",
+    "engine/extras/record_loop",
+    "engine/metric",
+    "engine/metric_name",
+    "engine/mutation_quota",
+    "engine/quota",
+    "engine/rate",
+    "engine/reaper",
+    "engine/registry",
+    "engine/request_quota_manager",
+    "engine/sampled",
+    "engine/sensor",
+    "engine/stat",
+    "engine/throttle_time",
+    "engine/token_bucket",
+    "engine/windowed",
+    "kafka/numbers",
+    "kafka/principal",
+    "kafka/rules",
 )
 
 

@@ -1,16 +1,20 @@
 """
-What a simulated queue predicts, and what is measured: `python -m benchmarks.benefit --threads 1 --aggressor large_produces`.
+Predictions of a simulated queue, beside measurements.
 
-On a real broker a victim sends 50 requests a second and a steady client has requests of a few milliseconds, on the same schedule in each phase:
-alone, with an aggressor, without it, and with it under a `request_percentage` of half of what it used; then the last three again in another
-order, as a control: two measurements of the same load differ as well, and no prediction can be nearer than that. From the log of the phases
-with the aggressor and of the first one, the victim's queue times in all are predicted. The phases of each kind lie around one instant, so that
-a machine that becomes steadily slower does so for all of them.
+`python -m benchmarks benefit --threads 1 --aggressor large_produces`.
 
-`--broker-cpus 1 --client-cpus 0` gives the broker a core of its own, of which the clients do not take time. `--flush-us 600` gives it a disk
-on which a flush takes 600 us; each Produce waits for three. Handler threads then mostly wait, and hardly compete for CPUs, as on brokers that have
-enough of them. Without it, requests hold threads for longer beside an aggressor, which is not simulated. `--authorize-us 1500` gives it an
-authorizer that takes so long, once for a request, as one does that asks a server of policies: Metadata waits for no disk.
+On a real broker a victim sends 50 requests a second and a steady client has requests of a few milliseconds, on the same
+schedule in each phase: alone, with an aggressor, without it, and with it under a `request_percentage` of half of what
+it used; then the last three again in another order, as a control: two measurements of the same load differ as well, and
+no prediction can be nearer than that. From the log of the phases with the aggressor and of the first one, the victim's
+queue times in all are predicted. The phases of each kind lie around one instant, so that a machine that becomes
+steadily slower does so for all of them.
+
+`--broker-cpus 1 --client-cpus 0` gives the broker a core of its own, of which the clients do not take time. `--flush-us
+600` gives it a disk on which a flush takes 600 us; each Produce waits for three. Handler threads then mostly wait, and
+hardly compete for CPUs, as on brokers that have enough of them. Without it, requests hold threads for longer beside an
+aggressor, which is not simulated. `--authorize-us 1500` gives it an authorizer that takes so long, once for a request,
+as one does that asks a server of policies: Metadata waits for no disk.
 """
 
 import argparse
@@ -21,7 +25,6 @@ import shutil
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -38,16 +41,16 @@ import kafka as kafka_python
 import numpy as np
 import pyarrow as pa
 from benchmarks.blame import broker
+from benchmarks.output import say
 from kafka.record import MemoryRecordsBuilder
 from numpy.typing import NDArray
-from rich.console import Console
 from tests.cluster.cluster import Cluster
 from tests.cluster.flood import metadata, small_fetches
 from tests.cluster.provision import newest_libs
 from tests.cluster.quotas import Quotas
 
 from quotascope.cli.main import app
-from quotascope.metrics import QuotaEntity
+from quotascope.metrics.kafka.entities import QuotaEntity
 from quotascope.pipeline.blame import intervals
 from quotascope.pipeline.blame.queueing import MOST_ERROR, LoggedQueue, scale_of
 from quotascope.pipeline.history.charges import history_of
@@ -60,10 +63,9 @@ from quotascope.pipeline.table import Table
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
 
-_SAY = Console(highlight=False, soft_wrap=True).print
 QUIET, WITH, WITHOUT, THROTTLED = "quiet", "with", "without", "throttled"
 PHASES = (QUIET, WITH, WITHOUT, THROTTLED, THROTTLED, WITHOUT, WITH)
-"""Of a round; each begins 2 s after its clients."""
+"""Phases of a round; each begins 2 s after its clients."""
 QUIET_S, WARM_S = 3.0, 40.0
 _BLOCK_MS = 1_000
 """Requests of so long are drawn together for the sampling error, as waits of neighbors depend on each other."""
@@ -71,19 +73,24 @@ TOPICS, PARTITIONS = 60, 60
 """Topics beside it, which make Metadata long; its partitions."""
 _NO_LIMIT = 10_000.0
 """
-Percent: with a request quota of any client, the local time of all requests ends with the quota's decision, before the response is built
-(Kafka 4.4: `Request.requestThreadTimeNanos`, called if `ClientRequestQuotaManager.quotasEnabled`); without one, after it. So one is set in
-all phases.
+Percent.
+
+With a request quota of any client, the local time of all requests ends with the quota's decision, before the response
+is built
+(Kafka 4.4: `Request.requestThreadTimeNanos`, called if `ClientRequestQuotaManager.quotasEnabled`); without one, after
+it. So one is set in all phases.
 """
 LATER_S = 8.0
-"""After so long under a quota its first burst is over, which begins with empty windows."""
+"""Seconds after which the first burst under a quota is over, which begins with empty windows."""
 _VICTIM, _STEADY, _AGGRESSOR = "victim", "steady", "aggressor"
 CONNECTIONS = {"large_produces": (3, 0.01), "small_fetches": (4, 0.002), "metadata": (5, 0.003)}
-"""Of each aggressor, and its mean pause between requests, s."""
+"""Connections of each aggressor, and its mean pause between requests, s."""
 STEADY = {1: 12, 2: 40}
 """Connections of the steady client, by handler threads: with fewer, requests hardly wait."""
 _OWN = "own"
-"""A topic with a partition for each connection: a second Produce to a partition waits for its lock, in a handler thread."""
+"""
+A topic with a partition for each connection: a second Produce to a partition waits for its lock, in a handler thread.
+"""
 
 
 def produce(partition: int, records: int, size: int, codec: int) -> bytes:
@@ -109,7 +116,7 @@ BODIES: dict[str, tuple[int, int, Callable[[int], bytes]]] = {
 
 
 def request(name: str, kind: str, partition: int) -> bytes:
-    """A request of a client id, as it is sent."""
+    """Return a request of a client id, as it is sent."""
     key, version, body = BODIES[kind]
     text = struct.pack(">hhih", key, version, 1, len(name)) + name.encode() + body(partition)
     return struct.pack(">i", len(text)) + text
@@ -118,11 +125,11 @@ def request(name: str, kind: str, partition: int) -> bytes:
 def send(address: str, message: bytes, pauses: Sequence[float], *, on_time: bool, stop: Stop) -> None:
     """Send on one connection until stopped: on time, whatever the answers take, or with a pause after each answer."""
     host, _, port = address.rpartition(":")
-    at, number = time.monotonic(), 0
+    due, number = time.monotonic(), 0
     with socket.create_connection((host, int(port)), 30) as connection, connection.makefile("rb") as answers:
         while not stop.is_set():
-            at = (at if on_time else time.monotonic()) + pauses[number % len(pauses)]
-            time.sleep(max(0.0, at - time.monotonic()))
+            due = (due if on_time else time.monotonic()) + pauses[number % len(pauses)]
+            time.sleep(max(0.0, due - time.monotonic()))
             connection.sendall(message)
             answers.read(*struct.unpack(">i", answers.read(4)))
             number += 1
@@ -135,7 +142,7 @@ def drawn(mean_s: float, seed: int) -> list[float]:
 
 
 def client(calls: Sequence[tuple[Any, ...]], on_time: bool, stop: Stop) -> None:  # noqa: FBT001 - of a process
-    """All connections of a client, as a process."""
+    """Run all connections of a client, as a process."""
     threads = [threading.Thread(target=send, args=call, kwargs={"on_time": on_time, "stop": stop}) for call in calls]
     for thread in threads:
         thread.start()
@@ -145,24 +152,24 @@ def client(calls: Sequence[tuple[Any, ...]], on_time: bool, stop: Stop) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What is measured, and on which CPUs."""
+    """Setting of a measurement, and its CPUs."""
 
     threads: int
     aggressor: str
     seconds: float
-    """Of a phase."""
+    """Seconds of a phase."""
     broker_cpus: frozenset[int]
     client_cpus: frozenset[int]
     pause_s: float
     """Mean pause of a connection of the aggressor between requests."""
     flush_us: int
-    """What a flush to the disk takes; 0: the disk as it is."""
+    """Duration of a flush to the disk; 0: the disk as it is."""
     authorize_us: int
-    """What the authorizer takes; 0: there is none."""
+    """Duration of an authorization; 0: there is no authorizer."""
 
     @property
     def waits(self) -> bool:
-        """Whether handler threads mostly wait."""
+        """True if handler threads mostly wait."""
         return bool(self.flush_us or self.authorize_us)
 
 
@@ -175,15 +182,21 @@ def phase(address: str, aggressor: str | None, setting: Setting, seconds: float)
         (_STEADY, steady, range(8, 8 + STEADY[setting.threads]), 0.1),
     ]
     clients: list[tuple[list[tuple[Any, ...]], bool]] = [
-        ([(address, request(name, kind, each), drawn(pause_s, each)) for each in places], True)
+        ([(address, request(name, kind, partition), drawn(pause_s, partition)) for partition in places], True)
         for name, kind, places, pause_s in kinds
     ]
     if aggressor is not None:
         places = range(PARTITIONS - CONNECTIONS[aggressor][0], PARTITIONS)
         clients.append(
-            ([(address, request(_AGGRESSOR, aggressor, each), drawn(setting.pause_s, each)) for each in places], False)
+            (
+                [
+                    (address, request(_AGGRESSOR, aggressor, partition), drawn(setting.pause_s, partition))
+                    for partition in places
+                ],
+                False,
+            )
         )
-    processes = [Process(target=client, args=(*each, stop)) for each in clients]
+    processes = [Process(target=client, args=(*arguments, stop)) for arguments in clients]
     for process in processes:
         process.start()
     time.sleep(2)
@@ -198,17 +211,24 @@ def phase(address: str, aggressor: str | None, setting: Setting, seconds: float)
 
 def yield_to_clients(cluster: Cluster) -> None:
     """
-    Give a broker the lower priority on CPUs that it shares with its clients, which have machines of their own elsewhere.
+    Return the victim's queue times of requests that were completed in a span.
 
-    Clients that cannot run while a handler thread does send when it is idle: their requests do not wait, whatever the load.
+    The second array has the number of the block that each is in.
+
+    Clients that cannot run while a handler thread does send when it is idle: their requests do not wait, whatever the
+    load.
     """
     for task in Path(f"/proc/{cluster.brokers[0].pid}/task").iterdir():
         os.setpriority(os.PRIO_PROCESS, int(task.name), os.getpriority(os.PRIO_PROCESS, 0) + 10)
 
 
 def measured(folder: Path, setting: Setting, rounds: int) -> None:
-    """Write all requests to `usage`, and by round when its phases were, with the quota of the throttled ones, to `rounds.json`."""
-    found, usage = [], folder / "usage"
+    """
+    Yield by phase the mean holding time of the steady client.
+
+    Its requests are the same in all phases: the time differs as threads compete for CPUs.
+    """
+    round_results, usage = [], folder / "usage"
     folder.mkdir(parents=True, exist_ok=True)
     classes, settings = None, {}
     if setting.authorize_us:
@@ -230,14 +250,14 @@ def measured(folder: Path, setting: Setting, rounds: int) -> None:
         if not setting.waits:
             yield_to_clients(cluster)
         with closing(kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:
-            more = {f"more-{number}": 1 for number in range(TOPICS)}
-            made: dict[str, dict[str, Any]] = {
+            further = {f"more-{number}": 1 for number in range(TOPICS)}
+            topics: dict[str, dict[str, Any]] = {
                 name: {"num_partitions": count, "replication_factor": 1}
-                for name, count in {_OWN: PARTITIONS, **more}.items()
+                for name, count in {_OWN: PARTITIONS, **further}.items()
             }
             if setting.flush_us:
-                made[_OWN]["configs"] = {"flush.messages": "1"}
-            admin.create_topics(made, wait_for_metadata=True)
+                topics[_OWN]["configs"] = {"flush.messages": "1"}
+            admin.create_topics(topics, wait_for_metadata=True)
         log = str(cluster.brokers[0].request_log)
         phase(cluster.admin, setting.aggressor, setting, WARM_S)
         for _ in range(rounds):
@@ -255,7 +275,7 @@ def measured(folder: Path, setting: Setting, rounds: int) -> None:
                 seconds = QUIET_S if name == QUIET else setting.seconds
                 spans.append((name, *phase(cluster.admin, aggressor, setting, seconds)))
                 time.sleep(1)
-            found.append({"percent": percent, "spans": spans})
+            round_results.append({"percent": percent, "spans": spans})
         app(["ingest", log, "--broker", "1", "--into", str(usage)], standalone_mode=False)
     shutil.rmtree(folder / "kafka")
     (folder / "rounds.json").write_text(
@@ -265,7 +285,7 @@ def measured(folder: Path, setting: Setting, rounds: int) -> None:
                 "aggressor": setting.aggressor,
                 "flush_us": setting.flush_us,
                 "authorize_us": setting.authorize_us,
-                "rounds": found,
+                "rounds": round_results,
             }
         )
     )
@@ -276,7 +296,7 @@ Span = tuple[float, float]
 
 
 def within(times: Ints, spans: Iterable[Span]) -> NDArray[np.bool_]:
-    """Which times, in ms, are in one of the spans."""
+    """Return which times, in ms, are in one of the spans."""
     inside = np.zeros(len(times), np.bool_)
     for begin, end in spans:
         inside |= (times >= begin) & (times < end)
@@ -284,23 +304,27 @@ def within(times: Ints, spans: Iterable[Span]) -> NDArray[np.bool_]:
 
 
 def between(usage: Path, *spans: Span) -> tuple[pa.Table, intervals.Intervals, NDArray[np.str_]]:
-    """Requests that were completed then: their rows, those of the broker's handler threads, and the client of each of these."""
+    """
+    Requests that were completed then.
+
+    Their rows, those of the broker's handler threads, and the client of each of these.
+    """
     table = Table.open(f"{usage}/requests", schema=REQUESTS).read().sort_by("position")
     rows = table.filter(pa.array(within(table["completed"].to_numpy(), spans)))
     rows = rows.set_column(rows.column_names.index("position"), "position", pa.array(np.arange(len(rows))))
     pool = intervals.intervals(rows).of_pool("1")
-    return rows, pool, np.array([each.client_id for each in pool.names])[pool.groups]
+    return rows, pool, np.array([group.client_id for group in pool.names])[pool.groups]
 
 
 def used(usage: Path, begin_ms: int, end_ms: int) -> float:
-    """What the aggressor used of a handler thread, percent."""
+    """Return the percent of a handler thread that the aggressor used."""
     _, pool, clients = between(usage, (begin_ms, end_ms))
-    held = (pool.released - pool.dequeued)[clients == _AGGRESSOR].sum()
-    return round(float(held) / (end_ms - begin_ms) / 10, 1)
+    held_ns = (pool.released - pool.dequeued)[clients == _AGGRESSOR].sum()
+    return round(float(held_ns) / (end_ms - begin_ms) / 10, 1)
 
 
 class Figure(NamedTuple):
-    """Of the victim's queue times."""
+    """Figure of the victim's queue times."""
 
     name: str
     of: Callable[[Floats | Ints], Any]
@@ -310,14 +334,14 @@ FIGURES = (Figure("mean", np.mean), Figure("p95", partial(np.percentile, q=95)))
 
 
 def waits_between(usage: Path, begin_ms: float, end_ms: float) -> tuple[Ints, Ints]:
-    """The victim's queue times of requests that were completed then, and the number of the block that each is in."""
+    """Return the victim's queue times of requests that were completed then, and the number of each one's block."""
     _, pool, clients = between(usage, (begin_ms, end_ms))
     victim = clients == _VICTIM
     return (pool.dequeued - pool.enqueued)[victim], pool.dequeued[victim] // 1_000 // _BLOCK_MS
 
 
 def spread(figure: Figure, waits: Ints, blocks: Ints) -> float:
-    """The standard error of a figure, by drawing whole blocks again."""
+    """Return the standard error of a figure, by drawing whole blocks again."""
     source = np.random.default_rng(1)
     parts = [waits[blocks == block] for block in np.unique(blocks)]
     drawn_again = (source.integers(0, len(parts), len(parts)) for _ in range(300))
@@ -325,14 +349,22 @@ def spread(figure: Figure, waits: Ints, blocks: Ints) -> float:
 
 
 def held(usage: Path, spans: Sequence[tuple[str, int, int]]) -> Iterator[str]:
-    """By phase the mean holding time of the steady client, whose requests are the same in all: it differs as threads compete for CPUs."""
+    """
+    Yield by phase the mean holding time of the steady client, whose requests are the same in all.
+
+    It differs as threads compete for CPUs.
+    """
     for name, begin_ms, end_ms in spans:
         _, pool, clients = between(usage, (begin_ms, end_ms))
         yield f"{name} {(pool.released - pool.dequeued)[clients == _STEADY].mean() / 1e3:.2f} ms"
 
 
 class Compared(NamedTuple):
-    """The victim's queue times as predicted, and as measured in the first and the last phase of their kind: waits in us, and blocks."""
+    """
+    The victim's queue times as predicted, and as measured in the first and the last phase of their kind.
+
+    Waits in us, and blocks.
+    """
 
     name: str
     predicted: Floats | Ints
@@ -341,20 +373,20 @@ class Compared(NamedTuple):
 
     def say(self) -> None:
         """Print the error against both measurements together, and by how much the last one differs from the first."""
-        both, blocks = joined([self.first, self.last])
+        united, blocks = joined([self.first, self.last])
         for figure in FIGURES:
-            predicted, real = figure.of(self.predicted) / 1e3, figure.of(both) / 1e3
-            first, last = (figure.of(waits) / 1e3 for waits, _ in (self.first, self.last))
-            _SAY(
-                f"  {self.name} {figure.name}: predicted {predicted:.3f} ms, measured {real:.3f} ± {spread(figure, both, blocks) / 1e3:.3f} ms, "
-                f"error {predicted / real - 1:+.0%}; measured twice {first:.3f} and {last:.3f} ms, control {last / first - 1:+.0%}"
+            predicted, real = figure.of(self.predicted) / 1e3, figure.of(united) / 1e3
+            first_ms, last_ms = (figure.of(waits) / 1e3 for waits, _ in (self.first, self.last))
+            say(
+                f"  {self.name} {figure.name}: predicted {predicted:.3f} ms, measured {real:.3f} ± {spread(figure, united, blocks) / 1e3:.3f} ms, "
+                f"error {predicted / real - 1:+.0%}; measured twice {first_ms:.3f} and {last_ms:.3f} ms, control {last_ms / first_ms - 1:+.0%}"
             )
 
 
 def all_rounds(rounds: Sequence[Compared]) -> Compared:
-    """The same comparison of several rounds as one."""
-    names, predicted, first, last = zip(*rounds, strict=True)
-    return Compared(names[0], np.concatenate(predicted), joined(first), joined(last))
+    """Return the same comparison of several rounds as one."""
+    names, predicted, firsts, lasts = zip(*rounds, strict=True)
+    return Compared(names[0], np.concatenate(predicted), joined(firsts), joined(lasts))
 
 
 def joined(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
@@ -367,10 +399,10 @@ def compared(usage: Path, threads: int, percent: float, spans: Sequence[tuple[st
     """Predict the victim's queue times in the phases of a round from the log of those with the aggressor."""
 
     def beside(name: str, phase: str, waits_us: Floats | Ints, later_ms: float = 0.0) -> Compared:
-        first, last = (
+        first_waits, last_waits = (
             waits_between(usage, begin_ms + later_ms, end_ms) for kind, begin_ms, end_ms in spans if kind == phase
         )
-        return Compared(name, waits_us, first, last)
+        return Compared(name, waits_us, first_waits, last_waits)
 
     logged = [(begin, end) for kind, begin, end in spans if kind == WITH]
     rows, pool, clients = between(usage, *((begin, end) for kind, begin, end in spans if kind in {QUIET, WITH}))
@@ -379,12 +411,12 @@ def compared(usage: Path, threads: int, percent: float, spans: Sequence[tuple[st
     connections = rows["connection"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)[pool.rows]
     for name, simulated in (("open_loop", queue.waits()), ("closed_loop", queue.waits(connections=connections))):
         error = simulated.mean() / queue.logged.mean() - 1
-        _SAY(f"  all requests, {name}: error {error:+.0%}{', which whatif refuses' if abs(error) > MOST_ERROR else ''}")
-    _SAY(f"  {_STEADY} client's requests hold a thread for {', '.join(held(usage, spans))}")
+        say(f"  all requests, {name}: error {error:+.0%}{', which whatif refuses' if abs(error) > MOST_ERROR else ''}")
+    say(f"  {_STEADY} client's requests hold a thread for {', '.join(held(usage, spans))}")
     yield beside("as logged", WITH, simulated[victim])
-    others = clients != _AGGRESSOR
-    gone = queue.waits(present=others)
-    yield beside("removed", WITHOUT, gone[victim])
+    of_others = clients != _AGGRESSOR
+    without = queue.waits(present=of_others)
+    yield beside("removed", WITHOUT, without[victim])
     tried = Candidate(
         name="tried", quotas=QuotaSet({QuotaEntity("ANONYMOUS", _AGGRESSOR): {"request_percentage": percent}})
     )
@@ -394,8 +426,8 @@ def compared(usage: Path, threads: int, percent: float, spans: Sequence[tuple[st
         late = lateness(history_of(rows), [tried], mode, len(rows))[0][pool.rows]
         waits = queue.waits(np.where(late == NEVER, 0, late * 1_000), late != NEVER, following)
         if following is None:
-            scale = scale_of(queue.waits()[others], gone[others], queue.logged[others])
-            waits = np.maximum(0.0, gone + scale * (waits - gone))
+            scale = scale_of(queue.waits()[of_others], without[of_others], queue.logged[of_others])
+            waits = np.maximum(0.0, without + scale * (waits - without))
         yield beside(f"throttled, {mode.value}", THROTTLED, waits[later], 1e3 * LATER_S)
 
 
@@ -404,9 +436,8 @@ def cpus(text: str) -> frozenset[int]:
     return frozenset(int(number) for number in text.split(","))
 
 
-def main() -> int:
-    """Run the phases, unless the folder has them, and report."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("--threads", type=int, choices=STEADY, default=1, help="num.io.threads")
     parser.add_argument("--aggressor", choices=CONNECTIONS, default="large_produces")
     parser.add_argument("--folder", type=Path, help="keep the requests of the run here, or report on a run kept here")
@@ -422,37 +453,38 @@ def main() -> int:
         "--authorize-us", type=int, default=0, help="what the authorizer takes for a request, us; 0: there is none"
     )
     parser.add_argument("--pause-ms", type=float, help="mean pause of the aggressor between requests of a connection")
-    given = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run the phases, unless the folder has them, and report."""
     with tempfile.TemporaryDirectory() as temporary:
-        folder = given.folder or Path(temporary)
+        folder = options.folder or Path(temporary)
         if not (folder / "rounds.json").exists():
             setting = Setting(
-                threads=given.threads,
-                aggressor=given.aggressor,
-                seconds=given.seconds,
-                broker_cpus=given.broker_cpus,
-                client_cpus=given.client_cpus,
-                pause_s=CONNECTIONS[given.aggressor][1] if given.pause_ms is None else given.pause_ms / 1e3,
-                flush_us=given.flush_us,
-                authorize_us=given.authorize_us,
+                threads=options.threads,
+                aggressor=options.aggressor,
+                seconds=options.seconds,
+                broker_cpus=options.broker_cpus,
+                client_cpus=options.client_cpus,
+                pause_s=CONNECTIONS[options.aggressor][1] if options.pause_ms is None else options.pause_ms / 1e3,
+                flush_us=options.flush_us,
+                authorize_us=options.authorize_us,
             )
-            measured(folder, setting, given.rounds)
-        made = json.loads((folder / "rounds.json").read_text())
+            measured(folder, setting, options.rounds)
+        results = json.loads((folder / "rounds.json").read_text())
         rounds: list[list[Compared]] = []
-        for each in made["rounds"]:
-            _SAY(
-                f"{made['aggressor']}, {made['threads']} handler threads, flushes of {made['flush_us']} us, "
-                f"an authorizer of {made.get('authorize_us', 0)} us, {each['percent']:g} % is half of what it used"
+        for round_result in results["rounds"]:
+            say(
+                f"{results['aggressor']}, {results['threads']} handler threads, flushes of {results['flush_us']} us, "
+                f"an authorizer of {results.get('authorize_us', 0)} us, {round_result['percent']:g} % is half of what it used"
             )
-            rounds.append(list(compared(folder / "usage", made["threads"], each["percent"], each["spans"])))
-            for found in rounds[-1]:
-                found.say()
+            rounds.append(
+                list(compared(folder / "usage", results["threads"], round_result["percent"], round_result["spans"]))
+            )
+            for comparison in rounds[-1]:
+                comparison.say()
         if len(rounds) > 1:
-            _SAY(f"{len(rounds)} rounds together")
-            for same in zip(*rounds, strict=True):
-                all_rounds(same).say()
+            say(f"{len(rounds)} rounds together")
+            for comparisons in zip(*rounds, strict=True):
+                all_rounds(comparisons).say()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,8 @@
 """
-Who is blamed on real brokers: `python -m benchmarks.blame --runs 20`.
+Blame on real brokers: `python -m benchmarks blame --runs 20`.
 
-A victim sends 50 requests a second to a broker with one or two handler threads, beside one or two aggressors; then the broker's own request
-log is ingested, and the largest culprit of the victim's waits has to be the aggressor.
+A victim sends 50 requests a second to a broker with one or two handler threads, beside one or two aggressors; then the
+broker's own request log is ingested, and the largest culprit of the victim's waits has to be the aggressor.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from types import MappingProxyType
 
 import confluent_kafka
 import kafka as kafka_python
+from benchmarks.output import say
 from tests.cluster.cluster import Cluster, Layout, Plugin, running
 from tests.cluster.flood import LOAD, PARTITIONS, WIDE
 
@@ -30,12 +31,14 @@ from quotascope.pipeline.runs.blame import blame
 
 VICTIM, RATE = "victim", 50
 CONNECTIONS = {"large_produces": 6, "small_fetches": 12, "metadata": 12}
-"""Of each kind of aggressor, whose name is its client id: so many of its requests are in the queue at most."""
+"""
+Connections of each kind of aggressor, whose name is its client id: as many of its requests are in the queue at most.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What was sent, from when to when (epoch ms), and how many requests of each client id."""
+    """Times at which a load began and ended (epoch ms), and the number of requests of each client id."""
 
     begin_ms: int
     end_ms: int
@@ -46,7 +49,11 @@ class Load:
 def broker(
     threads: int, folder: Path, classes: Path | None = None, settings: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Cluster]:
-    """A broker of the newest release with so many handler threads, and its request log at `cluster.nodes[1].request_log`."""
+    """
+    Yield a broker of the newest release with a number of handler threads.
+
+    Its request log is at `cluster.nodes[1].request_log`.
+    """
     settings = {"num.io.threads": str(threads), **settings}
     plugin = Plugin(newest=True, logs_requests=True, classes=classes, settings=settings)
     with running(Layout.COMBINED, folder, plugin=plugin) as cluster:
@@ -73,7 +80,7 @@ def loaded(cluster: Cluster, aggressors: Sequence[str], seconds: float, victim: 
     started = {VICTIM: [*command, victim, VICTIM, *place, "--connections", "16", "--rate", str(RATE)]}
     for kind in aggressors:
         started[kind] = [*command, kind, kind, *place, "--connections", str(CONNECTIONS[kind])]
-    floods = {name: subprocess.Popen(each, stdout=subprocess.PIPE) for name, each in started.items()}
+    floods = {name: subprocess.Popen(command, stdout=subprocess.PIPE) for name, command in started.items()}
     sent = {name: json.loads(flood.communicate(timeout=seconds + 60)[0])["sent"] for name, flood in floods.items()}
     return Load(begin_ms=begin_ms, end_ms=time.time_ns() // 1_000_000, sent=sent)
 
@@ -81,14 +88,14 @@ def loaded(cluster: Cluster, aggressors: Sequence[str], seconds: float, victim: 
 def culprits_of(log: Path, folder: Path, threads: int | None) -> tuple[Blame, dict[str, float]]:
     """Ingest a request log; return who is blamed, and by client id the s for which the victim waited because of it."""
     call(["ingest", str(log), "--broker", "1", "--into", str(folder)])
-    found = blame(str(folder), threads=threads)
-    clients, of_groups = found.plan.head.clients
+    result = blame(str(folder), threads=threads)
+    clients, of_groups = result.plan.head.clients
     waits: Counter[str] = Counter()
-    for row in found.sums.matrix.to_pylist():
+    for row in result.sums.matrix.to_pylist():
         if clients[of_groups[row["victim"]]][1] == VICTIM:
             culprit = row["culprit"]
             waits["not in the log" if culprit < 0 else clients[of_groups[culprit]][1]] += row["wait_ns"]
-    return found, {name: ns / 1e9 for name, ns in waits.most_common()}
+    return result, {name: ns / 1e9 for name, ns in waits.most_common()}
 
 
 def call(arguments: list[str]) -> None:
@@ -98,7 +105,11 @@ def call(arguments: list[str]) -> None:
 
 
 def rounds(threads: int, runs: Sequence[Sequence[str]], seconds: float) -> Iterator[tuple[Sequence[str], Path]]:
-    """For each run its aggressors, and a log of its requests alone: all on one broker, each with a log of its own."""
+    """
+    Yield for each run its aggressors, and a log of its requests alone.
+
+    All on one broker, each with a log of its own.
+    """
     with TemporaryDirectory() as folder, broker(threads, Path(folder) / "kafka") as cluster:
         log = cluster.nodes[1].request_log
         for number, aggressors in enumerate(runs):
@@ -112,12 +123,14 @@ def rounds(threads: int, runs: Sequence[Sequence[str]], seconds: float) -> Itera
             yield aggressors, part
 
 
-def main() -> int:
-    """Print each run; return 1 if an aggressor was not the first culprit of any run."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=15)
-    given = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print each run; return 1 if an aggressor was not the first culprit of any run."""
     kinds = [
         ("large_produces",),
         ("small_fetches",),
@@ -127,23 +140,18 @@ def main() -> int:
     ]
     wrong = 0
     for threads in (1, 2):
-        count = given.runs // 2
+        count = options.runs // 2
         runs = (kinds * count)[:count]
-        for aggressors, log in rounds(threads, runs, given.seconds):
+        for aggressors, log in rounds(threads, runs, options.seconds):
             with TemporaryDirectory() as folder:
-                found, waits = culprits_of(log, Path(folder), None)
+                result, waits = culprits_of(log, Path(folder), None)
             # of two aggressors, each first culprit is right: that both come before all others is what is asked
             named = [name for name in waits if name != "not in the log"]
             right = set(named[: len(aggressors)]) == set(aggressors)
             wrong += not right
-            shown = ", ".join(f"{name} {s:.2f} s" for name, s in list(waits.items())[:4])
-            print(  # noqa: T201
-                f"threads {threads} (estimated {found.plan.threads[0]}), {' + '.join(aggressors)}: {'right' if right else 'WRONG'}; {shown}",
-                flush=True,
+            longest_waits = ", ".join(f"{name} {s:.2f} s" for name, s in list(waits.items())[:4])
+            say(
+                f"threads {threads} (estimated {result.plan.threads[0]}), {' + '.join(aggressors)}: {'right' if right else 'WRONG'}; {longest_waits}"
             )
-    print(f"{given.runs - wrong} of {given.runs} right")  # noqa: T201
+    say(f"{options.runs - wrong} of {options.runs} right")
     return int(wrong > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

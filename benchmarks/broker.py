@@ -36,7 +36,9 @@ AT_ONCE = 100
 @dataclass(frozen=True, slots=True)
 class RivalAgents(Agents):
     """
-    Jolokia 2, and jmx_exporter twice: as it is usually set up, and with an allowlist of the beans that Jolokia is asked for.
+    Jolokia 2, and jmx_exporter twice.
+
+    As it is usually set up, and with an allowlist of the beans that Jolokia is asked for.
 
     The JVM is that of a small server, where the one of the tests spares its compiler.
     """
@@ -57,7 +59,7 @@ class RivalAgents(Agents):
         return f"http://127.0.0.1:{self.listed_port}/metrics"
 
     def jvm_option(self, folder: Path) -> str:
-        """A file of options."""
+        """Return a file of options."""
         jars = provision.agents()
         complete, listed = folder / "complete.yml", folder / "listed.yml"
         rules = _without_allowlist(self.rules.read_text())
@@ -103,7 +105,7 @@ class Broker:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Id of its process."""
         assert self._node.pid is not None
         return self._node.pid
 
@@ -130,8 +132,8 @@ class Broker:
         with socket.create_connection((host, int(port)), 30) as link:
             answers = link.makefile("rb")
             for start in range(0, len(client_ids), AT_ONCE):
-                some = client_ids[start : start + AT_ONCE]
-                requests = [_request(api, name) for name in some for api in (PRODUCE, FETCH)]
+                chunk = client_ids[start : start + AT_ONCE]
+                requests = [_request(api, name) for name in chunk for api in (PRODUCE, FETCH)]
                 link.sendall(b"".join(requests))
                 for _ in requests:
                     (size,) = struct.unpack(">i", answers.read(4))

@@ -21,7 +21,7 @@ class Callbacks:
         jvm = context._jvm  # noqa: SLF001 - as above
         self._bus = context._jsc.sc().listenerBus()  # noqa: SLF001 - as above
         methods = jvm.java.lang.Class.forName(INTERFACE).getMethods()
-        body: dict[str, Any] = dict.fromkeys((each.getName() for each in methods), _ignore)
+        body: dict[str, Any] = dict.fromkeys((method.getName() for method in methods), _ignore)
         body["onTaskEnd"] = self._on_task_end
         body["equals"] = _is_same  # the bus asks when it removes a listener
         body["Java"] = type("Java", (), {"implements": [INTERFACE]})
@@ -39,7 +39,7 @@ class Callbacks:
 
     def _invoke(self, name: str, arguments: Any) -> None:  # noqa: ANN401 - the JVM's
         methods = self._bus.getClass().getMethods()
-        method = next(each for each in methods if each.getName() == name)
+        method = next(candidate for candidate in methods if candidate.getName() == name)
         method.invoke(self._bus, arguments)
 
     def _on_task_end(self, event: Any) -> None:  # noqa: ANN401 - the JVM's
@@ -54,7 +54,7 @@ class Callbacks:
 
 
 def _ignore(*_: object) -> None:
-    """An event that is not counted."""
+    """Ignore an event that is not counted."""
 
 
 def _is_same(listener: object, other: object) -> bool:

@@ -1,16 +1,17 @@
 """
 A million client ids, one after the other, through the whole exporter: what of them stays in memory.
 
-Tables as a source reads them, the join, the cap, the maxima of sampling, the page, and a push over OTLP but for the sending; a simulated minute has
-four scrapes, each with a sample before it. Each scrape sees so many clients, of which a part is new and the longest known are gone. Run it with
-``python -m benchmarks.churn``; with ``--tenants`` the ids are a tag of a custom quota callback.
+Tables as a source reads them, the join, the cap, the maxima of sampling, the page, and a push over OTLP but for the
+sending; a simulated minute has four scrapes, each with a sample before it. Each scrape sees so many clients, of which a
+part is new and the longest known are gone. Run it with ``python -m benchmarks churn``; with ``--tenants`` the ids are a
+tag of a custom quota callback.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import resource
+import os
 import sys
 import time
 from array import array
@@ -19,10 +20,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from math import nan
-from pathlib import Path
 from random import Random
 
 import numpy as np
+from benchmarks.output import say
+from benchmarks.process import resident_mib
 from opentelemetry.sdk.resources import Resource
 
 from quotascope.exporter.cardinality import Cardinality
@@ -36,7 +38,8 @@ from quotascope.exporter.otlp.encoding import Encoder, unix_ns
 from quotascope.exporter.otlp.push import Starts
 from quotascope.exporter.snapshot import LimitsHealth, Snapshot, SourceHealth, SourceRead
 from quotascope.exporter.sources.source import LayoutTracker
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
 
 Key = tuple[str, str, str]
 """Client id, MBean type, attribute."""
@@ -64,9 +67,9 @@ class Broker:
         self._random = Random(node_id)  # noqa: S311 - made-up numbers
 
     def read(self, new: list[str]) -> SourceRead:
-        """What its agent answers after these clients came."""
+        """Return the answer of its agent after these clients came."""
         self._ids.extend(new)
-        keys = [(name, *which) for name in self._ids for which in ATTRIBUTES]
+        keys = [(name, *attribute) for name in self._ids for attribute in ATTRIBUTES]
         layout, values = self._columns.place(keys, array("d", self._numbers()))
         return SourceRead(
             health=SourceHealth(name=self._node_id, dialect="made up", up=True, duration_seconds=0.1),
@@ -84,7 +87,7 @@ class Broker:
 
 
 class Exporter:
-    """Everything between a table and the page, without a network."""
+    """All parts between a table and the page, without a network."""
 
     def __init__(self) -> None:
         self._join = Join()
@@ -94,21 +97,21 @@ class Exporter:
         self._encoder = Encoder(Resource({}), None, PUSH_BYTES, Starts(began_ns=0))
         self._limits = _limits()
 
-    def sample(self, reads: list[SourceRead], at: float) -> Snapshot:
-        """The snapshot at this time."""
-        joined = self._join.snapshot(reads, self._limits, LimitsHealth(), at)
-        shown = self._cardinality.apply(joined)
-        return replace(shown, peaks=self._peaks.update(shown, at))
+    def sample(self, reads: list[SourceRead], moment: float) -> Snapshot:
+        """Return the snapshot at this time."""
+        joined = self._join.snapshot(reads, self._limits, LimitsHealth(), moment)
+        snapshot = self._cardinality.apply(joined)
+        return replace(snapshot, peaks=self._peaks.update(snapshot, moment))
 
-    def scrape(self, reads: list[SourceRead], at: float) -> tuple[Snapshot, int]:
-        """The snapshot at this time, and the bytes of its page."""
-        shown = self.sample(reads, at)
-        self._push(shown, at)
-        return shown, len(self._renderer.render(shown, at))
+    def scrape(self, reads: list[SourceRead], moment: float) -> tuple[Snapshot, int]:
+        """Return the snapshot at this time, and the bytes of its page."""
+        snapshot = self.sample(reads, moment)
+        self._push(snapshot, moment)
+        return snapshot, len(self._renderer.render(snapshot, moment))
 
-    def _push(self, shown: Snapshot, at: float) -> None:
-        points = self._encoder.points(shown, at)
-        for request in self._encoder.requests(points, unix_ns(at)):
+    def _push(self, snapshot: Snapshot, moment: float) -> None:
+        points = self._encoder.points(snapshot, moment)
+        for request in self._encoder.requests(points, unix_ns(moment)):
             request.message.SerializeToString()
 
 
@@ -126,11 +129,11 @@ def _tenant(key: Key) -> BeanColumn:
 
 
 def _limits() -> Limits:
-    both = QuotaRules({QuotaEntity(DEFAULT, DEFAULT): 1_000.0})
+    default_rules = QuotaRules({QuotaEntity(DEFAULT, DEFAULT): 1_000.0})
     client = QuotaRules({QuotaEntity(None, DEFAULT): 20.0})
     return Limits(
         rules={
-            QuotaType.PRODUCE: both,
+            QuotaType.PRODUCE: default_rules,
             QuotaType.CONTROLLER_MUTATION: client,
         },
         nodes={"1": NodeSettings()},
@@ -147,53 +150,46 @@ def _names() -> Iterator[str]:
         number += 1
 
 
-def resident_mib() -> float:
-    """What the system has given this process, in MiB."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 2**20
-
-
 def run(total: int, live: int, new: int, column: ColumnOf) -> Iterator[tuple[int, float, int, Snapshot, int]]:
     """Ids so far, resident MiB, blocks of Python's allocator, snapshot and bytes of the page, ten times."""
     broker, exporter, names = Broker("1", live, column), Exporter(), _names()
     scrapes = total // new
     for number in range(1, scrapes + 1):
-        at = number * SCRAPE_SECONDS
+        moment = number * SCRAPE_SECONDS
         reads = [broker.read(list(islice(names, new // 2)))]
-        exporter.sample(reads, at - SCRAPE_SECONDS / 2)
+        exporter.sample(reads, moment - SCRAPE_SECONDS / 2)
         reads = [broker.read(list(islice(names, new - new // 2)))]
-        shown, size = exporter.scrape(reads, at)
+        snapshot, size = exporter.scrape(reads, moment)
         if number * 10 // scrapes != (number - 1) * 10 // scrapes:
             del reads
             gc.collect()
-            yield number * new, resident_mib(), sys.getallocatedblocks(), shown, size
+            yield number * new, resident_mib(os.getpid()), sys.getallocatedblocks(), snapshot, size
 
 
-def main() -> None:
-    """Print how memory goes."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("--ids", type=int, default=1_000_000)
     parser.add_argument("--live", type=int, default=10_000, help="ids at one time")
     parser.add_argument("--new", type=int, default=5_000, help="new ids per scrape")
     parser.add_argument("--tenants", action="store_true", help="ids are tenants")
-    given = parser.parse_args()
-    column = _tenant if given.tenants else _column
-    print(f"{resident_mib():.0f} MiB before the first scrape")  # noqa: T201
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print how memory goes."""
+    column = _tenant if options.tenants else _column
+    say(f"{resident_mib(os.getpid()):.0f} MiB before the first scrape")
     started = time.perf_counter()
-    for ids, mib, blocks, shown, size in run(given.ids, given.live, given.new, column):
-        folds, callbacks = shown.folds, shown.callbacks
+    for ids, mib, blocks, snapshot, size in run(options.ids, options.live, options.new, column):
+        folds, callbacks = snapshot.folds, snapshot.callbacks
         peaks = 0
-        if shown.peaks is not None:
-            peaks = np.isfinite(shown.peaks.utilization).sum()
-        print(  # noqa: T201
+        if snapshot.peaks is not None:
+            peaks = np.isfinite(snapshot.peaks.utilization).sum()
+        say(
             f"{ids:>9,} ids: {mib:6.1f} MiB, {blocks:>9,} blocks; "
-            f"{len(shown.measured):,} measured, {len(shown.entities):,} shown, {folds.overflow:,} folded, "
+            f"{len(snapshot.measured):,} measured, {len(snapshot.entities):,} shown, {folds.overflow:,} folded, "
             f"{folds.excluded:,} excluded, {folds.idle:,} idle, {peaks:,} maxima; "
-            f"{len(shown.shown.tagged):,} of callbacks, {callbacks.folded:,} folded; page {size:,} bytes"
+            f"{len(snapshot.columns.tagged):,} of callbacks, {callbacks.folded:,} folded; page {size:,} bytes"
         )
     elapsed = time.perf_counter() - started
-    print(f"{elapsed:.0f} s for {given.ids // given.new} scrapes")  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()
+    say(f"{elapsed:.0f} s for {options.ids // options.new} scrapes")
+    return 0

@@ -1,4 +1,8 @@
-"""A cluster whose clients come, go and change what they use: as tables of an agent's numbers, and as snapshots of the exporter."""
+"""
+A cluster whose clients come, go and change what they use.
+
+As tables of an agent's numbers, and as snapshots of the exporter.
+"""
 
 from typing import Final
 
@@ -9,7 +13,8 @@ from quotascope.exporter.mapping import Bean, BeanColumn, BeanTable
 from quotascope.exporter.snapshot import Columns, Entity, Floats, Layout, NodeUsage, Snapshot, SourceHealth, SourceRead
 from quotascope.exporter.snapshot.layout import order
 from quotascope.exporter.sources.source import LayoutTracker as TableColumns
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
 
 SERIES_PER_ENTITY: Final = 5
 """Usage, throttle time, utilization, limit and rule."""
@@ -19,7 +24,7 @@ LIMITS: Final = {
     QuotaType.FETCH: 20_000_000.0,
     QuotaType.REQUEST: 50.0,
 }
-"""As they are configured: bytes/s, bytes/s, percent."""
+"""Configured limits: bytes/s, bytes/s, percent."""
 USERS: Final = 997
 RULES: Final = {kind: QuotaRules({QuotaEntity(DEFAULT, DEFAULT): LIMITS[kind]}) for kind in TYPES}
 CONFIGURED: Final = Limits(rules=RULES, nodes={"1": NodeSettings()}, active_controller="1", read_at=0.0)
@@ -54,14 +59,14 @@ class Cluster:
     def step(self, values: float, entities: float) -> None:
         """Let shares of the values change, and of the entities give way to others."""
         if entities:
-            (gone,) = (self._random.random(len(self.layout)) < entities).nonzero()
-            before, kinds = (
+            (removed,) = (self._random.random(len(self.layout)) < entities).nonzero()
+            previous, kinds = (
                 self.layout,
-                self._random.integers(len(TYPES), size=len(gone)),
+                self._random.integers(len(TYPES), size=len(removed)),
             )
-            self.layout = before.changed(gone, [self._entity(TYPES[n]) for n in kinds])
-            self._usage = self.layout.carry(self._usage, before)
-            self._throttle = self.layout.carry(self._throttle, before)
+            self.layout = previous.changed(removed, [self._entity(TYPES[n]) for n in kinds])
+            self._usage = self.layout.carry(self._usage, previous)
+            self._throttle = self.layout.carry(self._throttle, previous)
             self._keys = []
         usage, throttle = self._numbers()
         changed = self._random.random(len(self.layout)) < values
@@ -70,19 +75,16 @@ class Cluster:
         self._throttle = np.where(changed, throttle, self._throttle)
 
     def snapshot(self) -> Snapshot:
-        """The cluster as it is, as the join leaves it."""
+        """Return the cluster as it is, as the join leaves it."""
         absent = self.layout.absent
         return Snapshot(
             taken_at=TAKEN_AT,
-            shown=Columns(
+            columns=Columns(
                 layout=self.layout,
                 usage=self._usage,
                 throttle_time=self._throttle,
                 tokens=absent,
                 reported_utilization=absent,
-                throttled_seconds=absent,
-                throttled_requests=absent,
-                refused_mutations=absent,
                 causes=np.where(self._throttle > 0, 1, 0).astype(np.int8),
             ),
             nodes=(NodeUsage(broker="1", delay_queue_size=dict.fromkeys(TYPES, 3.0)),),
@@ -90,12 +92,12 @@ class Cluster:
         )
 
     def reads(self) -> list[SourceRead]:
-        """The same as its agent answers it."""
+        """Return the same as its agent answers it."""
         if not self._keys:
             self._keys = [
-                (each.quota_type, each.user, each.client_id, attribute)
-                for each in self.layout.entities
-                for attribute in (_ATTRIBUTES[each.quota_type], "throttle-time")
+                (entity.quota_type, entity.user, entity.client_id, attribute)
+                for entity in self.layout.entities
+                for attribute in (_ATTRIBUTES[entity.quota_type], "throttle-time")
             ]
         share = np.where(self.layout.limits < 1, 100.0, 1.0)  # percent of a thread
         numbers = np.column_stack([self._usage * share, self._throttle * 1_000])
@@ -106,18 +108,17 @@ class Cluster:
     def _entity(self, kind: QuotaType) -> Entity:
         self._names += 1
         user, client_id = f"user-{self._names % USERS}", f"client-{self._names:07d}"
-        percent = 100.0 if kind is QuotaType.REQUEST else 1.0
         return Entity(
             broker="1",
             quota_type=kind,
             user=user,
             client_id=client_id,
             resolution=self._rules[kind].limit(user, client_id),
-            limit=LIMITS[kind] / percent,
+            limit=kind.in_base_unit(LIMITS[kind]),
         )
 
     def _numbers(self) -> tuple[Floats, Floats]:
-        """What clients might use, and how long wait; a few always do."""
+        """Return usage and throttle times that clients might have; a few always have some."""
         draw, count = self._random.random, len(self.layout)
         usage = self.layout.limits * draw(count) ** 4
         return usage, np.where(draw(count) < 0.02, draw(count), 0.0)  # noqa: PLR2004 - one in fifty

@@ -15,24 +15,24 @@ from quotascope.metrics.catalog import Family, FamilyType, families
 
 
 def exposition(snapshot: Snapshot, now: float) -> bytes:
-    """The text as prometheus_client writes it; ages refer to ``now``, Unix time in seconds."""
+    """Return the text as prometheus_client writes it; ages refer to ``now``, Unix time in seconds."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_SnapshotCollector(Exposed(snapshot, now)))
     return generate_latest(registry)
 
 
 def series_of(family: Family, view: Exposed) -> Iterator[tuple[tuple[str, ...], float]]:
-    """The series of a family, one by one."""
-    seen = set()
+    """Yield the series of a family, one by one."""
+    label_sets = set()
     for labels, value in _rows(family, view):
         valid = tuple(map(encodable, labels))
-        if value is not None and isfinite(value) and valid not in seen:
-            seen.add(valid)
+        if value is not None and isfinite(value) and valid not in label_sets:
+            label_sets.add(valid)
             yield valid, value + 0.0  # -0 becomes 0
 
 
 def _rows(family: Family, view: Exposed) -> Iterator[Row]:
-    column, layout = COLUMNS.get(family), view.snapshot.shown.layout
+    column, layout = COLUMNS.get(family), view.snapshot.columns.layout
     if column is None:
         yield from view.rows.get(family.name, ())
         return

@@ -1,29 +1,29 @@
 """
 Times the engine against Kafka's own classes, side by side in one run: `make bench`.
 
-Each round asks the JVM, then us, then the JVM again, and compares our time with the mean of the two: on a shared machine
-ratios mean more than times. All windows hold something before the first round, and both sides are warm. Nothing here
-is a test: a goal that is missed is shown, not an error.
+Each round asks the JVM, then us, then the JVM again, and compares our time with the mean of the two: on a shared
+machine ratios mean more than times. All windows hold something before the first round, and both sides are warm. Nothing
+here is a test: a goal that is missed is shown, not an error.
 """
 
 import argparse
-import json
 import statistics
-import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.kafka import Kafka
 from benchmarks.memory import ENTITIES, MEMORY, per_entity
-from benchmarks.scenarios import SCENARIOS, Loop, Scenario
+from benchmarks.output import STDERR, write_json
+from benchmarks.scenarios import SCENARIOS, Scenario
+from benchmarks.timing import judged, ratios, timed
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 from tests.cluster.provision import libs
 
-from quotascope.metrics import compiled
+from quotascope.metrics.engine.native import compiled
 
 WARM_UP = 4
 """Rounds of the JVM before any counts."""
@@ -39,23 +39,6 @@ class Result:
     ratios: tuple[float, ...]
     goal: float | None
 
-    @property
-    def reached(self) -> bool | None:
-        """Whether the median ratio keeps to the goal, None without one."""
-        return None if self.goal is None else self.ratio <= self.goal
-
-    @property
-    def ratio(self) -> float:
-        """The median of ours to Kafka's."""
-        return statistics.median(self.ratios)
-
-
-def timed(loop: Loop, records: int) -> float:
-    """Return ns per record."""
-    start = time.perf_counter_ns()
-    loop(records)
-    return (time.perf_counter_ns() - start) / records
-
 
 def compare(kafka: Kafka, scenario: Scenario, rounds: int, records: int) -> Result:
     """Run one scenario on both sides."""
@@ -64,16 +47,17 @@ def compare(kafka: Kafka, scenario: Scenario, rounds: int, records: int) -> Resu
     for _ in range(WARM_UP):
         kafka.ask(theirs, records)
     loop(records)
-    times: list[tuple[float, float]] = []
+    kafkas: list[float] = []
+    ours: list[float] = []
     for _ in range(rounds):
-        before = kafka.ask(theirs, records)
-        ours = timed(loop, records)
-        times.append(((before + kafka.ask(theirs, records)) / 2, ours))
+        first_time = kafka.ask(theirs, records)
+        ours.append(timed(partial(loop, records))[0] * 1e9 / records)
+        kafkas.append((first_time + kafka.ask(theirs, records)) / 2)
     return Result(
         name=scenario.name,
-        kafka=statistics.median(kafkas for kafkas, _ in times),
-        ours=statistics.median(ours for _, ours in times),
-        ratios=tuple(ours / kafkas for kafkas, ours in times),
+        kafka=statistics.median(kafkas),
+        ours=statistics.median(ours),
+        ratios=tuple(ratios(ours, kafkas)),
         goal=scenario.goal,
     )
 
@@ -89,7 +73,7 @@ def run(rounds: int, records: int, only: str) -> list[Result]:
     scenarios = [scenario for scenario in SCENARIOS if only in scenario.name]
     weights = [name for name in MEMORY if only in name]
     results = []
-    with Kafka(libs()) as kafka, Progress(console=Console(stderr=True)) as progress:
+    with Kafka(libs()) as kafka, Progress(console=STDERR) as progress:
         task = progress.add_task("", total=len(scenarios) + len(weights))
         for scenario in scenarios:
             progress.update(task, description=scenario.name)
@@ -106,39 +90,32 @@ def table(results: Sequence[Result]) -> Table:
     """Return the results as people read them."""
     form = "compiled" if compiled else "interpreted"
     title = f"The {form} engine beside Kafka's: ns per record, bytes per entity"
-    shown = Table(title=title)
-    shown.add_column("")
-    for heading in ("Kafka", "ours", "ratio", "min", "max", "goal"):
-        shown.add_column(heading, justify="right")
+    result_table = Table(title=title)
+    result_table.add_column("")
+    for heading in ("Kafka", "ours", "ratio: min / median / max", "goal"):
+        result_table.add_column(heading, justify="right")
     for result in results:
-        color = {True: "green", False: "red", None: "default"}[result.reached]
-        shown.add_row(
+        result_table.add_row(
             result.name,
             f"{result.kafka:.0f}",
             f"{result.ours:.0f}",
-            f"[{color}]{result.ratio:.2f}[/]",
-            f"{min(result.ratios):.2f}",
-            f"{max(result.ratios):.2f}",
+            judged(result.ratios, result.goal),
             "" if result.goal is None else f"{result.goal:.1f}",
         )
-    return shown
+    return result_table
 
 
-def main() -> int:
-    """Print the table and perhaps write it as JSON."""
-    parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0])
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--records", type=int, default=200_000, help="per round")
     parser.add_argument("--only", default="", help="part of the scenarios' names")
     parser.add_argument("--json", type=Path, help="file to write the results to")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print the table and perhaps write it as JSON."""
     results = run(options.rounds, options.records, options.only)
     Console().print(table(results))
-    if options.json:
-        content = {"compiled": compiled, "results": [asdict(each) for each in results]}
-        options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_json(options.json, {"compiled": compiled, "results": [asdict(result) for result in results]})
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

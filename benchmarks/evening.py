@@ -1,8 +1,8 @@
 """
 The demo's evening, scraped by a real Prometheus through a pair of exporters: what fires beside what is true.
 
-`python -m benchmarks.evening --minutes 30`. Truth comes from the engine, once a second; the expected alerts follow from it by their
-`for` and `keep_firing_for`, without PromQL.
+`python -m benchmarks evening --minutes 30`. Truth comes from the engine, once a second; the expected alerts follow from
+it by their `for` and `keep_firing_for`, without PromQL.
 """
 
 import argparse
@@ -16,20 +16,24 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
+from benchmarks.output import say
 from tests.integration.prometheus import Prometheus
 from tools.demo_stack import configuration, earlier, fill, usual
 
 from quotascope.alerts import Site
-from quotascope.alerts.book import alerts
+from quotascope.alerts.render import alerts
 from quotascope.alerts.thresholds import (
     NEAR_LIMIT,
+    PERSISTENT,
     REFUSALS,
     REFUSALS_FACTOR,
     SPIKE,
     SPIKE_ENTITIES,
     SPIKE_FACTOR,
     THROTTLED,
+    THROTTLED_SHARE,
     TOKENS_DEBT,
 )
 from quotascope.demo import Simulation, run
@@ -38,7 +42,7 @@ from quotascope.exporter.config import Config, LogConfig
 from quotascope.exporter.config.load import Loaded
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.logs import configure_logs
-from quotascope.metrics import SteadyClock
+from quotascope.metrics.engine.clock import SteadyClock
 
 LOOK_SECONDS: Final = 15
 TOLERANCE_SECONDS: Final = 60
@@ -47,22 +51,22 @@ Name = tuple[str, ...]
 """An alert, and what distinguishes its instances."""
 _NAMING: Final = ("quota_type", "user", "client_id", "request")
 _THROTTLED_BY: Final = {
-    "Produce": "KafkaQuotaProduceThrottled",
-    "Fetch": "KafkaQuotaFetchThrottled",
-    "Request": "KafkaQuotaRequestThrottled",
+    "Produce": ("KafkaQuotaProduceThrottled", "produce"),
+    "Fetch": ("KafkaQuotaFetchThrottled", "fetch"),
+    "Request": ("KafkaQuotaRequestThrottled", "request"),
+    "ControllerMutation": ("KafkaQuotaMutationThrottled", "controller_mutation"),
 }
+"""Alert and quota type by group of metrics."""
 
 
 @dataclass
 class Truth:
-    """What the engine reports of itself, once a second."""
+    """Numbers that the engine reports of itself, once a second."""
 
     simulation: Simulation
     seconds: int = 0
     throttled_ms: list[float] = field(default_factory=list)
     refused: list[float] = field(default_factory=list)
-    many: list[int] = field(default_factory=list)
-    """How many entities are throttled."""
     delays: dict[Name, list[float]] = field(default_factory=lambda: defaultdict(list))
     used: dict[Name, list[float]] = field(default_factory=lambda: defaultdict(list))
     debt: dict[Name, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -77,20 +81,16 @@ class Truth:
                 refused += bean["Count"]
         self.throttled_ms.append(throttled)
         self.refused.append(refused)
-        many = set()
         for metric in [*self.simulation.registry.metrics().values()]:
-            of = metric.name
-            who = of.tags.get("user", ""), of.tags.get("client-id", "")
-            key, value = (of.group, *who), metric.peek(now_ms)
-            if of.name == "throttle-time" and value == value:  # noqa: PLR0124 - NaN
+            metric_name = metric.name
+            user_and_client = unquote(metric_name.tags.get("user", "")), metric_name.tags.get("client-id", "")
+            key, value = (metric_name.group, *user_and_client), metric.peek(now_ms)
+            if metric_name.name == "throttle-time" and value == value:  # noqa: PLR0124 - NaN
                 self._note(self.delays[key], value / 1000)
-                if value / 1000 > THROTTLED.value:
-                    many.add(who)
-            elif of.name == "tokens":
+            elif metric_name.name == "tokens":
                 self._note(self.debt[key], float(value < 0))
-            elif metric.config.quota is not None and of.name != "mutation-rate":
+            elif metric.config.quota is not None and metric_name.name != "mutation-rate":
                 self._note(self.used[key], value / metric.config.quota.bound)
-        self.many.append(len(many))
         self.seconds += 1
 
     def _note(self, values: list[float], value: float) -> None:
@@ -99,72 +99,94 @@ class Truth:
 
 
 def conditions(truth: Truth, day: Mapping[str, float]) -> Iterator[tuple[Name, list[bool]]]:
-    """Each alert that the evening could fire, and in which seconds its condition holds."""
+    """Yield each alert that the evening could fire, and the seconds in which its condition holds."""
     spike, _, refusals, *_ = day.values()
+    seconds = range(truth.seconds)
+    delays_of = {name: [*delays, *[0.0] * (truth.seconds - len(delays))] for name, delays in truth.delays.items()}
+    for_long = {
+        name: [
+            _share(delays[max(0, second - 900) : second + 1]) >= THROTTLED_SHARE.value
+            and _mean(truth.used.get(name, [])[max(0, second - 900) : second + 1]) >= PERSISTENT.value
+            for second in seconds
+        ]
+        for name, delays in delays_of.items()
+    }
+    counts = [
+        len({
+            name[1:]
+            for name, delays in delays_of.items()
+            if delays[second] > THROTTLED.value or (delays[second] > 0 and for_long[name][second])
+        })
+        for second in seconds
+    ]  # fmt: skip
     yield ("KafkaQuotaThrottleSpike",), [
-        rate > SPIKE.value and rate > SPIKE_FACTOR.value * spike and many >= SPIKE_ENTITIES.value
-        for rate, many in zip(_rates(truth.throttled_ms, 1000), truth.many, strict=True)
+        rate > SPIKE.value and rate > SPIKE_FACTOR.value * spike and number >= SPIKE_ENTITIES.value
+        for rate, number in zip(_rates(truth.throttled_ms, 1000), counts, strict=True)
     ]  # fmt: skip
     yield (
         ("KafkaQuotaRefusalsRising", "CreateTopics"),
         [rate > REFUSALS.value and rate > REFUSALS_FACTOR.value * refusals for rate in _rates(truth.refused, 1)],
     )
-    seconds = range(truth.seconds)
-    for (group, *who), delays in truth.delays.items():
+    for (group, *user_and_client), holds in for_long.items():
         if group in _THROTTLED_BY:
-            padded = [*delays, *[0.0] * (truth.seconds - len(delays))]
-            yield (
-                (_THROTTLED_BY[group], group.lower(), *who),
-                [delay > THROTTLED.value for delay in padded],
-            )
-    for (group, *who), used in truth.used.items():
-        delays = truth.delays.get((group, *who), [])
-        known = f'quota_type="{group.lower()}",user="{who[0]}"'
-        before = [value for series, value in day.items() if known in series]
-        earlier = before[0] if before else 0.0
+            yield (*_THROTTLED_BY[group], *user_and_client), holds
+    for (group, *user_and_client), used in truth.used.items():
+        delays = truth.delays.get((group, *user_and_client), [])
+        labels = f'quota_type="{group.lower()}",user="{user_and_client[0]}"'
+        values = [value for series, value in day.items() if labels in series]
+        earlier = values[0] if values else 0.0
         holds = []
-        for at in seconds:
-            window = used[max(0, at - 1800) : at + 1]
+        for second in seconds:
+            window = used[max(0, second - 1800) : second + 1]
             mean = (sum(window) + earlier * max(0, 1800 - len(window))) / max(1800, len(window))
-            quiet = not any(delays[max(0, at - 1800) : at + 1])
+            quiet = not any(delays[max(0, second - 1800) : second + 1])
             holds.append(mean > NEAR_LIMIT.value and quiet)
-        yield ("KafkaQuotaNearLimit", group.lower(), *who), holds
-    for (_, *who), debt in truth.debt.items():
-        shares = (sum(debt[max(0, at - 900) : at + 1]) / 900 for at in seconds)
+        yield ("KafkaQuotaNearLimit", group.lower(), *user_and_client), holds
+    for (_, *user_and_client), debt in truth.debt.items():
+        shares = (sum(debt[max(0, second - 900) : second + 1]) / 900 for second in seconds)
         yield (
-            ("KafkaQuotaMutationTokensExhausted", *who),
+            ("KafkaQuotaMutationTokensExhausted", *user_and_client),
             [share > TOKENS_DEBT.value for share in shares],
         )
+
+
+def _share(delays: Sequence[float]) -> float:
+    """Return the throttled share of a quarter of an hour."""
+    return sum(delay > 0 for delay in delays) / 900
+
+
+def _mean(used: Sequence[float]) -> float:
+    return sum(used) / len(used) if used else 1.0
 
 
 def _rates(counter: Sequence[float], divisor: float) -> list[float]:
     """Per second, over the last five minutes."""
     rates = []
-    for at, value in enumerate(counter):
-        rates.append((value - counter[max(0, at - 300)]) / divisor / 300)
+    for second, value in enumerate(counter):
+        rates.append((value - counter[max(0, second - 300)]) / divisor / 300)
     return rates
 
 
 def expected(holds: Sequence[bool], wait: int, keep: int) -> list[bool]:
-    """In which seconds an alert with this `for` and `keep_firing_for` fires."""
+    """Return the seconds in which an alert with this `for` and `keep_firing_for` fires."""
     firing, since, until = [], None, -1
-    for at, true in enumerate(holds):
-        since = (at if since is None else since) if true else None
-        if since is not None and at - since >= wait:
-            until = at + keep
-        firing.append(at <= until)
+    for second, true in enumerate(holds):
+        since = (second if since is None else since) if true else None
+        if since is not None and second - since >= wait:
+            until = second + keep
+        firing.append(second <= until)
     return firing
 
 
 def spans(firing: Sequence[bool]) -> list[tuple[int, int]]:
-    """From and to, in seconds."""
-    found: list[tuple[int, int]] = []
-    for at, true in enumerate(firing):
-        if true and found and found[-1][1] == at - 1:
-            found[-1] = found[-1][0], at
+    """Return begin and end of each span of firing, in seconds."""
+    ranges: list[tuple[int, int]] = []
+    for second, true in enumerate(firing):
+        if true and ranges and ranges[-1][1] == second - 1:
+            ranges[-1] = ranges[-1][0], second
         elif true:
-            found.append((at, at))
-    return found
+            ranges.append((second, second))
+    return ranges
 
 
 async def play(minutes: float, folder: Path, day: Mapping[str, float]) -> dict[str, object]:
@@ -173,7 +195,7 @@ async def play(minutes: float, folder: Path, day: Mapping[str, float]) -> dict[s
     simulation = Simulation(clock())
     truth, fired = Truth(simulation), defaultdict[Name, set[int]](set)
     async with AsyncExitStack() as stack:
-        urls = [await stack.enter_async_context(each) for each in _pair(simulation, clock)]
+        urls = [await stack.enter_async_context(server) for server in _pair(simulation, clock)]
         targets = [exporter.url.removeprefix("http://") for exporter in urls]
         fill(folder, earlier(day, time.time()))
         prometheus = Prometheus(folder, configuration(folder, targets, LOOK_SECONDS))
@@ -216,26 +238,30 @@ def _firing(prometheus: Prometheus) -> list[Name]:
 
 
 def report(truth: Truth, fired: Mapping[Name, set[int]], day: Mapping[str, float]) -> dict[str, object]:
-    """What fired, what should have, and in how many looks they differ by more than the tolerance."""
-    rules = {alert.name: alert for alert in alerts(Site())}
+    """
+    Return the alerts that fired and those that should have.
+
+    A count says in how many looks they differ by more than the tolerance.
+    """
+    rules = {rule["alert"]: rule for rule in alerts(Site())}
     rows, wrong, looks = [], 0, 0
     should = {
         tuple(part for part in name if part): expected(
-            holds, _seconds(rules[name[0]].wait), _seconds(rules[name[0]].keep)
+            holds, _seconds(rules[name[0]]["for"]), _seconds(rules[name[0]].get("keep_firing_for"))
         )
         for name, holds in conditions(truth, day)
     }
-    for name in sorted({*fired, *(name for name, each in should.items() if any(each))}):
+    for name in sorted({*fired, *(name for name, firing in should.items() if any(firing))}):
         firing = should.get(name, [False] * truth.seconds)
-        seen = [at in fired.get(name, ()) for at in range(0, truth.seconds, LOOK_SECONDS)]
-        for at, shown in zip(range(0, truth.seconds, LOOK_SECONDS), seen, strict=True):
-            around = firing[max(0, at - TOLERANCE_SECONDS) : at + TOLERANCE_SECONDS + 1]
-            wrong += shown not in around
+        fired_looks = [second in fired.get(name, ()) for second in range(0, truth.seconds, LOOK_SECONDS)]
+        for second, is_fired in zip(range(0, truth.seconds, LOOK_SECONDS), fired_looks, strict=True):
+            around = firing[max(0, second - TOLERANCE_SECONDS) : second + TOLERANCE_SECONDS + 1]
+            wrong += is_fired not in around
             looks += 1
         rows.append({
             "alert": " ".join(name),
             "expected": spans(firing),
-            "fired": [(a * LOOK_SECONDS, b * LOOK_SECONDS) for a, b in spans(seen)],
+            "fired": [(a * LOOK_SECONDS, b * LOOK_SECONDS) for a, b in spans(fired_looks)],
         })  # fmt: skip
     return {"seconds": truth.seconds, "alerts": rows, "looks": looks, "wrong": wrong}
 
@@ -244,16 +270,16 @@ def _seconds(duration: str | None) -> int:
     return int(duration[:-1]) * {"m": 60, "h": 3600}[duration[-1]] if duration else 0
 
 
-def main() -> None:
-    """Play, and print the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("--minutes", type=float, default=30)
-    minutes = parser.parse_args().minutes
+
+
+def main(options: argparse.Namespace) -> int:
+    """Play, and print the comparison."""
+    minutes = options.minutes
     configure_logs(LogConfig.model_validate({"level": "warning"}))
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(play(minutes, Path(folder), usual()))
-    print(json.dumps(found, indent=1))  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()
+        result = asyncio.run(play(minutes, Path(folder), usual()))
+    say(json.dumps(result, indent=1))
+    return 0

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from benchmarks.subjects import NEVER, fill, manager, sensor
 
-from quotascope.metrics import Principal, Registry
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.kafka.principal import Principal
 
 ENTITIES = 2_000
 
@@ -36,10 +37,10 @@ def per_entity(make: Callable[[int], object]) -> float:
     make(10)
     gc.collect()
     tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    kept = make(ENTITIES)
+    bytes_before = tracemalloc.get_traced_memory()[0]
+    entities = make(ENTITIES)
     gc.collect()
-    after = tracemalloc.get_traced_memory()[0]
+    bytes_after = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    del kept
-    return (after - before) / ENTITIES
+    del entities
+    return (bytes_after - bytes_before) / ENTITIES

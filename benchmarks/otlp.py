@@ -1,19 +1,18 @@
 """
-Times a push of 100,000 points over OTLP, ours beside the SDK's own way, in one run: `python -m benchmarks.otlp`.
+Times a push of 100,000 points over OTLP, ours beside the SDK's own way, in one run: `python -m benchmarks otlp`.
 
-The SDK's way are observable gauges whose callbacks read the snapshot, a reader that collects them, and its exporter: once with its
-limit of attribute sets raised, and once as it is, when most points never arrive. Both send over HTTP, compressed or not, to a receiver in
-another process that reads and forgets. In each round a tenth of the values change and a hundredth of the entities, and all take their
-turn. Times are CPU times of this process: what else runs on the machine matters less. Nothing here is a test.
+The SDK's way are observable gauges whose callbacks read the snapshot, a reader that collects them, and its exporter:
+once with its limit of attribute sets raised, and once as it is, when most points never arrive. Both send over HTTP,
+compressed or not, to a receiver in another process that reads and forgets. In each round a tenth of the values change
+and a hundredth of the entities, and all take their turn. Times are CPU times of this process: what else runs on the
+machine matters less. Nothing here is a test.
 """
 
 import argparse
-import gc
 import math
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +20,7 @@ from typing import Final
 
 from benchmarks.clusters import Cluster
 from benchmarks.collector import series_of
+from benchmarks.timing import cpu_timed, in_turns, ratios, spread
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.metrics import CallbackOptions, Observation
@@ -28,7 +28,6 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData, PeriodicExportingMetricReader
 from opentelemetry.sdk.metrics.view import View as SdkView
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from quotascope.exporter.config import OtlpProtocol
@@ -60,7 +59,7 @@ class Receiver(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 class Counting(OTLPMetricExporter):
@@ -122,7 +121,7 @@ class Plain:
 
 class Ours:
     """
-    As the exporter does it.
+    Encoding and push of the exporter.
 
     Args:
         url: The receiver.
@@ -151,59 +150,50 @@ class Result:
     arrived: int
     sent: int
 
-    @property
-    def ratios(self) -> list[float]:
-        """How often ours fits into theirs."""
-        return [a / b for a, b in zip(self.theirs, self.ours, strict=True)]
-
-
-def timed(push: Callable[[Snapshot], int], snapshot: Snapshot) -> tuple[float, int]:
-    """Return CPU seconds and points."""
-    gc.collect()
-    start = time.process_time()
-    points = push(snapshot)
-    return time.process_time() - start, points
-
 
 def compare(url: str, name: str, rounds: int, *, gzip: bool, raised: bool) -> Result:
     """Let both push a cluster that changes."""
     cluster = Cluster(POINTS)
     plain = Plain(url, gzip=gzip, limit=10 * POINTS if raised else None)
     ours = Ours(url, gzip=gzip)
-    times = []
-    for _ in track(range(rounds + WARM_UP), name, console=Console(stderr=True)):
+    snapshot = cluster.snapshot()
+
+    def change(_: int) -> None:
+        nonlocal snapshot
         cluster.step(0.1, 0.01)
         snapshot = cluster.snapshot()
-        theirs, arrived = timed(plain.push, snapshot)
-        mine, sent = timed(ours.push, snapshot)
-        times.append((theirs, mine))
+
+    sides = {
+        "theirs": lambda: cpu_timed(lambda: plain.push(snapshot)),
+        "ours": lambda: cpu_timed(lambda: ours.push(snapshot)),
+    }
+    figures = in_turns(sides, rounds, warm_up=WARM_UP, title=name, prepare=change)
+    theirs, mine = figures["theirs"], figures["ours"]
     return Result(
         name=name,
-        theirs=[theirs for theirs, _ in times[WARM_UP:]],
-        ours=[mine for _, mine in times[WARM_UP:]],
-        arrived=arrived,
-        sent=sent,
+        theirs=[seconds for seconds, _ in theirs],
+        ours=[seconds for seconds, _ in mine],
+        arrived=theirs[-1][1],
+        sent=mine[-1][1],
     )
 
 
 def table(results: Sequence[Result]) -> Table:
     """Return the comparisons as people read them."""
-    shown = Table(title="One push: CPU ms, points, and times faster")
-    shown.add_column("")
-    for heading in ("SDK", "ours", "its points", "ours", "median", "min", "max"):
-        shown.add_column(heading, justify="right")
-    for each in results:
-        shown.add_row(
-            each.name,
-            f"{statistics.median(each.theirs) * 1e3:.0f}",
-            f"{statistics.median(each.ours) * 1e3:.0f}",
-            f"{each.arrived:,}",
-            f"{each.sent:,}",
-            f"{statistics.median(each.ratios):.1f}",
-            f"{min(each.ratios):.1f}",
-            f"{max(each.ratios):.1f}",
+    result_table = Table(title="One push: CPU ms, points, and times faster")
+    result_table.add_column("")
+    for heading in ("SDK", "ours", "its points", "ours", "times faster: min / median / max"):
+        result_table.add_column(heading, justify="right")
+    for result in results:
+        result_table.add_row(
+            result.name,
+            f"{statistics.median(result.theirs) * 1e3:.0f}",
+            f"{statistics.median(result.ours) * 1e3:.0f}",
+            f"{result.arrived:,}",
+            f"{result.sent:,}",
+            spread(ratios(result.theirs, result.ours), ".1f"),
         )
-    return shown
+    return result_table
 
 
 def serve() -> None:
@@ -214,15 +204,17 @@ def serve() -> None:
     server.serve_forever()
 
 
-def main() -> int:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0])
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print the table."""
     if options.serve:
         serve()
-    command = [sys.executable, "-m", "benchmarks.otlp", "--serve"]
+    command = [sys.executable, "-m", "benchmarks", "otlp", "--serve"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as receiver:
         assert receiver.stdout is not None
         url = f"http://127.0.0.1:{receiver.stdout.readline().strip()}/v1/metrics"
@@ -237,7 +229,3 @@ def main() -> int:
             receiver.terminate()
     Console().print(table(results))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from benchmarks.subjects import ALWAYS, NEVER, T0, fill, manager, sensor
 
-from quotascope.metrics import Principal, QuotaViolation, Registry, Sensor
-from quotascope.metrics.batch import record_many
+from quotascope.metrics.engine.errors import QuotaViolation
+from quotascope.metrics.engine.extras.batch import record_many
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.sensor import Sensor
+from quotascope.metrics.kafka.principal import Principal
 
 PER_MS = 100
 """Records in each ms of model time."""
@@ -23,12 +26,12 @@ Loop = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """Something to compare."""
+    """Scenario of a comparison."""
 
     name: str
     make: Callable[[], Loop]
     goal: float | None = None
-    """At most this many times what Kafka takes."""
+    """Largest ratio to Kafka's time."""
 
     kafka: str = ""
     """Kafka's scenario, if it has another name."""
@@ -50,9 +53,9 @@ class _Clock:
         return iter(moments)
 
 
-def recording(made: Sensor, *, check: bool, value: float = 1.0) -> Loop:
+def recording(sensor: Sensor, *, check: bool, value: float = 1.0) -> Loop:
     """Record to one sensor."""
-    clock, record = _Clock(), made.record
+    clock, record = _Clock(), sensor.record
 
     def loop(records: int) -> None:
         for now_ms in clock.moments(records):
@@ -95,10 +98,10 @@ def threads(sensors: Sequence[Sensor]) -> Loop:
     loops = [recording(sensors[index], check=True) for index in (0, -1)]
 
     def loop(records: int) -> None:
-        both = [threading.Thread(target=each, args=(records // 2,)) for each in loops]
-        for thread in both:
+        threads = [threading.Thread(target=target, args=(records // 2,)) for target in loops]
+        for thread in threads:
             thread.start()
-        for thread in both:
+        for thread in threads:
             thread.join()
 
     return loop
@@ -124,13 +127,13 @@ def batches(*, check: bool) -> Loop:
     """Record the same as arrays."""
     registry, clock = Registry(), _Clock()
     sensors = [sensor(registry, f"s{number}", bucket=True, bound=NEVER) for number in range(ENTITIES)]
-    whose, values = np.array(chosen()), np.ones(BATCH)
+    indexes, values = np.array(chosen()), np.ones(BATCH)
 
     def loop(records: int) -> None:
         for _ in range(records // BATCH):
             clock.now_ms += BATCH_MS
             times_ms = np.full(BATCH, clock.now_ms)
-            record_many(sensors, whose, values, times_ms, check_quotas=check)
+            record_many(sensors, indexes, values, times_ms, check_quotas=check)
 
     return loop
 

@@ -1,16 +1,16 @@
 """
 Times whole scrapes of one real broker by quotascope and by jmx_exporter, side by side: `make bench-scrape`.
 
-The broker has 5,000 pairs of user and client id, each with three quotas. jmx_exporter runs in it twice: `complete` reads
-all beans, as it does with the rules of its examples, and `allowlisted` the beans that quotascope asks Jolokia for. Before
-each round a tenth of the clients send something, and a hundredth of them are new. All agents are scraped as Prometheus does it:
-for OpenMetrics, in gzip. CPU is that of the broker's process and of the exporter's, from the request to the last byte.
+The broker has 5,000 pairs of user and client id, each with three quotas. jmx_exporter runs in it twice: `complete`
+reads all beans, as it does with the rules of its examples, and `allowlisted` the beans that quotascope asks Jolokia
+for. Before each round a tenth of the clients send something, and a hundredth of them are new. All agents are scraped as
+Prometheus does it: for OpenMetrics, in gzip. CPU is that of the broker's process and of the exporter's, from the
+request to the last byte.
 """
 
 import argparse
 import gzip
 import http.client
-import json
 import os
 import random
 import statistics
@@ -18,15 +18,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks.broker import Broker
+from benchmarks.output import write_json
+from benchmarks.process import cpu_seconds
+from benchmarks.timing import in_turns, ratios, spread
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 from tests.cluster.agents import RULES
 from tests.cluster.ports import free_port
@@ -40,7 +43,6 @@ HEADERS = {
 }
 GOALS = {"jmx_exporter, complete": 5.0, "jmx_exporter, allowlisted": 1.0}
 OURS = "quotascope"
-TICKS = os.sysconf("SC_CLK_TCK")
 READY_SECONDS = 60
 IDLE_SECONDS = 3
 
@@ -58,7 +60,7 @@ class Scrape:
 
 @dataclass(slots=True)
 class Rival:
-    """Who is asked, by whom it is answered, and how that went."""
+    """Exporter under comparison, its client, and its scrapes."""
 
     url: str
     exporter: int | None = None
@@ -85,23 +87,15 @@ def fetch(url: str) -> tuple[float, bytes]:
     return seconds, gzip.decompress(body) if packed else body
 
 
-def cpu(pid: int | None) -> float:
-    """Return the CPU seconds that a process has used."""
-    if pid is None:
-        return 0.0
-    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(stat[11]) + int(stat[12])) / TICKS
-
-
 def scrape(rival: Rival, broker: Broker) -> Scrape:
     """Ask one of them."""
-    before = cpu(broker.pid), cpu(rival.exporter)
+    cpu_before = cpu_seconds(broker.pid), cpu_seconds(rival.exporter)
     seconds, text = fetch(rival.url)
-    after = cpu(broker.pid), cpu(rival.exporter)
+    cpu_after = cpu_seconds(broker.pid), cpu_seconds(rival.exporter)
     names = (b"kafka_server_quota", b"kafka_quota_")
     series = sum(line.startswith(names) for line in text.splitlines())
     assert series > CLIENTS, f"{rival.url} shows {series} quota series"
-    return Scrape(seconds, after[0] - before[0], after[1] - before[1], len(text), series)
+    return Scrape(seconds, cpu_after[0] - cpu_before[0], cpu_after[1] - cpu_before[1], len(text), series)
 
 
 @contextmanager
@@ -141,9 +135,13 @@ def wait_until_ready(url: str) -> None:
 
 
 def run(rounds: int, rules: Path) -> tuple[dict[str, Rival], float]:
-    """Let all agents scrape the same broker in turns. Returns also the CPU seconds that it uses in a second by itself."""
+    """
+    Let all agents scrape the same broker in turns.
+
+    Returns also the CPU seconds that it uses in a second by itself.
+    """
     chance = random.Random(7)  # noqa: S311 - no secrets here
-    names = [f"client-{at:06d}" for at in range(CLIENTS)]
+    names = [f"client-{number:06d}" for number in range(CLIENTS)]
     with tempfile.TemporaryDirectory(prefix="quotascope-bench-") as name:
         folder = Path(name)
         with Broker(folder, rules).running() as broker:
@@ -154,73 +152,61 @@ def run(rounds: int, rules: Path) -> tuple[dict[str, Rival], float]:
                     "jmx_exporter, complete": Rival(broker.agents.complete),
                     "jmx_exporter, allowlisted": Rival(broker.agents.listed),
                 }
-                steps = range(WARM_UP + rounds)
-                for step in track(steps, "scraping", console=Console(stderr=True)):
-                    fresh = [f"fresh-{step}-{at}" for at in range(CLIENTS // 100)]
+
+                def use(step: int) -> None:
+                    fresh = [f"fresh-{step}-{number}" for number in range(CLIENTS // 100)]
                     broker.use([*chance.sample(names, CLIENTS // 10), *fresh])
-                    one_round(list(rivals.values()), broker, step)
-                idle = -cpu(broker.pid)
+
+                sides = {name: partial(scrape, rival, broker) for name, rival in rivals.items()}
+                for rival, scrapes in in_turns(sides, rounds, warm_up=WARM_UP, title="scraping", prepare=use).items():
+                    rivals[rival].scrapes = scrapes
+                idle = -cpu_seconds(broker.pid)
                 time.sleep(IDLE_SECONDS)
-                idle = (idle + cpu(broker.pid)) / IDLE_SECONDS
-    for rival in rivals.values():
-        del rival.scrapes[:WARM_UP]
+                idle = (idle + cpu_seconds(broker.pid)) / IDLE_SECONDS
     return rivals, idle
-
-
-def one_round(rivals: Sequence[Rival], broker: Broker, step: int) -> None:
-    """Ask each of them once; another one begins in the next round."""
-    first = step % len(rivals)
-    for rival in (*rivals[first:], *rivals[:first]):
-        rival.scrapes.append(scrape(rival, broker))
 
 
 def table(rivals: dict[str, Rival]) -> Table:
     """Return the results as people read them."""
-    shown = Table(title=f"One scrape of {CLIENTS:,} clients with three quotas each")
-    shown.add_column("")
+    result_table = Table(title=f"One scrape of {CLIENTS:,} clients with three quotas each")
+    result_table.add_column("")
     for heading in (
         "seconds",
-        "times ours (min - max)",
+        "times ours: min / median / max",
         "goal",
         "broker CPU s",
         "exporter CPU s",
         "series",
         "MB",
     ):
-        shown.add_column(heading, justify="right")
+        result_table.add_column(heading, justify="right")
     ours = rivals[OURS]
     for name, rival in rivals.items():
-        pairs = zip(rival.scrapes, ours.scrapes, strict=True)
-        ratios = sorted(their.seconds / our.seconds for their, our in pairs)
-        times = f"{statistics.median(ratios):.1f} ({ratios[0]:.1f} - {ratios[-1]:.1f})"
-        shown.add_row(
+        seconds, our_seconds = ([scrape.seconds for scrape in side.scrapes] for side in (rival, ours))
+        result_table.add_row(
             name,
-            f"{rival.median(lambda each: each.seconds):.3f}",
-            "" if rival is ours else times,
+            f"{rival.median(lambda scrape: scrape.seconds):.3f}",
+            "" if rival is ours else spread(ratios(seconds, our_seconds), ".1f"),
             f"{GOALS[name]:g}" if name in GOALS else "",
-            f"{rival.median(lambda each: each.broker):.2f}",
-            f"{rival.median(lambda each: each.exporter):.2f}",
-            f"{rival.median(lambda each: each.series):,.0f}",
-            f"{rival.median(lambda each: each.size) / 1e6:.1f}",
+            f"{rival.median(lambda scrape: scrape.broker):.2f}",
+            f"{rival.median(lambda scrape: scrape.exporter):.2f}",
+            f"{rival.median(lambda scrape: scrape.series):,.0f}",
+            f"{rival.median(lambda scrape: scrape.size) / 1e6:.1f}",
         )
-    return shown
+    return result_table
 
 
-def main() -> int:
-    """Print the table and perhaps write it as JSON."""
-    parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0])
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--rules", type=Path, default=RULES, help="rules of jmx_exporter")
     parser.add_argument("--json", type=Path, help="file to write the results to")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print the table and perhaps write it as JSON."""
     rivals, idle = run(options.rounds, options.rules)
     Console().print(table(rivals))
     Console().print(f"Without a scrape, the broker uses {idle:.2f} CPU s in a second.")
-    if options.json:
-        content = {name: asdict(rival) for name, rival in rivals.items()}
-        options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_json(options.json, {name: asdict(rival) for name, rival in rivals.items()})
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,9 +1,12 @@
 """
-A shadow limit, and then the same limit set, under the same load on two real brokers: `python -m benchmarks.shadow --minutes 10`.
+A shadow limit, and then the same limit set, under the same load on two real brokers.
 
-Nine clients send on a clock of their own, each request on a connection that is not muted, so that no throttle changes what is asked for: what
-is throttled in the second half is what an open loop predicts from the first. The stream is killed twice in the first half. A client that waits
-for its throttles asks for less under a limit that is set; docs/shadow.md says what that means.
+`python -m benchmarks shadow --minutes 10`.
+
+Nine clients send on a clock of their own, each request on a connection that is not muted, so that no throttle changes
+what is asked for: what is throttled in the second half is what an open loop predicts from the first. The stream is
+killed twice in the first half. A client that waits for its throttles asks for less under a limit that is set;
+docs/shadow.md says what that means.
 """
 
 import argparse
@@ -12,7 +15,6 @@ import os
 import signal
 import socket
 import struct
-import sys
 import tempfile
 import threading
 import time
@@ -28,11 +30,11 @@ import confluent_kafka
 import kafka as kafka_python
 import pyarrow as pa
 import pyarrow.compute as pc
+from benchmarks.output import say
 from kafka.protocol.admin import CreateTopicsRequest
 from kafka.record import MemoryRecordsBuilder
 from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
-from rich.console import Console
 from tests.cluster.cluster import Cluster, Layout, Plugin, running
 from tests.cluster.quotas import Quotas
 from tests.integration.exporter import serving, settings_for
@@ -50,7 +52,6 @@ from quotascope.quotas.candidates import read_candidates
 
 _TOPICS = 19
 """CreateTopics, whose header is flexible in version 7."""
-_SAY = Console(highlight=False, soft_wrap=True).print
 LOG, LOAD, DATA = "kafka-request-log", "load", "data"
 REST_S = 20.0
 """Between the halves: longer than all windows together."""
@@ -65,7 +66,7 @@ KEYS = {
 
 @dataclass(frozen=True)
 class Client:
-    """What it does, how often on each broker, and what it may: bytes/s, percent, or partitions/s."""
+    """Requests of a client, their frequency on each broker, and its limit: bytes/s, percent, or partitions/s."""
 
     name: str
     size: int
@@ -76,7 +77,7 @@ class Client:
 
     @property
     def kind(self) -> str:
-        """Its quota type's short name."""
+        """Short name of its quota type."""
         return self.name.partition("-")[0]
 
 
@@ -128,8 +129,8 @@ def topics(client: Client, number: int) -> bytes:
     topic = CreateTopicsRequest.CreatableTopic(
         name=f"new-{number}", num_partitions=client.size, replication_factor=1, assignments=[], configs=[]
     )
-    asked = CreateTopicsRequest(topics=[topic], timeout_ms=5_000, validate_only=True)
-    body: bytes = asked.encode(version=7)
+    creation = CreateTopicsRequest(topics=[topic], timeout_ms=5_000, validate_only=True)
+    body: bytes = creation.encode(version=7)
     return bytes(body)
 
 
@@ -164,11 +165,11 @@ class Sender:
         number = 0
         while True:
             turn, of_burst = divmod(number, self._client.burst)
-            at = begin + turn * self._client.every_s + of_burst
-            if at >= end:
+            due = begin + turn * self._client.every_s + of_burst
+            if due >= end:
                 break
-            time.sleep(max(0.0, at - time.monotonic()))
-            self.latest_s = max(self.latest_s, time.monotonic() - at)
+            time.sleep(max(0.0, due - time.monotonic()))
+            self.latest_s = max(self.latest_s, time.monotonic() - due)
             self._send(struct.pack(">i", len(body)) + body, key)
             number += 1
         for _, connection in self._free:
@@ -176,7 +177,7 @@ class Sender:
 
     def _send(self, framed: bytes, key: int) -> None:
         now = time.monotonic()
-        place = next((n for n, (at, _) in enumerate(self._free) if at < now), None)
+        place = next((n for n, (free_at, _) in enumerate(self._free) if free_at < now), None)
         if place is None:
             connection = socket.create_connection(self._place, 30)
         else:
@@ -184,8 +185,8 @@ class Sender:
         connection.sendall(framed)
         (length,) = struct.unpack(">i", _exactly(connection, 4))
         answer = _exactly(connection, length)
-        at = {0: length - 4, _TOPICS: 5}.get(key, 4)
-        (throttle_ms,) = struct.unpack_from(">i", answer, at)
+        offset = {0: length - 4, _TOPICS: 5}.get(key, 4)
+        (throttle_ms,) = struct.unpack_from(">i", answer, offset)
         self.sent += 1
         self.throttled_ms += throttle_ms
         self._free.append((time.monotonic() + throttle_ms / 1_000 + 0.3, connection))
@@ -211,21 +212,21 @@ def half(cluster: Cluster, seconds: float) -> tuple[int, int]:
         for number, node in enumerate((1, 2))
         if client.kind != "topics" or number
     ]
-    threads = [threading.Thread(target=each.run, args=(begin, begin + seconds)) for each in senders]
+    threads = [threading.Thread(target=sender.run, args=(begin, begin + seconds)) for sender in senders]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     late = max(sender.latest_s for sender in senders)
-    _SAY(
-        f"  sent {sum(each.sent for each in senders):,} requests, the latest by {late:.2f} s; throttles in answers {sum(each.throttled_ms for each in senders) / 1_000:.1f} s"
+    say(
+        f"  sent {sum(sender.sent for sender in senders):,} requests, the latest by {late:.2f} s; throttles in answers {sum(sender.throttled_ms for sender in senders) / 1_000:.1f} s"
     )
     return began_ms, time.time_ns() // 1_000_000
 
 
 def _admin(cluster: Cluster, node: int) -> str:
     properties = cluster.nodes[node]._properties["listeners"]  # noqa: SLF001 - tests know no other way
-    return next(each.partition("://")[2] for each in properties.split(",") if each.startswith("ADMIN://"))
+    return next(listener.partition("://")[2] for listener in properties.split(",") if listener.startswith("ADMIN://"))
 
 
 @contextmanager
@@ -237,14 +238,16 @@ def shipping(cluster: Cluster) -> Iterator[None]:
     )
 
     def ship() -> None:
-        rest = dict.fromkeys((1, 2), b"")
+        rest_of_line = dict.fromkeys((1, 2), b"")
         with ExitStack() as stack:
-            logs = {number: stack.enter_context(cluster.nodes[number].request_log.open("rb")) for number in rest}
+            logs = {
+                number: stack.enter_context(cluster.nodes[number].request_log.open("rb")) for number in rest_of_line
+            }
             over = False
             while not over:
                 over = stop.wait(0.5)
                 for number, log in logs.items():
-                    *lines, rest[number] = (rest[number] + log.read()).split(b"\n")
+                    *lines, rest_of_line[number] = (rest_of_line[number] + log.read()).split(b"\n")
                     for line in lines:
                         producer.produce(LOG, line, partition=number)
                 producer.poll(0)
@@ -260,7 +263,7 @@ def shipping(cluster: Cluster) -> Iterator[None]:
 
 
 def stream(_: SparkSession, options: list[str]) -> None:
-    """The command, in a driver."""
+    """Run the command in a driver."""
     try:
         app(["shadow", "stream", *options], standalone_mode=False)
     except BaseException:  # nothing waits for the answer
@@ -323,7 +326,7 @@ class Samples:
 
 
 def decided_until(port: int) -> float:
-    """What the driver says, epoch s; 0 when it says nothing."""
+    """Return the time of the driver's last decision, epoch s; 0 when it reports none."""
     with (
         suppress(OSError, ValueError),
         urllib.request.urlopen(f"http://localhost:{port}/metrics", timeout=10) as answer,
@@ -339,64 +342,68 @@ def wait_until_decided(port: int, until_ms: int) -> None:
     deadline = time.monotonic() + 180
     while decided_until(port) * 1_000 < until_ms and time.monotonic() < deadline:
         time.sleep(2)
-    _SAY(f"  decided until {decided_until(port):.0f}, needed {until_ms / 1_000:.0f}")
+    say(f"  decided until {decided_until(port):.0f}, needed {until_ms / 1_000:.0f}")
 
 
 def compare(
-    usage: Path, candidates: Path, first: tuple[int, int], second: tuple[int, int], samples: Samples
+    usage: Path, candidates: Path, first_half: tuple[int, int], second: tuple[int, int], samples: Samples
 ) -> dict[str, Any]:
     """Predicted and logged, by client."""
     rows = Table.open(str(usage / "shadow"), schema=SHADOW).read()
     decided = pc.field("timestamp")
-    predicted: Any = added_up(rows.filter((decided > first[0] - 1_000) & (decided <= first[1] + 5_000)))
+    predicted: Any = added_up(rows.filter((decided > first_half[0] - 1_000) & (decided <= first_half[1] + 5_000)))
     history: Any = History.open(str(usage)).detail.read()
     times = history["timestamp"]
     halves = [
         history.filter(
             pc.and_(pc.greater_equal(times, pa.scalar(begin - 1_000)), pc.less_equal(times, pa.scalar(end + 5_000)))
         )
-        for begin, end in (first, second)
+        for begin, end in (first_half, second)
     ]
     replayed = replay(halves[0], read_candidates(candidates), settings=ReplaySettings())
     sums = {
         table: {(row["client_id"], row["quota_type"]): tuple(row[name] for name in COUNTED) for row in rows.to_pylist()}
         for table, rows in (("stream", predicted), ("whatif", replayed))
     }
-    found: dict[str, Any] = {"equals whatif": sums["stream"] == sums["whatif"], "clients": {}}
+    report: dict[str, Any] = {"equals whatif": sums["stream"] == sums["whatif"], "clients": {}}
     for client in CLIENTS:
-        of = predicted.filter(pc.equal(predicted["client_id"], pa.scalar(client.name))).to_pylist()
-        logged, before = (
+        rows_of_client = predicted.filter(pc.equal(predicted["client_id"], pa.scalar(client.name))).to_pylist()
+        logged, logged_before = (
             part.filter(pc.equal(part["client_id"], pa.scalar(client.name))).to_pylist() for part in reversed(halves)
         )
         sampled = {
-            broker: sum(seen) / len(seen) * sum(row["broker"] == broker for row in before)
-            for (name, broker), seen in samples.seen.items()
+            broker: sum(samples_of_broker)
+            / len(samples_of_broker)
+            * sum(row["broker"] == broker for row in logged_before)
+            for (name, broker), samples_of_broker in samples.seen.items()
             if name == client.name
         }
-        found["clients"][client.name] = {
+        report["clients"][client.name] = {
             "exporter": sum(sampled.values()) if sampled else None,
-            "requests": [len(before), len(logged)],
-            "throttled": [sum(row["throttled_requests"] for row in of), sum(row["throttle_ms"] > 0 for row in logged)],
-            "seconds": [sum(row["throttled_ms"] for row in of) / 1e3, sum(max(0, row["throttle_ms"]) for row in logged) / 1e3],
-            "refused": [sum(row["refused_requests"] for row in of), sum(row["refused"] for row in logged)],
+            "requests": [len(logged_before), len(logged)],
+            "throttled": [sum(row["throttled_requests"] for row in rows_of_client), sum(row["throttle_ms"] > 0 for row in logged)],
+            "seconds": [sum(row["throttled_ms"] for row in rows_of_client) / 1e3, sum(max(0, row["throttle_ms"]) for row in logged) / 1e3],
+            "refused": [sum(row["refused_requests"] for row in rows_of_client), sum(row["refused"] for row in logged)],
         }  # fmt: skip
     requests = IngestTables.create(str(usage)).requests.read(["identity", "file"])
-    found["repeated"] = len(requests) - len(set(requests["identity"].to_pylist()))
-    found["read"] = len(requests)
-    return found
+    report["repeated"] = len(requests) - len(set(requests["identity"].to_pylist()))
+    report["read"] = len(requests)
+    return report
 
 
-def main() -> int:
-    """Run both halves, and print what was predicted and what was logged."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--kills", type=int, default=2)
     parser.add_argument("--port", type=int, default=9_759, help="of the stream")
     parser.add_argument("--keep", type=Path, help="a folder for all files")
-    given = parser.parse_args()
-    seconds = given.minutes * 60
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run both halves, and print what was predicted and what was logged."""
+    seconds = options.minutes * 60
     with ExitStack() as stack:
-        folder = given.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         cluster = stack.enter_context(
             running(Layout.PAIR, folder / "kafka", plugin=Plugin(newest=True, logs_requests=True))
         )
@@ -409,7 +416,7 @@ def main() -> int:
         candidates = folder / "candidates.yaml"
         candidates.write_text("quotas:\n" + "".join(f"  - {json.dumps(entity | keys)}\n" for entity, keys in rules))
         usage = folder / "usage"
-        options = [
+        flags = [
             "--topic",
             f"kafka://{cluster.admin}/{LOG}",
             "--candidates",
@@ -423,17 +430,17 @@ def main() -> int:
             "--hold",
             "5s",
             "--port",
-            str(given.port),
+            str(options.port),
         ]
         stack.enter_context(shipping(cluster))
-        shadow = Stream(folder, options)
+        shadow = Stream(folder, flags)
         shadow.start()
 
         def killing() -> None:
-            for _ in range(given.kills):
-                time.sleep(seconds / (given.kills + 1))
+            for _ in range(options.kills):
+                time.sleep(seconds / (options.kills + 1))
                 shadow.kill()
-                _SAY("  the stream was killed")
+                say("  the stream was killed")
                 time.sleep(2)
                 shadow.start()
             restarted.set()
@@ -441,37 +448,33 @@ def main() -> int:
 
         restarted, over = threading.Event(), threading.Event()
         stack.callback(over.set)
-        _SAY("half 1: a shadow")
+        say("half 1: a shadow")
         killer = threading.Thread(target=killing, daemon=True)
         killer.start()
         samples = Samples(folder / "exporter", cluster, candidates)
-        first = half(cluster, seconds)
+        first_half = half(cluster, seconds)
         samples.stop()
         restarted.wait()
         time.sleep(REST_S)
         quotas.set(*rules)
         time.sleep(1)
-        _SAY("half 2: the limits are set")
+        say("half 2: the limits are set")
         second = half(cluster, seconds)
-        wait_until_decided(given.port, second[1])
+        wait_until_decided(options.port, second[1])
         shadow.kill()
-        found = compare(usage, candidates, first, second, samples)
-        found["written"] = sum(cluster.nodes[number].request_log.read_bytes().count(b"\n") for number in (1, 2))
-    _SAY(json.dumps(found, indent=1))
+        report = compare(usage, candidates, first_half, second, samples)
+        report["written"] = sum(cluster.nodes[number].request_log.read_bytes().count(b"\n") for number in (1, 2))
+    say(json.dumps(report, indent=1))
     return 0
 
 
 def _topics(cluster: Cluster) -> None:
     with closing(kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:
-        made = {name: {"assignments": {0: [1], 1: [2]}} for name in (LOAD, DATA)}
-        made[LOG] = {"num_partitions": 3, "replication_factor": 1}  # type: ignore[dict-item]
-        admin.create_topics(made, wait_for_metadata=True)
+        topics = {name: {"assignments": {0: [1], 1: [2]}} for name in (LOAD, DATA)}
+        topics[LOG] = {"num_partitions": 3, "replication_factor": 1}  # type: ignore[dict-item]
+        admin.create_topics(topics, wait_for_metadata=True)
     producer = confluent_kafka.Producer({"bootstrap.servers": cluster.admin, "batch.size": 30_000, "log_level": 0})
     for partition in (0, 1):
         for _ in range(1_000):
             producer.produce(DATA, bytes(1_000), partition=partition)
     producer.flush(30)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

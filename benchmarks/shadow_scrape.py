@@ -1,18 +1,22 @@
 """
-What shadows add to the CPU time of a scrape: `python -m benchmarks.shadow_scrape`.
+CPU time that shadows add to a scrape: `python -m benchmarks shadow-scrape`.
 
-20,000 entities of one broker, and three shadows: one that halves all limits, one that adds all clients of a user up, and one with rules for a hundred users.
-Both sides read the same page of an agent, join it with the limits, apply the cap, write `/metrics` and compress it; they take turns. Network and HTTP, which
-both would have, are left out: the share that the shadows add is overstated. A goal that is missed is shown, not an error.
+20,000 entities of one broker, and three shadows: one that halves all limits, one that adds all clients of a user up,
+and one with rules for a hundred users. Both sides read the same page of an agent, join it with the limits, apply the
+cap, write `/metrics` and compress it; they take turns. Network and HTTP, which both would have, are left out: the share
+that the shadows add is overreads_of_agentd. A goal that is missed is shown, not an error.
 """
 
 import argparse
 import statistics
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from benchmarks.clusters import CONFIGURED, LIMITS, TAKEN_AT, Cluster
-from benchmarks.exposition import NOW, WARM_UP, spread, timed
+from benchmarks.exposition import NOW, WARM_UP
+from benchmarks.output import say
+from benchmarks.timing import cpu_timed, in_turns, ratios, spread
 
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.config import CardinalityConfig
@@ -22,8 +26,7 @@ from quotascope.exporter.limits import LimitsHealth
 from quotascope.exporter.shadow import Shadows
 from quotascope.exporter.snapshot import SourceRead
 from quotascope.exporter.sources.prometheus_text import TextReader
-from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.metrics.entities import Name
+from quotascope.metrics.kafka.entities import DEFAULT, Name, QuotaEntity
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
 
@@ -37,7 +40,7 @@ CHANGES: Mapping[str, tuple[float, float]] = {
 
 
 def candidates() -> Iterator[Candidate]:
-    """The three shadows."""
+    """Yield the three shadows."""
 
     def all_of(user: Name, client_id: Name | None, share: float) -> QuotaSet:
         values = {kind.quota_key: share * limit for kind, limit in LIMITS.items()}
@@ -54,7 +57,7 @@ def candidates() -> Iterator[Candidate]:
 
 
 def page(reads: list[SourceRead]) -> bytes:
-    """The numbers as jmx_exporter writes them."""
+    """Return the numbers as jmx_exporter writes them."""
     lines = []
     table = reads[0].table
     assert table is not None
@@ -75,44 +78,47 @@ class Side:
         self._cap = Cardinality(CardinalityConfig())
 
     def scrape(self, answer: bytes, reads: list[SourceRead]) -> None:
-        """From the agent's page to the compressed text."""
+        """Process the agent's page up to the compressed text."""
         self._reader.read(answer)
         joined = self._join.snapshot(reads, CONFIGURED, LimitsHealth(), TAKEN_AT)
         shadows = self._shadows.of(joined, set())
-        shown = replace(self._cap.apply(joined), shadows=shadows)
-        gzipped(self._renderer.render(shown, NOW))
+        snapshot = replace(self._cap.apply(joined), shadows=shadows)
+        gzipped(self._renderer.render(snapshot, NOW))
 
 
 def compare(change: tuple[float, float], rounds: int) -> dict[str, list[float]]:
     """CPU seconds of a scrape without and with shadows, and the share that these add, round by round."""
-    cluster, without, beside = Cluster(5 * ENTITIES), Side(Shadows()), Side(Shadows(candidates()))
-    times: dict[str, list[float]] = {"without": [], "with": [], "added": []}
-    for number in range(rounds + WARM_UP):
+    cluster, without, with_shadows = Cluster(5 * ENTITIES), Side(Shadows()), Side(Shadows(candidates()))
+    reads_of_agent: list[SourceRead] = []
+    answer = b""
+
+    def change_cluster(_: int) -> None:
+        nonlocal reads_of_agent, answer
         cluster.step(*change)
-        reads = cluster.reads()
-        answer = page(reads)
-        sides = [(without, 0), (beside, 1)]
-        spent = [0.0, 0.0]
-        for side, place in sides if number % 2 else sides[::-1]:
-            spent[place], _ = timed(lambda: side.scrape(answer, reads))  # noqa: B023
-        if number >= WARM_UP:
-            for name, value in zip(times, (*spent, spent[1] / spent[0] - 1), strict=True):
-                times[name].append(value)
+        reads_of_agent = cluster.reads()
+        answer = page(reads_of_agent)
+
+    def scraped(side: Side) -> float:
+        return cpu_timed(lambda: side.scrape(answer, reads_of_agent))[0]
+
+    sides = {"without": partial(scraped, without), "with": partial(scraped, with_shadows)}
+    times = in_turns(sides, rounds, warm_up=WARM_UP, prepare=change_cluster)
+    times["added"] = [ratio - 1 for ratio in ratios(times["with"], times["without"])]
     return times
 
 
-def main() -> None:
-    """Print a line for each kind of change."""
-    parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0])
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("--rounds", type=int, default=15)
-    rounds = parser.parse_args().rounds
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print a line for each kind of change."""
+    rounds = options.rounds
     for name, change in CHANGES.items():
         times = compare(change, rounds)
-        met = "met" if statistics.median(times["added"]) < GOAL else "missed"
-        print(  # noqa: T201
-            f"{name}: without {spread(times['without'])} ms, with {spread(times['with'])} ms, added {spread(times['added'], 100)} % (goal {GOAL:.0%}: {met})"
+        verdict = "met" if statistics.median(times["added"]) < GOAL else "missed"
+        say(
+            f"{name}: without {spread(times['without'], scale=1e3)} ms, with {spread(times['with'], scale=1e3)} ms, added {spread(times['added'], scale=100)} % (goal {GOAL:.0%}: {verdict})"
         )
-
-
-if __name__ == "__main__":
-    main()
+    return 0

@@ -1,9 +1,12 @@
 """
-How well the listener predicts when a throttled stream has read its backlog: `make bench-catch-up`, about 13 minutes.
+Accuracy of the listener's predictions of when a throttled stream has read its backlog.
 
-A broker with Kafka's default quota windows limits each of three queries of one Spark, which read backlogs of 2, 5 and 10 minutes and of one minute before.
-A fourth query reads a topic that producers fill faster than its limit, a fifth is slow by itself and has no quota. The broker decides the rates, so
-that a busy machine changes little. The last table is what `quotascope spark report` prints of the application.
+`make bench-catch-up`, about 13 minutes.
+
+A broker with Kafka's default quota windows limits each of three queries of one Spark, which read backlogs of 2, 5 and
+10 minutes and of one minute before. A fourth query reads a topic that producers fill faster than its limit, a fifth is
+slow by itself and has no quota. The broker decides the rates, so that a busy machine changes little. The last table is
+what `quotascope spark report` prints of the application.
 """
 
 import argparse
@@ -18,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import confluent_kafka
+from benchmarks.output import write_json
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
@@ -29,9 +33,10 @@ from tests.spark.connector.provision import jars
 from tests.spark.process import spark_process
 from tests.spark.versions import CONNECTOR
 
+from quotascope.cli.report import show
 from quotascope.spark_listener import attach
 from quotascope.spark_listener.jvm import PLUGIN, REPORTER, write_jar
-from quotascope.spark_listener.report import read_application, tables
+from quotascope.spark_listener.report import read_application, report
 
 LIMIT = 100_000.0
 """Bytes per second that brokers let each user read."""
@@ -50,7 +55,11 @@ Sample = tuple[float, float]
 def watched(
     spark: SparkSession, sources: dict[str, dict[str, str]], ends: dict[str, int], folder: str
 ) -> dict[str, Any]:
-    """In the driver: what the listener shows each second, and when each query that `ends` has read that many rows."""
+    """
+    Return the listener's numbers of each second, in the driver.
+
+    Each query that `ends` has the time when it has read that many rows.
+    """
     with attach(spark, http_enabled=False, summary_file=f"{folder}/summary.json") as listener:
         queries = {}
         for user, options in sources.items():
@@ -68,8 +77,8 @@ def watched(
                     continue
                 if state.catch_up is not None:
                     samples[state.name].append((time.time(), state.catch_up.seconds))
-                last = queries[state.name].lastProgress
-                if last and position(last) >= ends.get(state.name, math.inf):
+                progress = queries[state.name].lastProgress
+                if progress and position(progress) >= ends.get(state.name, math.inf):
                     over[state.name] = time.time()
         for query in queries.values():
             query.stop()
@@ -77,13 +86,13 @@ def watched(
 
 
 def position(progress: Any) -> int:  # noqa: ANN401 - half typed
-    """The offset up to which a query has read its topic of one partition."""
-    found = json.loads(progress.sources[0].endOffset or "{}")
-    return sum(sum(each.values()) for each in found.values())
+    """Return the offset up to which a query has read its topic of one partition."""
+    end_offset = json.loads(progress.sources[0].endOffset or "{}")
+    return sum(sum(offsets.values()) for offsets in end_offset.values())
 
 
 def filled(kafka: Cluster, rows: int) -> str:
-    """A topic with so many records, in batches of ten."""
+    """Return a topic with a number of records, in batches of ten."""
     topic = Traffic(kafka).topic()
     with producing(kafka) as producer:
         for _ in range(rows):
@@ -94,7 +103,7 @@ def filled(kafka: Cluster, rows: int) -> str:
 
 @contextmanager
 def producing(kafka: Cluster) -> Iterator[confluent_kafka.Producer]:
-    """A producer without a quota, whose batches are ten records."""
+    """Yield a producer without a quota, whose batches are ten records."""
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.admin, "batch.num.messages": 10})
     yield producer
     assert producer.flush(120) == 0
@@ -126,7 +135,7 @@ def results(minutes: float, folder: Path) -> dict[str, Any]:
         with closing(Quotas(kafka.connection())) as quotas:
             for user in (*BACKLOGS, FED):
                 quotas.set(({"user": user}, {"consumer_byte_rate": LIMIT}))
-        ends = {user: int((60 * minutes * each + 60) * ROWS) for user, each in BACKLOGS.items()}
+        ends = {user: int((60 * minutes * backlog + 60) * ROWS) for user, backlog in BACKLOGS.items()}
         longest = max(ends.values())
         topics = {
             user: filled(kafka, ends.get(user, 2_000 if user == FED else longest)) for user in (*BACKLOGS, FED, SLOW)
@@ -136,17 +145,16 @@ def results(minutes: float, folder: Path) -> dict[str, Any]:
         with spark_process(folder / "spark", version=CONNECTOR, master="local[8]", conf=conf) as driver:
             feeding.start()
             try:
-                # by name: this module is `__main__` here, and another one there
                 driver.send(["benchmarks.spark_catch_up:watched", [sources, ends, str(folder)], {}])
-                found: dict[str, Any] = driver.receive()
+                measured: dict[str, Any] = driver.receive()
             finally:
                 over.set()
                 feeding.join()
-    return found
+    return measured
 
 
 def source(kafka: Cluster, user: str, topic: str) -> dict[str, str]:
-    """The options of a stream that reads a topic as that user."""
+    """Return the options of a stream that reads a topic as that user."""
     return {
         **{f"kafka.{key}": value for key, value in Login(kafka.sasl, user=user).java().items()},
         **SMALL,
@@ -157,43 +165,40 @@ def source(kafka: Cluster, user: str, topic: str) -> dict[str, str]:
     }
 
 
-def table(found: dict[str, Any], minutes: float) -> Table:
+def table(measured: dict[str, Any], minutes: float) -> Table:
     """Predicted and measured seconds, when so many minutes of backlog were left."""
-    shown = Table("backlog", "predicted s", "measured s", "error %", "largest error % until 2 minutes before")
-    for user, each in BACKLOGS.items():
-        over = found["over"][user]
-        samples = [(over - at, seconds) for at, seconds in found["samples"][user]]
-        left, seconds = min(samples, key=lambda one: abs(one[0] - 60 * minutes * each))
-        errors = [abs(guess / rest - 1) for rest, guess in samples if rest >= 120 * minutes]
-        shown.add_row(
-            f"{each * minutes:g} min",
+    result_table = Table("backlog", "predicted s", "measured s", "error %", "largest error % until 2 minutes before")
+    for user, backlog in BACKLOGS.items():
+        over = measured["over"][user]
+        samples = [(over - moment, seconds) for moment, seconds in measured["samples"][user]]
+        remaining, seconds = min(samples, key=lambda sample: abs(sample[0] - 60 * minutes * backlog))
+        errors = [abs(guess / rest_s - 1) for rest_s, guess in samples if rest_s >= 120 * minutes]
+        result_table.add_row(
+            f"{backlog * minutes:g} min",
             f"{seconds:.0f}",
-            f"{left:.0f}",
-            f"{100 * (seconds / left - 1):+.1f}",
+            f"{remaining:.0f}",
+            f"{100 * (seconds / remaining - 1):+.1f}",
             f"{100 * max(errors, default=math.nan):.1f}",
         )
-    fed = [seconds for _, seconds in found["samples"][FED]]
-    shown.add_row("grows", f"{fed[-1]:.0f}", "never", "", f"{sum(map(math.isfinite, fed))} of {len(fed)} finite")
-    return shown
+    fed = [seconds for _, seconds in measured["samples"][FED]]
+    result_table.add_row("grows", f"{fed[-1]:.0f}", "never", "", f"{sum(map(math.isfinite, fed))} of {len(fed)} finite")
+    return result_table
 
 
-def main() -> int:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0])
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("--minutes", type=float, default=1.0, help="what a minute of backlog lasts")
     parser.add_argument("--json", type=Path, help="file to write the samples to")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print the tables."""
     console = Console(width=150)
     with tempfile.TemporaryDirectory(prefix="quotascope-bench-") as name:
         folder = Path(name)
-        found = results(options.minutes, folder)
-        if options.json:
-            options.json.write_text(json.dumps(found) + "\n", encoding="utf-8")
-        console.print(table(found, options.minutes))
+        measured = results(options.minutes, folder)
+        write_json(options.json, measured)
+        console.print(table(measured, options.minutes))
         (log,) = (folder / "logs").iterdir()
-        console.print(tables(read_application(log, folder / "summary.json")))
+        show(console, report(read_application(log, folder / "summary.json")))
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,19 +1,15 @@
-"""What is measured on our side: sensors and managers whose windows all hold something."""
+"""Our side of the measurements: sensors and managers whose windows all have values."""
 
-from quotascope.metrics import (
-    DEFAULT,
-    ClientQuotaManager,
-    ManagerConfig,
-    MetricConfig,
-    Principal,
-    Quota,
-    QuotaEntity,
-    QuotaType,
-    Rate,
-    Registry,
-    Sensor,
-    TokenBucket,
-)
+from quotascope.metrics.engine.client_quota_manager import ClientQuotaManager
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.quota import Quota
+from quotascope.metrics.engine.rate import Rate
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.engine.sensor import Sensor
+from quotascope.metrics.engine.token_bucket import TokenBucket
+from quotascope.metrics.engine.window_config import ManagerConfig
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.principal import Principal
 
 T0 = 1_700_000_000_000
 NEVER, ALWAYS = 1e12, 0.7
@@ -29,21 +25,21 @@ def config(bound: float) -> MetricConfig:
 
 def sensor(registry: Registry, name: str, *, bucket: bool, bound: float) -> Sensor:
     """Return a sensor with a rate and perhaps a token bucket."""
-    made = registry.sensor(name, T0, config(bound))
-    made.add(registry.metric_name(f"rate-{name}", "g"), Rate(), config(bound))
+    result = registry.sensor(name, T0, config(bound))
+    result.add(registry.metric_name(f"rate-{name}", "g"), Rate(), config(bound))
     if bucket:
         tokens = registry.metric_name(f"tokens-{name}", "g")
-        made.add(tokens, TokenBucket(), config(bound))
+        result.add(tokens, TokenBucket(), config(bound))
     for now_ms in PAST:
-        made.record(1.0, now_ms, check_quotas=False)
-    return made
+        result.record(1.0, now_ms, check_quotas=False)
+    return result
 
 
 def manager(registry: Registry, bound: float) -> ClientQuotaManager:
     """Return a Produce manager with one rule, for the default user."""
-    made = ClientQuotaManager(registry, QuotaType.PRODUCE, T0, LIKE_KAFKA)
-    made.update_quota(QuotaEntity(DEFAULT), bound)
-    return made
+    result = ClientQuotaManager(registry, QuotaType.PRODUCE, T0, LIKE_KAFKA)
+    result.update_quota(QuotaEntity(DEFAULT), bound)
+    return result
 
 
 def fill(quotas: ClientQuotaManager, principal: Principal) -> None:

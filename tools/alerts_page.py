@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from tools.newest import tested
+
 from quotascope.alerts import Site
-from quotascope.alerts.book import alerts, records
-from quotascope.alerts.settings import Clients, Objective, Owner
+from quotascope.alerts.render import alerts, profiles_of, records
+from quotascope.alerts.settings import Objective, Profile
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
+from quotascope.metrics.catalog.owners import Clients, Owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +22,10 @@ class Gap:
     """A value that not every agent reports."""
 
     what: str
-    """As in the table of ``docs/dialects.md``."""
+    """Gap as in the table of ``docs/dialects.md``."""
     families: Sequence[Family]
     dialects: Sequence[str]
-    """Of the agents that do not report it."""
+    """Dialects of the agents that do not report it."""
     silent: Sequence[str]
     """Alerts that never fire without it, the common beginning of their names left out."""
     weaker: Sequence[str] = ()
@@ -80,7 +83,7 @@ _EVERYTHING = Site(
 _HEAD = """\
 # Alerts
 
-Alerting and recording rules for Prometheus 2.42 or newer, with a runbook for each alert.
+Alerting and recording rules for Prometheus, with a runbook for each alert. They are tested with Prometheus @VERSIONS@.
 
 ```
 quotascope alerts write DIR --exporter-url https://quotascope.corp --grafana-url https://grafana.corp
@@ -89,10 +92,22 @@ quotascope alerts write DIR --exporter-url https://quotascope.corp --grafana-url
 This writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both with `rule_files` (`DIR/*.yaml`).
 
 - `--prometheus-rule FILE` writes the rules for the Prometheus operator; add the labels by which it selects rules.
-- `--alertmanager FILE` writes example routes and inhibition rules for Alertmanager, `--runbooks DIR` the runbooks in Markdown.
+- `--alertmanager FILE` writes [templates of notifications](#notifications) for Alertmanager; [an example](alertmanager.yaml) has routes and inhibition rules. `--runbooks DIR` writes the
+  runbooks in Markdown.
 - `--exporter-url URL` sets `runbook_url` to the exporter's `URL/runbooks/`, which needs its login; `--runbook-url URL` to another place, with `{alert}` for the name of the alert. Without
   either, alerts have no links.
 - `--grafana-url URL` adds `dashboard_url`: the [dashboard](dashboards.md) of the cluster, client or broker.
+- `--exporter-url URL` also adds `entity_url` to alerts on a client: the exporter's page of it.
+
+## Profiles
+
+By default, `alerts write` writes the profile `core`: about ten alerts, which an on-call team reads. `--profile all` writes one for each cause. Both have the same recording rules, which dashboards
+read as well. The configuration (`profile: all`, and `enabled` of each alert) does the same, and adds or leaves out single ones ([decision 38](decisions/0038-a-core-of-alerts.md)).
+
+@CORE@
+
+Budgets of [objectives](#configuration) are in both. The demo stack and the tests use `all`; Compose and the Helm chart use `core`, and the chart's value `rules.profile` changes it. The exporter does not
+know which rules Prometheus has: its runbooks say which profile has an alert.
 
 ## Configuration
 
@@ -102,21 +117,53 @@ quotascope alerts write DIR --alerts-config alerts.yaml
 ```
 
 [The file](alerts.yaml) explains each key: thresholds, severities, times, labels, owners and objectives. Delete what you do not change.
-`quotascope dashboards write --alerts-config alerts.yaml` takes its colors from the thresholds. Runbooks that the exporter serves have the default thresholds.
+`quotascope dashboards write --alerts-config alerts.yaml` takes its colors from the thresholds. With `alerts_config: alerts.yaml` in the [exporter's configuration](configuration.yaml), pages, API, `top` and findings use its thresholds and owners. Runbooks that the
+exporter serves have the default thresholds.
 
-**Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* and Alertmanager's example use it.
+**Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* and [Alertmanager's example](alertmanager.yaml) use it.
 
 **Objectives** promise a client a share of 30 days without throttles. The rest is its budget; `KafkaQuotaBudgetBurns` alerts fire when it is spent too
 fast on the client's worst broker.
 
-**Jsonnet**: `quotascope alerts mixin > mixin.libsonnet` prints a monitoring mixin with [`_config`](../alerts/generated/mixin). Owners and objectives are read from
-`--alerts-config` instead.
+**Jsonnet**: `quotascope alerts mixin > mixin.libsonnet` prints a monitoring mixin with `_config`, which each release has as a file, too, as it has the rules as a `PrometheusRule`. Owners and
+objectives are read from `--alerts-config` instead.
+
+## Notifications
+
+Alertmanager's own mails list labels and annotations by name, and its messages for Slack have no description. With `quotascope.tmpl`, the first line is what happened to which client, by which rule, and
+since when; links to the client, the runbook and the dashboard follow, and what is resolved. Put the file where the path in `templates` leads, and use it in receivers:
+
+```yaml
+receivers:
+- name: tickets
+  email_configs:
+  - to: kafka@example.com
+    headers:
+      Subject: '{{ template "quotascope.subject" . }}'
+    html: '{{ template "quotascope.html" . }}'
+    text: '{{ template "quotascope.text" . }}'
+- name: chat
+  slack_configs:
+  - channel: '#kafka'
+    title: '{{ template "quotascope.title" . }}'
+    fallback: '{{ template "quotascope.title" . }}'
+    text: '{{ template "quotascope.slack" . }}'
+```
+
+Names of clients are untrusted: mails escape them as HTML, and for Slack `<!channel>` is text.
 
 ## Before you use them
 
 - **Severity**: *critical*: many clients suffer now, or one with an objective; *warning*: act today; *info*: good to know.
 - **Interval**: scrape and evaluate at least once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute
   ([the cost](benchmarks.md#rules-and-dashboards-in-prometheus)).
+- **Throttled share**: alerts on a throttled client ask for how much of the time it is throttled, not for how long each throttle is: a producer with batches of 16 kB and a limit of 1 MB/s
+  is throttled by 16 ms each time, and muted for most of its time. The share is of the last 15 minutes on the worst broker, all of them: time that was not measured does not count, so
+  it is *at least* that much, and a client that came a minute ago has few minutes. It is taken from throttle times: Kafka reports each for 30 to 60 s, and for as long it counts; longer
+  ones count until they certainly end. The limit on utilization (`PERSISTENT`) keeps bursts apart. Where an agent reports no throttle times, the share is unknown, which no alert shows.
+- **Times in descriptions** are in UTC; *since* is the beginning of a throttle episode without a pause of more than 2 minutes.
+- **Ranges** are a second short (`[4m59s]`): Prometheus 2 counts a sample at the older end of a range and Prometheus 3 does not. So both say the same, also where rules are evaluated
+  in step with what they read.
 - **Baselines**: alerts on them are silent in the first half hour and less exact in the first week. A baseline stays while its alert fires, for a week at most.
 - **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus.
 - **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them
@@ -127,16 +174,44 @@ fast on the client's worst broker.
 
 
 def alerts_page() -> str:
-    """The whole page."""
-    return "\n".join([_HEAD, *_alerts(), "", *_gaps(), "", *_records(), ""])
+    """Return the whole page."""
+    (prometheus,) = (row for row in tested() if row.name == "Prometheus")
+    head = _HEAD.replace("@VERSIONS@", " and ".join(prometheus.versions)).replace("@CORE@", "\n".join(_core()))
+    return "\n".join([head, *_alerts(), "", *_gaps(), "", *_records(), ""])
+
+
+CORE_REASONS: Final = {
+    "ThrottleSpike": "a page: clients of a cluster wait for far longer than usual",
+    "ThrottleStorm": "the count, where an alert for each client would be too many",
+    "ClientThrottled": "a client is throttled for most of the time, by a quota of any type; `all` has one alert for each type instead",
+    "NearLimit": "what can still be prevented: a client will be throttled next",
+    "ManyNearLimit": "the count, where an alert for each client near its limit would be too many",
+    "MutationTokensExhausted": "topics can no longer be created or deleted; no throttle time shows it where requests are refused",
+    "BrokerSaturated": "a page: the limits are too high for the broker, or quotas are not the cause",
+    "ExporterAbsent": "without it, no other alert can fire",
+    "RecordingRulesMissing": "without them, most of the others cannot fire",
+    "SourceDown": "a broker that cannot be read throttles unseen",
+    "LimitsStale": "limits that cannot be read make utilization old or unknown",
+}
+"""Why an alert is in the core profile; the common beginning of names left out."""
+
+
+def _core() -> Iterator[str]:
+    for name, reason in CORE_REASONS.items():
+        yield f"- `KafkaQuota{name}`: {reason}."
 
 
 def _alerts() -> Iterator[str]:
     yield "## All alerts\n"
-    yield "Conditions are in the runbooks, durations and thresholds in [alerts.yaml](alerts.yaml).\n"
-    for alert in alerts(Site()):
-        link = f"[{alert.name}](../alerts/runbooks/{alert.name}.md)"
-        yield f"- {link} ({alert.severity.value}): {alert.summary}"
+    yield (
+        "Conditions are in [the texts](../alerts/rules) and the runbooks, durations and thresholds in [alerts.yaml](alerts.yaml). *core*: in the profile `core` as well.\n"
+    )
+    for rule in alerts(Site()):
+        name, profiles = rule["alert"], profiles_of(rule["alert"])
+        link = f"[{name}](../alerts/runbooks/{name}.md)"
+        core = ", *core*" if Profile.CORE in profiles else ""
+        core = core if Profile.ALL in profiles else ", only *core*"
+        yield f"- {link} ({rule['labels']['severity']}){core}: {rule['annotations']['summary']}"
 
 
 def _gaps() -> Iterator[str]:
@@ -152,8 +227,9 @@ def _gaps() -> Iterator[str]:
 def _records() -> Iterator[str]:
     yield "## Recorded series\n"
     yield "The name begins with the level; `entity` is an entity on all brokers.\n"
-    for meaning, same in groupby(records(_EVERYTHING), key=lambda record: record.meaning):
-        yield f"- {', '.join(f'`{record.name}`' for record in same)}: {meaning}"
+    for meaning, group in groupby(records(_EVERYTHING), key=lambda rule: rule["meaning"]):
+        names = ", ".join(f"`{rule['record']}`" for rule in group)
+        yield f"- {names}: {meaning}"
 
 
 def _row(*cells: str) -> str:

@@ -1,9 +1,9 @@
 """
 Builds the jar for Spark from its Java: `make spark-jar`.
 
-It is kept beside the Java and shipped, because a driver may have no JDK and a wheel may be built without one; a test compares it with a build from
-scratch. It is compiled against the Spark of `constraints.txt` and the Kafka of `tests/cluster/pom.xml`, by the `javac` of a JDK 17: another may write
-other bytes.
+It is kept beside the Java and shipped, because a driver may have no JDK and a wheel may be built without one; a test
+compares it with a build from scratch. It is compiled against the Spark of `constraints.txt` and the Kafka of
+`tests/cluster/pom.xml`, by the `javac` of a JDK 17: another may write other bytes.
 """
 
 import subprocess
@@ -24,7 +24,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def class_path() -> str:
-    """The jars of Spark and Kafka. Raises `NotFetched` when Kafka's were not fetched."""
+    """Return the jars of Spark and Kafka. Raises `NotFetched` when Kafka's were not fetched."""
     return f"{Path(pyspark.__file__).parent}/jars/*:{libs()}/*"
 
 

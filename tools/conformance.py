@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))  # the suite is shared with the tests
 from tests.conformance.fields import Malformed  # noqa: E402 - needs the path
 from tests.conformance.suite import load, outcomes  # noqa: E402
 
-from quotascope.metrics import NEWEST_RELEASE, KafkaRelease  # noqa: E402
+from quotascope.metrics.kafka.release import NEWEST_RELEASE, KafkaRelease  # noqa: E402
 
 
 def main() -> int:
@@ -29,15 +29,15 @@ def main() -> int:
         metavar="VERSION",
         help="the release with the expected answers, such as 4.3; the newest by default",
     )
-    given = parser.parse_args()
-    path = given.file
+    arguments = parser.parse_args()
+    path = arguments.file
     try:
         vectors = load(path)
     except Malformed as malformed:
         print(f"conformance: {malformed}", file=sys.stderr)
         return 2
     failed = 0
-    for vector, failure in outcomes(vectors, given.kafka_version):
+    for vector, failure in outcomes(vectors, arguments.kafka_version):
         if failure is not None:
             failed += 1
             print(f"FAILED {vector.name!r} ({vector.kind!r}): {failure}")

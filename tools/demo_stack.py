@@ -27,8 +27,9 @@ from tests.integration.child import Child
 from tests.integration.eventually import eventually
 from tests.integration.prometheus import Prometheus
 
-from quotascope.alerts import Site, recorded
+from quotascope.alerts import Site
 from quotascope.alerts.files import write as write_rules
+from quotascope.alerts.settings import Profile
 from quotascope.alerts.thresholds import THROTTLED
 from quotascope.dashboards.files import write as write_dashboards
 from quotascope.dashboards.scope import Scope
@@ -51,7 +52,7 @@ _DAY_SECONDS = 24 * 3600
 _SCRAPE_SECONDS = 5
 _READY_SECONDS = 60
 _TREND_SECONDS = 5 * 3600
-"""How far back utilization is known: forecasts need four hours."""
+"""Seconds of the past for which utilization is known: forecasts need four hours."""
 _DAY_STEP_SECONDS = 300
 _TREND_STEP_SECONDS = 15
 _SAMPLE = re.compile(r"(\w+(?:\{.*\})?) (\S+)")
@@ -64,13 +65,17 @@ class CannotStart(Exception):
 async def scrapes(
     cast: Sequence[Role], seconds: int, every_seconds: int, start_ms: int = 0
 ) -> AsyncIterator[dict[str, float]]:
-    """Each scrape of so many seconds of the demo, on a clock of its own: numbers by series, the first one after one interval."""
+    """
+    Yield each scrape of the demo for some seconds, on a clock of its own.
+
+    Numbers by series, the first one after one interval.
+    """
     now_ms = start_ms
     simulation = Simulation(now_ms, cast)
     limits = LimitsRefresh(EmbeddedLimits(simulation.quotas, "1", lambda: now_ms, 11.0), 5.0)
     source = EmbeddedSource("demo", simulation.registry, "1", lambda: now_ms, simulation.broker.beans)
     collection = Collection(
-        [source], limits, 0.0, clock=lambda: now_ms / 1_000, own=lambda: OwnHealth(sampling=Sampling())
+        [source], limits, 0.0, clock=lambda: now_ms / 1_000, own_health=lambda: OwnHealth(sampling=Sampling())
     )
     renderer = Renderer(CLUSTER)
     for past_ms in range(0, seconds * 1_000 + 1, STEP_MS):
@@ -80,15 +85,16 @@ async def scrapes(
             await limits.refresh()
             snapshot = await collection.snapshot(5.0)
             text = renderer.render(snapshot, now_ms / 1_000, TEXT).decode()
-            found = map(_SAMPLE.fullmatch, text.splitlines())
-            yield {each[1]: float(each[2]) for each in found if each}
+            samples = map(_SAMPLE.fullmatch, text.splitlines())
+            yield {sample[1]: float(sample[2]) for sample in samples if sample}
 
 
 def usual() -> dict[str, float]:
     """
-    What our rules have recorded of the demo's cluster where all is as usual, by series.
+    Return the values that our rules record of the demo's cluster in a usual hour, by series.
 
-    From two quiet minutes of the engine: so a Prometheus that starts with it finds a spike unusual, as one with a day of data would.
+    From two quiet minutes of the engine: so a Prometheus that starts with it finds a spike unusual, as one with a day
+    of data would.
     """
     before, after = asyncio.run(_quiet_minutes())
 
@@ -101,16 +107,16 @@ def usual() -> dict[str, float]:
     refused = per_second(catalog.THROTTLING_ERRORS)
     cluster = f'cluster="{CLUSTER}"'
     return {
-        f"{recorded.CLUSTER_THROTTLED_RATE}{{{cluster}}}": rate,
-        f"{recorded.CLUSTER_THROTTLED_ENTITIES}{{{cluster}}}": float(
+        f"cluster:kafka_quota_request_throttled_seconds:rate5m{{{cluster}}}": rate,
+        f"cluster:kafka_quota_throttled_entities:count{{{cluster}}}": float(
             sum(seconds > THROTTLED.value for seconds in throttled)
         ),
-        f'{recorded.CLUSTER_REFUSALS}{{{cluster},request="CreateTopics"}}': refused,
+        f'cluster:kafka_quota_throttling_errors:rate5m{{{cluster},request="CreateTopics"}}': refused,
     } | _of(catalog.UTILIZATION, after)
 
 
 async def _quiet_minutes() -> tuple[dict[str, float], dict[str, float]]:
-    _, before, _, after = [each async for each in scrapes(_QUIET, 240, 60)]
+    _, before, _, after = [scrape async for scrape in scrapes(_QUIET, 240, 60)]
     return before, after
 
 
@@ -119,7 +125,7 @@ def _of(family: catalog.Family, numbers: dict[str, float]) -> dict[str, float]:
 
 
 def earlier(day: Mapping[str, float], now: float) -> Iterator[str]:
-    """A day with these numbers up to now, in seconds since 1970, as OpenMetrics for promtool."""
+    """Yield a day with these numbers up to now, in seconds since 1970, as OpenMetrics for promtool."""
     end = int(now) - 60
     for series, value in day.items():
         past, step = _DAY_SECONDS, _DAY_STEP_SECONDS
@@ -127,33 +133,41 @@ def earlier(day: Mapping[str, float], now: float) -> Iterator[str]:
         if ":" not in series:
             past, step = _TREND_SECONDS, _TREND_STEP_SECONDS
             scraped = series.replace("{", '{job="quotascope",', 1)
-        for at in range(end - past, end + 1, step):
-            yield f"{scraped} {value!r} {at}\n"
+        for time_s in range(end - past, end + 1, step):
+            yield f"{scraped} {value!r} {time_s}\n"
     yield "# EOF\n"
 
 
 def fill(folder: Path, lines: Iterable[str]) -> None:
-    """Make samples, as OpenMetrics, the data of a Prometheus that is to start in this folder. Raises ``CannotStart``."""
+    """
+    Make samples, as OpenMetrics, the data of a Prometheus that is to start in this folder.
+
+    Raises ``CannotStart``.
+    """
     check_programs()
     text = folder / "history.txt"
     text.write_text("".join(lines))
     command = ["promtool", "tsdb", "create-blocks-from", "openmetrics"]
-    done = subprocess.run([*command, str(text), str(folder / "data")], check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise CannotStart(f"promtool cannot write the history: {done.stderr.strip()}")
+    process = subprocess.run([*command, str(text), str(folder / "data")], check=False, capture_output=True, text=True)
+    if process.returncode:
+        raise CannotStart(f"promtool cannot write the history: {process.stderr.strip()}")
     text.unlink()
 
 
 def configuration(folder: Path, targets: Sequence[str], scrape_seconds: int) -> dict[str, Any]:
-    """Prometheus with all our rules, which it writes to the folder; each target is an exporter of the demo's cluster."""
-    rules = write_rules(folder / "rules", Site())
+    """
+    Prometheus with all our rules, which it writes to the folder.
+
+    Each target is an exporter of the demo's cluster.
+    """
+    rules = write_rules(folder / "rules", Site(profile=Profile.ALL))
     return {
         "global": {
             "scrape_interval": f"{scrape_seconds}s",
             "scrape_timeout": f"{scrape_seconds}s",
             "evaluation_interval": f"{scrape_seconds}s",
         },
-        "rule_files": [str(each) for each in rules],
+        "rule_files": [str(rule_file) for rule_file in rules],
         "scrape_configs": [
             {
                 "job_name": "quotascope",
@@ -212,9 +226,9 @@ def _scraped(prometheus: Prometheus, ended: threading.Event) -> None:
 
 
 def _tour(port: int, prometheus: Prometheus, folder: Path, begun: datetime) -> str:
-    """Where to look, and what is to be seen when."""
+    """Return the tour: addresses, and the times of what happens."""
     grafana = shutil.which("grafana-server") or shutil.which("grafana")
-    here = f"is here ({grafana})" if grafana else "is not on this machine"
+    whereabouts = f"is here ({grafana})" if grafana else "is not on this machine"
 
     def at(minute: float) -> str:
         return f"{begun + timedelta(minutes=minute):%H:%M}"
@@ -227,7 +241,7 @@ The demo:    http://{_HOST}:{port}/
 Prometheus:  http://{prometheus.address}/
 Dashboards:  {folder / "grafana" / "dashboards"}
 
-Grafana {here}. Add a data source of type Prometheus with the address above, then
+Grafana {whereabouts}. Add a data source of type Prometheus with the address above, then
 import the JSON files (Dashboards, New, Import), first quotascope-overview.json.
 
 {at(spike)}  the spike: eight services of a sale are throttled; KafkaQuotaThrottleSpike fires at {at(spike + 7)}

@@ -1,8 +1,10 @@
 """
-Adds to the site of ``docs/`` what is not in that folder: runbooks, files of the root, the configuration, the help of each command.
+Adds to the site of ``docs/`` what is not in that folder.
 
-mkdocs calls its ``on_`` functions (``hooks`` in mkdocs.yml). A link that leaves ``docs/`` becomes a link within the site, or plain text where the
-site has no such page. mkdocs reports a link to a file that does not exist.
+Runbooks, files of the root, the configuration, the help of each command.
+
+mkdocs calls its ``on_`` functions (``hooks`` in mkdocs.yml). A link that leaves ``docs/`` becomes a link within the
+site, or plain text where the site has no such page. mkdocs reports a link to a file that does not exist.
 """
 
 from __future__ import annotations
@@ -53,12 +55,12 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def commands_page() -> str:
-    """The help of each command, as the terminal shows it."""
+    """Return the help of each command, as the terminal shows it."""
     parts = ["# Commands", ""]
     variables = {"COLUMNS": "110", "NO_COLOR": "1", "TERM": "dumb"}
     for words in _commands(typer.main.get_command(app), ()):
-        shown = CliRunner().invoke(app, [*words, "--help"], env=variables).output
-        lines = (line.rstrip() for line in shown.strip("\n").splitlines())
+        output = CliRunner().invoke(app, [*words, "--help"], env=variables).output
+        lines = (line.rstrip() for line in output.strip("\n").splitlines())
         parts += [f"## quotascope {' '.join(words)}", "", "```text", *lines, "```", ""]
     return "\n".join(parts)
 
@@ -82,13 +84,13 @@ def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
         if not (ROOT / path).exists():
             return link[0]  # mkdocs reports it
         if path in MOVED:
-            there = MOVED[path]
+            destination = MOVED[path]
         elif path.startswith("docs/") and (ROOT / path).is_file():
-            there = path.removeprefix("docs/")
-            there = REFERENCES[there][0] if there in REFERENCES else there
+            destination = path.removeprefix("docs/")
+            destination = REFERENCES[destination][0] if destination in REFERENCES else destination
         else:
             return text
         start = posixpath.dirname(page.file.src_uri) or "."
-        return f"[{text}]({posixpath.relpath(there, start)}{anchor})"
+        return f"[{text}]({posixpath.relpath(destination, start)}{anchor})"
 
     return LINK.sub(replaced, markdown)

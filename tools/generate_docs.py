@@ -1,7 +1,8 @@
 """
 Writes what is generated: pages in ``docs/``, ``alerts/generated/`` and ``dashboards/generated/``.
 
-``make docs`` runs it; ``tests/test_docs.py`` and ``tests/dashboards/test_generated.py`` fail when a page differs from what it would write.
+``make docs`` runs it; ``tests/test_docs.py`` and ``tests/dashboards/test_generated.py`` fail when a page differs from
+what it would write.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from itertools import groupby
 from pathlib import Path
 
 from quotascope.alerts import Site
-from quotascope.alerts.files import alertmanager_file, operator_file, rule_files
-from quotascope.alerts.mixin import mixin_file
+from quotascope.alerts.files import rule_files
+from quotascope.alerts.settings import Profile
 from quotascope.cli.alerts_config import alerts_reference
 from quotascope.dashboards.files import file_text, grafana_dashboards
 from quotascope.dashboards.scope import Scope
@@ -23,7 +24,9 @@ from quotascope.metrics.catalog import Family, families
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # it runs as a script, and its parts are imported by tests
 
-from tools.alerts_page import alerts_page  # noqa: E402 - needs the path
+from tools import newest  # noqa: E402 - needs the path
+from tools.alerts_page import alerts_page  # noqa: E402
+from tools.releases_table import with_table  # noqa: E402
 
 DOCS = ROOT / "docs"
 ALERTS = ROOT / "alerts" / "generated"
@@ -56,9 +59,10 @@ _SHORT = {
 _LABELED = re.compile(
     r" (of|by) this (quota entity|quota rule|listener|IP address)(?! \()| on (this|each) broker| under the tags of a custom quota callback|; absent when unlimited|, which all clients of the broker share| since (the broker|the node|it) started"
 )
-"""What the page says once: in front of a line by its labels, at its top, or by the name of a family."""
-_OWN = ("computed", "embedded engine")
-"""Sources that are not Kafka's."""
+"""Texts that the page says once: in front of a line by its labels, at its top, or by the name of a family."""
+_TESTED = re.compile(r"(<!-- generated: versions -->)\n.*?(<!-- end -->)", re.DOTALL)
+_OWN = "computed"
+"""The source of families that Kafka does not have."""
 _TITLES = {
     "kafka_quota_": "Kafka's quotas",
     "quotascope_": "The exporter",
@@ -66,27 +70,26 @@ _TITLES = {
 
 
 def pages() -> dict[Path, str]:
-    """The generated pages by path."""
+    """Return the generated pages by path."""
     return {
         DOCS / "metrics.md": metrics_page(),
         DOCS / "configuration.yaml": reference(),
         DOCS / "alerts.md": alerts_page(),
+        DOCS / "dialects.md": with_table(dialects_page()),
         DOCS / "alerts.yaml": alerts_reference(),
         **{ALERTS / name: text for name, text in rule_files(Site()).items()},
-        ALERTS / "alertmanager" / "alertmanager-example.yaml": alertmanager_file(Site()),
-        ALERTS / "kubernetes" / "quotascope-prometheusrule.yaml": operator_file(Site()),
-        ALERTS / "mixin" / "mixin.libsonnet": mixin_file(Site(), lambda site: grafana_dashboards(Scope(site=site))),
+        ALERTS / "all" / "quotascope-alerts.yaml": rule_files(Site(profile=Profile.ALL))["quotascope-alerts.yaml"],
         **_dashboards(),
     }
 
 
 def _dashboards() -> dict[Path, str]:
-    made = grafana_dashboards(Scope())
-    return {DASHBOARDS / f"{uid}.json": file_text(each) for uid, each in made.items()}
+    dashboards = grafana_dashboards(Scope())
+    return {DASHBOARDS / f"{uid}.json": file_text(dashboard) for uid, dashboard in dashboards.items()}
 
 
 def metrics_page() -> str:
-    """The reference of all metric families."""
+    """Return the reference of all metric families."""
     parts = [_HEAD.rstrip()]
     titles = list(_TITLES)
     listed = [family for family in families() if family.name.startswith(tuple(titles))]
@@ -96,18 +99,24 @@ def metrics_page() -> str:
     return "\n".join(parts) + "\n"
 
 
+def dialects_page() -> str:
+    """Return the page about agents with a new table of what is tested, from the files that name the versions."""
+    text = (DOCS / "dialects.md").read_text(encoding="utf-8")
+    return _TESTED.sub(lambda match: f"{match[1]}\n{newest.table()}\n{match[2]}", text)
+
+
 def _prefix(family: Family) -> str:
     return next(prefix for prefix in _TITLES if family.name.startswith(prefix))
 
 
 def _line(family: Family) -> str:
-    """The name of a family, its labels, its meaning, and its source if that is Kafka's."""
+    """Return the line of a family: its name, its labels, its meaning, and its source if that is Kafka's."""
     labels = ", ".join(f"`{label}`" for label in family.labels)
-    for short, meant in _SHORT.items():
-        labels = labels.replace(meant, short)
+    for short, long in _SHORT.items():
+        labels = labels.replace(long, short)
     labels += ", *tags*" if family.open_labels else ""
     meaning = _LABELED.sub("", family.help)
-    source = f" [{family.source}]" if family.name.startswith("kafka_") and family.source not in _OWN else ""
+    source = f" [{family.source}]" if family.name.startswith("kafka_") and family.source != _OWN else ""
     return f"- `{family.name}`{labels and f' ({labels})'}: {_escaped(meaning + source)}"
 
 

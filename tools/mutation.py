@@ -1,10 +1,11 @@
 """
 Puts small mistakes into the product, one at a time, and reports which of them the unit tests notice.
 
-Cosmic Ray makes the mutants; ``make mutation`` runs a seeded sample of them over all rooms. First, one run of the unit tests under
-coverage records which test runs which line. Each mutant then runs in a copy of the checkout, and only the tests that reach it are asked; for
-alerts and dashboards all of their tests, as only Prometheus and Grafana understand their queries. What they miss may be noticed by tests that
-compare with what was written down from the product itself. Those notice any change, so they are counted apart.
+Cosmic Ray makes the mutants; ``make mutation`` runs a seeded sample of them over all rooms. First, one run of the unit
+tests under coverage records which test runs which line. Each mutant then runs in a copy of the checkout, and only the
+tests that reach it are asked; for alerts and dashboards all of their tests, as only Prometheus and Grafana understand
+their queries. What they miss may be noticed by tests that compare with what was written down from the product itself.
+Those notice any change, so they are counted apart.
 
 Not mutated is what cannot change behavior: annotations, options of ``@dataclass`` and decorators for type checkers.
 """
@@ -52,15 +53,21 @@ COMPARISONS = (
 )
 """Tests that compare with what was written down from the product itself."""
 ASKED_WHOLE = ("alerts", "dashboards")
-"""Rooms of which all tests run, those with a real Prometheus or Grafana's code, too: what they look at is made once for all of them."""
+"""
+Rooms of which all tests run, those with a real Prometheus or Grafana's code, too: what they look at is made once for
+all of them.
+"""
 COMPILED = ("pipeline/blame", "pipeline/replay")
-"""Folders of which all tests run beside those that reach a line: coverage sees no line of a kernel that numba has compiled."""
+"""
+Folders of which all tests run beside those that reach a line: coverage sees no line of a kernel that numba has
+compiled.
+"""
 FACTS = "tests/facts"
 """Tests of tables, which read sources and values that were made at import."""
 FEWEST = 12
 """Mutants of the smallest room."""
 LONGEST_SECONDS = 150.0
-"""After this a mutant has made the tests hang, which is noticed, too."""
+"""Timeout of a mutant, which then has made the tests hang: this counts as noticed."""
 OUTCOMES = ("caught", "hung", "compared", "survived", "unreached")
 NOTICED = ("caught", "hung")
 _SKIPPED_OPERATORS = ("core/VariableInserter", "core/VariableReplacer")
@@ -78,7 +85,7 @@ Position = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one mutant."""
+    """Verdict on one mutant."""
 
     room: str
     path: str
@@ -86,11 +93,14 @@ class Verdict:
     operator: str
     outcome: str
     """
-    ``caught``; ``hung`` when the tests did not end in time; ``compared`` when only a comparison with what was written down noticed it; ``survived``; or ``unreached`` when no unit test
+    ``caught``; ``hung`` when the tests did not end in time.
+
+    ``compared`` when only a comparison with what was written down noticed it; ``survived``; or ``unreached`` when no
+    unit test
     runs the line.
     """
     tests: int
-    """How many tests were asked."""
+    """Number of tests that were run."""
     diff: str
 
 
@@ -106,12 +116,12 @@ def main() -> int:
         for mutant in _sample(room, count, _chooser(options.seed, room))
     ]
     verdicts = list(_judged(sample, copies, reached))
-    (BUILD / "report.json").write_text(json.dumps([asdict(each) for each in verdicts], indent=1), "utf-8")
+    (BUILD / "report.json").write_text(json.dumps([asdict(verdict) for verdict in verdicts], indent=1), "utf-8")
     return _report(verdicts, options.goal)
 
 
 def _chooser(seed: int, room: str) -> random.Random:
-    """One for each room, so that its mutants are the same whatever other rooms are asked for."""
+    """Return a generator for each room, so that its mutants are the same whatever other rooms are asked for."""
     return random.Random(f"{seed} {room}")  # noqa: S311 - a sample, not a secret
 
 
@@ -127,29 +137,33 @@ def _options() -> argparse.Namespace:
 
 
 def _copies(count: int) -> list[Path]:
-    """Of the checkout, with the bytecode of product and tests, which would otherwise be compiled for each mutant."""
-    first = _copy(BUILD / "0")
+    """
+    Return copies of the checkout with the bytecode of product and tests.
+
+    It would otherwise be compiled for each mutant.
+    """
+    first_copy = _copy(BUILD / "0")
     subprocess.run(
-        [*_pytest(first), "--collect-only", "--quiet"],
-        cwd=first, check=True, stdout=subprocess.DEVNULL,
+        [*_pytest(first_copy), "--collect-only", "--quiet"],
+        cwd=first_copy, check=True, stdout=subprocess.DEVNULL,
         env={key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     )  # fmt: skip
-    others = [BUILD / str(number) for number in range(1, count)]
-    for other in others:
-        shutil.rmtree(other, ignore_errors=True)
-        shutil.copytree(first, other, symlinks=True)
-    return [first, *others]
+    further = [BUILD / str(number) for number in range(1, count)]
+    for another in further:
+        shutil.rmtree(another, ignore_errors=True)
+        shutil.copytree(first_copy, another, symlinks=True)
+    return [first_copy, *further]
 
 
 def _check_comparisons(copy: Path) -> None:
-    """What fails without any mutant notices none."""
-    command = [*_pytest(copy, ()), *(str(copy / each) for each in COMPARISONS)]
+    """Run the comparisons without a mutant: one that fails without a mutant notices none."""
+    command = [*_pytest(copy, ()), *(str(copy / comparison) for comparison in COMPARISONS)]
     if subprocess.run(command, cwd=copy, check=False).returncode:
         raise SystemExit("quotascope: the comparisons fail without any mutant")
 
 
 def _copy(target: Path) -> Path:
-    """A copy of what git knows of the checkout, without what it ignores."""
+    """Copy the files that git knows of the checkout, without those that it ignores."""
     shutil.rmtree(target, ignore_errors=True)
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -164,11 +178,11 @@ def _copy(target: Path) -> Path:
 
 
 def _pytest(copy: Path, without: Sequence[str] = COMPARISONS, markers: str = UNIT) -> list[str]:
-    """The command that runs tests of a copy with the copy's product, not that of the checkout."""
+    """Return the command that runs tests of a copy with the copy's product, not that of the checkout."""
     return [
         "env", f"PYTHONPATH={copy / '.imports'}", sys.executable, "-m", "pytest",
         f"--rootdir={copy}", "-c", str(copy / "pyproject.toml"), "-p", "no:cacheprovider", "-p", "no:randomly",
-        "-q", "--hypothesis-seed=1", "-m", markers, *(f"--deselect={each}" for each in without),
+        "-q", "--hypothesis-seed=1", "-m", markers, *(f"--deselect={test}" for test in without),
     ]  # fmt: skip
 
 
@@ -187,14 +201,16 @@ def _recorded(copy: Path) -> Path:
 
 
 class _Reached:
-    """Which tests run a line."""
+    """Tests that run a line."""
 
     def __init__(self, lines: dict[str, dict[int, set[str]]]) -> None:
         self._lines = lines
 
-    def tests(self, path: str, first: int, last: int) -> list[str]:
+    def tests(self, path: str, first_line: int, last_line: int) -> list[str]:
         """
-        The tests that run one of the lines; for lines that run at import, all that run any line of the file, and those of tables.
+        Return the tests that run one of the lines.
+
+        For lines that run at import, all that run any line of the file, and those of tables.
 
         A file of constants alone has no line that a test runs: then the tests of its room are asked.
         """
@@ -202,22 +218,22 @@ class _Reached:
         if room in ASKED_WHOLE:
             return [f"tests/{room}"]
         lines = self._lines.get(path, {})
-        found = set().union(*(lines.get(n, ()) for n in range(first, last + 1))) - {""}
-        if not found:
-            at_import = any("" in lines.get(n, ()) for n in range(first, last + 1))
+        selected = set().union(*(lines.get(n, ()) for n in range(first_line, last_line + 1))) - {""}
+        if not selected:
+            at_import = any("" in lines.get(n, ()) for n in range(first_line, last_line + 1))
             if not at_import:
                 return []
-            found = set().union(*lines.values()) - {""} or {f"tests/{room}"}
-            found.add(FACTS)
+            selected = set().union(*lines.values()) - {""} or {f"tests/{room}"}
+            selected.add(FACTS)
         near = f"tests/{Path(path).parent}"
         if str(Path(path).parent) in COMPILED:
-            found.add(near)
-        return sorted(found, key=lambda test: (not test.startswith(near), test))
+            selected.add(near)
+        return sorted(selected, key=lambda test: (not test.startswith(near), test))
 
 
 def _reached(data: Path) -> _Reached:
     """
-    Which function of the tests runs which line, whatever its parameters.
+    Return the lines that each test function runs, whatever its parameters.
 
     Read from coverage's own file, since its interface gives the contexts of a line as lists of texts, and slowly.
     """
@@ -237,7 +253,7 @@ def _reached(data: Path) -> _Reached:
 
 
 def _in_checkout(path: str) -> str:
-    """The path below the checkout, of which the tests ran in a copy: from the name of its room on."""
+    """Return the path below the checkout, of which the tests ran in a copy: from the name of its room on."""
     parts = Path(path).parts
     rooms = (place for place, part in enumerate(parts) if part in FLOORS)
     ends = (Path(*parts[place:]) for place in rooms)
@@ -245,10 +261,10 @@ def _in_checkout(path: str) -> str:
 
 
 def _shares(rooms: list[str], sample: int) -> dict[str, int]:
-    """How many mutants each room gets: by its lines, at least ``FEWEST``."""
+    """Return the number of mutants of each room: by its lines, at least ``FEWEST``."""
     lines = {room: sum(map(_lines, _files(room))) for room in rooms}
     all_lines = sum(lines.values())
-    return {room: max(FEWEST, round(sample * own / all_lines)) for room, own in lines.items()}
+    return {room: max(FEWEST, round(sample * room_lines / all_lines)) for room, room_lines in lines.items()}
 
 
 def _files(room: str) -> list[Path]:
@@ -263,24 +279,28 @@ def _sample(room: str, count: int, chooser: random.Random) -> Iterator[MutationS
     """Files by their length, in each a place, and at the place one of its mutants."""
     files = [path for path in _files(room) if _lines(path) > 1]
     weights = list(map(_lines, files))
-    taken: set[tuple[Path, str, int]] = set()
-    known: dict[Path, dict[Position, list[MutationSpec]]] = {}
-    while len(taken) < count:
+    chosen: set[tuple[Path, str, int]] = set()
+    mutants_by_path: dict[Path, dict[Position, list[MutationSpec]]] = {}
+    while len(chosen) < count:
         path = chooser.choices(files, weights)[0]
-        if path not in known:
-            known[path] = _mutants(path)
-        if not known[path]:
+        if path not in mutants_by_path:
+            mutants_by_path[path] = _mutants(path)
+        if not mutants_by_path[path]:
             continue
-        place = chooser.choice(sorted(known[path]))
-        mutant = chooser.choice(known[path][place])
+        place = chooser.choice(sorted(mutants_by_path[path]))
+        mutant = chooser.choice(mutants_by_path[path][place])
         key = path, mutant.operator_name, mutant.occurrence
-        if key not in taken and _can_be_made(mutant):
-            taken.add(key)
+        if key not in chosen and _can_be_made(mutant):
+            chosen.add(key)
             yield mutant
 
 
 def _can_be_made(mutant: MutationSpec) -> bool:
-    """False where the operator finds no way to change the place, fails at it, as at names with a dot, or makes no Python of it."""
+    """
+    Return whether a mutant can be made.
+
+    The operator may find no way to change the place, fail at it, as at names with a dot, or produce no Python.
+    """
     operator = cosmic_ray.plugins.get_operator(mutant.operator_name)()
     source = mutant.module_path.read_text("utf-8")
     try:
@@ -291,23 +311,23 @@ def _can_be_made(mutant: MutationSpec) -> bool:
 
 
 def _mutants(path: Path) -> dict[Position, list[MutationSpec]]:
-    """All mutants of a file by where they begin, but for those that cannot change behavior."""
+    """Return all mutants of a file by their beginning, except those that cannot change behavior."""
     nodes = list(ast_nodes(get_ast_from_path(path)))
     silent = _silent(path.read_text("utf-8"))
-    found: dict[Position, list[MutationSpec]] = {}
+    by_position: dict[Position, list[MutationSpec]] = {}
     for name in cosmic_ray.plugins.operator_names():
         if name in _SKIPPED_OPERATORS:
             continue
         operator = cosmic_ray.plugins.get_operator(name)()
-        places = (each for node in nodes for each in operator.mutation_positions(node))
+        places = (position for node in nodes for position in operator.mutation_positions(node))
         for occurrence, (start, end) in enumerate(places):
-            if not any(first <= start < last for first, last in silent):
-                found.setdefault(start, []).append(MutationSpec(path, name, occurrence, start, end))
-    return found
+            if not any(begin <= start < end for begin, end in silent):
+                by_position.setdefault(start, []).append(MutationSpec(path, name, occurrence, start, end))
+    return by_position
 
 
 def _silent(source: str) -> list[tuple[Position, Position]]:
-    """Where a mutant cannot change behavior."""
+    """Return the spans in which a mutant cannot change behavior."""
     parts: list[ast.AST] = []
     for node in ast.walk(ast.parse(source)):
         match node:
@@ -322,7 +342,7 @@ def _silent(source: str) -> list[tuple[Position, Position]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns:
             parts.append(node.returns)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            parts += [each for each in node.decorator_list if _is_typing(each)]
+            parts += [decorator for decorator in node.decorator_list if _is_typing(decorator)]
     return [_span(part) for part in parts]
 
 
@@ -332,7 +352,7 @@ def _is_typing(decorator: ast.expr) -> bool:
 
 
 def _span(node: ast.AST) -> tuple[Position, Position]:
-    """From the ``@`` of a decorator, which is one column before its name."""
+    """Return the span of a node, from the ``@`` of a decorator, which is one column before its name."""
     start = (node.lineno, max(node.col_offset - 1, 0))  # type: ignore[attr-defined]
     return start, (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
@@ -352,15 +372,15 @@ def _judged(sample: list[MutationSpec], copies: list[Path], reached: _Reached) -
     console = Console(stderr=True)
     with ThreadPoolExecutor(len(copies)) as pool:
         judged = pool.map(judge, sample)
-        for each in track(judged, "mutants", len(sample), console=console):
-            console.print(f"{each.outcome}: {each.path}:{each.line} {each.operator}")
-            yield each
+        for verdict in track(judged, "mutants", len(sample), console=console):
+            console.print(f"{verdict.outcome}: {verdict.path}:{verdict.line} {verdict.operator}")
+            yield verdict
 
 
 def _verdict(mutant: MutationSpec, copy: Path, reached: _Reached) -> Verdict:
     path = mutant.module_path.relative_to(ROOT)
-    first, last = _statement(mutant)
-    tests = reached.tests(str(path), first, last)
+    first_line, last_line = _statement(mutant)
+    tests = reached.tests(str(path), first_line, last_line)
     outcome, diff = "unreached", ""
     for markers in (UNIT, "real") if path.parts[0] in ASKED_WHOLE else (UNIT,):
         if tests and outcome in ("unreached", "survived"):
@@ -375,7 +395,11 @@ def _verdict(mutant: MutationSpec, copy: Path, reached: _Reached) -> Verdict:
 
 
 def _statement(mutant: MutationSpec) -> tuple[int, int]:
-    """The lines of the innermost statement around a mutant: of a table, only the first one is known to be run."""
+    """
+    Return the lines of the innermost statement around a mutant.
+
+    Of a table, only the first one is known to be run.
+    """
     lines = mutant.start_pos[0], mutant.end_pos[0]
     tree = ast.parse(mutant.module_path.read_text("utf-8"))
     around = [
@@ -392,11 +416,12 @@ def _tried(mutant: MutationSpec, copy: Path, tests: Sequence[str], pytest: list[
     names = copy / "build" / "tests.txt"
     names.parent.mkdir(exist_ok=True)
     names.write_text("\n".join(f"{copy}/{test}" for test in tests), "utf-8")
-    here = evolve(mutant, module_path=copy / mutant.module_path.relative_to(ROOT))
+    mutant_of_copy = evolve(mutant, module_path=copy / mutant.module_path.relative_to(ROOT))
     command = shlex.join([*pytest, "-x", f"@{names}"])
-    # a mutant of the same size, made in the second in which its file was last compiled, would run as the bytecode of that file
+    # a mutant of the same size, made in the second in which its file was last compiled, would run as the bytecode of
+    # that file
     command = f"env PYTHONDONTWRITEBYTECODE=1 {command}"
-    result = mutate_and_test([here], command, LONGEST_SECONDS)
+    result = mutate_and_test([mutant_of_copy], command, LONGEST_SECONDS)
     if result.test_outcome is TestOutcome.INCOMPETENT:
         raise SystemExit(f"quotascope: {mutant.module_path}: {result.output}")
     if result.test_outcome is TestOutcome.SURVIVED:
@@ -408,24 +433,24 @@ def _tried(mutant: MutationSpec, copy: Path, tests: Sequence[str], pytest: list[
 def _report(verdicts: Iterable[Verdict], goal: float) -> int:
     verdicts = list(verdicts)
     console = Console()
-    for each in verdicts:
-        if each.outcome not in NOTICED:
-            console.rule(f"{each.outcome}: {each.path}:{each.line} {each.operator}")
-            console.print(each.diff, markup=False, highlight=False)
+    for verdict in verdicts:
+        if verdict.outcome not in NOTICED:
+            console.rule(f"{verdict.outcome}: {verdict.path}:{verdict.line} {verdict.operator}")
+            console.print(verdict.diff, markup=False, highlight=False)
     table = Table("room", "mutants", "caught", "survived", "unreached", "caught %", title="Mutants")
     for room in [*FLOORS, "all"]:
-        own = Counter(v.outcome for v in verdicts if room in (v.room, "all"))
-        if own:
-            table.add_row(room, *_figures(own))
+        outcomes = Counter(v.outcome for v in verdicts if room in (v.room, "all"))
+        if outcomes:
+            table.add_row(room, *_figures(outcomes))
     console.print(table)
-    caught = sum(each.outcome in NOTICED for each in verdicts)
+    caught = sum(verdict.outcome in NOTICED for verdict in verdicts)
     return int(100 * caught < goal * len(verdicts))
 
 
-def _figures(own: Counter[str]) -> list[str]:
-    counts = [own.total(), *(own[outcome] for outcome in OUTCOMES)]
-    caught = sum(own[outcome] for outcome in NOTICED)
-    return [*map(str, counts), f"{100 * caught / own.total():.1f}"]
+def _figures(outcomes: Counter[str]) -> list[str]:
+    counts = [outcomes.total(), *(outcomes[outcome] for outcome in OUTCOMES)]
+    caught = sum(outcomes[outcome] for outcome in NOTICED)
+    return [*map(str, counts), f"{100 * caught / outcomes.total():.1f}"]
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
 """
-Checks a change in under a minute: ruff over everything, mypy over the changed files, and the unit tests of the changed rooms.
+Checks a change in under a minute.
 
-Changed is what differs from a revision, the last commit unless `--base` names another; rooms can be named instead. It leaves out what
-needs a broker, Java or Prometheus and what takes over a second (the marks `real`, `java` and `slow`): `make test` runs those.
+Ruff over everything, mypy over the changed files, and the unit tests of the changed rooms.
+
+Changed is what differs from a revision, the last commit unless `--base` names another; rooms can be named instead. It
+leaves out what needs a broker, Java or Prometheus and what takes over a second (the marks `real`, `java` and `slow`):
+`make test` runs those.
 """
 
 import argparse
@@ -16,11 +19,15 @@ UNIT = "not real and not java and not slow"
 WORKERS = "4"
 """Twice as many as two cores: many tests wait for sockets."""
 NO_TESTS = 5
-"""What pytest returns when no test was selected."""
+"""Exit code of pytest when no test was selected."""
 
 
 def changed(base: str) -> list[Path]:
-    """The files that differ from a revision and still exist, with those that git does not know yet. Raises CalledProcessError."""
+    """
+    Return the files that differ from a revision and still exist, with those that git does not know yet.
+
+    Raises CalledProcessError.
+    """
     commands = (
         ("git", "diff", "--name-only", "--diff-filter=d", base, "--"),
         ("git", "ls-files", "--others", "--exclude-standard"),
@@ -33,19 +40,23 @@ def changed(base: str) -> list[Path]:
 
 
 def test_folders(files: Iterable[Path]) -> list[str]:
-    """What to run for these files: `tests/ROOM` for those of ROOM and its tests, `tests/test_docs.py` for the documentation."""
-    found = set()
+    """
+    Return the tests to run for these files.
+
+    `tests/ROOM` for those of ROOM and its tests, `tests/test_docs.py` for the documentation.
+    """
+    folders = set()
     for file in files:
         room = file.parts[1] if file.parts[0] == "tests" else file.parts[0]
         if Path("tests", room).exists():
-            found.add(f"tests/{room}")
+            folders.add(f"tests/{room}")
         elif file.suffix == ".md":
-            found.add("tests/test_docs.py")
-    return sorted(found)
+            folders.add("tests/test_docs.py")
+    return sorted(folders)
 
 
 def command(program: str, *arguments: str) -> list[str]:
-    """The command line of a program of this environment."""
+    """Return the command line of a program of this environment."""
     return [str(Path(sys.executable).with_name(program)), *arguments]
 
 

@@ -1,8 +1,8 @@
 """
 Records a request log for the tests of the replay: `python tools/record_request_log.py [--newest] NAME`.
 
-Starts a real broker, sets quotas, lets real clients run into them, and writes `NAME-request.log.gz` and `NAME-quotas.yaml` to
-`tests/pipeline/captures`. Needs what `make jars` fetches.
+Starts a real broker, sets quotas, lets real clients run into them, and writes `NAME-request.log.gz` and
+`NAME-quotas.yaml` to `tests/pipeline/captures`. Needs what `make jars` fetches.
 """
 
 import argparse
@@ -23,21 +23,21 @@ def main() -> int:
     parser.add_argument("--other", action="store_true", help="the other limits")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--into", type=Path, default=CAPTURES)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     from tests.cluster import throttled  # noqa: PLC0415 - the path is known only now
     from tests.cluster.cluster import Layout, Plugin, running  # noqa: PLC0415
 
-    rules = throttled.OTHER_RULES if given.other else throttled.RULES
-    special = Plugin(newest=given.newest, logs_requests=True)
+    rules = throttled.OTHER_RULES if arguments.other else throttled.RULES
+    special = Plugin(newest=arguments.newest, logs_requests=True)
     with (
         tempfile.TemporaryDirectory() as folder,
         running(Layout.COMBINED, Path(folder), plugin=special) as cluster,
     ):
-        recording = throttled.record(cluster, rules, given.seconds)
-    log = given.into / f"{given.name}-request.log.gz"
+        recording = throttled.record(cluster, rules, arguments.seconds)
+    log = arguments.into / f"{arguments.name}-request.log.gz"
     log.write_bytes(gzip.compress(recording.log, 9))
-    (given.into / f"{given.name}-quotas.yaml").write_text(recording.rules_yaml())
+    (arguments.into / f"{arguments.name}-quotas.yaml").write_text(recording.rules_yaml())
     print(f"{log}: {log.stat().st_size} bytes")
     return 0
 

@@ -1,8 +1,8 @@
 """
 Records what Spark sends to its listeners when tasks fail: `python -m tools.record_spark_events [version…]`.
 
-Needs `make jars spark`, and every version that is named. Each case of tests/spark runs for real, between two jobs that mark its
-place in the application's event log; its lines become tests/spark_listener/recorded/<version>/<case>.jsonl.
+Needs `make jars spark`, and every version that is named. Each case of tests/spark runs for real, between two jobs that
+mark its place in the application's event log; its lines become tests/spark_listener/recorded/<version>/<case>.jsonl.
 """
 
 import json
@@ -37,7 +37,7 @@ LEFT_OUT = (
 
 
 def record(version: str, master: str, cases: tuple[Case, ...]) -> dict[str, list[str]]:
-    """The lines of each case."""
+    """Return the lines of each case."""
 
     def work(driver: SparkProcess, _: Path) -> None:
         for case in cases:
@@ -49,7 +49,7 @@ def record(version: str, master: str, cases: tuple[Case, ...]) -> dict[str, list
 
 
 def speculated(version: str) -> dict[str, list[str]]:
-    """The lines of the case that needs two hosts."""
+    """Return the lines of the case that needs two hosts."""
 
     def work(driver: SparkProcess, place: Path) -> None:
         driver.call(two_hosts.recorded, log_to(place))
@@ -58,7 +58,7 @@ def speculated(version: str) -> dict[str, list[str]]:
 
 
 def throttled(version: str, kafka: Cluster) -> dict[str, list[str]]:
-    """The lines of the cases that need a broker with a quota."""
+    """Return the lines of the cases that need a broker with a quota."""
     topic = Traffic(kafka).topic()
 
     def work(driver: SparkProcess, _: Path) -> None:
@@ -75,7 +75,7 @@ def throttled(version: str, kafka: Cluster) -> dict[str, list[str]]:
 
 
 def logged(version: str, master: str, work: Work) -> list[str]:
-    """The event log of a driver that does some work."""
+    """Return the event log of a driver that does some work."""
     with tempfile.TemporaryDirectory(prefix="recorder-") as name:
         place = Path(name)
         (place / "logs").mkdir()
@@ -87,7 +87,7 @@ def logged(version: str, master: str, work: Work) -> list[str]:
 
 
 def log_to(place: Path) -> dict[str, str]:
-    """The properties of a plain event log in that folder."""
+    """Return the properties of a plain event log in that folder."""
     return {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.compress": "false",
@@ -97,7 +97,7 @@ def log_to(place: Path) -> dict[str, str]:
 
 
 def split(lines: list[str]) -> Iterator[list[str]]:
-    """The lines between the marks."""
+    """Yield the lines between the marks."""
     part: list[str] = []
     marked = False
     for line in lines:
@@ -112,14 +112,14 @@ def split(lines: list[str]) -> Iterator[list[str]]:
 
 
 def scrubbed(line: str, place: Path, version: str) -> str:
-    """The line without the names of this machine, its user and its folders."""
+    """Return the line without the names of this machine, its user and its folders."""
     for old, new in names(place, version).items():
         line = re.sub(rf"{re.escape(old)}\b", new, line)
     return line
 
 
 def names(place: Path, version: str) -> Mapping[str, str]:
-    """What must not be seen, and what stands in its place; the longest first."""
+    """Return the names that must not be seen and their replacements; the longest first."""
     return {
         str(folder(version)): "/opt/spark",
         str(place): "/tmp/job",  # noqa: S108 - written, never used
@@ -131,7 +131,7 @@ def names(place: Path, version: str) -> Mapping[str, str]:
 
 
 def write(version: str, cases: Mapping[str, list[str]]) -> None:
-    """A file for each case."""
+    """Write a file for each case."""
     target = TARGET / version
     target.mkdir(parents=True, exist_ok=True)
     for name, lines in cases.items():

@@ -1,8 +1,9 @@
 """
 Records small event logs of Spark: `python -m tools.record_spark_logs [version…]`.
 
-A plain file, a compressed one, and a rolling one of each version go to tests/spark_listener/recorded/<version>/logs. The machine's
-folders and properties are taken out; compressed logs keep the frames that Spark made, since it closes one at each flush.
+A plain file, a compressed one, and a rolling one of each version go to tests/spark_listener/recorded/<version>/logs.
+The machine's folders and properties are taken out; compressed logs keep the frames that Spark made, since it closes one
+at each flush.
 """
 
 import io
@@ -51,7 +52,7 @@ def checksums(_: str, names: list[str]) -> list[str]:
 
 
 def cleaned(path: Path, place: Path, version: str) -> bytes:
-    """The content of a log without the machine."""
+    """Return the content of a log without this machine's names."""
     content = path.read_bytes()
     if path.suffix not in {".zstd", ".zst"}:
         return b"".join(without_machine(content, place, version))
@@ -70,7 +71,7 @@ def cleaned(path: Path, place: Path, version: str) -> bytes:
 
 
 def frames(content: bytes) -> Iterator[bytes]:
-    """What each frame holds."""
+    """Yield the content of each frame."""
     while content:
         unpacker = zstandard.ZstdDecompressor().decompressobj()
         yield unpacker.decompress(content)
@@ -78,7 +79,7 @@ def frames(content: bytes) -> Iterator[bytes]:
 
 
 def without_machine(content: bytes, place: Path, version: str) -> Iterator[bytes]:
-    """The lines, each scrubbed; the environment loses the properties of the machine."""
+    """Yield the lines, each scrubbed; the environment loses the properties of the machine."""
     for line in io.StringIO(content.decode()):
         event = json.loads(line)
         if event["Event"] == "SparkListenerEnvironmentUpdate":

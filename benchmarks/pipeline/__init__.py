@@ -1,1 +1,1 @@
-"""What it costs to read request logs and to replay a history; see ``__main__``."""
+"""Costs of reading request logs and of replaying a history; see `cases`."""

@@ -1,4 +1,4 @@
-"""Who makes the requests: many entities of which few make most, and perhaps one giant."""
+"""Entities that make the requests: many, of which few make most, and perhaps one giant."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -28,15 +28,15 @@ class Crowd:
     giant: float = 0.0
 
     def user(self, rank: int) -> str:
-        """The user of an entity; a few client ids share one."""
+        """Return the user of an entity; a few client ids share one."""
         return f"user-{rank // CLIENTS_OF_A_USER:06d}"
 
     def client_id(self, rank: int) -> str:
-        """The client id of an entity."""
+        """Return the client id of an entity."""
         return f"app-{rank:06d}"
 
     def weights(self) -> Floats:
-        """The share of the requests that each makes; together 1."""
+        """Return the share of the requests that each entity makes; together 1."""
         shares = np.arange(1, self.entities + 1, dtype=np.float64) ** -self.exponent
         shares /= shares.sum()
         if not self.giant:
@@ -46,12 +46,12 @@ class Crowd:
         return shares
 
     def counts(self, requests: int) -> Integers:
-        """How many of so many requests each makes, rounded so that they add up."""
+        """Return the number of requests of each entity, rounded so that they add up."""
         ends = np.rint(np.cumsum(self.weights()) * requests).astype(np.int64)
         return np.diff(ends, prepend=0)
 
     def draw(self, requests: int, random: np.random.Generator) -> Integers:
-        """The ranks of the clients that make so many requests, one after the other."""
+        """Return the ranks of the clients that make the requests, one after the other."""
         bounds = np.cumsum(self.weights())
-        found = np.searchsorted(bounds, random.random(requests))
-        return np.minimum(found, self.entities - 1).astype(np.int64)
+        ranks = np.searchsorted(bounds, random.random(requests))
+        return np.minimum(ranks, self.entities - 1).astype(np.int64)

@@ -23,11 +23,11 @@ class Figures:
     row: float
     """A row of history, with its share of the sums by second, minute and hour."""
     ingest: float
-    """To read a line."""
+    """Time to read a line."""
     history: float
-    """To make a row of history, and its sums."""
+    """Time to make a row of history, and its sums."""
     one: float
-    """To replay a row for one candidate."""
+    """Time to replay a row for one candidate."""
     many: float
     """The same for many candidates."""
     worker: float
@@ -41,7 +41,7 @@ class Figures:
         logs = results["ingest on Spark"]
         replays = results["replay"]
         shaped = [results[name]["sides"] for name in ("growth", "skew", "entities")]
-        runs = [run for each in shaped for side in each.values() for run in side["runs"]]
+        runs = [run for sides in shaped for side in sides.values() for run in side["runs"]]
         return cls(
             line=logs["facts"]["bytes_a_line"],
             packed_line=logs["facts"]["packed_bytes_a_line"],
@@ -57,7 +57,7 @@ class Figures:
 
 
 def _on_spark(outcome: Results) -> Iterator[Mapping[str, int]]:
-    """The runs of ours that Spark did the work of."""
+    """Yield our runs whose work Spark did."""
     for name, side in outcome["sides"].items():
         if name.startswith((sides.ON_SPARK, sides.HISTORY)):
             yield from side["runs"]

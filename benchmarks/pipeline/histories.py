@@ -11,7 +11,7 @@ from benchmarks.pipeline.logs import BROKERS, START_MS
 from quotascope.pipeline.history.schema import HISTORY
 
 Column: TypeAlias = Any
-"""Of Arrow, whose stubs are of another release."""
+"""Column of Arrow, whose stubs are of another release."""
 DAY_MS: Final = 86_400_000
 MINUTE_MS: Final = 60_000
 BURST_MS: Final = 10_000
@@ -32,24 +32,24 @@ def history(rows: int, crowd: Crowd, *, seed: int = 7) -> Iterator[pa.Table]:
     No user is in two of the tables.
     """
     counts = crowd.counts(rows)
-    for number, (first, last) in enumerate(_slices(counts)):
+    for number, (begin, end) in enumerate(_slices(counts)):
         random = np.random.default_rng([seed, number])
-        yield _table(crowd, first, counts[first:last], random)
+        yield _table(crowd, begin, counts[begin:end], random)
 
 
 def _slices(counts: Integers) -> Iterator[tuple[int, int]]:
     """Yield first and last rank of neighbors that have about `SLICE` rows together, whole users only."""
     ends = np.cumsum(counts)
-    first = 0
-    while first < len(counts):
-        before = ends[first] - counts[first]
-        last = int(np.searchsorted(ends, before + SLICE)) + 1
-        last += -last % CLIENTS_OF_A_USER
-        yield first, min(last, len(counts))
-        first = last
+    begin = 0
+    while begin < len(counts):
+        requests_before = ends[begin] - counts[begin]
+        end = int(np.searchsorted(ends, requests_before + SLICE)) + 1
+        end += -end % CLIENTS_OF_A_USER
+        yield begin, min(end, len(counts))
+        begin = end
 
 
-def _table(crowd: Crowd, first: int, counts: Integers, random: np.random.Generator) -> pa.Table:
+def _table(crowd: Crowd, first_rank: int, counts: Integers, random: np.random.Generator) -> pa.Table:
     rank, broker, timestamp = _requests(counts, random)
     rows = len(rank)
     kind = random.choice(len(MIX), rows, p=MIX)
@@ -57,14 +57,14 @@ def _table(crowd: Crowd, first: int, counts: Integers, random: np.random.Generat
     partitions = (size % 12 + 1).astype(np.int32)
     mutations = pa.array(partitions, mask=kind != API_KEYS.index(19))
     request_ms, network_ms, waited = _times(rows, random)
-    ranks = range(first, first + len(counts))
+    ranks = range(first_rank, first_rank + len(counts))
     columns = {
-        "user": _named([crowd.user(each) for each in ranks], rank),
-        "client_id": _named([crowd.client_id(each) for each in ranks], rank),
-        "broker": _named([str(each + 1) for each in range(BROKERS)], broker),
+        "user": _named([crowd.user(position) for position in ranks], rank),
+        "client_id": _named([crowd.client_id(position) for position in ranks], rank),
+        "broker": _named([str(index + 1) for index in range(BROKERS)], broker),
         "timestamp": timestamp,
         "completed": timestamp + waited.astype(np.int64),
-        "connection": _connections(rank + first, broker, random),
+        "connection": _connections(rank + first_rank, broker, random),
         "api_key": np.array(API_KEYS, np.int16)[kind],
         "api_version": np.array(API_VERSIONS, np.int16)[kind],
         "produce_bytes": pa.array(size, mask=kind != API_KEYS.index(0)),
@@ -76,22 +76,22 @@ def _table(crowd: Crowd, first: int, counts: Integers, random: np.random.Generat
         "mutation_timestamp": pa.array(timestamp, mask=kind != API_KEYS.index(19)),
         "refused": np.zeros(rows, np.bool_),
         "throttle_ms": _throttles(rows, random),
-        "file": _named([f"/logs/broker-{each + 1}.log" for each in range(BROKERS)], broker),
+        "file": _named([f"/logs/broker-{index + 1}.log" for index in range(BROKERS)], broker),
         "position": np.argsort(np.argsort(timestamp, kind="stable")),
     }
     return pa.table(columns, schema=HISTORY)
 
 
 def _requests(counts: Integers, random: np.random.Generator) -> tuple[Integers, Integers, Integers]:
-    """Who asks which broker when, sorted by all three."""
+    """Return client, broker and time of each request, sorted by all three."""
     ranks = np.repeat(np.arange(len(counts)), counts)
     minute = random.integers(0, DAY_MS // MINUTE_MS, len(ranks))
     spread = np.where(random.random(len(ranks)) < 0.5, BURST_MS, MINUTE_MS)  # noqa: PLR2004 - half
     within = (random.random(len(ranks)) * spread).astype(np.int64)
     series = ranks * BROKERS + random.integers(0, BROKERS, len(ranks))
     order = np.sort(series * DAY_MS + minute * MINUTE_MS + within)
-    series, at = np.divmod(order, DAY_MS)
-    return *np.divmod(series, BROKERS), START_MS + at
+    series, time_ms = np.divmod(order, DAY_MS)
+    return *np.divmod(series, BROKERS), START_MS + time_ms
 
 
 def _times(rows: int, random: np.random.Generator) -> tuple[Floats, Floats, Floats]:
@@ -107,12 +107,12 @@ def _throttles(rows: int, random: np.random.Generator) -> Integers:
 
 
 def _connections(rank: Integers, broker: Integers, random: np.random.Generator) -> Integers:
-    """Two connections of each client to each broker."""
+    """Return two connections of each client to each broker."""
     numbers = (rank * BROKERS + broker) * 2 + random.integers(0, 2, len(rank))
     return numbers * np.int64(2_654_435_761)
 
 
 def _named(names: list[str], places: Integers) -> Column:
-    """As many names as places, each of which is a name's number."""
+    """Return a column of names from their numbers."""
     codes = pa.array(places.astype(np.int32), pa.int32())
     return pa.DictionaryArray.from_arrays(codes, names).cast(pa.string())

@@ -7,11 +7,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from benchmarks.output import STDERR
 from benchmarks.pipeline import peers, places, work
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.logs import Written, write_logs
 from benchmarks.pipeline.options import BEFORE, Options
-from benchmarks.pipeline.runs import STDERR, Outcome, Side, in_turns
+from benchmarks.pipeline.runs import Outcome, Side, run_in_turns
 from benchmarks.pipeline.sides import ALONE, HISTORY, LOOP, ON_SPARK, READ
 from benchmarks.pipeline.space import room_for, size_of
 
@@ -26,7 +27,7 @@ SAMPLE: Final = 20_000_000
 INGEST_GOAL: Final = 1.0
 """CPU time, of what another checkout takes."""
 LOCAL_PARTS: Final = 4
-"""As many of them does one process read."""
+"""Number of files that one process reads."""
 
 
 def ingest(options: Options) -> Iterator[Outcome]:
@@ -41,17 +42,17 @@ def ingest(options: Options) -> Iterator[Outcome]:
 
 
 def _on_spark(options: Options, folder: Path, written: Written) -> Outcome:
-    files, lines = [str(each) for each in written.files], written.lines
+    files, lines = [str(file) for file in written.files], written.lines
     little = write_logs(folder / "little", LITTLE, Crowd(entities=100), parts=2)
-    few = [str(each) for each in little.files]
+    few = [str(file) for file in little.files]
     sides: list[Side] = []
-    first: places.Place | None = None
+    first_place: places.Place | None = None
     with ExitStack() as opened:
         for number, checkout in enumerate(options.checkouts):
             place = opened.enter_context(places.spark(folder / f"spark-{number}", checkout, options.memory))
             tables = str(folder / f"spark-tables-{number}")
             place.call(work.ingest_on_spark, few, tables, little.lines)
-            first = first or place
+            first_place = first_place or place
             if not options.beside:
                 sides.append(place.side(READ, lines, peers.read_text, files))
             sides += [
@@ -63,16 +64,16 @@ def _on_spark(options: Options, folder: Path, written: Written) -> Outcome:
         else:
             for base, side in pairwise(sides):
                 side.beside(base.name)
-        in_turns("ingest on Spark", sides, options.rounds)
-        if first is not None:  # a round that goes backwards ends without a history
-            first.call(work.history_on_spark, str(folder / "spark-tables-0"))
+        run_in_turns("ingest on Spark", sides, options.rounds)
+        if first_place is not None:  # a round that goes backwards ends without a history
+            first_place.call(work.history_on_spark, str(folder / "spark-tables-0"))
     facts = _facts(written, folder / "spark-tables-0")
     return Outcome(title="ingest on Spark", sides=sides, facts=facts)
 
 
 def _alone(options: Options, folder: Path, written: Written) -> Outcome:
-    files = [str(each) for each in written.files[:LOCAL_PARTS]]
-    lines = sum(Path(each).read_bytes().count(b"\n") for each in files)
+    files = [str(file) for file in written.files[:LOCAL_PARTS]]
+    lines = sum(Path(file).read_bytes().count(b"\n") for file in files)
     sides: list[Side] = []
     with ExitStack() as opened:
         for number, checkout in enumerate(options.checkouts):
@@ -85,7 +86,7 @@ def _alone(options: Options, folder: Path, written: Written) -> Outcome:
             loop = opened.enter_context(places.alone(options.checkouts[0]))
             sides.insert(0, loop.side(LOOP, lines, peers.parse_json, files))
             sides[1].beside(LOOP)
-        in_turns("ingest in one process", sides, options.rounds)
+        run_in_turns("ingest in one process", sides, options.rounds)
     return Outcome(title="ingest in one process", sides=sides)
 
 

@@ -17,7 +17,7 @@ START_MS: Final = 1_767_571_200_000
 """Monday, 5 January 2026, midnight UTC."""
 BROKERS: Final = 3
 LINES_A_SECOND: Final = 5_000
-"""Of one broker."""
+"""Lines of one broker in a second."""
 BLOCK: Final = 50_000
 """Lines that are drawn at once."""
 KINDS: Final = (produce, fetch, heartbeat, create_topic, delete_topic)
@@ -31,7 +31,7 @@ _TOPIC_ID: Final = b"Wk9NhLhFQ7usRy9J_K8T%02d"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What is in the files."""
+    """Files, and their content."""
 
     lines: int
     size: int
@@ -69,10 +69,10 @@ def write_logs(
     for part in range(parts):
         count = requests * (part + 1) // parts - requests * part // parts
         broker, turn = part % BROKERS + 1, part // BROKERS
-        first = turn * -(-requests // parts)
+        first_number = turn * -(-requests // parts)
         path = folder / f"broker-{broker}" / f"request.log.{part:04d}"
         random = np.random.default_rng([seed, part])
-        _write_part(path, _pieces(crowd, broker, first, count, random), tally, compressed)
+        _write_part(path, _pieces(crowd, broker, first_number, count, random), tally, compressed)
     return Written(
         lines=tally.lines, size=tally.size, forwarded=tally.forwarded, broken=tally.broken, files=tuple(tally.files)
     )
@@ -99,14 +99,14 @@ def _opened(path: Path) -> BufferedIOBase:
 
 
 def _pieces(
-    crowd: Crowd, broker: int, first: int, count: int, random: np.random.Generator
+    crowd: Crowd, broker: int, first_number: int, count: int, random: np.random.Generator
 ) -> Iterator[tuple[bytes, int, bool]]:
     """Yield one request's line or lines, its kind, and whether it breaks off."""
-    for done in range(0, count, BLOCK):
-        size = min(BLOCK, count - done)
+    for offset in range(0, count, BLOCK):
+        size = min(BLOCK, count - offset)
         kinds = random.choice(len(KINDS), size, p=MIX).tolist()
         broken = (random.random(size) < BROKEN).tolist()
-        calls = _calls(crowd, broker, first + done, size, random)
+        calls = _calls(crowd, broker, first_number + offset, size, random)
         for call, kind, breaks in zip(calls, kinds, broken, strict=True):
             line = KINDS[kind](_with_topic(call, kind))
             yield (line[: len(line) // 3] + b"\n" if breaks else line), kind, breaks
@@ -122,15 +122,15 @@ def _with_topic(call: Call, kind: int) -> Call:
     return call
 
 
-def _calls(crowd: Crowd, broker: int, first: int, size: int, random: np.random.Generator) -> Iterator[Call]:
+def _calls(crowd: Crowd, broker: int, first_number: int, size: int, random: np.random.Generator) -> Iterator[Call]:
     ranks = crowd.draw(size, random)
-    numbers = np.arange(first, first + size)
+    numbers = np.arange(first_number, first_number + size)
     columns: tuple[list[Any], ...] = (
         *_completed(numbers),
         numbers.tolist(),
         [b"10.0.0.%d" % broker] * size,
         *_clients(crowd, ranks),
-        [b"topic-%03d" % each for each in (ranks % _TOPICS).tolist()],
+        [b"topic-%03d" % number for number in (ranks % _TOPICS).tolist()],
         random.integers(0, 3, size).tolist(),
         random.lognormal(7.0, 1.2, size).astype(np.int64).tolist(),
         _throttles(size, random),
@@ -141,19 +141,19 @@ def _calls(crowd: Crowd, broker: int, first: int, size: int, random: np.random.G
 
 def _completed(numbers: Integers) -> tuple[list[bytes], list[int]]:
     """Moments of so many lines a second."""
-    at = START_MS + numbers * 1000 // LINES_A_SECOND
-    seconds, where = np.unique(at // 1000, return_inverse=True)
-    texts = [datetime.fromtimestamp(each, UTC).strftime("%Y-%m-%d %H:%M:%S").encode() for each in seconds.tolist()]
-    return [texts[index] for index in where.tolist()], (at % 1000).tolist()
+    times_ms = START_MS + numbers * 1000 // LINES_A_SECOND
+    seconds, where = np.unique(times_ms // 1000, return_inverse=True)
+    texts = [datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S").encode() for second in seconds.tolist()]
+    return [texts[index] for index in where.tolist()], (times_ms % 1000).tolist()
 
 
 def _clients(crowd: Crowd, ranks: Integers) -> tuple[list[bytes], ...]:
     """Address, user and client id; the rank itself is cut in two, for a port is not as wide."""
-    each = ranks.tolist()
+    rank_list = ranks.tolist()
     return (
-        [b"10.1.%d.%d:%d" % (n % 250, n // 250 % 250, 30_000 + n % 30_000) for n in each],
-        [crowd.user(rank).encode() for rank in each],
-        [crowd.client_id(rank).encode() for rank in each],
+        [b"10.1.%d.%d:%d" % (n % 250, n // 250 % 250, 30_000 + n % 30_000) for n in rank_list],
+        [crowd.user(rank).encode() for rank in rank_list],
+        [crowd.client_id(rank).encode() for rank in rank_list],
     )
 
 
@@ -165,5 +165,5 @@ def _throttles(size: int, random: np.random.Generator) -> list[int]:
 def _times(size: int, random: np.random.Generator) -> list[list[float]]:
     """Queue, local, remote, response queue and send time, in ms."""
     middles = (0.08, 0.11, 0.03, 0.06, 0.05)
-    drawn: list[Floats] = [random.lognormal(np.log(each), 0.9, size) for each in middles]
-    return [each.tolist() for each in drawn]
+    drawn: list[Floats] = [random.lognormal(np.log(middle), 0.9, size) for middle in middles]
+    return [sizes.tolist() for sizes in drawn]

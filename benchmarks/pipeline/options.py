@@ -1,4 +1,4 @@
-"""What can be chosen."""
+"""Options of a run."""
 
 import argparse
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tests.spark.versions import ROOT
 
 PYTHON: Final = Path(".venv/bin/python")
 BEFORE: Final = ", before"
-"""What sides of the other checkout are called after their name."""
+"""Suffix of the names of the other checkout's sides."""
 
 LINES: Final = 5_000_000
 ROWS: Final = 20_000_000
@@ -29,7 +29,7 @@ class Checkout:
 
     @property
     def is_other(self) -> bool:
-        """Whether it is the one that this one is compared with."""
+        """True if it is the checkout that this one is compared with."""
         return self.root != ROOT
 
     def named(self, name: str) -> str:
@@ -63,18 +63,17 @@ class Options:
     def sizes(self) -> tuple[int, ...]:
         """Rows of the histories that show growth."""
         sizes = GROWN if self.beside else SIZES
-        return tuple(int(each * self.scale) for each in sizes)
+        return tuple(int(size * self.scale) for size in sizes)
 
     @property
     def checkouts(self) -> tuple[Checkout, ...]:
         """The one that runs, and the other one."""
-        here = Checkout(root=ROOT)
-        return (here, Checkout(root=self.beside)) if self.beside else (here,)
+        this = Checkout(root=ROOT)
+        return (this, Checkout(root=self.beside)) if self.beside else (this,)
 
 
-def parse(description: str, cases: tuple[str, ...]) -> tuple[Options, argparse.Namespace]:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=description)
+def declare(parser: argparse.ArgumentParser, cases: tuple[str, ...]) -> None:
+    """Declare the options of a run of some of the cases."""
     parser.add_argument(
         "--only", nargs="+", choices=cases, default=cases, metavar="CASE", help=f"of {', '.join(cases)}"
     )
@@ -93,14 +92,16 @@ def parse(description: str, cases: tuple[str, ...]) -> tuple[Options, argparse.N
         help="another checkout with its .venv, which does the same in turns; ratios are of CPU time, to its, instead of times to those of other programs",
     )
     parser.add_argument("--json", type=Path, help="file to write the results to; what it holds of other cases stays")
-    given = parser.parse_args()
-    options = Options(scale=given.scale, rounds=given.rounds, memory=given.memory, beside=given.beside)
-    return options, given
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """Return the sizes and rounds of a command line."""
+    return Options(scale=arguments.scale, rounds=arguments.rounds, memory=arguments.memory, beside=arguments.beside)
 
 
 def existing(folder: str) -> Path:
     """Return a checkout's folder. Raises `argparse.ArgumentTypeError` where it has no interpreter."""
-    found = Path(folder).resolve()
-    if not (found / PYTHON).exists():
-        raise argparse.ArgumentTypeError(f"{found} has no {PYTHON}: make it there first")
-    return found
+    checkout = Path(folder).resolve()
+    if not (checkout / PYTHON).exists():
+        raise argparse.ArgumentTypeError(f"{checkout} has no {PYTHON}: make it there first")
+    return checkout

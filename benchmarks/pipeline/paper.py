@@ -1,12 +1,12 @@
 """
-What 10 TB of request logs a day need, computed from measured figures: `python -m benchmarks.pipeline.paper`.
+Needs of 10 TB of request logs a day, computed from measured figures: `python -m benchmarks pipeline-page`.
 
-Reads docs/scale.json, which `make bench-pipeline ARGS='--json docs/scale.json'` writes, and writes the tables of docs/scale.md between
-its marks.
+Reads docs/scale.json, which `make bench-pipeline ARGS='--json docs/scale.json'` writes, and writes the tables of
+docs/scale.md between its marks.
 """
 
+import argparse
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -56,8 +56,8 @@ def computed(figures: Figures) -> Iterator[Row]:
 
 def _cores(figures: Figures, lines: float) -> Iterator[Row]:
     total = 0.0
-    for name, each in (("read the lines", figures.ingest), ("make history and sums", figures.history)):
-        cores = lines * each / DAY_SECONDS / BUSY
+    for name, seconds in (("read the lines", figures.ingest), ("make history and sums", figures.history)):
+        cores = lines * seconds / DAY_SECONDS / BUSY
         total += cores
         yield f"cores to {name}", f"{cores:,.1f}"
     yield "cores to keep up, together", f"{total:,.0f}"
@@ -99,17 +99,17 @@ def _list(rows: Iterator[Row]) -> str:
 
 def _between(text: str, mark: str, table: str) -> str:
     begin, end = f"<!-- {mark} -->\n", f"\n<!-- end of {mark} -->"
-    before, _, rest = text.partition(begin)
-    _, _, after = rest.partition(end)
-    return f"{before}{begin}{table}{end}{after}"
+    head, _, tail = text.partition(begin)
+    _, _, end_text = tail.partition(end)
+    return f"{head}{begin}{table}{end}{end_text}"
 
 
-def main() -> int:
+def add_options(_: argparse.ArgumentParser) -> None:
+    """Declare no options."""
+
+
+def main(_: argparse.Namespace) -> int:
     """Write the page."""
     figures = Figures.of(json.loads(RESULTS.read_text(encoding="utf-8")))
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), figures), encoding="utf-8")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

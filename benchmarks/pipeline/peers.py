@@ -1,5 +1,5 @@
 """
-What one would do without quotascope: plain Spark, plain orjson, plain pyarrow and NumPy.
+Work without quotascope: plain Spark, plain orjson, plain pyarrow and NumPy.
 
 The jobs of Spark take its session first.
 """
@@ -53,16 +53,16 @@ def throttled_seconds(files: Sequence[str], limits: Sequence[float]) -> list[flo
     """
     Add up how long a produce quota of each limit would have throttled, by whole seconds, in bytes/s.
 
-    This is what a notebook would do, in one process: read, sort, sum by second, look at eleven seconds at a time. It is no
-    quota of Kafka's, which looks at each request; it takes about as much reading and sorting.
+    This is what a notebook would do, in one process: read, sort, sum by second, look at eleven seconds at a time. It is
+    no quota of Kafka's, which looks at each request; it takes about as much reading and sorting.
     """
     table = pa.concat_tables(pq.read_table(path, columns=_COLUMNS) for path in files)
     series = _numbered(table)
     charged = np.nan_to_num(table["produce_bytes"].to_numpy()).astype(np.int64)
-    at = table["timestamp"].to_numpy() // SECOND_MS
-    at -= at.min()
-    order = np.argsort(series * (at.max() + 1) + at, kind="stable")
-    sums = _per_second(series[order], at[order], charged[order])
+    second = table["timestamp"].to_numpy() // SECOND_MS
+    second -= second.min()
+    order = np.argsort(series * (second.max() + 1) + second, kind="stable")
+    sums = _per_second(series[order], second[order], charged[order])
     return [_above(*sums, limit) for limit in limits]
 
 
@@ -70,7 +70,7 @@ _COLUMNS: Final = [*_SERIES, "timestamp", "produce_bytes"]
 
 
 def _numbered(table: pa.Table) -> Integers:
-    """A number for each series."""
+    """Return a number for each series."""
     number = np.zeros(table.num_rows, np.int64)
     for name in _SERIES:
         encoded = table[name].combine_chunks().dictionary_encode()
@@ -79,17 +79,17 @@ def _numbered(table: pa.Table) -> Integers:
     return number
 
 
-def _per_second(series: Integers, at: Integers, charged: Integers) -> tuple[Integers, Integers, Floats]:
-    changes = (np.diff(series) != 0) | (np.diff(at) != 0)
+def _per_second(series: Integers, second: Integers, charged: Integers) -> tuple[Integers, Integers, Floats]:
+    changes = (np.diff(series) != 0) | (np.diff(second) != 0)
     starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
     sums = np.add.reduceat(charged, starts).astype(np.float64)
-    return series[starts], at[starts], sums
+    return series[starts], second[starts], sums
 
 
-def _above(series: Integers, at: Integers, sums: Floats, limit: float) -> float:
-    """The seconds that the sum of eleven seconds is worth above the limit, added up."""
+def _above(series: Integers, second: Integers, sums: Floats, limit: float) -> float:
+    """Return the seconds that the sum of eleven seconds is worth above the limit, added up."""
     ends = np.concatenate(([0.0], np.cumsum(sums)))
-    key = series * (at.max() + WINDOWS + 1) + at
-    first = np.searchsorted(key, key - (WINDOWS - 1))
-    rate = (ends[1:] - ends[first]) / WINDOWS
+    key = series * (second.max() + WINDOWS + 1) + second
+    window_starts = np.searchsorted(key, key - (WINDOWS - 1))
+    rate = (ends[1:] - ends[window_starts]) / WINDOWS
     return float(np.maximum(rate - limit, 0).sum() / limit)

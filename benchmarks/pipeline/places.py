@@ -1,4 +1,4 @@
-"""Where work is done: in a process of its own, or in a driver of Spark's, so that memory is that of the work."""
+"""Places of work: a process of its own, or a driver of Spark's, so that memory is that of the work."""
 
 import json
 import subprocess
@@ -53,13 +53,13 @@ class Place:
     call: Callable[..., Any]
 
     def side(self, name: str, rows: int, job: Callable[..., Any], *arguments: object) -> Side:
-        """A side that works here: it calls a job with arguments, and goes through so many rows."""
+        """Return a side that works here: it calls a job with arguments, and processes a number of rows."""
         return Side(name=name, rows=rows, work=partial(self.call, job, *arguments), pid=self.pid)
 
 
 @contextmanager
 def spark(folder: Path, checkout: Checkout, memory: str = "4g") -> Iterator[Place]:
-    """A driver with two cores; a job is a function of an importable module that takes the session first."""
+    """Yield a driver with two cores; a job is a function of an importable module that takes the session first."""
     conf = {**SPARK, "spark.driver.memory": memory}
     with spark_process(folder, master="local[2]", conf=conf, root=checkout.root) as process:
         yield Place(process.pid, process.call)
@@ -67,7 +67,7 @@ def spark(folder: Path, checkout: Checkout, memory: str = "4g") -> Iterator[Plac
 
 @contextmanager
 def alone(checkout: Checkout) -> Iterator[Place]:
-    """A Python process; a job is a function of an importable module whose arguments JSON can hold."""
+    """Yield a Python process; a job is a function of an importable module whose arguments JSON can hold."""
     with subprocess.Popen(
         [checkout.root / PYTHON, "-c", _CALLS],
         stdin=subprocess.PIPE,
@@ -94,6 +94,6 @@ def alone(checkout: Checkout) -> Iterator[Place]:
 
 def store(folder: Path, rows: int, crowd: Crowd, checkout: Checkout) -> None:
     """Write a history of so many rows there as a checkout stores it, which another one may not read."""
-    given = json.dumps([str(folder), rows, asdict(crowd)])
-    command = [str(checkout.root / PYTHON), "-c", _STORE, given]
+    arguments = json.dumps([str(folder), rows, asdict(crowd)])
+    command = [str(checkout.root / PYTHON), "-c", _STORE, arguments]
     subprocess.run(command, check=True, cwd=checkout.root)

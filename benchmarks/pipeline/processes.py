@@ -26,7 +26,7 @@ class _Process:
 
 @dataclass(slots=True)
 class Used:
-    """What was used; complete when the watch has ended."""
+    """Used memory and CPU time; complete when the watch has ended."""
 
     processes: dict[int, _Process] = field(default_factory=dict)
     together: int = 0
@@ -34,13 +34,13 @@ class Used:
 
     def peak(self, name: str) -> int:
         """Bytes of the largest process whose name begins so; 0 when there was none."""
-        found = self.processes.values()
-        return max((each.peak for each in found if each.name.startswith(name)), default=0)
+        processes = self.processes.values()
+        return max((process.peak for process in processes if process.name.startswith(name)), default=0)
 
     @property
     def cpu(self) -> float:
         """CPU seconds of all of them; of a process that ended, up to the last look."""
-        return sum(each.after - each.before for each in self.processes.values())
+        return sum(process.after - process.before for process in self.processes.values())
 
 
 @contextmanager
@@ -72,9 +72,9 @@ def _look(root: int, used: Used, *, born: bool) -> None:
         with suppress(OSError, KeyError):  # it may end while it is looked at
             name, cpu = _stat(pid)
             status = _status(pid)
-            seen = used.processes.setdefault(pid, _Process(name, 0, 0.0 if born else cpu, cpu))
-            seen.name, seen.after = name, cpu
-            seen.peak = max(seen.peak, status["VmHWM"])
+            process = used.processes.setdefault(pid, _Process(name, 0, 0.0 if born else cpu, cpu))
+            process.name, process.after = name, cpu
+            process.peak = max(process.peak, status["VmHWM"])
             together += status["VmRSS"] * (pid != root and name.startswith("python"))
     used.together = max(used.together, together)
 
@@ -86,10 +86,10 @@ def _tree(root: int) -> list[int]:
             with suppress(OSError, ValueError):
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
                 children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found = [root]
-    for pid in found:
-        found.extend(children.get(pid, ()))
-    return found
+    pids = [root]
+    for pid in pids:
+        pids.extend(children.get(pid, ()))
+    return pids
 
 
 def _stat(pid: int) -> tuple[str, float]:

@@ -7,7 +7,7 @@ from typing import Final
 from benchmarks.pipeline import peers, places, work
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.options import BEFORE, ENTITIES, Checkout, Options
-from benchmarks.pipeline.runs import Outcome, Side, in_turns
+from benchmarks.pipeline.runs import Outcome, Side, run_in_turns
 from benchmarks.pipeline.sides import ALONE, FRAME, MANY, NOTEBOOK, ON_SPARK, SHUFFLE, candidates
 from benchmarks.pipeline.space import room_for
 from benchmarks.pipeline.stored import paths
@@ -15,9 +15,11 @@ from benchmarks.pipeline.stored import paths
 from quotascope.pipeline.history import History
 
 ROW_BYTES: Final = 120
-"""Of a row on disk, before and while it is compacted, at most."""
+"""Bound of the bytes of a row on disk, before and while it is compacted."""
 LITTLE: Final = 400_000
-"""Rows with which each process gets to know its work before it counts: enough for its workers to load what is compiled."""
+"""
+Rows with which each process gets to know its work before it counts: enough for its workers to load what is compiled.
+"""
 MANY_GOAL: Final = 1.25
 REPLAY_GOAL: Final = 1.3
 """CPU time, of what another checkout takes."""
@@ -55,8 +57,8 @@ def replay(options: Options) -> Iterator[Outcome]:
             frame = spark.side(FRAME, rows, work.replay_frame_on_spark, files, 1)
             on_spark.append(frame.beside(on_spark[1].name))
         # Apart: Spark's workers end when others take a minute, and the next side would have to start them.
-        in_turns("replay on Spark", on_spark, options.rounds)
-        in_turns("replay alone", in_one_process, options.rounds)
+        run_in_turns("replay on Spark", on_spark, options.rounds)
+        run_in_turns("replay alone", in_one_process, options.rounds)
         sides = on_spark + in_one_process
         facts = {"bytes_a_row": sum(file.size for file in table.files()) / rows}
     yield Outcome(title="replay", sides=sides, facts=facts)
@@ -65,5 +67,5 @@ def replay(options: Options) -> Iterator[Outcome]:
 def _replays(
     name: str, place: places.Place, job: Callable[..., object], history: str, rows: int, checkout: Checkout
 ) -> list[Side]:
-    """One candidate, and many."""
+    """Return the sides with one candidate, and with many."""
     return [place.side(checkout.named(candidates(name, number)), rows, job, history, number) for number in (1, MANY)]

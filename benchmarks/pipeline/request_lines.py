@@ -1,9 +1,9 @@
 """
 Lines of `kafka.request.logger` as a broker of Kafka 4.3 writes them.
 
-The layouts, the mix of requests, the sizes and the times are those of a log that a real broker wrote under librdkafka's clients: about
-1 kB a line. Whole names and numbers are drawn again for each line; a client is throttled now and then, and is answered an empty
-Fetch then.
+The layouts, the mix of requests, the sizes and the times are those of a log that a real broker wrote under librdkafka's
+clients: about 1 kB a line. Whole names and numbers are drawn again for each line; a client is throttled now and then,
+and is answered an empty Fetch then.
 """
 
 from typing import Final, NamedTuple
@@ -54,7 +54,7 @@ class Call(NamedTuple):
     """One request and its answer, as far as they differ from others; times in ms, sizes in bytes."""
 
     second: bytes
-    """When it was completed, as log4j writes it, to the second."""
+    """Time of completion, as log4j writes it, to the second."""
     millisecond: int
     correlation_id: int
     broker: bytes
@@ -86,13 +86,13 @@ def produce(call: Call) -> bytes:
 
 def fetch(call: Call) -> bytes:
     """Return a Fetch (version 16) of three partitions, one of which has records; empty when it is throttled."""
-    at = call.correlation_id
-    asked = b",".join([_ASKED % (index, at) for index in range(3)])
+    correlation_id = call.correlation_id
+    requested = b",".join([_ASKED % (index, correlation_id) for index in range(3)])
     sizes = [call.size if index == call.partition else 0 for index in range(3)]
-    given = b",".join([_GIVEN % (at_, at, at, size) for at_, size in enumerate(sizes)])
-    answer = b'{"topicId":"%b","partitions":[%b]}' % (call.topic, given)
+    fetched = b",".join([_GIVEN % (at_, correlation_id, correlation_id, size) for at_, size in enumerate(sizes)])
+    answer = b'{"topicId":"%b","partitions":[%b]}' % (call.topic, fetched)
     answer = b"" if call.throttle else answer
-    return _line(call, 1, 16, b"FETCH", _FETCH % (call.topic, asked, call.throttle, answer))
+    return _line(call, 1, 16, b"FETCH", _FETCH % (call.topic, requested, call.throttle, answer))
 
 
 def heartbeat(call: Call) -> bytes:
@@ -102,7 +102,11 @@ def heartbeat(call: Call) -> bytes:
 
 
 def create_topic(call: Call) -> bytes:
-    """Return a CreateTopics (version 4) of one topic: the controller's line, and that of the broker that forwarded it."""
+    """
+    Return a CreateTopics (version 4) of one topic.
+
+    The controller's line, and that of the broker that forwarded it.
+    """
     body = _CREATE % (call.topic, call.size, call.throttle, call.topic)
     return _forwarded(call, 19, b"CREATE_TOPICS", body)
 

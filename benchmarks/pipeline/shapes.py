@@ -1,4 +1,4 @@
-"""How replay's time and memory go with the number of rows, with the number of entities, and with the size of the largest one."""
+"""Replay's time and memory by the number of rows, by the number of entities, and by the size of the largest one."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -7,7 +7,7 @@ from benchmarks.pipeline import places, work
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.options import BEFORE, ENTITIES, GIANTS, Options
 from benchmarks.pipeline.replay import LITTLE, REPLAY_GOAL, ROW_BYTES
-from benchmarks.pipeline.runs import Outcome, Side, in_turns
+from benchmarks.pipeline.runs import Outcome, Side, run_in_turns
 from benchmarks.pipeline.sides import MANY
 from benchmarks.pipeline.space import room_for
 
@@ -15,23 +15,23 @@ from benchmarks.pipeline.space import room_for
 def growth(options: Options) -> Iterator[Outcome]:
     """Yield replays of ever more rows."""
     crowd = Crowd(entities=ENTITIES[0])
-    yield _compared("growth", {f"{each:,} rows": (each, crowd) for each in options.sizes}, options)
+    yield _compared("growth", {f"{rows:,} rows": (rows, crowd) for rows in options.sizes}, options)
 
 
 def entities(options: Options) -> Iterator[Outcome]:
     """Yield replays of as many rows of ever more entities."""
-    crowds = {f"{each:,} entities": (options.rows, Crowd(entities=each)) for each in ENTITIES}
+    crowds = {f"{entities:,} entities": (options.rows, Crowd(entities=entities)) for entities in ENTITIES}
     yield _compared("entities", crowds, options)
 
 
 def skew(options: Options) -> Iterator[Outcome]:
     """Yield replays of as many rows, of which the largest entity has ever more."""
     crowds = {
-        f"{each:.0%} of one entity" if each else "by Zipf's law": (
+        f"{share:.0%} of one entity" if share else "by Zipf's law": (
             options.rows,
-            Crowd(entities=ENTITIES[0], giant=each),
+            Crowd(entities=ENTITIES[0], giant=share),
         )
-        for each in GIANTS
+        for share in GIANTS
     }
     yield _compared("skew", crowds, options)
 
@@ -41,12 +41,12 @@ def _compared(title: str, crowds: Mapping[str, tuple[int, Crowd]], options: Opti
     sides: list[Side] = []
     facts = {}
     for name, (rows, crowd) in crowds.items():
-        side, *before = _replayed(title, name, rows, crowd, options)
-        if before:
+        side, *side_before = _replayed(title, name, rows, crowd, options)
+        if side_before:
             side.beside(f"{name}{BEFORE}", REPLAY_GOAL, by_cpu=True)
         else:
             side.beside(base if name != base else "")
-        sides += [side, *before]
+        sides += [side, *side_before]
         facts[f"largest entity, {name}"] = float(crowd.counts(rows).max())
     return Outcome(title=title, sides=sides, facts=facts)
 
@@ -64,5 +64,5 @@ def _replayed(title: str, name: str, rows: int, crowd: Crowd, options: Options) 
             place.call(work.replay_on_spark, str(little), MANY)
             named = checkout.named(name)
             sides.append(place.side(named, rows, work.replay_on_spark, str(whole), 1))
-        in_turns(f"{title}: {name}", sides, options.rounds)
+        run_in_turns(f"{title}: {name}", sides, options.rounds)
     return sides

@@ -1,4 +1,4 @@
-"""What the sides of comparisons are called, in tables and in the JSON of results."""
+"""Names of the sides of comparisons, in tables and in the JSON of results."""
 
 from typing import Final
 

@@ -34,4 +34,4 @@ def room_for(size: int) -> Iterator[Path]:
 
 def size_of(folder: Path) -> int:
     """Bytes of all files in a folder."""
-    return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+from benchmarks.output import STDERR
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.histories import history
-from benchmarks.pipeline.runs import STDERR
 
 from quotascope.pipeline.history import History
 from quotascope.pipeline.table import Table
@@ -17,7 +17,7 @@ def stored(folder: Path, rows: int, crowd: Crowd) -> Table:
     """Write a history of so many rows there."""
     start = time.perf_counter()
     table = History.create(str(folder)).detail
-    added = table.advance("generated", table.stage(_batches(rows, crowd)), after=None, epoch=0)
+    added = table.advance("generated", table.stage(_batches(rows, crowd)), after_epoch=None, epoch=0)
     replaced = table.compact()
     seconds = time.perf_counter() - start
     assert added == rows
@@ -26,8 +26,8 @@ def stored(folder: Path, rows: int, crowd: Crowd) -> Table:
 
 
 def _batches(rows: int, crowd: Crowd) -> Iterator[pa.RecordBatch]:
-    for each in history(rows, crowd):
-        yield from each.combine_chunks().to_batches()
+    for table in history(rows, crowd):
+        yield from table.combine_chunks().to_batches()
 
 
 def paths(table: Table) -> list[str]:

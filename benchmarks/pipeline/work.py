@@ -1,5 +1,5 @@
 """
-What quotascope does, on Spark and in one process.
+Work of quotascope, on Spark and in one process.
 
 The jobs of Spark take its session first. Each run makes new tables, in place of the last run's.
 """
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from tests.pipeline.ingest.accounts import balanced
 
-from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
+from quotascope.pipeline.engine import Local
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, ingest
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.runs.whatif import replayed
-from quotascope.pipeline.table import Table, run_here
+from quotascope.pipeline.table import Table
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
 
@@ -33,14 +34,14 @@ _OPTIONS: Final = IngestOptions(broker_pattern="/broker-([0-9]+)/")
 
 
 def limits(number: int) -> list[float]:
-    """So many limits in bytes/s, evenly apart on a scale of logarithms; one is in their middle."""
+    """Return a number of limits in bytes/s, evenly apart on a scale of logarithms; one is in their middle."""
     step = (MOST / LEAST) ** (1 / (number + 1))
-    return [float(round(LEAST * step**each)) for each in range(1, number + 1)]
+    return [float(round(LEAST * step**power)) for power in range(1, number + 1)]
 
 
 def candidates(number: int) -> list[Candidate]:
-    """So many candidates, each of which limits bytes and request time of every pair of user and client id."""
-    return [_candidate(each) for each in limits(number)]
+    """Return a number of candidates, each of which limits bytes and request time of every user and client id."""
+    return [_candidate(limit) for limit in limits(number)]
 
 
 def _candidate(limit: float) -> Candidate:
@@ -63,7 +64,7 @@ def ingest_on_spark(spark: "SparkSession", files: Sequence[str], folder: str, li
 
 
 def ingest_alone(files: Sequence[str], folder: str, lines: int) -> None:
-    """The same in this process."""
+    """Ingest the same in this process."""
     shutil.rmtree(folder, ignore_errors=True)
     _check(ingest(files, folder, _OPTIONS), lines)
 
@@ -76,28 +77,28 @@ def _check(report: IngestReport, lines: int) -> None:
 
 def history_on_spark(spark: "SparkSession", folder: str) -> None:
     """Make a history, with its sums, of the requests that were read."""
-    from quotascope.pipeline.spark.run import SparkRun  # noqa: PLC0415 - as above
+    from quotascope.pipeline.spark.engine import Spark  # noqa: PLC0415 - as above
 
     for name in HISTORY:
         shutil.rmtree(Path(folder) / name, ignore_errors=True)
-    history, run = History.create(folder), SparkRun(spark)
-    assert history.update(Table.open(f"{folder}/requests"), run) > 0
+    history, map_items = History.create(folder), Spark(spark).map
+    assert history.update(Table.open(f"{folder}/requests"), map_items) > 0
     for table in (history.detail, history.seconds, history.topics, history.episodes):
-        table.compact(run=run)
+        table.compact(map_items=map_items)
         table.clean(0)
 
 
 def replay_on_spark(spark: "SparkSession", folder: str, number: int) -> None:
     """Replay a history for so many candidates."""
-    from quotascope.pipeline.spark.run import SparkRun  # noqa: PLC0415 - as above
+    from quotascope.pipeline.spark.engine import Spark  # noqa: PLC0415 - as above
 
     history = History.open(folder).detail
-    results = replayed(history, candidates(number), Mode.OPEN_LOOP, SparkRun(spark))
+    results = replayed(history, candidates(number), Mode.OPEN_LOOP, Spark(spark))
     assert len(results) > number
 
 
 def replay_frame_on_spark(spark: "SparkSession", files: Sequence[str], number: int) -> None:
-    """The same of a frame, whose rows Spark reads and shuffles."""
+    """Replay the same of a frame, whose rows Spark reads and shuffles."""
     from quotascope.pipeline.spark import replay_frame  # noqa: PLC0415 - as above
 
     frame = spark.read.parquet(*files)
@@ -105,7 +106,7 @@ def replay_frame_on_spark(spark: "SparkSession", files: Sequence[str], number: i
 
 
 def replay_alone(folder: str, number: int) -> None:
-    """The same in this process."""
+    """Replay the same in this process."""
     history = History.open(folder).detail
-    results = replayed(history, candidates(number), Mode.OPEN_LOOP, run_here)
+    results = replayed(history, candidates(number), Mode.OPEN_LOOP, Local())
     assert len(results) > number

@@ -1,1 +1,1 @@
-"""What our rules and the queries of our dashboards cost a Prometheus; see ``__main__``."""
+"""Costs of our rules and of our dashboards' queries for a Prometheus; see `run`."""

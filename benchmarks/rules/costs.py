@@ -1,4 +1,4 @@
-"""What something costs, in seconds."""
+"""Costs in seconds."""
 
 import statistics
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ class Cost:
     name: str
     seconds: tuple[float, ...]
     cpu_seconds: tuple[float, ...] = ()
-    """As long as Prometheus worked for it, on all cores; empty where that is not known."""
+    """CPU time of Prometheus, on all cores; empty where that is not known."""
     series: int = 0
-    """How many came out."""
+    """Number of resulting series."""
     interval: float = 0
     """Seconds from one time to the next, of rules."""
 
@@ -28,13 +28,13 @@ class Cost:
 
 def table(title: str, costs: Sequence[Cost], goal: float | None = None) -> Table:
     """Return costs as people read them."""
-    shown = Table(title=title)
-    shown.add_column("")
+    result_table = Table(title=title)
+    result_table.add_column("")
     for heading in ("median ms", "min", "max", "CPU ms", "of its interval", "series"):
-        shown.add_column(heading, justify="right")
+        result_table.add_column(heading, justify="right")
     for cost in costs:
-        shown.add_row(cost.name, *_cells(cost, goal))
-    return shown
+        result_table.add_row(cost.name, *_cells(cost, goal))
+    return result_table
 
 
 def _cells(cost: Cost, goal: float | None) -> Sequence[str]:

@@ -15,7 +15,9 @@ from quotascope.exporter.snapshot import (
     SourceHealth,
     ThrottleCause,
 )
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics import catalog
+from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
 
 MIX: Final = {
     QuotaType.PRODUCE: 4_500,
@@ -54,24 +56,24 @@ class Fleet:
         self._entities = [
             entity for kind, count in MIX.items() for entity in self._of(kind, max(int(count * scale), 1))
         ]
-        self._throttled = {id(each) for each in self._entities if self._random.random() < THROTTLED}
+        self._throttled = {id(entity) for entity in self._entities if self._random.random() < THROTTLED}
 
     def snapshot(self, taken_at: float) -> Snapshot:
-        """The cluster at a Unix time in seconds."""
+        """Return the cluster at a Unix time in seconds."""
         return Snapshot(
             taken_at=taken_at,
-            shown=Columns.of(self._usage(each) for each in self._entities),
-            nodes=tuple(self._node(each, taken_at) for each in self.brokers),
+            columns=Columns.of(self._usage(entity) for entity in self._entities),
+            nodes=tuple(self._node(broker, taken_at) for broker in self.brokers),
             sources=tuple(
-                SourceHealth(name=f"broker-{each}", dialect="jolokia", up=True, duration_seconds=0.1, readings=5_000)
-                for each in self.brokers
+                SourceHealth(name=f"broker-{broker}", dialect="jolokia", up=True, duration_seconds=0.1, readings=5_000)
+                for broker in self.brokers
             ),
             limits=Limits(read_at=taken_at, active_controller="1"),
             limits_health=LimitsHealth(read_at=taken_at, changes_total={"producer_byte_rate": 7}),
         )
 
     def _of(self, kind: QuotaType, count: int) -> Iterator[Entity]:
-        """The entities of a quota type on the brokers that measure them."""
+        """Yield the entities of a quota type on the brokers that measure them."""
         for number in range(count):
             user = f"user-{number % USERS:04d}"
             client_id = f"{kind.value}-client-{number:05d}"
@@ -107,11 +109,13 @@ class Fleet:
         return NodeUsage(
             broker=broker,
             delay_queue_size={kind: self._random.randrange(20) for kind in QuotaType},
-            exempt_request_threads=self._random.random(),
-            request_capacity_threads=11.0,
-            request_throttled_seconds=dict.fromkeys(_REQUESTS, total),
-            throttling_errors=dict.fromkeys(_REQUESTS[2:4], total / 10),
+            numbers={
+                catalog.EXEMPT_REQUEST_THREADS: {(): self._random.random()},
+                catalog.REQUEST_CAPACITY_THREADS: {(): 11.0},
+                catalog.REQUEST_THROTTLED_SECONDS: {(request,): total for request in _REQUESTS},
+                catalog.THROTTLING_ERRORS: {(request,): total / 10 for request in _REQUESTS[2:4]},
+                catalog.CONTROLLER_EVENTS: {(): total if broker == "1" else None},
+                catalog.CONTROLLER_EVENT_QUEUE_SECONDS: {(): total / 50 if broker == "1" else None},
+            },
             active_controller=broker == "1",
-            controller_events=total if broker == "1" else None,
-            controller_event_queue_seconds=total / 50 if broker == "1" else None,
         )

@@ -9,25 +9,25 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from benchmarks.output import STDERR
 from benchmarks.rules.fleet import Fleet
 from benchmarks.rules.tape import PARTS, STEP_SECONDS, Player, Tape, playing
-from rich.console import Console
 from tests.integration.prometheus import Prometheus
 
 from quotascope.alerts import Site
 from quotascope.alerts.files import rule_files
+from quotascope.alerts.settings import Profile
 
 CLUSTER: Final = "bench"
 MINUTES: Final = 50
-"""How much is played: Prometheus takes nothing older than an hour."""
+"""Minutes that are played: Prometheus takes nothing older than an hour."""
 HISTORY_HOURS: Final = 5.2
 PLAY_SECONDS: Final = 2
 """Between two minutes of the tape."""
 REST_SECONDS: Final = 3600
 """Between two scrapes when queries are timed: nothing else is to happen."""
 EVERY_SECONDS: Final = 60
-"""How often rules are evaluated."""
-STDERR: Final = Console(stderr=True)
+"""Seconds between evaluations of rules."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +45,16 @@ class Stage:
         self._be(_config(self._exporter, PLAY_SECONDS, *_write_rules(self.folder)))
 
     def rest(self) -> None:
-        """Only answer."""
+        """Stop playing, and only answer."""
         self._be(_config(self._exporter, REST_SECONDS))
 
     def measured(self, name: str) -> float:
-        """What it reports of itself, such as ``process_cpu_seconds_total``."""
+        """Return a number that Prometheus reports of itself, such as ``process_cpu_seconds_total``."""
         address = f"http://{self.prometheus.address}/metrics"
         command = ["curl", "-sf", address]
         page = subprocess.run(command, check=True, capture_output=True, text=True)
         lines = page.stdout.splitlines()
-        return float(next(each for each in lines if each.startswith(name)).split()[1])
+        return float(next(line for line in lines if line.startswith(name)).split()[1])
 
     @property
     def _exporter(self) -> str:
@@ -102,31 +102,31 @@ def running(folder: Path, config: Mapping[str, Any]) -> Iterator[Prometheus]:
 
 
 def ready(prometheus: Prometheus) -> bool:
-    """Whether it answers."""
+    """Return whether Prometheus answers."""
     try:
         return bool(prometheus.get("status/buildinfo"))
     except AssertionError:
         return False
 
 
-def wait_until(done: Callable[[], bool], seconds: float) -> None:
+def wait_until(is_done: Callable[[], bool], seconds: float) -> None:
     """Wait for something to come true."""
     deadline = time.monotonic() + seconds
-    while not done():
+    while not is_done():
         if time.monotonic() > deadline:
             raise TimeoutError("Prometheus takes too long")
         time.sleep(0.5)
 
 
 def _config(address: str, scrape_seconds: int, *rules: Path) -> dict[str, Any]:
-    """What Prometheus is to do; the parts of the page look like one exporter."""
+    """Return the configuration of Prometheus; the parts of the page look like one exporter."""
     return {
         "global": {
             "scrape_interval": f"{scrape_seconds}s",
             "scrape_timeout": f"{min(scrape_seconds, 10)}s",
             "evaluation_interval": f"{EVERY_SECONDS}s",
         },
-        "rule_files": [str(each) for each in rules],
+        "rule_files": [str(rule_file) for rule_file in rules],
         "scrape_configs": [
             {
                 "job_name": "quotascope",
@@ -147,7 +147,7 @@ def _part(address: str, part: int) -> dict[str, Any]:
 
 
 def _without_target() -> Sequence[Mapping[str, Any]]:
-    """What rules recorded has no target."""
+    """Return the recorded series, which have no target."""
     rule = {"source_labels": ["__name__"], "regex": ".+:.+", "replacement": ""}
     return [{**rule, "target_label": label} for label in ("job", "instance")]
 
@@ -155,7 +155,7 @@ def _without_target() -> Sequence[Mapping[str, Any]]:
 def _write_rules(folder: Path) -> Iterator[Path]:
     """Write our rules, all evaluated equally often."""
     for name in ("quotascope-recording.yaml", "quotascope-alerts.yaml"):
-        rules = yaml.safe_load(rule_files(Site())[name])
+        rules = yaml.safe_load(rule_files(Site(profile=Profile.ALL))[name])
         for group in rules["groups"]:
             group.pop("interval", None)
         (folder / name).write_text(yaml.safe_dump(rules))

@@ -14,7 +14,7 @@ from typing import Final
 from benchmarks.rules.fleet import Fleet
 from tests.servers import served
 
-from quotascope.alerts.recorded import ENTITY_UTILIZATION_RECENT
+from quotascope.dashboards.recorded import ENTITY_UTILIZATION_RECENT
 from quotascope.exporter.exposition import Renderer
 from quotascope.metrics.catalog import UTILIZATION
 
@@ -45,28 +45,28 @@ class Tape:
 
     @property
     def behind(self) -> float:
-        """How many seconds there are between what was given of every part and now."""
+        """Seconds between the last moment that was taken of every part and now."""
         return time.time() - self._start - min(self._next) * STEP_SECONDS
 
     def take(self, part: int, *, history: bool = True) -> bytes:
-        """The next moment of a part; nothing when it has not come yet."""
+        """Return the next moment of a part; nothing when it has not come yet."""
         step = self._next[part]
-        at = self._start + step * STEP_SECONDS
-        if at > time.time():
+        moment = self._start + step * STEP_SECONDS
+        if moment > time.time():
             return b""
         self._next[part] = step + 1
         lines = self._pages[step % VARIANTS][part]
         if history and part == 0:
             lines += b"".join(line + b"\n" for line in self._history)
-        return lines.replace(b"\n", b" %d000\n" % at)
+        return lines.replace(b"\n", b" %d000\n" % moment)
 
     def earlier(self, hours: float, cluster: str) -> Iterator[bytes]:
-        """What our rules recorded of utilization in the hours before the start, as OpenMetrics for promtool."""
+        """Yield recorded utilization in the hours before the start, as OpenMetrics for promtool."""
         label = f'{{cluster="{cluster}",'.encode()
         lines = [line.replace(b"{", label, 1) for line in self._history]
         begin = self._start - int(hours * 3600)
-        for at in range(begin, self._start - STEP_SECONDS, STEP_SECONDS):
-            end = b" %d\n" % at
+        for moment in range(begin, self._start - STEP_SECONDS, STEP_SECONDS):
+            end = b" %d\n" % moment
             yield b"".join([line + end for line in lines])
         yield b"# EOF\n"
 
@@ -77,7 +77,7 @@ def _parts(page: bytes) -> Sequence[bytes]:
 
 
 def _utilization(page: Sequence[bytes]) -> list[bytes]:
-    """The utilization on the first broker under the name of the recorded series, which has no broker."""
+    """Return the utilization on the first broker under the name of the recorded series, which has no broker."""
     start = f'{UTILIZATION.name}{{broker="1",'.encode()
     recorded = f"{ENTITY_UTILIZATION_RECENT}{{".encode()
     return [
@@ -109,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @contextmanager

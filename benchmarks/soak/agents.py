@@ -32,7 +32,7 @@ class AgentPlan:
     port: int
     dialect: Dialect
     renewed: bool = False
-    """Whether it is another node after each restart."""
+    """True if it is another node after each restart."""
 
     def node_id(self, life: int) -> int:
         """Kafka's."""
@@ -51,19 +51,19 @@ class Plan:
     receiver_port: int
 
     def text(self) -> str:
-        """For the command line."""
+        """Return the plan for the command line."""
         return json.dumps(asdict(self))
 
     @staticmethod
     def of(text: str) -> "Plan":
-        """From the command line."""
+        """Return a plan from the command line."""
         values = json.loads(text)
-        agents = [AgentPlan(**{**each, "dialect": Dialect(each["dialect"])}) for each in values["agents"]]
+        agents = [AgentPlan(**{**fields, "dialect": Dialect(fields["dialect"])}) for fields in values["agents"]]
         return Plan(**{**values, "agents": agents})
 
 
 class Agent:
-    """What one agent answers."""
+    """Answers of one agent."""
 
     def __init__(self, plan: AgentPlan, per_second: float) -> None:
         self._plan = plan
@@ -72,7 +72,7 @@ class Agent:
         self.content_type = self._answers.content_type
 
     def answer(self, request: bytes, spell: Spell, second: float) -> bytes:
-        """The body."""
+        """Return the body."""
         clients = self._crowd.at(second, spell.born)
         readings = checked(list(of_clients(clients, int(second))), second)
         node_id = self._plan.node_id(spell.life)
@@ -85,13 +85,13 @@ class Receiver:
     content_type = "application/x-protobuf"
 
     def answer(self, _request: bytes, _spell: Spell, _second: float) -> bytes:
-        """The body."""
+        """Return the body."""
         return b""
 
 
 def servers(plan: Plan) -> list[Server]:
-    """All servers of a plan."""
-    agents = [Server(each.name, each.port, Agent(each, plan.per_second)) for each in plan.agents]
+    """Return all servers of a plan."""
+    agents = [Server(agent.name, agent.port, Agent(agent, plan.per_second)) for agent in plan.agents]
     return [*agents, Server("receiver", plan.receiver_port, Receiver())]
 
 
@@ -100,12 +100,12 @@ async def run(plan: Plan) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     clock = _clock(plan.began)
-    tasks = [asyncio.create_task(each.run(clock)) for each in servers(plan)]
+    tasks = [asyncio.create_task(server.run(clock)) for server in servers(plan)]
     ending: Callable[[], Awaitable[bool]] = stop.wait
     over = asyncio.ensure_future(ending())
-    done, _ = await asyncio.wait([over, *tasks], return_when=asyncio.FIRST_COMPLETED)
-    for each in done:
-        each.result()
+    ended, _ = await asyncio.wait([over, *tasks], return_when=asyncio.FIRST_COMPLETED)
+    for task in ended:
+        task.result()
 
 
 def _clock(began: float) -> Callable[[], float]:

@@ -1,4 +1,8 @@
-"""What an agent answers: the recorded answer of a real one, under another node id, with other clients and later counts."""
+"""
+Answers of an agent.
+
+The recorded answer of a real one, under another node id, with other clients and later counts.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,8 +13,8 @@ from typing import Any, Final
 import orjson
 from benchmarks.soak.readings import Reading
 
-from quotascope.metrics import sanitize
-from quotascope.metrics.jmx import quote_tag_value
+from quotascope.metrics.kafka.jmx import quote_tag_value
+from quotascope.metrics.kafka.sanitizer import sanitize
 
 CAPTURES: Final = Path(__file__).parents[2] / "tests/exporter/captures"
 _JOLOKIA_USAGE: Final = {
@@ -30,7 +34,7 @@ Beans = dict[str, dict[str, float | None]]
 
 
 class Dialect(StrEnum):
-    """Which agent it is, and with which rules."""
+    """Agent, and its rules."""
 
     JOLOKIA = "jolokia"
     OWN_RULES = "quotascope_rules"
@@ -53,14 +57,14 @@ class Jolokia:
         }
 
     def answer(self, request: bytes, node_id: int, readings: Sequence[Reading], uptime: float) -> bytes:
-        """The body for a request's; counts follow from the seconds since the node started."""
+        """Return the body for a request's; counts follow from the seconds since the node started."""
         beans: Beans = {
             **{name: _grown(bean, uptime) for name, bean in self._beans.items()},
             f"kafka.server:type=app-info,id={node_id}": {"StartTimeMs": 1.7e12},
             **dict(map(_bean, readings)),
         }
         reads = json.loads(request)
-        return orjson.dumps([_matching(beans, read["mbean"]) for read in reads])
+        return orjson.dumps([_matching(beans, bulk_request["mbean"]) for bulk_request in reads])
 
 
 class Text:
@@ -75,14 +79,14 @@ class Text:
         self._lines = [line for line in recorded if not _of_clients(line)]
 
     def answer(self, _request: bytes, node_id: int, readings: Sequence[Reading], uptime: float) -> bytes:
-        """The text; whatever is asked."""
+        """Return the text, for any request."""
         write = _by_own_rules if self._own_rules else _by_kafka_2_0_0
         lines = [*self._lines, *write(node_id, readings), f"uptime_seconds {uptime}\n"]
         return "\n".join(lines).encode()
 
 
 def answers_of(dialect: Dialect) -> Jolokia | Text:
-    """What an agent of this dialect answers."""
+    """Return the answers of an agent of this dialect."""
     return Jolokia() if dialect is Dialect.JOLOKIA else Text(dialect)
 
 
@@ -96,17 +100,17 @@ def _grown(bean: Mapping[str, float | None], uptime: float) -> dict[str, float |
 
 def _bean(reading: Reading) -> tuple[str, dict[str, float | None]]:
     tags = ("user", sanitize(reading.user)), ("client-id", reading.client_id)
-    rest = ",".join(f"{tag}={quote_tag_value(value)}" for tag, value in tags)
+    tag_text = ",".join(f"{tag}={quote_tag_value(value)}" for tag, value in tags)
     # NaN becomes null, as Jolokia writes it
     values = {
         _JOLOKIA_USAGE[reading.kind]: reading.usage,
         "throttle-time": reading.throttle_ms,
     }
-    return f"kafka.server:type={reading.kind},{rest}", dict(values)
+    return f"kafka.server:type={reading.kind},{tag_text}", dict(values)
 
 
 def _matching(beans: Beans, pattern: str) -> dict[str, object]:
-    """What Jolokia gives for a pattern that ends with a star; which attributes are wanted is not regarded."""
+    """Return Jolokia's answer to a pattern that ends with a star; the wanted attributes are not regarded."""
     start = pattern.removesuffix("*").removesuffix(",")
     value = {name: bean for name, bean in beans.items() if name.startswith(start)}
     if not value:
@@ -116,22 +120,22 @@ def _matching(beans: Beans, pattern: str) -> dict[str, object]:
 
 def _by_own_rules(node_id: int, readings: Iterable[Reading]) -> Iterator[str]:
     yield f'kafka_quota_node_start_time_seconds{{node_id="{node_id}"}} 1.7e9'
-    for each in readings:
-        name, divisor = _OWN_RULES_USAGE[each.kind]
-        labels = _labels(each, "client_id")
-        kind = f'quota_type="{each.kind.lower()}"'
-        yield f"kafka_quota_{name}{{{labels}}} {each.usage / divisor}"
-        yield f"kafka_quota_throttle_time_seconds{{{labels},{kind}}} {each.throttle_ms / 1000}"
+    for client_reading in readings:
+        name, divisor = _OWN_RULES_USAGE[client_reading.kind]
+        labels = _labels(client_reading, "client_id")
+        kind = f'quota_type="{client_reading.kind.lower()}"'
+        yield f"kafka_quota_{name}{{{labels}}} {client_reading.usage / divisor}"
+        yield f"kafka_quota_throttle_time_seconds{{{labels},{kind}}} {client_reading.throttle_ms / 1000}"
 
 
 def _by_kafka_2_0_0(node_id: int, readings: Iterable[Reading]) -> Iterator[str]:
     about_node = f'clientId="{node_id}",resource="app-info"'
     yield f"kafka_server_quota_start_time_ms{{{about_node}}} 1.7e12"
-    for each in readings:
-        usage = _JOLOKIA_USAGE[each.kind].replace("-", "_")
-        labels = f'{_labels(each, "clientId")},resource="{each.kind}"'
-        yield f"kafka_server_quota_{usage}{{{labels}}} {each.usage}"
-        yield f"kafka_server_quota_throttle_time{{{labels}}} {each.throttle_ms}"
+    for client_reading in readings:
+        usage = _JOLOKIA_USAGE[client_reading.kind].replace("-", "_")
+        labels = f'{_labels(client_reading, "clientId")},resource="{client_reading.kind}"'
+        yield f"kafka_server_quota_{usage}{{{labels}}} {client_reading.usage}"
+        yield f"kafka_server_quota_throttle_time{{{labels}}} {client_reading.throttle_ms}"
 
 
 def _labels(reading: Reading, client_id: str) -> str:

@@ -1,4 +1,4 @@
-"""What operators and accidents do to a cluster and to the exporter, each of them again and again."""
+"""Actions of operators and accidents on a cluster and on the exporter, each of them again and again."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Final
 
-from benchmarks.soak.process import catches
+from benchmarks.process import catches
 from benchmarks.soak.quotas import client_rule
 from benchmarks.soak.records import Book, Event
 from benchmarks.soak.stage import Stage
@@ -49,24 +49,24 @@ class Chaos:
         """Let other nodes be found, one way or the other; now and then the file cannot be read."""
         while True:
             stage = self._stage
-            found = self._random.sample(stage.findable, self._random.randint(1, 4))
-            groups = [{"targets": [each.name for each in found], "labels": {}}]
+            sample = self._random.sample(stage.findable, self._random.randint(1, 4))
+            groups = [{"targets": [agent.name for agent in sample], "labels": {}}]
             broken = self._random.random() < 0.2  # noqa: PLR2004 - one in five
             if not broken:
-                stage.sources = replace(stage.sources, found=found, changed_at=stage.clock())
+                stage.sources = replace(stage.sources, found=sample, changed_at=stage.clock())
             new = stage.targets.with_suffix(".new")
             new.write_text("[{" if broken else json.dumps(groups))
             new.rename(stage.targets)
-            self._tell(f"file: {'broken' if broken else len(found)}")
+            self._tell(f"file: {'broken' if broken else len(sample)}")
             await asyncio.sleep(FILE_SECONDS)
 
     async def change_quotas(self) -> None:
         """Set and remove quotas of real Kafka, as long as there is one."""
         while True:
-            some = [client_rule(self._random.randrange(2_000)) for _ in range(RULES)]
-            await asyncio.to_thread(self._admin, lambda quotas: quotas.set(*some))  # noqa: B023 - at once
+            rules = [client_rule(self._random.randrange(2_000)) for _ in range(RULES)]
+            await asyncio.to_thread(self._admin, lambda quotas: quotas.set(*rules))  # noqa: B023 - at once
             await asyncio.sleep(QUOTAS_SECONDS)
-            await asyncio.to_thread(self._admin, lambda quotas: quotas.remove(*some))  # noqa: B023 - as above
+            await asyncio.to_thread(self._admin, lambda quotas: quotas.remove(*rules))  # noqa: B023 - as above
 
     def _admin(self, work: Callable[[Quotas], None]) -> None:
         connection = self._stage.kafka.connection()
@@ -111,7 +111,7 @@ class Chaos:
             self._tell(f"reload: {len(fewer)} listed, {stage.max_entities} entities")
 
     async def stop_exporter(self, after_seconds: float) -> None:
-        """The defect that loses scrapes: stop the process for longer than scrapers wait."""
+        """Stop the process for longer than scrapers wait: the defect that loses scrapes."""
         await asyncio.sleep(after_seconds)
         self._tell("the exporter is stopped")
         os.kill(self._stage.exporter.pid, signal.SIGSTOP)
@@ -119,5 +119,5 @@ class Chaos:
         os.kill(self._stage.exporter.pid, signal.SIGCONT)
         self._tell("the exporter goes on")
 
-    def _tell(self, what: str) -> None:
-        self._book.add(Event(at=self._stage.clock(), what=what))
+    def _tell(self, text: str) -> None:
+        self._book.add(Event(at=self._stage.clock(), what=text))

@@ -22,7 +22,7 @@ USERS: Final = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """Who it is."""
+    """Identity of a client."""
 
     number: int
     user: str
@@ -46,13 +46,17 @@ class Crowd:
         self._per_second = per_second
 
     def at(self, seconds: float, since: float) -> Iterator[Client]:
-        """Who is there so long after the beginning, if the node has been there only since then."""
-        came = max(since, seconds - STAY_SECONDS)
-        for number in range(ceil(came * self._per_second), self.seen(seconds)):
+        """
+        Yield the clients that are there some seconds after the beginning.
+
+        The node has been there only since `since`.
+        """
+        earliest = max(since, seconds - STAY_SECONDS)
+        for number in range(ceil(earliest * self._per_second), self.seen(seconds)):
             yield self._client(number)
 
     def seen(self, seconds: float) -> int:
-        """How many have come so far."""
+        """Return the number of clients that have come so far."""
         return int(seconds * self._per_second)
 
     def _client(self, number: int) -> Client:

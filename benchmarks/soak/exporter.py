@@ -20,7 +20,7 @@ SCRAPER_TIMEOUTS: Final = (20.0, 16.0)
 MARGIN_SECONDS: Final = 6.0
 """Long, as the two timeouts are: the machine may be busy with other work."""
 FOUND_TIMEOUT_SECONDS: Final = 12.0
-"""Of sources from files."""
+"""Timeout of sources from files."""
 LISTED_TIMEOUT_SECONDS: Final = 4.0
 EXPECTED: Final = frozenset(
     {
@@ -74,16 +74,16 @@ def _output(*command: str) -> str:
 def configuration(
     listed: Sequence[AgentPlan], files: Path, bootstrap: str, agent_port: int, push: int
 ) -> dict[str, Any]:
-    """What is in the configuration file."""
+    """Return the content of the configuration file."""
     return {
         "cluster": "soak",
         "sources": [
             {
-                "name": each.name,
-                "url": url(each),
+                "name": agent.name,
+                "url": url(agent),
                 "timeout_seconds": LISTED_TIMEOUT_SECONDS,
             }
-            for each in listed
+            for agent in listed
         ],
         "discovery": {
             "kafka": {"url": f"http://{{host}}:{agent_port}/jolokia"},
@@ -113,7 +113,7 @@ def configuration(
 
 
 def url(agent: AgentPlan) -> str:
-    """Where it answers."""
+    """Return the address of an agent."""
     path = "jolokia" if agent.dialect == "jolokia" else "metrics"
     return f"http://127.0.0.1:{agent.port}/{path}"
 
@@ -137,7 +137,7 @@ class Exporter:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Id of its process."""
         return self.child.pid
 
     def configure(self, settings: Mapping[str, Any]) -> None:
@@ -166,7 +166,7 @@ class Exporter:
 
 
 def is_expected(line: str) -> bool:
-    """Whether a line of the log is about what was done to the exporter, or no trouble at all."""
+    """Return whether a line of the log is about an action on the exporter, or no trouble at all."""
     entry = _json(line)
     if "exception" in entry or "level" not in entry:
         return False
@@ -184,13 +184,13 @@ def _json(line: str) -> dict[str, Any]:
 
 def _environment(installed: Path) -> dict[str, str]:
     """Ours without settings of quotascope."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("QUOTASCOPE_", "OTEL_"))}
-    return {**kept, "PYTHONPATH": f"{installed}{os.pathsep}{ROOT}"}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("QUOTASCOPE_", "OTEL_"))}
+    return {**variables, "PYTHONPATH": f"{installed}{os.pathsep}{ROOT}"}
 
 
 @contextmanager
 def serving(folder: Path, settings: Mapping[str, Any], planted: Planted) -> Iterator[Exporter]:
-    """An exporter for the length of a `with` block."""
+    """Yield a running exporter."""
     exporter = Exporter(folder, settings, planted)
     try:
         yield exporter

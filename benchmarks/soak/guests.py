@@ -1,4 +1,4 @@
-"""Who else comes: people with browsers, health checks, and clients without manners."""
+"""Other visitors: people with browsers, health checks, and rude clients."""
 
 import asyncio
 import contextlib

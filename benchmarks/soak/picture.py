@@ -18,12 +18,12 @@ _BLUE, _ORANGE, _GRAY, _RED = "#1f6fb4", "#d1701a", "#777777", "#c01c28"
 
 def draw(records: Sequence[Record], verdict: Verdict, path: Path) -> None:
     """Memory, handles and scrapes over time."""
-    usages = [each for each in records if isinstance(each, Usage)]
-    scrapes = [each for each in records if isinstance(each, Scrape)]
+    usages = [record for record in records if isinstance(record, Usage)]
+    scrapes = [record for record in records if isinstance(record, Scrape)]
     figure, (memory, handles, times) = plt.subplots(3, 1, figsize=(9, 8), sharex=True, layout="constrained")
     _memory(memory, usages, verdict)
     _handles(handles, usages)
-    _times(times, scrapes, [each for each in records if isinstance(each, Event)])
+    _times(times, scrapes, [record for record in records if isinstance(record, Event)])
     times.set_xlabel("minutes")
     for axes in (memory, handles, times):
         axes.set_ylim(0, axes.get_ylim()[1] * 1.15)  # room for the legend
@@ -35,8 +35,8 @@ def draw(records: Sequence[Record], verdict: Verdict, path: Path) -> None:
 
 
 def _memory(axes: Axes, usages: Sequence[Usage], verdict: Verdict) -> None:
-    minutes = [each.at / _MINUTE for each in usages]
-    axes.plot(minutes, [each.rss_mib for each in usages], color=_BLUE)
+    minutes = [usage.at / _MINUTE for usage in usages]
+    axes.plot(minutes, [usage.rss_mib for usage in usages], color=_BLUE)
     ready = minutes[0] + WARM_UP * (minutes[-1] - minutes[0])
     axes.axvspan(minutes[0], ready, color=_GRAY, alpha=0.15, lw=0)
     axes.set_ylabel("resident memory, MiB")
@@ -45,19 +45,19 @@ def _memory(axes: Axes, usages: Sequence[Usage], verdict: Verdict) -> None:
 
 
 def _handles(axes: Axes, usages: Sequence[Usage]) -> None:
-    minutes = [each.at / _MINUTE for each in usages]
-    axes.plot(minutes, [each.fds for each in usages], color=_BLUE, label="descriptors")
-    axes.plot(minutes, [each.threads for each in usages], color=_ORANGE, label="threads")
+    minutes = [usage.at / _MINUTE for usage in usages]
+    axes.plot(minutes, [usage.fds for usage in usages], color=_BLUE, label="descriptors")
+    axes.plot(minutes, [usage.threads for usage in usages], color=_ORANGE, label="threads")
     axes.legend(frameon=False, loc="upper right", ncols=2)
     axes.set_ylabel("open")
 
 
 def _times(axes: Axes, scrapes: Sequence[Scrape], events: Sequence[Event]) -> None:
-    good = [each for each in scrapes if not each.lost and not each.faults]
-    bad = [each for each in scrapes if each.lost or each.faults]
-    for some, color in ((good, _BLUE), (bad, _RED)):
-        minutes = [each.at / _MINUTE for each in some]
-        axes.scatter(minutes, [each.seconds for each in some], s=3, color=color)
+    good = [scrape for scrape in scrapes if not scrape.lost and not scrape.faults]
+    bad = [scrape for scrape in scrapes if scrape.lost or scrape.faults]
+    for group, color in ((good, _BLUE), (bad, _RED)):
+        minutes = [scrape.at / _MINUTE for scrape in group]
+        axes.scatter(minutes, [scrape.seconds for scrape in group], s=3, color=color)
     for event in events:
         if event.what.startswith("Kafka is killed"):
             axes.axvline(event.at / _MINUTE, color=_ORANGE, lw=0.8, alpha=0.6)

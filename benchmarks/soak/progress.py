@@ -1,4 +1,4 @@
-"""How far a run is."""
+"""Progress of a run."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 _LINE_SECONDS: Final = 60.0
-"""Where there is no terminal, a line comes so often."""
+"""Seconds between lines where there is no terminal."""
 
 
 class Progress:

@@ -20,6 +20,6 @@ LASTING: Final[tuple[Rule, ...]] = (
 
 
 def client_rule(number: int) -> Rule:
-    """A rule for one client that all nodes know, if it is there."""
+    """Return a rule for one client that all nodes know, if it is there."""
     entity = {"user": f"team {number % USERS}", "client-id": f"all-{number:07d}"}
     return entity, {"producer_byte_rate": 1e4 + number}

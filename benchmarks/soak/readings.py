@@ -1,4 +1,4 @@
-"""What a node has measured: made up, but for the beans that were recorded."""
+"""Measurements of a node: invented, except for the beans that were recorded."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Reading:
 
 
 def of_clients(clients: Iterator[Client], second: int) -> Iterator[Reading]:
-    """What these clients did until this second."""
+    """Yield the readings of these clients until this second."""
     for client in clients:
         chance = (client.number * 2_654_435_761 + second * 40_503) % 1_000
         throttle = chance * 3.5 if chance > 950 else nan  # noqa: PLR2004 - one in twenty
@@ -43,8 +43,12 @@ def of_clients(clients: Iterator[Client], second: int) -> Iterator[Reading]:
 
 
 def checked(readings: list[Reading], second: float) -> list[Reading]:
-    """These, and two by which a reader of the exposition sees whether nothing is missing, and how old it is."""
-    produced = sum(each.usage for each in readings if each.kind == "Produce")
+    """
+    Return these readings and two more.
+
+    By them a reader of the exposition sees whether any is missing, and how old it is.
+    """
+    produced = sum(reading.usage for reading in readings if reading.kind == "Produce")
     return [
         *readings,
         Reading(kind="Produce", client_id=SUM, usage=produced, throttle_ms=ALWAYS_SHOWN_MS),

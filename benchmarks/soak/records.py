@@ -1,4 +1,4 @@
-"""What is written down during a run, one line of JSON each."""
+"""Records of a run, one line of JSON each."""
 
 import json
 from collections.abc import Iterable
@@ -20,9 +20,9 @@ class Scrape:
     """Bytes on the wire."""
     samples: int = 0
     lost: str = ""
-    """Why there was no complete answer in time; empty when there was."""
+    """Reason why there was no complete answer in time; empty when there was one."""
     faults: tuple[str, ...] = ()
-    """What was wrong on the page."""
+    """Faults of the page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What the exporter's process holds, and what all processes of the run have used."""
+    """Memory and handles of the exporter's process, and CPU time of all processes of the run."""
 
     kind: ClassVar = "usage"
     at: float
@@ -47,7 +47,7 @@ class Usage:
     threads: int
     cpu_seconds: float
     other_cpu_seconds: float
-    """Of agents, scrapers and the broker."""
+    """CPU time of agents, scrapers and the broker."""
     load: float
     """The machine's, over a minute."""
     errors: int
@@ -56,7 +56,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that was done to it."""
+    """Action on the exporter."""
 
     kind: ClassVar = "event"
     at: float
@@ -64,7 +64,7 @@ class Event:
 
 
 Record = Scrape | Visit | Usage | Event
-_KINDS: dict[str, type[Record]] = {each.kind: each for each in (Scrape, Visit, Usage, Event)}
+_KINDS: dict[str, type[Record]] = {record_type.kind: record_type for record_type in (Scrape, Visit, Usage, Event)}
 
 
 class Book:
@@ -83,7 +83,7 @@ class Book:
 
 
 def read_book(path: Path) -> list[Record]:
-    """The records of an earlier run."""
+    """Return the records of an earlier run."""
     return list(_read(path.read_text("utf-8").splitlines()))
 
 

@@ -5,7 +5,7 @@ from rich.table import Table
 
 
 def report(verdict: Verdict) -> Table:
-    """The figures of a run."""
+    """Return the figures of a run."""
     table = Table(title="Soak", show_header=False)
     table.add_column("")
     table.add_column("", justify="right")

@@ -13,28 +13,28 @@ from benchmarks.soak.records import Book, Scrape
 
 OPENMETRICS: Final = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
 STRICTLY_EVERY: Final = 60
-"""So many scrapes are read quickly before one is read by a whole parser, which takes long."""
+"""Number of scrapes that are read quickly before one is read by a whole parser, which takes long."""
 _OK: Final = 200
 
 Foresight = Callable[[float, dict[str, float]], Expected]
-"""What to expect at a second, after a page with these counters."""
+"""Function that returns the expectations of a second, after a page with these counters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How one of them scrapes."""
+    """Manner in which a scraper scrapes."""
 
     name: str
     accept: str
     packed: bool
-    """Whether it takes gzip."""
+    """True if it takes gzip."""
     keeps_connection: bool
     every_seconds: float
     timeout_seconds: float
 
     @property
     def headers(self) -> dict[str, str]:
-        """Of a request."""
+        """Headers of a request."""
         return {
             "Accept": self.accept,
             "Accept-Encoding": "gzip" if self.packed else "identity",
@@ -61,8 +61,8 @@ class Scraper:
             while True:
                 began = self.clock()
                 self.book.add(await self._scrape(session, f"{url}/metrics", began))
-                rest = began + self.manner.every_seconds - self.clock()
-                await asyncio.sleep(max(rest, 0))
+                pause = began + self.manner.every_seconds - self.clock()
+                await asyncio.sleep(max(pause, 0))
 
     async def _scrape(self, session: aiohttp.ClientSession, url: str, began: float) -> Scrape:
         start = time.perf_counter()
@@ -79,18 +79,18 @@ class Scraper:
     def _scraped(self, began: float, start: float, lost: str = "") -> Scrape:
         return Scrape(at=began, scraper=self.manner.name, seconds=time.perf_counter() - start, lost=lost)
 
-    def _judged(self, scrape: Scrape, body: bytes, at: float) -> Scrape:
-        """The same with what is wrong on the page."""
-        found: list[str] = []
+    def _judged(self, scrape: Scrape, body: bytes, moment: float) -> Scrape:
+        """Return the scrape with the faults of its page."""
+        problems: list[str] = []
         page = Page()
         try:
             text = (gzip.decompress(body) if self.manner.packed else body).decode()
             page = read_page(text)
-            found += faults(page, self.foresight(at, self._counters))
+            problems += faults(page, self.foresight(moment, self._counters))
             if self._count % STRICTLY_EVERY == 0:
                 strictly_parsed(text)
         except (ValueError, OSError, EOFError) as error:
-            found.append(f"cannot be read: {error}")
+            problems.append(f"cannot be read: {error}")
         self._count += 1
         self._counters = page.counters
         return Scrape(
@@ -99,7 +99,7 @@ class Scraper:
             seconds=scrape.seconds,
             size=len(body),
             samples=page.samples,
-            faults=tuple(found),
+            faults=tuple(problems),
         )
 
 

@@ -18,12 +18,12 @@ _ENDLESS: Final = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
 
 
 class Answering(Protocol):
-    """What knows the bodies of good answers."""
+    """Source of the bodies of good answers."""
 
     content_type: str
 
     def answer(self, request: bytes, spell: Spell, second: float) -> bytes:
-        """The body for a request's at this second."""
+        """Return the body for a request's at this second."""
 
 
 class Server:
@@ -119,7 +119,7 @@ async def _chunks(reader: asyncio.StreamReader) -> bytes:
 
 
 async def _endless(writer: asyncio.StreamWriter) -> None:
-    """Until the other side has enough of it."""
+    """Write without end, until the other side closes."""
     writer.write(_ENDLESS)
     while True:
         writer.write(_CHUNK)

@@ -1,4 +1,4 @@
-"""Everything that runs at the same time, and what is to be expected of it."""
+"""All parts of a run, and the expectations of them."""
 
 import os
 import sys
@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from benchmarks.process import cpu_seconds
 from benchmarks.soak.agents import AgentPlan, Plan
 from benchmarks.soak.answers import Dialect
 from benchmarks.soak.exporter import Exporter, Planted, configuration, install, serving
 from benchmarks.soak.page import Expected
-from benchmarks.soak.process import cpu_seconds
 from benchmarks.soak.quotas import LASTING
 from benchmarks.soak.weather import UP, Weather
 from tests.cluster.cluster import Cluster, Layout, running
@@ -22,44 +22,48 @@ from tests.cluster.quotas import Quotas
 from tests.integration.child import Child
 
 SETTLED_SECONDS: Final = 24.0
-"""After so long a page has to show what has changed: the longest collection, and the refresh of discovery."""
+"""Seconds after which a page has to show a change: the longest collection, and the refresh of discovery."""
 DIALECTS: Final = (
     Dialect.JOLOKIA,
     Dialect.OWN_RULES,
     Dialect.KAFKA_2_0_0,
     Dialect.JOLOKIA,
 )
-"""Of the nodes in the configuration."""
+"""Dialects of the nodes in the configuration."""
 FOUND: Final = 4
 """Nodes in target files."""
 
 
 def make_plan(per_second: float) -> Plan:
-    """The agents, on free ports, from now on."""
+    """Return the agents, on free ports, from now on."""
     listed = [
-        AgentPlan(name=f"node-{at}", number=at, port=free_port(), dialect=dialect)
-        for at, dialect in enumerate(DIALECTS, 1)
+        AgentPlan(name=f"node-{number}", number=number, port=free_port(), dialect=dialect)
+        for number, dialect in enumerate(DIALECTS, 1)
     ]
-    found = [_found(number, free_port()) for number in range(len(DIALECTS) + 1, len(DIALECTS) + FOUND + 1)]
-    return Plan(began=time.time(), per_second=per_second, agents=[*listed, *found], receiver_port=free_port())
+    discovered = [_found(number, free_port()) for number in range(len(DIALECTS) + 1, len(DIALECTS) + FOUND + 1)]
+    return Plan(began=time.time(), per_second=per_second, agents=[*listed, *discovered], receiver_port=free_port())
 
 
 def _found(number: int, port: int) -> AgentPlan:
-    """One that is a new node after each restart, and called by its address."""
+    """Return an agent that is a new node after each restart, and is named by its address."""
     return AgentPlan(name=f"127.0.0.1:{port}", number=number, port=port, dialect=Dialect.JOLOKIA, renewed=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Which nodes the target files list for the exporter; never changed, so that a scraper's thread sees all of a change or nothing."""
+    """
+    Nodes that the target files list for the exporter.
+
+    Immutable, so that a scraper's thread sees all of a change or nothing.
+    """
 
     listed: list[AgentPlan]
     found: list[AgentPlan]
     changed_at: float = 0.0
 
     def names(self) -> frozenset[str]:
-        """As the exporter calls them."""
-        return frozenset(each.name for each in (*self.listed, *self.found))
+        """Return the names that the exporter gives them."""
+        return frozenset(agent.name for agent in (*self.listed, *self.found))
 
 
 @dataclass(slots=True)
@@ -76,17 +80,17 @@ class Stage:
     _weather: dict[str, Weather] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._weather = {each.name: Weather(each.name) for each in self.plan.agents}
+        self._weather = {agent.name: Weather(agent.name) for agent in self.plan.agents}
 
     @property
     def listed(self) -> list[AgentPlan]:
         """All that the configuration may list."""
-        return [each for each in self.plan.agents if not each.renewed]
+        return [agent for agent in self.plan.agents if not agent.renewed]
 
     @property
     def findable(self) -> list[AgentPlan]:
         """All nodes that target files may list."""
-        return [each for each in self.plan.agents if each.renewed]
+        return [agent for agent in self.plan.agents if agent.renewed]
 
     @property
     def targets(self) -> Path:
@@ -98,7 +102,7 @@ class Stage:
         return time.time() - self.plan.began
 
     def settings(self) -> dict[str, object]:
-        """The configuration of the exporter as it is to be now."""
+        """Return the configuration that the exporter has to have now."""
         (broker,) = self.kafka.brokers
         settings = configuration(
             self.sources.listed, self.targets, self.kafka.admin, broker.agents.jolokia2_port, self.plan.receiver_port
@@ -106,17 +110,17 @@ class Stage:
         settings["cardinality"]["max_entities"] = self.max_entities
         return settings
 
-    def expected(self, at: float, counters: dict[str, float]) -> Expected:
-        """What a page at this second has to show."""
+    def expected(self, moment: float, counters: dict[str, float]) -> Expected:
+        """Return the expectations of a page at this second."""
         sources = self.sources
-        spells = {name: each.at(at) for name, each in self._weather.items()}
-        settled = at - sources.changed_at > SETTLED_SECONDS
+        spells = {name: weather.at(moment) for name, weather in self._weather.items()}
+        settled = moment - sources.changed_at > SETTLED_SECONDS
         return Expected(
-            at=at,
+            at=moment,
             up={
                 name: spell.mood in UP
                 for name, spell in spells.items()
-                if settled and spell.settled(at, SETTLED_SECONDS)
+                if settled and spell.settled(moment, SETTLED_SECONDS)
             },
             agents=frozenset(spells),
             listed=sources.names() if settled else None,
@@ -124,14 +128,14 @@ class Stage:
         )
 
     def other_cpu_seconds(self) -> float:
-        """What agents, scrapers and the broker have used; of brokers that were killed, nothing."""
+        """Return the CPU time of agents, scrapers and the broker; of brokers that were killed, nothing."""
         (broker,) = self.kafka.brokers
         return sum(map(cpu_seconds, (self.agents.pid, os.getpid(), broker.pid)))
 
 
 @contextmanager
 def staged(folder: Path, per_second: float, planted: Planted) -> Iterator[tuple[Stage, str]]:
-    """All of it for the length of a `with` block, and the commit that the exporter was installed from."""
+    """Yield the running stage, and the commit that the exporter was installed from."""
     commit = install(folder)
     with running(Layout.COMBINED, folder / "kafka") as kafka:
         with closing(Quotas(kafka.connection())) as quotas:

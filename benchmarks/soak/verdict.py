@@ -1,4 +1,4 @@
-"""Whether a run went well."""
+"""Verdict on a run."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ GROWTH: Final = 0.05
 NOISE_MIB: Final = 2.0
 """Less than that is not growth: a page of the largest kind more or less."""
 MORE_HANDLES: Final = 5
-"""So many descriptors or threads more at the end than at the beginning, by their medians, are a leak."""
+"""Number of descriptors or threads more at the end than at the beginning, by their medians, that is a leak."""
 _HOUR: Final = 3_600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """How a figure moved after the warm-up."""
+    """Movement of a figure after the warm-up."""
 
     first: float
     """Median of the first quarter."""
@@ -33,7 +33,7 @@ class Trend:
 
     @property
     def growth(self) -> float:
-        """What the slope makes of the whole time, or the difference of the quarters, if that is less."""
+        """Growth over the whole time by the slope, or the difference of the quarters, if that is less."""
         return min(self.per_hour * self.hours, self.last - self.first)
 
 
@@ -58,22 +58,22 @@ class Verdict:
 
 def judge(records: Sequence[Record]) -> Verdict:
     """Judge a run by its records. Raises `ValueError` when there are too few."""
-    scrapes = [each for each in records if isinstance(each, Scrape)]
-    visits = [each for each in records if isinstance(each, Visit)]
-    usages = [each for each in records if isinstance(each, Usage)]
+    scrapes = [record for record in records if isinstance(record, Scrape)]
+    visits = [record for record in records if isinstance(record, Visit)]
+    usages = [record for record in records if isinstance(record, Usage)]
     if not scrapes or len(usages) < 2:  # noqa: PLR2004 - a line needs two points
         raise ValueError("the run was too short to be judged")
     memory, fds, threads = (
-        trend(usages, figure) for figure in (_rss, lambda each: each.fds, lambda each: each.threads)
+        trend(usages, figure) for figure in (_rss, lambda usage: usage.fds, lambda usage: usage.threads)
     )
     seconds = usages[-1].at - usages[0].at
     return Verdict(
         scrapes=len(scrapes),
-        lost=sum(bool(each.lost) for each in scrapes),
-        faulty=sum(bool(each.faults) for each in scrapes),
-        slowest_seconds=max(each.seconds for each in scrapes),
+        lost=sum(bool(scrape.lost) for scrape in scrapes),
+        faulty=sum(bool(scrape.faults) for scrape in scrapes),
+        slowest_seconds=max(scrape.seconds for scrape in scrapes),
         visits=len(visits),
-        failed_visits=sum(bool(each.problem) for each in visits),
+        failed_visits=sum(bool(visit.problem) for visit in visits),
         memory=memory,
         fds=fds,
         threads=threads,
@@ -88,9 +88,9 @@ def judge(records: Sequence[Record]) -> Verdict:
 
 
 def trend(usages: Sequence[Usage], figure: Callable[[Usage], float]) -> Trend:
-    """How a figure moved after the warm-up."""
+    """Return the movement of a figure after the warm-up."""
     ready = usages[0].at + WARM_UP * (usages[-1].at - usages[0].at)
-    points = [(each.at, figure(each)) for each in usages if each.at >= ready]
+    points = [(usage.at, figure(usage)) for usage in usages if usage.at >= ready]
     quarter = max(len(points) // 4, 1)
     return Trend(
         first=median(value for _, value in points[:quarter]),
@@ -111,13 +111,13 @@ def _rss(usage: Usage) -> float:
 
 
 def _of_answers(scrapes: Sequence[Scrape], visits: Sequence[Visit]) -> Iterator[str]:
-    lost = [each for each in scrapes if each.lost]
+    lost = [scrape for scrape in scrapes if scrape.lost]
     if lost:
         yield f"{len(lost)} scrapes were lost, first {lost[0].lost}"
-    faulty = [each for each in scrapes if each.faults]
+    faulty = [scrape for scrape in scrapes if scrape.faults]
     if faulty:
         yield f"{len(faulty)} scrapes showed something wrong, first {faulty[0].faults[0]}"
-    failed = [each for each in visits if each.problem]
+    failed = [visit for visit in visits if visit.problem]
     if failed:
         yield f"{len(failed)} other requests failed, first {failed[0].path}: {failed[0].problem}"
 

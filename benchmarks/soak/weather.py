@@ -1,4 +1,4 @@
-"""What is wrong with a node and when: the same in each process that asks, without a word between them."""
+"""Troubles of a node and their times: the same in each process that asks, without communication."""
 
 import random
 import threading
@@ -9,13 +9,13 @@ from typing import Final
 
 
 class Mood(StrEnum):
-    """How a server behaves for a while."""
+    """Behavior of a server for a while."""
 
     GOOD = "good"
     LATE = "late"
     """Answers after a second, which is in time."""
     REFUSED = "refused"
-    """Nothing listens; what listens afterwards is a new process."""
+    """Nothing listens; the next listener is a new process."""
     CUT = "cut"
     """Hangs up in the middle of the answer."""
     SLOW = "slow"
@@ -44,7 +44,7 @@ TROUBLES: Final = {
     Mood.REDIRECTING: 1,
     Mood.ENDLESS: 1,
 }
-"""How often each of them comes, beside the others."""
+"""Frequency of each trouble, relative to the others."""
 GOOD_SECONDS: Final = (30.0, 110.0)
 BAD_SECONDS: Final = (8.0, 40.0)
 
@@ -57,13 +57,13 @@ class Spell:
     begin: float
     end: float
     life: int
-    """How often the node has been started before."""
+    """Number of earlier starts of the node."""
     born: float
-    """When it was started last."""
+    """Time of its last start."""
 
-    def settled(self, at: float, seconds: float) -> bool:
-        """Whether it has lasted so long, and has not ended."""
-        return self.begin + seconds <= at < self.end
+    def settled(self, moment: float, seconds: float) -> bool:
+        """Return whether the spell has lasted for some seconds, and has not ended."""
+        return self.begin + seconds <= moment < self.end
 
 
 class Weather:
@@ -75,22 +75,22 @@ class Weather:
         self._spells = [Spell(mood=Mood.GOOD, begin=0, end=self._long(GOOD_SECONDS), life=0, born=0)]
 
     def at(self, seconds: float) -> Spell:
-        """What it is like so long after the beginning."""
+        """Return the spell some seconds after the beginning."""
         with self._lock:  # a spell that is drawn twice is another one than the server's
             while self._spells[-1].end <= seconds:
                 self._spells.append(self._after(self._spells[-1]))
         place = bisect_right(self._spells, seconds, key=lambda spell: spell.begin)
         return self._spells[max(place - 1, 0)]
 
-    def _after(self, last: Spell) -> Spell:
-        good = last.mood is not Mood.GOOD
-        restarted = last.mood is Mood.REFUSED
+    def _after(self, spell: Spell) -> Spell:
+        good = spell.mood is not Mood.GOOD
+        restarted = spell.mood is Mood.REFUSED
         return Spell(
             mood=Mood.GOOD if good else self._trouble(),
-            begin=last.end,
-            end=last.end + self._long(GOOD_SECONDS if good else BAD_SECONDS),
-            life=last.life + restarted,
-            born=last.end if restarted else last.born,
+            begin=spell.end,
+            end=spell.end + self._long(GOOD_SECONDS if good else BAD_SECONDS),
+            life=spell.life + restarted,
+            born=spell.end if restarted else spell.born,
         )
 
     def _trouble(self) -> Mood:

@@ -1,8 +1,8 @@
 """
 Pictures of the dashboards for the documentation, drawn by Grafana's own components: ``make pictures``.
 
-Overview and entity show a quarter of an hour of the demo, on a clock of its own. The dashboard of Spark jobs shows a real job that a real
-broker throttles, for eight minutes; ``ARGS='demo'`` leaves it out.
+Overview and entity show a quarter of an hour of the demo, on a clock of its own. The dashboard of Spark jobs shows a
+real job that a real broker throttles, for eight minutes; ``ARGS='demo'`` leaves it out.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def main() -> int:
                 path = PICTURES / f"dashboard-{board}.png"
                 drawn.picture.quantize(256).save(path, optimize=True)
                 print(path)
-    for each in complaints:
-        print(each, file=sys.stderr)
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
     return int(bool(complaints))
 
 

@@ -27,7 +27,7 @@ class Prometheus:
     variables: Mapping[str, str]
     scrape_seconds: int = 15
     refused: list[str] = field(default_factory=list)
-    """What it could not answer."""
+    """Queries that it could not answer."""
 
     @property
     def start(self) -> float:
@@ -35,36 +35,36 @@ class Prometheus:
         return self.end - 60 * self.minutes
 
     def now(self, expression: str) -> list[Series]:
-        """The answer to an instant query."""
+        """Return the answer to an instant query."""
         return self._ask("query", expression, {"time": self.end})
 
     def over_time(self, expression: str) -> list[Series]:
-        """The answer to a range query."""
+        """Return the answer to a range query."""
         step = max(60 * self.minutes / _POINTS, 1)
         span = {"start": self.start, "end": self.end, "step": step}
         return self._ask("query_range", expression, span)
 
-    def _ask(self, what: str, expression: str, times: Mapping[str, float]) -> list[Series]:
+    def _ask(self, endpoint: str, expression: str, times: Mapping[str, float]) -> list[Series]:
         query = {"query": self._filled(expression), **times}
-        url = f"{self.url.rstrip('/')}/api/v1/{what}?{urllib.parse.urlencode(query)}"
+        url = f"{self.url.rstrip('/')}/api/v1/{endpoint}?{urllib.parse.urlencode(query)}"
         if not url.startswith(("http://", "https://")):
             raise SystemExit(f"{self.url} is no address of a Prometheus")
         try:
             with urllib.request.urlopen(url) as response:  # noqa: S310  # checked above
-                found: list[Series] = json.load(response)["data"]["result"]
+                result: list[Series] = json.load(response)["data"]["result"]
         except urllib.error.HTTPError as error:
             self.refused.append(f"{query['query']}: {error.read().decode()}")
             return []
-        return found
+        return result
 
     def _filled(self, expression: str) -> str:
         return _VARIABLE.sub(self._value, expression)
 
-    def _value(self, found: re.Match[str]) -> str:
-        name = found[1] or found[3]
+    def _value(self, match: re.Match[str]) -> str:
+        name = match[1] or match[3]
         if name == "__rate_interval":
             return f"{_SCRAPES * self.scrape_seconds}s"
         if name not in self.variables:
             return "" if name in {"user", "client_id", "find"} else ".*"
         value = self.variables[name]
-        return re.escape(value) if found[2] == "regex" else value
+        return re.escape(value) if match[2] == "regex" else value

@@ -1,4 +1,8 @@
-"""`python -m tools.replay_check LOG QUOTAS`: 0 when every total holds, 1 when one does not, 2 when nothing could be compared."""
+"""
+`python -m tools.replay_check LOG QUOTAS`.
+
+0 when every total holds, 1 when one does not, 2 when nothing could be compared.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +13,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.metrics import InvalidConfig, KafkaRelease, MalformedName, ManagerConfig, QuotaConfig
-from quotascope.pipeline.errors import PipelineError
-from quotascope.quotas import QuotasError
+from quotascope.metrics.engine.quota_factory import QuotaConfig
+from quotascope.metrics.engine.window_config import ManagerConfig, metric_config
+from quotascope.metrics.errors import QuotascopeError
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.errors import MalformedName
+from quotascope.metrics.kafka.release import KafkaRelease
 
 from . import Check, Total, check, read_log, read_rules
 from .replay import CLOSE_MS
@@ -32,9 +39,14 @@ _NUMBERS: Final = {
 
 def _release(version: str | None) -> KafkaRelease | None:
     try:
-        return None if version is None else KafkaRelease.parse(version)
+        release = None if version is None else KafkaRelease.parse(version)
     except MalformedName as error:
         raise typer.BadParameter(str(error)) from error
+    if release is not None and not release.is_exact:
+        raise typer.BadParameter(
+            f"Kafka {release} is not one that quotas are followed for: {KafkaRelease.exact_words()}"
+        )
+    return release
 
 
 def _file(path: str) -> str:
@@ -52,10 +64,14 @@ def compare(
     samples: Annotated[int, typer.Option(help="The broker's quota.window.num and controller.quota.window.num.")] = 11,
     window_seconds: Annotated[int, typer.Option(help="Its quota.window.size.seconds and controller.quota.window.size.seconds.")] = 1
 ) -> None:  # fmt: skip
-    """Replay a request log under the quotas that were in force, and compare the throttles with those that the broker reported."""
+    """
+    Replay a request log under the quotas that were in force.
+
+    The throttles are compared with those that the broker reported.
+    """
     try:
         windows = ManagerConfig(samples=samples, window_seconds=window_seconds)
-        windows.metric_config(None)
+        metric_config(windows, None)
         rules = replace(read_rules(Path(quotas)), config=QuotaConfig(client=windows, controller=windows))
         release: object = kafka_version
         result = check(
@@ -64,7 +80,7 @@ def compare(
             infer=not as_logged,
             release=release if isinstance(release, KafkaRelease) else None,
         )
-    except (PipelineError, QuotasError, InvalidConfig) as error:
+    except QuotascopeError as error:
         message = f"replay-check: {error}"
         Console(stderr=True).print(message, markup=False, soft_wrap=True)
         raise typer.Exit(2) from error
@@ -90,9 +106,14 @@ def show(result: Check, console: Console) -> None:
             "thread time that the log leaves out (network threads, authentication), inferred from earlier answers: "
             f"{inferred}; {result.share:.2f} ms for each ms of sendTimeMs"
         ))  # fmt: skip
-    unknown = sum(total.unknown for total in result.totals)
+    unknown = sum(total.unknown for total in result.totals if total.kind is QuotaType.FETCH)
     if unknown:
         console.print(f"{unknown} throttled fetches are left out: nothing in the log shows what they would have read")
+    buckets = sum(total.unknown for total in result.totals if total.kind is QuotaType.CONTROLLER_MUTATION)
+    if buckets:
+        console.print(
+            f"{buckets} throttled mutations are left out: the first of a bucket shows what it held when the log begins"
+        )
     if result.unreadable:
         console.print(f"{result.unreadable} lines are no requests and were left out")
 
@@ -114,9 +135,9 @@ def _cells(total: Total) -> list[Text]:
 
 
 def _name(text: str) -> str:
-    """An untrusted name on one line, and of a limited length."""
-    shown = text if text.isprintable() else repr(text)
-    return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
+    """Return an untrusted name on one line, and of a limited length."""
+    printable = text if text.isprintable() else repr(text)
+    return printable if len(printable) <= _LONGEST else printable[:_LONGEST] + "…"
 
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -1,9 +1,9 @@
 """
 The quotas of one process, fed with what its request log shows, and the quota that a throttle comes from.
 
-The log has one throttle, the longest. The quotas differ: a request throttle is never longer than one window; the response to a
-forwarded request holds more than the broker found itself only when the controller asked for it; and a quota that is not set throttles no
-client. Where two are left, it is the one with the nearer prediction.
+The log has one throttle, the longest. The quotas differ: a request throttle is never longer than one window; the
+response to a forwarded request holds more than the broker found itself only when the controller asked for it; and a
+quota that is not set throttles no client. Where two are left, it is the one with the nearer prediction.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -11,31 +11,31 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from quotascope.metrics import (
-    UNLIMITED,
-    ClientQuotaManager,
-    KafkaMetric,
-    MutationApi,
-    QuotaManagers,
-    QuotaType,
-    Rate,
-    Registry,
-    ThrottlingQuotaExceeded,
-)
-from quotascope.metrics.protocol import ApiKey, ErrorCode
+from quotascope.metrics.engine.client_quota_manager import UNLIMITED, ClientQuotaManager
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.controller_mutation import MutationApi
+from quotascope.metrics.engine.errors import ThrottlingQuotaExceeded
+from quotascope.metrics.engine.metric import KafkaMetric
+from quotascope.metrics.engine.quota_factory import QuotaManagers
+from quotascope.metrics.engine.rate import Rate
+from quotascope.metrics.engine.registry import Registry
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.protocol import ApiKey, ErrorCode
 from quotascope.pipeline.request_log.messages import TOPICS_OF
 from quotascope.pipeline.request_log.mutations import Row, TopicCounts
 
 from .log import Request
 from .rules import Key, RulesInForce
 
+_BUCKET_OFF_S: Final = 0.5
+"""Error of a bucket, in seconds' worth of its limit, from which a throttle corrects it: a smaller one is compared."""
 EXPIRY_MS: Final = 30_000
-"""How often Kafka looks for sensors that were not used for an hour."""
+"""Period in which Kafka looks for sensors that were not used for an hour."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What the replay predicts of one request: throttles in ms by quota, 0 without one."""
+    """Prediction of the replay for one request: throttles in ms by quota, 0 without one."""
 
     bytes_of: QuotaType | None = None
     """The byte-rate quota that the request falls under: Produce or Fetch."""
@@ -44,7 +44,7 @@ class Prediction:
     mutation_ms: int = 0
 
     def by(self, kind: QuotaType) -> int:
-        """The throttle of one quota."""
+        """Return the throttle of one quota."""
         if kind is self.bytes_of:
             return self.bytes_ms
         if kind is QuotaType.REQUEST:
@@ -74,11 +74,16 @@ class ReplayedBroker:
         rules: for the windows.
         quotas: in force at the start.
         now_ms: epoch ms of the start.
+        infer: whether the first throttle of a bucket shows what it held.
 
     """
 
-    def __init__(self, rules: RulesInForce, quotas: Mapping[Key, float], now_ms: int) -> None:
-        self._registry = Registry()
+    def __init__(self, rules: RulesInForce, quotas: Mapping[Key, float], now_ms: int, *, infer: bool = False) -> None:
+        self._registry = Registry(MetricConfig(release=rules.config.client.release))
+        self._infer = infer
+        self._known: set[str] = set()
+        self._shown: set[tuple[str, str, int, int]] = set()
+        """Requests, by identity, whose throttle showed what their bucket held."""
         self._managers = QuotaManagers(self._registry, now_ms, rules.config)
         self._expired_ms = now_ms
         self._from_controller: dict[tuple[str, str, int, int], int] = {}
@@ -101,7 +106,7 @@ class ReplayedBroker:
             self._registry.expire_sensors(now_ms)
 
     def limited(self, request: Request) -> frozenset[QuotaType]:
-        """The kinds of quota that limit a client."""
+        """Return the kinds of quota that limit a client."""
         return frozenset(
             manager.quota_type
             for manager in self._managers.all()
@@ -113,18 +118,58 @@ class ReplayedBroker:
         return self._managers.fetch.max_value_in_quota_window(request.principal, request.client_id, request.decided_ms)
 
     def mutate(self, request: Request, charges: Iterable[int], now_ms: int) -> None:
-        """Charge partitions that came to the mutation quota, topic by topic; the answer's throttle is remembered for the client's line."""
-        quota = self._managers.controller_mutation.quota_for(
-            request.principal, request.client_id, MutationApi[ApiKey(request.api_key).name], request.api_version, now_ms
-        )
+        """
+        Charge partitions that came to the mutation quota, topic by topic.
+
+        The answer's throttle is remembered for the client's line.
+        """
+        charges = tuple(charges)
+        api = MutationApi[ApiKey(request.api_key).name]
+        manager = self._managers.controller_mutation
+        quota = manager.quota_for(request.principal, request.client_id, api, request.api_version, now_ms)
+        if self._infer and request.throttle_ms > self.longest_request_ms and len(charges) == 1:
+            self._learn_bucket(request, charges[0] if request.api_version < api.strict_since else 0, now_ms)
         for charge in charges:
             with suppress(ThrottlingQuotaExceeded):
                 quota.record(charge, now_ms)
         throttle_ms = quota.throttle_time_ms(request.decided_ms)
         self._from_controller[request.identity] = throttle_ms
 
+    def shows_bucket(self, request: Request) -> bool:
+        """
+        Return whether the throttle of a client's request showed the content of its bucket.
+
+        A second call returns False.
+        """
+        is_shown = not request.forwarded and request.identity in self._shown
+        if is_shown:
+            self._shown.remove(request.identity)
+        return is_shown
+
+    def _learn_bucket(self, request: Request, permits: int, now_ms: int) -> None:
+        """
+        Fill a bucket, at its first throttle, with what that shows.
+
+        Earlier mutations are not in the log, or were charged before the rule came.
+        """
+        manager = self._managers.controller_mutation
+        name, metric = self._sensor(manager, request)
+        quota = None if metric is None else metric.config.quota
+        if metric is None or quota is None or name in self._known or quota.bound >= UNLIMITED:
+            return
+        self._known.add(name)
+        expected = permits - request.throttle_ms / 1000 * quota.bound
+        off = metric.peek(now_ms) - expected
+        if abs(off) > _BUCKET_OFF_S * quota.bound:
+            self._shown.add(request.identity)
+            manager.record_no_throttle(request.principal, request.client_id, off, now_ms)
+
     def decide(self, request: Request, fetched: int | None) -> Prediction:
-        """Charge a request and return how long each quota throttles it; `fetched` are the bytes that a Fetch was charged."""
+        """
+        Charge a request and return how long each quota throttles it.
+
+        `fetched` are the bytes that a Fetch was charged.
+        """
         client = request.principal, request.client_id
         mutation_ms = 0
         if not request.forwarded:
@@ -147,11 +192,15 @@ class ReplayedBroker:
     def charge_time(self, request: Request, percent: float, now_ms: int) -> None:
         """Charge thread time without a throttle; a negative time is given back."""
         if percent and not request.exempt and self._managers.request.quotas_enabled:
-            who = request.principal, request.client_id
-            self._managers.request.record_no_throttle(*who, percent, now_ms)
+            principal_and_client = request.principal, request.client_id
+            self._managers.request.record_no_throttle(*principal_and_client, percent, now_ms)
 
     def bytes_sensor(self, request: Request, kind: QuotaType) -> tuple[str, int] | None:
-        """Name of the sensor that a request's bytes were charged to, and when its oldest window began; None without a quota."""
+        """
+        Name of the sensor that a request's bytes were charged to, and when its oldest window began.
+
+        None without a quota.
+        """
         manager = self._managers.of(kind)
         if not manager.quotas_enabled:
             return None
@@ -171,8 +220,8 @@ class ReplayedBroker:
         return None if metric is None or not limited else (name, metric)
 
     def _sensor(self, manager: ClientQuotaManager, request: Request) -> tuple[str, KafkaMetric | None]:
-        who = request.principal, request.client_id
-        tags = manager.sensors_for(*who, request.decided_ms).tags
+        principal_and_client = request.principal, request.client_id
+        tags = manager.sensors_for(*principal_and_client, request.decided_ms).tags
         name = self._registry.metric_name(manager.metric, manager.quota_type.group, tags.metric_tags(), "")
         return f"{name.group}-{tags.suffix}", self._registry.metric(name)
 
@@ -188,7 +237,7 @@ def attributed(
     request: Request, prediction: Prediction, limited: Collection[QuotaType], longest_request_ms: int
 ) -> QuotaType:
     """
-    The quota behind `request.throttle_ms`.
+    Return the quota behind `request.throttle_ms`.
 
     Args:
         request: with a throttle in its answer.
@@ -199,22 +248,28 @@ def attributed(
     """
     if not request.forwarded and request.throttle_ms > request.own_ms:
         return QuotaType.CONTROLLER_MUTATION
+    may_be_time = QuotaType.REQUEST in limited and request.throttle_ms <= longest_request_ms
+    if request.charged_ms is not None and QuotaType.CONTROLLER_MUTATION in limited and not may_be_time:
+        return QuotaType.CONTROLLER_MUTATION  # in ZooKeeper mode the controller mutes its client itself
     kind = prediction.bytes_of
     if kind is None or kind not in limited:
         return QuotaType.REQUEST
-    if QuotaType.REQUEST not in limited or request.throttle_ms > longest_request_ms:
+    if not may_be_time:
         return kind
     by_bytes = abs(request.throttle_ms - prediction.bytes_ms)
     by_time = abs(request.throttle_ms - prediction.request_ms)
     return kind if prediction.bytes_ms > 0 and by_bytes < by_time else QuotaType.REQUEST
 
 
-def charges_of(requests: Iterable[Request]) -> Mapping[int, tuple[int, ...]]:
+def charges_of(requests: Iterable[Request], *, validate_only: bool = True) -> Mapping[int, tuple[int, ...]]:
     """
-    Partitions of each topic that came to the mutation quota, by line, since a strict quota checks each topic on its own.
+    Return the partitions of each topic that came to the mutation quota, by line.
 
-    They are charged on the controller's line where the log has it, else on the client's. A topic of unknown partitions counts
-    nothing.
+    A strict quota checks each topic on its own.
+
+    They are charged on the controller's line where the log has it, else on the client's. A topic of unknown partitions
+    counts nothing, nor does one of a request that only validates where these are not charged
+    (`KafkaRelease.charges_validate_only`).
     """
     mutating = [request for request in requests if request.api_key in TOPICS_OF]
     forwarded = {request.identity for request in mutating if request.forwarded}
@@ -228,6 +283,10 @@ def charges_of(requests: Iterable[Request]) -> Mapping[int, tuple[int, ...]]:
         counts.learn(row)
     at_the_quota = (ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
     return {
-        line: tuple(counts.asked(row, topic) or 0 for topic in row["topics"] if topic["error"] in at_the_quota)
+        line: tuple(
+            counts.requested(row, topic) or 0
+            for topic in row["topics"]
+            if topic["error"] in at_the_quota and (validate_only or not topic["validate_only"])
+        )
         for line, row in rows.items()
     }  # fmt: skip

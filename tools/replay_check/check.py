@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import product
+from itertools import accumulate, pairwise, product
 from typing import Final
 
-from quotascope.metrics import KafkaRelease, QuotaType
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.release import KafkaRelease
 from quotascope.pipeline.releases import Followed, followed
 
 from .log import RequestLog
 from .moments import MOVES, ROUNDING_MS, Moments, Move, explained, moved
-from .replay import Comparison, Plan, Replay
-from .rules import RulesInForce
+from .replay import CLOSE_MS, Comparison, Plan, Replay
+from .rules import Key, RulesInForce
 from .unlogged import PERCENT_PER_MS, UnloggedTime
 
 TOLERANCE: Final = {
@@ -24,13 +26,17 @@ TOLERANCE: Final = {
     QuotaType.CONTROLLER_MUTATION: 0.05,
     QuotaType.REQUEST: 0.20,
 }
-"""How far a total may be off, as a ratio of what was reported."""
+"""Largest error of a total, as a ratio of what was reported."""
 LEAST_S: Final = 1.0
 """Seconds: the error of a total below this counts as a ratio of this."""
+_LEAST_LATE: Final = 3
+"""Requests that a rule has to have missed: one or two may as well be of another window."""
+_LONGEST_DELAY_MS: Final = 2_000
+"""The longest time that a change takes to reach a broker through ZooKeeper."""
 _ROUNDS: Final = 3
 """Rounds of looking for borders: what is put right lets later answers show more."""
 _SHIFTS_MS: Final = (-1, 1, -ROUNDING_MS, ROUNDING_MS)
-"""How far off a moment may be: the log has whole ms, and a window ends or does not."""
+"""Errors in ms that a moment may have: the log has whole ms, and a window ends or does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +47,11 @@ class Total:
     client_id: str
     kind: QuotaType
     requests: int
-    """Those that this quota has to do with."""
+    """Number of requests that this quota charges."""
     throttled: int
-    """Those that were throttled by it."""
+    """Number of requests that were throttled by it."""
     close: int
-    """Those with a prediction near the answer (`Comparison.close`)."""
+    """Number of requests with a prediction near the answer (`Comparison.close`)."""
     reported_s: float
     predicted_s: float
     unknown: int
@@ -58,35 +64,35 @@ class Total:
 
     @property
     def holds(self) -> bool:
-        """Whether the error is within `TOLERANCE`."""
+        """True if the error is within `TOLERANCE`."""
         return abs(self.error) <= TOLERANCE[self.kind]
 
 
 def totals(comparisons: Iterable[Comparison]) -> list[Total]:
-    """By client and quota, of those that either the broker or the replay throttled."""
+    """Return totals by client and quota, of those that either the broker or the replay throttled."""
     groups: dict[tuple[str, str], list[Comparison]] = defaultdict(list)
-    for each in comparisons:
-        groups[each.request.principal.name, each.request.client_id].append(each)
-    found = []
+    for comparison in comparisons:
+        groups[comparison.request.principal.name, comparison.request.client_id].append(comparison)
+    result = []
     for (user, client_id), kind in product(sorted(groups), QuotaType):
-        counted = [each for each in groups[user, client_id] if each.counted_by(kind)]
-        known = [each for each in counted if each.known]
-        reported = [each for each in known if each.reported_by is kind]
-        predicted = [each for each in known if each.prediction.kind is kind]
+        counted = [comparison for comparison in groups[user, client_id] if comparison.counted_by(kind)]
+        comparable = [comparison for comparison in counted if comparison.known]
+        reported = [comparison for comparison in comparable if comparison.reported_by is kind]
+        predicted = [comparison for comparison in comparable if comparison.prediction.kind is kind]
         total = Total(
             user=user,
             client_id=client_id,
             kind=kind,
             requests=len(counted),
-            throttled=sum(each.reported_ms > 0 for each in reported),
-            close=sum(each.close(kind) for each in known),
-            reported_s=sum(each.reported_ms for each in reported) / 1000,
-            predicted_s=sum(each.prediction.total_ms for each in predicted) / 1000,
+            throttled=sum(comparison.reported_ms > 0 for comparison in reported),
+            close=sum(comparison.close(kind) for comparison in comparable),
+            reported_s=sum(comparison.reported_ms for comparison in reported) / 1000,
+            predicted_s=sum(comparison.prediction.total_ms for comparison in predicted) / 1000,
             unknown=sum(not e.known and e.reported_by is kind for e in counted),
         )
         if total.reported_s or total.predicted_s or total.unknown:
-            found.append(total)
-    return found
+            result.append(total)
+    return result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,22 +109,24 @@ class Check:
     unreadable: int
     """Lines that are no requests."""
     moments: Moments
-    """What the pass learned of the moments of decisions."""
+    """Moments of decisions that the pass learned."""
     kafka: Followed
     """The release that the throttle times follow."""
 
     @property
     def holds(self) -> bool:
-        """Whether every total is within its tolerance."""
+        """True if every total is within its tolerance."""
         return all(total.holds for total in self.totals)
 
     @cached_property
     def far_off(self) -> frozenset[int]:
         """Lines with another byte-rate throttle than the answer."""
         return frozenset(
-            each.request.line
-            for each in self.comparisons
-            if each.prediction.bytes_of is not None and each.known and not each.close(each.prediction.bytes_of)
+            comparison.request.line
+            for comparison in self.comparisons
+            if comparison.prediction.bytes_of is not None
+            and comparison.known
+            and not comparison.close(comparison.prediction.bytes_of)
         )
 
 
@@ -126,20 +134,80 @@ def check(log: RequestLog, rules: RulesInForce, *, infer: bool = True, release: 
     """
     Replay a log.
 
-    With `infer`, what the log leaves out is inferred from answers, in several passes: thread time (`unlogged`), and moments to the ms
-    (`moments`). Without, only what the log shows is charged, and every error stays.
+    With `infer`, what the log leaves out is inferred from answers, in several passes: thread time (`unlogged`), moments
+    to the ms (`moments`), what buckets held when it begins, and in ZooKeeper mode when quotas came into force
+    (`late_rules`). Without, only what the log shows is charged, and every error stays.
 
     Throttle times follow `release`, else the one that the log names, else the newest.
     """
     kafka = followed(release, log=log.release)
     plan = Plan(log, rules.under(kafka.release))
     time = UnloggedTime()
-    first = _pass(plan, kafka, {}, time, infer=infer)
+    first_pass = _pass(plan, kafka, {}, time, infer=infer)
     if not infer:
-        return first
-    again = partial(UnloggedTime, booked=time.found, share=first.share)
-    earlier_ms = dict(first.moments.found)
+        return first_pass
+    if kafka.release.zookeeper and (late := late_rules(plan, first_pass.comparisons)):
+        for key, delays in late.items():
+            plan.delays[key] = min(delays, key=partial(_off_with, plan, kafka, key))
+        time = UnloggedTime()
+        first_pass = _pass(plan, kafka, {}, time)
+    again = partial(UnloggedTime, booked=time.found, share=first_pass.share)
+    earlier_ms = dict(first_pass.moments.found)
     return _Refined(lambda moved: _pass(plan, kafka, moved, again()), earlier_ms).result()
+
+
+def _off_with(plan: Plan, kafka: Followed, key: Key, delay_ms: int) -> int:
+    """Return the error in ms of the throttles of a quota type where one of its rules came later."""
+    plan.delays[key] = delay_ms
+    kind = key[0]
+    comparisons = _pass(plan, kafka, {}, UnloggedTime()).comparisons
+    return sum(
+        abs(comparison.prediction.by(kind) - comparison.reported_ms)
+        for comparison in comparisons
+        if comparison.reported_by is kind
+    )
+
+
+def late_rules(plan: Plan, comparisons: Iterable[Comparison]) -> dict[Key, list[int]]:
+    """
+    Return by how many ms quotas of bytes may have come into force later than their change was answered, about.
+
+    In ZooKeeper mode a broker hears of changes one after the other, up to some hundred ms later. What a client sent
+    until then was not charged to the rule's sensor: its first throttle is shorter by as much, which the bytes that it
+    sent first make up.
+    """
+    late: dict[Key, list[int]] = {}
+    clients: dict[tuple[QuotaType, str, str], list[Comparison]] = defaultdict(list)
+    for comparison in comparisons:
+        if comparison.prediction.bytes_of is not None:
+            client = comparison.request.principal.name, comparison.request.client_id
+            clients[comparison.prediction.bytes_of, *client].append(comparison)
+    for (kind, user, client_id), answers in clients.items():
+        rules, changed_at = plan.rules_of(kind)
+        entity = rules.decide(user, client_id).entity
+        if entity is None or entity not in changed_at:
+            continue
+        missing_bytes = _first_error(answers, kind) / 1000 * rules[entity]
+        sent = [
+            comparison.request
+            for comparison in answers
+            if 0 <= comparison.request.decided_ms - changed_at[entity] <= _LONGEST_DELAY_MS
+        ]
+        sums = list(accumulate(request.produced or request.fetched or 0 for request in sent))
+        index = bisect_left(sums, missing_bytes)
+        if _LEAST_LATE <= index < len(sent) - 2:
+            borders = pairwise(request.decided_ms for request in sent[index - 1 : index + 3])
+            late[kind, entity] = [(earlier + later) // 2 - changed_at[entity] for earlier, later in borders]
+    return late
+
+
+def _first_error(answers: Iterable[Comparison], kind: QuotaType) -> int:
+    """Return the error of the first throttle that the broker reported of a kind, ms; 0 without one."""
+    throttled = next(
+        (comparison for comparison in answers if comparison.reported_ms > CLOSE_MS and comparison.reported_by is kind),
+        None,
+    )
+    return 0 if throttled is None else throttled.prediction.bytes_ms - throttled.reported_ms
 
 
 def _pass(
@@ -159,45 +227,49 @@ def _pass(
 
 
 class _Refined:
-    """Passes that put each moment right that is a ms or two off: of answers that this alone explains, and beside borders."""
+    """
+    Passes that put each moment right that is a ms or two off.
+
+    Of answers that this alone explains, and beside borders.
+    """
 
     def __init__(self, run: Callable[[Mapping[int, int]], Check], earlier_ms: dict[int, int]) -> None:
         self._run = run
         self._earlier_ms = earlier_ms
 
     def result(self) -> Check:
-        """The last pass."""
-        found = self._round(self._run(self._earlier_ms))
+        """Return the last pass."""
+        checked = self._round(self._run(self._earlier_ms))
         for _ in range(_ROUNDS):
-            before = found
+            previous = checked
             for move in MOVES:
-                found = self._move(found, move)
-            if found is before:
+                checked = self._move(checked, move)
+            if checked is previous:
                 break
-            found = self._round(found)
-        return found
+            checked = self._round(checked)
+        return checked
 
-    def _round(self, found: Check) -> Check:
+    def _round(self, checked: Check) -> Check:
         """Put right what each answer shows of its own moment."""
         for shift_ms in _SHIFTS_MS:
-            if not found.far_off:
+            if not checked.far_off:
                 break
-            shifted = self._shifted(found.far_off, shift_ms)
-            right = found.far_off - self._run(self._earlier_ms | shifted).far_off
+            shifted = self._shifted(checked.far_off, shift_ms)
+            right = checked.far_off - self._run(self._earlier_ms | shifted).far_off
             if right:
                 self._earlier_ms |= {line: shifted[line] for line in right}
-                found = self._run(self._earlier_ms)
-        return found
+                checked = self._run(self._earlier_ms)
+        return checked
 
-    def _move(self, found: Check, move: Move) -> Check:
+    def _move(self, checked: Check, move: Move) -> Check:
         """Put right on which side of a window's end requests fell, where several answers show it."""
-        lines = moved(found.far_off, found.moments, move)
+        lines = moved(checked.far_off, checked.moments, move)
         if not lines:
-            return found
+            return checked
         tried = self._run(self._earlier_ms | self._shifted(lines.values(), move.earlier_ms))
-        sensors = explained(found.far_off, tried.far_off, found.moments)
+        sensors = explained(checked.far_off, tried.far_off, checked.moments)
         if not sensors:
-            return found
+            return checked
         right = (line for sensor, line in lines.items() if sensor in sensors)
         self._earlier_ms |= self._shifted(right, move.earlier_ms)
         return self._run(self._earlier_ms)

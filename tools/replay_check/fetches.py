@@ -1,13 +1,15 @@
 """
-What each Fetch read, and when brokers decided on Produce and Fetch, from all lines together.
+Bytes that each Fetch read, and moments at which brokers decided on Produce and Fetch, from all lines together.
 
-A throttled Fetch is charged what it read, gets that back at once, and the log shows an empty response. What it read follows from the
-offsets it asked for and from what producers had appended by then. Where the log does not show the producers, the client asks for the same
-again when the throttle is over: then the next response on that connection stands for it.
+A throttled Fetch is charged what it read, gets that back at once, and the log shows an empty response. What it read
+follows from the offsets it asked for and from what producers had appended by then. Where the log does not show the
+producers, the client asks for the same again when the throttle is over: then the next response on that connection
+stands for it.
 
-A request waits for others between the end of its handler's work and its response (`remoteTimeMs`), or it does not, and then what the log
-counts as waiting comes after the decision. Produce waits for followers only with acks=-1, and Fetch only when there is less to read than it
-asked for. While a JVM is young the difference is tens of ms, and each ms of it is a ms of every throttle that is measured from there.
+A request waits for others between the end of its handler's work and its response (`remoteTimeMs`), or it does not, and
+then what the log counts as waiting comes after the decision. Produce waits for followers only with acks=-1, and Fetch
+only when there is less to read than it asked for. While a JVM is young the difference is tens of ms, and each ms of it
+is a ms of every throttle that is measured from there.
 """
 
 from bisect import bisect_right
@@ -16,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.protocol import ApiKey
 from quotascope.pipeline.request_log.line import ALL_REPLICAS
 from quotascope.pipeline.request_log.messages import Fetched, FetchedTopic, FetchResponse
 from quotascope.pipeline.request_log.sizes import fetch_bytes
@@ -32,7 +34,7 @@ class Batch(NamedTuple):
     """Records that one request appended to one partition."""
 
     offset: int
-    """Of the first record."""
+    """Offset of the first record."""
     at_ms: int
     """Epoch ms at which they were there."""
     size: int
@@ -40,7 +42,7 @@ class Batch(NamedTuple):
 
 
 class Available(NamedTuple):
-    """What a fetch could read of a partition."""
+    """Bytes that a fetch could read of a partition."""
 
     first: int
     """Bytes of the batch that holds the offset."""
@@ -76,22 +78,25 @@ class Appended:
                 for key, batch in _batches(message, request.decided_ms):
                     batches[key].append(batch)
         self._batches = {
-            (self._names.get(topic, topic), partition): sorted(found) for (topic, partition), found in batches.items()
+            (self._names.get(topic, topic), partition): sorted(batch_list)
+            for (topic, partition), batch_list in batches.items()
         }
 
-    def available(self, wanted: Wanted, at_ms: float) -> Available | None:
+    def available(self, partition: Wanted, at_ms: float) -> Available | None:
         """
-        What there is from an offset to the end of the partition at a moment; a read begins with the batch that holds the offset.
+        Return the bytes from an offset to the end of the partition at a moment.
+
+        A read begins with the batch that holds the offset.
 
         None when the log does not show what was appended there.
         """
-        topic = self._names.get(wanted.topic, wanted.topic)
-        batches = self._batches.get((topic, wanted.partition), [])
-        first = bisect_right(batches, wanted.offset, key=lambda batch: batch.offset) - 1
-        if first < 0:
+        topic = self._names.get(partition.topic, partition.topic)
+        batches = self._batches.get((topic, partition.partition), [])
+        index = bisect_right(batches, partition.offset, key=lambda batch: batch.offset) - 1
+        if index < 0:
             return None
-        there = [batch.size for batch in batches[first:] if batch.at_ms <= at_ms]
-        return Available(there[0] if there else 0, sum(there))
+        sizes = [batch.size for batch in batches[index:] if batch.at_ms <= at_ms]
+        return Available(sizes[0] if sizes else 0, sum(sizes))
 
 
 def _batches(message: Line, at_ms: int) -> Iterator[tuple[tuple[str, int], Batch]]:
@@ -114,12 +119,12 @@ class Sessions:
         self._known: dict[int, dict[tuple[str, int], Wanted]] = {}
 
     def wanted(self, message: Line) -> tuple[Wanted, ...]:
-        """The partitions that a Fetch reads, in its order; call it for each Fetch in the order of the log."""
+        """Return the partitions that a Fetch reads, in its order; call it for each Fetch in the order of the log."""
         request, response = message.request, message.response
         named = {
-            (topic.key, each.partition): Wanted(topic.key, each.partition, each.fetch_offset, each.partition_max_bytes)
+            (topic.key, partition.partition): Wanted(topic.key, partition.partition, partition.fetch_offset, partition.partition_max_bytes)
             for topic in request.topics
-            for each in topic.partitions
+            for partition in topic.partitions
         }  # fmt: skip
         if request.session_epoch in _FULL:
             if response.session_id != _NO_SESSION:
@@ -135,7 +140,7 @@ class Sessions:
 
 
 def decided(log: RequestLog) -> list[Request]:
-    """The requests of a log with the moments of Produce and Fetch put right where the broker did not wait."""
+    """Return the requests of a log with the moments of Produce and Fetch corrected where the broker did not wait."""
     followed = any(request.follower for request in log.requests)
     requests = []
     for request in log.requests:
@@ -148,13 +153,13 @@ def decided(log: RequestLog) -> list[Request]:
     appended, sessions = Appended(log, requests), Sessions()
 
     def enough(message: Line, began_ms: float) -> bool:
-        """Whether enough bytes could be read; what the log does not show was there before it began."""
+        """Return whether enough bytes could be read; bytes that the log does not show were there before it began."""
         total = 0
-        for wanted in sessions.wanted(message):
-            there = appended.available(wanted, began_ms)
-            if there is None:
+        for partition in sessions.wanted(message):
+            available = appended.available(partition, began_ms)
+            if available is None:
                 return True
-            total += there.total
+            total += available.total
         return total >= int(message.request.min_bytes)
 
     for place, request in enumerate(requests):
@@ -171,13 +176,13 @@ def _is_consumers(request: Request) -> bool:
 
 
 def _at_once(request: Request, message: Line) -> Request:
-    after = message.response_queue_time_ms + message.send_time_ms + message.remote_time_ms
-    return replace(request, decided_ms=int(request.completed_ms - after))
+    after_ms = message.response_queue_time_ms + message.send_time_ms + message.remote_time_ms
+    return replace(request, decided_ms=int(request.completed_ms - after_ms))
 
 
 class FetchSizes:
     """
-    What each Fetch was charged, by line.
+    Bytes that each Fetch was charged, by line.
 
     Args:
         log: what was asked and answered.
@@ -197,16 +202,16 @@ class FetchSizes:
             message = log.whole(request)
             if message is None:
                 continue
-            wanted = sessions.wanted(message)
+            partitions = sessions.wanted(message)
             if request.fetched is None:
-                self._lost[request.line] = request, message, wanted
+                self._lost[request.line] = request, message, partitions
                 waiting[request.connection].append(request.line)
             else:
                 self._answered[request.line] = request.fetched
                 for earlier in waiting.pop(request.connection, ()):
                     self._next[earlier] = request.fetched
 
-    def size(self, line: int, most: float) -> int | None:
+    def size(self, line: int, max_bytes: float) -> int | None:
         """
         Bytes that the Fetch of a line was charged, None when nothing shows them.
 
@@ -216,17 +221,17 @@ class FetchSizes:
             return self._answered.get(line)
         request, message, partitions = self._lost[line]
         topics: dict[str, list[Fetched]] = defaultdict(list)
-        left = int(min(message.request.max_bytes, most))
+        remaining = int(min(message.request.max_bytes, max_bytes))
         nothing_yet = True
-        for wanted in partitions:
-            there = self._appended.available(wanted, request.decided_ms)
-            if there is None:
+        for partition in partitions:
+            available = self._appended.available(partition, request.decided_ms)
+            if available is None:
                 return self._next.get(line)
-            limit = min(wanted.most, left)
+            limit = min(partition.most, remaining)
             # never less than a batch where nothing was read yet, or a consumer would never advance (KIP-74)
-            read = min(there.total, max(limit, there.first) if nothing_yet else limit)
-            left = max(0, left - read)
-            nothing_yet = nothing_yet and not read
-            topics[wanted.topic].append(Fetched(records_size_in_bytes=read))
-        answer = [FetchedTopic(partitions=read, name=topic) for topic, read in topics.items()]
+            read_bytes = min(available.total, max(limit, available.first) if nothing_yet else limit)
+            remaining = max(0, remaining - read_bytes)
+            nothing_yet = nothing_yet and not read_bytes
+            topics[partition.topic].append(Fetched(records_size_in_bytes=read_bytes))
+        answer = [FetchedTopic(partitions=fetched, name=topic) for topic, fetched in topics.items()]
         return fetch_bytes(request.api_version, FetchResponse(responses=answer))[0]

@@ -1,4 +1,8 @@
-"""One process's request log, read whole: the requests that the pipeline makes of it, and the messages of a few APIs that show more."""
+"""
+One process's request log, read whole.
+
+The requests that the pipeline makes of it, and the messages of a few APIs that show more.
+"""
 
 import gzip
 import zlib
@@ -10,11 +14,12 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 import pyarrow as pa
 
-from quotascope.metrics import KafkaRelease, Principal
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.kafka.principal import Principal
+from quotascope.metrics.kafka.protocol import ApiKey
+from quotascope.metrics.kafka.release import KafkaRelease
 from quotascope.pipeline.errors import PipelineError
 from quotascope.pipeline.history.charges import EXEMPT_APIS
-from quotascope.pipeline.releases import last_named
+from quotascope.pipeline.releases import Named
 from quotascope.pipeline.request_log.messages import FetchResponse, LogLine, Message, Produced, ProduceRequest
 from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
 
@@ -57,7 +62,7 @@ class Topic(Message, kw_only=True):
 
     @property
     def key(self) -> str:
-        """Its name, else its id."""
+        """Name of the topic, else its id."""
         return str(self.name or self.topic or self.topic_id)
 
 
@@ -106,10 +111,10 @@ class _FetchRequest(Message):
     min_bytes: int
     topics: list[_WantedTopic]
     max_bytes: int = (1 << 31) - 1
-    """Without a limit before version 3."""
+    """Bound of the answer; none before version 3."""
     session_id: int = 0
     session_epoch: int = -1
-    """Without a session before version 7."""
+    """Epoch of the session; none before version 7."""
     forgotten_topics_data: Sequence[_ForgottenTopic] = ()
 
 
@@ -167,7 +172,7 @@ _DECODERS: Final[Mapping[int, msgspec.json.Decoder[Any]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What the replay needs of a line of the log."""
+    """Fields of a line of the log that the replay needs."""
 
     line: int
     decided_ms: int
@@ -191,27 +196,29 @@ class Request:
     throttle_ms: int
     """The throttle in the response."""
     own_ms: int
-    """The throttle that this process found itself; the response to a forwarded request holds the controller's as well."""
+    """
+    The throttle that this process found itself; the response to a forwarded request holds the controller's as well.
+    """
     forwarded: bool = False
-    """Whether it came from a broker, in the name of its client."""
+    """True if it came from a broker, in the name of its client."""
     follower: bool = False
-    """Whether another broker fetches."""
+    """True if another broker fetches."""
     exempt: bool = False
-    """Whether the request quota leaves its thread time out."""
+    """True if the request quota leaves its thread time out."""
     charged_ms: int | None = None
     """Epoch ms at which the controller charged its mutations; None when it makes none."""
     topics: tuple[Mapping[str, Any], ...] = ()
-    """What it creates, enlarges or deletes (`quotascope.pipeline.request_log.schema.TOPIC`)."""
+    """Topics that it creates, enlarges or deletes (`quotascope.pipeline.request_log.schema.TOPIC`)."""
 
     @property
     def identity(self) -> tuple[str, str, int, int]:
-        """What both lines of a forwarded request have in common."""
+        """Fields that both lines of a forwarded request have in common."""
         return self.principal.name, self.client_id, self.correlation_id, self.api_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestLog:
-    """What a log holds."""
+    """Content of a log."""
 
     table: pa.Table
     """`REQUESTS`, a forwarded request still twice where both its lines are here; `line` counts from 1."""
@@ -220,18 +227,29 @@ class RequestLog:
     messages: Mapping[int, Line]
     """Request and response by line: of Produce, Fetch, Metadata, CreateTopics and AlterClientQuotas."""
     release: KafkaRelease | None
-    """Of the broker, where it answered a client's ApiVersions with the features that it supports."""
+    """
+    Release of the broker, where it answered a client's ApiVersions with the features that it supports, or shows that it
+    is in ZooKeeper mode.
+    """
     unreadable: int
     """Lines that are not requests, not whole, or of another shape than Kafka's."""
 
     def whole(self, request: Request) -> Line | None:
-        """The message of a line, if it has both its parts: a request or a response may be missing (`request_log.messages`)."""
+        """
+        Return the message of a line, if it has both its parts.
+
+        A request or a response may be missing (`request_log.messages`).
+        """
         message = self.messages.get(request.line)
         return message if message and message.request and message.response else None
 
 
 def read_log(path: Path) -> RequestLog:
-    """The log in a file, gzipped or not. Raises `EmptyLog` when no line of it is a request, `PipelineError` when it cannot be read."""
+    """
+    Return the log in a file, gzipped or not.
+
+    Raises `EmptyLog` when no line of it is a request, `PipelineError` when it cannot be read.
+    """
     try:
         content = path.read_bytes()
         text = gzip.decompress(content) if content.startswith(_GZIP) else content
@@ -241,17 +259,17 @@ def read_log(path: Path) -> RequestLog:
 
 
 def log_of(lines: list[bytes], name: str) -> RequestLog:
-    """The log in some lines; `name` is for messages. Raises `EmptyLog`."""
+    """Return the log in some lines; `name` is for messages. Raises `EmptyLog`."""
     source = LogSource(file=name, broker=name)
     parsed = parse_lines(lines, range(1, len(lines) + 1), source)
     messages, odd = _messages(parsed.requests, lines)
     numbers = parsed.requests["line"].to_pylist()
-    table = parsed.requests.filter(pa.array([each not in odd for each in numbers], pa.bool_()))
+    table = parsed.requests.filter(pa.array([number not in odd for number in numbers], pa.bool_()))
     if not len(table):
         raise EmptyLog(f"{name}: no line is a request as kafka.request.logger writes it")
     # the release that was named last, after a restart
-    named = last_named(parsed.requests["timestamp"], parsed.requests["level"])
-    release = max(named, key=lambda each: (named[each], each), default=None)
+    named = Named.of(*(parsed.requests[column] for column in ("broker", "timestamp", "level"))).times
+    release = max(named, key=lambda candidate: (named[candidate], candidate[0]), default=(None, None))[0]
     return RequestLog(
         table=table,
         requests=list(_requests(table)),
@@ -263,12 +281,12 @@ def log_of(lines: list[bytes], name: str) -> RequestLog:
 
 def _messages(requests: pa.Table, lines: list[bytes]) -> tuple[dict[int, Line], Collection[int]]:
     """
-    The messages of the lines that show more, and the lines where they have another shape than Kafka's.
+    Return the messages of the lines that show more, and the lines where they have another shape than Kafka's.
 
-    `request_log` checks what it needs of a line; offsets, topics, sessions and quotas are needed here alone. A line that has them in another
-    shape is left out as a whole, like one that is no request.
+    `request_log` checks what it needs of a line; offsets, topics, sessions and quotas are needed here alone. A line
+    that has them in another shape is left out as a whole, like one that is no request.
     """
-    found: dict[int, Line] = {}
+    messages: dict[int, Line] = {}
     odd = set[int]()
     columns = (requests[name].to_pylist() for name in ("line", "api_key"))
     for number, key in zip(*columns, strict=True):
@@ -276,10 +294,10 @@ def _messages(requests: pa.Table, lines: list[bytes]) -> tuple[dict[int, Line], 
             line = lines[number - 1]
             start = line.index(b"{", line.index(_MARK))
             try:
-                found[number] = _DECODERS[key].decode(line[start : line.rindex(b"}") + 1])
+                messages[number] = _DECODERS[key].decode(line[start : line.rindex(b"}") + 1])
             except msgspec.MsgspecError:
                 odd.add(number)
-    return found, odd
+    return messages, odd
 
 
 def _requests(table: pa.Table) -> Iterator[Request]:

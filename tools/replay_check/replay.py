@@ -1,17 +1,19 @@
-"""What a log lets happen, in order, and one pass of it through the quotas of its process."""
+"""Events of a log, in order, and one pass of them through the quotas of its process."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from quotascope.metrics import KafkaMetric, QuotaType
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.engine.metric import KafkaMetric
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.protocol import ApiKey
+from quotascope.metrics.kafka.rules import QuotaRules, RuleTable
 
 from .broker import Prediction, ReplayedBroker, attributed, charges_of
 from .fetches import FetchSizes, decided
 from .log import Request, RequestLog
 from .moments import Moments
-from .rules import RulesInForce, TimedChange, changes_in, timed
+from .rules import Key, RulesInForce, TimedChange, changes_in, timed
 from .unlogged import Shown, UnloggedTime, shown, shown_at_most
 
 CLOSE_MS: Final = 3
@@ -23,7 +25,11 @@ COMPLETED: Final = 3
 
 
 class Event(NamedTuple):
-    """A quota changed, mutations were charged, a request was decided on, or its answer had left; in one millisecond in this order."""
+    """
+    A quota changed, mutations were charged, a request was decided on, or its answer had left.
+
+    In one millisecond in this order.
+    """
 
     at_ms: int
     kind: int
@@ -39,16 +45,44 @@ class Plan:
         self._requests = decided(log)
         self.quotas, self._changes = timed(rules, changes_in(log))
         self.rules = rules
+        self.delays: dict[Key, int] = {}
+        """By how many ms quotas came into force later than the log shows, as inferred."""
         self.fetched = FetchSizes(log, self._requests)
-        self.charges = charges_of(self._requests)
+        self.charges = charges_of(self._requests, validate_only=rules.config.client.release.charges_validate_only)
         self.unreadable = log.unreadable
 
+    def rules_of(self, kind: QuotaType) -> tuple[RuleTable, Mapping[QuotaEntity, int]]:
+        """
+        Return all rules of a kind, and the moments of those that the log shows.
+
+        The others were there before it began.
+        """
+        rules = QuotaRules({entity: value for (of_kind, entity), value in self.quotas.items() if of_kind is kind})
+        changed_at: dict[QuotaEntity, int] = {}
+        for change in self._changes:
+            if change.key[0] is kind and change.value is not None:
+                rules.set(change.key[1], change.value)
+                changed_at.setdefault(change.key[1], change.at_ms)
+        return rules, changed_at
+
     def events(self, earlier_ms: Mapping[int, int]) -> list[Event]:
-        """What happens, in order; `earlier_ms` is by how much requests were decided on earlier than the log says, by line."""
-        events = [Event(each.at_ms, CHANGED, 0, change=each) for each in self._changes]
-        for each in self._requests:
-            line = each.line
-            request = replace(each, decided_ms=each.decided_ms - earlier_ms[line]) if line in earlier_ms else each
+        """
+        Return the events in order.
+
+        `earlier_ms` is by how much requests were decided on earlier than the log says, by line.
+        """
+        events = [
+            Event(
+                change.at_ms + (0 if change.value is None else self.delays.get(change.key, 0)),
+                CHANGED,
+                0,
+                change=change,
+            )
+            for change in self._changes
+        ]
+        for logged in self._requests:
+            line = logged.line
+            request = replace(logged, decided_ms=logged.decided_ms - earlier_ms[line]) if line in earlier_ms else logged
             if request.charged_ms is not None and line in self.charges:
                 events.append(Event(request.charged_ms, MUTATED, line, request))
             events.append(Event(request.decided_ms, DECIDED, line, request))
@@ -65,7 +99,12 @@ class Comparison:
     reported_by: QuotaType
     """The quota that the reported throttle is put down to; of an answer without one, that which the replay names."""
     known: bool
-    """False for a throttled Fetch of unknown size: its throttle may be the byte rate's."""
+    """
+    False for a throttled Fetch of unknown size: its throttle may be the byte rate's.
+
+    And for the first throttle of a bucket, which shows what
+    that held when the log begins.
+    """
 
     @property
     def reported_ms(self) -> int:
@@ -73,7 +112,7 @@ class Comparison:
         return max(self.request.throttle_ms, 0)
 
     def counted_by(self, kind: QuotaType) -> bool:
-        """Whether a quota has to do with the request."""
+        """Return whether a quota charges the request."""
         if kind is QuotaType.REQUEST:
             return not self.request.exempt
         if kind is QuotaType.CONTROLLER_MUTATION:
@@ -81,7 +120,7 @@ class Comparison:
         return self.prediction.bytes_of is kind
 
     def close(self, kind: QuotaType) -> bool:
-        """Whether a quota's prediction is near the answer, or, where another quota gave it, not longer."""
+        """Return whether a quota's prediction is near the answer, or, where another quota gave it, not longer."""
         error_ms = self.prediction.by(kind) - self.reported_ms
         least_ms = -CLOSE_MS if self.reported_by is kind else -self.reported_ms
         return least_ms <= error_ms <= CLOSE_MS
@@ -105,7 +144,7 @@ class Replay:
         self._time = time
         self._infer = infer
         start_ms = self._events[0].at_ms
-        self._broker = ReplayedBroker(plan.rules, plan.quotas, start_ms)
+        self._broker = ReplayedBroker(plan.rules, plan.quotas, start_ms, infer=infer)
         self.moments = Moments()
 
     def comparisons(self) -> Iterator[Comparison]:
@@ -135,8 +174,8 @@ class Replay:
         fetches = request.api_key == ApiKey.FETCH and not request.exempt
         fetched = None
         if fetches:
-            most = broker.most_fetched(request)
-            fetched = self._plan.fetched.size(request.line, most)
+            max_bytes = broker.most_fetched(request)
+            fetched = self._plan.fetched.size(request.line, max_bytes)
         prediction = broker.decide(request, fetched)
         reported_by = attributed(request, prediction, broker.limited(request), broker.longest_request_ms)
         throttled = request.throttle_ms > 0
@@ -147,11 +186,14 @@ class Replay:
             if self._infer and not request.forwarded:
                 self._learn(request, reported_by, *sensor)
         lost = fetches and fetched is None and throttled
+        shows = broker.shows_bucket(request)
         return Comparison(
             request=request,
             prediction=prediction,
             reported_by=reported_by if throttled else prediction.kind,
-            known=not (lost and reported_by is QuotaType.FETCH),
+            known=not (
+                (lost and reported_by is QuotaType.FETCH) or (reported_by is QuotaType.CONTROLLER_MUTATION and shows)
+            ),
         )
 
     def _date(self, request: Request, prediction: Prediction, *, by_bytes: bool) -> None:
@@ -168,14 +210,14 @@ class Replay:
         """Put the sensor of the request quota right by what the answer shows of it."""
         now_ms = request.decided_ms
         measured_ms = metric.window_size(now_ms)
-        held = metric.value(now_ms) * measured_ms / 1000
+        percent_held = metric.value(now_ms) * measured_ms / 1000
         quota = metric.config.quota
         if quota is None:
-            seen = Shown(least=None, most=None)
+            evidence = Shown(least=None, most=None)
         else:
             by_time = reported_by in (QuotaType.REQUEST, QuotaType.CONTROLLER_MUTATION)
             show = shown if by_time else shown_at_most
             window_ms = self._broker.longest_request_ms
-            seen = show(request.own_ms, window_ms, measured_ms, quota.bound)
-        percent = self._time.answered(name, request, metric.config, held, seen)
+            evidence = show(request.own_ms, window_ms, measured_ms, quota.bound)
+        percent = self._time.answered(name, request, metric.config, percent_held, evidence)
         self._broker.charge_time(request, percent, now_ms)

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from quotascope.metrics import KafkaRelease, QuotaConfig, QuotaEntity, QuotaType
-from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.engine.quota_factory import QuotaConfig
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
+from quotascope.metrics.kafka.protocol import ApiKey
+from quotascope.metrics.kafka.release import KafkaRelease
 from quotascope.quotas import QuotasError, QuotaSet, from_admin, load, quotas_in, read_quotas
 
 from .log import Line, RequestLog
@@ -25,7 +27,7 @@ class RulesInForce:
     config: QuotaConfig = field(default_factory=QuotaConfig)
 
     def under(self, release: KafkaRelease) -> RulesInForce:
-        """The same as a release of Kafka follows them."""
+        """Return the same rules as a release of Kafka follows them."""
         client, controller = (
             replace(windows, release=release) for windows in (self.config.client, self.config.controller)
         )
@@ -33,22 +35,22 @@ class RulesInForce:
 
 
 def read_rules(path: Path) -> RulesInForce:
-    """The rules in a file of quotas (docs/quotas.md). Raises `InvalidQuotas`."""
+    """Return the rules in a file of quotas (docs/quotas.md). Raises `InvalidQuotas`."""
     return _rules(read_quotas(path))
 
 
 def rules_of_text(text: str) -> RulesInForce:
-    """The same of a text."""
+    """Return the rules in a text of a file of quotas."""
     return _rules(quotas_in(load(text, "rules"), "rules"))
 
 
 def _rules(quotas: QuotaSet) -> RulesInForce:
-    """What of some quotas a request meets: those of addresses count connections, which are in no request log."""
-    found = ((QuotaType.of_quota_key(key), entity, value) for entity, key, value in quotas.items_by_key())
+    """Return the rules that a request meets: those of addresses count connections, which are in no request log."""
+    rules = ((QuotaType.of_quota_key(key), entity, value) for entity, key, value in quotas.items_by_key())
     return RulesInForce(
         quotas={
             (kind, entity): value
-            for kind, entity, value in found
+            for kind, entity, value in rules
             if kind is not None and isinstance(entity, QuotaEntity)
         }
     )
@@ -62,32 +64,37 @@ class TimedChange:
     """Epoch ms; brokers apply a change within milliseconds."""
     key: Key
     value: float | None
-    """None removes it."""
+    """New value; None removes the rule."""
 
 
 def changes_in(log: RequestLog) -> list[TimedChange]:
-    """The changes that a log shows (AlterClientQuotas is a request, too); a forwarded request shows them twice, which changes nothing."""
-    found = [
+    """
+    Return the changes that a log shows (AlterClientQuotas is a request, too).
+
+    A forwarded request shows them twice, which changes nothing.
+    """
+    changes = [
         change
         for request in log.requests
         if request.api_key == ApiKey.ALTER_CLIENT_QUOTAS
         for change in _changes(log.messages[request.line], request.completed_ms)
     ]
-    return sorted(found, key=lambda change: change.at_ms)
+    return sorted(changes, key=lambda change: change.at_ms)
 
 
 def timed(rules: RulesInForce, changes: list[TimedChange]) -> tuple[Mapping[Key, float], list[TimedChange]]:
     """
-    The rules that were in force when the log begins, and what became of them since.
+    Return the rules that were in force when the log begins, and their changes since.
 
-    The file has the rules, the log their time: a quota that the log shows being set to the file's value was not there before, and follows
-    the log. Any other quota of the file was there all the time, whatever the log shows, and a quota that is not in the file never.
+    The file has the rules, the log their time: a quota that the log shows being set to the file's value was not there
+    before, and follows the log. Any other quota of the file was there all the time, whatever the log shows, and a quota
+    that is not in the file never.
     """
-    known = {
+    changed_keys = {
         change.key for change in changes if change.value is not None and rules.quotas.get(change.key) == change.value
     }
-    start = {key: value for key, value in rules.quotas.items() if key not in known}
-    return start, [change for change in changes if change.key in known]
+    start = {key: value for key, value in rules.quotas.items() if key not in changed_keys}
+    return start, [change for change in changes if change.key in changed_keys]
 
 
 def _changes(message: Line, completed_ms: int) -> Iterator[TimedChange]:

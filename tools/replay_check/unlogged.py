@@ -1,16 +1,18 @@
 """
 Thread time that the request quota counts and the log leaves out.
 
-Kafka charges a client for its time in network threads, too: for reading the request, for sending the answer, and with the first request of
-a connection for authenticating it. The log has `sendTimeMs`, which is about the second of these three.
+Kafka charges a client for its time in network threads, too: for reading the request, for sending the answer, and with
+the first request of a connection for authenticating it. The log has `sendTimeMs`, which is about the second of these
+three.
 
-All of it can be inferred, because each throttle below a window gives away what the broker's sensor held at that moment: a throttle of X
-ms means (W + X) ms worth of the limit, W being the measured time. So after each answer the replay's sensor is put right by what the
-answer shows; no prediction uses its own answer or a later one. There is one exception. The throttles right after a connection was opened
-are all one window long, which says no more than "at least": what authentication took is read from the first answer that shows it whole.
+All of it can be inferred, because each throttle below a window gives away what the broker's sensor held at that moment:
+a throttle of X ms means (W + X) ms worth of the limit, W being the measured time. So after each answer the replay's
+sensor is put right by what the answer shows; no prediction uses its own answer or a later one. There is one exception.
+The throttles right after a connection was opened are all one window long, which says no more than "at least": what
+authentication took is read from the first answer that shows it whole.
 
-The inferred time is bounded by how much a sensor can hold by what the log shows: without bounds any rule could be explained by enough
-unlogged time, and a comparison that cannot fail proves nothing.
+The inferred time is bounded by how much a sensor can hold by what the log shows: without bounds any rule could be
+explained by enough unlogged time, and a comparison that cannot fail proves nothing.
 """
 
 from collections import defaultdict
@@ -18,7 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from quotascope.metrics import MetricConfig, WindowedSum
+from quotascope.metrics.engine.config import MetricConfig
+from quotascope.metrics.engine.windowed import WindowedSum
 
 from .log import NS_PER_MS, Request
 
@@ -26,7 +29,9 @@ PERCENT_PER_MS: Final = 0.1
 """One ms of thread time as the request quota counts it: a thread that is busy for a second is 100 percent."""
 MOST_SHARE: Final = 2.0
 """
-Ms of network thread for each ms of `sendTimeMs`, at most; real brokers charge 0.7 where many answers leave at once, since each waits for
+Ms of network thread for each ms of `sendTimeMs`, at most.
+
+Real brokers charge 0.7 where many answers leave at once, since each waits for
 the others, and up to 1.4 where one leaves alone, since reading the request is charged as well.
 """
 MOST_OPENING_MS: Final = 100.0
@@ -41,9 +46,9 @@ _MOST_MS: Final = 1.0
 _LONGEST_MS: Final = 2.0
 """Ms of `sendTimeMs` that may be a network thread's work; what is longer waited for a processor, or for others."""
 _MEMORY: Final = 0.9
-"""What is left of earlier answers' weight with each new one."""
+"""Weight of earlier answers that remains after each new one."""
 _DOUBLINGS: Final = 6
-"""How often a correction is doubled at most."""
+"""Largest number of doublings of a correction."""
 _PLAUSIBLE: Final = 3.0
 """A share beyond this is no network time; something else was left out."""
 _WORTH_BOOKING: Final = 0.1
@@ -60,55 +65,59 @@ class PlausibleTime:
         self._most = WindowedSum()
 
     def handled(self, config: MetricConfig, now_ms: int, thread_ms: float) -> None:
-        """A handler thread was busy, as the log shows."""
+        """Record that a handler thread was busy, as the log shows."""
         percent = thread_ms * PERCENT_PER_MS
         self._least.record(config, percent, now_ms)
         self._most.record(config, percent, now_ms)
 
     def sent(self, config: MetricConfig, now_ms: int, send_ms: float, *, opened: bool) -> None:
-        """An answer has left, and a connection was `opened` for its request."""
+        """Record that an answer has left, and whether a connection was `opened` for its request."""
         most_ms = send_ms * MOST_SHARE + (MOST_OPENING_MS if opened else 0.0)
         self._least.record(config, 0.0, now_ms)
         self._most.record(config, most_ms * PERCENT_PER_MS, now_ms)
 
     def bounds(self, config: MetricConfig, now_ms: int) -> tuple[float, float]:
-        """The least and the most that the sensor's windows can hold."""
+        """Return the least and the most that the sensor's windows can hold."""
         return self._least.measure(config, now_ms), self._most.measure(config, now_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What an answer gives away of the sum that the broker's sensor held, in percent; None where it says nothing."""
+    """Bounds that an answer gives of the sum in the broker's sensor, in percent; None where it gives none."""
 
     least: float | None
     most: float | None
 
     @property
     def exact(self) -> bool:
-        """Whether it pins the sum down."""
+        """True if the answer determines the sum."""
         return self.least is not None and self.most is not None
 
-    def missing(self, held: float) -> float:
-        """What a sensor that holds so much lacks, negative when it holds too much."""
-        if self.least is not None and held < self.least:
-            return self.least - held
-        if self.most is not None and held > self.most:
-            return self.most - held
+    def missing(self, percent: float) -> float:
+        """Return the percent that a sensor lacks to be within the bounds, negative when it has too much."""
+        if self.least is not None and percent < self.least:
+            return self.least - percent
+        if self.most is not None and percent > self.most:
+            return self.most - percent
         return 0.0
 
 
 def shown(throttle_ms: int, window_ms: int, measured_ms: int, bound: float) -> Shown:
-    """What a request throttle shows: `window_ms` is the longest there is, `measured_ms` and `bound` are the sensor's."""
+    """
+    Return the bounds that a request throttle gives.
+
+    `window_ms` is the longest there is, `measured_ms` and `bound` are the sensor's.
+    """
     if throttle_ms <= 0:
         return Shown(least=None, most=bound * measured_ms / 1000)
-    least = bound * (measured_ms + throttle_ms - 0.5) / 1000
+    lower = bound * (measured_ms + throttle_ms - 0.5) / 1000
     if throttle_ms >= window_ms:
-        return Shown(least=least, most=None)
-    return Shown(least=least, most=least + bound / 1000)
+        return Shown(least=lower, most=None)
+    return Shown(least=lower, most=lower + bound / 1000)
 
 
 def shown_at_most(throttle_ms: int, window_ms: int, measured_ms: int, bound: float) -> Shown:
-    """What another quota's throttle shows: the request quota asked for no more."""
+    """Return the bounds that another quota's throttle gives: the request quota asked for no more."""
     if throttle_ms >= window_ms:
         return Shown(least=None, most=None)
     return Shown(least=None, most=bound * (measured_ms + throttle_ms + 0.5) / 1000)
@@ -116,12 +125,12 @@ def shown_at_most(throttle_ms: int, window_ms: int, measured_ms: int, bound: flo
 
 @dataclass(slots=True)
 class SensorTime:
-    """What was learned of one sensor."""
+    """Results for one sensor."""
 
     share_sum: float = SHARE * _WEIGHT_MS
     share_weight: float = _WEIGHT_MS
     sent_ms: float = 0.0
-    """Since the last answer that pinned the sum down."""
+    """Sent time in ms since the last answer that determined the sum."""
     put_right: float = 0.0
     """Percent, since then."""
     too_much: int = 0
@@ -136,7 +145,11 @@ class SensorTime:
         return self.share_sum / self.share_weight
 
     def step(self, missing: float) -> float:
-        """What to put right: each time in a row that a sensor held too much it held twice as much too much, or false alarms would add up."""
+        """
+        Return the correction.
+
+        Each time in a row that a sensor had too much, it is doubled, or false alarms would add up.
+        """
         if missing >= 0:
             return missing
         self.too_much += 1
@@ -156,7 +169,7 @@ class SensorTime:
 @dataclass(slots=True)
 class UnloggedTime:
     """
-    What was learned of all sensors, in one pass over a log.
+    Results for all sensors, in one pass over a log.
 
     Args:
         booked: percent left out by the line after which they are charged, from an earlier pass.
@@ -167,14 +180,14 @@ class UnloggedTime:
     booked: Mapping[int, float] = field(default_factory=dict)
     share: float = SHARE
     found: dict[int, float] = field(default_factory=lambda: defaultdict(float))
-    """As `booked`, for the next pass."""
+    """Booked times, for the next pass."""
     total: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """Percent that were left out of the log, `sendTimeMs` and all, by sensor."""
     _sensors: dict[str, SensorTime] = field(default_factory=dict)
     _connections: set[str] = field(default_factory=set)
 
     def sensor(self, name: str) -> SensorTime:
-        """What is known of a sensor."""
+        """Return the results of a sensor."""
         return self._sensors.setdefault(name, SensorTime(share_sum=self.share * _WEIGHT_MS))
 
     def completed(self, name: str, request: Request, config: MetricConfig) -> float:
@@ -193,26 +206,26 @@ class UnloggedTime:
         return percent
 
     def handled(self, name: str, request: Request, config: MetricConfig) -> None:
-        """A sensor was charged for what the log shows."""
+        """Record that a sensor was charged for what the log shows."""
         plausible = self.sensor(name).plausible
         plausible.handled(config, request.decided_ms, request.thread_ns / NS_PER_MS)
 
-    def answered(self, name: str, request: Request, config: MetricConfig, held: float, seen: Shown) -> float:
-        """Percent by which to put a sensor right that holds so much after an answer has shown what the broker's holds."""
+    def answered(self, name: str, request: Request, config: MetricConfig, percent: float, evidence: Shown) -> float:
+        """Return the percent by which to correct a sensor. An answer has shown the content of the broker's."""
         sensor = self.sensor(name)
-        least, most = sensor.plausible.bounds(config, request.decided_ms)
-        wanted = held + sensor.step(seen.missing(held))
-        missing = min(max(wanted, least), max(most, held)) - held
-        if missing > 0 and not seen.exact and sensor.origin is None:
+        lower, upper = sensor.plausible.bounds(config, request.decided_ms)
+        target = percent + sensor.step(evidence.missing(percent))
+        missing = min(max(target, lower), max(upper, percent)) - percent
+        if missing > 0 and not evidence.exact and sensor.origin is None:
             sensor.origin = request.line
         sensor.put_right += missing
         self.total[name] += missing
-        if seen.exact:
+        if evidence.exact:
             self._settle(sensor)
         return missing
 
     def average_share(self) -> float:
-        """The share over all sensors that learned one, for the next pass."""
+        """Return the mean share over all sensors that learned one, for the next pass."""
         learned = [s for s in self._sensors.values() if s.share_weight != _WEIGHT_MS]
         weight = sum(sensor.share_weight for sensor in learned)
         if not weight:

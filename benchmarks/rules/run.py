@@ -3,14 +3,12 @@ Times our rules and the queries of our dashboards in a real Prometheus: `make be
 
 10,000 quota entities on ten brokers, as the exporter writes them, a minute apart for 50 minutes, and six hours of what
 alerts look back at. Rules are then evaluated every minute, all of them at about the same time. When they have been,
-each rule is asked for by itself, and each query of each dashboard as Grafana asks it for the last hour: of the dashboards
-as they are, and of those that read recorded series (`--recorded`).
+each rule is asked for by itself, and each query of each dashboard as Grafana asks it for the last hour: of the
+dashboards as they are, and of those that read recorded series (`--recorded`).
 """
 
 import argparse
-import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,23 +16,25 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.output import STDERR, write_json
 from benchmarks.rules.costs import Cost, table
-from benchmarks.rules.stage import STDERR, Stage, prepared
+from benchmarks.rules.stage import Stage, prepared
 from benchmarks.rules.tape import STEP_SECONDS
+from benchmarks.timing import timed
 from rich.console import Console
 from tests.integration.alerting.questions import Question, questions
 from tools.pictures.prometheus import Prometheus as Grafana
 
 from quotascope.alerts import Site
-from quotascope.alerts.book import alert_groups, recording_groups
-from quotascope.alerts.rule import RuleGroup
+from quotascope.alerts.render import RuleGroup, alert_groups, recording_groups
+from quotascope.alerts.settings import Profile
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.scope import Scope
 
 GOAL_SECONDS: Final = 1.0
 REPEATS: Final = 3
 PATIENCE_SECONDS: Final = 10.0
-"""What took longer in all is not asked for again."""
+"""Total time of a query after which it is not repeated."""
 CHOSEN: Final = {
     "cluster": "bench",
     "user": "user-0007",
@@ -43,17 +43,21 @@ CHOSEN: Final = {
 
 
 def evaluations(stage: Stage, rounds: int) -> list[Cost]:
-    """Time so many evaluations of each group, as Prometheus reports; the first one, which finds nothing in memory, is left out."""
-    seen: dict[str, dict[str, float]] = {}
-    while not seen or min(map(len, seen.values())) <= rounds:
+    """
+    Time so many evaluations of each group, as Prometheus reports.
+
+    The first one, which finds nothing in memory, is left out.
+    """
+    by_group: dict[str, dict[str, float]] = {}
+    while not by_group or min(map(len, by_group.values())) <= rounds:
         for group in stage.prometheus.get("rules")["groups"]:
-            times = seen.setdefault(group["name"], {})
+            times = by_group.setdefault(group["name"], {})
             if not group["lastEvaluation"].startswith("0001"):
                 times[group["lastEvaluation"]] = group["evaluationTime"]
             _must_be_well(group)
         time.sleep(1)
     return [
-        Cost(name=group.name, seconds=tuple(seen[group.name].values())[1:], interval=_interval(group))
+        Cost(name=group["name"], seconds=tuple(by_group[group["name"]].values())[1:], interval=_interval(group))
         for group in _groups()
     ]
 
@@ -71,19 +75,22 @@ def alone(stage: Stage, end: float) -> list[Cost]:
 
 def _of_group(stage: Stage, group: RuleGroup, end: float) -> Cost:
     def ask() -> int:
-        found = [stage.prometheus.get("query", query=rule.expr, time=str(end))["result"] for rule in group.rules]
-        return sum(map(len, found))
+        answers = [
+            stage.prometheus.get("query", query=rule["expr"], time=str(end))["result"] for rule in group["rules"]
+        ]
+        return sum(map(len, answers))
 
-    return repeated(group.name, ask, stage, interval=_interval(group))
+    return repeated(group["name"], ask, stage, interval=_interval(group))
 
 
 def _groups() -> tuple[RuleGroup, ...]:
-    return (*recording_groups(Site()), *alert_groups(Site()))
+    site = Site(profile=Profile.ALL)
+    return (*recording_groups(site), *alert_groups(site))
 
 
 def _interval(group: RuleGroup) -> float:
-    """How many seconds it may take at most; Prometheus' default is a minute."""
-    return 60 * float((group.interval or "1m").removesuffix("m"))
+    """Return the seconds that an evaluation may take; Prometheus' default is a minute."""
+    return 60 * float(group.get("interval", "1m").removesuffix("m"))
 
 
 def queries(stage: Stage, end: float, *, recorded: bool) -> list[Cost]:
@@ -92,7 +99,7 @@ def queries(stage: Stage, end: float, *, recorded: bool) -> list[Cost]:
         f"http://{stage.prometheus.address}", end=end, minutes=60, variables=CHOSEN, scrape_seconds=STEP_SECONDS
     )
     models = grafana_dashboards(Scope(recorded=recorded)).values()
-    costs = [asked(each, grafana, stage) for model in models for each in questions(model)]
+    costs = [asked(question, grafana, stage) for model in models for question in questions(model)]
     if grafana.refused:
         raise RuntimeError("\n".join(grafana.refused))
     return sorted(costs, key=lambda cost: -cost.median)
@@ -110,9 +117,8 @@ def repeated(name: str, ask: Callable[[], int], stage: Stage, interval: float = 
     series = 0
     while len(seconds) < REPEATS and sum(seconds) < PATIENCE_SECONDS:
         worked = stage.measured("process_cpu_seconds_total")
-        start = time.perf_counter()
-        series = ask()
-        seconds.append(time.perf_counter() - start)
+        took, series = timed(ask)
+        seconds.append(took)
         cpu_seconds.append(stage.measured("process_cpu_seconds_total") - worked)
     return Cost(name=name, seconds=tuple(seconds), cpu_seconds=tuple(cpu_seconds), series=series, interval=interval)
 
@@ -149,22 +155,19 @@ def print_costs(kind: str, costs: list[Cost], slowest: int) -> None:
     console.print(table(title, costs[:slowest], GOAL_SECONDS))
 
 
-def main() -> int:
-    """Print the tables and perhaps write them as JSON."""
-    parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0])
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("--scale", type=float, default=1.0, help="share of 10,000")
     parser.add_argument("--rounds", type=int, default=3, help="evaluations")
     parser.add_argument("--slowest", type=int, default=15, help="queries to show")
     parser.add_argument("--json", type=Path, help="file to write the results to")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print the tables and perhaps write them as JSON."""
     results = {}
     for kind, costs in measured(options):
         print_costs(kind, costs, options.slowest)
-        results[kind] = [asdict(each) for each in costs]
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        results[kind] = [asdict(cost) for cost in costs]
+    write_json(options.json, results)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""What /proc shows of a process."""
+"""Numbers of a process in /proc."""
 
 import os
 from pathlib import Path
@@ -10,22 +10,28 @@ _PAGE_MIB: Final = os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def resident_mib(pid: int) -> float:
-    """Its resident memory."""
+    """Return the resident memory."""
     return int((_PROC / str(pid) / "statm").read_text().split()[1]) * _PAGE_MIB
 
 
+def peak_mib(pid: int) -> float:
+    """Return the largest resident memory that it had."""
+    lines = (_PROC / str(pid) / "status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
 def descriptors(pid: int) -> int:
-    """How many it has open."""
+    """Return the number of open descriptors."""
     return len(os.listdir(_PROC / str(pid) / "fd"))  # noqa: PTH208 - only counted
 
 
 def threads(pid: int) -> int:
-    """How many it has."""
+    """Return the number of threads."""
     return int(_stat(pid)[17])
 
 
 def cpu_seconds(pid: int | None) -> float:
-    """What it has used, children that it has waited for included; 0 of one that is not there."""
+    """Return the used CPU time, children that it has waited for included; 0 of a process that is not there."""
     try:
         return 0.0 if pid is None else sum(map(int, _stat(pid)[11:15])) / _TICKS
     except OSError:
@@ -33,7 +39,7 @@ def cpu_seconds(pid: int | None) -> float:
 
 
 def catches(pid: int, number: int) -> bool:
-    """Whether it has a handler for a signal."""
+    """Return whether a process has a handler for a signal."""
     for line in (_PROC / str(pid) / "status").read_text().splitlines():
         if line.startswith("SigCgt:"):
             return bool(int(line.split()[1], 16) >> (number - 1) & 1)

@@ -1,27 +1,26 @@
 """
 Runs the exporter for an hour among agents, brokers and visitors that behave badly: `make soak`.
 
-The exporter is a process of its own, installed from the last commit. Eight agents answer as recorded ones did, with clients
-that come and go, and refuse, hang, cut, redirect or babble in turns; nodes restart and come back as others, files of
-discovery and the configuration change, a real Kafka is killed and frozen, a receiver of pushes is up and down. Two scrapers
-look at each page for what they know to be true. It fails when a scrape is lost or wrong, or when memory, descriptors or
-threads grow.
+The exporter is a process of its own, installed from the last commit. Eight agents answer as recorded ones did, with
+clients that come and go, and refuse, hang, cut, redirect or babble in turns; nodes restart and come back as others,
+files of discovery and the configuration change, a real Kafka is killed and frozen, a receiver of pushes is up and down.
+Two scrapers look at each page for what they know to be true. It fails when a scrape is lost or wrong, or when memory,
+descriptors or threads grow.
 """
 
 import argparse
 import asyncio
 import os
-import sys
 import tempfile
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Final
 
+from benchmarks.process import cpu_seconds, descriptors, resident_mib, threads
 from benchmarks.soak.chaos import Chaos
 from benchmarks.soak.exporter import SCRAPER_TIMEOUTS, Planted
 from benchmarks.soak.guests import intrude, visit
 from benchmarks.soak.picture import draw
-from benchmarks.soak.process import cpu_seconds, descriptors, resident_mib, threads
 from benchmarks.soak.progress import Progress
 from benchmarks.soak.records import Book, Record, Usage, read_book
 from benchmarks.soak.report import report
@@ -32,7 +31,7 @@ from rich.console import Console
 
 USAGE_SECONDS: Final = 10.0
 FEWEST_USAGES: Final = 30
-"""In a short run they come faster."""
+"""Least number of usages in a short run, where they come faster."""
 MANNERS: Final = (
     Manner(
         name="first",
@@ -60,11 +59,11 @@ async def soak(stage: Stage, book: Book, minutes: float, planted: Planted) -> No
     if planted is Planted.LOST:
         works.append(Chaos(stage, book).stop_exporter(seconds * 0.4))
     tasks = [asyncio.create_task(work) for work in works]
-    done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+    ended, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    for task in done:
+    for task in ended:
         task.result()
 
 
@@ -103,9 +102,20 @@ def _usage(stage: Stage) -> Usage:
     )
 
 
-def main() -> int:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--per-second", type=float, default=5, help="new clients on each node")
+    parser.add_argument("--records", type=Path, default=Path("soak.jsonl"), help="file of the records")
+    parser.add_argument("--picture", type=Path, help="file to draw the run into")
+    parser.add_argument("--judge", action="store_true", help="judge the records of an earlier run")
+    parser.add_argument(
+        "--plant", choices=list(Planted), default=Planted.NOTHING, help="a defect that the run has to find"
+    )
+
+
+def main(options: argparse.Namespace) -> int:
     """Run, print how it went, and return 1 if it did not go well."""
-    options = _options()
     console = Console()
     if options.judge:
         records = read_book(options.records)
@@ -130,20 +140,3 @@ def _run(options: argparse.Namespace, book: Book, console: Console) -> list[Reco
             for line in stage.exporter.unexpected[:10]:
                 console.print(line, markup=False)
     return book.records
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0], prog="soak")
-    parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--per-second", type=float, default=5, help="new clients on each node")
-    parser.add_argument("--records", type=Path, default=Path("soak.jsonl"), help="file of the records")
-    parser.add_argument("--picture", type=Path, help="file to draw the run into")
-    parser.add_argument("--judge", action="store_true", help="judge the records of an earlier run")
-    parser.add_argument(
-        "--plant", choices=list(Planted), default=Planted.NOTHING, help="a defect that the run has to find"
-    )
-    return parser.parse_args()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
