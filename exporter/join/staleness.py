@@ -128,7 +128,6 @@ class Staleness:
         forwarded = (self._standings[suspects] == Standing.FORWARDED) & np.isfinite(current[1])
         remembering = np.array([_remembers(placed.rules.on(node), node) for node in layout.nodes], np.bool_)
         busy = remembering[layout.node_numbers[suspects]] & ~stale[suspects] & (current[0] > 0)  # False for NaN
-        judged = ~forwarded & ~stale[suspects] & ~busy
         with np.errstate(over="ignore"):  # an agent may report any float; nothing rises above infinity
             rises = current[0] > previous[0] * _MOST_IDLE_RISE[layout.types[suspects]]
         rises |= current[1] > previous[1]  # both are False for NaN
@@ -136,9 +135,9 @@ class Staleness:
             [self.read_under.get(node) == version_of(placed.rules.on(node)) for node in layout.nodes], np.bool_
         )
         comparable = comparable[layout.node_numbers[suspects]]
-        self._rose.drop(suspects[judged & ~comparable])
-        self._rose.note(suspects[judged & comparable & rises], now_seconds)
-        stale[suspects] |= judged & ~self._rose.among(suspects)
+        self._rose.drop(suspects[~forwarded & ~comparable])
+        self._rose.note(suspects[~forwarded & comparable & rises], now_seconds)
+        stale[suspects] |= ~forwarded & ~busy & ~self._rose.among(suspects)
         if busy.any():
             usage = values[placed.places.get(Meaning.USAGE, nowhere)]
             idle = np.flatnonzero(placed.is_read & (usage == 0)).tolist()

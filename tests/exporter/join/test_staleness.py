@@ -3,10 +3,11 @@
 import ast
 import re
 from collections.abc import Mapping
+from functools import partial
 from math import nan
 
 import pytest
-from tests.exporter.join.world import Numbers, Rules, World, entity
+from tests.exporter.join.world import Numbers, Rules, World, entity, leads
 from tests.exporter.recorded import CAPTURES, limits, read
 
 from quotascope.exporter.join.staleness import active_controllers
@@ -225,3 +226,21 @@ def test_mutations_of_a_node_that_does_not_lead_stay_out() -> None:
     """However old it is: only the leader's buckets describe the quota."""
     world = World(limits({MUTATION: {QuotaEntity("alice"): 1.0}}, releases={"1": of("3.9")}, active_controller="2"))
     assert shown(world, {"1": [entity(MUTATION, "bob", "app", usage=5.0)]}) == set()
+
+
+@pytest.mark.parametrize("usage", [None, nan, 0.0, 5.0])
+def test_a_client_that_was_busy_lingers_as_any_other(usage: float | None) -> None:
+    """A rise counts for a minute, also where the traffic alone had shown the bean."""
+    world = World(limits(ALICE, releases={"1": of("3.9")}))
+    shown(world, {"1": [used(10.0)]})
+    assert shown(world, {"1": [used(20.0)]}) == {("1", "", "c")}
+    assert shown(world, {"1": [used(usage, throttle_ms=nan)]}) == {("1", "", "c")}
+    assert len(world.collect({"1": [used(usage)]}, 61.0).entities) == (usage == 5.0)
+
+
+def test_a_new_leader_shows_what_rose_before_it_led() -> None:
+    world = World(limits({MUTATION: {QuotaEntity("alice"): 1.0}}, releases={"1": of("4.4"), "2": of("4.4")}))
+    bob = partial(entity, MUTATION, "bob", "app")
+    for usage in (1.0, 9.0):
+        assert shown(world, {"1": [bob(usage=usage), leads(0)], "2": [leads(1)]}) == set()
+    assert shown(world, {"1": [bob(usage=9.0), leads(1)], "2": [leads(0)]}) == {("1", "bob", "app")}
