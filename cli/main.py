@@ -23,6 +23,7 @@ from . import (
     episodes,
     explain,
     ingest,
+    mcp,
     recommend,
     request_topic,
     serve,
@@ -50,8 +51,10 @@ class CommandGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            if isinstance(message := getattr(error, "message", None), str):
-                error.message = _for_people(message, error.__cause__)  # type: ignore[attr-defined]
+            message = getattr(error, "message", None)
+            # that of a group of exceptions cannot be set
+            if isinstance(message, str) and (text := _for_people(message, error.__cause__)) != message:
+                error.message = text  # type: ignore[attr-defined]
             raise
 
 
@@ -103,6 +106,7 @@ app.command(epilog=usage.EXAMPLES)(usage.usage)
 app.command(epilog=whatif.EXAMPLES)(whatif.whatif)
 app.command(epilog=recommend.EXAMPLES)(recommend.recommend)
 app.command(epilog=blame.EXAMPLES)(blame.blame)
+app.command(epilog=mcp.EXAMPLES)(mcp.mcp)
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.add_typer(history)
 app.add_typer(quotas)

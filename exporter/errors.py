@@ -5,6 +5,7 @@ The errors of the exporter.
 
     ExporterError
     ├── ConfigError            the configuration cannot be used; says where and how to mend it
+    ├── McpMissing             the extra that answers assistants is not installed
     ├── CannotListen           the address of the HTTP server cannot be had
     ├── InvalidQuery           a query parameter of the page or of its JSON is none that there is
     ├── DiscoveryError         the nodes of the cluster could not be found; those found last stay
@@ -34,6 +35,10 @@ class ExporterError(QuotascopeError):
 
 class ConfigError(InvalidInput, ExporterError):
     """The configuration cannot be used."""
+
+
+class McpMissing(ExporterError):
+    """The extra that answers assistants is not installed."""
 
 
 class CannotListen(ExporterError):

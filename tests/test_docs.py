@@ -26,7 +26,7 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["alerts.md", "alerts.yaml", "configuration.yaml", "metrics.md"])
+@pytest.mark.parametrize("name", ["alerts.md", "alerts.yaml", "configuration.yaml", "llms.txt", "metrics.md"])
 def test_page_is_up_to_date(generator: ModuleType, name: str) -> None:
     """A change of the catalog or of the configuration's models is followed by ``make docs``."""
     page = ROOT / "docs" / name
@@ -60,6 +60,13 @@ def test_site_is_complete(tmp_path: Path) -> None:
     assert 'id="quotascope-quotas-set"' in pages["commands.html"]
     assert "--measure-only" in pages["commands.html"]
     assert [found for text in pages.values() for found in LOADED.findall(text)] == []
+    guide = (tmp_path / "llms.txt").read_text(encoding="utf-8")
+    assert guide.startswith("# quotascope\n\n> Quota observability for Apache Kafka: quotascope shows which users ")
+    targets = LINK.findall(guide)
+    assert {"start.md", "commands.md", "configuration.md", "CHANGELOG.md", "decisions/0001-namespace-mapping.md"} <= {
+        *targets
+    }
+    assert [target for target in targets if not (tmp_path / target).read_text(encoding="utf-8").strip()] == []
 
 
 def test_dead_links_and_lost_pages_fail_the_build(tmp_path: Path) -> None:

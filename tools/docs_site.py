@@ -39,6 +39,8 @@ REFERENCES = {
     "alerts.yaml": ("alerts-configuration.md", "Configuration of alerts", "quotascope alerts config"),
 }  # fmt: skip
 """Files of ``docs/`` that a page shows: its path, its title, and the command that prints the file."""
+SOURCES: dict[str, str] = {}
+"""Markdown of the pages of this build, by the path in the site."""
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -52,6 +54,11 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page, content=text))
     files.append(File.generated(config, "commands.md", content=commands_page()))
     return files
+
+
+def commands_summary() -> str:
+    """Return a sentence about the page of commands."""
+    return "The help of each command, as the terminal shows it."
 
 
 def commands_page() -> str:
@@ -93,4 +100,14 @@ def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
         start = posixpath.dirname(page.file.src_uri) or "."
         return f"[{text}]({posixpath.relpath(destination, start)}{anchor})"
 
-    return LINK.sub(replaced, markdown)
+    text = LINK.sub(replaced, markdown)
+    SOURCES[page.file.src_uri] = text
+    return text
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Put the Markdown of each page beside its HTML, to which llms.txt leads."""
+    for name, text in SOURCES.items():
+        path = Path(config.site_dir) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")

@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT))  # it runs as a script, and its parts are imported
 
 from tools import newest  # noqa: E402 - needs the path
 from tools.alerts_page import alerts_page  # noqa: E402
+from tools.llms import llms_txt  # noqa: E402
 from tools.releases_table import with_table  # noqa: E402
 
 DOCS = ROOT / "docs"
@@ -77,6 +78,7 @@ def pages() -> dict[Path, str]:
         DOCS / "alerts.md": alerts_page(),
         DOCS / "dialects.md": with_table(dialects_page()),
         DOCS / "alerts.yaml": alerts_reference(),
+        DOCS / "llms.txt": llms_txt(),
         **{ALERTS / name: text for name, text in rule_files(Site()).items()},
         ALERTS / "all" / "quotascope-alerts.yaml": rule_files(Site(profile=Profile.ALL))["quotascope-alerts.yaml"],
         **_dashboards(),

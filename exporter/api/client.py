@@ -50,12 +50,12 @@ _FLAG: Final = "--exporter"
 _RECENT_PATH: Final = "/api/v1/entities?show=all&size=500"
 _TIMEOUT_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 256 * MEBIBYTE
-_HINT: Final = (
+EXPORTER_HINT: Final = (
     "give the address of `quotascope serve`, such as http://quotascope:9749; an exporter of a release without the "
-    "JSON API "
-    "has to be upgraded"
+    "JSON API has to be upgraded"
 )
-_EXPORTER: Final = Peer(
+"""The advice about an answer that is none of an exporter's API."""
+EXPORTER: Final = Peer(
     name="the exporter",
     silent="it is overloaded or stuck, or no quotascope listens there{maybe}",
     unreached="is the exporter running, is this its port (9749 by default), and is it open from here?",
@@ -63,6 +63,7 @@ _EXPORTER: Final = Peer(
     login="give --exporter-user and --exporter-password-file, or --exporter-cert-file",
     trust="give --exporter-ca-file with the authority that signed it",
 )
+"""The words about an exporter in messages."""
 _DOCUMENT: Final = TypeAdapter(SnapshotDocument)
 _TYPES: Final = {kind.label: kind for kind in QuotaType}
 _DEFAULT_USER: Final = {
@@ -135,6 +136,11 @@ def exporter_target(
     )
 
 
+def site_of(target: HttpTarget) -> str:
+    """Return the address of an exporter without the path to its snapshot."""
+    return target.url.removesuffix(_PATH)
+
+
 async def read_exporter(target: HttpTarget, limits: Limits | None = None) -> Observed:
     """
     Return the snapshot that an exporter shows now, with its findings. Raises ``SourceError``.
@@ -144,7 +150,7 @@ async def read_exporter(target: HttpTarget, limits: Limits | None = None) -> Obs
         limits: The configured quotas, where they are known better; else the exporter's.
 
     """
-    fetch = HttpFetch(target, _HINT, _EXPORTER)
+    fetch = HttpFetch(target, EXPORTER_HINT, EXPORTER)
     try:
         return observed(await fetch.read(), limits)
     except SourceError as error:
@@ -160,8 +166,8 @@ async def read_recent(target: HttpTarget) -> dict[tuple[str, str, str, str], lis
     By quota type as labels have it, broker, user and client-id; empty where it cannot be read, as of an exporter
     without it.
     """
-    url = URL(target.url.removesuffix(_PATH) + _RECENT_PATH)
-    fetch = HttpFetch(target, _HINT, _EXPORTER)
+    url = URL(site_of(target) + _RECENT_PATH)
+    fetch = HttpFetch(target, EXPORTER_HINT, EXPORTER)
     try:
         rows = json.loads(await fetch.read(url))["entities"]
         return {
@@ -178,8 +184,8 @@ async def read_recent(target: HttpTarget) -> dict[tuple[str, str, str, str], lis
 
 async def read_episodes(target: HttpTarget, query: EpisodeQuery) -> dict[str, Any]:
     """Return the answer of an exporter at ``/api/v1/episodes``, all parts as one. Raises ``SourceError``."""
-    base = f"{target.url.removesuffix(_PATH)}/api/v1/episodes"
-    fetch, rows = HttpFetch(target, _HINT, _EXPORTER), list[dict[str, Any]]()
+    base = f"{site_of(target)}/api/v1/episodes"
+    fetch, rows = HttpFetch(target, EXPORTER_HINT, EXPORTER), list[dict[str, Any]]()
     address = query.with_values(size=MOST).address
     try:
         while True:
@@ -190,7 +196,7 @@ async def read_episodes(target: HttpTarget, query: EpisodeQuery) -> dict[str, An
     except SourceError as error:
         raise type(error)(f"the exporter {base}: {error}") from error
     except (ValueError, TypeError, LookupError) as error:
-        raise SourceUnreadable(f"{base}: the answer has no episodes; {_HINT}") from error
+        raise SourceUnreadable(f"{base}: the answer has no episodes; {EXPORTER_HINT}") from error
     finally:
         await fetch.close()
 
@@ -210,7 +216,9 @@ def observed(answer: bytes, limits: Limits | None = None) -> Observed:
         reason = f"{'.'.join(map(str, first_error['loc']))}: {first_error['msg']}"
     except (ValueError, KeyError, RecursionError) as error:
         reason = str(error)
-    raise SourceUnreadable(f"the answer is not a snapshot of this release of quotascope ({shown(reason)}); {_HINT}")
+    raise SourceUnreadable(
+        f"the answer is not a snapshot of this release of quotascope ({shown(reason)}); {EXPORTER_HINT}"
+    )
 
 
 def _snapshot(document: SnapshotDocument, known_limits: Limits | None) -> Observed:

@@ -29,6 +29,7 @@ from .documents import (
     runbooks_document,
     snapshot_document,
 )
+from .llms import llms_txt
 from .openapi import ANSWERS, openapi
 
 PREFIX: Final = "/api/v1/"
@@ -53,6 +54,7 @@ class Api:
             router.add_get(f"{PREFIX}{name}", self.answer, name=name)
         router.add_get(f"{PREFIX}runbooks", self.runbooks)
         router.add_get(f"{PREFIX}openapi.json", self.description)
+        router.add_get("/llms.txt", self.guide)
 
     async def answer(self, request: web.Request) -> web.Response:
         """Answer with one document; 400 for a parameter that cannot be used, 503 before the first collection."""
@@ -82,6 +84,10 @@ class Api:
     async def description(self, _request: web.Request) -> web.Response:
         """Return the API as OpenAPI describes it."""
         return _json(encoded(openapi()))
+
+    async def guide(self, _request: web.Request) -> web.Response:
+        """Return what there is, as text for assistants."""
+        return web.Response(text=llms_txt())
 
     def _answer(self, name: str, parameters: Mapping[str, str]) -> Answer:  # noqa: PLR0911  # one for each path
         """Return a function that makes a document of a snapshot. Raises ``InvalidQuery``."""

@@ -333,6 +333,7 @@ NEEDED = {
     "quotas export": "",
     "config check quotas.yaml": "",
     "config example": "",
+    "mcp --exporter 127.0.0.1:9": "mcp",
     "alerts write alerts": "",
     "alerts config": "",
     "alerts mixin": "dashboards",
@@ -371,7 +372,7 @@ def test_every_command_is_here() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extra", ["", "dashboards", "pipeline"])
+@pytest.mark.parametrize("extra", ["", "dashboards", "mcp", "pipeline"])
 def test_a_command_names_the_extra_that_it_lacks(extra: str, tmp_path: Path) -> None:
     """Most commands need no extra; the others name the extra to install in one line, and then they run."""
     work = tmp_path / "work"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -168,6 +169,18 @@ async def test_every_described_path_is_served(served: Served, path: str) -> None
     await served.collection.snapshot(5.0)
     answer = await served.client.get(f"{path}?user=alice" if path.endswith("explain") else path)
     assert (answer.status, answer.content_type) == (200, "application/json")
+
+
+async def test_the_guide_for_assistants_leads_to_what_is_served(served: Served) -> None:
+    """It names all paths of the API, by links that are relative, so that they work behind a proxy's path."""
+    await served.collection.snapshot(5.0)
+    answer = await served.client.get("/llms.txt")
+    assert (answer.status, answer.content_type) == (200, "text/plain")
+    targets = re.findall(r"\]\(([^)]+)\)", text := await answer.text())
+    assert {f"/{target}" for target in targets} >= openapi()["paths"].keys()
+    assert "Parameters: `user`, `client_id`" in text
+    for target in {*targets} - {"metrics", "runbooks/"}:  # which other parts serve
+        assert (await served.client.get(f"/{target}")).status == 200
 
 
 @pytest.mark.parametrize("path", ["entity", "api/v1/explain"])
