@@ -8,7 +8,7 @@ from string import ascii_uppercase
 from typing import Any, Final
 
 from quotascope.alerts import Site
-from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.entities import BYTES_PER_SECOND, THREADS, QuotaType
 
 from .links import Link, to_entity
 from .steps import DELAY_IF_ANY, JOB_WAITS_IF_ANY, THROTTLED_FOR, USED, Steps
@@ -16,6 +16,8 @@ from .steps import DELAY_IF_ANY, JOB_WAITS_IF_ANY, THROTTLED_FOR, USED, Steps
 BAR: Final = {"mode": "lcd", "type": "gauge", "valueDisplayMode": "color"}
 COLORED: Final = {"mode": "basic", "type": "color-background"}
 QUOTA_TYPES: Final = {quota_type.label: quota_type.title for quota_type in QuotaType}
+UNITS: Final = {BYTES_PER_SECOND: "Bps", THREADS: "percentunit"}
+"""Grafana's units by ours; it has none for others."""
 CAUSES: Final = {
     "own": "its own",
     "controller_mutation": "controller mutation",

@@ -227,10 +227,11 @@ def _client_quotas() -> Iterator[Attribute]:
             family=catalog.DELAY_QUEUE_SIZE,
         )
     # which brokers report since KIP-1373, if they do at all
-    for kind in (QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST):
-        yield _of_entities(
-            kind, "quota-utilization", Meaning.REPORTED_UTILIZATION, catalog.REPORTED_UTILIZATION, PERCENT
-        )
+    for kind in QuotaType:
+        if not kind.token_bucket:
+            yield _of_entities(
+                kind, "quota-utilization", Meaning.REPORTED_UTILIZATION, catalog.REPORTED_UTILIZATION, PERCENT
+            )
     yield _of_entities(QuotaType.CONTROLLER_MUTATION, "tokens", Meaning.TOKENS, catalog.CONTROLLER_MUTATION_TOKENS)
     # quotas of a custom callback (client.quota.callback.class, KIP-257): the same attributes under tags that it chooses
     for kind in QuotaType:

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotascope.metrics.kafka.entities import QuotaType
-from quotascope.metrics.kafka.protocol import ApiKey
 from quotascope.metrics.kafka.rules import RuleTable
 
 from .columns import CLIENT
 from .history import History, rollup
+from .history.schema import BYTES_COLUMNS
 from .rates import peaks
 
 _WINDOW_MS: Final = 11_000
@@ -27,13 +27,8 @@ Factor by which a broker's average may be above that of complete windows.
 
 The oldest of eleven has just been dropped.
 """
-_BYTES: Final = {
-    QuotaType.PRODUCE: (ApiKey.PRODUCE, "produce_bytes"),
-    QuotaType.FETCH: (ApiKey.FETCH, "fetch_bytes"),
-}
-"""Requests that have bytes of a quota type, and their column: null for an unknown size."""
 _COLUMNS: Final = (
-    *CLIENT, "timestamp", "completed", "api_key", "produce_bytes", "fetch_bytes", "thread_time_ms", "network_time_ms",
+    *CLIENT, "timestamp", "completed", "api_key", *BYTES_COLUMNS.values(), "thread_time_ms", "network_time_ms",
     "mutations_charged", "mutation_timestamp", "throttle_ms", "refused",
 )  # fmt: skip
 
@@ -62,7 +57,7 @@ def below_their_bounds(
     Controller mutations are never among them: their bucket may be empty by what was before. Windows are taken to be the
     brokers' default.
     """
-    checked = [suspect for suspect in suspects if suspect.kind is not QuotaType.CONTROLLER_MUTATION]
+    checked = [suspect for suspect in suspects if not suspect.kind.token_bucket]
     if not checked:
         return set()
     begin = min(suspect.span_ms[0] for suspect in checked) - _WINDOW_MS
@@ -101,8 +96,8 @@ def _charges(rows: pa.Table) -> Iterable[tuple[tuple[str, str, str], QuotaType, 
     for row in rollup(rows).select((*CLIENT, "quota_type", "start", "amount")).to_pylist():
         if row["amount"]:
             yield _client(row), _KINDS[row["quota_type"]], row["start"], row["amount"]
-    for kind, (api, name) in _BYTES.items():
-        unsized: Any = (pc.field("api_key") == int(api)) & pc.field(name).is_null()
+    for kind, name in BYTES_COLUMNS.items():
+        unsized: Any = pc.field("api_key").isin(pa.array(kind.apis, pa.int16())) & pc.field(name).is_null()
         for row in rows.filter(unsized).select((*CLIENT, "timestamp")).to_pylist():
             yield _client(row), kind, row["timestamp"] // 1_000 * 1_000, np.inf
 

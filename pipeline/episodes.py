@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotascope.metrics.kafka.entities import QuotaType
-from quotascope.metrics.kafka.protocol import ApiKey
 from quotascope.metrics.kafka.windows import EPISODE_PAUSE_SECONDS
 
 from .columns import CLIENT, CLIENT_COLUMNS, Column, column, having
@@ -45,14 +44,7 @@ _MERGED: Final[dict[str, Any]] = {
 }
 """Aggregation of the numbers of an episode's fragments."""
 _PAUSE_MS: Final = int(1_000 * EPISODE_PAUSE_SECONDS)
-_TYPES: Final = {
-    ApiKey.PRODUCE: QuotaType.PRODUCE,
-    ApiKey.FETCH: QuotaType.FETCH,
-    ApiKey.SHARE_FETCH: QuotaType.FETCH,
-    ApiKey.CREATE_TOPICS: QuotaType.CONTROLLER_MUTATION,
-    ApiKey.DELETE_TOPICS: QuotaType.CONTROLLER_MUTATION,
-    ApiKey.CREATE_PARTITIONS: QuotaType.CONTROLLER_MUTATION,
-}
+_TYPES: Final = {api: kind for kind in QuotaType for api in kind.apis}
 """Quota beside the request quota that an API can be throttled by."""
 
 

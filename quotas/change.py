@@ -16,12 +16,7 @@ from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 from .errors import InvalidQuotas, NotApplied
 from .quota_set import Entity, QuotaSet, in_order, number_text, overruled_by, problems_of, shown, to_admin
 
-UNREACHED: Final[Mapping[str, float]] = {
-    "producer_byte_rate": 1e12,
-    "consumer_byte_rate": 1e12,
-    "request_percentage": 1e6,
-    "controller_mutation_rate": 1e9,
-}
+UNREACHED: Final[Mapping[str, float]] = {quota_type.quota_key: quota_type.unit.unreached for quota_type in QuotaType}
 """Limits far above what a broker can do: 1 TB/s, 10,000 threads, 1,000,000,000 partitions/s."""
 _MOST_NAMED: Final = 5
 

@@ -20,6 +20,7 @@ from quotascope.dashboards.files import file_text, grafana_dashboards
 from quotascope.dashboards.scope import Scope
 from quotascope.exporter.config.reference import reference
 from quotascope.metrics.catalog import Family, families
+from quotascope.metrics.kafka.entities import TYPE_LABELS
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # it runs as a script, and its parts are imported by tests
@@ -45,7 +46,7 @@ All metrics of `quotascope serve`.
 - `process_*` are those of Prometheus's client libraries: CPU time, memory, file descriptors, start time. They need `/proc`.
 - *entity* is `user` and `client_id`: decoded names, empty where the quota has no such dimension.
 - `broker` is the node ID of a broker or controller. Limits of clients have no `broker`: they apply on each one separately. Limits and utilization are absent when unlimited.
-- `quota_type` is `produce`, `fetch`, `request` or `controller_mutation`.
+- `quota_type` is {types}.
 - *rule* is `rule` (such as `2 alice / <default>`), `level`, `rule_user` and `rule_client_id`; a default is `<default>`. Levels, strongest first: `user_client`, `user_default_client`, `user`,
   `default_user_client`, `default_user_default_client`, `default_user`, `client`, `default_client`.
 - `direction` is `leader`, `follower` or `alter_log_dirs` for replication, `copy` or `fetch` for remote storage.
@@ -92,7 +93,8 @@ def _dashboards() -> dict[Path, str]:
 
 def metrics_page() -> str:
     """Return the reference of all metric families."""
-    parts = [_HEAD.rstrip()]
+    types = re.sub(r"(?!or\b)\b\w+", r"`\g<0>`", TYPE_LABELS)
+    parts = [_HEAD.replace("{types}", types).rstrip()]
     titles = list(_TITLES)
     listed = [family for family in families() if family.name.startswith(tuple(titles))]
     ordered = sorted(listed, key=lambda family: titles.index(_prefix(family)))

@@ -9,7 +9,7 @@ import typer
 from .. import options
 from ..options import grouped
 from ..settings import RunningExporter, SourceOptions
-from .choices import Choices, TopOrder, TopType
+from .choices import ALL_TYPES, TYPES, Choices, TopOrder, type_named
 
 EXAMPLES = """
 Examples:
@@ -41,7 +41,16 @@ def top(
         TopOrder,
         typer.Option(help="By urgency as on the page (throttled first), utilization, throttle time, name, or usage."),
     ] = TopOrder.URGENCY,
-    kind: Annotated[TopType, typer.Option("--type", help="Show one type of quota only.")] = TopType.ALL,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--type",
+            parser=type_named,
+            metavar=f"<{'|'.join(TYPES)}>",
+            autocompletion=lambda: list(TYPES),
+            help="Show one type of quota only.",
+        ),
+    ] = ALL_TYPES,
     text: Annotated[
         str, typer.Option("--filter", metavar="TEXT", help="Show users and client-ids that contain this text.")
     ] = "",

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeVar
 
+from quotascope.metrics.kafka.entities import QuotaType
+
 END: Final = "end"
 ENTER: Final = "enter"
 ESCAPE: Final = "escape"
@@ -31,14 +33,16 @@ class TopOrder(StrEnum):
     USAGE = "usage"
 
 
-class TopType(StrEnum):
-    """Quota type of the rows."""
+ALL_TYPES: Final = "all"
+TYPES: Final = (ALL_TYPES, *(quota_type.label for quota_type in QuotaType))
+"""Labels of the quota types that rows can be limited to."""
 
-    ALL = "all"
-    PRODUCE = "produce"
-    FETCH = "fetch"
-    REQUEST = "request"
-    CONTROLLER_MUTATION = "controller_mutation"
+
+def type_named(text: str) -> str:
+    """Return one of `TYPES`. Raises ``ValueError`` for any other text."""
+    if text not in TYPES:
+        raise ValueError(f"{text!r} is not one of {', '.join(map(repr, TYPES))}")
+    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +50,8 @@ class Choices:
     """State that options and keys choose."""
 
     order: TopOrder = TopOrder.URGENCY
-    kind: TopType = TopType.ALL
+    kind: str = ALL_TYPES
+    """Label of the rows' quota type, or `ALL_TYPES`."""
     text: str = ""
     """Text that users or client-ids contain, ignoring case."""
     typing: bool = False
@@ -78,9 +83,9 @@ class Choices:
             case "q":
                 return replace(self, over=True)
             case "s":
-                return replace(self, order=_after(list(TopOrder), self.order), scrolled=0)
+                return replace(self, order=_after(tuple(TopOrder), self.order), scrolled=0)
             case "t":
-                return replace(self, kind=_after(list(TopType), self.kind), scrolled=0)
+                return replace(self, kind=_after(TYPES, self.kind), scrolled=0)
             case "/":
                 return replace(self, typing=True)
             case "escape":
@@ -100,8 +105,8 @@ _MOVES: Final = {
 }
 
 
-_Member = TypeVar("_Member", bound=StrEnum)
+_Member = TypeVar("_Member", bound=str)
 
 
-def _after(members: list[_Member], member: _Member) -> _Member:
+def _after(members: tuple[_Member, ...], member: _Member) -> _Member:
     return members[(members.index(member) + 1) % len(members)]

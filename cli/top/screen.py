@@ -119,7 +119,7 @@ def chosen(snapshot: Snapshot, choices: Choices) -> Usages:
     selection = Selection(
         near_limit=snapshot.thresholds.near_limit,
         order=Order(choices.order.value),
-        quota_type=types.get(choices.kind.value),
+        quota_type=types.get(choices.kind),
         text=choices.text,
     )
     return in_order(matching(snapshot.measured, selection), selection)

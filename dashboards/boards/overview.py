@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from string import ascii_uppercase
 from typing import Any
 
 from quotascope.alerts import Dashboard
@@ -287,14 +288,16 @@ def over_time(scope: Scope) -> Row:
     return Row(title="Over time", panels=panels)
 
 
+def _title_of_limit(kind: QuotaType) -> str:
+    return kind.title.capitalize() if kind.unit in columns.UNITS else f"{kind.title.capitalize()}s/s"
+
+
 def configured_rules(scope: Scope) -> Row:
     """Return the row of configured rules, used or not."""
-    limits = (
-        ("Produce", catalog.RULE_LIMIT[QuotaType.PRODUCE], "Bps"),
-        ("Fetch", catalog.RULE_LIMIT[QuotaType.FETCH], "Bps"),
-        ("Request time", catalog.RULE_LIMIT[QuotaType.REQUEST], "percentunit"),
-        ("Controller mutations/s", catalog.RULE_LIMIT[QuotaType.CONTROLLER_MUTATION], "short"),
-    )
+    limits = [
+        (_title_of_limit(kind), family, columns.UNITS.get(kind.unit, "short"))
+        for kind, family in catalog.RULE_LIMIT.items()
+    ]
     rules = table(
         "Rules and their limits",
         "Every configured rule for users and client-ids, used or not. Each broker applies the limits separately; "
@@ -302,8 +305,8 @@ def configured_rules(scope: Scope) -> Row:
         (row_key(scope.by("max", scope.of(family), *RULE), *RULE) for _, family, _ in limits),
         columns.rule(),
         *(
-            columns.number(title, letter, unit, 190 if letter == "D" else 120)
-            for letter, (title, _, unit) in zip("ABCD", limits, strict=True)
+            columns.number(title, letter, unit, 190 if unit == "short" else 120)
+            for letter, (title, _, unit) in zip(ascii_uppercase, limits, strict=False)
         ),
         columns.cluster(scope.site),
         sort="Produce",

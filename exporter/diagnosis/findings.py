@@ -29,7 +29,6 @@ from .unseen import kinds_text, label_findings, lacking_on, source_names, unit_f
 _EXAMPLES: Final = 3
 _MISNAMED: Final = 5
 """Misnamed rules that have a finding each."""
-_BYTES: Final = frozenset({QuotaType.PRODUCE, QuotaType.FETCH})
 _IDLED_S: Final = 15.0
 """
 For how long handlers have to have been idle since a node's start: before that, their mean over a minute is mostly of
@@ -350,7 +349,7 @@ def _one_user(snapshot: Snapshot) -> Iterator[Finding]:
     by_user: dict[str, float] = defaultdict(float)
     for row in rows[columns.usage[rows] > 0]:
         entity = columns.layout.entities[row]
-        if entity.quota_type in _BYTES:
+        if entity.quota_type.of_bytes:
             by_user[entity.user] += columns.usage[row]
     total = sum(by_user.values())
     users = by_user.keys() - {""}  # quotas of client-ids have no user

@@ -9,6 +9,7 @@ from math import inf, isfinite
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from quotascope.metrics.catalog import CALLBACK_LIMIT
 from quotascope.metrics.kafka.entities import NO_RULE, QuotaType
 from quotascope.metrics.kafka.errors import MalformedName
 from quotascope.metrics.kafka.host_address import host_address
@@ -36,7 +37,7 @@ _EXCLUDED_TAGS: Final = {
 """
 The tag that the plugin gives the entity of the excluded principals, which have no limit (``StaticQuotaCallback``).
 """
-_PLUGIN_TYPES: Final = {"Produce": QuotaType.PRODUCE, "Fetch": QuotaType.FETCH, "Request": QuotaType.REQUEST}
+_PLUGIN_TYPES: Final = {quota_type.group: quota_type for quota_type in CALLBACK_LIMIT}
 _UNLIMITED: Final = sys.float_info.max
 """``Double.MAX_VALUE``, the plugin's default."""
 _LEAST: Final = 1.0

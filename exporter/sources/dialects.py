@@ -9,6 +9,7 @@ from functools import cache
 from itertools import chain, groupby
 from typing import Final
 
+from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.metrics.kafka.errors import MalformedName
 from quotascope.metrics.kafka.jmx import quote_tag_value, unquote_tag_value
 
@@ -278,7 +279,7 @@ _DEFAULT_NAMES: Final = frozenset(
     for name, (_, kind, attribute) in _DEFAULT_PLACES.items()
     for spelled in (name, f"kafka_server_{kind}_{attribute}".replace("-", "_"))
 )
-_QUOTAS: Final = tuple(f"kafka_server_{kind}_" for kind in ("Produce", "Fetch", "Request", "ControllerMutation"))
+_QUOTAS: Final = tuple(f"kafka_server_{quota_type.group}_" for quota_type in QuotaType)
 _QUOTAS_LOWER: Final = tuple(map(str.lower, _QUOTAS))
 _LEADS: Final = "kafka_controller_KafkaController_Value{"
 _DEFAULT_PREFIXES: Final = (
@@ -418,7 +419,8 @@ STRIMZI: Final = TextDialect(
     spelled=frozenset(_STRIMZI_PLACES),
     node_column_of=_strimzi_column,
     advice="the operator's default allowlist has no quota metrics: add "
-    "kafka_server_(produce|fetch|request|controllermutation)_.* to the allowList of metricsConfig; "
+    f"kafka_server_({'|'.join(quota_type.group.lower() for quota_type in QuotaType)})_.* to the allowList of "
+    "metricsConfig; "
     "is it a jmx_exporter with lowercaseOutputName instead, check its rules and filters",
 )
 

@@ -21,7 +21,7 @@ from .fetch import HttpFetch, HttpTarget
 from .lines import PageLines, Replanned, factor_of
 from .shortening import LongLines
 from .source import CoverageTracker, LayoutTracker, NodeId
-from .spellings import prefix_of, quota_name
+from .spellings import TYPES_IN_NAMES, prefix_of, quota_name
 from .text_format import SampleKey, numbers_in, page_of, text_of
 
 UNDETECTED: Final = "prometheus"
@@ -361,8 +361,8 @@ class TextReader:
 
 _GAP: Final = re.compile(r"(?m)^([ \t]*[a-zA-Z_:][a-zA-Z0-9_:]*)[ \t]+\{")
 _NAMES: Final = re.compile(
-    r"\n[ \t]*+(?!kafka_(?!server_|broker|client|quota|produce|fetch|request|controller_?mutation|metrics?[ "
-    r"\t{])|kafka_server_brokertopic|jvm_)"
+    rf"\n[ \t]*+(?!kafka_(?!server_|broker|client|quota|{TYPES_IN_NAMES}|metrics?[ \t{{])"
+    r"|kafka_server_brokertopic|jvm_)"
     r"([a-zA-Z_:][a-zA-Z0-9_:]*+)([ \t]++\{)?"
 )
 """

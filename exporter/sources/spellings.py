@@ -112,14 +112,13 @@ _TYPES: Final = {squeezed: kind.group for kind in QuotaType for squeezed in (kin
 _TYPE_TEXTS: Final = {
     **_TYPES,
     **{f"{name}{end}": group for name, group in _TYPES.items() for end in ("quota", "quotas", "s")},
-    "producer": QuotaType.PRODUCE.group,
-    "consumer": QuotaType.FETCH.group,
-    "consume": QuotaType.FETCH.group,
-    "mutation": QuotaType.CONTROLLER_MUTATION.group,
-    "mutations": QuotaType.CONTROLLER_MUTATION.group,
+    **{spelling: kind.group for kind in QuotaType for spelling in kind.spellings},
     "appinfo": APP_INFO,
 }
 """Groups by the spellings of a label's value."""
+
+TYPES_IN_NAMES: Final = "|".join(kind.label.replace("_", "_?") for kind in QuotaType)
+"""A regular expression of the types in names of metrics, in lower case with or without underscores."""
 
 _ATTRIBUTES: Final = {
     "byterate": ("byte-rate", 1.0),
@@ -163,7 +162,7 @@ _MORE: Final = re.compile(
 )
 """The name of a quota metric with more behind it: a statistic, or a unit that is not Kafka's."""
 _OTHER: Final = re.compile(
-    rf"(?:kafka_?(?:server|broker)?_?(?:clients?_?)?(?:quotas?)?_)(?P<type>{'|'.join(_TYPES)}|controller_mutation)_"
+    rf"(?:kafka_?(?:server|broker)?_?(?:clients?_?)?(?:quotas?)?_)(?P<type>{TYPES_IN_NAMES})_"
     r"(?P<rest>(?!user_|client_id_|(?:client_?)?quota|user$|client_?id$)[a-z0-9_]*(?<!_created))"
 )
 """
@@ -227,7 +226,7 @@ def _quota_name(name: str) -> QuotaName | None:
     return None
 
 
-_ENTITY_IN_NAME: Final = re.compile(r"(?:produce|fetch|request|controller_?mutation)_(?:user|client_?id)_")
+_ENTITY_IN_NAME: Final = re.compile(rf"(?:{TYPES_IN_NAMES})_(?:user|client_?id)_")
 """The beginning of a user or client-id in the name of a metric, where rules put them there."""
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from .errors import InvalidConfig
 from .numbers import INT_MAX, LONG_MAX
+from .protocol import ApiKey
 
 
 class QuotaValueType(Enum):
@@ -38,6 +39,8 @@ class Unit:
     """Kafka's unit in sentences, such as ``% of a thread``."""
     divisor: float
     """Kafka's unit divided by this is ours."""
+    unreached: float
+    """A limit in Kafka's unit that is far above what a broker can do."""
     prefixed: bool = False
     """Whether large numbers have a prefix: ``kB/s``, ``MB/s``."""
 
@@ -47,9 +50,13 @@ class Unit:
         return self.name.replace("_per_second", "/s")
 
 
-BYTES_PER_SECOND: Final = Unit("bytes_per_second", "bytes_per_second", "B/s", "B/s", divisor=1.0, prefixed=True)
-THREADS: Final = Unit("threads", "threads", "%", "% of a thread", divisor=100.0)
-MUTATIONS_PER_SECOND: Final = Unit("mutations_per_second", "per_second", "mut/s", "mutations/s", divisor=1.0)
+BYTES_PER_SECOND: Final = Unit(
+    "bytes_per_second", "bytes_per_second", "B/s", "B/s", divisor=1.0, unreached=1e12, prefixed=True
+)
+THREADS: Final = Unit("threads", "threads", "%", "% of a thread", divisor=100.0, unreached=1e6)
+MUTATIONS_PER_SECOND: Final = Unit(
+    "mutations_per_second", "per_second", "mut/s", "mutations/s", divisor=1.0, unreached=1e9
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,9 @@ class _Row:
     unit: Unit
     stem: str
     title: str
+    apis: tuple[ApiKey, ...] = ()
+    spellings: tuple[str, ...] = ()
+    token_bucket: bool = False
 
 
 _ROWS: Final = {
@@ -70,6 +80,8 @@ _ROWS: Final = {
         unit=BYTES_PER_SECOND,
         stem="produce",
         title="produce",
+        apis=(ApiKey.PRODUCE,),
+        spellings=("producer",),
     ),
     "Fetch": _Row(
         quota_key="consumer_byte_rate",
@@ -78,6 +90,8 @@ _ROWS: Final = {
         unit=BYTES_PER_SECOND,
         stem="fetch",
         title="fetch",
+        apis=(ApiKey.FETCH, ApiKey.SHARE_FETCH),
+        spellings=("consumer", "consume"),
     ),
     "Request": _Row(
         quota_key="request_percentage",
@@ -94,6 +108,9 @@ _ROWS: Final = {
         unit=MUTATIONS_PER_SECOND,
         stem="controller",
         title="controller mutation",
+        apis=(ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS),
+        spellings=("mutation", "mutations"),
+        token_bucket=True,
     ),
 }
 """By Kafka's name; the fields are those of `QuotaType`."""
@@ -134,12 +151,24 @@ class QuotaType(Enum):
     """The word before the unit in the name of the family of usages: `kafka_quota_produce_bytes_per_second`."""
     title: str
     """The name on dashboards."""
+    apis: tuple[ApiKey, ...]
+    """The requests that such a quota throttles; none stands for all that have thread time."""
+    spellings: tuple[str, ...]
+    """Other names of the group, in lower case, that rules of agents use."""
+    token_bucket: bool
+    """True if the controller enforces it by a token bucket (KIP-599), false if brokers do by a rate over windows."""
 
     def __init__(self, group: str) -> None:
         row = _ROWS[group]
         self.label, self.group = self.name.lower(), group
         self.quota_key, self.value_type, self.attribute = row.quota_key, row.value_type, row.attribute
         self.unit, self.stem, self.title = row.unit, row.stem, row.title
+        self.apis, self.spellings, self.token_bucket = row.apis, row.spellings, row.token_bucket
+
+    @property
+    def of_bytes(self) -> bool:
+        """True if it limits bytes per second."""
+        return self.unit is BYTES_PER_SECOND
 
     @classmethod
     def of_quota_key(cls, key: str) -> "QuotaType | None":
@@ -155,6 +184,8 @@ class QuotaType(Enum):
         return value * self.unit.divisor
 
 
+TYPE_LABELS: Final = " or ".join(", ".join(kind.label for kind in QuotaType).rsplit(", ", 1))
+"""The labels of all types, as a text."""
 _BY_QUOTA_KEY: Final[dict[str, QuotaType]] = {quota_type.quota_key: quota_type for quota_type in QuotaType}
 
 

@@ -17,7 +17,7 @@ from quotascope.metrics.kafka.protocol import ApiKey
 
 from ..columns import CLIENT, Column, added, numbers_of
 from .connections import hash_of
-from .schema import HISTORY, PLACE, ROLLUP, UNKNOWN_MS
+from .schema import BYTES_COLUMNS, HISTORY, PLACE, ROLLUP, UNKNOWN_MS
 
 EXEMPT_APIS: Final = (
     ApiKey.LEADER_AND_ISR,
@@ -98,8 +98,7 @@ def rollup(history: pa.Table) -> pa.Table:
     clients = {name: encoded.indices for name, encoded in names.items()}
     decisions = {"requests": pa.repeat(1, len(history)), "throttled": throttled, "throttle_ms": throttle_ms}
     charges: dict[QuotaType, list[tuple[Column, Column, dict[str, Column]]]] = {
-        QuotaType.PRODUCE: [(decided, history.column("produce_bytes"), decisions)],
-        QuotaType.FETCH: [(decided, history.column("fetch_bytes"), decisions)],
+        **{kind: [(decided, history.column(name), decisions)] for kind, name in BYTES_COLUMNS.items()},
         QuotaType.REQUEST: [
             (decided, _us(history.column("thread_time_ms")), decisions),
             (history.column("completed"), _us(history.column("network_time_ms")), {}),

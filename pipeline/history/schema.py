@@ -9,6 +9,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from quotascope.metrics.kafka.entities import TYPE_LABELS, QuotaType
+
 from ..columns import CLIENT_COLUMNS, column
 
 UNKNOWN_MS: Final = -1
@@ -50,9 +52,12 @@ HISTORY: Final = pa.schema([
 ])  # fmt: skip
 """One row per request that a quota sees."""
 
+BYTES_COLUMNS: Final = {kind: f"{kind.label}_bytes" for kind in QuotaType if kind.of_bytes}
+"""Columns of `HISTORY` with the bytes that a quota type charges."""
+
 ROLLUP: Final = pa.schema([
     *CLIENT_COLUMNS,
-    column("quota_type", pa.string(), "produce, fetch, request or controller_mutation."),
+    column("quota_type", pa.string(), f"{TYPE_LABELS}."),
     column("start", pa.int64(), "Begin of the second: ms since 1970, UTC."),
     column("requests", pa.int64(), "Requests that charged this quota, at the time of the decision."),
     column("amount", pa.int64(), "What they charged: bytes, us of thread time (handler and network), or partitions."),

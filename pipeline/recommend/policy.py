@@ -10,7 +10,7 @@ from datetime import UTC, tzinfo
 from enum import Enum
 from typing import Final
 
-from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.entities import BYTES_PER_SECOND, MUTATIONS_PER_SECOND, THREADS, QuotaType
 from quotascope.metrics.kafka.windows import WindowConfig
 from quotascope.pages.words import brief
 
@@ -18,21 +18,15 @@ from ..errors import PipelineError
 from ..releases import Followed
 
 FLOORS: Final[Mapping[QuotaType, float]] = {
-    QuotaType.PRODUCE: 10_000.0,
-    QuotaType.FETCH: 10_000.0,
-    QuotaType.REQUEST: 1.0,
-    QuotaType.CONTROLLER_MUTATION: 0.5,
+    kind: {BYTES_PER_SECOND: 10_000.0, THREADS: 1.0, MUTATIONS_PER_SECOND: 0.5}[kind.unit] for kind in QuotaType
 }
 """
-Lowest useful limits.
+Lowest useful limits in Kafka's units.
 
 A lower limit saves a broker nothing, and the first unusual request of a quiet client would exceed it.
 """
 STEPS: Final = {
-    QuotaType.PRODUCE: 1.0,
-    QuotaType.FETCH: 1.0,
-    QuotaType.REQUEST: 0.01,
-    QuotaType.CONTROLLER_MUTATION: 0.01,
+    kind: {BYTES_PER_SECOND: 1.0, THREADS: 0.01, MUTATIONS_PER_SECOND: 0.01}[kind.unit] for kind in QuotaType
 }
 """
 Units that limits are multiples of: Kafka takes whole bytes/s only.

@@ -10,18 +10,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.metrics.kafka.protocol import ApiKey
 
 from ..columns import Column, array
 from ..errors import PipelineError
-from ..history.schema import HISTORY, PLACE
+from ..history.schema import BYTES_COLUMNS, HISTORY, PLACE
 from .compiled import Codes, Flags, Floats, Ints, kernel, natural
 
-PRODUCE: Final = 0
-FETCH: Final = 1
-REQUEST: Final = 2
-MUTATION: Final = 3
-KINDS: Final = 4
+_TYPES: Final = tuple(QuotaType)
+PRODUCE: Final = _TYPES.index(QuotaType.PRODUCE)
+FETCH: Final = _TYPES.index(QuotaType.FETCH)
+REQUEST: Final = _TYPES.index(QuotaType.REQUEST)
+MUTATION: Final = _TYPES.index(QuotaType.CONTROLLER_MUTATION)
+KINDS: Final = len(_TYPES)
 """Number of quota types, as kernels number them; a request charges at most one of them beside `REQUEST`."""
 NO_KIND: Final = -1
 
@@ -34,8 +36,7 @@ NEEDED: Final = (
     "connection",
     "api_key",
     "api_version",
-    "produce_bytes",
-    "fetch_bytes",
+    *BYTES_COLUMNS.values(),
     "thread_time_ms",
     "network_time_ms",
     "mutations",
@@ -46,7 +47,6 @@ NEEDED: Final = (
     *PLACE,
 )
 """Columns of a history that a replay reads; it can do without those of the place."""
-FETCH_APIS = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 STRICT_SINCE = {
     ApiKey.CREATE_TOPICS: 6,
     ApiKey.DELETE_TOPICS: 5,
@@ -336,11 +336,11 @@ def _charges(table: pa.Table) -> tuple[Flags, Ints, NDArray[np.bool_]]:
     sizes = ints(table, "mutations")
     unknown = _is_valid(table, "mutation_timestamp") & ~_is_valid(table, "mutations")
     kinds[unknown | (sizes > 0)] = MUTATION  # one of none, as for a topic that exists, fails before the quota is asked
-    for kind, name in ((FETCH, "fetch_bytes"), (PRODUCE, "produce_bytes")):
+    for kind, name in reversed(BYTES_COLUMNS.items()):
         has_size = _is_valid(table, name)
-        kinds[has_size] = kind
+        kinds[has_size] = _TYPES.index(kind)
         sizes[has_size] = ints(table, name)[has_size]
-    fetches = np.isin(ints(table, "api_key"), FETCH_APIS)
+    fetches = np.isin(ints(table, "api_key"), QuotaType.FETCH.apis)
     throttled = ints(table, "throttle_ms") > 0
     withheld = fetches & throttled & _is_valid(table, "thread_time_ms") & (kinds == NO_KIND)
     kinds[withheld] = FETCH

@@ -25,11 +25,8 @@ from ..columns import GroupKey, array
 from .algorithms import Buckets, SensorRings, Spreads, new_buckets, new_spreads, rings_of
 from .compiled import Codes, Floats, Ints
 from .frame import (
-    FETCH,
     KINDS,
     MUTATION,
-    PRODUCE,
-    REQUEST,
     Entities,
     Frame,
     TableSizes,
@@ -40,14 +37,9 @@ from .frame import (
     needed,
 )
 
-TYPES = {
-    PRODUCE: QuotaType.PRODUCE,
-    FETCH: QuotaType.FETCH,
-    REQUEST: QuotaType.REQUEST,
-    MUTATION: QuotaType.CONTROLLER_MUTATION,
-}
+TYPES = dict(enumerate(QuotaType))
 """Quota types by the numbers of the kernels."""
-MEASURED = (PRODUCE, FETCH, REQUEST)
+MEASURED = tuple(number for number, kind in TYPES.items() if not kind.token_bucket)
 """Quota types with a windowed rate."""
 _UNLIMITED = 2.0**63
 LEVELS = tuple(Level)

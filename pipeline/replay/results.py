@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from quotascope.metrics.kafka.entities import TYPE_LABELS
 from quotascope.quotas.candidates import Candidate
 
 from ..columns import Column, array, column
@@ -54,8 +55,8 @@ RESULTS: Final = pa.schema(
             "quota_type",
             pa.string(),
             (
-                "produce, fetch, request or controller_mutation. There is a row only where the candidate limits the "
-                "entity by this type and the entity charged it."
+                f"{TYPE_LABELS}. There is a row only where the candidate limits the entity by this type and the "
+                "entity charged it."
             ),
         ),
         column(

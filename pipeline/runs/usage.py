@@ -37,7 +37,6 @@ NOTES: Final = (
     "The size of a throttled Fetch, which is answered empty, is unknown, and so are the partitions of some requests.",
 )  # fmt: skip
 NOTHING: Final = "The history has no request of these clients in this period."
-OF_BYTES: Final = (QuotaType.PRODUCE, QuotaType.FETCH)
 _CLIENT: Final = ("user", "client_id", "quota_type")
 _OF_ALL: Final = ("quota_type", "kind")
 """Columns that stay when all clients are added up."""
@@ -244,7 +243,7 @@ def _blocks(usage: Usage, kind: QuotaType, limit: int, *, by_topic: bool) -> Ite
         shares=[None if client.unsized else client.amount / total for client in clients],
         terminal_rows=limit,
     )
-    for place, client in enumerate(clients[:MOST] if kind in OF_BYTES else ()):
+    for place, client in enumerate(clients[:MOST] if kind.of_bytes else ()):
         detail = not by_topic or place >= limit
         title = f"{spelled(client.user, client.client_id)}: {spaced(kind.label)}"
         topics = list(topics_of(client))
@@ -267,7 +266,7 @@ def _cells(usage: Usage, client: ClientUsage, total: int) -> tuple[str, ...]:
     kind = client.kind
     scale = (_TO_PERCENT if kind is QuotaType.REQUEST else 1.0) * 1_000 / max(1, usage.end_ms - usage.begin_ms)
     cells = [f"{amount(client.amount)}B", percent(client.amount / total), rate(kind, client.amount * scale)]
-    if kind not in OF_BYTES:
+    if not kind.of_bytes:
         cells[0] = seconds(client.amount / _US) if kind is QuotaType.REQUEST else f"{client.amount:,} mut"
     if client.unsized:
         cells = [f"≥ {cells[0]}", "unknown", f"≥ {cells[2]}"] if client.requests else ["unknown"] * 3
@@ -288,7 +287,7 @@ def topics_of(usage: ClientUsage) -> Iterator[tuple[str, str, float]]:
         rows.append((counted(len(others), "other topic"), sum(size for _, size in others)))
     rows += [("protocol overhead", usage.protocol), ("unknown topics", usage.unknown)]
     total = sum(size for _, size in rows)
-    for name, size in rows if usage.kind in OF_BYTES else ():
+    for name, size in rows if usage.kind.of_bytes else ():
         if size:
             yield name, f"{amount(size)}B", size / total
 
@@ -327,6 +326,6 @@ def _values(usage: Usage, client: ClientUsage) -> dict[str, Any]:
         "requests_of_unknown_size": client.unsized,
         "missing_share": usage.losses.share(client.user, client.client_id),
     }
-    if client.kind in OF_BYTES:
+    if client.kind.of_bytes:
         values |= {"topics": client.topics, "protocol": client.protocol, "unknown_topics": client.unknown}
     return values

@@ -33,7 +33,6 @@ from quotascope.cli.top.choices import (
     UP,
     Choices,
     TopOrder,
-    TopType,
 )
 from quotascope.cli.top.keyboard import keys_in
 from quotascope.cli.top.screen import chosen, screen, sparkline
@@ -59,8 +58,8 @@ def test_keys_go_through_orders_and_types() -> None:
     """After the last order the key begins again."""
     assert after("s").order is TopOrder.USED
     assert after(*"sssss").order is TopOrder.URGENCY
-    assert after("t").kind is TopType.PRODUCE
-    assert after(*"ttttt").kind is TopType.ALL
+    assert after("t").kind == "produce"
+    assert after(*"ttttt").kind == "all"
 
 
 def test_a_filter_is_typed_kept_and_dropped() -> None:
@@ -205,8 +204,8 @@ HIDDEN = usage_of("eve", limit=None, throttle_time_seconds=1.0)
         (Choices(order=TopOrder.DELAY), ["bob", "eve", "carol", "Alice"]),
         (Choices(order=TopOrder.NAME), ["Alice", "bob", "carol", "eve"]),
         (Choices(order=TopOrder.USAGE), ["carol", "bob", "eve", "Alice"]),
-        (Choices(kind=TopType.FETCH), []),
-        (Choices(kind=TopType.PRODUCE, text="ALI"), ["Alice"]),
+        (Choices(kind="fetch"), []),
+        (Choices(kind="produce", text="ALI"), ["Alice"]),
         (Choices(text="c"), ["carol", "Alice"]),
     ],
 )

@@ -108,7 +108,7 @@ def test_mutations_are_refused_since(release: KafkaRelease) -> None:
 
 def test_apis_that_fetch() -> None:
     """Consumers fetch by these."""
-    assert set(frame.FETCH_APIS) == keys_of("FETCH", "SHARE_FETCH")
+    assert set(QuotaType.FETCH.apis) == keys_of("FETCH", "SHARE_FETCH")
 
 
 def test_oldest_versions_of_a_layout() -> None:

@@ -20,12 +20,7 @@ from .replay import CLOSE_MS, Comparison, Plan, Replay
 from .rules import Key, RulesInForce
 from .unlogged import PERCENT_PER_MS, UnloggedTime
 
-TOLERANCE: Final = {
-    QuotaType.PRODUCE: 0.05,
-    QuotaType.FETCH: 0.05,
-    QuotaType.CONTROLLER_MUTATION: 0.05,
-    QuotaType.REQUEST: 0.20,
-}
+TOLERANCE: Final = {quota_type: 0.20 if quota_type is QuotaType.REQUEST else 0.05 for quota_type in QuotaType}
 """Largest error of a total, as a ratio of what was reported."""
 LEAST_S: Final = 1.0
 """Seconds: the error of a total below this counts as a ratio of this."""
