@@ -13,8 +13,9 @@ from quotascope.metrics.catalog import (
     Family,
     FamilyType,
 )
+from quotascope.metrics.kafka.entities import QuotaType
 
-from .promql import above, both, but_not, call, compare, grouped, rate
+from .promql import above, both, but_not, call, compare, grouped, rate, span
 from .recorded import (
     ENTITY_THROTTLE,
     ENTITY_THROTTLED_SHARE,
@@ -28,6 +29,8 @@ from .scope import RATE_INTERVAL, Scope
 
 ENTITY = ("quota_type", "user", "client_id")
 RULE = ("rule",)
+_WHOLE_RANGE = "$__range:10s"
+"""The dashboard's range in steps of the longest scrape interval at which Kafka's windows leave no gap."""
 
 
 def throttled(scope: Scope, *matchers: str) -> str:
@@ -55,6 +58,35 @@ def share_throttled(scope: Scope, *matchers: str) -> str:
         recorded = scope.recorded_of(ENTITY_THROTTLED_SHARE, *matchers)
         return scope.of_owners(_without_name(scope, recorded))
     return scope.of_owners(scope.by("max", throttled_share(grouped(_by_own_quota(scope, *matchers))), *ENTITY))
+
+
+def latest(scope: Scope, usage: Family, *matchers: str) -> str:
+    """
+    Return the latest usage of entities in the dashboard's range, on the broker where it is highest.
+
+    A table of what they did in the range begins with it: it has a series for each entity that another query has one of.
+    """
+    newest = call("last_over_time", scope.of(usage, *matchers, window="$__range"))
+    return scope.by("max", newest, "user", "client_id")
+
+
+def limit_for_a_hundredth(scope: Scope, usage: Family, *matchers: str) -> str:
+    """
+    Return the lowest limit that would throttle entities for at most 1 % of their active time in the dashboard's range.
+
+    Active is usage above 0. A sample is Kafka's own rate, which Kafka compares with the limit. Each broker applies the
+    limit separately, so the broker that needs most counts. For an instant query; see docs/recommend.md.
+    """
+    active = grouped(above(scope.of(usage, *matchers), 0))
+    return scope.by("max", call("quantile_over_time", "0.99", f"{active}{span(_WHOLE_RANGE)}"), "user", "client_id")
+
+
+def share_of_range_throttled(scope: Scope, quota_type: QuotaType, *matchers: str) -> str:
+    """Return the part of the dashboard's range in which entities had a throttle time, on their worst broker."""
+    times = scope.of(THROTTLE_TIME_SECONDS, f'quota_type="{quota_type.label}"', *matchers)
+    return scope.by(
+        "max", call("avg_over_time", f"{grouped(f'{times} > bool 0')}{span(_WHOLE_RANGE)}"), "user", "client_id"
+    )
 
 
 def throttled_by_callback(scope: Scope) -> str:

@@ -67,6 +67,8 @@ class Row:
     panels: Iterable[tuple[int, Panel]]
     """Widths and panels; panels that do not fit beside each other begin another line."""
     collapsed: bool = False
+    height: int | None = None
+    """Height of its panels in Grafana's steps; None for that of their kind."""
 
 
 def side_by_side(*panels: Panel) -> tuple[tuple[int, Panel], ...]:
@@ -369,7 +371,7 @@ def _placed(rows: Iterable[Row]) -> list[Panel]:
         inside = folded if row.collapsed else placed
         below = top
         for line in _lines(row.panels):
-            height = max(_HEIGHTS[panel["type"]] for _, panel in line)
+            height = row.height or max(_HEIGHTS[panel["type"]] for _, panel in line)
             x = 0
             for width, panel in line:
                 place = {"h": height, "w": width, "x": x, "y": below}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -12,11 +13,23 @@ from quotascope.metrics.kafka.entities import QuotaType
 
 from .. import columns, steps
 from ..columns import BoardColumn
-from ..expressions import ENTITY, RULE, cause, row_key, share_throttled, throttled, top, utilization
+from ..expressions import (
+    ENTITY,
+    RULE,
+    cause,
+    latest,
+    limit_for_a_hundredth,
+    row_key,
+    share_of_range_throttled,
+    share_throttled,
+    throttled,
+    top,
+    utilization,
+)
 from ..job_clients import behind, keyed
 from ..links import runbooks, to_job
 from ..panels import Line, Panel, Row, dashboard, episodes, graph, limit, side_by_side, table
-from ..promql import either
+from ..promql import call, either
 from ..scope import Scope
 from ..variables import NOTE, backtick_note, common, contains, exactly_or_none, text
 
@@ -24,6 +37,8 @@ SELECTED: Final = (exactly_or_none("user"), exactly_or_none("client_id"))
 """Matchers of the pair, the user alone and the client-id alone: a quota can apply to each."""
 _NAMES = "{{user}} / {{client_id}}"
 _ROWS = 50
+_SHORT: Final = 7
+"""Height of a table of the few quotas of a user and client-id, which has room for four, in Grafana's steps."""
 
 
 def board(scope: Scope) -> dict[str, Any]:
@@ -45,6 +60,7 @@ def board(scope: Scope) -> dict[str, Any]:
         ),
         rows=(
             quotas(scope),
+            needed_limits(scope),
             utilization_and_delay(scope),
             bytes_used(scope),
             request_time(scope),
@@ -85,6 +101,48 @@ def quotas(scope: Scope) -> Row:
         sort="Used",
     )
     return Row(title=f"Quotas{NOTE}", panels=side_by_side(rules))
+
+
+def needed_limits(scope: Scope) -> Row:
+    """Return the row of limits, each beside the one that would throttle for 1 % of the active time."""
+    of_bytes = _needed_limits(scope, "Limits of bytes, and what would do", "Bps", QuotaType.PRODUCE, QuotaType.FETCH)
+    of_time = _needed_limits(scope, "Limits of request time, and what would do", "percentunit", QuotaType.REQUEST)
+    return Row(title="Limits that would do", panels=((24, of_bytes), (24, of_time)), height=_SHORT)
+
+
+def _needed_limits(scope: Scope, title: str, unit: str, *quota_types: QuotaType) -> Panel:
+    def of_types(expression: Callable[[QuotaType], str]) -> str:
+        """Return an expression for all types, with the type as a label."""
+        labeled = (
+            call("label_replace", expression(kind), '"quota_type"', f'"{kind.label}"', '""', '""')
+            for kind in quota_types
+        )
+        return row_key("\nor\n".join(labeled))
+
+    return table(
+        title,
+        "The limit, and the lowest one that would throttle for at most 1 % of the active time (usage above 0) of the "
+        "range chosen above, on the broker that needs most; of a client that was throttled meanwhile, it is a lower "
+        "bound. Choose a day or more. Scraped every 10 s or more often, it is 0.89 to 1.08 times what quotascope "
+        "recommend finds in the request log; at 15 s or more, a client that sends in bursts may be missed.",
+        map(
+            of_types,
+            (
+                lambda kind: latest(scope, catalog.USAGE[kind], *SELECTED),
+                lambda kind: _bound(scope, catalog.LIMIT[kind]),
+                lambda kind: limit_for_a_hundredth(scope, catalog.USAGE[kind], *SELECTED),
+                lambda kind: share_of_range_throttled(scope, kind, *SELECTED),
+            ),
+        ),
+        columns.quota_type(),
+        *columns.entity(scope.site),
+        columns.number("Usage", "A", unit, width=100),
+        columns.number("Limit", "B", unit, width=100),
+        columns.number("Limit for 1 % of the time", "C", unit, width=220),
+        columns.throttled_for("D"),
+        columns.cluster(scope.site),
+        sort="Limit for 1 % of the time",
+    )
 
 
 def utilization_and_delay(scope: Scope) -> Row:

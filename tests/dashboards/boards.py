@@ -67,7 +67,7 @@ def expressions(dashboard: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def parsed(expression: str) -> Any:
     """The expression as a tree, Grafana's variables filled in."""
-    filled = _VARIABLE.sub("x", expression).replace("$__rate_interval", "4m")
+    filled = _VARIABLE.sub("x", expression).replace("$__rate_interval", "4m").replace("$__range", "1h")
     return promql_parser.parse(filled)
 
 

@@ -64,6 +64,8 @@ class Prometheus:
         name = match[1] or match[3]
         if name == "__rate_interval":
             return f"{_SCRAPES * self.scrape_seconds}s"
+        if name == "__range":
+            return f"{60 * self.minutes}s"
         if name not in self.variables:
             return "" if name in {"user", "client_id", "find"} else ".*"
         value = self.variables[name]
