@@ -94,28 +94,34 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command(epilog=serve.EXAMPLES)(serve.serve)
-app.command(epilog=status.EXAMPLES)(status.status)
-app.command(epilog=top.EXAMPLES)(top.top)
-app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
-app.command(epilog=explain.EXAMPLES)(explain.explain)
-app.command(epilog=episodes.EXAMPLES)(episodes.episodes)
-app.command(epilog=ingest.EXAMPLES)(ingest.ingest)
-app.command(epilog=request_topic.EXAMPLES)(request_topic.request_topic)
-app.command(epilog=usage.EXAMPLES)(usage.usage)
-app.command(epilog=whatif.EXAMPLES)(whatif.whatif)
-app.command(epilog=recommend.EXAMPLES)(recommend.recommend)
-app.command(epilog=blame.EXAMPLES)(blame.blame)
-app.command(epilog=mcp.EXAMPLES)(mcp.mcp)
-app.command(epilog=demo.EXAMPLES)(demo.demo)
-app.add_typer(history)
-app.add_typer(quotas)
-app.add_typer(config)
-app.add_typer(dashboards)
-app.add_typer(alerts)
-app.add_typer(rules)
-app.add_typer(shadow)
-app.add_typer(spark)
+# metrics first: the request log is off on most brokers, and some clusters cannot switch it on
+_METRICS = "From metrics: of brokers' agents, of a Prometheus that scrapes them, or of a running exporter"
+_QUOTAS = "Quotas, through the Admin API"
+_LOG = "From the request log, where brokers write one"
+_JOBS = "Spark jobs"
+_FILES = "Files for the exporter, its agents, Prometheus and Grafana"
+app.command(epilog=serve.EXAMPLES, rich_help_panel=_METRICS)(serve.serve)
+app.command(epilog=status.EXAMPLES, rich_help_panel=_METRICS)(status.status)
+app.command(epilog=top.EXAMPLES, rich_help_panel=_METRICS)(top.top)
+app.command(epilog=doctor.EXAMPLES, rich_help_panel=_METRICS)(doctor.doctor)
+app.command(epilog=episodes.EXAMPLES, rich_help_panel=_METRICS)(episodes.episodes)
+app.add_typer(shadow, rich_help_panel=_METRICS)
+app.command(epilog=mcp.EXAMPLES, rich_help_panel=_METRICS)(mcp.mcp)
+app.command(epilog=demo.EXAMPLES, rich_help_panel=_METRICS)(demo.demo)
+app.command(epilog=explain.EXAMPLES, rich_help_panel=_QUOTAS)(explain.explain)
+app.add_typer(quotas, rich_help_panel=_QUOTAS)
+app.command(epilog=ingest.EXAMPLES, rich_help_panel=_LOG)(ingest.ingest)
+app.command(epilog=usage.EXAMPLES, rich_help_panel=_LOG)(usage.usage)
+app.command(epilog=recommend.EXAMPLES, rich_help_panel=_LOG)(recommend.recommend)
+app.command(epilog=whatif.EXAMPLES, rich_help_panel=_LOG)(whatif.whatif)
+app.command(epilog=blame.EXAMPLES, rich_help_panel=_LOG)(blame.blame)
+app.add_typer(history, rich_help_panel=_LOG)
+app.command(epilog=request_topic.EXAMPLES, rich_help_panel=_LOG)(request_topic.request_topic)
+app.add_typer(spark, rich_help_panel=_JOBS)
+app.add_typer(config, rich_help_panel=_FILES)
+app.add_typer(rules, rich_help_panel=_FILES)
+app.add_typer(alerts, rich_help_panel=_FILES)
+app.add_typer(dashboards, rich_help_panel=_FILES)
 
 
 def _show_version(is_requested: bool) -> None:
