@@ -12,61 +12,66 @@ from tools.newest import tested
 from quotascope.alerts import Site
 from quotascope.alerts.render import alerts, profiles_of, records
 from quotascope.alerts.settings import Objective, Profile
+from quotascope.exporter.sources.dialects import DIALECTS, Gap
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 from quotascope.metrics.catalog.owners import Clients, Owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """A value that not every agent reports."""
+class GapOfAlerts:
+    """A value that not every agent reports, and the alerts that need it."""
 
     what: str
     """Gap as in the table of ``docs/dialects.md``."""
+    gap: Gap
     families: Sequence[Family]
-    dialects: Sequence[str]
-    """Dialects of the agents that do not report it."""
     silent: Sequence[str]
     """Alerts that never fire without it, the common beginning of their names left out."""
     weaker: Sequence[str] = ()
     """Alerts that are less exact without it."""
 
+    @property
+    def dialects(self) -> tuple[str, ...]:
+        """Dialects of the agents that do not report it."""
+        return tuple(dialect.name for dialect in DIALECTS if self.gap in dialect.gaps)
+
 
 GAPS: Final = (
-    Gap(
+    GapOfAlerts(
         what="controller mutation quotas: rate, tokens, throttle time",
         families=(catalog.CONTROLLER_MUTATION_TOKENS,),
-        dialects=("confluent",),
+        gap=Gap.MUTATIONS,
         silent=("MutationTokensExhausted",),
         weaker=("MutationThrottled", "RequestThrottled"),
     ),
-    Gap(
+    GapOfAlerts(
         what="delay queues",
         families=(catalog.DELAY_QUEUE_SIZE,),
-        dialects=("kafka_2_0_0", "confluent"),
+        gap=Gap.DELAY_QUEUES,
         silent=("DelayQueueGrowing",),
         weaker=("ThrottleSpike", "ManyClientsThrottled"),
     ),
-    Gap(
+    GapOfAlerts(
         what="exempt request time",
         families=(catalog.EXEMPT_REQUEST_THREADS,),
-        dialects=("kafka_2_0_0", "confluent"),
+        gap=Gap.EXEMPT_TIME,
         silent=("RequestTimeNearCapacity", "ExemptRequestTimeHigh"),
     ),
-    Gap(
+    GapOfAlerts(
         what="throttled time by request",
         families=(catalog.REQUEST_THROTTLED_SECONDS,),
-        dialects=("kafka_2_0_0", "confluent", "strimzi"),
+        gap=Gap.THROTTLED_TIME,
         silent=("ThrottleSpike",),
     ),
-    Gap(
+    GapOfAlerts(
         what="new connections, replication, tiered storage",
         families=(
             catalog.LISTENER_CONNECTION_THROTTLE_SECONDS,
             catalog.IP_CONNECTION_THROTTLE_SECONDS,
             catalog.REPLICATION_LIMIT,
         ),
-        dialects=("kafka_2_0_0", "confluent"),
+        gap=Gap.CONNECTIONS,
         silent=(
             "ConnectionsThrottled",
             "ConnectionsOfAddressRefused",

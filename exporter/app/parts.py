@@ -13,6 +13,7 @@ from quotascope.quotas.candidates import Candidate
 from ..alert_terms import DEFAULT_TERMS, AlertTerms
 from ..config import Config, KafkaConfig
 from ..config.load import Loaded
+from ..discovery.build import build_sources
 from ..discovery.discovery import OpenAdmin, build_finders, check_found_sources
 from ..discovery.target import Finder
 from ..limits import LimitsSource
@@ -20,7 +21,6 @@ from ..limits.admin import AdminLimits, read_timeout
 from ..otlp import OtlpPush, build_push
 from ..otlp.push import Starts
 from ..shadow import read_shadows
-from ..sources.build import build_sources
 from ..sources.source import Source
 
 ReadTerms: TypeAlias = Callable[[Path], AlertTerms]

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, FilePath, SecretStr, WrapValidator, model_validator
+from pydantic_core import PydanticCustomError
 
 from quotascope.clients.security import SaslMechanism, SecurityProtocol
 from quotascope.metrics import connection_settings as settings
@@ -18,7 +19,7 @@ from .section import Seconds, Section, TlsConfig, comma_separated, described, ex
 
 
 class Dialect(StrEnum):
-    """The format in which an agent answers."""
+    """A format of answers that leaves the naming of quotas to detection."""
 
     AUTO = "auto"
     """Jolokia or Prometheus text, detected from the answer."""
@@ -27,12 +28,20 @@ class Dialect(StrEnum):
     """Prometheus text; its dialect is detected from each answer."""
     JMX_EXPORTER = "jmx_exporter"
     """The same, as older configurations call it."""
-    QUOTASCOPE_RULES = "quotascope_rules"
-    KAFKA_2_0_0 = "kafka_2_0_0"
-    CONFLUENT = "confluent"
-    JMX_DEFAULT = "jmx_default"
-    STRIMZI = "strimzi"
-    JMX_RULES = "jmx_rules"
+
+
+def _dialect(name: str) -> str:
+    """Return the name of a format or of a dialect of Prometheus text. Raises pydantic's error for another name."""
+    from ..sources.dialects import BY_NAME  # noqa: PLC0415 - few configurations name one, and its import takes long
+
+    if name not in set(Dialect) and name not in BY_NAME:
+        expected = " or ".join(", ".join(map(repr, (*map(str, Dialect), *BY_NAME))).rsplit(", ", 1))
+        raise PydanticCustomError("enum", "Input should be {expected}", {"expected": expected})
+    return name
+
+
+DialectName = Annotated[str, AfterValidator(_dialect)]
+"""A `Dialect`, or the name of a `TextDialect`."""
 
 
 def http_url(url: str) -> str:
@@ -77,13 +86,12 @@ class BasicAuthConfig(Section):
 class DialectConfig(Section):
     """The format in which an agent answers."""
 
-    dialect: Dialect = Field(
+    dialect: DialectName = Field(
         default=Dialect.AUTO,
         description=(
             "auto: detected from the answer. jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent "
-            "that answers with Prometheus text; its naming is detected. To force a naming: quotascope_rules, "
-            "kafka_2_0_0, confluent, strimzi, jmx_default for an agent without rules, such as Amazon MSK has, or "
-            "jmx_rules for rules of any other spelling."
+            "that answers with Prometheus text; its naming is detected. To force a naming: a column of the table in "
+            "docs/dialects.md, such as jmx_default for an agent without rules, such as Amazon MSK has."
         ),
         examples=["auto"],
     )
@@ -411,7 +419,7 @@ Controller = Annotated[
 class FoundSourceConfig(AccessConfig, DialectConfig):
     """The settings that all found sources share."""
 
-    dialect: Dialect = Field(default=Dialect.AUTO, description="As `dialect` of a source.")
+    dialect: DialectName = Field(default=Dialect.AUTO, description="As `dialect` of a source.")
 
 
 class KafkaDiscoveryConfig(Section):

@@ -17,6 +17,7 @@ from ..coverage import EntityKind
 from ..limits import QUOTA_KEYS, Limits
 from ..mapping import BeanColumn
 from ..snapshot import Snapshot, SourceHealth, SourceRead
+from ..sources.dialects import BY_NAME, Gap
 from ..untrusted import shown
 from .catalog import UNCERTAIN, Catalog, Finding, FindingSeverity
 from .explain import overruling
@@ -40,15 +41,11 @@ _MOST: Final = 0.8
 _CONNECTIONS_LACKING: Final = (
     "The agent lacks rules for kafka.server:type=socket-server-metrics,*: `quotascope rules jmx-exporter` writes them."
 )
-_DIALECT_GAPS: Final = {
-    "kafka_2_0_0": "no delay queues, exempt request time, new connections or replication",
-    "confluent": "no controller mutation quotas, delay queues, exempt request time, new connections or replication",
-}
-"""Quotas that the published rules of dialects leave out; docs/dialects.md has the whole table."""
+_NO_GAPS: Final[tuple[Gap, ...]] = ()
 
 
 def _is_extra(column: BeanColumn) -> bool:
-    """Return whether an agent that has a number has more rules than those of ``_DIALECT_GAPS``."""
+    """Return whether an agent that has a number has more rules than those that leave out delay queues."""
     return column.attribute in {"queue-size", "exempt-request-time"}
 
 
@@ -163,11 +160,13 @@ def agent_findings(reads: Iterable[SourceRead], snapshot: Snapshot, *, discovers
             yield _incomplete(source, table.remark)
         types = {column.bean.get("type") for column in table.layout.columns if column.attribute == "queue-size"}
         unseen = [kind for kind in QuotaType if kind.group not in types]
-        missing = _DIALECT_GAPS.get(source.dialect)
-        if missing is not None and not any(map(_is_extra, table.layout.columns)):
-            is_needed = mutations and "mutation" in missing
+        dialect = BY_NAME.get(source.dialect)
+        gaps = dialect.gaps if dialect else _NO_GAPS
+        if Gap.DELAY_QUEUES in gaps and not any(map(_is_extra, table.layout.columns)):
+            missing = " or ".join(", ".join(gap.value for gap in gaps).rsplit(", ", 1))
+            is_needed = mutations and Gap.MUTATIONS in gaps
             entry = Catalog.DIALECT_GAPS_MATTER if is_needed else Catalog.DIALECT_GAPS
-            yield entry.found(source.name, dialect=source.dialect, missing=missing, count=mutations)
+            yield entry.found(source.name, dialect=source.dialect, missing=f"no {missing}", count=mutations)
         elif unseen:
             names = ", ".join(map(type_name, unseen))
             yield Catalog.SOURCE_WITHOUT_QUEUES.found(source.name, types=names)

@@ -17,7 +17,7 @@ from ..errors import ConfigError, DiscoveryError
 from ..limits.admin import read_timeout
 from ..logs import FailureLog
 from ..snapshot import DiscoveryHealth
-from ..sources.build import build_source, build_sources
+from .build import build_source, build_sources
 from .files import FileFinder
 from .kafka import KafkaFinder
 from .ports import PortSearch

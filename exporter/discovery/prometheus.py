@@ -11,7 +11,6 @@ from quotascope.clients.quota_admin import Node, QuotaAdmin
 
 from ..config import PrometheusConfig
 from ..errors import DiscoveryError, SourceError, SourceUnreadable
-from ..sources.build import server_of
 from ..sources.dialects import TextDialect
 from ..sources.prometheus_live import NAMES_SECONDS, LivePrometheus, PrometheusNodeSource, PrometheusReading
 from ..sources.prometheus_nodes import NodeSeries, page_of_node, starts_of
@@ -19,6 +18,7 @@ from ..sources.prometheus_text import TextReader
 from ..sources.source import NodeId, Source
 from ..threads import BlockingCalls
 from ..untrusted import shown
+from .build import server_of
 from .target import FoundNodes
 
 NODE_ID_LABEL: Final = "node_id"

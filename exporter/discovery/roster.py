@@ -15,8 +15,8 @@ import structlog
 
 from ..config import SourceConfig
 from ..snapshot import SourceRead
-from ..sources.build import build_source
 from ..sources.source import Source
+from .build import build_source
 from .target import FoundSource
 
 EXAMINE_SECONDS: Final = 60.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from itertools import chain, groupby
 from typing import Final
@@ -34,6 +35,24 @@ ColumnOf = Callable[[str, Mapping[str, str]], BeanColumn | None]
 _CLIENTS: Final = frozenset([Role.USER, Role.CLIENT_ID])
 _CLIENT_LABELS: Final = frozenset(["user", "client_id", "client-id"])
 """The labels of a client without rules."""
+
+
+class Gap(Enum):
+    """A kind of values that published rules leave out, in words."""
+
+    MUTATIONS = "controller mutation quotas"
+    DELAY_QUEUES = "delay queues"
+    EXEMPT_TIME = "exempt request time"
+    THROTTLED_TIME = "throttled time by request"
+    CONNECTIONS = "new connections"
+    REPLICATION = "replication"
+    REMOTE_STORAGE = "tiered storage"
+
+
+_LITTLE: Final = (
+    Gap.DELAY_QUEUES, Gap.EXEMPT_TIME, Gap.THROTTLED_TIME, Gap.CONNECTIONS, Gap.REPLICATION, Gap.REMOTE_STORAGE,
+)  # fmt: skip
+"""Gaps of rules that have little but the quotas of clients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +91,8 @@ class TextDialect:
     """True if a quota type with entities of one kind has those of all kinds: no rule of its own makes each kind."""
     spelled: frozenset[str] = frozenset()
     """The names of quota metrics where beans come whole; rules made any other."""
+    gaps: tuple[Gap, ...] = ()
+    """The values that its published rules leave out."""
 
     def names_whole(self, name: str, labels: Collection[str]) -> bool:
         """
@@ -259,6 +280,7 @@ def _2_0_0_node_column(name: str, labels: Mapping[str, str]) -> BeanColumn | Non
 
 KAFKA_2_0_0: Final = TextDialect(
     name="kafka_2_0_0",
+    gaps=_LITTLE,
     marks=(_2_0_0_QUOTA,),
     prefixes=(_2_0_0_QUOTA, _ACTIVE, f"{_2_0_0_ERRORS}{{", *_LOAD_BEANS),
     labels=("resource", "user", "clientId"),
@@ -393,6 +415,7 @@ def _strimzi_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
 
 STRIMZI: Final = TextDialect(
     name="strimzi",
+    gaps=(Gap.THROTTLED_TIME,),
     marks=tuple(  # the space is for delay queues, which have no labels: an allowlist may contain nothing else
         f"{name}{end}" for name in _STRIMZI_PLACES if name.startswith(_QUOTAS_LOWER) for end in "{ "
     ),
@@ -440,6 +463,7 @@ def _confluent_node_column(name: str, labels: Mapping[str, str]) -> BeanColumn |
 
 CONFLUENT: Final = TextDialect(
     name="confluent",
+    gaps=(Gap.MUTATIONS, *_LITTLE),
     marks=tuple(f"{name}{{" for name in _CONFLUENT_PLACES),
     not_beside=(_STARTED_OF_RULES,),
     prefixes=(*_QUOTAS_LOWER, _ACTIVE, f"{_CONFLUENT_ERRORS}{{", *_LOAD_BEANS),
@@ -479,6 +503,7 @@ JMX_RULES: Final = TextDialect(
 
 DIALECTS: Final = (QUOTASCOPE_RULES, KAFKA_2_0_0, JMX_DEFAULT, STRIMZI, CONFLUENT, JMX_RULES)
 """In the order in which detection looks for their marks."""
+BY_NAME: Final = {dialect.name: dialect for dialect in DIALECTS}
 
 
 def detected(page: str) -> TextDialect | None:

@@ -20,9 +20,9 @@ from tests.exporter.sources.http.misbehaving import serving
 from tests.strategies import HOSTILE, broken_texts, examples, texts
 
 from quotascope.exporter.config import Config, LogConfig, LogFormat
+from quotascope.exporter.discovery.build import build_sources
 from quotascope.exporter.logs import configure_logs
 from quotascope.exporter.names import known_as
-from quotascope.exporter.sources.build import build_sources
 from quotascope.metrics.kafka.jmx import mbean_name
 from quotascope.metrics.kafka.sanitizer import sanitize
 

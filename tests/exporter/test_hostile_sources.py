@@ -18,10 +18,10 @@ from tests.exporter.sources.http.hostile import LONG, LYING, MALFORMED, SLOW, Ho
 from tests.exporter.sources.http.misbehaving import serving, with_status
 
 from quotascope.exporter.config import Config
+from quotascope.exporter.discovery.build import build_sources
 from quotascope.exporter.errors import SourceError
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.exporter.sources.budget import COST_OF_LINE, COST_OF_TEXT
-from quotascope.exporter.sources.build import build_sources
 from quotascope.exporter.sources.shortening import LongLines
 
 TIMEOUT_SECONDS = 1.0

@@ -28,12 +28,12 @@ from quotascope.exporter.config import CardinalityConfig, Config
 from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.diagnosis.explain import explain
 from quotascope.exporter.diagnosis.selection import Selection, Show, matching
+from quotascope.exporter.discovery.build import build_sources
 from quotascope.exporter.limits.admin import rules_of
 from quotascope.exporter.names import LONGEST_BYTES, asked_as, contains, is_cut, known_as, known_rules
 from quotascope.exporter.page.filling import filled
 from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.snapshot import Snapshot
-from quotascope.exporter.sources.build import build_sources
 from quotascope.exporter.sources.shortening import LongLines
 from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 from quotascope.metrics.kafka.jmx import mbean_name

@@ -20,9 +20,9 @@ from tests.prometheus.releases import RELEASES, Release
 from tests.servers import served
 
 from quotascope.exporter.config import PrometheusConfig
+from quotascope.exporter.discovery.build import server_of
 from quotascope.exporter.errors import SourceError
 from quotascope.exporter.mapping import BeanTable
-from quotascope.exporter.sources.build import server_of
 from quotascope.exporter.sources.prometheus_live import PrometheusNodeSource
 from quotascope.exporter.sources.prometheus_text import TextReader
 

@@ -197,7 +197,7 @@ def test_wrong_flags_and_variables_are_called_by_their_names() -> None:
         "unknown environment variable QUOTASCOPE_SERVER__PROT; did you mean QUOTASCOPE_SERVER__PORT?",
         (
             "--source: sources[0].dialect: expected 'auto', 'jolokia', 'prometheus', 'jmx_exporter', "
-            "'quotascope_rules', 'kafka_2_0_0', 'confluent', 'jmx_default', 'strimzi' or 'jmx_rules', got 'jolokai'; "
+            "'quotascope_rules', 'kafka_2_0_0', 'jmx_default', 'strimzi', 'confluent' or 'jmx_rules', got 'jolokai'; "
             "did you mean 'jolokia'?"
         ),
         (

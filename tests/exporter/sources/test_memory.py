@@ -86,7 +86,7 @@ READS = r"""
 import asyncio, re, resource, sys
 from quotascope.exporter.config import SourceConfig
 from quotascope.exporter.errors import SourceError
-from quotascope.exporter.sources.build import build_source
+from quotascope.exporter.discovery.build import build_source
 
 async def read(url):
     source = build_source(SourceConfig(url=url, timeout_seconds=200, dialect="jolokia" if "jolokia" in url else "prometheus"))

@@ -19,6 +19,7 @@ from tests.exporter.sources.recorded_prometheus import (
 )
 
 from quotascope.exporter.config import PrometheusConfig
+from quotascope.exporter.discovery.build import server_of
 from quotascope.exporter.errors import (
     AnswerTooLong,
     SourceDenied,
@@ -27,7 +28,6 @@ from quotascope.exporter.errors import (
     SourceUnreadable,
 )
 from quotascope.exporter.mapping import BeanColumn, BeanTable
-from quotascope.exporter.sources.build import server_of
 from quotascope.exporter.sources.prometheus_api import Series
 from quotascope.exporter.sources.prometheus_live import NAMES_SECONDS, LivePrometheus, PrometheusNodeSource
 from quotascope.exporter.sources.prometheus_nodes import (

@@ -7,14 +7,14 @@ from urllib.parse import urlsplit
 
 from ..config import Dialect, PrometheusConfig, SourceConfig, header_values, secret, tls_of, usable
 from ..errors import ConfigError
-from .dialects import DIALECTS, TextDialect
-from .fetch import HttpTarget
-from .jolokia import JolokiaSource
-from .prometheus_api import PrometheusApi
-from .prometheus_live import LivePrometheus
-from .prometheus_nodes import Grouping
-from .prometheus_text import PrometheusTextSource
-from .source import DetectedSource, Source
+from ..sources.dialects import BY_NAME, TextDialect
+from ..sources.fetch import HttpTarget
+from ..sources.jolokia import JolokiaSource
+from ..sources.prometheus_api import PrometheusApi
+from ..sources.prometheus_live import LivePrometheus
+from ..sources.prometheus_nodes import Grouping
+from ..sources.prometheus_text import PrometheusTextSource
+from ..sources.source import DetectedSource, Source
 
 
 def build_sources(configs: Iterable[SourceConfig]) -> list[Source]:
@@ -73,5 +73,5 @@ def _target(config: SourceConfig | PrometheusConfig, node_id: str | None) -> Htt
         )
 
 
-def _forced(dialect: Dialect) -> TextDialect | None:
-    return {known.name: known for known in DIALECTS}.get(dialect)
+def _forced(dialect: str) -> TextDialect | None:
+    return BY_NAME.get(dialect)
