@@ -52,6 +52,12 @@ OTLP_ENDPOINT = typer.Option(
     help="Also push to this OpenTelemetry receiver, such as http://collector:4318.",
     rich_help_panel=PUSHING,
 )
+PROMETHEUS = typer.Option(
+    "--prometheus",
+    metavar="URL",
+    help="Ask a Prometheus that has the past, or Thanos or Mimir (…/prometheus), instead of reading a folder.",
+    rich_help_panel="The Prometheus that has the past",
+)
 GRAFANA_URL = typer.Option("--grafana-url", metavar="URL", help="Address of the Grafana that has the dashboards.")
 STRIMZI_CLUSTER = output_option(
     metavar="NAME", help="Name of the Kafka resource, for the label strimzi.io/cluster of KafkaUser manifests."

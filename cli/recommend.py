@@ -10,18 +10,26 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from . import options, outputs
-from .options import EngineName, Folder, KafkaVersion, TimeZone, check_extra, grouped, release_of, zone_of
+from . import options, outputs, past
+from .options import EngineName, KafkaVersion, TimeZone, check_extra, grouped, release_of, zone_of
+from .past import PrometheusOptions
 from .settings import AdminOptions
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
     from quotascope.metrics.kafka.entities import QuotaType
     from quotascope.metrics.kafka.release import KafkaRelease
+    from quotascope.metrics.kafka.windows import WindowConfig
+    from quotascope.pipeline.recommend.policy import Policy, RuleShape
     from quotascope.quotas import QuotaSet
 
 EXAMPLES = """
 Examples:
+
+quotascope recommend --prometheus http://prometheus:9090 --days 14 --bootstrap-servers broker-1:9092
+
+quotascope recommend --prometheus https://mimir:8080/prometheus --selector '{cluster="prod-eu"}' \
+--prometheus-header X-Scope-OrgID=kafka --csv limits.csv
 
 quotascope recommend usage
 
@@ -36,7 +44,12 @@ quotascope recommend usage --strimzi users.yaml --strimzi-cluster my-cluster --t
 _limits_option = partial(typer.Option, rich_help_panel="Requirements for the limits")
 
 For = Annotated[
-    Literal["user", "client-id", "user,client-id"], _limits_option("--for", help="Entities to recommend limits for.")
+    Literal["user", "client-id", "user,client-id"] | None,
+    _limits_option(
+        "--for",
+        help="Entities to recommend limits for.",
+        show_default="user; with --prometheus, those that brokers measure",
+    ),
 ]
 Share = Annotated[
     float,
@@ -117,9 +130,9 @@ Strimzi = Annotated[
 
 @grouped
 def recommend(
-    folder: Folder,
+    folder: Annotated[str | None, options.FOLDER] = None,
     *,
-    for_: For = "user",
+    for_: For = None,
     share: Share = 1.0,
     headroom: Headroom = 20.0,
     all_hours_together: Together = False,
@@ -134,6 +147,7 @@ def recommend(
     io_threads: options.IoThreads = None,
     engine: EngineName = "auto",
     quotas: options.QuotasFrom = None,
+    prometheus: PrometheusOptions,
     kafka: AdminOptions,
     results: outputs.Results,
     commands: CommandsFile = None,
@@ -143,9 +157,11 @@ def recommend(
     """
     Find the lowest limit per entity that would have throttled it at most a given share of the time.
 
+    Reads the Prometheus that scrapes the brokers (--prometheus), or a usage history of request logs (FOLDER).
     Shows what would change and which clients would be throttled, and prints commands for kafka-configs.sh.
     Nothing is ever applied.
     """
+    of_prometheus = prometheus.check(folder)
     check_extra()
     from quotascope.metrics.kafka.entities import QuotaType
     from quotascope.pipeline.recommend.policy import FLOORS, ClusterWindows, Policy, QueueTarget, RuleShape
@@ -161,7 +177,7 @@ def recommend(
     policy = Policy(
         share=share / 100,
         headroom=headroom / 100,
-        shape=RuleShape(for_),
+        shape=RuleShape(for_ or "user"),
         by_hour=not all_hours_together,
         zone=zone_of(time_zone),
         kinds=[_kind(name) for name in key or ()] or tuple(QuotaType),
@@ -177,12 +193,19 @@ def recommend(
         controller=windows_of_text(controller_windows),
         followed=followed(release, cluster=cluster),
     )
+    if of_prometheus:
+        if protect is not None or io_threads is not None:
+            raise typer.BadParameter("needs a request log, FOLDER", param_hint="--protect, --io-threads")
+        shape = None if for_ is None else RuleShape(for_)
+        _from_prometheus(
+            prometheus, settings, policy, shape, measured.client, present, (results, commands, strimzi), strimzi_cluster
+        )
+        return
     with outputs.bar("searching") as progress:
         advice = question.advise(
-            folder, policy, configured=present, windows=measured, engine=EngineChoice(engine), progress=progress
+            folder or "", policy, configured=present, windows=measured, engine=EngineChoice(engine), progress=progress
         )
-    servers = settings.kafka.bootstrap_servers if settings.kafka else ["localhost:9092"]
-    printed = kafka_configs(advice.commanded, bootstrap_servers=",".join(servers))
+    printed = kafka_configs(advice.commanded, bootstrap_servers=_servers(settings))
     printed = replace(printed, left_out=(*printed.left_out, *advice.refusals))
     if commands is not None:
         outputs.put(commands, script_of(printed, question.caveats(advice)))
@@ -197,6 +220,54 @@ def recommend(
         document=partial(question.document, advice, printed),
         csv=partial(question.as_csv, advice),
     )
+
+
+def _from_prometheus(  # noqa: PLR0917 - the parts of a command
+    prometheus: PrometheusOptions,
+    settings: Config,
+    policy: Policy,
+    shape: RuleShape | None,
+    windows: WindowConfig,
+    present: QuotaSet | None,
+    files: tuple[outputs.Results, Path | None, Path | None],
+    strimzi_cluster: str,
+) -> None:
+    """Recommend limits from the samples of a Prometheus server."""
+    from quotascope.pipeline.prometheus import recommend as question
+    from quotascope.pipeline.recommend.scripts import manifests, script_of
+    from quotascope.quotas import kafka_configs
+
+    results, commands, strimzi = files
+    with past.opened(prometheus, settings) as opened:
+        limits_shown = opened.shown() if present is None else {}
+        with outputs.bar("asking for rates") as of_rates, outputs.bar("asking for throttle times") as of_throttles:
+            advice = question.advise(
+                opened.past,
+                policy,
+                shape=shape,
+                windows=windows,
+                configured=present,
+                limits_shown=limits_shown,
+                progress=(of_rates, of_throttles),
+            )
+    printed = kafka_configs(advice.commanded, bootstrap_servers=_servers(settings))
+    printed = replace(printed, left_out=(*printed.left_out, *advice.refusals))
+    if commands is not None:
+        outputs.put(commands, script_of(printed, list(question.caveats(advice))))
+    if strimzi is not None:
+        outputs.put(strimzi, manifests(advice, strimzi_cluster).text)
+    outputs.write(
+        results,
+        commands,
+        strimzi,
+        report=partial(question.report, advice, printed),
+        document=partial(question.document, advice, printed),
+        csv=partial(question.as_csv, advice),
+    )
+
+
+def _servers(settings: Config) -> str:
+    return ",".join(settings.kafka.bootstrap_servers if settings.kafka else ["localhost:9092"])
 
 
 def _present_quotas(configured: Path | None, settings: Config) -> tuple[QuotaSet | None, KafkaRelease | None]:

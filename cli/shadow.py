@@ -205,10 +205,7 @@ def verify(
             metavar="FOLDER", help="Compare what `shadow stream` decided with the requests that it has read since."
         ),
     ] = None,
-    prometheus: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Compare what the exporter showed with what the brokers reported since."),
-    ] = None,
+    prometheus: Annotated[str | None, options.PROMETHEUS] = None,
     begin: Annotated[
         str | None,
         typer.Option(
@@ -229,7 +226,12 @@ def verify(
     ] = 10.0,
     results: outputs.Results,
 ) -> None:
-    """Compare what a shadow predicted with what the brokers did since its limits were set."""
+    """
+    Compare what a shadow predicted with what the brokers did since its limits were set.
+
+    With --folder, the requests that `shadow stream` has read since; with --prometheus, what the exporter showed and
+    what the brokers reported.
+    """
     options.check_extra()
     from quotascope.pipeline.errors import NoHistory
     from quotascope.pipeline.runs import verify as question

@@ -53,9 +53,18 @@ def server_of(config: PrometheusConfig) -> tuple[LivePrometheus, TextDialect | N
 
     Raises ``ConfigError`` when one of its files cannot be used.
     """
+    api, grouping, forced = api_of(config)
+    return LivePrometheus(api, grouping, config.selector), forced
+
+
+def api_of(config: PrometheusConfig) -> tuple[PrometheusApi, Grouping, TextDialect | None]:
+    """
+    Return the API of a Prometheus server, the labels by which its series are of one node, and the forced dialect.
+
+    Raises ``ConfigError`` when one of its files cannot be used.
+    """
     grouping = Grouping(instance_label=config.instance_label, replica_labels=config.replica_labels)
-    live = LivePrometheus(PrometheusApi(_target(config, None)), grouping, config.selector)
-    return live, _forced(config.dialect)
+    return PrometheusApi(_target(config, None)), grouping, _forced(config.dialect)
 
 
 def _target(config: SourceConfig | PrometheusConfig, node_id: str | None) -> HttpTarget:

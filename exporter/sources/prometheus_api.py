@@ -102,6 +102,19 @@ class PrometheusApi:
             raise SourceUnreadable(_NO_API)
         return [name for name in data if isinstance(name, str)]
 
+    async def series(self, selector: str, start: float, end: float) -> list[Series]:
+        """Return the series of a selector in braces in a period, without samples. Raises ``SourceError``."""
+        parameters = {
+            "match[]": selector,
+            "start": f"{start:.3f}",
+            "end": f"{end:.3f}",
+            "partial_response": "false",
+        }
+        data, _ = await self._ask("series", parameters)
+        if not isinstance(data, list) or not all(isinstance(labels, dict) for labels in data):
+            raise SourceUnreadable(_NO_API)
+        return [Series(labels=labels, samples=()) for labels in data]
+
     async def metadata(self) -> dict[str, list[Any]]:
         """Return type and help of metrics by their names, as agents gave them. Raises ``SourceError``."""
         data, _ = await self._ask("metadata", {}, post=False)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from quotascope.metrics.kafka.entities import QuotaType
-from quotascope.quotas import Commands, Manifests, QuotaSet, kafka_users
-
-from .advice import Advice
+from quotascope.quotas import Commands, Manifests, QuotaSet, RuleChange, kafka_users
 
 _HEAD: Final = """\
 #!/usr/bin/env bash
@@ -17,6 +15,18 @@ _HEAD: Final = """\
 set -euo pipefail
 export LC_ALL=C.UTF-8 # for names that are not ASCII: bash and Java read them by the locale
 """
+
+
+class Commanded(Protocol):
+    """Recommended limits of which some may become commands."""
+
+    @property
+    def target(self) -> QuotaSet:
+        """Quotas after the recommended changes."""
+
+    @property
+    def commanded(self) -> tuple[RuleChange, ...]:
+        """Changes that may become commands."""
 
 
 def script_of(commands: Commands, caveats: Sequence[str] = ()) -> str:
@@ -30,7 +40,7 @@ def script_of(commands: Commands, caveats: Sequence[str] = ()) -> str:
     return "\n".join((_HEAD, *made_of, *left_out, *commands.lines, ""))
 
 
-def manifests(advice: Advice, cluster: str) -> Manifests:
+def manifests(advice: Commanded, cluster: str) -> Manifests:
     """
     Return Strimzi's `KafkaUser` for each user with a changed quota, with all of its quotas.
 

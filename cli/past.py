@@ -1,0 +1,279 @@
+"""The Prometheus server that commands ask about the past: its options, and its queries one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from . import options, outputs
+
+if TYPE_CHECKING:
+    from quotascope.exporter.config import Config, PrometheusConfig
+    from quotascope.exporter.sources.prometheus_api import PrometheusApi
+    from quotascope.pipeline.prometheus.evidence import Entity
+    from quotascope.pipeline.prometheus.past import Answer, Past
+    from quotascope.pipeline.prometheus.recommend import Present
+
+PASSWORD_VARIABLE: Final = "QUOTASCOPE_PROMETHEUS_PASSWORD"  # noqa: S105 - a name
+DAYS: Final = 14.0
+"""Length of the past that is asked about unless another is given: two of each hour of the week."""
+_PANEL: Final = "The Prometheus that has the past"
+_option = partial(typer.Option, rich_help_panel=_PANEL)
+_TIMEOUT_S: Final = 180.0
+_HOUR_S: Final = 3_600
+_TOO_LARGE: Final = (
+    "too many samples",
+    "exceed",
+    "timed out",
+    "timeout",
+    "too long",
+    "longer than",
+    "limit",
+    "in time",
+)
+"""Words of servers that give up a query for its size; a smaller one may be answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrometheusOptions:
+    """
+    Address of a Prometheus server, the period, and the login for it.
+
+    With ``--config``, it is the login of the entry of this address under `sources`.
+    """
+
+    prometheus: Annotated[str | None, options.PROMETHEUS] = None
+    selector: Annotated[
+        str | None, _option(metavar="MATCHERS", help="Matchers of the series of one cluster: '{job=\"kafka\"}'.")
+    ] = None
+    days: Annotated[
+        float | None,
+        _option(min=0.05, max=3_660, metavar="N", help="Length of the past.", show_default=f"{DAYS:g}"),
+    ] = None
+    series: Annotated[
+        str,
+        _option(
+            metavar="auto|agents|exporter",
+            help="Series of the brokers' agents, or of an exporter of quotascope; auto takes the exporter's if any.",
+        ),
+    ] = "auto"
+    instance_label: Annotated[
+        str | None, _option(metavar="LABEL", help="Label that tells nodes apart.", show_default="instance")
+    ] = None
+    prometheus_user: Annotated[str | None, _option(metavar="NAME", help="User name for Prometheus.")] = None
+    prometheus_password_file: Annotated[
+        Path | None, _option(metavar="FILE", help=f"File with its password. It can also be in {PASSWORD_VARIABLE}.")
+    ] = None
+    prometheus_header: Annotated[
+        list[str] | None,
+        _option(metavar="NAME=VALUE", help="Header to send, such as X-Scope-OrgID=kafka; may be repeated."),
+    ] = None
+    prometheus_header_file: Annotated[
+        list[str] | None,
+        _option(
+            metavar="NAME=FILE",
+            help="Header with a value from a file, such as Authorization=/run/secrets/bearer; may be repeated.",
+        ),
+    ] = None
+    prometheus_ca_file: Annotated[
+        Path | None,
+        _option(metavar="FILE", help="PEM file of the authorities to trust for Prometheus; else the system's."),
+    ] = None
+    prometheus_cert_file: Annotated[
+        Path | None, _option(metavar="FILE", help="PEM file with the client certificate for Prometheus.")
+    ] = None
+    prometheus_key_file: Annotated[
+        Path | None,
+        _option(metavar="FILE", help="PEM file with the key of that certificate, when it is not in the same file."),
+    ] = None
+
+    def check(self, folder: str | None) -> bool:
+        """
+        Return whether a Prometheus is asked.
+
+        Raises ``typer.BadParameter`` unless there is either a folder or an address.
+        """
+        if (folder is None) == (self.prometheus is None):
+            raise typer.BadParameter("give one of them", param_hint="FOLDER, --prometheus")
+        if self.series not in {"auto", "agents", "exporter"}:
+            raise typer.BadParameter("is one of auto, agents, exporter", param_hint="--series")
+        return self.prometheus is not None
+
+    def config(self, settings: Config) -> PrometheusConfig:
+        """Return the server's configuration, from these options and a source in the file. Raises ``ConfigError``."""
+        from quotascope.exporter.config import Override, PrometheusSourceConfig, load_config
+
+        values = {
+            "instance_label": self.instance_label,
+            "basic_auth": self._basic_auth(),
+            "headers": _pairs(self.prometheus_header, "--prometheus-header"),
+            "header_files": _pairs(self.prometheus_header_file, "--prometheus-header-file"),
+            "tls": _present(
+                ca_file=self.prometheus_ca_file, cert_file=self.prometheus_cert_file, key_file=self.prometheus_key_file
+            ),
+        }
+        login = _present(**values)
+        for source in settings.sources:
+            if isinstance(source, PrometheusSourceConfig) and _same(source.prometheus.url, self.prometheus):
+                if login:
+                    raise typer.BadParameter(
+                        "the configuration has a login for this server, too: give one of them", param_hint="--config"
+                    )
+                chosen = {} if self.selector is None else {"selector": self.selector}
+                return source.prometheus.model_copy(update={**chosen, "timeout_seconds": _TIMEOUT_S})
+        entry = {**login, **_present(url=self.prometheus, selector=self.selector), "timeout_seconds": _TIMEOUT_S}
+        override = Override(place=("sources",), value=[{"prometheus": entry}], origin="--prometheus")
+        (source,) = load_config(None, {}, [override]).sources
+        if not isinstance(source, PrometheusSourceConfig):
+            raise TypeError(source)
+        return source.prometheus
+
+    def _basic_auth(self) -> dict[str, Any]:
+        password = os.environ.get(PASSWORD_VARIABLE) if self.prometheus_password_file is None else None
+        if self.prometheus_user is None:
+            return {}
+        return _present(username=self.prometheus_user, password=password, password_file=self.prometheus_password_file)
+
+
+def _present(**values: object) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in values.items() if value}
+
+
+def _same(url: str, other: str | None) -> bool:
+    return other is not None and url.rstrip("/") == other.rstrip("/")
+
+
+def _pairs(texts: Sequence[str] | None, name: str) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts or ()]
+    if wrong := next((key for key, sign, value in pairs if not (key and sign and value)), None):
+        raise typer.BadParameter(f"takes NAME=VALUE, not {wrong[:60]!r}", param_hint=name)
+    return {key: value for key, _, value in pairs}
+
+
+class _Server:
+    """Asks the server, one query after the other."""
+
+    def __init__(self, api: PrometheusApi, runner: asyncio.Runner, warnings: dict[str, None]) -> None:
+        self._api, self._runner, self._warnings = api, runner, warnings
+
+    def ask(self, promql: str, at: float) -> Sequence[Answer]:
+        """Return the answer to a query. Raises `QueryTooLarge` and `QueryRefused`."""
+        from quotascope.exporter.errors import SourceError
+        from quotascope.pipeline.prometheus.past import Answer, QueryRefused, QueryTooLarge
+
+        try:
+            answer = self._runner.run(self._api.query(promql, at))
+        except SourceError as error:
+            text = str(error)
+            kind = QueryTooLarge if any(word in text.lower() for word in _TOO_LARGE) else QueryRefused
+            raise kind(f"Prometheus: {text}") from None
+        self._warnings.update(dict.fromkeys(answer.warnings))
+        return [
+            Answer(one.labels, [(at, float(value)) for at, value in one.samples])
+            for one in answer.series
+            if one.samples
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A server that is asked about the past of a cluster."""
+
+    past: Past
+    shown: Callable[[], dict[Entity, Present]]
+    """Reads today's limits as an exporter of ours shows them; none where there is no exporter."""
+
+
+@contextmanager
+def opened(
+    chosen: PrometheusOptions, settings: Config, span: tuple[float | None, float | None] = (None, None)
+) -> Iterator[Opened]:
+    """
+    Yield the past of a cluster in a Prometheus server, up to its last full hour.
+
+    Args:
+        chosen: the server.
+        settings: the configuration, which may have a login for it.
+        span: begin and end, Unix times in seconds; `--days` up to now for None.
+
+    Raises:
+        ConfigError: a login cannot be used.
+        PipelineError: the server cannot be asked, or has no samples.
+
+    """
+    from quotascope.exporter.discovery.build import api_of
+    from quotascope.exporter.errors import SourceError
+    from quotascope.exporter.sources.prometheus_history import inventory, shown_limits
+    from quotascope.pipeline.prometheus.past import Past, QueryRefused, begin_of, nodes_of
+    from quotascope.pipeline.prometheus.recommend import Present
+
+    config = chosen.config(settings)
+    api, grouping, forced = api_of(config)
+    warnings: dict[str, None] = {}
+    with asyncio.Runner() as runner:
+        server = _Server(api, runner, warnings)
+        try:
+            begin, end = _period(chosen, runner.run(api.now()), *span)
+            of_exporter = {"auto": None, "agents": False, "exporter": True}[chosen.series]
+            node_ids = {instance: str(node) for instance, node in config.nodes.items()}
+            with outputs.bar("asking for the series"):
+                stock = runner.run(
+                    inventory(
+                        api,
+                        grouping,
+                        config.selector,
+                        (begin, end),
+                        node_ids=node_ids,
+                        forced=forced,
+                        by_exporter=of_exporter,
+                    )
+                )
+                begin = begin_of(server, stock.beat, begin, end)
+                nodes = nodes_of(server, stock.beat, begin, end)
+            past = Past(
+                server=server,
+                address=config.label,
+                selector=config.selector,
+                begin=begin,
+                end=end,
+                series=stock.series,
+                nodes=nodes,
+                caveats=stock.caveats,
+            )
+
+            def shown() -> dict[Entity, Present]:
+                limits = runner.run(shown_limits(api, config.selector, end)) if stock.by_exporter else {}
+                return {
+                    (kind, user or None, client_id or None): Present(
+                        state="set" if limit.limit < float("inf") else "unlimited", limit=limit.limit, rule=limit.rule
+                    )
+                    for (kind, user, client_id), limit in limits.items()
+                }
+
+            yield Opened(past=past, shown=shown)
+        except SourceError as error:
+            raise QueryRefused(f"{config.label}: {error}") from None
+        finally:
+            runner.run(api.close())
+            for warning in warnings:
+                typer.echo(f"Prometheus warns: {warning}", err=True)
+
+
+def _period(chosen: PrometheusOptions, now: float, begin: float | None, end: float | None) -> tuple[float, float]:
+    """Return whole hours: those of the span, or `--days` up to the last full one."""
+    if chosen.days is not None and begin is not None:
+        raise typer.BadParameter("give one of them", param_hint="--days, --begin")
+    last = (now if end is None else min(end, now)) // _HOUR_S * _HOUR_S
+    days = DAYS if chosen.days is None else chosen.days
+    first = last - max(1, round(days * 24)) * _HOUR_S if begin is None else begin // _HOUR_S * _HOUR_S
+    if first >= last:
+        raise typer.BadParameter("the period has no full hour", param_hint="--begin, --end")
+    return float(first), float(last)

@@ -1,0 +1,396 @@
+"""
+The series of clients that a Prometheus server has of a period: which entity and quota type each is about.
+
+The dialects' readers say it: the series of each node are read as a page of its agent, whose numbers are the places of
+the series. The families of an exporter of ours are read by their own labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog.family import OVERFLOW
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.errors import MalformedName
+from quotascope.metrics.kafka.sanitizer import desanitize
+
+from ..errors import SourceUnreadable
+from ..mapping import MILLISECONDS, Bean, Meaning, attribute_of
+from ..untrusted import shown
+from .dialects import TextDialect, own_labels
+from .prometheus_api import Labels, PrometheusApi, Series
+from .prometheus_nodes import (
+    EXPORTER_MARKS,
+    NAME,
+    Grouping,
+    NodeSeries,
+    Replica,
+    beat_names,
+    page_of_node,
+    query_of,
+    refuse_clusters,
+    wanted_names,
+)
+from .prometheus_text import TextReader
+from .source import NodeId
+from .spellings import Role, is_scrape_label, quota_name, roles_of
+
+_EXPORTED: Final = "exported_"
+_MOST_NAMED: Final = 5
+_OWN_USAGE: Final = {family.name: kind for kind, family in catalog.USAGE.items()}
+_OWN_THROTTLE: Final = catalog.THROTTLE_TIME_SECONDS.name
+_OWN_LIMIT: Final = {family.name: kind for kind, family in catalog.LIMIT.items()}
+_OWN_RULE: Final = catalog.RULE_INFO.name
+OWN_NAMES: Final = (*_OWN_USAGE, _OWN_THROTTLE, *_OWN_LIMIT, _OWN_RULE)
+"""The families of an exporter of ours that have usage, throttles, limits and rules of entities."""
+_KINDS: Final = {kind.label: kind for kind in QuotaType}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredSeries:
+    """A series of an entity's usage or throttle time on one node."""
+
+    name: str
+    labels: Labels = field(repr=False)
+    """All labels as the server has them, without the name."""
+    node: str
+    """Node id where it is known, else the label that tells nodes apart."""
+    replica: str
+    """The Prometheus server that scraped it, or the exporter; empty for the only one."""
+    quota_type: QuotaType
+    is_throttle: bool
+    """True for a throttle time in seconds, False for a usage in Kafka's unit."""
+    user: str
+    """Decoded name; empty where the broker measures without it."""
+    client_id: str
+    factor: float
+    """A sample times this is in Kafka's unit, or in seconds."""
+    user_label: str | None
+    client_label: str | None
+    part_labels: tuple[str, ...]
+    """Labels that tell series of one entity on one node apart: node, server, quota type, attribute."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """The series whose samples are the scrapes of a node, as a selector, and the labels that tell nodes apart."""
+
+    selector: str
+    by: tuple[str, ...]
+    node_of: Mapping[tuple[str, ...], str]
+    """Nodes by the values of these labels."""
+    count: int
+    """Number of these series."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """All series of the clients of one cluster in a period."""
+
+    series: Sequence[MeasuredSeries]
+    beat: Beat
+    by_exporter: bool
+    """True if they are families of an exporter of ours, which have limits, too."""
+    caveats: tuple[str, ...] = ()
+    """What of the cluster is in no series that can be read, a sentence each."""
+
+
+async def inventory(  # noqa: PLR0913 - the parts of a configuration
+    api: PrometheusApi,
+    grouping: Grouping,
+    selector: str,
+    period: tuple[float, float],
+    *,
+    node_ids: Mapping[str, str] | None = None,
+    forced: TextDialect | None = None,
+    by_exporter: bool | None = None,
+) -> Inventory:
+    """
+    Return the series of a period (Unix times in seconds) by the entity that they are about.
+
+    Args:
+        api: the server.
+        grouping: the labels by which series are of one node.
+        selector: matchers of the cluster's series.
+        period: begin and end.
+        node_ids: node ids by the label that tells nodes apart, where agents report none.
+        forced: the dialect of the agents, or None to detect it.
+        by_exporter: whether families of an exporter of ours are read; None if there are any.
+
+    Raises:
+        SourceError: the server does not answer, has no such series, has those of several clusters, or a node's cannot
+            be read.
+
+    """
+    names = wanted_names(await api.names(selector, *period))
+    if not names:
+        where = f" with {{{selector}}}" if selector else ""
+        raise SourceUnreadable(
+            f"it has no metric of Kafka's brokers{where} in this period: does it scrape their agents, is selector "
+            "right, and does it keep samples for so long?"
+        )
+    series = await api.series(query_of(dict.fromkeys((*names, *OWN_NAMES)), selector), *period)
+    exporters = {one.labels.get(grouping.instance_label, "") for one in series if one.labels[NAME] in EXPORTER_MARKS}
+    groups = grouping.groups(series)
+    own = [one for one in series if one.labels.get(grouping.instance_label, "") in exporters]
+    if by_exporter or (by_exporter is None and any(one.labels[NAME] in _OWN_USAGE for one in own)):
+        return _of_exporters(own, grouping, selector)
+    if not groups:
+        raise SourceUnreadable("it has series of quotascope's exporter only, and those of agents were asked for")
+    return _of_agents(groups, grouping, selector, node_ids or {}, forced)
+
+
+def _of_agents(
+    groups: Mapping[str, Mapping[Replica, Sequence[Series]]],
+    grouping: Grouping,
+    selector: str,
+    node_ids: Mapping[str, str],
+    forced: TextDialect | None,
+) -> Inventory:
+    nodes = [
+        NodeSeries(instance=instance, series=[one for part in replicas.values() for one in part])
+        for instance, replicas in groups.items()
+    ]
+    refuse_clusters(nodes, selector, grouping.instance_label)
+    measured: list[MeasuredSeries] = []
+    caveats: dict[str, list[str]] = defaultdict(list)
+    instances: dict[str, str] = {}
+    for instance, replicas in groups.items():
+        pages = [
+            page for replica, part in replicas.items() for page in _pages(instance, replica, part, grouping, forced)
+        ]
+        reported = {page.node_id for page in pages} - {None}
+        node = node_ids.get(instance) or (reported.pop() if len(reported) == 1 else None) or instance
+        other = instances.setdefault(node, instance)
+        if other != instance:
+            raise SourceUnreadable(
+                f"{shown(other)} and {shown(instance)} both are node {shown(node)}: name the series of one cluster in "
+                "selector; of a node whose address changed, name both addresses in turn"
+            )
+        for page in pages:
+            measured.extend(replace(one, node=node) for one in page.series)
+            for caveat in page.caveats:
+                caveats[caveat].append(node)
+    by = (grouping.instance_label, *grouping.replica_labels)
+    node_of = {
+        (instance, *(dict(replica).get(label, "") for label in grouping.replica_labels)): node
+        for node, instance in instances.items()
+        for replica in groups[instance]
+    }
+    beats = beat_names(groups)
+    count = sum(one.labels[NAME] in beats for node in nodes for one in node.series)
+    return Inventory(
+        series=measured,
+        beat=Beat(selector=query_of(beats, selector), by=by, node_of=node_of, count=count),
+        by_exporter=False,
+        caveats=tuple(f"node {_listed(nodes)}: {text}" for text, nodes in caveats.items()),
+    )
+
+
+def _listed(nodes: Sequence[str]) -> str:
+    more = f" and {len(nodes) - _MOST_NAMED} more" if len(nodes) > _MOST_NAMED else ""
+    return ", ".join(map(shown, nodes[:_MOST_NAMED])) + more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Page:
+    series: Sequence[MeasuredSeries]
+    node_id: str | None
+    caveats: Sequence[str]
+
+
+def _pages(
+    instance: str, replica: Replica, series: Iterable[Series], grouping: Grouping, forced: TextDialect | None
+) -> Iterable[_Page]:
+    """
+    Read the series of a node, page by page.
+
+    A page has the series with the same labels of the target: a pod or job that was renamed in the period has two.
+    """
+    parts: dict[tuple[tuple[str, str], ...], list[Series]] = defaultdict(list)
+    for one in series:
+        target = ((label, value) for label, value in one.labels.items() if is_scrape_label(label))
+        parts[tuple(sorted(target))].append(one)
+    for part in parts.values():
+        if any(quota_name(one.labels[NAME]) is not None or own_labels(one.labels[NAME]) for one in part):
+            yield _page(instance, replica, part, grouping, forced)
+
+
+def _page(
+    instance: str, replica: Replica, series: Sequence[Series], grouping: Grouping, forced: TextDialect | None
+) -> _Page:
+    """Read the series of one page by the reader of its dialect. Raises ``SourceUnreadable``."""
+    node = NodeSeries(instance=instance, series=[replace(one, samples=[(0.0, "1")]) for one in series])
+    numbered = [replace(one, samples=[(0.0, str(place))]) for place, one in enumerate(series, start=1)]
+    try:
+        reader = TextReader(forced)
+        page = reader.read(page_of_node(node, grouping, {}))
+        factors = dict(zip(page.layout.columns, page.values, strict=True))
+        reader.close()
+        reader = TextReader(forced)
+        page = reader.read(page_of_node(replace(node, series=numbered), grouping, {}))
+    except SourceUnreadable as error:
+        raise SourceUnreadable(f"{shown(instance)}: {error}") from None
+    finally:
+        reader.close()
+    measured: list[MeasuredSeries] = []
+    callbacks = 0
+    for column, value in zip(page.layout.columns, page.values, strict=True):
+        attribute = attribute_of(column)
+        if attribute is None or attribute.quota_type is None or "user" not in attribute.free:
+            continue
+        if attribute.meaning not in {Meaning.USAGE, Meaning.THROTTLE_TIME}:
+            continue
+        if attribute.open:
+            callbacks += 1
+            continue
+        found = series[round(value / factors[column]) - 1]
+        is_throttle = attribute.meaning is Meaning.THROTTLE_TIME
+        user, client_id = _names(column.bean)
+        roles = roles_of(tuple(label for label in found.labels if label != NAME))
+        measured.append(
+            MeasuredSeries(
+                name=found.labels[NAME],
+                labels=_without_name(found.labels),
+                node=instance,
+                replica=",".join(value for _, value in replica),
+                quota_type=attribute.quota_type,
+                is_throttle=is_throttle,
+                user=user,
+                client_id=client_id,
+                factor=factors[column] / (MILLISECONDS if is_throttle else 1.0),
+                user_label=roles.get(Role.USER),
+                client_label=roles.get(Role.CLIENT_ID),
+                part_labels=_part_labels(roles, found.labels, grouping),
+            )
+        )
+    caveats = [text for text in (page.remark, page.hint if not measured else None) if text]
+    if callbacks:
+        caveats.append("its custom quota callback measures by tags of its own, which are left out")
+    if page.coverage.unplaced is not None:
+        caveats.append(f"series that look like quotas cannot be read: {page.coverage.unplaced.text}")
+    try:
+        node_id = NodeId(None).of(page.layout)
+    except SourceUnreadable:
+        node_id = None  # its agent reports none: the instance names it
+    return _Page(series=measured, node_id=node_id, caveats=caveats)
+
+
+def _names(bean: Bean) -> tuple[str, str]:
+    user = bean.get("user") or ""
+    try:
+        return desanitize(user), bean.get("client-id") or ""
+    except MalformedName:  # a tag that Kafka would not write stays as it is
+        return user, bean.get("client-id") or ""
+
+
+def _part_labels(roles: Mapping[Role, str], labels: Labels, grouping: Grouping) -> tuple[str, ...]:
+    """Return the labels that tell series of one entity apart: of node, server, quota type and attribute."""
+    servers = [label for label in grouping.replica_labels if label in labels]
+    own = [roles[role] for role in (Role.TYPE, Role.ATTRIBUTE) if role in roles]
+    return (grouping.instance_label, *servers, *own)
+
+
+def _without_name(labels: Labels) -> Labels:
+    return {label: value for label, value in labels.items() if label != NAME}
+
+
+def _of_exporters(series: Sequence[Series], grouping: Grouping, selector: str) -> Inventory:
+    """Return the families of exporters of ours. Raises ``SourceUnreadable``."""
+    by_instance: dict[str, list[Series]] = defaultdict(list)
+    for one in series:
+        by_instance[one.labels.get(grouping.instance_label, "")].append(one)
+    nodes = [NodeSeries(instance=instance, series=part) for instance, part in by_instance.items()]
+    refuse_clusters(nodes, selector, grouping.instance_label)
+    measured: list[MeasuredSeries] = []
+    overflow = False
+    for one in series:
+        name, labels = one.labels[NAME], one.labels
+        kind = _OWN_USAGE.get(name)
+        is_throttle = name == _OWN_THROTTLE
+        if is_throttle:
+            kind = _KINDS.get(_own(labels, "quota_type"))
+        if kind is None:
+            continue
+        user, client_id = _own(labels, "user"), _own(labels, "client_id")
+        if OVERFLOW in {user, client_id}:
+            overflow = True
+            continue
+        node_label = _own_label(labels, "broker")
+        servers = (label for label in grouping.replica_labels if label in labels)
+        types = (_own_label(labels, "quota_type"),) if is_throttle else ()
+        replica = [labels.get(label, "") for label in (grouping.instance_label, *grouping.replica_labels)]
+        measured.append(
+            MeasuredSeries(
+                name=name,
+                labels=_without_name(labels),
+                node=_own(labels, "broker"),
+                replica=",".join(filter(None, replica)),
+                quota_type=kind,
+                is_throttle=is_throttle,
+                user=user,
+                client_id=client_id,
+                factor=1.0 if is_throttle else kind.in_kafka_unit(1.0),
+                user_label=_own_label(labels, "user"),
+                client_label=_own_label(labels, "client_id"),
+                part_labels=(grouping.instance_label, node_label, *servers, *types),
+            )
+        )
+    return Inventory(
+        series=measured,
+        beat=_own_beat(series, selector),
+        by_exporter=True,
+        caveats=(
+            ("the exporter shows clients beyond its cap as one (overflow): these are left out",) if overflow else ()
+        ),
+    )
+
+
+def _own_beat(series: Iterable[Series], selector: str) -> Beat:
+    """Return the series that an exporter has of each node that it could read: the state of its source."""
+    node_of: dict[tuple[str, ...], str] = {}
+    by, count = ("broker",), 0
+    for one in series:
+        if one.labels[NAME] in _OWN_USAGE:
+            count += 1
+            by = (_own_label(one.labels, "broker"),)
+            node_of[(_own(one.labels, "broker"),)] = _own(one.labels, "broker")
+    return Beat(selector=query_of(_OWN_USAGE, selector), by=by, node_of=node_of, count=count)
+
+
+def _own_label(labels: Labels, name: str) -> str:
+    """Return the label of the exporter, which Prometheus renames where the target has one of this name."""
+    return f"{_EXPORTED}{name}" if f"{_EXPORTED}{name}" in labels else name
+
+
+def _own(labels: Labels, name: str) -> str:
+    return labels.get(_own_label(labels, name), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownLimit:
+    """The limit of an entity as an exporter of ours shows it."""
+
+    limit: float
+    """In Kafka's unit; infinite for unlimited."""
+    rule: str | None
+    """The rule that sets it, with its level; None where it is not shown."""
+
+
+async def shown_limits(api: PrometheusApi, selector: str, at: float) -> Mapping[tuple[QuotaType, str, str], ShownLimit]:
+    """Return the limits that exporters show at a Unix time, by type, user and client-id. Raises ``SourceError``."""
+    answer = await api.query(query_of((*_OWN_LIMIT, _OWN_RULE), selector), at)
+    rules: dict[tuple[QuotaType, str, str], str] = {}
+    limits: dict[tuple[QuotaType, str, str], float] = {}
+    for one in answer.series:
+        name, entity = one.labels.get(NAME, ""), (_own(one.labels, "user"), _own(one.labels, "client_id"))
+        if name == _OWN_RULE and (kind := _KINDS.get(_own(one.labels, "quota_type"))):
+            rules[(kind, *entity)] = _own(one.labels, "rule")
+        elif name in _OWN_LIMIT and one.samples:
+            limits[(_OWN_LIMIT[name], *entity)] = _OWN_LIMIT[name].in_kafka_unit(float(one.samples[-1][1]))
+    return {key: ShownLimit(limit=limit, rule=rules.get(key)) for key, limit in limits.items() if not math.isnan(limit)}

@@ -1,0 +1,161 @@
+"""What the samples of an entity say on each node, and what they cannot have seen."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.windows import WindowConfig
+
+from ..recommend.policy import RuleShape
+from ..table import Progress
+from . import promql
+from .past import Past, Target
+
+BURST_S: Final = 60.0
+"""Mean length of the times above 0, in seconds, below which a load counts as bursts."""
+SEEN_BY_S: Final = 5.0
+"""Scrape interval in seconds that sees each burst at its height: half of Kafka's window."""
+
+Entity = tuple[QuotaType, str | None, str | None]
+
+
+class Sight(Enum):
+    """How much of a load its samples saw; the value is a word for programs."""
+
+    WHOLE = "whole"
+    """Each request is in a sample, as the broker's window is as long as the scrape interval."""
+    SPARSE = "sparse"
+    """Samples are further apart than the broker's window: what was between them is unknown."""
+    BURSTS = "bursts"
+    """The load comes in bursts shorter than a minute, and a scrape may miss the height of each of them."""
+    UNSEEN = "unseen"
+    """No sample is above 0, although the entity was active: brokers forget entities that are not, after an hour."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Evidence:
+    """Figures of an entity and quota type on one node, over the period."""
+
+    need: float = 0.0
+    """Rate that the policy's share of the time above 0 stays below, in Kafka's unit."""
+    highest: float = 0.0
+    """Highest sample, where it was asked for."""
+    active_s: float = 0.0
+    """Time above 0."""
+    changes: float = 0.0
+    """Number of times that the load began or ended."""
+    seen_s: float = 0.0
+    """Time for which there are samples."""
+    amount: float = 0.0
+    """Sum of rate x time that was seen, where it was asked for."""
+    throttled_s: float = 0.0
+    """Time with a throttle time above 0."""
+    above_s: float = 0.0
+    """Time above a limit, where it was asked for."""
+
+    def most(self, other: Evidence) -> Evidence:
+        """Return the greater of each figure: of two servers that scraped one node, one may have seen more."""
+        return Evidence(**{name: max(getattr(self, name), getattr(other, name)) for name in _FIGURES})
+
+    def sight(self, interval_s: float, windows: WindowConfig) -> Sight:
+        """Return how much of the load samples saw that were so far apart."""
+        window_s = (windows.samples - 1) * windows.window_seconds
+        if not self.active_s:
+            # the broker's window is seen whole: there was nothing in it
+            return Sight.WHOLE if interval_s <= window_s else Sight.UNSEEN
+        rises = self.changes / 2
+        if interval_s > window_s / 2 and rises >= 1 and self.active_s / rises < BURST_S:
+            return Sight.BURSTS
+        return Sight.WHOLE if interval_s <= window_s else Sight.SPARSE
+
+
+_FIGURES: Final = tuple(Evidence.__slots__)
+_MOST: Final = frozenset(["need", "highest"])
+
+
+def by_node(answers: Iterable[tuple[str, Target, float]]) -> dict[Entity, dict[str, Evidence]]:
+    """
+    Add up answers, by entity and node.
+
+    Ranges of one server add up; of several servers, or exporters, that scraped one node, the greater figures count.
+    """
+    by_server: dict[tuple[Entity, str, str], Evidence] = defaultdict(Evidence)
+    for name, target, value in answers:
+        evidence = by_server[(target.kind, target.user, target.client_id), target.node, target.replica]
+        earlier = getattr(evidence, name)
+        setattr(evidence, name, max(earlier, value) if name in _MOST else earlier + value)
+    combined: dict[Entity, dict[str, Evidence]] = defaultdict(dict)
+    for (entity, node, _), evidence in by_server.items():
+        known = combined[entity].get(node)
+        combined[entity][node] = evidence if known is None else known.most(evidence)
+    return combined
+
+
+def answered(
+    past: Past,
+    queries: Mapping[str, promql.Query],
+    *,
+    throttles: bool = False,
+    shape: RuleShape | None = None,
+    divisible: bool = True,
+    progress: Progress | None = None,
+) -> Iterable[tuple[str, Target, float]]:
+    """
+    Yield the figures of each entity on each node, in Kafka's unit or in seconds.
+
+    Counts of samples and sums become times and amounts: a sample stands for the time until the next scrape.
+    """
+    groups = past.groups(throttles=throttles, shape=shape)
+    for name, target, answer in past.ask(groups, queries, divisible=divisible, progress=progress):
+        value = answer.samples[-1][1]
+        scraped = name in _AS_SCRAPED and shape is None
+        seconds = past.nodes[target.node].interval_s if scraped and target.node in past.nodes else past.step_s
+        if name in _TIMES:
+            value *= seconds
+        if name in _RATES:
+            value *= target.factor
+        yield name, target, value
+
+
+_TIMES: Final = frozenset(["active_s", "seen_s", "throttled_s", "above_s", "amount"])
+_AS_SCRAPED: Final = frozenset(["seen_s", "amount"])
+"""Figures of samples as they were scraped, not of steps."""
+_RATES: Final = frozenset(["need", "highest", "amount"])
+
+
+def needs_of(
+    past: Past, share: float, *, by_hour: bool, shape: RuleShape | None = None, progress: Sequence[Progress | None] = ()
+) -> dict[Entity, dict[str, Evidence]]:
+    """
+    Return the evidence of all entities for their lowest limits.
+
+    Args:
+        past: the samples.
+        share: part of the time above 0 in which a limit may be exceeded.
+        by_hour: whether each clock hour has to keep the share, or all of the period together.
+        shape: entities that are added up on each node; None for those that brokers measure.
+        progress: called with the number of queries that are done, and of all: for rates, and for throttle times.
+
+    """
+    of_rates, of_throttles = (*progress, None, None)[:2]
+    query = promql.highest_hour if by_hour else promql.quantile
+
+    def need(samples: promql.Samples, seconds: float, step_s: float) -> str:
+        return query(samples, 1 - share, seconds, step_s)
+
+    queries: dict[str, promql.Query] = {
+        "active_s": promql.active,
+        "changes": promql.changes,
+        "seen_s": promql.seen,
+        **({"need": need} if by_hour else {}),
+    }
+    answers = list(answered(past, queries, shape=shape, progress=of_rates))
+    if not by_hour:
+        answers += answered(past, {"need": need}, shape=shape, divisible=False, progress=of_rates)
+    answers += answered(past, {"throttled_s": promql.active}, throttles=True, shape=shape, progress=of_throttles)
+    return by_node(answers)

@@ -1,0 +1,424 @@
+"""The past of one cluster in a Prometheus server: its series, its nodes and their scrapes, and how it is asked."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol, TypeAlias
+
+from quotascope.metrics.kafka.entities import QuotaType
+
+from ..errors import PipelineError
+from ..recommend.policy import RuleShape
+from ..table import Progress
+from .promql import HOUR_S, Query, Samples, busiest_window, first_sample, present, ranges
+
+MOST_SAMPLES: Final = 20_000_000
+"""Number of samples of a query; a server refuses more than 50 million by default (`--query.max-samples`)."""
+_WINDOW_S: Final = 600
+_LONGEST_S: Final = 86_400.0
+"""Longest range of a query in seconds: a day keeps progress in sight."""
+_USUAL_INTERVAL_S: Final = 60.0
+_MINUTE_S: Final = 60.0
+_LATE_S: Final = 120.0
+"""Seconds after a whole hour at which the first sample may be for the hour to count as whole."""
+
+Labels: TypeAlias = Mapping[str, str]
+Key: TypeAlias = frozenset[tuple[str, str]]
+
+
+class NoSamples(PipelineError):
+    """The server has no samples of clients in the period."""
+
+
+class QueryTooLarge(PipelineError):
+    """The server gave up a query, as it needs too many samples or too much time."""
+
+
+class QueryRefused(PipelineError):
+    """The server could not be asked, or refused a query for another reason than its size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A series of the answer to a query."""
+
+    labels: Labels
+    samples: Sequence[tuple[float, float]]
+    """Unix time in seconds and value; one, unless the query is of a range."""
+
+
+class Server(Protocol):
+    """A server that answers queries."""
+
+    def ask(self, promql: str, at: float) -> Sequence[Answer]:
+        """Return the answer to a query at a Unix time. Raises `QueryTooLarge` and `QueryRefused`."""
+
+
+class Measured(Protocol):
+    """A series of an entity's usage or throttle time on one node (`MeasuredSeries` of the exporter)."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the metric."""
+        ...
+
+    @property
+    def labels(self) -> Labels:
+        """Return all labels as the server has them, without the name."""
+        ...
+
+    @property
+    def node(self) -> str:
+        """Return the node id, or the label that tells nodes apart."""
+        ...
+
+    @property
+    def replica(self) -> str:
+        """Return the server or exporter that saw it; empty for the only one."""
+        ...
+
+    @property
+    def quota_type(self) -> QuotaType:
+        """Return the quota type."""
+        ...
+
+    @property
+    def is_throttle(self) -> bool:
+        """Return whether it is a throttle time in seconds, else a usage."""
+        ...
+
+    @property
+    def user(self) -> str:
+        """Return the user; empty where the broker measures without it."""
+        ...
+
+    @property
+    def client_id(self) -> str:
+        """Return the client-id; empty where the broker measures without it."""
+        ...
+
+    @property
+    def factor(self) -> float:
+        """Return the number that makes a sample one in Kafka's unit, or in seconds."""
+        ...
+
+    @property
+    def user_label(self) -> str | None:
+        """Return the label that holds the user."""
+        ...
+
+    @property
+    def client_label(self) -> str | None:
+        """Return the label that holds the client-id."""
+        ...
+
+    @property
+    def part_labels(self) -> tuple[str, ...]:
+        """Return the labels that tell series of one entity apart, that of the node first."""
+        ...
+
+
+class Beats(Protocol):
+    """Series whose samples are the scrapes of the nodes (`Beat` of the exporter)."""
+
+    @property
+    def selector(self) -> str:
+        """Return the selector of these series, in braces."""
+        ...
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Return the labels that tell nodes apart."""
+        ...
+
+    @property
+    def node_of(self) -> Mapping[tuple[str, ...], str]:
+        """Return the nodes by the values of these labels."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """Return the number of these series."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The entity, quota type and node that a series, or a sum of some, is about."""
+
+    kind: QuotaType
+    user: str | None
+    """None for a name that the broker does not measure by, or that a sum has none of."""
+    client_id: str | None
+    node: str
+    replica: str
+    is_throttle: bool
+    factor: float = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Series that one query asks for, by the labels of its answers."""
+
+    samples: Samples
+    targets: Mapping[Key, Target]
+    series: int
+    """Number of series that the server reads."""
+    node_label: str
+
+    def target(self, labels: Labels) -> Target | None:
+        """Return the target of an answer; None for one that is about something else."""
+        return self.targets.get(_key(labels))
+
+    def by_node(self, nodes_by_label: Mapping[str, int]) -> Iterator[Group]:
+        """Yield the same for the nodes one by one."""
+        for value, count in nodes_by_label.items():
+            yield replace(self, samples=replace(self.samples, node=(self.node_label, value)), series=count)
+
+    @property
+    def nodes(self) -> Mapping[str, int]:
+        """Number of series by the value of the label that tells nodes apart."""
+        counts: dict[str, int] = defaultdict(int)
+        for key in self.targets:
+            counts[dict(key).get(self.node_label, "")] += 1
+        scale = self.series / max(1, len(self.targets))
+        return {node: math.ceil(count * scale) for node, count in counts.items()}
+
+
+def _key(labels: Labels) -> Key:
+    return frozenset((label, value) for label, value in labels.items() if label != "__name__" and value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """The scrapes of one node in the period."""
+
+    interval_s: float
+    """Shortest interval between scrapes, in seconds."""
+    seen_s: float
+    """Time for which there are samples, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """The samples of one cluster in a period."""
+
+    server: Server = field(repr=False)
+    address: str
+    """The server's address, without secrets."""
+    selector: str
+    begin: float
+    """Unix time in seconds."""
+    end: float
+    series: Sequence[Measured] = field(repr=False)
+    nodes: Mapping[str, Node]
+    caveats: Sequence[str] = ()
+    most_samples: int = MOST_SAMPLES
+
+    @property
+    def step_s(self) -> float:
+        """The shortest scrape interval of any node, in seconds, a whole number of them."""
+        return max(1.0, round(min((node.interval_s for node in self.nodes.values()), default=_USUAL_INTERVAL_S)))
+
+    @property
+    def interval_s(self) -> float:
+        """The longest scrape interval of any node, in seconds."""
+        return max((node.interval_s for node in self.nodes.values()), default=_USUAL_INTERVAL_S)
+
+    @property
+    def seconds(self) -> float:
+        """Length of the period."""
+        return self.end - self.begin
+
+    def coverage(self, node: str) -> float:
+        """Return the part of the period for which there are samples of a node, from 0 to 1."""
+        known = self.nodes.get(node)
+        return 0.0 if known is None else min(1.0, known.seen_s / self.seconds)
+
+    def groups(self, *, throttles: bool, shape: RuleShape | None = None) -> list[Group]:
+        """
+        Return the series of usages, or of throttle times, as they are asked for.
+
+        Args:
+            throttles: whether it is throttle times.
+            shape: entities that are added up on each node; None for those that brokers measure.
+
+        """
+        found: dict[tuple[str, tuple[str, ...]], dict[Key, Target]] = defaultdict(dict)
+        counts: dict[tuple[str, tuple[str, ...]], int] = defaultdict(int)
+        node_labels: dict[str, str] = {}
+        for one in self.series:
+            names = _labels_of(one, shape)
+            if one.is_throttle is not throttles or names is None:
+                continue
+            by = () if shape is None else (*one.part_labels, *names)
+            labels = one.labels if shape is None else {label: one.labels.get(label, "") for label in by}
+            pair = shape in {None, RuleShape.PAIR}
+            found[one.name, by][_key(labels)] = Target(
+                kind=one.quota_type,
+                user=(one.user or None) if pair or shape is RuleShape.USER else None,
+                client_id=(one.client_id or None) if pair or shape is RuleShape.CLIENT else None,
+                node=one.node,
+                replica=one.replica,
+                is_throttle=throttles,
+                factor=one.factor,
+            )
+            counts[one.name, by] += 1
+            node_labels[one.name] = one.part_labels[0]
+        return [
+            Group(
+                samples=Samples(name=name, selector=self.selector, by=by, of_rates=not throttles),
+                targets=targets,
+                series=counts[name, by],
+                node_label=node_labels[name],
+            )
+            for (name, by), targets in found.items()
+        ]
+
+    def left_out(self, shape: RuleShape | None) -> int:
+        """Return the number of entities that the shape cannot name, as brokers do not measure by these names."""
+        if shape is None:
+            return 0
+        return len({(one.user, one.client_id) for one in self.series if _labels_of(one, shape) is None})
+
+    def lengths(self, group: Group, *, divisible: bool) -> float:
+        """Return the length of the ranges in which a group is asked for, in seconds: whole hours."""
+        if not divisible:
+            return self.seconds
+        fitting = self.most_samples * self.step_s / max(1, group.series)
+        return max(HOUR_S, min(_LONGEST_S, fitting // HOUR_S * HOUR_S))
+
+    def ask(
+        self,
+        groups: Sequence[Group],
+        queries: Mapping[str, Query],
+        *,
+        divisible: bool = True,
+        progress: Progress | None = None,
+    ) -> Iterator[tuple[str, Target, Answer]]:
+        """
+        Ask each query about each group, in ranges that the server can answer.
+
+        Yields the name of the query, the target, and the answer, of which there is one for each range.
+
+        Args:
+            groups: the series.
+            queries: functions of samples, the length of a range and the step in seconds, by name.
+            divisible: whether the answers of ranges can be combined; the whole period is one otherwise.
+            progress: called with the number of queries that are done, and of all.
+
+        """
+        planned = [
+            (group, span, name)
+            for group in groups
+            for span in ranges(self.begin, self.end, self.lengths(group, divisible=divisible))
+            for name in queries
+        ]
+        for done, (group, (begin, end), name) in enumerate(planned):
+            if progress is not None:
+                progress(done, len(planned))
+            for target, answer in self._asked(group, queries[name], begin, end, divisible=divisible):
+                yield name, target, answer
+        if progress is not None:
+            progress(len(planned), len(planned))
+
+    def _asked(
+        self, group: Group, query: Query, begin: float, end: float, *, divisible: bool
+    ) -> Iterator[tuple[Target, Answer]]:
+        """Yield the answers about a range; one that is too large is divided by time, then by node."""
+        too_large = group.series * (end - begin) / self.step_s > self.most_samples
+        can_divide = divisible and end - begin > HOUR_S
+        nodes = {} if group.samples.node is not None else group.nodes
+        if not (too_large and (can_divide or len(nodes) > 1)):
+            try:
+                answers = self.server.ask(query(group.samples, end - begin, self.step_s), end)
+            except QueryTooLarge as error:
+                if not can_divide and len(nodes) < 2:  # noqa: PLR2004 - nothing to divide
+                    raise QueryTooLarge(
+                        f"{error}. Its smallest query is too large for the server: take fewer --days, a selector of "
+                        "fewer series, or raise its limits (--query.max-samples, --query.timeout)"
+                    ) from None
+            else:
+                for answer in answers:
+                    target = group.target(answer.labels)
+                    if target is not None:
+                        yield target, answer
+                return
+        if can_divide:
+            half = max(HOUR_S, (end - begin) / 2 // HOUR_S * HOUR_S)
+            for part in ranges(begin, end, half):
+                yield from self._asked(group, query, *part, divisible=divisible)
+        else:
+            for part_of_group in group.by_node(nodes):
+                yield from self._asked(part_of_group, query, begin, end, divisible=divisible)
+
+
+def _labels_of(one: Measured, shape: RuleShape | None) -> tuple[str, ...] | None:
+    """Return the labels that hold the names of a shape; None if a series has no such names."""
+    if shape is None:
+        return ()
+    values = {"user": (one.user, one.user_label), "client_id": (one.client_id, one.client_label)}
+    wanted = [values[name] for name in shape.names]
+    if not all(name and label for name, label in wanted):
+        return None
+    return tuple(label for _, label in wanted if label)
+
+
+def nodes_of(
+    server: Server, beat: Beats, begin: float, end: float, most_samples: int = MOST_SAMPLES
+) -> dict[str, Node]:
+    """Return the scrapes of each node in a period. Raises `NoSamples` if there is none."""
+    counts: dict[tuple[str, str], float] = defaultdict(float)
+    length = max(HOUR_S, min(end - begin, most_samples / max(1, beat.count)) // HOUR_S * HOUR_S)
+
+    def answers(query: str, at: float) -> Iterator[tuple[tuple[str, str], float]]:
+        for answer in server.ask(query, at):
+            values = tuple(answer.labels.get(label, "") for label in beat.by)
+            node = beat.node_of.get(values)
+            if node is not None:
+                yield (node, ",".join(values)), answer.samples[-1][1]
+
+    for since, until in ranges(begin, end, length):
+        for key, value in answers(busiest_window(beat.selector, beat.by, _WINDOW_S, until - since), until):
+            counts[key] = max(counts[key], value)
+    if not counts:
+        raise NoSamples("the server has no sample of a node in whole hours of this period: take more --days")
+    intervals = {key: _WINDOW_S / count for key, count in counts.items()}
+    step_s = max(1.0, round(min(intervals.values())))
+    seen: dict[tuple[str, str], float] = defaultdict(float)
+    for since, until in ranges(begin, end, length):
+        for key, value in answers(present(beat.selector, beat.by, until - since, step_s), until):
+            seen[key] += value * step_s
+    nodes: dict[str, Node] = {}
+    for key, interval_s in intervals.items():
+        # of two servers that scrape one node, the one that saw more counts
+        earlier = nodes.get(key[0], Node(interval_s=math.inf, seen_s=0.0))
+        nodes[key[0]] = Node(
+            interval_s=min(earlier.interval_s, interval_s), seen_s=max(earlier.seen_s, min(seen[key], end - begin))
+        )
+    return nodes
+
+
+def begin_of(server: Server, beat: Beats, begin: float, end: float) -> float:
+    """
+    Return the first whole hour of a period with samples of a node.
+
+    Raises `NoSamples` if there is none.
+    """
+    first = _first(server, beat, begin, end, HOUR_S)
+    if first is None:
+        raise NoSamples(
+            "the server has no sample of a node in this period: how long does it keep samples (--days, --end)?"
+        )
+    hour = first // HOUR_S * HOUR_S
+    exact = _first(server, beat, hour, min(end, hour + HOUR_S), _MINUTE_S)
+    starts_within = exact is not None and exact - hour > _LATE_S and hour + HOUR_S < end
+    return max(begin, hour + HOUR_S if starts_within else hour)
+
+
+def _first(server: Server, beat: Beats, begin: float, end: float, step_s: float) -> float | None:
+    answers = server.ask(first_sample(beat.selector, end - begin, step_s), end)
+    return min((answer.samples[-1][1] for answer in answers), default=None)
