@@ -138,8 +138,8 @@ class Deciders:
             entity: Entity = layout.entities[bucket]
             if bucket in referred or not unclear.isdisjoint(overlapping(entity)):
                 continue
-            if not np.isnan(columns.throttle_time[rows]).any():
-                throttle[bucket] = np.fmax(throttle[bucket], 0.0)
+            if np.isnan(throttle[bucket]) and not np.isnan(columns.throttle_time[rows]).any():
+                throttle[bucket] = 0.0
 
 
 def _by_names(layout: Layout, rows: Iterable[int]) -> _ByNames:

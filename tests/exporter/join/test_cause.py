@@ -161,6 +161,16 @@ def test_the_mutation_quota_has_the_throttle_that_it_decides() -> None:
     assert of_type(world.collect({"101": [bucket(22.0), LEADER]}), MUTATION).throttle_time_seconds is None
 
 
+@pytest.mark.parametrize("throttle_ms", [-3.0, 0.0, 5.0])
+def test_a_bucket_that_decides_nothing_any_more_has_its_own_throttle_time(throttle_ms: float) -> None:
+    """What a node reports of itself is shown as it is, an absurd number too."""
+    world = World(APART)
+    world.collect({"1": [waiting(throttle_ms=9_000.0)], "101": [bucket(-4.0), LEADER]})
+    own = entity(MUTATION, "bob", usage=0.0, tokens=22.0, throttle_ms=throttle_ms)
+    state = world.collect({"1": [waiting(throttle_ms=nan)], "101": [own, LEADER]})
+    assert of_type(state, MUTATION).throttle_time_seconds == throttle_ms / 1000
+
+
 def test_a_bucket_that_never_throttled_has_an_unknown_throttle_time() -> None:
     """A broker that is not read may throttle for it."""
     state = World(APART).collect({"1": [waiting(throttle_ms=nan)], "101": [bucket(22.0), LEADER]})
