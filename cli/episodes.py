@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from . import options, outputs
+from . import options, outputs, past
 from .options import TimeZone, check_extra, grouped, span_of, zone_of
+from .past import PrometheusOptions
 from .settings import AdminOptions, RunningExporter
 
 if TYPE_CHECKING:
+    from quotascope.exporter.config import Config
     from quotascope.exporter.sources.fetch import HttpTarget
     from quotascope.pages.report import Report
+    from quotascope.quotas import QuotaSet
 
 EXAMPLES = """
 Examples:
@@ -25,6 +28,8 @@ quotascope episodes usage --user alice --begin 2026-11-22T18:00 --end 2026-11-23
 quotascope episodes usage --user alice --client-id app1 --quotas quotas.yaml --json
 
 quotascope episodes --user alice --exporter http://quotascope:9749
+
+quotascope episodes --prometheus http://prometheus:9090 --days 7 --by-user --bootstrap-servers broker-1:9092
 
 quotascope episodes usage --html episodes.html --csv episodes.csv
 """
@@ -49,27 +54,27 @@ def episodes(
     time_zone: TimeZone = "UTC",
     quotas: options.QuotasFrom = None,
     running: RunningExporter,
+    prometheus: PrometheusOptions,
     kafka: AdminOptions,
     results: outputs.Results,
 ) -> None:
     """
-    Show when a client was throttled, by which rule, and for how long: from a usage history, or from a running exporter.
+    Show when a client was throttled, by which rule, and for how long: from a history, an exporter, or a Prometheus.
 
-    The request log names no rules: they are found by the quotas of that time, from a file or the cluster.
-    An exporter knows episodes since it started.
+    The request log and samples name no rules: they are found by the quotas of that time, from a file or the cluster.
+    An exporter knows episodes since it started, a Prometheus those of the weeks for which it keeps samples.
     """
     import asyncio
 
     zone, exporter = zone_of(time_zone), running.target()
     span = span_of(begin, end, zone)
-    if (folder is None) == (exporter is None):
-        raise typer.BadParameter("give one of them", param_hint="FOLDER, --exporter")
+    if sum(place is not None for place in (folder, exporter, prometheus.prometheus)) != 1:
+        raise typer.BadParameter("give one of them", param_hint="FOLDER, --exporter, --prometheus")
     outputs.check(*results.files)
     if exporter is not None:
         answer = asyncio.run(_of_exporter(exporter, user, client_id, *span))
     else:
         check_extra()
-        from quotascope.pipeline.runs.episodes import find_episodes
         from quotascope.quotas import read_quotas
 
         from .cluster import configured
@@ -79,8 +84,13 @@ def episodes(
             rules = read_quotas(quotas)
         elif (settings := kafka.configuration()).kafka is not None:
             rules = configured(settings)
-        with outputs.bar("looking for episodes"):
-            answer = find_episodes(folder or "", (user, client_id), span, rules)
+        if folder is None:
+            answer = _of_prometheus(prometheus, kafka.configuration(), (user, client_id), span, rules)
+        else:
+            from quotascope.pipeline.runs.episodes import find_episodes
+
+            with outputs.bar("looking for episodes"):
+                answer = find_episodes(folder, (user, client_id), span, rules)
     if by_user:
         answer["episodes"] = summed_by_user(answer["episodes"])
     # False only if nothing is unknown
@@ -90,10 +100,31 @@ def episodes(
     answer = {"throttled": True if answer["episodes"] else missed, **answer}
     outputs.write(
         results,
-        report=partial(report, answer, folder or running.exporter, zone, sums=exporter is not None),
+        report=partial(report, answer, folder or running.exporter or answer["prometheus"], zone, sums=folder is None),
         document=lambda: answer,
         csv=partial(as_csv, answer),
     )
+
+
+def _of_prometheus(
+    prometheus: PrometheusOptions,
+    settings: Config,
+    client: tuple[str | None, str | None],
+    span: tuple[float | None, float | None],
+    rules: QuotaSet | None,
+) -> dict[str, Any]:
+    """Return the episodes that the samples of a Prometheus server have, in the form of a history's."""
+    from quotascope.pipeline.prometheus.episodes import find_episodes
+
+    with past.opened(prometheus, settings, span) as opened, outputs.bar("looking for throttles") as progress:
+        return find_episodes(
+            opened.past,
+            client,
+            gaps=opened.gaps(),
+            configured=rules,
+            limits_shown=opened.shown() if rules is None else {},
+            progress=progress,
+        )
 
 
 def summed_by_user(episodes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

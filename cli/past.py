@@ -190,6 +190,8 @@ class Opened:
     past: Past
     shown: Callable[[], dict[Entity, Present]]
     """Reads today's limits as an exporter of ours shows them; none where there is no exporter."""
+    gaps: Callable[[], list[tuple[str, float, float]]]
+    """Reads the times without a sample of a node: its name, begin and end."""
 
 
 @contextmanager
@@ -212,7 +214,8 @@ def opened(
     from quotascope.exporter.discovery.build import api_of
     from quotascope.exporter.errors import SourceError
     from quotascope.exporter.sources.prometheus_history import inventory, shown_limits
-    from quotascope.pipeline.prometheus.past import Past, QueryRefused, begin_of, nodes_of
+    from quotascope.pipeline.prometheus.nodes import begin_of, gaps_of, nodes_of
+    from quotascope.pipeline.prometheus.past import Past, QueryRefused
     from quotascope.pipeline.prometheus.recommend import Present
 
     config = chosen.config(settings)
@@ -258,7 +261,10 @@ def opened(
                     for (kind, user, client_id), limit in limits.items()
                 }
 
-            yield Opened(past=past, shown=shown)
+            def gaps() -> list[tuple[str, float, float]]:
+                return gaps_of(server, stock.beat, begin, end, past.step_s)
+
+            yield Opened(past=past, shown=shown, gaps=gaps)
         except SourceError as error:
             raise QueryRefused(f"{config.label}: {error}") from None
         finally:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PASSWORD_VARIABLE: Final = "QUOTASCOPE_EXPORTER_PASSWORD"  # noqa: S105 - a name
 _panel_option = partial(typer.Option, rich_help_panel="A running exporter")
 
-_ConfigFile = Annotated[
+ConfigFile = Annotated[
     Path | None,
     typer.Option(
         "--config",
@@ -32,6 +32,7 @@ _ConfigFile = Annotated[
         help="YAML file; `quotascope config example` prints one.",
     ),
 ]
+"""The option of a configuration file."""
 
 
 _CONNECTION: Final = {
@@ -64,7 +65,7 @@ else:
 class AdminOptions:
     """Options of a command that only uses Kafka's Admin API."""
 
-    config: _ConfigFile = None
+    config: ConfigFile = None
     kafka: KafkaOptions
 
     def configuration(self) -> Config:
@@ -81,7 +82,7 @@ class AdminOptions:
 class SourceOptions:
     """Options of a command that reads the brokers' agents, and maybe uses the Admin API."""
 
-    config: _ConfigFile = None
+    config: ConfigFile = None
     source: Annotated[
         list[str] | None,
         options.reading_option(

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from . import ingest, options, outputs, whatif
-from .settings import RunningExporter, SourceOptions
+from . import ingest, options, outputs, past, whatif
+from .past import PrometheusOptions
+from .settings import ConfigFile, RunningExporter, SourceOptions, configuration
 
 if TYPE_CHECKING:
     from quotascope.pipeline.stream import ShadowedTopic, Step
@@ -46,6 +48,14 @@ quotascope shadow verify "half of it" --prometheus http://prometheus:9090 --sinc
 
 Exit code 0: the same entities are throttled, and the throttle time is within the tolerance. 1: it is not. 2: there \
 is nothing to compare.
+"""
+_BACKTEST: Final = """
+Examples:
+
+quotascope shadow backtest candidates.yaml --prometheus http://prometheus:9090 --days 14
+
+quotascope shadow backtest candidates.yaml --prometheus http://prometheus:9090 --selector '{cluster="prod-eu"}' \
+--html backtest.html --csv backtest.csv
 """
 _THROTTLES: Final = 3
 _UNKNOWN: Final = 4
@@ -191,6 +201,42 @@ def _served(shadowed: ShadowedTopic, bind_address: str, port: int | None, otlp_e
             )
             publishers.callback(push.close)
         yield
+
+
+@shadow.command(epilog=_BACKTEST)
+@options.grouped
+def backtest(
+    candidates: Annotated[
+        Path, typer.Argument(metavar="CANDIDATES", help="YAML file of the quotas to try, as of `whatif`.")
+    ],
+    *,
+    prometheus: PrometheusOptions,
+    config: ConfigFile = None,
+    results: outputs.Results,
+) -> None:
+    """
+    Show which clients candidates would have throttled in the past weeks, by the samples of a Prometheus.
+
+    Needs no request log: for which part of its active time each client was above its limit. Also shows what samples
+    cannot say. Changes nothing.
+    """
+    options.check_extra()
+    from quotascope.pipeline.prometheus import backtest as question
+    from quotascope.quotas.candidates import read_candidates
+
+    if prometheus.prometheus is None:
+        raise typer.BadParameter("is needed", param_hint="--prometheus")
+    prometheus.check(None)
+    outputs.check(*results.files)
+    tried = read_candidates(candidates)
+    with past.opened(prometheus, configuration(config)) as opened, outputs.bar("asking for rates") as progress:
+        answer = question.backtest(opened.past, tried, progress)
+    outputs.write(
+        results,
+        report=partial(question.report, answer),
+        document=partial(question.document, answer),
+        csv=partial(question.as_csv, answer),
+    )
 
 
 @shadow.command(epilog=_VERIFY)

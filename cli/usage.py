@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from . import options, outputs
+from . import options, outputs, past
 from .options import check_extra, grouped, span_of, zone_of
+from .past import PrometheusOptions
+from .settings import ConfigFile, configuration
 
 EXAMPLES = """
 Examples:
+
+quotascope usage --prometheus http://prometheus:9090 --begin 2026-11-01 --end 2026-12-01 --by-user --csv november.csv
 
 quotascope usage usage --by-topic
 
@@ -25,7 +30,7 @@ quotascope usage usage --json | jq '.clients[0]'
 
 @grouped
 def usage(
-    folder: options.Folder,
+    folder: Annotated[str | None, options.FOLDER] = None,
     *,
     user: Annotated[str | None, options.USER] = None,
     client_id: options.ClientId = None,
@@ -38,21 +43,67 @@ def usage(
     end: options.End = None,
     time_zone: options.TimeZone = "UTC",
     top: options.Top = 20,
+    prometheus: PrometheusOptions,
+    config: ConfigFile = None,
     results: outputs.Results,
 ) -> None:
-    """Show who used how much of which quota over a period, from a usage history, and for which topics."""
+    """
+    Show who used how much of which quota over a period: from a usage history, with topics, or from a Prometheus.
+
+    Samples tell entities as brokers measure them, and whole hours; time without samples is unknown, not zero.
+    """
+    of_prometheus = prometheus.check(folder)
     check_extra()
+    if of_prometheus:
+        if by_topic:
+            raise typer.BadParameter("needs a request log, FOLDER", param_hint="--by-topic")
+        span = span_of(begin, end, zone_of(time_zone))
+        _from_prometheus(
+            prometheus, config, (user, client_id), span, results, by_user=by_user, top=top, time_zone=time_zone
+        )
+        return
     from quotascope.pipeline.runs import usage as question
 
     outputs.check(*results.files)
     zone = zone_of(time_zone)
     with outputs.bar("adding up"):
-        answer = question.find_usage(folder, (user, client_id), span_of(begin, end, zone))
+        answer = question.find_usage(folder or "", (user, client_id), span_of(begin, end, zone))
     if by_user:
         answer = question.by_user(answer)
     outputs.write(
         results,
         report=partial(question.report, answer, zone, limit=top, by_topic=by_topic),
+        document=partial(question.document, answer),
+        csv=partial(question.as_csv, answer),
+    )
+
+
+def _from_prometheus(
+    prometheus: PrometheusOptions,
+    config: Path | None,
+    client: tuple[str | None, str | None],
+    span: tuple[float | None, float | None],
+    results: outputs.Results,
+    *,
+    by_user: bool,
+    top: int,
+    time_zone: str,
+) -> None:
+    """Show the usage that the samples of a Prometheus server have."""
+    from quotascope.pipeline.prometheus import usage as question
+
+    outputs.check(*results.files)
+    with (
+        past.opened(prometheus, configuration(config), span) as opened,
+        outputs.bar("adding up rates") as of_rates,
+        outputs.bar("adding up throttles") as of_throttles,
+    ):
+        answer = question.find_usage(opened.past, client, progress=(of_rates, of_throttles))
+    if by_user:
+        answer = question.by_user(answer)
+    outputs.write(
+        results,
+        report=partial(question.report, answer, zone_of(time_zone), limit=top),
         document=partial(question.document, answer),
         csv=partial(question.as_csv, answer),
     )

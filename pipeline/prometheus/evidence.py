@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -62,16 +62,32 @@ class Evidence:
         """Return the greater of each figure: of two servers that scraped one node, one may have seen more."""
         return Evidence(**{name: max(getattr(self, name), getattr(other, name)) for name in _FIGURES})
 
-    def sight(self, interval_s: float, windows: WindowConfig) -> Sight:
-        """Return how much of the load samples saw that were so far apart."""
+    def sight(self, interval_s: float, windows: WindowConfig, seen_by_s: float | None = None) -> Sight:
+        """
+        Return how much of the load samples saw that were so far apart.
+
+        Args:
+            interval_s: scrape interval in seconds.
+            windows: windows of the broker's rate.
+            seen_by_s: longest interval that sees bursts well enough; half of the window for their height.
+
+        """
         window_s = (windows.samples - 1) * windows.window_seconds
+        seen_by_s = window_s / 2 if seen_by_s is None else seen_by_s
         if not self.active_s:
             # the broker's window is seen whole: there was nothing in it
             return Sight.WHOLE if interval_s <= window_s else Sight.UNSEEN
         rises = self.changes / 2
-        if interval_s > window_s / 2 and rises >= 1 and self.active_s / rises < BURST_S:
+        if interval_s > seen_by_s and rises >= 1 and self.active_s / rises < BURST_S:
             return Sight.BURSTS
         return Sight.WHOLE if interval_s <= window_s else Sight.SPARSE
+
+
+def worst(sights: Collection[Sight]) -> Sight:
+    """Return the sight of a load on several nodes: one that was in no sample of a node may be missed on others."""
+    if Sight.UNSEEN in sights:
+        return Sight.UNSEEN if set(sights) == {Sight.UNSEEN} else Sight.BURSTS
+    return next((one for one in (Sight.BURSTS, Sight.SPARSE) if one in sights), Sight.WHOLE)
 
 
 _FIGURES: Final = tuple(Evidence.__slots__)

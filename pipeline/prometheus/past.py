@@ -13,17 +13,13 @@ from quotascope.metrics.kafka.entities import QuotaType
 from ..errors import PipelineError
 from ..recommend.policy import RuleShape
 from ..table import Progress
-from .promql import HOUR_S, Query, Samples, busiest_window, first_sample, present, ranges
+from .promql import HOUR_S, Query, Samples, ranges
 
 MOST_SAMPLES: Final = 20_000_000
 """Number of samples of a query; a server refuses more than 50 million by default (`--query.max-samples`)."""
-_WINDOW_S: Final = 600
 _LONGEST_S: Final = 86_400.0
 """Longest range of a query in seconds: a day keeps progress in sight."""
 _USUAL_INTERVAL_S: Final = 60.0
-_MINUTE_S: Final = 60.0
-_LATE_S: Final = 120.0
-"""Seconds after a whole hour at which the first sample may be for the hour to count as whole."""
 
 Labels: TypeAlias = Mapping[str, str]
 Key: TypeAlias = frozenset[tuple[str, str]]
@@ -121,30 +117,6 @@ class Measured(Protocol):
         ...
 
 
-class Beats(Protocol):
-    """Series whose samples are the scrapes of the nodes (`Beat` of the exporter)."""
-
-    @property
-    def selector(self) -> str:
-        """Return the selector of these series, in braces."""
-        ...
-
-    @property
-    def by(self) -> tuple[str, ...]:
-        """Return the labels that tell nodes apart."""
-        ...
-
-    @property
-    def node_of(self) -> Mapping[tuple[str, ...], str]:
-        """Return the nodes by the values of these labels."""
-        ...
-
-    @property
-    def count(self) -> int:
-        """Return the number of these series."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """The entity, quota type and node that a series, or a sum of some, is about."""
@@ -233,6 +205,10 @@ class Past:
         """Length of the period."""
         return self.end - self.begin
 
+    def interval_of(self, node: str) -> float:
+        """Return the scrape interval of a node in seconds; the longest of any if it is unknown."""
+        return self.nodes[node].interval_s if node in self.nodes else self.interval_s
+
     def coverage(self, node: str) -> float:
         """Return the part of the period for which there are samples of a node, from 0 to 1."""
         known = self.nodes.get(node)
@@ -247,8 +223,8 @@ class Past:
             shape: entities that are added up on each node; None for those that brokers measure.
 
         """
-        found: dict[tuple[str, tuple[str, ...]], dict[Key, Target]] = defaultdict(dict)
-        counts: dict[tuple[str, tuple[str, ...]], int] = defaultdict(int)
+        found: dict[tuple[str, tuple[str, ...], float], dict[Key, Target]] = defaultdict(dict)
+        counts: dict[tuple[str, tuple[str, ...], float], int] = defaultdict(int)
         node_labels: dict[str, str] = {}
         for one in self.series:
             names = _labels_of(one, shape)
@@ -257,7 +233,7 @@ class Past:
             by = () if shape is None else (*one.part_labels, *names)
             labels = one.labels if shape is None else {label: one.labels.get(label, "") for label in by}
             pair = shape in {None, RuleShape.PAIR}
-            found[one.name, by][_key(labels)] = Target(
+            found[one.name, by, one.factor][_key(labels)] = Target(
                 kind=one.quota_type,
                 user=(one.user or None) if pair or shape is RuleShape.USER else None,
                 client_id=(one.client_id or None) if pair or shape is RuleShape.CLIENT else None,
@@ -266,16 +242,16 @@ class Past:
                 is_throttle=throttles,
                 factor=one.factor,
             )
-            counts[one.name, by] += 1
+            counts[one.name, by, one.factor] += 1
             node_labels[one.name] = one.part_labels[0]
         return [
             Group(
-                samples=Samples(name=name, selector=self.selector, by=by, of_rates=not throttles),
+                samples=Samples(name=name, selector=self.selector, by=by, factor=factor, of_rates=not throttles),
                 targets=targets,
-                series=counts[name, by],
+                series=counts[name, by, factor],
                 node_label=node_labels[name],
             )
-            for (name, by), targets in found.items()
+            for (name, by, factor), targets in found.items()
         ]
 
     def left_out(self, shape: RuleShape | None) -> int:
@@ -365,60 +341,3 @@ def _labels_of(one: Measured, shape: RuleShape | None) -> tuple[str, ...] | None
     if not all(name and label for name, label in wanted):
         return None
     return tuple(label for _, label in wanted if label)
-
-
-def nodes_of(
-    server: Server, beat: Beats, begin: float, end: float, most_samples: int = MOST_SAMPLES
-) -> dict[str, Node]:
-    """Return the scrapes of each node in a period. Raises `NoSamples` if there is none."""
-    counts: dict[tuple[str, str], float] = defaultdict(float)
-    length = max(HOUR_S, min(end - begin, most_samples / max(1, beat.count)) // HOUR_S * HOUR_S)
-
-    def answers(query: str, at: float) -> Iterator[tuple[tuple[str, str], float]]:
-        for answer in server.ask(query, at):
-            values = tuple(answer.labels.get(label, "") for label in beat.by)
-            node = beat.node_of.get(values)
-            if node is not None:
-                yield (node, ",".join(values)), answer.samples[-1][1]
-
-    for since, until in ranges(begin, end, length):
-        for key, value in answers(busiest_window(beat.selector, beat.by, _WINDOW_S, until - since), until):
-            counts[key] = max(counts[key], value)
-    if not counts:
-        raise NoSamples("the server has no sample of a node in whole hours of this period: take more --days")
-    intervals = {key: _WINDOW_S / count for key, count in counts.items()}
-    step_s = max(1.0, round(min(intervals.values())))
-    seen: dict[tuple[str, str], float] = defaultdict(float)
-    for since, until in ranges(begin, end, length):
-        for key, value in answers(present(beat.selector, beat.by, until - since, step_s), until):
-            seen[key] += value * step_s
-    nodes: dict[str, Node] = {}
-    for key, interval_s in intervals.items():
-        # of two servers that scrape one node, the one that saw more counts
-        earlier = nodes.get(key[0], Node(interval_s=math.inf, seen_s=0.0))
-        nodes[key[0]] = Node(
-            interval_s=min(earlier.interval_s, interval_s), seen_s=max(earlier.seen_s, min(seen[key], end - begin))
-        )
-    return nodes
-
-
-def begin_of(server: Server, beat: Beats, begin: float, end: float) -> float:
-    """
-    Return the first whole hour of a period with samples of a node.
-
-    Raises `NoSamples` if there is none.
-    """
-    first = _first(server, beat, begin, end, HOUR_S)
-    if first is None:
-        raise NoSamples(
-            "the server has no sample of a node in this period: how long does it keep samples (--days, --end)?"
-        )
-    hour = first // HOUR_S * HOUR_S
-    exact = _first(server, beat, hour, min(end, hour + HOUR_S), _MINUTE_S)
-    starts_within = exact is not None and exact - hour > _LATE_S and hour + HOUR_S < end
-    return max(begin, hour + HOUR_S if starts_within else hour)
-
-
-def _first(server: Server, beat: Beats, begin: float, end: float, step_s: float) -> float | None:
-    answers = server.ask(first_sample(beat.selector, end - begin, step_s), end)
-    return min((answer.samples[-1][1] for answer in answers), default=None)

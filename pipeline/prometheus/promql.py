@@ -26,6 +26,8 @@ class Samples:
     """A label and its value that choose one node, where a query for all would be too large."""
     by: tuple[str, ...] = ()
     """Labels of the sums that are queried; the series themselves if empty."""
+    factor: float = 1.0
+    """A sample times this is in Kafka's unit."""
     of_rates: bool = True
     """False for throttle times, of which a sum is the longest."""
 
@@ -92,8 +94,8 @@ def highest(samples: Samples, seconds: float, step_s: float) -> str:
 
 
 def active(samples: Samples, seconds: float, step_s: float, above: float = 0.0) -> str:
-    """Return the query for the number of samples above a number; a step is a sample."""
-    return f"count_over_time(({samples.expression} > {above!r})[{within(seconds)}:{duration(step_s)}])"
+    """Return the query for the number of samples above a number in Kafka's unit; a step is a sample."""
+    return f"count_over_time(({samples.expression} > {above / samples.factor!r})[{within(seconds)}:{duration(step_s)}])"
 
 
 def changes(samples: Samples, seconds: float, step_s: float) -> str:
@@ -132,6 +134,17 @@ def busiest_window(selector: str, by: Collection[str], window_s: float, seconds:
 def present(selector: str, by: Collection[str], seconds: float, step_s: float) -> str:
     """Return the query for the number of steps at which each node had a sample."""
     return f"count_over_time((group by ({','.join(by)}) ({selector}))[{within(seconds)}:{duration(step_s)}])"
+
+
+def seen_quarters(selector: str, by: Collection[str], seconds: float, step_s: float) -> str:
+    """Return the query for the quarters of an hour in which each node has samples, as a range."""
+    counts = f"count_over_time((group by ({','.join(by)}) ({selector}))[{within(900)}:{duration(step_s)}])"
+    return f"{counts}[{within(seconds)}:{duration(900)}]"
+
+
+def throttles(samples: Samples, seconds: float, step_s: float) -> str:
+    """Return the query for the samples above 0, as a range: none leaves the server of a time without throttles."""
+    return f"({samples.expression} > 0)[{within(seconds)}:{duration(step_s)}]"
 
 
 def first_sample(selector: str, seconds: float, step_s: float) -> str:

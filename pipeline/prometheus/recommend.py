@@ -22,7 +22,7 @@ from ..recommend.need import Need
 from ..recommend.policy import Policy, RuleShape, limit_of, steps_of
 from ..runs.recommend import change_text
 from ..table import Progress
-from .evidence import SEEN_BY_S, Entity, Evidence, Sight, needs_of
+from .evidence import SEEN_BY_S, Entity, Evidence, Sight, needs_of, worst
 from .past import NoSamples, Past
 
 LEAST_GAP: Final = 0.01
@@ -259,10 +259,6 @@ def _limit(
     interval_of = {node: past.nodes[node].interval_s for node in measured if node in past.nodes}
     interval_s = max(interval_of.values(), default=past.interval_s)
     sights = {evidence.sight(interval_of.get(node, interval_s), windows) for node, evidence in measured.items()}
-    sight = next((worst for worst in (Sight.BURSTS, Sight.SPARSE) if worst in sights), Sight.WHOLE)
-    if Sight.UNSEEN in sights:
-        # a load that one node showed in no sample may be missed on the others
-        sight = Sight.UNSEEN if sights == {Sight.UNSEEN} else Sight.BURSTS
     evidence = Evidence()
     for of_node in nodes.values():
         evidence = evidence.most(of_node)
@@ -274,7 +270,7 @@ def _limit(
         evidence=evidence,
         node=node,
         interval_s=interval_s,
-        sight=sight,
+        sight=worst(sights),
         coverage=min((past.coverage(name) for name in measured), default=0.0),
         present=Present(state="unknown"),
     )

@@ -347,6 +347,7 @@ NEEDED = {
     "blame usage": "pipeline",
     "shadow status --exporter http://127.0.0.1:9": "",
     "shadow stream --topic kafka://b:1/t --candidates quotas.yaml --into usage": "pipeline",
+    "shadow backtest quotas.yaml --prometheus http://127.0.0.1:9": "pipeline",
     "shadow verify a --folder usage --since 2026-01-01": "pipeline",
     "history status usage": "pipeline",
     "history compact usage": "pipeline",

@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.conftest import Run
 from tests.integration.backfilled import HOUR_S, Backfill, backfilled
 from tests.integration.prometheus import Prometheus
-from tests.pipeline.prometheus.loads import HOURS, LOADS, limit_by_log, scraped
-from tests.pipeline.recommend.rows import MONDAY
+from tests.pipeline.prometheus.loads import HOURS, LOADS, limit_by_log, requests, scraped
+from tests.pipeline.recommend.rows import MONDAY, history, produced
 from tests.prometheus.releases import RELEASES, Release
+
+from quotascope.metrics.kafka.entities import QuotaEntity
+from quotascope.pipeline.replay import replay
+from quotascope.quotas import QuotaSet
+from quotascope.quotas.candidates import Candidate
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -127,12 +134,32 @@ def the_exporter(begin: float) -> Iterator[Backfill]:
     yield Backfill("kafka_quota_rule_info", {**of_produce, **rule}, [(at, 1.0) for at, _ in extended])
 
 
+def the_throttles(begin: float) -> Iterator[Backfill]:
+    """Yield two throttle episodes of a user on a broker, two minutes apart, and one of another client."""
+    steady = flat(begin)
+    yield client("throttled", "alice", steady)
+    yield node("throttled", steady)
+    spans = ((HOUR_S, HOUR_S + 300), (HOUR_S + 420, HOUR_S + 600))
+    inside = [(at, 250.0 if any(since <= at - begin < until for since, until in spans) else 0.0) for at, _ in steady]
+    labels = {"job": "throttled", "instance": "broker-1:9404", "user": "alice"}
+    yield Backfill(THROTTLE, labels, inside)
+
+
+def the_pairs(begin: float) -> Iterator[Backfill]:
+    """Yield two clients of a user that are measured apart, and a user whose clients are measured together."""
+    yield client("pairs", "alice", flat(begin, 1e6), client_id="a")
+    yield client("pairs", "alice", flat(begin, 2e6), client_id="b")
+    yield client("pairs", "bob", flat(begin, 5e5))
+    yield node("pairs", flat(begin))
+
+
 @pytest.fixture(scope="module", params=RELEASES, ids=str)
 def prometheus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """Yield a Prometheus with everything of this module."""
     release: Release = request.param
     begin = begin_s()
-    series = (*the_loads(begin), *the_cases(begin), *the_dialects(begin), *the_exporter(begin))
+    makers = (the_loads, the_cases, the_dialects, the_exporter, the_throttles, the_pairs)
+    series = [one for maker in makers for one in maker(begin)]
     with backfilled(tmp_path_factory.mktemp("past") / "prometheus", series, release) as prometheus:
         yield prometheus
 
@@ -245,3 +272,117 @@ def test_families_of_the_exporter_have_limit_and_rule(run: Run, prometheus: Prom
     assert (row["now"], row["now_rule"], row["node"]) == (3e6, "6 user <default>", "1")
     assert row["held_back"]
     assert row["throttled_share"] == pytest.approx(1 / 6, abs=0.01)
+
+
+def test_usage_is_that_of_the_requests_unless_marked(run: Run, prometheus: Prometheus) -> None:
+    """At 10 s, bytes are within 1 % of those that the load sent, but for bursts, which are marked."""
+    answer = asked(run, prometheus, "usage", "every-10")
+    for row in answer["clients"]:
+        load, _, seed = row["user"].rpartition(" ")
+        ratio = row["amount"] / sum(size for _, size in requests(load, int(seed)))
+        assert row["lower_bound"] is False
+        assert row["approximate"] is (load in {"5 s a minute", "micro-batch"})
+        assert row["approximate"] or ratio == pytest.approx(1, abs=0.01), row["user"]
+
+
+def test_usage_of_a_gap_is_a_lower_bound(run: Run, prometheus: Prometheus) -> None:
+    """An hour without samples adds nothing, and is said."""
+    (row,) = asked(run, prometheus, "usage", "gap")["clients"]
+    assert row["amount"] == pytest.approx(5 * HOUR_S * 1e6, rel=0.01)
+    assert row["lower_bound"] is True
+    arguments = ("usage", "--prometheus", f"http://{prometheus.address}", "--selector", '{job="gap"}', "--csv", "-")
+    code, output, errors = run(*arguments)
+    assert code == 0, errors
+    assert ",True," in output.splitlines()[1]
+
+
+def test_usage_adds_up_brokers_and_clients(run: Run, prometheus: Prometheus) -> None:
+    """Brokers of a cluster add up, and clients of a user if asked for; two servers do not."""
+    (row,) = asked(run, prometheus, "usage", "three")["clients"]
+    assert row["amount"] == pytest.approx(6e6 * HOURS * HOUR_S, rel=0.01)
+    rows = asked(run, prometheus, "usage", "pairs", "--by-user", "--user", "alice")["clients"]
+    assert [(row["client_id"], row["amount"]) for row in rows] == [
+        (None, pytest.approx(3e6 * HOURS * HOUR_S, rel=0.01))
+    ]
+    (row,) = asked(run, prometheus, "usage", "pair")["clients"]
+    assert row["amount"] == pytest.approx(5 * HOUR_S * 1e6, rel=0.01)
+
+
+def test_usage_of_a_whole_period(run: Run, prometheus: Prometheus) -> None:
+    """Begin and end are whole hours of the period."""
+    begin = begin_s()
+    times = [datetime.fromtimestamp(begin + hour * HOUR_S, UTC).isoformat() for hour in (1, 3)]
+    answer = asked(run, prometheus, "usage", "three", "--begin", times[0], "--end", times[1])
+    assert (answer["begin"], answer["end"]) == (begin + HOUR_S, begin + 3 * HOUR_S)
+    assert answer["clients"][0]["amount"] == pytest.approx(6e6 * 2 * HOUR_S, rel=0.01)
+
+
+def test_episodes(run: Run, prometheus: Prometheus, tmp_path: Path) -> None:
+    """Both episodes have their times, and the rule of a file; times without samples are not covered."""
+    quotas = tmp_path / "quotas.yaml"
+    quotas.write_text("quotas: [{user: alice, producer_byte_rate: 900000}]\n")
+    answer = asked(run, prometheus, "episodes", "throttled", "--quotas", str(quotas))
+    begin = begin_s()
+    times = [(row["began_at"] - begin, row["ended_at"] - begin) for row in answer["episodes"]]
+    assert times == [
+        (pytest.approx(HOUR_S, abs=10), pytest.approx(HOUR_S + 300, abs=10)),
+        (pytest.approx(HOUR_S + 420, abs=10), pytest.approx(HOUR_S + 600, abs=10)),
+    ]
+    assert [row["rules"] for row in answer["episodes"]] == [["produce 3 user alice"]] * 2
+    assert [row["longest_throttle_seconds"] for row in answer["episodes"]] == [0.25, 0.25]
+    assert (answer["throttled"], answer["not_covered"]) == (True, [])
+    gap = asked(run, prometheus, "episodes", "gap")
+    assert gap["throttled"] is None
+    (missing,) = gap["not_covered"]
+    assert (missing["broker"], missing["begin"] - begin) == ("1", pytest.approx(2 * HOUR_S, abs=900))
+    assert missing["end"] - begin == pytest.approx(3 * HOUR_S, abs=1)
+
+
+def test_a_backtest_throttles_those_that_a_replay_throttles(run: Run, prometheus: Prometheus, tmp_path: Path) -> None:
+    """With limits below and above the needs, the same clients are throttled as by a replay of the request log."""
+    limits = {
+        f"{load} {seed}": round(limit_by_log(load, seed) * (0.8 if seed == 1 else 1.3))
+        for load in LOADS
+        for seed in SEEDS
+    }
+    rules = [{"user": user, "producer_byte_rate": limit} for user, limit in limits.items()]
+    file = tmp_path / "candidates.yaml"
+    file.write_text(json.dumps({"candidates": [{"name": "tried", "quotas": rules}]}))
+    options = ("--prometheus", f"http://{prometheus.address}", "--selector", 'job="every-5"', "--json")
+    code, output, errors = run("shadow", "backtest", str(file), *options)
+    assert code == 0, errors
+    (candidate,) = json.loads(output)["candidates"]
+    shares = {row["user"]: row["above_share"] for row in candidate["entities"]}
+    replayed = {user: replayed_share(user, limit) for user, limit in limits.items()}
+    assert shares.keys() == replayed.keys()
+    often = {user for user, share in replayed.items() if share > 0.01}
+    assert {user for user, share in shares.items() if share > 0.01} == often
+    assert {user for user in often if user.endswith("1")} == often
+
+
+def replayed_share(user: str, limit: float) -> float:
+    """Return the throttled share of a load in a replay of its requests under a limit."""
+    load, _, seed = user.rpartition(" ")
+    rows = history(produced(at, size) for at, size in requests(load, int(seed)))
+    candidate = Candidate(name="tried", quotas=QuotaSet({QuotaEntity("alice"): {"producer_byte_rate": limit}}))
+    (row,) = (row for row in replay(rows, [candidate]).to_pylist() if row["quota_type"] == "produce")
+    return float(row["throttled_share"])
+
+
+def test_a_backtest_says_what_samples_cannot_tell(run: Run, prometheus: Prometheus, tmp_path: Path) -> None:
+    """What was measured apart is added up; what was measured together is unknown."""
+    file = tmp_path / "candidates.yaml"
+    by_user = [{"user": "<default>", "producer_byte_rate": 2500000}]
+    by_pair = [{"user": "bob", "client-id": "x", "producer_byte_rate": 1}, *by_user]
+    file.write_text(
+        json.dumps({"candidates": [{"name": "users", "quotas": by_user}, {"name": "pair", "quotas": by_pair}]})
+    )
+    options = ("--prometheus", f"http://{prometheus.address}", "--selector", 'job="pairs"', "--json")
+    code, output, errors = run("shadow", "backtest", str(file), *options)
+    assert code == 0, errors
+    users, pair = json.loads(output)["candidates"]
+    assert {(row["user"], row["client_id"], row["above_share"]) for row in users["entities"]} == {
+        ("alice", None, 1.0),
+        ("bob", None, 0.0),
+    }
+    assert (users["unknown"], [row["user"] for row in pair["unknown"]]) == ([], ["bob"])

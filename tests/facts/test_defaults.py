@@ -81,6 +81,7 @@ pages/report.py Rows.level 2
 pipeline/episodes.py episodes_in(end_ms) 4611686018427387904
 pipeline/history/store.py clean(older_than_hours) 24
 pipeline/ingest/local.py read(size) -1
+pipeline/prometheus/promql.py Samples.factor 1.0
 pipeline/recommend/policy.py Policy.headroom 0.2
 pipeline/recommend/policy.py Policy.share 0.01
 pipeline/replay/compiled.py _Way.least_work 200000
