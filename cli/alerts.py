@@ -9,14 +9,11 @@ from typing import Annotated, Literal
 import typer
 
 from . import options
+from .app import App
 from .options import grouped
 from .settings import SiteOptions, report_missing_links
 
-alerts = typer.Typer(
-    name="alerts",
-    help="Write alerts, recording rules and runbooks for Prometheus, or print their configuration.",
-    no_args_is_help=True,
-)
+alerts = App("alerts", "Write alerts, recording rules and runbooks for Prometheus, or print their configuration.")
 
 _extras_option = partial(typer.Option, rich_help_panel="Other files, in folders of their own")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from . import options, outputs
+from .app import App
 from .settings import configuration
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 _LONGEST_SECONDS: Final = 5.0
 """Longest time to read files of targets, as reads from a network file system that hangs never end."""
-config = typer.Typer(name="config", help="Check a configuration, or print the reference.", no_args_is_help=True)
+config = App("config", "Check a configuration, or print the reference.")
 
 
 @config.command(

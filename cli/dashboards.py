@@ -8,12 +8,11 @@ from typing import Annotated
 import typer
 
 from . import options
+from .app import App
 from .options import grouped
 from .settings import SiteOptions, report_missing_links
 
-dashboards = typer.Typer(
-    name="dashboards", help="Grafana dashboards: write them to files, or push them to a Grafana.", no_args_is_help=True
-)
+dashboards = App("dashboards", "Grafana dashboards: write them to files, or push them to a Grafana.")
 
 Recorded = Annotated[
     bool,

@@ -11,17 +11,14 @@ import typer
 from quotascope.pipeline.names import DETAIL, NAMES
 
 from . import outputs
+from .app import App
 from .options import Apply, EngineName, Folder, Json, check_extra
 
 if TYPE_CHECKING:
     from quotascope.pipeline.history.repair import Finding
     from quotascope.pipeline.table import Table
 
-history = typer.Typer(
-    name="history",
-    help="Usage history on disk: what there is, merging small files, dropping old days, repair.",
-    no_args_is_help=True,
-)
+history = App("history", "Usage history on disk: what there is, merging small files, dropping old days, repair.")
 _MOST_DAYS = 100_000
 EXAMPLES = """
 Examples:

@@ -9,10 +9,9 @@ import sys
 from difflib import get_close_matches
 from errno import EDQUOT, EFBIG, EIO, ENOSPC
 from io import TextIOWrapper
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from quotascope.metrics.errors import QuotascopeError
 
@@ -33,6 +32,7 @@ from . import (
     whatif,
 )
 from .alerts import alerts
+from .app import App, Group
 from .config import config
 from .dashboards import dashboards
 from .history import history
@@ -42,7 +42,7 @@ from .shadow import shadow
 from .spark import spark
 
 
-class CommandGroup(TyperGroup):
+class CommandGroup(Group):
     """Commands whose errors about options have no words of the library that parses the values."""
 
     # what typer raises has a private home in some of its versions
@@ -82,37 +82,33 @@ _EXPECTED = (
 """Phrases of pydantic and typer, and plain words for them."""
 
 
-app = typer.Typer(
-    name="quotascope",
-    cls=CommandGroup,
+app = App(
+    "quotascope",
+    "Quota observability for Apache Kafka: which clients are throttled, by which rule, and how close the others are to "
+    "their limits.",
+    CommandGroup,
     context_settings={"help_option_names": ["--help", "-h"]},
-    help=(
-        "Quota observability for Apache Kafka: which clients are throttled, by which rule, and how close the others "
-        "are to their limits."
-    ),
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
 )
 # metrics first: the request log is off on most brokers, and some clusters cannot switch it on
 _METRICS = "From metrics: of brokers' agents, of a Prometheus that scrapes them, or of a running exporter"
 _QUOTAS = "Quotas, through the Admin API"
-_LOG = "From the request log, where brokers write one"
+_PAST = "Of the past: from a Prometheus, or from request logs"
+_LOG = "From request logs, where brokers write them"
 _JOBS = "Spark jobs"
 _FILES = "Files for the exporter, its agents, Prometheus and Grafana"
 app.command(epilog=serve.EXAMPLES, rich_help_panel=_METRICS)(serve.serve)
 app.command(epilog=status.EXAMPLES, rich_help_panel=_METRICS)(status.status)
 app.command(epilog=top.EXAMPLES, rich_help_panel=_METRICS)(top.top)
 app.command(epilog=doctor.EXAMPLES, rich_help_panel=_METRICS)(doctor.doctor)
-app.command(epilog=episodes.EXAMPLES, rich_help_panel=_METRICS)(episodes.episodes)
 app.add_typer(shadow, rich_help_panel=_METRICS)
 app.command(epilog=mcp.EXAMPLES, rich_help_panel=_METRICS)(mcp.mcp)
 app.command(epilog=demo.EXAMPLES, rich_help_panel=_METRICS)(demo.demo)
 app.command(epilog=explain.EXAMPLES, rich_help_panel=_QUOTAS)(explain.explain)
 app.add_typer(quotas, rich_help_panel=_QUOTAS)
+app.command(epilog=recommend.EXAMPLES, rich_help_panel=_PAST)(recommend.recommend)
+app.command(epilog=usage.EXAMPLES, rich_help_panel=_PAST)(usage.usage)
+app.command(epilog=episodes.EXAMPLES, rich_help_panel=_PAST)(episodes.episodes)
 app.command(epilog=ingest.EXAMPLES, rich_help_panel=_LOG)(ingest.ingest)
-app.command(epilog=usage.EXAMPLES, rich_help_panel=_LOG)(usage.usage)
-app.command(epilog=recommend.EXAMPLES, rich_help_panel=_LOG)(recommend.recommend)
 app.command(epilog=whatif.EXAMPLES, rich_help_panel=_LOG)(whatif.whatif)
 app.command(epilog=blame.EXAMPLES, rich_help_panel=_LOG)(blame.blame)
 app.add_typer(history, rich_help_panel=_LOG)
@@ -136,10 +132,14 @@ def _show_version(is_requested: bool) -> None:
 def root(
     *,
     _version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Quota observability for Apache Kafka."""
+
+
+_FAILED: Final = 1
+"""Exit code of a command that could not do its work; 2 is that of wrong usage."""
 
 
 def main() -> None:
@@ -154,17 +154,38 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     _mute_py4j()
     try:
-        app(prog_name="quotascope")
-    except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("quotascope"):
-            _fail(f"{error.name} is missing: pip install --force-reinstall quotascope")
-        if isinstance(error, QuotascopeError):
-            _fail(str(error))
-        if "QUOTASCOPE_TRACEBACK" in os.environ:
-            raise
-        if isinstance(error, OSError) and error.filename is None and error.errno in {EDQUOT, EFBIG, EIO, ENOSPC}:
-            _fail(f"the output cannot be written: {error.strerror}")
-        _fail(_of_unexpected(error))
+        code = app(prog_name="quotascope", standalone_mode=False)
+    except Exception as error:  # noqa: BLE001 - each becomes a message
+        _fail_of(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail_of(error: Exception) -> NoReturn:
+    """End with the message of an error. Raises it if it is a defect and a user wants to see where."""
+    if hasattr(error, "format_message"):
+        _fail_of_usage(error)
+    if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("quotascope"):
+        _fail(f"{error.name} is missing: pip install --force-reinstall quotascope")
+    if isinstance(error, QuotascopeError):
+        _fail(str(error))
+    if isinstance(error, typer.Abort):
+        _fail("ended")
+    if "QUOTASCOPE_TRACEBACK" in os.environ:
+        raise error
+    if isinstance(error, OSError) and error.filename is None and error.errno in {EDQUOT, EFBIG, EIO, ENOSPC}:
+        _fail(f"the output cannot be written: {error.strerror}")
+    _fail(_of_unexpected(error))
+
+
+def _fail_of_usage(error: Any) -> NoReturn:  # noqa: ANN401 typer's exceptions have a private home in some versions
+    """End with the one form of all errors; without a command, with the help."""
+    context = error.ctx
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(context.get_help(), err=True)
+        sys.exit(error.exit_code)
+    message = " ".join(error.format_message().split()).rstrip(".").removeprefix("Invalid value: ")
+    path = "quotascope" if context is None else context.command_path
+    _fail(f"{message[:1].lower()}{message[1:]} ({path} --help)", error.exit_code)
 
 
 def _mute_py4j() -> None:
@@ -192,6 +213,6 @@ def _of_unexpected(error: Exception) -> str:
     )
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, code: int = _FAILED) -> NoReturn:
     sys.stderr.write(f"quotascope: {message}\n")
-    sys.exit(1)
+    sys.exit(code)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from . import options, outputs
+from .app import App
 from .outputs import put
 
 if TYPE_CHECKING:
     from quotascope.exporter.agent_rules import AgentConfig
 
-rules = typer.Typer(name="rules", help="Write and check rules for the agents of brokers.", no_args_is_help=True)
+rules = App("rules", "Write and check rules for the agents of brokers.")
 EXAMPLES = """
 Examples:
 

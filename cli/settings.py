@@ -214,19 +214,28 @@ class RunningExporter:
     ] = None
 
     def target(self) -> HttpTarget | None:
-        """Return the exporter as a target of requests, None without one. Raises ``ConfigError`` and ``ClientError``."""
+        """
+        Return the exporter as a target of requests, None without one.
+
+        Raises ``typer.BadParameter``, and ``ClientError`` for files of TLS.
+        """
         from quotascope.clients.security import Tls
         from quotascope.exporter.api.client import exporter_target
+        from quotascope.exporter.errors import ConfigError
 
         if self.exporter is None:
             return None
-        return exporter_target(
-            self.exporter,
-            user=self.exporter_user,
-            password=os.environ.get(PASSWORD_VARIABLE),
-            password_file=self.exporter_password_file,
-            tls=Tls(ca_file=self.exporter_ca_file, cert_file=self.exporter_cert_file, key_file=self.exporter_key_file),
-        )
+        tls = Tls(ca_file=self.exporter_ca_file, cert_file=self.exporter_cert_file, key_file=self.exporter_key_file)
+        try:
+            return exporter_target(
+                self.exporter,
+                user=self.exporter_user,
+                password=os.environ.get(PASSWORD_VARIABLE),
+                password_file=self.exporter_password_file,
+                tls=tls,
+            )
+        except ConfigError as error:
+            raise typer.BadParameter("; ".join(error.problems), param_hint=error.subject) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

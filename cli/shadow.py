@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from . import ingest, options, outputs, past, whatif
+from .app import App
 from .past import PrometheusOptions
 from .settings import ConfigFile, RunningExporter, SourceOptions, configuration
 
@@ -62,7 +63,7 @@ _UNKNOWN: Final = 4
 _NOTHING: Final = 2
 _HOLD: Final = "How long the newest requests of a broker wait for earlier ones, whose lines may come later."
 
-shadow = typer.Typer(name="shadow", help="Evaluate limits on live traffic before they are set.", no_args_is_help=True)
+shadow = App("shadow", "Evaluate limits on live traffic before they are set.")
 
 
 @shadow.command(epilog=_STATUS)

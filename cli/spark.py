@@ -10,12 +10,9 @@ from typing import Annotated
 import typer
 
 from . import options, outputs
+from .app import App
 
-spark = typer.Typer(
-    name="spark",
-    help="Spark jobs: their throttle times, and the files that jobs need to report them.",
-    no_args_is_help=True,
-)
+spark = App("spark", "Spark jobs: their throttle times, and the files that jobs need to report them.")
 
 _REPORT = """
 Examples:

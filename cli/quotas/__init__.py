@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
+from ..app import App
 from . import change, diff, export, listing
 from .diff import DiffCommand
 
-quotas = typer.Typer(
-    name="quotas",
-    help="Quotas: list them with their usage, set and remove them, keep them in a file.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+quotas = App("quotas", "Quotas: list them with their usage, set and remove them, keep them in a file.")
 quotas.command("list", epilog=listing.EXAMPLES)(listing.list_)
 quotas.command("set", epilog=change.SET_EXAMPLES)(change.set_)
 quotas.command("remove", epilog=change.REMOVE_EXAMPLES)(change.remove)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from .. import options, outputs
+from ..app import Command
 from ..options import grouped
 from ..settings import AdminOptions, RunningExporter
 
@@ -28,18 +30,29 @@ Exit code 0: the same. 1: an error. 2: they differ.
 DIFFERENT = 2
 
 
-class DiffCommand(TyperCommand):
+class DiffCommand(Command):
     """A command that ends with 1 after a misuse, as after any other error: 2 means a difference."""
 
     # some versions of typer have their context and exceptions in private modules
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Parse arguments as the base class does, but exit with 1 after a mistake."""
-        try:
+        with _misuse_is_an_error():
             return super().parse_args(ctx, args)
-        except Exception as error:
-            if getattr(error, "exit_code", 0) != 0:
-                error.exit_code = 1  # type: ignore[attr-defined]
-            raise
+
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        """Run the command, but exit with 1 after a mistake in the value of an option."""
+        with _misuse_is_an_error():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _misuse_is_an_error() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "format_message"):
+            error.exit_code = 1  # type: ignore[attr-defined]
+        raise
 
 
 @grouped

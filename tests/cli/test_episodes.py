@@ -291,7 +291,7 @@ def test_a_client_without_a_client_id_is_not_its_user(tmp_path: Path, run: Run) 
         (("x", "--begin", "2026-01-02", "--end", "2026-01-02"), "later than --begin"),
         ((*BERLIN, "--end", "2026-10-25T02:30"), "give 2026-10-25T02:30:00+02:00 or"),
         ((*BERLIN, "--begin", "2026-03-29T02:30"), "for --begin: the clocks of Europe/Berlin show it twice or never"),
-        (("x", "--time-zone", "Nowhere"), "Invalid value for --time-zone: 'Nowhere' is not a time zone"),
+        (("x", "--time-zone", "Nowhere"), "invalid value for --time-zone: 'Nowhere' is not a time zone"),
         (("nothing",), "nothing: there is no such folder; `quotascope ingest LOGS --into FOLDER` makes a history"),
         (("--exporter", "http://127.0.0.1:9"), "127.0.0.1:9"),
     ],

@@ -33,8 +33,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
-    def app(*, prog_name: str) -> None:
-        assert prog_name == "quotascope"
+    def app(*, prog_name: str, standalone_mode: bool) -> None:
+        assert (prog_name, standalone_mode) == ("quotascope", False)
         raise error
 
     monkeypatch.setattr(main_module, "app", app)
@@ -47,13 +47,16 @@ def test_nothing_shows_the_help(run: Run) -> None:
     assert "explain" in out + err
 
 
-@pytest.mark.parametrize("arguments", [["servee"], ["serve", "--prot", "1"], ["serve", "--port", "x"]])
-def test_wrong_usage_is_exit_code_2(run: Run, arguments: list[str]) -> None:
-    """A typing mistake is distinguished from something that failed."""
-    code, out, err = run(*arguments)
-    assert code == 2
-    assert out == ""
-    assert "Usage" in err
+@pytest.mark.parametrize(
+    "arguments",
+    ["servee", "serve --prot 1", "serve --port x", "explain --exporter x", "usage x --begin x", "quotas set"],
+)
+def test_wrong_usage_is_exit_code_2(run: Run, arguments: str) -> None:
+    """A typing mistake is distinguished from something that failed, and is a line as any other error."""
+    code, out, err = run(*arguments.split())
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("quotascope: ")
+    assert err.endswith("--help)\n")
 
 
 def test_example_is_the_reference_configuration(run: Run, tmp_path: Path) -> None:
@@ -214,7 +217,7 @@ def test_a_meaning_has_one_flag() -> None:
     for flag, by_meaning in meanings(APP).items():
         by_help.update({text[0]: by_help[text[0]] | {flag} for text in by_meaning})
     twice = [flags for flags in by_help.values() if len(flags) > 1]
-    assert twice == [{"--config", "-c"}]
+    assert twice == [{"--version", "-V"}, {"--config", "-c"}]
 
 
 @pytest.mark.parametrize(("path", "command"), COMMANDS)
@@ -227,6 +230,14 @@ def test_examples_use_flags_of_their_command(path: str, command: Any) -> None:
         ours = line.partition(f"{path} ")[2] or line.partition(path.removeprefix("quotascope") + " ")[2]
         used = re.findall(r"(?<=\s)--?[a-z][a-z.-]*", f" {ours.partition('|')[0]}")
         assert {*used} <= flags, line
+
+
+def test_help_has_no_types_of_python(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flag takes no value, and the name of an argument says what it is."""
+    monkeypatch.setenv("COLUMNS", "80")
+    texts = [run(*path.split()[1:], "--help")[1] for path, _ in COMMANDS]
+    assert [text for text in texts if "<bool>" in text or "<list" in text] == []
+    assert run("-V") == run("--version")
 
 
 def test_two_meanings_are_found() -> None:

@@ -246,7 +246,7 @@ def test_no_release(run: Run, month: Path, text: str) -> None:
     """A text that is no version is refused with an example."""
     code, _, err = run(*whatif(month, "4.4.0", "--kafka-version", text))
     assert code == 2
-    assert "Invalid value for --kafka-version" in err
+    assert "invalid value for --kafka-version" in err
 
 
 TOPIC = "kafka://b:1,c:2/t"

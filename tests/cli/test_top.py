@@ -346,10 +346,10 @@ def test_without_a_terminal_there_is_one_plain_table(agent: Serve, run: Run, mon
     assert not any(" fetch " in line for line in lines)
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "ftp://x"])
-def test_an_exporter_that_cannot_be_asked_is_an_error(run: Run, url: str) -> None:
-    """One line and exit code 1."""
+@pytest.mark.parametrize(("url", "exit_code"), [("http://127.0.0.1:1", 1), ("ftp://x", 2)])
+def test_an_exporter_that_cannot_be_asked_is_an_error(run: Run, url: str, exit_code: int) -> None:
+    """One line and exit code 1, or that of wrong usage."""
     code, out, err = run("top", "--exporter", url)
-    assert (code, out) == (1, "")
+    assert (code, out) == (exit_code, "")
     assert err.startswith("quotascope: ")
     assert len(err.splitlines()) == 1

@@ -1,0 +1,65 @@
+"""Commands and groups of commands whose help and errors are for people, with every version of typer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+def _for_help(parameters: list[Any]) -> list[Any]:
+    """Return parameters without types that say nothing: of flags, and of arguments whose name tells what they are."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+        if parameter.param_type_name == "argument" and parameter.metavar is not None:
+            parameter.display_type_rich = _no_type
+    return parameters
+
+
+def _no_type(ctx: object) -> None:
+    """Return the type of an argument whose name tells it: none."""
+
+
+class Command(TyperCommand):
+    """A command."""
+
+    # what typer raises and passes has a private home in some of its versions
+    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
+        """Return the parameters as the help shows them."""
+        return _for_help(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands."""
+
+    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
+        """Return the parameters as the help shows them."""
+        return _for_help(super().get_params(ctx))
+
+
+class App(typer.Typer):
+    """A group of commands as functions declare them."""
+
+    def __init__(self, name: str, text: str, group: type[Group] = Group, **settings: Any) -> None:  # noqa: ANN401 typer's
+        super().__init__(
+            name=name,
+            help=text,
+            cls=group,
+            no_args_is_help=True,
+            pretty_exceptions_enable=False,
+            rich_markup_mode="rich",
+            **settings,
+        )
+
+    # typer declares each of the settings
+    def command(  # type: ignore[override]
+        self,
+        name: str | None = None,
+        cls: type[TyperCommand] = Command,
+        **settings: Any,  # noqa: ANN401 typer's
+    ) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        """Return a decorator that adds a function as a command."""
+        return super().command(name, cls=cls, **settings)
