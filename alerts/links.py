@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Final
 
 from quotascope.metrics.catalog import boards, families, job_families
-from quotascope.metrics.catalog.owners import Owner
+from quotascope.metrics.catalog.teams import Team
 from quotascope.metrics.kafka.system_users import SYSTEM_USERS
 
 from .errors import InvalidSite
@@ -73,16 +73,14 @@ class Site:
     """Settings of alerts that differ from the defaults, by name."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """More labels of all alerts."""
-    owners: tuple[Owner, ...] = ()
-    """Owners of entities; the first match counts."""
-    default_owner: str | None = None
-    """Owner of all other entities; None for no label."""
+    teams: tuple[Team, ...] = ()
+    """Teams of entities; the first match counts."""
     objectives: tuple[Objective, ...] = ()
 
     @property
-    def has_owners(self) -> bool:
-        """True if alerts on an entity get the label ``owner``."""
-        return bool(self.owners) or self.default_owner is not None
+    def has_teams(self) -> bool:
+        """True if alerts on an entity get the label ``team``."""
+        return bool(self.teams)
 
     def value(self, threshold: Threshold) -> float:
         """Return the value of a threshold at this site."""
@@ -110,10 +108,10 @@ class Site:
         check_label(self.cluster_label)
         all_labels = [self.labels, *(settings.labels for settings in self.alerts.values())]
         if any(self.cluster_label in labels for labels in all_labels) or (
-            self.has_owners and self.cluster_label == "owner"
+            self.has_teams and self.cluster_label == "team"
         ):
             raise InvalidSite(
-                f"{self.cluster_label!r} cannot be the label of clusters: labels or owners of the configuration set it"
+                f"{self.cluster_label!r} cannot be the label of clusters: labels or teams of the configuration set it"
             )
         if self.grafana_url is not None:
             check_address(self.grafana_url, "a Grafana")

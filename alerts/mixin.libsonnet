@@ -7,7 +7,7 @@
 //     },
 //   }
 //
-// Not in _config, but in the file of `quotascope alerts mixin --alerts-config FILE`: owners and objectives, which make expressions.
+// Not in _config, but in the file of `quotascope alerts mixin --alerts-config FILE`: teams and objectives, which make expressions.
 
 // Every key of _config with its default and what it means, and what the command was given.
 local defaults = std.parseYaml(importstr 'alerts.yaml');
@@ -16,7 +16,7 @@ local boards = std.parseJson(importstr 'dashboards.json');
 local parts = std.parseYaml(importstr 'rules/parts.yaml');
 local texts = [
   std.parseYaml(importstr 'rules/recording.yaml'),
-  if site.has_owners then std.parseYaml(importstr 'rules/owners.yaml'),
+  if site.has_teams then std.parseYaml(importstr 'rules/teams.yaml'),
   if site.objectives != [] then std.parseYaml(importstr 'rules/objectives.yaml'),
   std.parseYaml(importstr 'rules/clients.yaml'),
   std.parseYaml(importstr 'rules/shadow.yaml'),
@@ -125,7 +125,7 @@ local ofEntity = parameters([{ name: name, parameter: name } for name in ['user'
     local value = c.thresholds[name];
     check(std.isNumber(value) && value >= 0, 'thresholds.' + name, 'is not a number of 0 or more'),
 
-  assert check(isName(c.cluster_label) && !(site.has_owners && c.cluster_label == 'owner'), 'cluster_label', 'cannot be a label: letters, digits and underscores only, and no label of these rules'),
+  assert check(isName(c.cluster_label) && !(site.has_teams && c.cluster_label == 'team'), 'cluster_label', 'cannot be a label: letters, digits and underscores only, and no label of these rules'),
   assert check(c.runbook_url == null || std.isString(c.runbook_url) && contains(c.runbook_url, '{alert}') && isAddress(std.strReplace(c.runbook_url, '{alert}', 'x')), 'runbook_url', 'is not an address of runbooks: it needs https:// or http://, and {alert}'),
   assert check(c.grafana_url == null || isAddress(c.grafana_url), 'grafana_url', 'is not the address of a Grafana: it begins with https:// or http://'),
   assert check(c.exporter_url == null || isAddress(c.exporter_url), 'exporter_url', 'is not the address of an exporter: it begins with https:// or http://'),
@@ -154,8 +154,7 @@ local ofEntity = parameters([{ name: name, parameter: name } for name in ['user'
 
   local rounded = { [name]: short(c.thresholds[name]) for name in std.objectFields(c.thresholds) },
 
-  local owner(other) =
-    local default = if site.default_owner != null then site.default_owner else other;
+  local team(default) =
     local last = if default == '' then [] else ['{{ %s }}' % std.escapeStringJson(default)];
     local cases = ['if %s }}{{ %s }}' % [case.condition, std.escapeStringJson(case.team)] for case in site.cases];
     if cases == [] then std.join('', last)
@@ -176,7 +175,7 @@ local ofEntity = parameters([{ name: name, parameter: name } for name in ['user'
     local set = c.labels + own.labels;
     local labels =
       set + { severity: own.severity, scope: rule.labels.scope }
-      + (if site.has_owners && rule.labels.scope == 'entity' then { owner: owner(std.get(set, 'owner', '')) } else {});
+      + (if site.has_teams && rule.labels.scope == 'entity' then { team: team(std.get(set, 'team', '')) } else {});
     {
       alert: rule.alert,
       expr: expression(rule.expr, values, names),

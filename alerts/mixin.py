@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from .links import ALERT, TAKEN, Site
-from .render import objective_values, owner_parts
+from .render import objective_values, team_parts
 from .settings import condition
 
 CLUSTER_LABEL: Final = "CLUSTER_LABEL"
@@ -22,7 +22,7 @@ _IMPORT: Final = re.compile(r"importstr '([^']+)'")
 
 def mixin_file(site: Site, config: str, dashboards: Mapping[str, Any]) -> str:
     """
-    Return the mixin. Settings of the site are the defaults of its ``_config``; owners and objectives are fixed.
+    Return the mixin. Settings of the site are the defaults of its ``_config``; teams and objectives are fixed.
 
     With these defaults the rules are those of `rule_files`.
 
@@ -63,10 +63,11 @@ def _of_site(site: Site) -> dict[str, Any]:
             }
             for name, settings in site.alerts.items()
         },
-        "has_owners": site.has_owners,
-        "default_owner": site.default_owner,
-        "cases": [{"condition": condition(owner.clients), "team": owner.team} for owner in site.owners],
-        "owned": [{"part": part, "values": values} for part, values in owner_parts(site)],
+        "has_teams": site.has_teams,
+        "cases": [
+            {"condition": condition(clients), "team": team.name} for team in site.teams for clients in team.clients
+        ],
+        "owned": [{"part": part, "values": values} for part, values in team_parts(site)],
         "objectives": [*objective_values(site)],
         "taken": sorted(TAKEN),
     }

@@ -20,7 +20,7 @@ import yaml
 
 from .durations import duration_seconds, duration_text
 from .links import Site, dashboard_url, entity_url, named_runbook_url
-from .settings import Profile, literal, matchers, owner_label, quoted
+from .settings import Profile, literal, matchers, quoted, team_label
 from .thresholds import thresholds
 
 Rule = dict[str, Any]
@@ -28,7 +28,7 @@ Rule = dict[str, Any]
 RuleGroup = dict[str, Any]
 """Rules that Prometheus evaluates one after the other, as in a file of rules."""
 
-TEXTS: Final = ("recording", "owners", "objectives", "clients", "shadow", "brokers", "exporter", "jobs")
+TEXTS: Final = ("recording", "teams", "objectives", "clients", "shadow", "brokers", "exporter", "jobs")
 """The files of rules, in the order in which they are written."""
 PARTS: Final = "parts"
 _PLACE: Final = re.compile(r"(^ *)?\$\{(\w+)\}", re.MULTILINE)
@@ -102,7 +102,7 @@ def _places(text: str) -> set[str]:
 
 
 def _texts_of(site: Site) -> list[str]:
-    absent = {"owners"} if not site.has_owners else set[str]()
+    absent = {"teams"} if not site.has_teams else set[str]()
     if not site.objectives:
         absent.add("objectives")
     return [name for name in TEXTS if name not in absent]
@@ -185,8 +185,8 @@ class Filling:
             wait, keep = settings.wait, settings.keep
         is_entity = labels["scope"] == "entity"
         ours = {**site.labels, **(settings.labels if settings else {})}
-        if is_entity and site.has_owners:
-            ours["owner"] = owner_label(site.owners, site.default_owner or ours.get("owner"))
+        if is_entity and site.has_teams:
+            ours["team"] = team_label(site.teams, ours.get("team"))
         annotations = rule["annotations"]
         links = {
             "runbook_url": named_runbook_url(site, name, is_entity=is_entity),
@@ -222,7 +222,7 @@ class Filling:
         )
 
     def _owned_entities(self) -> str:
-        entities = (_filled(part, self._values | values) for part, values in owner_parts(self._site))
+        entities = (_filled(part, self._values | values) for part, values in team_parts(self._site))
         return f"\nor on ({self._site.cluster_label}, user, client_id)\n".join(entities)
 
     def _budget_burns(self) -> str:
@@ -230,15 +230,13 @@ class Filling:
         return "\nor\n".join(burns)
 
 
-def owner_parts(site: Site) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the parts of the expression of owners, each with its values; the first match of an entity counts."""
-    for owner in site.owners:
-        clients = f"{{{','.join(matchers(owner.clients))}}}"
-        yield "${owned_by}", {"clients": clients, "owner": quoted(literal(owner.team))}
-    if site.default_owner is None:
-        yield "${owned}", {"clients": ""}
-    else:
-        yield "${owned_by}", {"clients": "", "owner": quoted(literal(site.default_owner))}
+def team_parts(site: Site) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the parts of the expression of teams, each with its values; the first match of an entity counts."""
+    for team in site.teams:
+        for clients in team.clients:
+            values = {"clients": f"{{{','.join(matchers(clients))}}}", "team": quoted(literal(team.name))}
+            yield "${owned_by}", values
+    yield "${owned}", {"clients": ""}
 
 
 def objective_values(site: Site) -> Iterator[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Settings of alerts that people decide: severity, times, labels, owners of clients, and objectives."""
+"""Settings of alerts that people decide: severity, times, labels, teams of clients, and objectives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from quotascope.metrics.catalog.owners import Clients, Owner
+from quotascope.metrics.catalog.teams import Clients, Team
 
 from .errors import InvalidSite
 
@@ -146,17 +146,19 @@ def go_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def owner_label(owners: Iterable[Owner], default: str | None) -> str:
+def team_label(teams: Iterable[Team], default: str | None) -> str:
     """
-    Return the label ``owner`` of an alert on an entity as a template: the first owner that matches, or the default.
+    Return the label ``team`` of an alert on an entity as a template: the first team that matches, or the default.
 
     Prometheus evaluates a template only for alerts that fire: it adds no cost to expressions, and no series. Without
     a match and a default the label is empty, which is the same as no label.
 
-    >>> owner_label([Owner(team="payments", clients=Clients(user="alice"))], None)
+    >>> team_label([Team(name="payments", clients=(Clients(user="alice"),))], None)
     '{{ if eq $labels.user "alice" }}{{ "payments" }}{{ end }}'
     """
-    cases = [f"if {condition(owner.clients)} }}}}{{{{ {go_text(owner.team)} }}}}" for owner in owners]
+    cases = [
+        f"if {condition(clients)} }}}}{{{{ {go_text(team.name)} }}}}" for team in teams for clients in team.clients
+    ]
     if default is not None:
         fallback = f"{{{{ {go_text(default)} }}}}"
         if not cases:

@@ -82,7 +82,7 @@ def config() -> None:
     """
     Print the configuration of the alerts: every key with its default and what it means.
 
-    Thresholds with reason and unit, severities, times, labels, links, owners of clients, and objectives (SLO).
+    Thresholds with reason and unit, severities, times, labels, links, teams of clients, and objectives (SLO).
     `alerts write` and `dashboards write` use it with --alerts-config.
     """
     from .alerts_config import alerts_reference
@@ -108,7 +108,7 @@ def mixin(
     Print rules, alerts and dashboards as a monitoring mixin: a file of jsonnet.
 
     The options set the defaults of its _config, which has thresholds, severities, times, labels and links.
-    Owners and objectives are fixed.
+    Teams and objectives are fixed.
     """
     from quotascope.alerts.mixin import mixin_file
     from quotascope.dashboards.files import mixin_dashboards

@@ -10,6 +10,7 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    FilePath,
     ValidationInfo,
     create_model,
     field_validator,
@@ -21,14 +22,14 @@ from quotascope.alerts.durations import duration_seconds
 from quotascope.alerts.links import check_label, served_runbooks
 from quotascope.alerts.render import alerts, profiles_of, thresholds_of
 from quotascope.alerts.settings import AlertSettings, AlertSeverity, Objective, Profile
-from quotascope.exporter.alert_terms import AlertTerms
+from quotascope.exporter.alert_terms import AlertTerms, read_known_teams
 from quotascope.exporter.config.file import read_document
 from quotascope.exporter.config.load import filled
 from quotascope.exporter.config.model import Pattern
 from quotascope.exporter.config.reference import reference
 from quotascope.exporter.config.section import Section, at_most_one, matching
 from quotascope.exporter.names import asked_as
-from quotascope.metrics.catalog.owners import Clients, Owner
+from quotascope.metrics.catalog.teams import Clients
 from quotascope.metrics.catalog.thresholds import HANDLERS_IDLE, HEAVY_BYTES, NEAR_LIMIT, SharedThresholds
 from quotascope.quotas import named
 
@@ -104,16 +105,6 @@ class ClientsConfig(Section):
         if all(getattr(self, name) is None for name in names):
             raise ValueError(f"needs one of {', '.join(names)}")
         return self
-
-
-class TeamConfig(Section):
-    """A team."""
-
-    team: str = Field(min_length=1, description="Name of the owner.", examples=["payments"])
-
-
-class OwnerConfig(ClientsConfig, TeamConfig):  # in this order, the team comes first
-    """A team, and entities that are its own."""
 
 
 class PromiseConfig(Section):
@@ -216,18 +207,14 @@ class AlertsConfig(Section):
     labels: Labels = Field(
         default_factory=dict, description="Additional labels of all alerts.", examples=[{"component": "kafka"}]
     )
-    owners: tuple[OwnerConfig, ...] = Field(
-        default=(),
-        description=(
-            "Owners of entities: alerts on an entity have the label `owner`, by which Alertmanager routes them. The "
-            "first entry that matches applies. The dashboard Overview filters by it."
-        ),
-    )
-    default_owner: str | None = Field(
+    teams: FilePath | None = Field(
         default=None,
-        min_length=1,
-        description="The owner of all other entities. Default: alerts on them have no label `owner`.",
-        examples=["platform"],
+        description=(
+            "The file of teams (docs/teams.md), the same as in the exporter's configuration: alerts on an entity have "
+            "the label `team`, by which Alertmanager routes them; without a team, they have none. The dashboard "
+            "Overview filters by it."
+        ),
+        examples=["/etc/quotascope/teams.yaml"],
     )
     objectives: tuple[ObjectiveConfig, ...] = Field(
         default=(),
@@ -281,7 +268,11 @@ class AlertsConfig(Section):
         return objectives
 
     def site(self) -> Site:
-        """Return the site for which rules, runbooks and dashboards are written."""
+        """
+        Return the site for which rules, runbooks and dashboards are written.
+
+        Raises ``ConfigError`` for mistakes in the file of teams.
+        """
         values = {threshold: getattr(self.thresholds, name) for name, threshold in thresholds()}
         runbook_url = self.runbook_url
         if self.exporter_url is not None:
@@ -305,8 +296,7 @@ class AlertsConfig(Section):
                 for name, section in self.alerts
             },
             labels=self.labels,
-            owners=tuple(Owner(team=owner.team, clients=_clients(owner)) for owner in self.owners),
-            default_owner=self.default_owner,
+            teams=read_known_teams(self.teams) if self.teams else (),
             objectives=tuple(
                 Objective(
                     name=objective.name,
@@ -349,6 +339,5 @@ def read_alert_terms(path: Path) -> AlertTerms:
             handlers_idle=site.value(HANDLERS_IDLE),
             heavy_bytes=site.value(HEAVY_BYTES),
         ),
-        owners=site.owners,
-        default_owner=site.default_owner,
+        teams=site.teams,
     )

@@ -122,6 +122,8 @@ async def build_collection(config: Config, *, watch: bool = False) -> AsyncItera
         patience_seconds=timeout_seconds if watch else 2 * timeout_seconds,
         shadows=Shadows(parts.shadows, config.shadow.max_entities, cardinality.allows),
         thresholds=parts.alert_terms.thresholds,
+        teams=parts.alert_terms.teams,
+        capacity=config.broker_capacity.by_type,
     )
     try:
         yield collection

@@ -40,6 +40,7 @@ from .quotas import quotas
 from .rules import rules
 from .shadow import shadow
 from .spark import spark
+from .teams import teams
 
 
 class CommandGroup(Group):
@@ -118,6 +119,7 @@ app.add_typer(config, rich_help_panel=_FILES)
 app.add_typer(rules, rich_help_panel=_FILES)
 app.add_typer(alerts, rich_help_panel=_FILES)
 app.add_typer(dashboards, rich_help_panel=_FILES)
+app.add_typer(teams, rich_help_panel=_FILES)
 
 
 def _show_version(is_requested: bool) -> None:

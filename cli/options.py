@@ -46,6 +46,11 @@ SHADOW = reading_option(
         "running exporter has its own."
     ),
 )
+TEAMS = reading_option(
+    "--teams",
+    metavar="FILE",
+    help="Show what the clients of each team in this file use together (docs/teams.md).",
+)
 OTLP_ENDPOINT = typer.Option(
     "--otlp-endpoint",
     metavar="URL",

@@ -128,6 +128,7 @@ class Serving:
         str | None,
         options.SHADOW,
     ] = None
+    teams: Annotated[str | None, options.TEAMS] = None
     otlp_endpoint: Annotated[str | None, options.OTLP_ENDPOINT] = None
     otlp_protocol: Annotated[
         str | None,

@@ -146,6 +146,7 @@ _PLACES = {
     "--detail-above": ("cardinality", "detail_above"),
     "--idle-after": ("cardinality", "idle_after_seconds"),
     "--shadow": ("shadow", "file"),
+    "--teams": ("teams",),
     "--otlp-endpoint": ("otlp", "endpoint"),
     "--otlp-protocol": ("otlp", "protocol"),
     "--log-format": ("log", "format"),
@@ -246,7 +247,7 @@ class SiteOptions:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="YAML file with thresholds, owners and settings of alerts; `quotascope alerts config` prints one.",
+            help="YAML file with thresholds, teams and settings of alerts; `quotascope alerts config` prints one.",
         ),
     ] = None
     cluster_label: Annotated[

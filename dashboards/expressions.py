@@ -37,8 +37,8 @@ def throttled(scope: Scope, *matchers: str) -> str:
     """Return the throttle time of entities on their worst broker, above 0."""
     if scope.recorded:
         recorded = scope.recorded_of(ENTITY_THROTTLE, *matchers)
-        return scope.of_owners(_without_name(scope, recorded))
-    return scope.of_owners(scope.by("max", _by_own_quota(scope, *matchers), *ENTITY))
+        return scope.of_teams(_without_name(scope, recorded))
+    return scope.of_teams(scope.by("max", _by_own_quota(scope, *matchers), *ENTITY))
 
 
 def _by_own_quota(scope: Scope, *matchers: str) -> str:
@@ -56,8 +56,8 @@ def share_throttled(scope: Scope, *matchers: str) -> str:
     """
     if scope.recorded:
         recorded = scope.recorded_of(ENTITY_THROTTLED_SHARE, *matchers)
-        return scope.of_owners(_without_name(scope, recorded))
-    return scope.of_owners(scope.by("max", throttled_share(grouped(_by_own_quota(scope, *matchers))), *ENTITY))
+        return scope.of_teams(_without_name(scope, recorded))
+    return scope.of_teams(scope.by("max", throttled_share(grouped(_by_own_quota(scope, *matchers))), *ENTITY))
 
 
 def latest(scope: Scope, usage: Family, *matchers: str) -> str:
@@ -104,9 +104,9 @@ def utilization(scope: Scope, *matchers: str, modifier: str = "") -> str:
     """Return the utilization of entities on their busiest broker; ``modifier`` is for example ``@ end()``."""
     if scope.recorded:
         recorded = f"{scope.recorded_of(ENTITY_UTILIZATION, *matchers)} {modifier}".rstrip()
-        return scope.of_owners(_without_name(scope, recorded))
+        return scope.of_teams(_without_name(scope, recorded))
     highest_by_entity = scope.by("max", f"{scope.of(UTILIZATION, *matchers)} {modifier}".rstrip(), *ENTITY)
-    return scope.of_owners(highest_by_entity)
+    return scope.of_teams(highest_by_entity)
 
 
 def predicted(scope: Scope) -> str:

@@ -8,7 +8,7 @@ from quotascope.alerts import Site
 from quotascope.metrics.catalog import SOURCE_UP, Family
 
 from .promql import above, aggregate, but_not, grouped, operation, select, series
-from .recorded import ENTITY_OWNER
+from .recorded import ENTITY_TEAM
 
 RATE_INTERVAL = "$__rate_interval"
 
@@ -21,8 +21,8 @@ class Scope:
     recorded: bool = False
     """True if figures of all entities come from recording rules, which thousands of entities need."""
 
-    by_owner: bool = False
-    """True if viewers choose owners of entities: the dashboard has the variable `owner`."""
+    by_team: bool = False
+    """True if viewers choose teams of entities: the dashboard has the variable `team`."""
 
     @property
     def cluster(self) -> str:
@@ -57,20 +57,20 @@ class Scope:
         """Return the labels to aggregate by or to match on: the cluster's and the given ones."""
         return (self.cluster, *labels)
 
-    def of_owners(self, expression: str) -> str:
+    def of_teams(self, expression: str) -> str:
         """
-        Return an expression for entities of the chosen owners, on a dashboard with owners; all if none are configured.
+        Return an expression for entities of the chosen teams, on a dashboard with teams; all if none are configured.
 
-        >>> print(Scope(by_owner=True).of_owners("up"))
+        >>> print(Scope(by_team=True).of_teams("up"))
         (
           (up)
           unless on (cluster, user, client_id)
-          (entity:kafka_quota_owner:info{cluster=~"$cluster",owner!~`${owner:regex}`})
+          (entity:kafka_quota_team:info{cluster=~"$cluster",team!~`${team:regex}`})
         )
         """
-        if not self.by_owner:
+        if not self.by_team:
             return expression
-        excluded = self.recorded_of(ENTITY_OWNER, "owner!~`${owner:regex}`")
+        excluded = self.recorded_of(ENTITY_TEAM, "team!~`${team:regex}`")
         return grouped(but_not(expression, excluded, self.keys("user", "client_id")))
 
     def by(self, operator: str, expression: str, *labels: str) -> str:

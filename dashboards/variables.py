@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from quotascope.metrics.catalog import BUILD_INFO, Family
 
-from .recorded import ENTITY_OWNER
+from .recorded import ENTITY_TEAM
 from .scope import Scope
 
 DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
@@ -30,9 +30,9 @@ def common(scope: Scope) -> tuple[Variable, ...]:
     )
 
 
-def owners() -> Variable:
-    """Return the variable of owners of clients; it has values if owners are configured for the alerts."""
-    return _choice("owner", "Owner", ENTITY_OWNER, "owner")
+def teams() -> Variable:
+    """Return the variable of teams of clients; it has values if teams are configured for the alerts."""
+    return _choice("team", "Team", ENTITY_TEAM, "team")
 
 
 def values(families: Sequence[Family], label: str, title: str, *matchers: str) -> Variable:

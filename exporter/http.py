@@ -58,7 +58,7 @@ class Handlers:
         self._clock = clock
 
     def configure(self, config: Config, terms: AlertTerms) -> None:
-        """Use another configuration, and owners of the alerts, from the next request on."""
+        """Use another configuration, and other thresholds and teams, from the next request on."""
         if config.cluster != self._config.cluster:
             self._rendering = Rendering(Renderer(config.cluster), self._clock)
         self._config = config

@@ -7,10 +7,9 @@ what they would have done, the exporter what they would do now.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import islice
@@ -23,6 +22,7 @@ from quotascope.metrics.kafka.rules import RuleTable
 from quotascope.metrics.kafka.windows import WindowConfig
 
 from .errors import BadWindows, InvalidQuotas
+from .problems import Content, Problems
 from .quota_file import rules_of
 from .quota_set import QuotaSet, merged, number_text
 from .yaml_file import Located, load_file, named
@@ -111,8 +111,6 @@ _WHOLE: Final = ("producer_byte_rate", "consumer_byte_rate")
 _MOST: Final = 10_000
 _MOST_STEPS: Final = 1000
 
-_Content = Mapping[str, Located]
-
 
 def read_candidates(path: Path | str) -> tuple[Candidate, ...]:
     """
@@ -123,7 +121,7 @@ def read_candidates(path: Path | str) -> tuple[Candidate, ...]:
     Raises `InvalidQuotas` with all that is wrong in it.
     """
     document = load_file(Path(path))
-    problems = _Problems()
+    problems = Problems()
     content = problems.mapping(document, _TOP, "candidates:")
     numbered = [] if content is None else list(islice(_candidates(content, problems), _MOST + 1))
     if not numbered and not problems.sentences:
@@ -142,67 +140,7 @@ def read_candidates(path: Path | str) -> tuple[Candidate, ...]:
     return tuple(candidate for _, candidate in numbered)
 
 
-@dataclass(slots=True)
-class _Problems:
-    """Reader of values that collects their problems."""
-
-    sentences: list[str] = field(default_factory=list)
-    """Sentences about problems, each beginning with its line."""
-
-    def add(self, line: int, about: str) -> None:
-        """Record a problem."""
-        self.sentences.append(f"line {line}: {about}")
-
-    def in_order(self) -> list[str]:
-        """Return the sentences in the order of their lines."""
-        return sorted(self.sentences, key=lambda sentence: int(sentence.split(":", 1)[0].removeprefix("line ")))
-
-    def mapping(self, item: Located, allowed: Sequence[str], example: str) -> _Content | None:
-        """Return keys and values; record a problem and return None if the item is no mapping."""
-        if item.mapping is None:
-            self.add(item.line, f"expected keys and values, such as `{example}`")
-        else:
-            self.unknown_keys(item.mapping, allowed)
-        return item.mapping
-
-    def unknown_keys(self, content: _Content, allowed: Sequence[str]) -> None:
-        """Record a problem for each key that has no meaning."""
-        for key, item in content.items():
-            if key not in allowed:
-                close = difflib.get_close_matches(key, allowed, n=1, cutoff=0.5)
-                hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(allowed)}"
-                self.add(item.line, f"unknown key {key[:60]!r}; {hint}")
-
-    def text(self, content: _Content, key: str, line: int) -> str | None:
-        """Return the text under a key; record a problem and return None if there is none."""
-        item = content.get(key)
-        if item is not None and isinstance(item.value, str) and item.value.strip():
-            return item.value
-        where = line if item is None else item.line
-        self.add(where, f"`{key}` must be a text that is not empty")
-        return None
-
-    def number(self, content: _Content, key: str, line: int) -> float | None:
-        """Return the number under a key; record a problem and return None if there is none."""
-        item = content.get(key)
-        value = None if item is None else item.value
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            where = line if item is None else item.line
-            self.add(where, f"`{key}` must be a plain number")
-            return None
-        return float(value)
-
-    def items(self, content: _Content, key: str) -> tuple[Located, ...]:
-        """Return the list under a key, empty if there is none."""
-        item = content.get(key)
-        if item is None or item.value is None:
-            return ()
-        if item.items is None:
-            self.add(item.line, f"`{key}` must be a list")
-        return item.items or ()
-
-
-def _candidates(content: _Content, problems: _Problems) -> Iterator[tuple[int, Candidate]]:
+def _candidates(content: Content, problems: Problems) -> Iterator[tuple[int, Candidate]]:
     common = Candidate(
         name="quotas",
         quotas=_quotas(content, "quotas", problems),
@@ -222,7 +160,7 @@ def _candidates(content: _Content, problems: _Problems) -> Iterator[tuple[int, C
             yield item.line, candidate.over(common.quotas)
 
 
-def _candidate(item: Located, common: Candidate, problems: _Problems) -> Candidate | None:
+def _candidate(item: Located, common: Candidate, problems: Problems) -> Candidate | None:
     content = problems.mapping(item, _CANDIDATE, "name:")
     if content is None:
         return None
@@ -242,7 +180,7 @@ def _candidate(item: Located, common: Candidate, problems: _Problems) -> Candida
     return candidate.over(common.quotas)
 
 
-def _quotas(content: _Content, key: str, problems: _Problems) -> QuotaSet:
+def _quotas(content: Content, key: str, problems: Problems) -> QuotaSet:
     """
     Return the quotas under a key.
 
@@ -265,11 +203,11 @@ def _quotas(content: _Content, key: str, problems: _Problems) -> QuotaSet:
     return rules_of(Located(value=tuple(rules), line=item.line), problems.sentences)
 
 
-def _names(content: _Content) -> _Content:
+def _names(content: Content) -> Content:
     return {kind: content[kind] for kind in _NAMES if kind in content}
 
 
-def _windows(content: _Content, key: str, problems: _Problems) -> WindowConfig:
+def _windows(content: Content, key: str, problems: Problems) -> WindowConfig:
     item = content.get(key)
     if item is None:
         return WindowConfig()
@@ -291,7 +229,7 @@ def _windows(content: _Content, key: str, problems: _Problems) -> WindowConfig:
         return WindowConfig()
 
 
-def _grid(item: Located, problems: _Problems) -> Iterator[tuple[str, QuotaSet]]:
+def _grid(item: Located, problems: Problems) -> Iterator[tuple[str, QuotaSet]]:
     """
     Yield a quota for each value of a grid, with the name of its candidate.
 
@@ -312,7 +250,7 @@ def _grid(item: Located, problems: _Problems) -> Iterator[tuple[str, QuotaSet]]:
         yield f"{title}{key}={value.text[:40]}", quotas
 
 
-def _values(content: _Content, key: str | None, item: Located, problems: _Problems) -> list[Located]:
+def _values(content: Content, key: str | None, item: Located, problems: Problems) -> list[Located]:
     if "values" in content:
         spare = [name for name in ("from", "to", "steps", "scale") if name in content]
         if spare:
@@ -328,7 +266,7 @@ def _values(content: _Content, key: str | None, item: Located, problems: _Proble
     ]
 
 
-def _steps(content: _Content, item: Located, *, whole: bool, problems: _Problems) -> list[float]:
+def _steps(content: Content, item: Located, *, whole: bool, problems: Problems) -> list[float]:
     lowest = problems.number(content, "from", item.line)
     highest = problems.number(content, "to", item.line)
     steps = problems.number(content, "steps", item.line)

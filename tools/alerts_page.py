@@ -15,7 +15,7 @@ from quotascope.alerts.settings import Objective, Profile
 from quotascope.exporter.sources.dialects import DIALECTS, Gap
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
-from quotascope.metrics.catalog.owners import Clients, Owner
+from quotascope.metrics.catalog.teams import Clients, Team
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ GAPS: Final = (
 
 _ANY = Clients(user="alice")
 _EVERYTHING = Site(
-    owners=(Owner(team="payments", clients=_ANY),), objectives=(Objective(name="billing", clients=_ANY, percent=99.0),)
+    teams=(Team(name="payments", clients=(_ANY,)),), objectives=(Objective(name="billing", clients=_ANY, percent=99.0),)
 )
 """A site with all recorded series."""
 _HEAD = """\
@@ -121,16 +121,16 @@ quotascope alerts config > alerts.yaml
 quotascope alerts write DIR --alerts-config alerts.yaml
 ```
 
-[The file](alerts.yaml) explains each key: thresholds, severities, times, labels, owners and objectives. Delete what you do not change.
-`quotascope dashboards write --alerts-config alerts.yaml` takes its colors from the thresholds. With `alerts_config: alerts.yaml` in the [exporter's configuration](configuration.yaml), pages, API, `top` and findings use its thresholds and owners. Runbooks that the
+[The file](alerts.yaml) explains each key: thresholds, severities, times, labels, links and objectives. Delete what you do not change.
+`quotascope dashboards write --alerts-config alerts.yaml` takes its colors from the thresholds. With `alerts_config: alerts.yaml` in the [exporter's configuration](configuration.yaml), pages, API, `top` and findings use its thresholds. Runbooks that the
 exporter serves have the default thresholds.
 
-**Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* and [Alertmanager's example](alertmanager.yaml) use it.
+**Teams**: with `teams: FILE`, alerts on an entity get the label `team` of the first [team](teams.md) that matches. The dashboard *Overview* and [Alertmanager's example](alertmanager.yaml) use it.
 
 **Objectives** promise a client a share of 30 days without throttles. The rest is its budget; `KafkaQuotaBudgetBurns` alerts fire when it is spent too
 fast on the client's worst broker.
 
-**Jsonnet**: `quotascope alerts mixin > mixin.libsonnet` prints a monitoring mixin with `_config`, which each release has as a file, too, as it has the rules as a `PrometheusRule`. Owners and
+**Jsonnet**: `quotascope alerts mixin > mixin.libsonnet` prints a monitoring mixin with `_config`, which each release has as a file, too, as it has the rules as a `PrometheusRule`. Teams and
 objectives are read from `--alerts-config` instead.
 
 ## Notifications

@@ -34,7 +34,7 @@ from ..links import runbooks, to_dashboard
 from ..panels import Line, Panel, Row, dashboard, episodes, graph, side_by_side, stat, table
 from ..promql import above, both, but_not, call, either, highest
 from ..scope import Scope
-from ..variables import common, owners
+from ..variables import common, teams
 
 _ROWS = 50
 _LINES = 10
@@ -43,7 +43,7 @@ _AT_MOST = f"At most {_ROWS} of each cluster."
 
 def board(scope: Scope) -> dict[str, Any]:
     """Return the dashboard to open first."""
-    scope = replace(scope, by_owner=True)
+    scope = replace(scope, by_team=True)
     return dashboard(
         scope,
         Dashboard.OVERVIEW,
@@ -51,7 +51,7 @@ def board(scope: Scope) -> dict[str, Any]:
         description=(
             "Which clients are throttled now, and by which rule, which are next, and which quotas were changed."
         ),
-        variables=(*common(scope), owners()),
+        variables=(*common(scope), teams()),
         rows=(
             right_now(scope),
             who_is_throttled(scope),
@@ -217,7 +217,7 @@ def who_uses_most(scope: Scope) -> Row:
     names = ("user", "client_id")
 
     def biggest(kind: str, usage: catalog.Family, bound: catalog.Family, unit: str, *alerts: str) -> Panel:
-        chosen = top(scope, _ROWS, scope.of_owners(scope.by("max", scope.of(usage), *names)))
+        chosen = top(scope, _ROWS, scope.of_teams(scope.by("max", scope.of(usage), *names)))
         limits = scope.by("max", scope.of(bound), *names)
         return table(
             f"{kind}: most on one broker",

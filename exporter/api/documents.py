@@ -105,7 +105,8 @@ class EpisodeDocument:
 class ListedEntity(EntityDocument):
     """An entity in a list, with its last five minutes."""
 
-    owner: str | None
+    team: str | None
+    """The name of its team, `__unowned__` if it has none, `__undecided__` if that is unknown; null without teams."""
     recent: list[float | None]
     """The highest utilization of each step, the latest last."""
 
@@ -562,7 +563,7 @@ def _shadow_entity(usage: ShadowUsage) -> ShadowEntity:
 
 
 def entities_document(result: QueryResult) -> EntitiesDocument:
-    """Return the answer of ``/api/v1/entities``, with owners and the utilization of the last minutes."""
+    """Return the answer of ``/api/v1/entities``, with teams and the utilization of the last minutes."""
     entities = list(_bounded(map(entity_document, result.rows)))
     return EntitiesDocument(
         **_part(result.snapshot, result.query, len(entities), result.total),
@@ -571,7 +572,7 @@ def entities_document(result: QueryResult) -> EntitiesDocument:
         entities=[
             ListedEntity(
                 **_fields(entity),
-                owner=result.owners.of(usage.entity),
+                team=result.teams.of(usage.entity),
                 recent=list(map(finite, result.trails.of(usage))),
             )
             for entity, usage in zip(entities, result.rows, strict=False)

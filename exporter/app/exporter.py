@@ -87,6 +87,8 @@ class Exporter:
             window_seconds=collection.sample_window_seconds,
             shadows=self._shadows(),
             thresholds=parts.alert_terms.thresholds,
+            teams=parts.alert_terms.teams,
+            capacity=config.broker_capacity.by_type,
         )
         self._handlers = Handlers(self.collection, config, runbooks, summaries, terms=parts.alert_terms)
         self._server = HttpServer(config.server)
@@ -178,6 +180,8 @@ class Exporter:
             collection.sample_window_seconds,
             self._shadows(),
             self.parts.alert_terms.thresholds,
+            self.parts.alert_terms.teams,
+            config.broker_capacity.by_type,
         )
         self._handlers.configure(config, self.parts.alert_terms)
         if collection != old_config.collection:

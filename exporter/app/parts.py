@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from quotascope.quotas.candidates import Candidate
 
-from ..alert_terms import DEFAULT_TERMS, AlertTerms
+from ..alert_terms import DEFAULT_TERMS, AlertTerms, read_known_teams
 from ..config import Config, KafkaConfig
 from ..config.load import Loaded
 from ..discovery.build import build_sources
 from ..discovery.discovery import OpenAdmin, build_finders, check_found_sources
 from ..discovery.target import Finder
+from ..errors import ConfigError
 from ..limits import LimitsSource
 from ..limits.admin import AdminLimits, read_timeout
 from ..otlp import OtlpPush, build_push
@@ -42,7 +43,7 @@ class Parts:
     push: OtlpPush | None = None
     shadows: tuple[Candidate, ...] = ()
     alert_terms: AlertTerms = DEFAULT_TERMS
-    """Thresholds and owners, as the alerts have them."""
+    """Thresholds and teams, as the alerts have them."""
     starts: Starts = field(default_factory=lambda: Starts(time.time_ns()))
     """Times since which counters count, which pushes report; also known while no push is configured."""
     renew: bool = False
@@ -95,8 +96,9 @@ def build_parts(
     if not new.same(known_parts.loaded, config.shadow, old.shadow):
         shadows = read_shadows(config.shadow.file) if config.shadow.file else ()
     terms = known_parts.alert_terms
-    if not new.same(known_parts.loaded, config.alerts_config, old.alerts_config):
-        terms = read_terms(config.alerts_config) if config.alerts_config else DEFAULT_TERMS
+    files = (config.alerts_config, config.teams), (old.alerts_config, old.teams)
+    if not new.same(known_parts.loaded, *files):
+        terms = _terms(config, read_terms)
     common = config.discovery.source, old.discovery.source
     return Parts(
         loaded=new,
@@ -109,6 +111,22 @@ def build_parts(
         starts=known_parts.starts,
         renew=not new.same(known_parts.loaded, *common),
     )
+
+
+def _terms(config: Config, read_terms: ReadTerms) -> AlertTerms:
+    """
+    Return thresholds and teams.
+
+    Raises ``ConfigError`` also where the alerts have other teams than the exporter: they would go to one team, and
+    their clients would count as another's.
+    """
+    terms = read_terms(config.alerts_config) if config.alerts_config else DEFAULT_TERMS
+    teams = read_known_teams(config.teams) if config.teams else ()
+    if terms.teams and terms.teams != teams:
+        what = "names other teams" if teams else "names teams, and this configuration none"
+        problem = f"teams: {config.alerts_config} {what}; write the same `teams: FILE` in both"
+        raise ConfigError("configuration", [problem])
+    return replace(terms, teams=teams)
 
 
 def _sources(new: Loaded, old_parts: Parts) -> tuple[Source, ...]:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from quotascope.metrics.catalog import OVERFLOW
 from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.quotas.patterns import matcher
 
 from ..config import CardinalityConfig, Excluded
 from ..names import real_name
-from ..patterns import matcher
 from ..snapshot import TYPES, Columns, Folds, Layout, Snapshot
 from ..snapshot.columns import NAMES
 from .identity import AWAY_SECONDS, HOLD_SECONDS, POOLS, Grouped, Identities, Ints, Mask, name_of

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
+from quotascope.metrics.catalog.teams import Team
 from quotascope.metrics.catalog.thresholds import DEFAULTS, SharedThresholds
+from quotascope.metrics.kafka.entities import QuotaType
 
 from ..cardinality import Cardinality
 from ..discovery import Roster
@@ -18,6 +20,7 @@ from ..shadow import Shadows
 from ..snapshot import OwnHealth, Shadow, Snapshot, SourceRead
 from ..sources.source import Source
 from ..steady import steady
+from ..teams import SoldKeeper, TeamAdder
 from .reads import Reads, States
 from .sampling import WINDOW_SECONDS, PeakKeeper
 
@@ -63,6 +66,8 @@ class Collection:
         shadows: Shadows | None = None,
         steady: Callable[[], float] = steady,
         thresholds: SharedThresholds = DEFAULTS,
+        teams: Sequence[Team] = (),
+        capacity: Mapping[QuotaType, float] | None = None,
     ) -> None:
         self._roster = sources if isinstance(sources, Roster) else Roster(sources)
         self._limits = limits
@@ -76,6 +81,9 @@ class Collection:
         self._join = Join()
         self._shadows = shadows
         self._thresholds = thresholds
+        self._sold = SoldKeeper(capacity)
+        self._teams = tuple(teams)
+        self._adder = TeamAdder(teams) if teams else None
         self._peaks = PeakKeeper(window_seconds)
         self._run: _UnderWay | None = None
         self._fresh_until = float("-inf")
@@ -111,19 +119,25 @@ class Collection:
             return run.task.result()
         return self._made(self._reads.so_far(), over=False)
 
-    def configure(
+    def configure(  # noqa: PLR0913, PLR0917 - as the class
         self,
         max_age_seconds: float,
         patience_seconds: float,
         window_seconds: float,
         shadows: Shadows | None = None,
         thresholds: SharedThresholds = DEFAULTS,
+        teams: Sequence[Team] = (),
+        capacity: Mapping[QuotaType, float] | None = None,
     ) -> None:
         """
-        Have other bounds of time, other shadows and other thresholds from the next collection on.
+        Have other bounds of time, shadows, thresholds, teams and capacities from the next collection on.
 
         Maxima of a window of another length begin from scratch.
         """
+        self._sold.configured = dict(capacity or {})
+        if tuple(teams) != self._teams:
+            self._teams = tuple(teams)
+            self._adder = TeamAdder(teams) if teams else None
         self._shadows, self._thresholds = shadows, thresholds
         self._max_age_seconds = max_age_seconds
         self._patience_seconds = patience_seconds
@@ -185,12 +199,15 @@ class Collection:
                 if source_read.table and (source_read.health.late or source_read.health.stale)
             }
             shadows = self._shadows.of(joined, late)
+        # before entities are folded, as sums have all of them
+        teams = self._adder.of(joined) if self._adder else None
+        sold = self._sold.of(joined)
         capped = self._cardinality.apply(joined) if self._cardinality else joined
         now_seconds = asyncio.get_running_loop().time()
         peaks = None if own_health.sampling is None else self._peaks.update(capped, now_seconds)
         sources = self._states.shown(joined.sources, over=over)
         health_fields = {field.name: getattr(own_health, field.name) for field in fields(OwnHealth)}
-        return replace(capped, sources=sources, peaks=peaks, shadows=shadows, **health_fields)
+        return replace(capped, sources=sources, peaks=peaks, shadows=shadows, teams=teams, sold=sold, **health_fields)
 
 
 async def unless(expired: asyncio.Event, *work: Coroutine[object, object, object]) -> None:

@@ -36,9 +36,12 @@ _PLAINLY: Final = {
 }
 """Expectations of pydantic in words of our own."""
 _QUERY: Final = re.compile(r"\?[^\s'\"]+")
-_OF_ALERTS: Final = {("owners",), ("default_owner",), ("thresholds",)}
-"""Keys of the alerts' configuration, which a reader may look for in this one."""
-_OF_ALERTS_CONFIG: Final = "belongs to the alerts' configuration: put it there, and name that file as alerts_config"
+_ELSEWHERE: Final = {
+    "owners": "is the file of teams now: write `teams: FILE` (docs/teams.md)",
+    "default_owner": "is the last team of the file of teams now: write `teams: FILE` (docs/teams.md)",
+    "thresholds": "belongs to the alerts' configuration: put it there, and name that file as alerts_config",
+}
+"""Keys at the top that a reader may look for, and what to do instead."""
 _STRUCTURE: Final = {
     "model_type": "keys and values",
     "dict_type": "keys and values",
@@ -134,7 +137,9 @@ def environment_overrides(environ: Mapping[str, str]) -> tuple[list[Override], l
     ]
     if _SOURCES in environ:
         overrides.append(sources_override(environ[_SOURCES].split(), _SOURCES))
-    unknown = [f"{name} {_OF_ALERTS_CONFIG}" for name in sorted(map(variable, _OF_ALERTS)) if name in environ]
+    unknown = [
+        f"{variable((key,))} {advice}" for key, advice in sorted(_ELSEWHERE.items()) if variable((key,)) in environ
+    ]
     for name in sorted(environ):
         if name.startswith(PREFIX) and "__" in name and name not in names:
             close = difflib.get_close_matches(name, names, n=1)
@@ -221,9 +226,9 @@ def _sentence(details: ErrorDetails, document: ConfigDocument, root: type[Sectio
 
 def _unknown_key(place: Place, root: type[Section]) -> str:
     key, section = str(place[-1]), section_at(place[:-1], root)
-    if root is Config and place in _OF_ALERTS:
-        return f"{key} {_OF_ALERTS_CONFIG}"
     keys = list(section.model_fields) if section else []
+    if len(place) == 1 and key in _ELSEWHERE and "teams" in keys:
+        return f"{key} {_ELSEWHERE[key]}"
     close = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
     where = f" under {dotted(place[:-1])}" if place[:-1] else ""
     hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(keys)}"

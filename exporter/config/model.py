@@ -13,7 +13,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, FilePath, SecretStr, model_validator
 
-from ..patterns import matcher
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.quotas.patterns import matcher
+
 from .section import Seconds, Section, comma_separated
 from .sources import (
     DiscoveryConfig,
@@ -378,6 +380,40 @@ class LogConfig(Section):
     level: LogLevel = Field(default=LogLevel.INFO, description="debug, info, warning or error.")
 
 
+Capacity = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class CapacityConfig(Section):
+    """What each broker can do."""
+
+    produce_bytes_per_second: Capacity | None = Field(
+        default=None,
+        description=(
+            "Bytes per second that a broker can take in. Without it: the highest sum that was seen while its request "
+            "handlers were idle enough, since the exporter started."
+        ),
+        examples=[200_000_000],
+    )
+    fetch_bytes_per_second: Capacity | None = Field(
+        default=None, description="The same for bytes that it can send to consumers.", examples=[400_000_000]
+    )
+    request_threads: Capacity | None = Field(
+        default=None,
+        description="Threads that serve requests. Without it: num.io.threads + num.network.threads.",
+        examples=[11],
+    )
+
+    @property
+    def by_type(self) -> dict[QuotaType, float]:
+        """The capacities that are configured, in the units of metrics."""
+        capacities = {
+            QuotaType.PRODUCE: self.produce_bytes_per_second,
+            QuotaType.FETCH: self.fetch_bytes_per_second,
+            QuotaType.REQUEST: self.request_threads,
+        }
+        return {kind: value for kind, value in capacities.items() if value is not None}
+
+
 class Config(Section):
     """Everything that can be configured."""
 
@@ -420,11 +456,24 @@ class Config(Section):
     alerts_config: FilePath | None = Field(
         default=None,
         description=(
-            "The configuration of the alerts (`quotascope alerts config`), for its thresholds and owners: page, API "
-            "and findings call the same entities near their limit as the alerts do, and show and filter by the owners "
-            "by which alerts are routed. Read again when it changes. Without it: the default thresholds, and no owners."
+            "The configuration of the alerts (`quotascope alerts config`), for its thresholds: page, API and findings "
+            "call the same entities near their limit as the alerts do. Read again when it changes. Without it: the "
+            "default thresholds."
         ),
         examples=["/etc/quotascope/alerts.yaml"],
+    )
+    teams: FilePath | None = Field(
+        default=None,
+        description=(
+            "The file of teams (docs/teams.md), the same as in the configuration of the alerts: metrics add up what "
+            "the clients of each team use on the cluster, page and API show and filter by team. Read again when it "
+            "changes."
+        ),
+        examples=["/etc/quotascope/teams.yaml"],
+    )
+    broker_capacity: CapacityConfig = Field(
+        default=CapacityConfig(),
+        description="What each broker can do, for how much of it limits promise (docs/teams.md).",
     )
     grafana_url: HttpUrl | None = Field(
         default=None,

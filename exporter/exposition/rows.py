@@ -43,6 +43,7 @@ class Exposed:
         rows = defaultdict(list)
         rows[catalog.THROTTLE_CAUSE_INFO.name] = list(_causes(self.snapshot.columns))
         for family, labels, value in chain(
+            _of_teams(self.snapshot),
             _of_shadows(self.snapshot),
             _of_nodes(self.snapshot),
             _of_limits(self.snapshot),
@@ -70,6 +71,22 @@ def _causes(columns: Columns) -> Iterator[Row]:
             if decider is not None and decider.serial in measured:
                 by = decider.broker, decider.user, decider.client_id
             yield (label, entity.broker, entity.user, entity.client_id, cause.value, *by), 1
+
+
+def _of_teams(snapshot: Snapshot) -> _Rows:
+    """Yield the sums of teams, and how much of each broker is promised."""
+    if (sums := snapshot.teams) is not None:
+        for kind in QuotaType:
+            columns = sums.usage[kind], sums.allowed[kind], sums.budget_ratio(kind), sums.throttled[kind]
+            for name, usage, allowed, ratio, throttled in zip(
+                sums.names, *(column.tolist() for column in columns), strict=True
+            ):
+                yield catalog.TEAM_USAGE[kind], (name,), usage
+                yield catalog.TEAM_ALLOWED[kind], (name,), allowed
+                yield catalog.TEAM_BUDGET_RATIO, (kind.label, name), ratio
+                yield catalog.TEAM_THROTTLED_ENTITIES, (kind.label, name), throttled
+    for (kind, broker), sold in snapshot.sold.items():
+        yield catalog.SOLD_RATIO, (kind.label, broker, sold.origin.value), sold.ratio
 
 
 def _of_shadows(snapshot: Snapshot) -> _Rows:

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from quotascope.metrics.catalog.teams import UNDECIDED, UNOWNED
 from quotascope.metrics.kafka.entities import QuotaType
 
 from ..diagnosis.selection import Order
@@ -50,7 +51,7 @@ class TableRow:
     """The utilization from which on it is near its limit."""
     recent: Sequence[float | None] = ()
     throttled: Sequence[bool] = ()
-    owner: str | None = None
+    team: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,13 +156,19 @@ def entity_cell(entity: Entity, suffix: str = "", color: str = "") -> TableCell:
     return TableCell(text=text, href=entity_address(entity.user, entity.client_id), color=color)
 
 
-OWNER: Final = TableColumn(header="Owner", kind="name", cell=lambda row: worded(name(row.owner or NOT_APPLICABLE)))
-"""Only where owners are configured."""
+def _team(team: str | None) -> TableCell:
+    """Return the name of a team; an entity that no team owns differs from one of which the team is unknown."""
+    words = {None: NOT_APPLICABLE, UNOWNED: NOT_APPLICABLE, UNDECIDED: UNKNOWN}
+    return worded(words[team] if team in words else name(str(team)))
+
+
+TEAM: Final = TableColumn(header="Team", kind="name", cell=lambda row: _team(row.team))
+"""Only where teams are configured."""
 COLUMNS: Final = (
     TableColumn(
         header="User and client-id", order=Order.NAME, kind="name", cell=lambda row: entity_cell(row.usage.entity)
     ),
-    OWNER,
+    TEAM,
     TableColumn(header="Quota", order=Order.TYPE, cell=lambda row: worded(type_name(row.usage.entity.quota_type))),
     TableColumn(header="Node", order=Order.BROKER, cell=lambda row: worded(name(row.usage.entity.broker))),
     TableColumn(
@@ -189,7 +196,7 @@ COLUMNS: Final = (
     TableColumn(header="Rule", order=Order.LEVEL, kind="name", cell=lambda row: worded(rule_or_cause(row.usage))),
 )
 """The columns of a table of entities, from the left; the first is the name of the row."""
-OF_ENTITY: Final = tuple(column for column in COLUMNS if column.header not in {OWNER.header, "Last 5 minutes"})
+OF_ENTITY: Final = tuple(column for column in COLUMNS if column.header not in {TEAM.header, "Last 5 minutes"})
 """Columns on the page of an entity, which draws more than five minutes."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from quotascope.metrics.catalog.teams import UNOWNED
 from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.pages.baseline import FIRST_THROTTLE, HELD_BACK, ThrottleChange
 
@@ -29,7 +30,7 @@ from ..diagnosis.units import (
     unseen_clients,
 )
 from ..snapshot import Snapshot
-from .columns import COLUMNS, OWNER, TableColumn, TableRow
+from .columns import COLUMNS, TEAM, TableColumn, TableRow
 from .query import QueryResult, shown_part
 from .render import PageFrame, as_of, name, render
 
@@ -37,6 +38,8 @@ _MOST: Final = 200
 """Rows of each table but that of the entities."""
 _ASCENDING: Final = (Order.NAME, Order.TOKENS, Order.LEVEL, Order.TYPE, Order.BROKER)
 TYPES: Final = (("", "all"), *((quota_type.label, type_name(quota_type)) for quota_type in QuotaType))
+_NO_TEAM: Final = "no team"
+"""Text of the choice that stands for entities that no team owns."""
 _SHOWS: Final = (
     (Show.LIMITED.value, "under a limit"),
     (Show.NEAR.value, "close to it, or over"),
@@ -58,8 +61,8 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
     values: dict[str, object] = {}
     if result is not None:
         snapshot, query = result.snapshot, result.query
-        owners = dict.fromkeys(filter(None, (*result.owners.names, query.owner)))
-        columns = [column for column in COLUMNS if column is not OWNER or result.owners.names]
+        teams = dict.fromkeys(filter(None, (*result.teams.names, query.team)))
+        columns = [column for column in COLUMNS if column is not TEAM or result.teams.names]
         values = {
             **as_of(snapshot),
             "numbers": _numbers(snapshot),
@@ -67,7 +70,7 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
             "tagged": len(snapshot.columns.tagged),
             "findings": diagnose(snapshot),
             "given": query.parameters(),
-            "owners": [("", "all"), *((owner, owner) for owner in owners)] if owners else [],
+            "teams": [("", "all"), *((team, _NO_TEAM if team == UNOWNED else team) for team in teams)] if teams else [],
             "types": TYPES,
             "shows": _SHOWS,
             "show": query.show.value,
@@ -82,7 +85,7 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
                             near_limit=snapshot.thresholds.near_limit,
                             recent=result.trails.of(usage),
                             throttled=result.trails.throttled(usage),
-                            owner=result.owners.of(usage.entity),
+                            team=result.teams.of(usage.entity),
                         )
                     )
                     for column in columns
@@ -144,9 +147,9 @@ def _caption(result: QueryResult) -> str:
     unknown = ""
     if result.limits_unknown and result.query.show is Show.NEAR:
         unknown = f" The limits of {result.limits_unknown} entities are unknown: they may be close to them or over."
-    owner = result.query.owner
-    if owner and owner not in result.owners.names:
-        return f"No entity matches: no owner is called {owner}."
+    team = result.query.team
+    if team and team not in result.teams.names:
+        return f"No entity matches: no team is called {team}."
     if not result.snapshot.nodes:
         return "No source is read: the entities are unknown."
     if not result.total:

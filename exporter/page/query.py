@@ -28,7 +28,7 @@ from ..diagnosis.units import limits_unknown
 from ..errors import InvalidQuery
 from ..snapshot import EntityUsage, Snapshot
 from ..untrusted import shown
-from .owners import Owners, readable
+from .teams import Teams, readable
 
 SIZE: Final = 50
 MOST: Final = 500
@@ -161,11 +161,11 @@ class EntityQuery(PartQuery):
     q: Text = ""
     """Only users and client-ids that contain it, ignoring case."""
     broker: Text = ""
-    owner: Text = ""
-    """Only entities of this owner; empty for all."""
+    team: Text = ""
+    """Only entities of this team; empty for all."""
 
     def selection(self, near_limit: float) -> Selection:
-        """Return all but owner and part; entities from this utilization on are near their limit."""
+        """Return all but team and part; entities from this utilization on are near their limit."""
         return Selection(
             near_limit=near_limit,
             order=self.sort,
@@ -202,7 +202,7 @@ class QueryResult:
     snapshot: Snapshot
     trails: Trails
     """Recent values of these entities."""
-    owners: Owners
+    teams: Teams
     query: EntityQuery
     total: int
     """Number of entities that match the query."""
@@ -212,19 +212,19 @@ class QueryResult:
     """The entities of the part that is shown."""
 
 
-def find_entities(snapshot: Snapshot, trails: Trails, query: EntityQuery, owners: Owners) -> QueryResult:
+def find_entities(snapshot: Snapshot, trails: Trails, query: EntityQuery, teams: Teams) -> QueryResult:
     """Run a query on a snapshot."""
     measured = snapshot.measured
     selection = query.selection(snapshot.thresholds.near_limit)
     usages = matching(measured, selection)
-    if query.owner:
-        usages = owners.own(usages, query.owner)
+    if query.team:
+        usages = teams.own(usages, query.team)
     end = query.offset + query.size
     rows = in_order(usages, selection, min(end, len(usages)))[query.offset :]
     return QueryResult(
         snapshot=snapshot,
         trails=trails,
-        owners=owners,
+        teams=teams,
         query=query,
         total=len(usages),
         limits_unknown=limits_unknown(measured),

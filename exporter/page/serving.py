@@ -19,11 +19,11 @@ from ..diagnosis.trails import STEP_SECONDS, Trails
 from ..errors import InvalidQuery
 from ..snapshot import Snapshot
 from .entity import EntityResult, asked_entity, entity_page, find_entity
-from .owners import Owners
 from .page import entity_list_page
 from .query import EntityQuery, QueryResult, find_entities
 from .render import POLICY, PageFrame
 from .rules import RuleQuery, find_rules, rules_page
+from .teams import Teams
 
 MAX_AGE_SECONDS: Final = STEP_SECONDS
 """The age up to which a snapshot is shown: while Prometheus scrapes, the page causes no reads."""
@@ -65,10 +65,10 @@ class Pages:
         self.configure(config, terms)
 
     def configure(self, config: Config, terms: AlertTerms) -> None:
-        """Use another configuration, and owners of the alerts, from the next request on."""
+        """Use another configuration, and other thresholds and teams, from the next request on."""
         self._timeout_seconds = config.collection.timeout_seconds
         self._frame = PageFrame(cluster=config.cluster, runbooks=self._has_runbooks, grafana_url=config.grafana_url)
-        self._owners = Owners(terms.owners, terms.default_owner)
+        self._teams = Teams(terms.teams)
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """Add all paths."""
@@ -163,7 +163,7 @@ class Pages:
 
     def found(self, snapshot: Snapshot, query: EntityQuery) -> QueryResult:
         """Return the entities that a query selects, with their utilization of the last minutes."""
-        return find_entities(snapshot, self._trails, query, self._owners)
+        return find_entities(snapshot, self._trails, query, self._teams)
 
     def explained(self, snapshot: Snapshot, user: str | None, client_id: str | None) -> EntityResult:
         """Return the rules for a user and client-id, and what is measured of it."""

@@ -22,11 +22,13 @@ from .snapshot import (
     SourceRead,
     place_of,
 )
+from .teams import CapacityOrigin, Sold, SoldBy, TeamSums
 
 __all__ = [
     "CAUSES",
     "TYPES",
     "Callbacks",
+    "CapacityOrigin",
     "Columns",
     "DiscoveryHealth",
     "Entity",
@@ -46,8 +48,11 @@ __all__ = [
     "Shadow",
     "ShadowUsage",
     "Snapshot",
+    "Sold",
+    "SoldBy",
     "SourceHealth",
     "SourceRead",
+    "TeamSums",
     "ThrottleCause",
     "Usages",
     "place_of",

@@ -19,6 +19,7 @@ from ..mapping import BeanTable
 from .columns import Columns, Usages
 from .entity import Entity, EntityUsage
 from .layout import Floats
+from .teams import SoldBy, TeamSums
 
 _MOST_IDLE: Final = 1.05
 """Of one pool, whose share is a moving average that may be a little above 1."""
@@ -384,6 +385,10 @@ class Snapshot(OwnHealth):
     """None without sampling."""
     shadows: tuple[Shadow, ...] = ()
     """In the order of their file."""
+    teams: TeamSums | None = None
+    """None without teams."""
+    sold: SoldBy = field(default_factory=dict)
+    """Without those of which limits or capacity are unknown."""
 
     @property
     def steady_at(self) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import ModuleType
 
-from . import callback, clients, limits, neighbors, node, own, rules, shadow, spark, usage
+from . import callback, clients, limits, neighbors, node, own, rules, shadow, spark, team_usage, usage
 from .callback import *
 from .clients import *
 from .family import *
@@ -22,12 +22,13 @@ from .own import *
 from .rules import *
 from .shadow import *
 from .spark import *
+from .team_usage import *
 from .usage import *
 
 
 def families() -> Iterator[Family]:
     """Yield the families of the exporter, in its order."""
-    for module in (usage, limits, callback, shadow, rules, node, neighbors, own):
+    for module in (usage, limits, team_usage, callback, shadow, rules, node, neighbors, own):
         yield from _declared(module)
 
 

@@ -12,7 +12,7 @@ from quotascope.alerts import Site
 from quotascope.alerts.render import Rule, records
 from quotascope.alerts.settings import Objective, Profile
 from quotascope.metrics.catalog import Family, families, job_families
-from quotascope.metrics.catalog.owners import Clients, Owner
+from quotascope.metrics.catalog.teams import Clients, Team
 
 FAMILIES: Final[dict[str, Family]] = {family.name: family for family in (*families(), *job_families())}
 OF_PROMETHEUS: Final = ("instance", "job")
@@ -60,11 +60,13 @@ def _range_text(node: Any) -> str:
 
 ALICE: Final = Clients(user="alice")
 EVERYTHING: Final = Site(
-    owners=(Owner(team="payments", clients=ALICE),),
+    teams=(Team(name="payments", clients=(ALICE,)),),
     objectives=(Objective(name="billing", clients=ALICE, percent=99.0),),
     profile=Profile.ALL,
 )
 """A site with all groups of rules."""
+ONE_TEAM: Final = Site(teams=(Team(name="platform", clients=(Clients(user_pattern=".*"),)),))
+"""A site with one team, which owns all entities."""
 RECORDED: Final[dict[str, Rule]] = {rule["record"]: rule for rule in records(EVERYTHING)}
 CLUSTER: Final = Site().cluster_label
 OF_ALERTS: Final = "ALERTS"

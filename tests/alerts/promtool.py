@@ -162,7 +162,7 @@ def rules_of(*sites: Site) -> dict[str, dict[str, Any]]:
 
 CORE_RULES: Final = rules_of(replace(SITE, profile=Profile.CORE))
 RULES: Final = CORE_RULES | rules_of(EVERYTHING, SITE)
-"""All rules; alerts of both profiles have the guards of the profile `all`, and no label of owners."""
+"""All rules; alerts of both profiles have the guards of the profile `all`, and no label of teams."""
 
 
 def _needed(text: str, seen: frozenset[str] = frozenset()) -> set[str]:

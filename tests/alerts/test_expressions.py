@@ -259,7 +259,7 @@ def test_every_place_of_the_texts_has_a_value() -> None:
 
 def test_another_label_of_clusters_takes_the_place_of_ours() -> None:
     """A site with another label of clusters gets the same rules with that label."""
-    site = replace(SITE, cluster_label="kafka_cluster", owners=EVERYTHING.owners, objectives=EVERYTHING.objectives)
+    site = replace(SITE, cluster_label="kafka_cluster", teams=EVERYTHING.teams, objectives=EVERYTHING.objectives)
     theirs = [re.sub(r"\s+", "", rule["expr"]) for rule in (*records(site), *alerts(site))]
     ours = [re.sub(r"\bcluster\b(?!:)", "kafka_cluster", rule["expr"]) for rule in RULES]
     assert theirs == [re.sub(r"\s+", "", expr) for expr in ours]

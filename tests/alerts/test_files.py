@@ -204,7 +204,7 @@ SITES = {
     "all": Site(profile=Profile.ALL),
     "links": SITE,
     "thresholds": Site(profile=Profile.ALL, cluster_label="c", thresholds=ONE_AND_A_HALF, system_users='a"b\\.c'),
-    "owners and objectives": EVERYTHING,
+    "teams and objectives": EVERYTHING,
     "without guards": Site(
         profile=Profile.ALL,
         alerts=dict.fromkeys(

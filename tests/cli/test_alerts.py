@@ -29,7 +29,10 @@ def groups(run: Run, tmp_path: Path) -> Groups:
     """Return the rules that `alerts write` makes of a configuration and all alerts, by the names of the mixin."""
 
     def written(config: str | dict[str, Any], *options: str) -> dict[str, Any]:
-        file, folder = tmp_path / "alerts.yaml", tmp_path / "rules"
+        file, folder, teams = (tmp_path / name for name in ("alerts.yaml", "rules", "teams.yaml"))
+        if isinstance(config, dict) and "teams" in config:
+            teams.write_text(json.dumps({"teams": config["teams"]}, ensure_ascii=False), encoding="utf-8")
+            config = config | {"teams": str(teams)}
         text = config if isinstance(config, str) else json.dumps(ALL | config, ensure_ascii=False)
         file.write_text(text, encoding="utf-8")
         code, _, errors = run("alerts", "write", folder, "--alerts-config", file, *options)
@@ -92,10 +95,9 @@ def test_examples_can_be_uncommented(run: Run, write: Write) -> None:
     _, printed, _ = run("alerts", "config")
     text = re.sub(r"^( *)#(?! \S|$)", r"\1", printed, flags=re.MULTILINE)
     text = text.replace("    #user: alice", "    user: alice")
-    text = re.sub(r"^runbook_url: .*", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^(runbook_url|teams): .*", "", text, flags=re.MULTILINE)
     rules = write(text)
     assert rules["KafkaQuotaNearLimit"]["labels"]["component"] == "kafka"
-    assert "payments" in rules["KafkaQuotaNearLimit"]["labels"]["owner"]
 
 
 def test_a_threshold_takes_effect_wherever_it_stands(run: Run, write: Write, tmp_path: Path) -> None:
@@ -176,13 +178,13 @@ def test_too_many_near_their_limits_end_single_alerts_before_they_fire(
     assert ("min_over_time" in rules[alert]["expr"]) == bool(window)
 
 
-def test_owners_and_a_label_owner_go_together(write: Write) -> None:
-    """The label is that of alerts on brokers, and of entities that no owner has."""
-    owners = [{"team": "payments", "user": "alice"}]
-    rules = write({"labels": {"owner": "platform"}, "owners": owners})
-    assert rules["KafkaQuotaDelayQueueGrowing"]["labels"]["owner"] == "platform"
+def test_teams_and_a_label_team_go_together(write: Write) -> None:
+    """The label is that of alerts on brokers, and of entities that no team owns."""
+    teams = [{"team": "payments", "clients": [{"user": "alice"}]}]
+    rules = write({"labels": {"team": "platform"}, "teams": teams})
+    assert rules["KafkaQuotaDelayQueueGrowing"]["labels"]["team"] == "platform"
     assert (
-        rules["KafkaQuotaNearLimit"]["labels"]["owner"]
+        rules["KafkaQuotaNearLimit"]["labels"]["team"]
         == '{{ if eq $labels.user "alice" }}{{ "payments" }}{{ else }}{{ "platform" }}{{ end }}'
     )
 
@@ -228,8 +230,10 @@ def test_nothing_is_written_for_a_mistake(wrong: str, run: Run, tmp_path: Path) 
 Render = Callable[..., dict[str, Any]]
 HIDDEN = "{ rules: m.prometheusRules, alerts: m.prometheusAlerts }"
 OWNED: dict[str, Any] = {
-    "owners": [{"team": 'pay "{{ }}"\n%', "user": 'a"lice\n{{ }} %s'}],
-    "default_owner": "platform",
+    "teams": [
+        {"team": 'pay "{{ }}"\n%', "clients": [{"user": 'a"lice\n{{ }} %s'}, {"client_id_pattern": "b|c"}]},
+        {"team": "platform", "clients": [{"user_pattern": ".*"}]},
+    ],
     "objectives": [{"name": 'b"\n{{', "objective_percent": 99, "user_pattern": "b.*"}],
 }
 
@@ -287,14 +291,14 @@ def parsed(kinds: dict[str, Any]) -> dict[str, Any]:
         {},
         OWNED,
         {"cluster_label": "k", **OWNED},
-        {"owners": OWNED["owners"], "labels": {"owner": 'o"\n%s'}},
-        {"owners": OWNED["owners"]},
+        {"teams": OWNED["teams"][:1], "labels": {"team": 'o"\n%s'}},
+        {"teams": OWNED["teams"][:1]},
     ],
 )
 def test_the_defaults_are_the_rules_that_are_written(
     render: Render, groups: Groups, tmp_path: Path, config: dict[str, Any]
 ) -> None:
-    """With owners and objectives from the file."""
+    """With teams and objectives from the file."""
     expected = groups(config)
     rules = render(None, "--alerts-config", str(tmp_path / "alerts.yaml"))
     assert parsed(rules) == parsed(expected)
@@ -355,7 +359,7 @@ HOSTILE = "%(a)s %d \"' \\ \n } [[ |||"
         pytest.param({"alerts": {STORM: {"for": "1d1h"}, MUTATION: {"for": "1w500ms"}}}, id="hours"),
         pytest.param({"alerts": {MUTATION: {"for": "179s"}}}, id="no window"),
         pytest.param({"alerts": {"KafkaQuotaManyNearLimit": {"for": "3m"}}}, id="near limits"),
-        pytest.param({"labels": {"owner": "a", "empty": ""}}, id="empty label"),
+        pytest.param({"labels": {"team": "a", "empty": ""}}, id="empty label"),
         pytest.param({"labels": {"component": HOSTILE, "scope_": "é😀"}}, id="labels"),
         pytest.param({"cluster_label": "kafka_cluster"}, id="cluster"),
         pytest.param({"system_users": HOSTILE.replace("[[", "x\\.y")[6:]}, id="users"),
@@ -399,10 +403,10 @@ def test_a_mistake_is_an_error_that_names_the_key(render: Render, config: dict[s
 
 
 def test_names_that_look_like_places_stay_as_they_are(render: Render, groups: Groups, tmp_path: Path) -> None:
-    """In the names of owners and objectives, and in the pattern of system users."""
+    """In the names of teams and objectives, and in the pattern of system users."""
     name = "${cluster}${STORM} # if x |||\n|||\ue000"
     config = {
-        "owners": [{"team": name, "user": name}],
+        "teams": [{"team": name, "clients": [{"user": name}]}],
         "objectives": [{"name": name, "objective_percent": 99, "user": name}],
         "system_users": "a[$]{cluster}|[$]{STORM}",
     }
@@ -410,8 +414,8 @@ def test_names_that_look_like_places_stay_as_they_are(render: Render, groups: Gr
     rules = render(None, "--alerts-config", str(tmp_path / "alerts.yaml"))
     assert parsed(rules) == parsed(expected)
     quoted = json.dumps(name, ensure_ascii=False)
-    owners = {rule["labels"]["owner"] for rule in rules_of({"alerts": rules["alerts"]}) if "owner" in rule["labels"]}
-    assert owners == {f"{{{{ if eq $labels.user {quoted} }}}}{{{{ {quoted} }}}}{{{{ end }}}}"}
+    teams = {rule["labels"]["team"] for rule in rules_of({"alerts": rules["alerts"]}) if "team" in rule["labels"]}
+    assert teams == {f"{{{{ if eq $labels.user {quoted} }}}}{{{{ {quoted} }}}}{{{{ end }}}}"}
 
 
 def test_the_mixin_has_the_core_profile_by_default(render: Render, run: Run, tmp_path: Path) -> None:

@@ -372,6 +372,7 @@ NEEDED = {
     "spark jar plugin.jar": "",
     "spark runner": "",
     "spark submit-script": "",
+    "teams check teams.yaml": "",
 }
 
 
@@ -392,6 +393,7 @@ def test_a_command_names_the_extra_that_it_lacks(extra: str, tmp_path: Path) -> 
     log(work / "app-1")
     (work / "quotas.yaml").write_text("quotas: []\n")
     (work / "token").write_text("secret")
+    (work / "teams.yaml").write_text("teams: [{team: a, clients: [{user: b}]}]\n")
     lines = {line: needed for line, needed in NEEDED.items() if extra in {"", needed}}
     words = json.dumps([line.split() for line in lines])
     done = Installed(tmp_path, [f"quotascope[{extra}]"]).run(RUN, words, folder=work)

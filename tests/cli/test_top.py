@@ -41,8 +41,8 @@ from quotascope.exporter.api.client import Observed, exporter_target, read_recen
 from quotascope.exporter.api.documents import encoded, entities_document
 from quotascope.exporter.diagnosis.trails import RECENT_STEPS, STEP_SECONDS, Trails
 from quotascope.exporter.errors import LimitsError
-from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.query import EntityQuery, find_entities
+from quotascope.exporter.page.teams import Teams
 from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot, ThrottleCause
 from quotascope.metrics.kafka.entities import QuotaType
 
@@ -277,7 +277,7 @@ async def test_the_screen_begins_with_what_the_exporter_remembers(*, known: bool
     trails = Trails()
     for back in range(10, -1, -1):
         trails.note(replace(state, taken_at=state.taken_at - STEP_SECONDS * back))
-    page = find_entities(state, trails, EntityQuery(), Owners())
+    page = find_entities(state, trails, EntityQuery(), Teams())
     body = encoded(entities_document(page)) if known else b'{"entities": [5]}'
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     async with serving(answering(head, body)) as url:

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from tests.alerts.expressions import ONE_TEAM
 from tests.integration.eventually import eventually
 from tests.integration.prometheus import Prometheus
 from tools.demo_stack import scrapes
 
-from quotascope.alerts import Site
 from quotascope.alerts.render import records
 from quotascope.demo import CAST
 
@@ -85,7 +85,7 @@ def samples() -> Iterator[str]:
 def recorded(prometheus: Prometheus) -> Iterator[str]:
     """Yield the results of the recording rules on the data, as OpenMetrics; rules see series recorded before."""
     start, step = NOW - HISTORY_SECONDS, SCRAPE_SECONDS
-    for record in records(Site(default_owner="platform")):
+    for record in records(ONE_TEAM):
         answer = prometheus.get("query_range", query=record["expr"], start=f"{start}", end=f"{NOW}", step=f"{step}")
         for series in answer["result"]:
             labels = ",".join(f'{name}="{value}"' for name, value in series["metric"].items() if name != "__name__")

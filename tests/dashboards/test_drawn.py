@@ -152,7 +152,7 @@ def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
         "script: [": "TypeError",
         "marks: ": "failed",
         "values of a variable: ": "label/cluster/values sum(: ",
-        "variable owner: ": "parse error",
+        "variable team: ": "parse error",
         "Closest to the limit, not throttled yet: not sorted by Nosuch": "",
         "Throttled users and client-ids: unknown unit": "",
         "Throttled users and client-ids: legend without the cluster": "",

@@ -112,7 +112,7 @@ CHOICES: Final[dict[str, dict[str, Any]]] = {
 }
 """What variables of a type have in common."""
 VARIABLES: Final = {
-    "overview": {"owner": "Owner"},
+    "overview": {"team": "Team"},
     "entity": {"user": "User", "client_id": "Client-id", "find": "Find"},
     "mutations": {"user": "User", "client_id": "Client-id"},
     "brokers": {"broker": "Broker"},

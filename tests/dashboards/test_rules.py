@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from tests.alerts.expressions import nodes
+from tests.alerts.expressions import ONE_TEAM, nodes
 from tests.dashboards.boards import expressions, names_and_labels, panels_of, parsed
 from tests.exporter.recorded import joined
 
@@ -19,7 +19,7 @@ from quotascope.alerts.render import alerts, records, thresholds_of
 from quotascope.alerts.thresholds import NEAR_LIMIT
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.promql import span
-from quotascope.dashboards.recorded import ENTITY_OWNER, LONGEST_GAP, TREND_WINDOW, WAITS_WINDOW
+from quotascope.dashboards.recorded import ENTITY_TEAM, LONGEST_GAP, TREND_WINDOW, WAITS_WINDOW
 from quotascope.dashboards.scope import Scope
 from quotascope.dashboards.steps import ABOVE_ZERO
 from quotascope.exporter.exposition import Renderer
@@ -56,7 +56,7 @@ def test_variables_ask_only_for_our_own_series(dashboards: Dashboards) -> None:
         if query["name"] == "backtick":
             assert "label_replace(vector(1)," in query["query"], "it asks for no series at all"
             continue
-        assert {*_families_of(query)} <= {*FAMILY_NAMES, ENTITY_OWNER}
+        assert {*_families_of(query)} <= {*FAMILY_NAMES, ENTITY_TEAM}
 
 
 def _families_of(variable: dict[str, Any]) -> list[str]:
@@ -257,7 +257,7 @@ def test_every_runbook_can_be_reached() -> None:
 
 
 FAMILIES = {family.name: family for family in (*families(), *job_families())}
-RECORDED = {rule["record"] for rule in records(Site(default_owner="platform"))}
+RECORDED = {rule["record"] for rule in records(ONE_TEAM)}
 BESIDE_JOBS = {"Jobs that wait for Kafka", "Spark jobs behind it"}
 """Panels that show what brokers say in the rows of jobs."""
 COUNTER_FUNCTIONS = {"rate", "increase", "irate", "resets"}
@@ -287,9 +287,9 @@ def test_every_name_and_label_exists(every: Expressions, variant: Scope) -> None
 
 
 def test_recorded_series_are_read_only_when_asked_for(every: Expressions, variant: Scope) -> None:
-    """Without our recording rules nothing is missing but the choice of owners, which they are."""
+    """Without our recording rules nothing is missing but the choice of teams, which they are."""
     names = {name for _, expression in every for name, _ in names_and_labels(expression)}
-    assert bool(names & RECORDED - {ENTITY_OWNER}) is variant.recorded
+    assert bool(names & RECORDED - {ENTITY_TEAM}) is variant.recorded
 
 
 def test_every_family_with_a_cluster_keeps_to_the_chosen_ones(every: Expressions, variant: Scope) -> None:

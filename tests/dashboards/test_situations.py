@@ -109,7 +109,7 @@ SITUATIONS: dict[str, tuple[tuple[str, str], int, dict[str, str], dict[str, floa
             if user not in {"user 0", "user 1"}
         },
     ),
-    "Where owners are chosen, clients of others are not among those that use most.": (
+    "Where teams are chosen, clients of others are not among those that use most.": (
         ("overview", "table Produce: most on one broker"),
         0,
         {
@@ -139,11 +139,11 @@ SITUATIONS: dict[str, tuple[tuple[str, str], int, dict[str, str], dict[str, floa
 @pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_panel_shows_what_is_true(situation: str, tmp_path: Path, *, recorded: bool) -> None:
-    """Panels show the situation with and without recording rules, for clients without an owner."""
+    """Panels show the situation with and without recording rules, for clients without a team."""
     key, query, series, samples = SITUATIONS[situation]
     panel = (RECORDED if recorded else PLAIN)[key]
-    of_no_owner = panel["targets"][query]["expr"].replace("${owner:regex}", "")
-    expr = re.sub(r"\$(cluster|\{\w+:regex\})", ".*", of_no_owner)
+    of_no_team = panel["targets"][query]["expr"].replace("${team:regex}", "")
+    expr = re.sub(r"\$(cluster|\{\w+:regex\})", ".*", of_no_team)
     look: dict[str, Any] = {
         "expr": f"max without () ({expr})",  # without the name of a recorded series
         "eval_time": "10m",

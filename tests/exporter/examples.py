@@ -25,7 +25,7 @@ from quotascope.exporter.snapshot import (
     SourceHealth,
 )
 from quotascope.exporter.sources.source import Source
-from quotascope.metrics.catalog.owners import Clients, Owner
+from quotascope.metrics.catalog.teams import Clients, Team
 from quotascope.metrics.kafka.entities import DEFAULT, NO_RULE, QuotaEntity, QuotaType
 from quotascope.metrics.kafka.rules import QuotaRules
 from quotascope.pages.baseline import ThrottleChange
@@ -114,9 +114,9 @@ def health(name: str = "broker-1", **changes: Any) -> SourceHealth:
     return SourceHealth(**{**fields, **changes})
 
 
-def owner(team: str, **clients: str) -> Owner:
+def team(name: str, **clients: str) -> Team:
     """Return a team and its entities."""
-    return Owner(team=team, clients=Clients(**clients))
+    return Team(name=name, clients=(Clients(**clients),))
 
 
 def snapshot(*entities: EntityUsage, left_out: Sequence[EntityUsage] = (), **changes: Any) -> Snapshot:

@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.exporter.examples import limits, owner, snapshot, usage
+from tests.exporter.examples import limits, snapshot, team, usage
 from typer.testing import CliRunner
 
 from quotascope.cli.alerts_config import read_alert_terms, read_alerts_config
@@ -20,11 +20,11 @@ from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.diagnosis.findings import quota_findings
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import ConfigError
-from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.page import entity_list_page
 from quotascope.exporter.page.query import EntityQuery, find_entities
 from quotascope.exporter.page.render import PageFrame
 from quotascope.exporter.page.rules import RuleQuery, find_rules
+from quotascope.exporter.page.teams import Teams
 from quotascope.exporter.snapshot import NodeUsage
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog.thresholds import DEFAULTS, NEAR_LIMIT, SharedThresholds
@@ -35,8 +35,7 @@ HALF = usage(user="half", usage=500.0, limit=1000.0, configured=limits())
 LITTLE = usage(user="little", usage=300.0, limit=1000.0, configured=limits())
 FILE = """
 thresholds: {NEAR_LIMIT: 0.4, HANDLERS_IDLE: 0.3, HEAVY_BYTES: 100}
-owners: [{team: payments, user: alice}]
-default_owner: platform
+teams: {teams}
 """
 
 
@@ -44,11 +43,11 @@ default_owner: platform
 def test_page_api_and_terminal_call_near_what_the_alert_does(thresholds: SharedThresholds, near: set[str]) -> None:
     """Colors, the legend, the filter and the order follow a threshold that is configured for the alerts."""
     state = snapshot(HALF, LITTLE, thresholds=thresholds)
-    result = find_entities(state, Trails(), EntityQuery.read({"show": "near"}), Owners())
+    result = find_entities(state, Trails(), EntityQuery.read({"show": "near"}), Teams())
     assert {row.entity.user for row in result.rows} == near
     text = entity_list_page(result, PageFrame())
     assert f"■ {thresholds.near_limit * 100:g} % of the limit and more" in text
-    everything = find_entities(state, Trails(), EntityQuery.read({}), Owners())
+    everything = find_entities(state, Trails(), EntityQuery.read({}), Teams())
     rows = entity_list_page(everything, PageFrame()).partition("<tbody>")[2].partition("</tbody>")[0]
     assert ('class="near' in rows) is bool(near)
     assert {row.entity.user for row in (HALF, LITTLE) if style_of(row, thresholds.near_limit) == "yellow"} == near
@@ -88,18 +87,23 @@ def test_an_entity_that_an_alert_may_be_on_keeps_its_series(thresholds: SharedTh
 
 
 def test_the_exporter_reads_the_file_of_the_alerts(tmp_path: Path) -> None:
-    """Thresholds and owners are those with which `alerts write` makes rules of the same file."""
-    alerts, config = tmp_path / "alerts.yaml", tmp_path / "config.yaml"
-    alerts.write_text(FILE)
-    config.write_text(f"sources: [{{url: 'http://a:1/jolokia'}}]\nalerts_config: {alerts}")
+    """Thresholds and teams are those with which `alerts write` makes rules of the same file."""
+    alerts, config, teams = (tmp_path / f"{name}.yaml" for name in ("alerts", "config", "teams"))
+    alerts.write_text(FILE.replace("{teams}", str(teams)))
+    teams.write_text("teams: [{team: payments, clients: [{user: alice}]}]")
+    config.write_text(f"sources: [{{url: 'http://a:1/jolokia'}}]\nalerts_config: {alerts}\nteams: {teams}")
     exporter, _ = build_exporter(load_config(config, {}))
     terms = exporter.parts.alert_terms
     assert terms == read_alert_terms(alerts)
     assert terms.thresholds == EARLY
-    assert (terms.owners, terms.default_owner) == ((owner("payments", user="alice"),), "platform")
+    assert terms.teams == (team("payments", user="alice"),)
     site = read_alerts_config(alerts)
-    assert (site.value(NEAR_LIMIT), site.owners, site.default_owner) == (0.4, terms.owners, "platform")
-    from_environment = {"QUOTASCOPE_ALERTS_CONFIG": str(alerts), "QUOTASCOPE_SOURCES": "http://a:1/jolokia"}
+    assert (site.value(NEAR_LIMIT), site.teams) == (0.4, terms.teams)
+    from_environment = {
+        "QUOTASCOPE_ALERTS_CONFIG": str(alerts),
+        "QUOTASCOPE_TEAMS": str(teams),
+        "QUOTASCOPE_SOURCES": "http://a:1/jolokia",
+    }
     exporter, _ = build_exporter(load_config(None, from_environment))
     assert exporter.parts.alert_terms == terms
 
@@ -107,7 +111,7 @@ def test_the_exporter_reads_the_file_of_the_alerts(tmp_path: Path) -> None:
 def test_a_mistake_in_the_file_of_the_alerts_is_reported_by_file_line_and_key(tmp_path: Path) -> None:
     """The exporter does not start with thresholds that `alerts write` refuses."""
     alerts, config = tmp_path / "alerts.yaml", tmp_path / "config.yaml"
-    alerts.write_text("thresholds:\n  NEAR_LIMIT: 90\n  NEAR: 1\nowners:\n- {team: a}")
+    alerts.write_text("thresholds:\n  NEAR_LIMIT: 90\n  NEAR: 1\nowners:\n- {team: a}\n")
     config.write_text(f"sources: [{{url: 'http://a:1/jolokia'}}]\nalerts_config: {alerts}")
     with pytest.raises(ConfigError) as caught:
         build_exporter(load_config(config, {}))
@@ -115,14 +119,26 @@ def test_a_mistake_in_the_file_of_the_alerts_is_reported_by_file_line_and_key(tm
     assert caught.value.problems == (
         "line 2: thresholds.NEAR_LIMIT: expected less than or equal to 1, got 90",
         "line 3: unknown key 'NEAR' under thresholds; did you mean 'NEAR_LIMIT'?",
-        "line 5: owners[0] needs one of user, user_pattern, client_id, client_id_pattern",
+        "line 4: owners is the file of teams now: write `teams: FILE` (docs/teams.md)",
     )
     checked = CliRunner().invoke(app, ["config", "check", str(config), "--json"])
     assert checked.exit_code == 1
     assert "thresholds.NEAR_LIMIT" in json.loads(checked.stdout)["findings"][0]["text"]
 
 
-def test_owners_of_the_exporter_alone_are_refused_with_what_to_do() -> None:
-    """There is one list of owners, that of the alerts; a variable is refused as a key of the file is."""
-    with pytest.raises(ConfigError, match="QUOTASCOPE_DEFAULT_OWNER belongs to the alerts' configuration: put it"):
+def test_other_teams_than_those_of_the_alerts_are_refused(tmp_path: Path) -> None:
+    """An alert would go to one team, and the client would count as another's; the message says what to write."""
+    alerts, config, teams, others = (tmp_path / f"{name}.yaml" for name in ("alerts", "config", "teams", "others"))
+    alerts.write_text(f"teams: {teams}")
+    teams.write_text("teams: [{team: payments, clients: [{user: alice}]}]")
+    others.write_text("teams: [{team: etl, clients: [{user: alice}]}]")
+    for line, said in (("", "names teams, and this configuration none"), (f"teams: {others}", "names other teams")):
+        config.write_text(f"sources: [{{url: 'http://a:1/jolokia'}}]\nalerts_config: {alerts}\n{line}")
+        with pytest.raises(ConfigError, match=f"{said}; write the same `teams: FILE` in both"):
+            build_exporter(load_config(config, {}))
+
+
+def test_owners_are_refused_with_what_to_do() -> None:
+    """A variable is refused as a key of the file is."""
+    with pytest.raises(ConfigError, match="QUOTASCOPE_DEFAULT_OWNER is the last team of the file of teams now: write"):
         load_config(None, {"QUOTASCOPE_DEFAULT_OWNER": "platform"})

@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from hypothesis import given
-from tests.exporter.examples import exporter_of, limits, owner, snapshot, usage
+from tests.exporter.examples import exporter_of, limits, snapshot, team, usage
 from tests.exporter.sources.http.hostile import body, jolokia
 from tests.exporter.sources.http.misbehaving import serving
 from tests.strategies import texts
@@ -32,9 +32,10 @@ from quotascope.exporter.discovery.build import build_sources
 from quotascope.exporter.limits.admin import rules_of
 from quotascope.exporter.names import LONGEST_BYTES, asked_as, contains, is_cut, known_as, known_rules
 from quotascope.exporter.page.filling import filled
-from quotascope.exporter.page.owners import Owners
+from quotascope.exporter.page.teams import Teams
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.exporter.sources.shortening import LongLines
+from quotascope.metrics.catalog.teams import UNDECIDED
 from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 from quotascope.metrics.kafka.jmx import mbean_name
 from quotascope.metrics.kafka.rules import QuotaRules
@@ -322,31 +323,30 @@ def test_a_long_name_that_is_not_remembered_is_not_matched(monkeypatch: pytest.M
     assert Cardinality(CardinalityConfig()).apply(taken).folds.unmatched == 0
 
 
-def test_owners_by_patterns_of_long_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_teams_by_patterns_of_long_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The first entry that matches the whole name counts.
 
-    Where that is unknown, nobody is the owner, not the next one either.
+    Where that is unknown, the team is unknown, not the next one.
     """
     clients = long_names(10)
-    owners = Owners(
+    teams = Teams(
         [
-            owner("exact", client_id=asked_as(clients[0])),
-            owner("other", user="bob"),
-            owner("pay", client_id_pattern=".*0000000[0-5]"),
-            owner("rest", client_id_pattern=".*"),
+            team("exact", client_id=asked_as(clients[0])),
+            team("other", user="bob"),
+            team("pay", client_id_pattern=".*0000000[0-5]"),
+            team("rest", client_id_pattern=".*"),
         ],
-        "nobody",
     )
     monkeypatch.setattr(names, "MOST_REMEMBERED_BYTES", 2 * LONG_BYTES)
     entities = [usage(client_id=known_as(name)).entity for name in clients]
-    assert [owners.of(entity) for entity in entities[-2:]] == ["rest", "rest"]
-    assert owners.of(entities[5]) is None
+    assert [teams.of(entity) for entity in entities[-2:]] == ["rest", "rest"]
+    assert teams.of(entities[5]) == UNDECIDED
     known_as(clients[5])
-    assert owners.of(entities[5]) == "pay"
-    assert owners.of(entities[0]) == "exact"
-    assert owners.of(usage(client_id=clients[3][:100]).entity) == "rest"
-    assert owners.of(usage(user="bob", client_id=known_as(clients[2])).entity) == "other"
+    assert teams.of(entities[5]) == "pay"
+    assert teams.of(entities[0]) == "exact"
+    assert teams.of(usage(client_id=clients[3][:100]).entity) == "rest"
+    assert teams.of(usage(user="bob", client_id=known_as(clients[2])).entity) == "other"
 
 
 def test_lines_that_do_not_fit_are_counted_by_name() -> None:

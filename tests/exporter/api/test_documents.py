@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import jsonschema
 import pytest
-from tests.exporter.examples import NOW, health, limits, owner, snapshot, usage
+from tests.exporter.examples import NOW, health, limits, snapshot, team, usage
 
 from quotascope.exporter.api import documents
 from quotascope.exporter.api.openapi import ANSWERS, openapi
@@ -17,20 +17,20 @@ from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import InvalidQuery
 from quotascope.exporter.page.entity import asked_entity, find_entity
-from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.query import SIZE, EntityQuery, EpisodeQuery, PartQuery, find_entities
 from quotascope.exporter.page.rules import RuleQuery, find_rules
+from quotascope.exporter.page.teams import Teams
 from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot
 from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 from quotascope.metrics.kafka.rules import QuotaRules
 
-OWNERS = Owners([owner("billing\n", client_id="app")])
+TEAMS = Teams([team("billing\n", client_id="app")])
 
 
 def answer(state: Snapshot, **parameters: str) -> dict[str, Any]:
     trails = Trails()
     trails.note(state)
-    return parsed(documents.entities_document(find_entities(state, trails, EntityQuery.read(parameters), OWNERS)))
+    return parsed(documents.entities_document(find_entities(state, trails, EntityQuery.read(parameters), TEAMS)))
 
 
 def parsed(document: object) -> dict[str, Any]:
@@ -54,7 +54,7 @@ ALICE = {
     "throttle_time_seconds": 0.0,
     "cause": None,
     "decided_by": None,
-    "owner": None,
+    "team": "__unowned__",
     "rule": None,
     "recent": [None] * 20,
 }
@@ -81,7 +81,7 @@ ENTITIES = {
     "unlimited": (usage(configured=limits(rules={}), usage=7.0), {"usage": 7.0, "limit_state": "unlimited"}),
     "fetch": (
         usage(QuotaType.FETCH, client_id="app", usage=7.0),
-        {"quota_type": "fetch", "client_id": "app", "usage": 7.0, "owner": "billing\n"},
+        {"quota_type": "fetch", "client_id": "app", "usage": 7.0, "team": "billing\n"},
     ),
     "request": (usage(QuotaType.REQUEST, limit=1.0), {**LIMITED, "quota_type": "request", "unit": "threads"}),
     "mutations": (
@@ -248,7 +248,7 @@ LONG_NAMES = snapshot(
 @pytest.mark.parametrize(
     ("name", "rows", "parameters"),
     [
-        ("entities", "entities", {"sort": "name", "owner": "billing", "size": "2"}),
+        ("entities", "entities", {"sort": "name", "team": "billing", "size": "2"}),
         ("entities", "entities", {"sort": "name", "q": "ü"}),
         ("rules", "rules", {"type": "produce"}),
         ("episodes", "episodes", {"user": LONG, "client_id": "app", "size": "2"}),

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 from tests.exporter.discovery.scripted import ScriptedFinder, target
-from tests.exporter.examples import ScriptedLimits, ScriptedSource, exporter_of, limits, rates
+from tests.exporter.examples import ScriptedLimits, ScriptedSource, exporter_of, limits, rates, team
 from tests.exporter.otlp.scripted import ScriptedSender
 
 from quotascope.exporter import background
@@ -231,18 +231,18 @@ async def test_switching_disturbs_only_what_changes() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_owners_and_thresholds_change_with_the_configuration() -> None:
+async def test_teams_and_thresholds_change_with_the_configuration() -> None:
     """From the next request on."""
     world = World()
-    terms = AlertTerms(default_owner="platform", thresholds=SharedThresholds(near_limit=0.25))
+    terms = AlertTerms(teams=(team("platform", user_pattern=".*"),), thresholds=SharedThresholds(near_limit=0.25))
     plain = world.parts("a", collection={"max_age_seconds": 0})
     second = replace(plain, alert_terms=terms)
     async with running(plain) as exporter:
-        for parts, owner, near_limit in ((plain, "null", 0.9), (second, '"platform"', 0.25), (plain, "null", 0.9)):
+        for parts, name, near_limit in ((plain, "null", 0.9), (second, '"platform"', 0.25), (plain, "null", 0.9)):
             await exporter.swap(parts)
             await exporter.snapshot()
             _, text = await get(f"{exporter.url}/api/v1/entities?show=all")
-            assert f'"owner": {owner}' in text
+            assert f'"team": {name}' in text
             _, text = await get(f"{exporter.url}/?show=all")
             assert ("platform" in text) == (parts is second)
             assert f"■ {near_limit * 100:g} % of the limit and more" in text

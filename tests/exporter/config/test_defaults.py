@@ -89,6 +89,11 @@ shadow:
   file:
   max_entities: 100  # 1 10000, not 0 10001
 alerts_config:
+teams:
+broker_capacity:
+  produce_bytes_per_second:  # 0.1, not 0
+  fetch_bytes_per_second:  # 0.1, not 0
+  request_threads:  # 0.5, not 0
 grafana_url:
 otlp:
   endpoint:

@@ -57,13 +57,14 @@ kafka:
   sasl: hunter2  # kafka.sasl: expected keys and values
   bootstrap_servers: nowhere  # kafka.bootstrap_servers[0] expected HOST:PORT, such as broker-1:9092
 cardinality: {include_users: [a, '(']}  # cardinality.include_users[1] '(' is not an RE2 expression: missing ): (
-owners:  # owners belongs to the alerts' configuration: put it there, and name that file as alerts_config
+owners:  # owners is the file of teams now: write `teams: FILE` (docs/teams.md)
   - {user: alice, team: a}
-default_owner: a  # default_owner belongs to the alerts' configuration: put it there, …
+default_owner: a  # default_owner is the last team of the file of teams now: write …
+teams: nowhere.yaml  # teams: expected a file that is there, got 'nowhere.yaml'
 thresholds: {}  # thresholds belongs to the alerts' configuration: put it there, …
 alerts_config: nowhere.yaml  # alerts_config: expected a file that is there, got 'nowhere.yaml'
 log: {}
-log: {level: loud, zzz: 1}  # the key 'log' is there already in line 48  # log.level: expected 'debug', 'info', 'warning' or 'error', got 'loud'  # unknown key 'zzz' under log; known: format, level
+log: {level: loud, zzz: 1}  # the key 'log' is there already in line 49  # log.level: expected 'debug', 'info', 'warning' or 'error', got 'loud'  # unknown key 'zzz' under log; known: format, level
 """
 
 KAFKA: Final = """

@@ -118,6 +118,7 @@ def _rows(state: Snapshot, now_seconds: float) -> Iterator[Row]:
     )
     for row, usage in ordered:
         yield from _of_entity(usage, row, state)
+    yield from _of_teams(state)
     yield from _of_shadows(state)
     nodes = sorted(state.nodes, key=lambda node: _node(node.broker))
     for kind in QuotaType:
@@ -129,6 +130,24 @@ def _rows(state: Snapshot, now_seconds: float) -> Iterator[Row]:
     yield from _of_limits(state)
     yield from _of_exporter(state, now_seconds)
     yield from ((name, {}, value) for name, value in state.process.items())
+
+
+def _of_teams(state: Snapshot) -> Iterator[Row]:
+    sums = state.teams
+    for kind in QuotaType:
+        for place, name in enumerate(sums.names if sums else ()):
+            assert sums is not None
+            team = {"team": name}
+            usage = float(sums.usage[kind][place])
+            yield f"kafka_quota_team_{USED[kind]}", team, usage
+            yield f"kafka_quota_team_allowed_{USED[kind]}", team, float(sums.allowed[kind][place])
+            of_type = {"quota_type": kind.label, **team}
+            yield "kafka_quota_team_throttled_entities", of_type, float(sums.throttled[kind][place])
+            budget = sums.teams[place].budgets.get(kind) if place < len(sums.teams) else None
+            yield "kafka_quota_team_budget_ratio", of_type, budget and usage / budget
+    for (kind, broker), sold in state.sold.items():
+        labels = {"quota_type": kind.label, "broker": broker, "capacity": sold.origin.value}
+        yield "kafka_quota_sold_ratio", labels, sold.limits / sold.capacity
 
 
 def _of_shadows(state: Snapshot) -> Iterator[Row]:

@@ -8,13 +8,14 @@ from typing import Any, Final
 import numpy as np
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
-from tests.exporter.examples import NOW, changes, health, in_shadow, limits, snapshot, usage
+from tests.exporter.examples import NOW, changes, health, in_shadow, limits, snapshot, team, usage
 from tests.exporter.exposition.oracle import on_page, page, samples
 
 from quotascope.exporter.coverage import Coverage, EntityKind, Unplaced
 from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, TextFormat
 from quotascope.exporter.snapshot import (
     Callbacks,
+    CapacityOrigin,
     DiscoveryHealth,
     Folds,
     LimitsHealth,
@@ -25,8 +26,10 @@ from quotascope.exporter.snapshot import (
     Sampling,
     Shadow,
     Snapshot,
+    Sold,
     ThrottleCause,
 )
+from quotascope.exporter.teams import TeamAdder
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import families
 from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
@@ -93,6 +96,11 @@ ENTITIES: Final = (
     usage(FETCH, "__overflow__", stands_in=True),
     *(usage(kind, "", tags=("eu",), limit=40.0 + number, usage=31.0 + number, throttle_time_seconds=number) for number, kind in enumerate(QuotaType)),
 )  # fmt: skip
+TEAMS: Final = tuple(
+    replace(team(name, user=user), budgets={kind: 100.0 + place for place, kind in enumerate(QuotaType)})
+    for name, user in (("payments", "alice"), ('et"l\n', "bob"), ("idle", "nobody"))
+)
+STATE_OF_TEAMS: Final = snapshot(*ENTITIES, limits=CONFIGURED)
 EVERYTHING: Final = snapshot(
     *ENTITIES,
     sources=(
@@ -145,6 +153,11 @@ EVERYTHING: Final = snapshot(
     ),
     nodes=(NODE, NodeUsage(broker="9", numbers={catalog.EXEMPT_REQUEST_THREADS: {(): 0.2}}, stale_entities={REQUEST: 100})),
     limits=CONFIGURED,
+    teams=TeamAdder(TEAMS).of(STATE_OF_TEAMS),
+    sold={
+        (PRODUCE, "2"): Sold(limits=401.0, capacity=100.0, origin=CapacityOrigin.OBSERVED),
+        (REQUEST, "10"): Sold(limits=402.0, capacity=100.0, origin=CapacityOrigin.CONFIGURED),
+    },
     limits_health=LimitsHealth(read_at=NOW - 24, errors_total=25, changes_total={"consumer_byte_rate": 26})
 )  # fmt: skip
 

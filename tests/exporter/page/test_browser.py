@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from aiohttp import web
 from tests.chromium.browser import Browser, browser
-from tests.exporter.examples import NOW, health, limits, owner, snapshot, usage
+from tests.exporter.examples import NOW, health, limits, snapshot, team, usage
 
 from quotascope.exporter.alert_terms import AlertTerms
 from quotascope.exporter.collection import Collection
@@ -85,7 +85,7 @@ def url() -> Iterator[str]:
     """Return the address of an exporter that knows one snapshot, in a thread of its own."""
     collection = Collection([], LimitsRefresh(), 0, clock=lambda: NOW)
     collection.latest, collection.latest_began = shown(), inf
-    terms = AlertTerms(owners=(owner("ETL", user="bob"), owner(HOSTILE, user=HOSTILE)))
+    terms = AlertTerms(teams=(team("ETL", user="bob"), team(HOSTILE, user=HOSTILE)))
     config = Config(cluster=HOSTILE, collection=CollectionConfig(max_age_seconds=0))
     runbooks = {"Alert": "# Alert\n\n`" + "x" * 300 + "`"}
     app = Handlers(collection, config, runbooks, clock=lambda: NOW, terms=terms).app()
@@ -203,18 +203,18 @@ def test_the_script_does_the_same_without_leaving(chromium: Browser, url: str) -
 
 @pytest.mark.parametrize("scripts", [True, False])
 @pytest.mark.parametrize(("place", "name"), [(1, "bob / etl"), (2, "</title>")])
-def test_entities_of_an_owner(place: int, name: str, *, scripts: bool, chromium: Browser, url: str) -> None:
-    """Chosen from the list, whatever the owner is called; headers keep it."""
+def test_entities_of_a_team(place: int, name: str, *, scripts: bool, chromium: Browser, url: str) -> None:
+    """Chosen from the list, whatever the team is called; headers keep it."""
     chromium.scripts(run=scripts)
     chromium.open(url)
-    chromium.evaluate(f"document.getElementById('owner').selectedIndex = {place}")
+    chromium.evaluate(f"document.getElementById('team').selectedIndex = {place}")
     enter(chromium, "#selection button")
     eventually(lambda: len(chromium.evaluate(NAMES)) == 1)
     assert chromium.evaluate(NAMES)[0].lstrip('"').startswith(name)
     enter(chromium, "#by-name")
     eventually(lambda: chromium.evaluate(SORTED) == ["User and client-idascending"])
     assert len(chromium.evaluate(NAMES)) == 1
-    assert "owner=" in chromium.evaluate("location.search")
+    assert "team=" in chromium.evaluate("location.search")
     assert chromium.complaints == []
 
 

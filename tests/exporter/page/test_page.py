@@ -3,15 +3,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.exporter.examples import NOW, changes, health, in_shadow, limits, owner, snapshot, usage
+from tests.exporter.examples import NOW, changes, health, in_shadow, limits, snapshot, team, usage
 from tests.exporter.nodes import idle as idle_share
 from tests.exporter.page.parsed import HOSTILE, Page
 
 from quotascope.exporter.diagnosis.trails import Trails
-from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.page import entity_list_page
 from quotascope.exporter.page.query import EntityQuery, find_entities
 from quotascope.exporter.page.render import PageFrame
+from quotascope.exporter.page.teams import Teams
 from quotascope.exporter.snapshot import (
     EntityUsage,
     Folds,
@@ -21,6 +21,7 @@ from quotascope.exporter.snapshot import (
     Snapshot,
     ThrottleCause,
 )
+from quotascope.metrics.catalog.teams import UNOWNED
 from quotascope.metrics.catalog.thresholds import NEAR_LIMIT
 from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.pages.baseline import ThrottleChange
@@ -29,12 +30,12 @@ from quotascope.pages.baseline import ThrottleChange
 def page(
     state: Snapshot,
     cluster: str | None = None,
-    owners: Owners = Owners(),  # noqa: B008 - it never changes
+    teams: Teams = Teams(),  # noqa: B008 - it never changes
     **parameters: str,
 ) -> Page:
     trails = Trails()
     trails.note(state)
-    view = find_entities(state, trails, EntityQuery.read(parameters), owners)
+    view = find_entities(state, trails, EntityQuery.read(parameters), teams)
     return Page(entity_list_page(view, PageFrame(cluster=cluster)))
 
 
@@ -147,9 +148,9 @@ def test_form_shows_what_is_chosen() -> None:
 
 
 OWNED = [
-    owner("payments", user_pattern="pay.*", client_id="app"),
-    owner("billing", user="payer"),
-    owner("billing", client_id_pattern="etl|bill-.*"),
+    team("payments", user_pattern="pay.*", client_id="app"),
+    team("billing", user="payer"),
+    team("billing", client_id_pattern="etl|bill-.*"),
 ]
 CROWD = {
     ("payer", "app"): "payments",
@@ -162,52 +163,54 @@ CROWD = {
 }
 
 
-@pytest.mark.parametrize("default", [None, "platform"])
-def test_the_first_owner_that_matches_whole_names(default: str | None) -> None:
-    """Owners match as in the rules of the alerts: all parts must hold; other entities have the default owner."""
-    owners = Owners(OWNED, default)
-    for (user, client_id), team in CROWD.items():
-        assert owners.of(usage(user=user, client_id=client_id).entity) == team or default
-    names = ("payments", "billing", *filter(None, [default]))
-    assert owners.names == names
+def test_the_first_team_that_matches_whole_names() -> None:
+    """Teams match as in the rules of the alerts: all parts must hold; other entities have none."""
+    teams = Teams(OWNED)
+    for (user, client_id), name in CROWD.items():
+        assert teams.of(usage(user=user, client_id=client_id).entity) == (name or UNOWNED)
+    assert teams.names == ("payments", "billing", UNOWNED)
+    assert Teams().of(usage().entity) is None
 
 
-def test_entities_of_an_owner() -> None:
-    """A column, and a choice that links keep; without configured owners there is neither."""
+def test_entities_of_a_team() -> None:
+    """A column, and a choice that links keep; without configured teams there is neither."""
     crowd = [usage(user=u, client_id=c, limit=1.0, usage=1.0) for u, c in CROWD]
-    rendered = page(snapshot(*crowd), owners=Owners(OWNED), owner="billing", size="2")
-    assert "User and client-idOwnerQuota" in rendered.text
+    rendered = page(snapshot(*crowd), teams=Teams(OWNED), team="billing", size="2")
+    assert "User and client-idTeamQuota" in rendered.text
     assert "1 to 2 of 3." in rendered.text
     assert rendered.text.count("billingproduce1100%") == 2
-    assert "?owner=billing&offset=2&size=2" in rendered.values("a", "href")
-    assert "?sort=name&owner=billing&size=2" in rendered.values("a", "href")
-    assert rendered.values("option", "value")[-3:] == ["", "payments", "billing"]
+    assert "?team=billing&offset=2&size=2" in rendered.values("a", "href")
+    assert "?sort=name&team=billing&size=2" in rendered.values("a", "href")
+    assert rendered.values("option", "value")[-4:] == ["", "payments", "billing", UNOWNED]
     assert rendered.values("option", "selected") == ["selected"] * 3
-    every = page(snapshot(*crowd), owners=Owners(OWNED))
+    every = page(snapshot(*crowd), teams=Teams(OWNED))
     assert "xpay / app-produce1100%" in every.text
+    rest = page(snapshot(*crowd), teams=Teams(OWNED), team=UNOWNED)
+    assert "1 to 2 of 2." in rest.text
+    assert "xpay / app-produce1100%" in rest.text
     plain = page(snapshot(*crowd))
-    assert "Owner" not in plain.text
+    assert "Team" not in plain.text
     assert plain.values("select", "name") == ["type", "show"]
 
 
-@pytest.mark.parametrize("owners", [Owners(), Owners(OWNED)])
-def test_an_unknown_owner_has_nothing(owners: Owners) -> None:
+@pytest.mark.parametrize("teams", [Teams(), Teams(OWNED)])
+def test_an_unknown_team_has_nothing(teams: Teams) -> None:
     """No entity of others is shown as if it were its own, and the form still says what was asked for."""
-    rendered = page(snapshot(usage(limit=1.0)), owners=owners, owner="</b>pay\n")
-    assert "No entity matches: no owner is called </b>pay." in rendered.text
+    rendered = page(snapshot(usage(limit=1.0)), teams=teams, team="</b>pay\n")
+    assert "No entity matches: no team is called </b>pay." in rendered.text
     assert "user aliceproduce1" not in rendered.text
     assert rendered.values("option", "value")[-1] == "</b>pay"
 
 
-def test_hostile_owners() -> None:
-    """Whatever an owner is called, its name is text, stays short, and finds its entities."""
+def test_hostile_teams() -> None:
+    """Whatever a team is called, its name is text, stays short, and finds its entities."""
     bad = HOSTILE.replace("\ud800", "\u202e") * 500
-    owners = Owners([owner(bad, user="alice")])
-    (query,) = owners.names
+    teams = Teams([team(bad, user="alice")])
+    query, _ = teams.names
     for name in (query, bad):
-        rendered = page(snapshot(usage(limit=1.0), usage(user="bob", limit=1.0)), owners=owners, owner=name)
+        rendered = page(snapshot(usage(limit=1.0), usage(user="bob", limit=1.0)), teams=teams, team=name)
         assert "1 to 1 of 1." in rendered.text
-        assert rendered.values("option", "value")[-2:] == ["", query]
+        assert rendered.values("option", "value")[-3:] == ["", query, UNOWNED]
         rendered.assert_runs_nothing()
 
 

@@ -8,8 +8,8 @@ from tests.exporter.examples import snapshot, usage
 from quotascope.exporter.diagnosis.selection import Order, Show
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import InvalidQuery
-from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.query import EntityQuery, find_entities
+from quotascope.exporter.page.teams import Teams
 from quotascope.metrics.kafka.entities import QuotaType
 
 EVERYTHING = EntityQuery(
@@ -19,7 +19,7 @@ EVERYTHING = EntityQuery(
     type=QuotaType.CONTROLLER_MUTATION,
     q="a&b=ü",
     broker="7",
-    owner="pay & co",
+    team="pay & co",
     offset=100,
     size=25,
 )
@@ -36,10 +36,10 @@ def test_everything_said() -> None:
     """An address says the same again."""
     address = EVERYTHING.address
     assert address == (
-        "?sort=delay&reverse=1&show=near&type=controller_mutation&q=a%26b%3D%C3%BC&broker=7&owner=pay+%26+co&offset=100&size=25"
+        "?sort=delay&reverse=1&show=near&type=controller_mutation&q=a%26b%3D%C3%BC&broker=7&team=pay+%26+co&offset=100&size=25"
     )
     parameters = dict(parse_qsl(address[1:]))
-    for further in ({}, {"reverse": "true", "owner": "pay & co\n"}):
+    for further in ({}, {"reverse": "true", "team": "pay & co\n"}):
         assert EntityQuery.read({**parameters, **further}) == EVERYTHING
 
 
@@ -85,7 +85,7 @@ def test_parts(offset: int, size: int, address_before: str | None, following: st
     """Of thirty, the first part has none before it, the last none after it, and none begins before the first."""
     state = snapshot(*(usage(user=f"user-{number:02}") for number in range(30)))
     parameters = {"show": "all", "offset": str(offset), "size": str(size)}
-    view = find_entities(state, Trails(), EntityQuery.read(parameters), Owners())
+    view = find_entities(state, Trails(), EntityQuery.read(parameters), Teams())
     assert view.total == 30
     assert len(view.rows) == min(size, 30 - offset)
     assert (view.query.before, view.query.following(view.total)) == (address_before, following)

@@ -87,7 +87,7 @@ async def test_every_document_is_served(served: Served, name: str) -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("entities?usr=alice", "unknown parameter 'usr': /api/v1/entities has sort, reverse, show, type, q, broker, owner,"),
+        ("entities?usr=alice", "unknown parameter 'usr': /api/v1/entities has sort, reverse, show, type, q, broker, team,"),
         ("episodes?q=alice", "unknown parameter 'q': /api/v1/episodes has user, client_id, type, since, offset, size"),
         ("rules?user=alice", "unknown parameter 'user': /api/v1/rules has "),
         ("explain?q=alice", "unknown parameter 'q': /api/v1/explain has user, client_id, offset, size"),

@@ -4,9 +4,11 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
+from tests.alerts.expressions import ONE_TEAM
 from tests.alerts.runbook_parts import blocks
 from tests.cluster.cluster import Cluster
 from tests.cluster.configs import Configs
@@ -35,11 +37,9 @@ DYNAMIC: Final = {
     "leader.replication.throttled.rate": "1000000",
     "follower.replication.throttled.rate": "1000000",
 }
-CONFIG: Final = {
-    "default_owner": "platform",
-    "objectives": [{"name": "alice", "objective_percent": 99, "user": "alice"}],
-}
-"""Configuration of the alerts: with owners and an objective there are all rules."""
+CONFIG: Final = {"objectives": [{"name": "alice", "objective_percent": 99, "user": "alice"}]}
+"""Configuration of the alerts: with an objective, and a team that owns all entities, there are all rules."""
+TEAMS: Final = "teams: [{team: platform, clients: [{user_pattern: .*}]}]"
 SHADOW: Final = """
 candidates:
   - name: low
@@ -90,10 +90,13 @@ def sampling(kafka: Cluster, scene: Exporter, tmp_path_factory: pytest.TempPathF
 @pytest.fixture(scope="module")
 def watch(kafka: Cluster, sampling: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
     """Yield all programs that watch the scene, on a broker that limits connections and replication as well."""
+    folder = tmp_path_factory.mktemp("questions")
+    teams = folder / "teams.yaml"
+    teams.write_text(TEAMS)
     with (
         closing(Quotas(kafka.connection())) as quotas,
         closing(Configs(kafka)) as configs,
-        watching(tmp_path_factory.mktemp("questions"), sampling, CONFIG) as watch,
+        watching(folder, sampling, {**CONFIG, "teams": str(teams)}) as watch,
         configs.with_broker(1, DYNAMIC),
     ):
         quotas.set(ADDRESS)
@@ -110,7 +113,7 @@ def models() -> Iterator[dict[str, Any]]:
 
 def written() -> Iterator[tuple[str, str]]:
     """Name and expression of every rule."""
-    site = AlertsConfig.model_validate(CONFIG).site()
+    site = replace(AlertsConfig.model_validate(CONFIG).site(), teams=ONE_TEAM.teams)
     yield from ((rule["record"], rule["expr"]) for rule in records(site))
     names = ((rule["alert"], rule["expr"]) for rule in alerts(site))
     yield from (pair for pair in names if Profile.ALL in profiles_of(pair[0]))

@@ -1,4 +1,4 @@
-"""Alerts on a team's clients reach the team: a real Prometheus sets the owner, a real Alertmanager routes by it."""
+"""Alerts on clients reach their team: a real Prometheus sets the label `team`, a real Alertmanager routes by it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ pytestmark = pytest.mark.real
 ALERT = "KafkaQuotaThrottleBeyondClientTimeout"
 HOSTILE = 'a"b\\c\n{{ $x }} `d` 中$1'
 TEAM = 'the "team" {{ $1 }} of \\d'
-OWNERS = [
-    {"team": "payments", "user": "alice"},
-    {"team": "etl", "user_pattern": "(?i)ETL-.*", "client_id_pattern": "load[0-9]+"},
-    {"team": TEAM, "client_id": HOSTILE},
-    {"team": "late", "user_pattern": ".*alice"},
+TEAMS = [
+    {"team": "payments", "clients": [{"user": "alice"}]},
+    {"team": "etl", "clients": [{"user_pattern": "(?i)ETL-.*", "client_id_pattern": "load[0-9]+"}]},
+    {"team": TEAM, "clients": [{"user": "none", "client_id": "x"}, {"client_id": HOSTILE}]},
+    {"team": "late", "clients": [{"user_pattern": ".*alice"}]},
+    {"team": "platform", "clients": [{"user_pattern": ".*"}]},
 ]
 CLIENTS = {
     ("alice", ""): "payments",
@@ -40,7 +41,7 @@ CLIENTS = {
     ("", HOSTILE): TEAM,
     ("line\nalice", "x"): "late",
 }
-"""Owners of alerts, by user and client-id."""
+"""Teams of alerts, by user and client-id."""
 Watch = tuple[Pager, Prometheus]
 
 
@@ -57,17 +58,19 @@ def exposition() -> str:
 @pytest.fixture(scope="module")
 def watch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
     """Run Prometheus with the rules, Alertmanager with the example, and a receiver of its messages."""
-    folder = tmp_path_factory.mktemp("owners")
+    folder = tmp_path_factory.mktemp("teams")
     (folder / "metrics").write_text(exposition(), encoding="utf-8")
     config = folder / "alerts.yaml"
-    settings = {"owners": OWNERS, "default_owner": "platform", "alerts": {ALERT: {"enabled": True, "for": "0s"}}}
+    teams_file = folder / "teams.yaml"
+    teams_file.write_text(json.dumps({"teams": TEAMS}), encoding="utf-8")
+    settings = {"teams": str(teams_file), "alerts": {ALERT: {"enabled": True, "for": "0s"}}}
     config.write_text(json.dumps(settings), encoding="utf-8")
     rules = write(folder / "rules", read_alerts_config(config))
     with served(Pager(folder)) as pager:
         routes = yaml.safe_load(ALERTMANAGER.read_text(encoding="utf-8"))
         teams = dict.fromkeys(CLIENTS.values())
         (ours,) = routes["route"]["routes"]
-        ours["routes"][:0] = [{"matchers": [f"owner={json.dumps(team)}"], "receiver": team} for team in teams]
+        ours["routes"][:0] = [{"matchers": [f"team={json.dumps(team)}"], "receiver": team} for team in teams]
         routes["receivers"] += [{"name": team} for team in teams]
         for receiver in routes["receivers"]:
             receiver["webhook_configs"] = [{"url": pager.url}]
@@ -85,8 +88,8 @@ def watch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
                 yield pager, prometheus
 
 
-def test_an_alert_arrives_at_its_owner(watch: Watch) -> None:
-    """An alert arrives at the first owner whose condition matches the full name, or at the default owner."""
+def test_an_alert_arrives_at_its_team(watch: Watch) -> None:
+    """An alert arrives at the first team with an entry that matches the full names; the last team has all others."""
     pager, _ = watch
 
     def arrived() -> list[Message]:
@@ -95,22 +98,22 @@ def test_an_alert_arrives_at_its_owner(watch: Watch) -> None:
         return reported
 
     messages = eventually(arrived, seconds=60)
-    owners = {_client(message): message.labels["owner"] for message in messages}
-    assert owners == CLIENTS
+    team_of = {_client(message): message.labels["team"] for message in messages}
+    assert team_of == CLIENTS
     # a webhook has the name of its receiver as a regular expression
-    assert all(re.fullmatch(message.receiver, message.labels["owner"]) for message in messages)
+    assert all(re.fullmatch(message.receiver, message.labels["team"]) for message in messages)
 
 
-def test_the_recorded_owner_is_the_same(watch: Watch) -> None:
-    """The recorded owner, by which dashboards filter, is the owner of the alert."""
+def test_the_recorded_team_is_the_same(watch: Watch) -> None:
+    """The recorded team, by which dashboards filter, is the team of the alert."""
     _, prometheus = watch
 
     def recorded() -> None:
-        owners = {
-            (labels["user"], labels["client_id"]): labels["owner"]
-            for labels, _ in prometheus.query("entity:kafka_quota_owner:info")
+        team_of = {
+            (labels["user"], labels["client_id"]): labels["team"]
+            for labels, _ in prometheus.query("entity:kafka_quota_team:info")
         }
-        assert owners == CLIENTS
+        assert team_of == CLIENTS
 
     eventually(recorded, seconds=30)
 
@@ -121,12 +124,12 @@ def _client(message: Message) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(("chosen", "clients"), [("payments", {("alice", "")}), (".*", {*CLIENTS})])
-def test_a_dashboard_shows_the_chosen_owners_clients(watch: Watch, chosen: str, clients: set[tuple[str, str]]) -> None:
-    """The filter of the variable *Owner* selects the owner's clients; *All* selects all clients."""
+def test_a_dashboard_shows_the_chosen_teams_clients(watch: Watch, chosen: str, clients: set[tuple[str, str]]) -> None:
+    """The filter of the variable *Team* selects the team's clients; *All* selects all clients."""
     _, prometheus = watch
     every = "max by (cluster, user, client_id) (kafka_quota_throttle_time_seconds)"
-    query = Scope(by_owner=True).of_owners(every)
-    query = query.replace("$cluster", ".*").replace("${owner:regex}", chosen)
+    query = Scope(by_team=True).of_teams(every)
+    query = query.replace("$cluster", ".*").replace("${team:regex}", chosen)
 
     def filtered() -> None:
         entities = {(labels["user"], labels["client_id"]) for labels, _ in prometheus.query(query)}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from tests.strategies import broken_texts, texts
 
-from quotascope.exporter.patterns import matcher
+from quotascope.quotas.patterns import matcher
 
 
 @pytest.mark.parametrize(

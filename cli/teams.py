@@ -1,0 +1,65 @@
+"""`quotascope teams`: the file of teams."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import options, outputs
+
+teams = typer.Typer(name="teams", help="Check the file of teams (docs/teams.md).", no_args_is_help=True)
+EXAMPLES = """
+Examples:
+
+quotascope teams check /etc/quotascope/teams.yaml
+
+quotascope teams check teams.yaml --json | jq '.shadowed[].team'
+"""
+
+
+@teams.command(epilog=EXAMPLES)
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file; - is standard input.")],
+    *,
+    json: options.Json = False,
+) -> None:
+    """
+    Report all mistakes in a file of teams, and entries that cannot match any client since an earlier one does.
+
+    Exit code 0: it can be used. 1: it cannot.
+    """
+    from quotascope.exporter.untrusted import one_line
+    from quotascope.pages.words import counted
+    from quotascope.quotas import InvalidQuotas, named
+    from quotascope.quotas.teams import read_teams, shadowed
+
+    try:
+        found = read_teams(file)
+    except InvalidQuotas as error:
+        if not json:
+            raise
+        outputs.put_json(_document(problems=error.problems))
+        raise typer.Exit(1) from None
+    never = [*shadowed(found)]
+    if json:
+        shadows = [
+            {"team": entry.team, "place": entry.place, "by_team": entry.by_team, "by_place": entry.by_place}
+            for entry in never
+        ]
+        outputs.put_json(_document(teams=[team.name for team in found], shadowed=shadows))
+        return
+    count = sum(len(team.clients) for team in found)
+    entries = "1 entry of clients" if count == 1 else f"{count} entries of clients"
+    typer.echo(f"{named(file)}: fine, {counted(len(found), 'team')} with {entries}")
+    for entry in never:
+        text = (
+            f"{entry.place} of {one_line(entry.team)} matches no client: {entry.by_place} of {one_line(entry.by_team)} "
+            "matches all of them before; delete it, or put it first"
+        )
+        typer.echo(f"quotascope: warning: {text}", err=True)
+
+
+def _document(**values: object) -> dict[str, Any]:
+    return {"problems": [], "teams": [], "shadowed": []} | values

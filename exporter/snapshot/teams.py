@@ -1,0 +1,74 @@
+"""What teams use over the whole cluster, and how much of a broker is promised: parts of a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from quotascope.metrics.catalog.teams import Team
+from quotascope.metrics.kafka.entities import QuotaType
+
+from .layout import Floats
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TeamSums:
+    """
+    Sums over the entities of each team on all nodes, whether they are shown one by one or not.
+
+    By place in ``names``; NaN where there is nothing to add up, or something is unknown that the sum needs.
+    """
+
+    teams: tuple[Team, ...]
+    """As they are configured."""
+    names: tuple[str, ...]
+    """Names of the teams, then those that stand for no team and for an unknown one."""
+    usage: Mapping[QuotaType, Floats]
+    """In the units of ``Entity.limit``."""
+    allowed: Mapping[QuotaType, Floats]
+    """
+    The sum of the limits of all entities on all brokers; NaN where an entity is unlimited, or its limit is unknown.
+    """
+    unlimited: Mapping[QuotaType, Floats]
+    """The number of entities that are known to be unlimited."""
+    throttled: Mapping[QuotaType, Floats]
+    """The number of entities that a node throttles by this quota."""
+    entities: Floats
+    """The number of users and client-ids, each counted once for all nodes and quota types."""
+
+    def budget_ratio(self, kind: QuotaType) -> Floats:
+        """Return usage divided by budget; NaN without either."""
+        ratios = self.usage[kind].copy()
+        ratios[len(self.teams) :] = float("nan")
+        for place, team in enumerate(self.teams):
+            ratios[place] /= team.budgets.get(kind, float("nan"))
+        return ratios
+
+
+class CapacityOrigin(StrEnum):
+    """Where the capacity of a broker is known from."""
+
+    CONFIGURED = "configured"
+    OBSERVED = "observed"
+    """The highest sum of usage of its entities while its request handlers were idle enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sold:
+    """How much of a broker its limits promise to the entities that are on it."""
+
+    limits: float
+    """The sum of their limits, in the units of ``Entity.limit``; entities without a limit are not in it."""
+    capacity: float
+    origin: CapacityOrigin
+
+    @property
+    def ratio(self) -> float:
+        """Limits divided by capacity."""
+        return self.limits / self.capacity
+
+
+SoldBy: TypeAlias = Mapping[tuple[QuotaType, str], Sold]
+"""By quota type and broker."""

@@ -1,0 +1,79 @@
+"""Families of teams: what their clients use and may use, added up over the cluster; and how much brokers promise."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..kafka.entities import QuotaType
+from .family import gauge
+from .type_texts import TEXTS
+
+TEAM_LABELS: Final = ("team",)
+"""Name of the team; ``__unowned__`` for entities that no team owns, ``__undecided__`` where that is unknown."""
+
+_WORDS: Final = {
+    QuotaType.PRODUCE: "Bytes per second produced",
+    QuotaType.FETCH: "Bytes per second fetched",
+    QuotaType.REQUEST: "Request time used, in threads,",
+    QuotaType.CONTROLLER_MUTATION: "Controller mutations per second",
+}
+_ALLOWED: Final = {
+    QuotaType.PRODUCE: "Produce limits",
+    QuotaType.FETCH: "Fetch limits",
+    QuotaType.REQUEST: "Request time limits, in threads,",
+    QuotaType.CONTROLLER_MUTATION: "Limits of controller mutations",
+}
+
+TEAM_USAGE: Final = {
+    quota_type: gauge(
+        f"kafka_quota_team_{quota_type.stem}_{quota_type.unit.name}",
+        f"{_WORDS[quota_type]} by the quota entities of this team on all nodes that are read, those beyond the "
+        "cardinality limits included.",
+        TEAM_LABELS,
+        quota_type.unit.documented,
+        "computed",
+    )
+    for quota_type in TEXTS
+}
+"""Usage of teams, by quota type."""
+
+TEAM_ALLOWED: Final = {
+    quota_type: gauge(
+        f"kafka_quota_team_allowed_{quota_type.stem}_{quota_type.unit.name}",
+        f"{_ALLOWED[quota_type]} of this team's quota entities"
+        f"{'' if quota_type is QuotaType.CONTROLLER_MUTATION else ', each times the number of brokers'}: what Kafka "
+        "would let through at most; absent when one of them is unlimited or unknown.",
+        TEAM_LABELS,
+        quota_type.unit.documented,
+        "computed",
+    )
+    for quota_type in TEXTS
+}
+"""Sums of limits of teams, by quota type."""
+
+TEAM_BUDGET_RATIO = gauge(
+    "kafka_quota_team_budget_ratio",
+    "Usage of this team / its budget over the cluster, which nothing enforces: 1 is the budget; absent without one.",
+    ("quota_type", *TEAM_LABELS),
+    "ratio",
+    "computed",
+)
+
+TEAM_THROTTLED_ENTITIES = gauge(
+    "kafka_quota_team_throttled_entities",
+    "Quota entities of this team that a broker throttles now by this quota, each once; absent when that is unknown of "
+    "all.",
+    ("quota_type", *TEAM_LABELS),
+    "entities",
+    "computed",
+)
+
+SOLD_RATIO = gauge(
+    "kafka_quota_sold_ratio",
+    "Sum of the limits of the quota entities on this broker / its capacity: above 1, it cannot keep all promises. "
+    "Entities without a limit are not in it. capacity is configured, or observed: the highest sum of usage since the "
+    "exporter started while request handlers were idle enough.",
+    ("quota_type", "broker", "capacity"),
+    "ratio",
+    "computed",
+)

@@ -1,0 +1,97 @@
+"""
+Regular expressions that match in linear time.
+
+Names come from untrusted clients. RE2, which Prometheus uses as well, takes time in proportion to the length of a name;
+Python's own expressions can take exponential time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+Matches = Callable[[str], bool]
+
+_MISSING: Final = "needs google-re2, which matches in linear time: pip install '.[patterns]' in a clone of quotascope"
+
+
+def matcher(pattern: str) -> Matches:
+    """
+    Return whether a name matches as a whole, over lines as well.
+
+    Raises ``ValueError`` when the pattern is wrong, or the engine is not installed.
+    """
+    re2, options = _engine()
+    try:
+        expression = re2.compile(pattern, options)
+    except (re2.error, UnicodeEncodeError) as error:
+        reason = error.args[0] if error.args else error
+        if isinstance(reason, bytes):
+            reason = reason.decode(errors="replace")
+        raise ValueError(f"{pattern!r} is not an RE2 expression: {reason}") from None
+
+    def matches(name: str) -> bool:
+        return expression.fullmatch(_bytes(name)) is not None
+
+    return matches
+
+
+class PatternSet:
+    """
+    Many patterns, all of which are matched in one pass over a name.
+
+    Raises ``ValueError`` as ``matcher`` does.
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = tuple(patterns)
+        self._set = self._compiled()
+
+    def matching(self, name: str) -> Sequence[int]:
+        """Return the places of the patterns that match a name as a whole, in no order."""
+        if self._set is not None:
+            places: list[int] = self._set.Match(_bytes(name))
+            # the last pattern matches every name: without it, the engine ran out of memory, and reports no match at all
+            if len(self._patterns) in places:
+                return [place for place in places if place < len(self._patterns)]
+        return [place for place, matches in enumerate(self._matchers) if matches(name)]
+
+    def _compiled(self) -> Any:  # noqa: ANN401 - RE2 has no types
+        """Return the set with a pattern more that matches all names; None where it would take too much memory."""
+        if not self._patterns:
+            return None
+        re2, options = _engine()
+        compiled = re2.Set.FullMatchSet(options)
+        try:
+            for pattern in (*self._patterns, ".*"):
+                compiled.Add(pattern)
+        except (re2.error, UnicodeEncodeError):
+            _ = self._matchers  # they name the pattern
+            raise
+        try:
+            compiled.Compile()
+        except re2.error:
+            return None
+        return compiled
+
+    @cached_property
+    def _matchers(self) -> tuple[Matches, ...]:
+        return tuple(map(matcher, self._patterns))
+
+
+def _engine() -> tuple[Any, Any]:
+    """Return RE2 and our options of it. Raises ``ValueError`` where it is not installed."""
+    try:
+        import re2  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise ValueError(_MISSING) from None
+    options = re2.Options()
+    options.dot_nl = options.never_capture = True
+    options.log_errors = False
+    return re2, options
+
+
+def _bytes(name: str) -> bytes:
+    """Return a name for RE2: bytes spare the translation of places, half a surrogate pair looks as it is shown."""
+    return name.encode(errors="backslashreplace")

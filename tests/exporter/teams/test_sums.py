@@ -1,0 +1,266 @@
+"""The sums of teams over nodes and entities, and how much of a broker is promised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isnan, nan
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+from tests.exporter.examples import NOW, ScriptedSource, limits, rates, snapshot, team, usage
+
+from quotascope.exporter.cardinality import Cardinality
+from quotascope.exporter.collection import Collection
+from quotascope.exporter.config import CardinalityConfig
+from quotascope.exporter.exposition import Renderer
+from quotascope.exporter.limits import NodeSettings
+from quotascope.exporter.limits.refresh import LimitsRefresh
+from quotascope.exporter.snapshot import (
+    CapacityOrigin,
+    Columns,
+    EntityUsage,
+    NodeUsage,
+    Snapshot,
+    TeamSums,
+    ThrottleCause,
+)
+from quotascope.exporter.teams import SoldKeeper, TeamAdder
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog.teams import UNDECIDED, UNOWNED
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.quotas.team_finder import TeamFinder
+
+TEAMS = (
+    replace(team("payments", user_pattern="a.*"), budgets={QuotaType.PRODUCE: 100.0}),
+    team("etl", client_id="etl"),
+    team("nobody", user="nobody"),
+)
+RULES = limits(nodes={broker: NodeSettings(request_capacity_threads=11.0) for broker in "123"})
+NODES = tuple(NodeUsage(broker=broker) for broker in "123")
+
+
+def of(*entities: EntityUsage, adder: TeamAdder | None = None, **changes: Any) -> TeamSums:
+    """Return the sums of a snapshot of three brokers."""
+    fields: dict[str, Any] = {"limits": RULES, "nodes": NODES}
+    return (adder or TeamAdder(TEAMS)).of(snapshot(*entities, **{**fields, **changes}))
+
+
+def named(sums: TeamSums, values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, float]:
+    """Return the known values by team."""
+    return {name: value for name, value in zip(sums.names, values.tolist(), strict=True) if not isnan(value)}
+
+
+ENTITIES = st.builds(
+    usage,
+    st.sampled_from(QuotaType),
+    st.sampled_from(["", "alice", "adam", "bob"]),
+    st.sampled_from(["", "etl", "app"]),
+    broker=st.sampled_from("123"),
+    configured=st.sampled_from([None, RULES]),
+    limit=st.one_of(st.none(), st.integers(0, 9).map(float)),
+    usage=st.one_of(st.none(), st.integers(-3, 9).map(float)),
+    throttle_time_seconds=st.sampled_from([None, 0.0, 0.5]),
+    cause=st.sampled_from([None, ThrottleCause.OWN, ThrottleCause.CONTROLLER_MUTATION]),
+)
+
+
+def place(row: EntityUsage) -> tuple[QuotaType, str, str, str]:
+    entity = row.entity
+    return entity.quota_type, entity.user, entity.client_id, entity.broker
+
+
+STATES = st.lists(st.lists(ENTITIES, max_size=15, unique_by=place), min_size=1, max_size=3)
+
+
+@given(STATES)
+@example([[usage(usage=1.0)], [usage(usage=2.0), usage(user="aa", usage=3.0)]])
+def test_sums_of_teams_are_those_of_their_entities(states: Sequence[Sequence[EntityUsage]]) -> None:
+    """Of one snapshot after the other; what is unknown of all of them is left out, and nothing is counted twice."""
+    adder, finder = TeamAdder(TEAMS), TeamFinder(TEAMS)
+    for rows in states:
+        sums = of(*rows, adder=adder)
+        for kind in QuotaType:
+            of_kind = [row for row in rows if row.entity.quota_type is kind]
+            for number, name in enumerate(sums.names):
+                ours = [row for row in of_kind if finder.label(row.entity.user, row.entity.client_id) == name]
+                amounts = [row.usage for row in ours if row.usage is not None]
+                expected = sum(amounts) if amounts else nan
+                assert sums.usage[kind][number] == pytest.approx(expected, nan_ok=True)
+                bounds = {(row.entity.user, row.entity.client_id): row.entity.limit for row in ours}
+                by_row = [row.entity.limit for row in ours]
+                throttled = {
+                    (row.entity.user, row.entity.client_id) for row in ours if row.throttled and not row.referring
+                }
+                known = [row for row in ours if row.throttle_time_seconds is not None]
+                assert sums.throttled[kind][number] == pytest.approx(len(throttled) if known else nan, nan_ok=True)
+                if not ours or None in by_row:
+                    assert isnan(sums.allowed[kind][number])
+                elif all(bounds[row.entity.user, row.entity.client_id] == row.entity.limit for row in ours):
+                    count = 1 if kind is QuotaType.CONTROLLER_MUTATION else 3
+                    assert sums.allowed[kind][number] == sum(filter(None, bounds.values())) * count
+        names = {(row.entity.user, row.entity.client_id) for row in rows}
+        assert sums.entities.sum() == len(names)
+
+
+def test_what_a_team_uses_and_may_use() -> None:
+    """Limits count on each broker, whether the client is there or not; a budget is one of the whole cluster."""
+    sums = of(
+        usage(user="alice", broker="1", usage=30.0, limit=20.0, configured=RULES),
+        usage(user="alice", broker="2", usage=4.0, limit=20.0, configured=RULES),
+        usage(user="bob", broker="1", usage=5.0, limit=7.0, configured=RULES),
+        usage(QuotaType.CONTROLLER_MUTATION, user="alice", broker="1", usage=1.0, limit=2.0, configured=RULES),
+    )
+    assert named(sums, sums.usage[QuotaType.PRODUCE]) == {"payments": 34.0, UNOWNED: 5.0}
+    assert named(sums, sums.allowed[QuotaType.PRODUCE]) == {"payments": 60.0, UNOWNED: 21.0}
+    assert named(sums, sums.allowed[QuotaType.CONTROLLER_MUTATION]) == {"payments": 2.0}
+    assert named(sums, sums.budget_ratio(QuotaType.PRODUCE)) == {"payments": 0.34}
+    assert named(sums, sums.usage[QuotaType.FETCH]) == {}
+
+
+@pytest.mark.parametrize(
+    ("row", "unlimited"),
+    [(usage(user="adam", configured=limits()), 1), (usage(user="adam"), 0)],
+)
+def test_one_client_without_a_limit_leaves_no_bound(row: EntityUsage, unlimited: int) -> None:
+    """An unlimited client and one whose limit is unknown differ, and neither makes the sum a bound."""
+    sums = of(usage(user="alice", limit=20.0, configured=RULES), row)
+    assert isnan(sums.allowed[QuotaType.PRODUCE][0])
+    assert sums.unlimited[QuotaType.PRODUCE][0] == unlimited
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"limits": None},
+        {"limits": limits(nodes={}, releases={})},
+        {"nodes": (*NODES[:2], NodeUsage(broker="3", quota_callback=None, overruled=True))},
+    ],
+)
+def test_limits_on_an_unknown_number_of_brokers_have_no_sum(changes: dict[str, Any]) -> None:
+    """Neither where a custom callback decides on one of them."""
+    sums = of(usage(user="alice", usage=3.0, limit=20.0, configured=RULES), **changes)
+    assert named(sums, sums.allowed[QuotaType.PRODUCE]) == {}
+    assert named(sums, sums.usage[QuotaType.PRODUCE]) == {"payments": 3.0}
+
+
+def test_entities_of_a_callback_count_in_no_team() -> None:
+    """Their tags are not users or client-ids."""
+    sums = of(usage(user="", tags=("alice",), usage=9.0), usage(user="alice", usage=1.0))
+    assert named(sums, sums.usage[QuotaType.PRODUCE]) == {"payments": 1.0}
+
+
+def parsed(text: str) -> dict[tuple[str, ...], float]:
+    """Return the series of teams and brokers by name and label values, sorted by label."""
+    return {
+        (sample.name.removeprefix("kafka_quota_"), *(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if "_team_" in sample.name or "_sold_" in sample.name
+    }
+
+
+def test_series_of_teams() -> None:
+    """What is unknown has no series."""
+    hostile = team('</b>"\n\\', user="eve")
+    rows = (
+        usage(user="alice", usage=50.0, limit=20.0, configured=RULES, throttle_time_seconds=1.0),
+        usage(user="eve", usage=2.0, throttle_time_seconds=None),
+    )
+    state = snapshot(*rows, limits=RULES, nodes=NODES)
+    sums = TeamAdder((*TEAMS, hostile)).of(state)
+    text = Renderer().render(replace(state, teams=sums, sold=SoldKeeper().of(state)), NOW).decode()
+    assert parsed(text) == {
+        ("team_produce_bytes_per_second", "payments"): 50.0,
+        ("team_produce_bytes_per_second", hostile.name): 2.0,
+        ("team_allowed_produce_bytes_per_second", "payments"): 60.0,
+        ("team_budget_ratio", "produce", "payments"): 0.5,
+        ("team_throttled_entities", "produce", "payments"): 1.0,
+    }
+    assert parsed(Renderer().render(state, NOW).decode()) == {}
+
+
+async def test_entities_beyond_the_cap_are_in_the_sums() -> None:
+    """The cap folds all entities but one: teams have all of them."""
+    source = ScriptedSource()
+    source.table = rates("1", {"alice": 1.0, "adam": 2.0, "bob": 4.0})
+    collection = Collection(
+        [source],
+        LimitsRefresh(),
+        0,
+        cardinality=Cardinality(CardinalityConfig(max_entities=1)),
+        teams=TEAMS,
+        clock=lambda: NOW,
+    )
+    state = await collection.snapshot(9)
+    assert len(state.entities) < 3
+    assert state.teams is not None
+    assert named(state.teams, state.teams.usage[QuotaType.PRODUCE]) == {"payments": 3.0, UNOWNED: 4.0}
+    collection.configure(0, 9, 60, teams=TEAMS[1:])
+    state = await collection.snapshot(9)
+    assert state.teams is not None
+    assert named(state.teams, state.teams.usage[QuotaType.PRODUCE]) == {UNOWNED: 7.0}
+    collection.configure(0, 9, 60)
+    assert (await collection.snapshot(9)).teams is None
+    await collection.close()
+
+
+def idle(broker: str, share: float) -> NodeUsage:
+    return NodeUsage(broker=broker, numbers={catalog.REQUEST_HANDLER_IDLE: {(): share}})
+
+
+def busy(used: float, share: float, limit: float = 300.0, **changes: Any) -> Snapshot:
+    """Return one broker with a share of idle request handlers, and an entity that uses so much."""
+    row = usage(usage=used, limit=limit, configured=RULES)
+    return snapshot(row, nodes=(idle("1", share),), **{"limits": RULES, **changes})
+
+
+def test_a_broker_is_sold_by_its_highest_usage_with_reserves() -> None:
+    """Usage while its request handlers were busy says nothing about what it can do well."""
+    keeper = SoldKeeper()
+    for used, share, ratio in ((100.0, 0.9, 3.0), (50.0, 0.9, 3.0), (200.0, 0.1, 3.0), (150.0, 0.5, 2.0)):
+        sold = keeper.of(busy(used, share))[QuotaType.PRODUCE, "1"]
+        assert (sold.ratio, sold.origin) == (ratio, CapacityOrigin.OBSERVED)
+    keeper.configured = {QuotaType.PRODUCE: 600.0}
+    sold = keeper.of(busy(1.0, 0.9))[QuotaType.PRODUCE, "1"]
+    assert (sold.ratio, sold.origin) == (0.5, CapacityOrigin.CONFIGURED)
+
+
+def test_what_is_unknown_is_not_sold() -> None:
+    """No capacity, no limit, a limit that is unknown, or a callback: there is no ratio."""
+    assert SoldKeeper().of(busy(100.0, 0.1)) == {}
+    keeper = SoldKeeper({QuotaType.PRODUCE: 100.0})
+    assert keeper.of(busy(100.0, 0.9, usage_limit := 50.0))[QuotaType.PRODUCE, "1"].limits == usage_limit
+    assert keeper.of(snapshot(usage(usage=1.0), limits=None, nodes=(idle("1", 0.9),))) == {}
+    assert keeper.of(snapshot(usage(usage=1.0, configured=limits()), nodes=(idle("1", 0.9),))) == {}
+    overruled = replace(idle("1", 0.9), overruled=True)
+    assert keeper.of(replace(busy(1.0, 0.9), nodes=(overruled,))) == {}
+
+
+def test_request_time_is_sold_against_threads() -> None:
+    """Kafka's settings have the capacity; unlimited entities are not in the sum."""
+    rows = (
+        usage(QuotaType.REQUEST, user="alice", usage=1.0, limit=22.0, configured=RULES),
+        usage(QuotaType.REQUEST, user="bob", usage=1.0, configured=RULES),
+    )
+    sold = SoldKeeper().of(snapshot(*rows, limits=RULES, nodes=NODES))
+    assert {key: (value.ratio, value.origin) for key, value in sold.items()} == {
+        (QuotaType.REQUEST, "1"): (2.0, CapacityOrigin.CONFIGURED)
+    }
+
+
+def test_a_name_that_is_not_remembered_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its usage is neither a team's nor that of no team."""
+    monkeypatch.setattr("quotascope.exporter.teams.sums.real_name", lambda name: None if name == "cut" else name)
+    sums = of(usage(user="cut", usage=5.0), usage(user="bob", usage=1.0), adder=TeamAdder(TEAMS))
+    assert named(sums, sums.usage[QuotaType.PRODUCE]) == {UNOWNED: 1.0, UNDECIDED: 5.0}
+
+
+def test_an_empty_cluster_has_no_sums() -> None:
+    """Nothing is added up as zero."""
+    sums = TeamAdder(TEAMS).of(snapshot(columns=Columns.of(()), limits=RULES, nodes=NODES))
+    assert all(named(sums, sums.usage[kind]) == {} for kind in QuotaType)
