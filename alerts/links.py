@@ -21,8 +21,9 @@ TAKEN: Final = frozenset(
     {"instance", "severity", "scope", "alertname", "slo"}.union(
         *(family.labels for family in (*families(), *job_families()))
     )
+    - {"team"}
 )
-"""Labels that have another meaning in these rules."""
+"""Labels that have another meaning in these rules; a team is that of an alert, too."""
 _ADDRESS: Final = re.compile(r"https?://[^\s{}]+")
 ALERT: Final = "{alert}"
 """Stands for the name of the alert in `Site.runbook_url`."""
@@ -107,9 +108,7 @@ class Site:
         """Refuse values that cannot work."""
         check_label(self.cluster_label)
         all_labels = [self.labels, *(settings.labels for settings in self.alerts.values())]
-        if any(self.cluster_label in labels for labels in all_labels) or (
-            self.has_teams and self.cluster_label == "team"
-        ):
+        if any(self.cluster_label in labels for labels in all_labels) or self.cluster_label == "team":
             raise InvalidSite(
                 f"{self.cluster_label!r} cannot be the label of clusters: labels or teams of the configuration set it"
             )

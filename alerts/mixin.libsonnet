@@ -125,7 +125,7 @@ local ofEntity = parameters([{ name: name, parameter: name } for name in ['user'
     local value = c.thresholds[name];
     check(std.isNumber(value) && value >= 0, 'thresholds.' + name, 'is not a number of 0 or more'),
 
-  assert check(isName(c.cluster_label) && !(site.has_teams && c.cluster_label == 'team'), 'cluster_label', 'cannot be a label: letters, digits and underscores only, and no label of these rules'),
+  assert check(isName(c.cluster_label) && c.cluster_label != 'team', 'cluster_label', 'cannot be a label: letters, digits and underscores only, and no label of these rules'),
   assert check(c.runbook_url == null || std.isString(c.runbook_url) && contains(c.runbook_url, '{alert}') && isAddress(std.strReplace(c.runbook_url, '{alert}', 'x')), 'runbook_url', 'is not an address of runbooks: it needs https:// or http://, and {alert}'),
   assert check(c.grafana_url == null || isAddress(c.grafana_url), 'grafana_url', 'is not the address of a Grafana: it begins with https:// or http://'),
   assert check(c.exporter_url == null || isAddress(c.exporter_url), 'exporter_url', 'is not the address of an exporter: it begins with https:// or http://'),

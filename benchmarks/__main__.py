@@ -37,6 +37,7 @@ MODULES: Final = {
     "soak": "soak.run",
     "spark-catch-up": "spark_catch_up",
     "spark-overhead": "spark_overhead",
+    "teams": "teams",
     "text-parser": "text_parser",
     "under-fire": "under_fire",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -19,7 +19,7 @@ from quotascope.exporter.diagnosis.releases import unenforced_text
 from quotascope.exporter.errors import ConfigError, LimitsError
 from quotascope.exporter.limits import CONNECTION_KEY, DEFAULT_IP, Limits
 from quotascope.exporter.logs import configure_logs
-from quotascope.exporter.snapshot import NodeUsage, Snapshot
+from quotascope.exporter.snapshot import Snapshot
 from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics.kafka.entities import DEFAULT, QuotaType
@@ -72,17 +72,12 @@ async def read_limits(config: Config) -> Limits:
         await source.close()
 
 
-async def exporter_limits(target: HttpTarget) -> tuple[Limits, Sequence[NodeUsage]]:
+async def exporter_state(target: HttpTarget) -> tuple[Limits, Snapshot]:
     """
-    Return the limits that a running exporter knows, and the nodes' reports of themselves.
+    Return the limits that a running exporter knows, and what it knows beside them.
 
     Raises ``LimitsError`` if it knows no limits, and ``SourceError``.
     """
-    limits, snapshot = await _exporter_state(target)
-    return limits, snapshot.nodes
-
-
-async def _exporter_state(target: HttpTarget) -> tuple[Limits, Snapshot]:
     snapshot, findings = await read_exporter(target)
     if snapshot.limits is not None:
         return snapshot.limits, snapshot
@@ -103,7 +98,7 @@ def configured(config: Config, exporter: HttpTarget | None = None) -> QuotaSet:
 def configured_and_measured(config: Config, exporter: HttpTarget | None) -> tuple[QuotaSet, Snapshot | None]:
     """Return the quotas of the cluster and the clients that an exporter measures; None for clients without one."""
     if exporter is not None:
-        limits, snapshot = asyncio.run(_exporter_state(exporter))
+        limits, snapshot = asyncio.run(exporter_state(exporter))
         quotas = limits.quotas()
         for ip, value in limits.connection_limits.items():
             address = IpEntity(DEFAULT if ip == DEFAULT_IP else ip)

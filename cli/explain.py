@@ -11,9 +11,7 @@ from .options import grouped
 from .settings import AdminOptions, RunningExporter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from quotascope.exporter.snapshot import NodeUsage
+    from quotascope.exporter.snapshot import Snapshot
 
 EXAMPLES = """
 Examples:
@@ -43,23 +41,25 @@ def explain(
 
     Without --client-id: for any client-id that no quota names. With an empty one: for clients that send none.
 
-    Works without traffic and without sources: it needs only the Admin API, or a running exporter.
+    Works without traffic and without sources: it needs only the Admin API, or a running exporter. With an exporter,
+    it also shows what the client uses on the whole cluster.
     """
     import asyncio
 
-    from quotascope.exporter.diagnosis.explain import as_json, user_of
+    from quotascope.exporter.diagnosis.cluster_usage import cluster_lines
+    from quotascope.exporter.diagnosis.explain import as_json, counting, user_of
     from quotascope.exporter.diagnosis.explain import explain as explain_limits
     from quotascope.exporter.untrusted import one_line
 
     from . import explain_view
-    from .cluster import exporter_limits, read_limits, warn_of_callbacks
+    from .cluster import exporter_state, read_limits, warn_of_callbacks
 
     exporter, settings = running.target(), kafka.configuration()
-    nodes: Sequence[NodeUsage] = ()
+    snapshot: Snapshot | None = None
     if exporter is None:
         limits = asyncio.run(read_limits(settings))
     else:
-        limits, nodes = asyncio.run(exporter_limits(exporter))
+        limits, snapshot = asyncio.run(exporter_state(exporter))
     name = user_of(limits, user)
     if name != user:
         typer.echo(
@@ -67,7 +67,7 @@ def explain(
             "quotas are set for",
             err=True,
         )
-    explanations = explain_limits(limits, name, client_id, nodes)
+    explanations = explain_limits(limits, name, client_id, () if snapshot is None else snapshot.nodes)
     callbacks = warn_of_callbacks(limits)
     if json:
         answer = as_json(name, client_id, explanations, callbacks)
@@ -75,4 +75,5 @@ def explain(
     else:
         from rich.console import Console
 
-        Console().print(explain_view.as_table(name, client_id, explanations))
+        of_cluster = () if snapshot is None else cluster_lines(snapshot, counting(explanations, name, client_id))
+        Console().print(explain_view.as_table(name, client_id, explanations, of_cluster))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -13,8 +13,14 @@ from quotascope.exporter.diagnosis.explain import Explanation, LevelRule, asked_
 from .fitted import Fitted
 
 
-def as_table(user: str, client_id: str | None, explanations: Sequence[Explanation]) -> RenderableType:
-    """Return the eight levels as rows, the quota types as columns, and a sentence for each type."""
+def as_table(
+    user: str, client_id: str | None, explanations: Sequence[Explanation], of_cluster: Iterable[str] = ()
+) -> RenderableType:
+    """
+    Return the eight levels as rows, the quota types as columns, and a sentence for each type.
+
+    ``of_cluster`` are lines on the usage on the whole cluster.
+    """
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("rule", overflow="fold")
     for explanation in explanations:
@@ -31,7 +37,7 @@ def as_table(user: str, client_id: str | None, explanations: Sequence[Explanatio
     if client_id == "":
         legend = f"(…) not for clients that send no client-id; {legend}"
     bold = Text(title, style="bold")
-    return Group(bold, Fitted(table), Text(legend, style="dim"), *sentences)
+    return Group(bold, Fitted(table), Text(legend, style="dim"), *sentences, *map(Text, of_cluster))
 
 
 def _cell(explanation: Explanation, rule: LevelRule) -> Text:

@@ -10,6 +10,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from quotascope.exporter.diagnosis.cluster_usage import cluster_sentence, cluster_usages
 from quotascope.exporter.diagnosis.selection import Order, Selection, in_order, matching
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.diagnosis.units import (
@@ -41,8 +42,8 @@ from ..usage_table import (
 )
 from .choices import Choices
 
-_LINES_AROUND: Final = 5
-"""Number of other lines: the summary, the header of the table and its line, the legend, and the keys."""
+_LINES_AROUND: Final = 6
+"""Number of other lines: summary, header of the table and its line, first row on the cluster, legend, and keys."""
 _WITH_RULES: Final = 78
 """Least width of a terminal whose table has rules."""
 _LEVELS: Final = "a rule's digit is its level: 1 (user / client-id) wins over 8 (client-id <default>)"
@@ -64,7 +65,9 @@ def screen(
     of_type = chosen(snapshot, Choices(kind=choices.kind))
     head.append(summary(snapshot, of_type), "not bold")
     levels = Text(_LEVELS if width >= _WITH_RULES else "", "dim")
-    return Group(_cut(head), table, levels, _cut(_last_line(choices, problem)))
+    first = Usages(rows.columns, rows.rows[top_row : top_row + 1])
+    of_cluster = " ".join(map(cluster_sentence, cluster_usages(snapshot, first)))
+    return Group(_cut(head), table, _cut(Text(of_cluster)), levels, _cut(_last_line(choices, problem)))
 
 
 def summary(snapshot: Snapshot, usages: Usages) -> str:

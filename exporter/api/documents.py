@@ -23,6 +23,7 @@ from quotascope.quotas import IpEntity
 
 from ..coverage import Coverage, EntityKind, Unplaced
 from ..diagnosis import Finding, FindingSeverity, diagnose, worst
+from ..diagnosis.cluster_usage import ClusterUsage, cluster_usages
 from ..diagnosis.episodes import Episode, Episodes, entity_matches
 from ..diagnosis.explain import as_json
 from ..diagnosis.misnamed import Misnamed
@@ -36,7 +37,7 @@ from ..limits import LimitChange, LimitsHealth, NodeSettings
 from ..limits.model import DEFAULT_IP
 from ..names import asked_as
 from ..page.query import EntityQuery, EpisodeQuery, PartQuery, QueryResult
-from ..snapshot import EntityUsage, Floats, Shadow, ShadowUsage, Snapshot, SourceHealth, place_of
+from ..snapshot import EntityUsage, Floats, Shadow, ShadowUsage, Snapshot, SourceHealth, Usages, place_of
 from ..snapshot.entity import finite
 
 if TYPE_CHECKING:  # the command line reads documents without what makes pages
@@ -218,6 +219,25 @@ class RulesDocument(PartDocument):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterDocument:
+    """The usage of an entity on all nodes together."""
+
+    quota_type: str
+    user: str
+    client_id: str
+    usage: float | None
+    """Null where no node gave one."""
+    complete: bool
+    """False if the usage on some node is unknown: the sum is the least that it can be."""
+    limit: float | None
+    """The sum of its limits on all brokers; null when it is unlimited or unknown."""
+    limit_state: str
+    largest_broker: str | None
+    """The broker with most of the usage, null where there is none."""
+    largest_share: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainDocument(PartDocument):
     """The quotas that apply to a user and client-id, and the entities that are measured of it."""
 
@@ -230,6 +250,8 @@ class ExplainDocument(PartDocument):
     """Nodes with a custom quota callback, which decides there instead, with its class."""
     quotas: list[dict[str, Any]]
     """For each quota type the rule that decides, the one that would without it, and all eight levels."""
+    cluster: list[ClusterDocument]
+    """For each of the entities its usage and limit on all brokers together."""
     entities: list[ExplainedEntity]
 
 
@@ -597,6 +619,7 @@ def explain_document(result: EntityResult, query: EntityQuery) -> ExplainDocumen
     What the command prints as JSON, and the entities that are measured; ``query`` has their part.
     """
     part_of_rows = result.rows[query.offset : query.offset + query.size]
+    shown_rows = Usages(result.rows.columns, result.rows.rows[query.offset : query.offset + query.size])
     entities = list(_bounded(map(entity_document, part_of_rows)))
     words: dict[str, Any] = as_json(result.user, result.client_id, result.explanations or (), result.callbacks)
     names = [(key, text) for key, text in (("user", result.user), ("client_id", result.client_id)) if text is not None]
@@ -607,6 +630,7 @@ def explain_document(result: EntityResult, query: EntityQuery) -> ExplainDocumen
         **part,
         **words,
         limits_known=result.explanations is not None,
+        cluster=[_cluster_document(usage) for usage in cluster_usages(result.snapshot, shown_rows)],
         entities=[
             _explained(
                 entity,
@@ -615,6 +639,20 @@ def explain_document(result: EntityResult, query: EntityQuery) -> ExplainDocumen
             )
             for entity, usage in zip(entities, part_of_rows, strict=False)
         ],
+    )
+
+
+def _cluster_document(usage: ClusterUsage) -> ClusterDocument:
+    return ClusterDocument(
+        quota_type=usage.quota_type.label,
+        user=usage.user,
+        client_id=usage.client_id,
+        usage=finite(usage.usage),
+        complete=usage.complete,
+        limit=finite(usage.limit),
+        limit_state=usage.limit_state.value,
+        largest_broker=usage.largest_broker,
+        largest_share=finite(usage.largest_share),
     )
 
 

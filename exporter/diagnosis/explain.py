@@ -6,7 +6,7 @@ The terminal, the page and the API show the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf, isfinite
 
@@ -18,7 +18,7 @@ from ..coverage import EntityKind
 from ..exposition.rows import rule_labels
 from ..limits import Limits
 from ..names import asked_as
-from ..snapshot import LimitState, NodeUsage
+from ..snapshot import Entity, LimitState, NodeUsage
 from ..snapshot.entity import finite
 from ..snapshot.visibility import Visibility
 from ..untrusted import shown
@@ -129,6 +129,24 @@ def explain(
             )
         )
     return explanations
+
+
+def counting(explanations: Iterable[Explanation], user: str | None, client_id: str | None) -> Callable[[Entity], bool]:
+    """Return a function that decides whether the requests of a client are counted under a measured entity."""
+    pairs = {kind: {(user or "", client_id or "")} for kind in QuotaType}
+    users = set[tuple[QuotaType, str]]()
+    for explanation in explanations:
+        by_user, by_client = explanation.measured_as or (None, None)
+        if by_user is not None and by_client is not None:
+            pairs[explanation.quota_type].add((by_user, by_client))
+        elif by_user:  # each of its clients alone
+            users.add((explanation.quota_type, by_user))
+
+    def counts(entity: Entity) -> bool:
+        kind = entity.quota_type
+        return (entity.user, entity.client_id) in pairs[kind] or (kind, entity.user) in users
+
+    return counts
 
 
 def user_of(limits: Limits, name: str) -> str:

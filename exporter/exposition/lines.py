@@ -7,7 +7,7 @@ What did not change is taken over in pieces as large as can be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, compress
 from math import isfinite
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
@@ -304,6 +304,44 @@ class RowLines:
         if text == self._text:
             return None
         self._text, self.length = text, len(text)
+        return (text,)
+
+
+class TeamLines:
+    """
+    The lines of a family of teams.
+
+    The starts of all lines are kept for as long as the teams are the same.
+    """
+
+    def __init__(self, family: Family, cluster: str | None) -> None:
+        self._family = family
+        self._start = line_starts(family.name, family.labels, cluster)
+        self.at = self.length = 0
+        self._names: tuple[str, ...] = ()
+        self._starts: list[bytes] = []
+        self._values: Floats = np.empty(0)
+
+    def pieces(self, view: Exposed, *_rest: object) -> Pieces | None:
+        """Return the lines of a snapshot, None for those of the last one; afterwards ``length`` is theirs."""
+        sums = view.snapshot.teams
+        if sums is None:
+            if not self.length:
+                return None
+            self.length, self._names, self._values = 0, (), np.empty(0)
+            return (b"",)
+        columns = view.team_columns[self._family]
+        values = columns[0][1] if len(columns) == 1 else np.concatenate([column for _, column in columns])
+        if sums.names is not self._names:
+            self._names = sums.names
+            self._starts = [self._start((*labels, name)) for labels, _ in columns for name in sums.names]
+        elif np.array_equal(values, self._values, equal_nan=True):
+            return None
+        self._values = values
+        shown = np.isfinite(values)
+        starts: Iterable[bytes] = self._starts if shown.all() else compress(self._starts, shown.tolist())
+        text = b"".join(chain.from_iterable(zip(starts, texts(values[shown]), strict=True)))
+        self.length = len(text)
         return (text,)
 
 

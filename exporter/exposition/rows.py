@@ -7,12 +7,12 @@ The cause of a throttle, the nodes, the configured rules, and the exporter itsel
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import version
 from itertools import chain
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from quotascope.metrics.catalog import Family
 from quotascope.metrics.kafka.entities import DefaultType, QuotaEntity, QuotaType
 
 from ..limits import QUOTA_KEYS
-from ..snapshot import CAUSES, Columns, Snapshot
+from ..snapshot import CAUSES, Columns, Floats, Snapshot, TeamSums
 from ..snapshot.layout import node_order
 from ..snapshot.visibility import Visibility
 
@@ -43,7 +43,7 @@ class Exposed:
         rows = defaultdict(list)
         rows[catalog.THROTTLE_CAUSE_INFO.name] = list(_causes(self.snapshot.columns))
         for family, labels, value in chain(
-            _of_teams(self.snapshot),
+            _of_sold(self.snapshot),
             _of_shadows(self.snapshot),
             _of_nodes(self.snapshot),
             _of_limits(self.snapshot),
@@ -55,6 +55,54 @@ class Exposed:
         for name, value in self.snapshot.process.items():
             rows[name].append(((), value))
         return rows
+
+    @cached_property
+    def team_columns(self) -> dict[Family, TeamColumns]:
+        """The values of the families of teams; empty without teams."""
+        return {} if self.snapshot.teams is None else _team_columns(self.snapshot.teams)
+
+    @cached_property
+    def rows_of_teams(self) -> dict[Family, list[Row]]:
+        """The series of the families of teams."""
+        sums = self.snapshot.teams
+        if sums is None:
+            return {}
+        return {
+            family: [
+                ((*kind, name), value)
+                for kind, values in columns
+                for name, value in zip(sums.names, values.tolist(), strict=True)
+            ]
+            for family, columns in self.team_columns.items()
+        }
+
+    def rows_of(self, family: Family) -> Sequence[Row]:
+        """Return the series of a family that is no column of entities."""
+        return self.rows_of_teams.get(family, ()) if family in TEAM_FAMILIES else self.rows.get(family.name, ())
+
+
+TEAM_FAMILIES: Final = frozenset(
+    {
+        *catalog.TEAM_USAGE.values(),
+        *catalog.TEAM_ALLOWED.values(),
+        catalog.TEAM_BUDGET_RATIO,
+        catalog.TEAM_THROTTLED_ENTITIES,
+    }
+)
+"""Families whose series are arrays over all teams."""
+TeamColumns: TypeAlias = Sequence[tuple[tuple[str, ...], Floats]]
+"""Label values before that of the team, and a value for each name of teams; NaN for no series."""
+
+
+def _team_columns(sums: TeamSums) -> dict[Family, TeamColumns]:
+    """Return the values of the families of teams."""
+    columns: dict[Family, TeamColumns] = {}
+    for kind in QuotaType:
+        columns[catalog.TEAM_USAGE[kind]] = [((), sums.usage[kind])]
+        columns[catalog.TEAM_ALLOWED[kind]] = [((), sums.allowed[kind])]
+    columns[catalog.TEAM_BUDGET_RATIO] = [((kind.label,), sums.budget_ratio(kind)) for kind in QuotaType]
+    columns[catalog.TEAM_THROTTLED_ENTITIES] = [((kind.label,), sums.throttled[kind]) for kind in QuotaType]
+    return columns
 
 
 def _causes(columns: Columns) -> Iterator[Row]:
@@ -73,18 +121,8 @@ def _causes(columns: Columns) -> Iterator[Row]:
             yield (label, entity.broker, entity.user, entity.client_id, cause.value, *by), 1
 
 
-def _of_teams(snapshot: Snapshot) -> _Rows:
-    """Yield the sums of teams, and how much of each broker is promised."""
-    if (sums := snapshot.teams) is not None:
-        for kind in QuotaType:
-            columns = sums.usage[kind], sums.allowed[kind], sums.budget_ratio(kind), sums.throttled[kind]
-            for name, usage, allowed, ratio, throttled in zip(
-                sums.names, *(column.tolist() for column in columns), strict=True
-            ):
-                yield catalog.TEAM_USAGE[kind], (name,), usage
-                yield catalog.TEAM_ALLOWED[kind], (name,), allowed
-                yield catalog.TEAM_BUDGET_RATIO, (kind.label, name), ratio
-                yield catalog.TEAM_THROTTLED_ENTITIES, (kind.label, name), throttled
+def _of_sold(snapshot: Snapshot) -> _Rows:
+    """Yield how much of each broker is promised."""
     for (kind, broker), sold in snapshot.sold.items():
         yield catalog.SOLD_RATIO, (kind.label, broker, sold.origin.value), sold.ratio
 

@@ -12,8 +12,8 @@ from quotascope.metrics.catalog import Family, families
 
 from ..snapshot import Layout, Snapshot
 from .families import COLUMNS
-from .lines import EntityLines, Names, RowLines
-from .rows import Exposed
+from .lines import EntityLines, Names, RowLines, TeamLines
+from .rows import TEAM_FAMILIES, Exposed
 
 try:
     from isal import igzip as implementation
@@ -61,12 +61,15 @@ class Renderer:
         self._format: TextFormat | None = None
         self._buffers = [BytesIO(), BytesIO()]
         """The buffer of the last text, and that of the next one."""
-        self._lines: dict[object, EntityLines | RowLines] = {}
+        self._lines: dict[object, EntityLines | RowLines | TeamLines] = {}
         for family in families():
             column = COLUMNS.get(family)
-            self._lines[family] = (
-                RowLines(family, self._cluster) if column is None else EntityLines(family, column, self._cluster)
-            )
+            if column is not None:
+                self._lines[family] = EntityLines(family, column, self._cluster)
+            elif family in TEAM_FAMILIES:
+                self._lines[family] = TeamLines(family, self._cluster)
+            else:
+                self._lines[family] = RowLines(family, self._cluster)
 
     def render(self, snapshot: Snapshot, now_seconds: float, text_format: TextFormat = TEXT) -> bytes:
         """Return the text of a snapshot. ``now_seconds`` is the Unix time that ages refer to."""

@@ -103,7 +103,7 @@ class Encoder:
             if column is not None:
                 series = self._of_entities(column, names, snapshot)
             else:
-                for labels, value in view.rows.get(family.name, ()):
+                for labels, value in view.rows_of(family):
                     if value is not None and isfinite(value):
                         key = names, labels
                         head = by_labels.get(key) or self._head(names, labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -12,11 +13,13 @@ import numpy as np
 from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.pages import words
 
+from ..diagnosis.cluster_usage import cluster_sentence, cluster_usages
 from ..diagnosis.episodes import Episode, Episodes
 from ..diagnosis.explain import (
     Explanation,
     asked_client,
     asked_user,
+    counting,
     explain,
     level_text,
     overruling,
@@ -75,22 +78,9 @@ def find_entity(
     if limits is not None and user is not None:
         user = user_of(limits, user)
     explanations = None if limits is None else explain(limits, user, client_id, snapshot.nodes)
-    pairs = {kind: {(user or "", client_id or "")} for kind in QuotaType}
-    users = set[tuple[QuotaType, str]]()
-    for explanation in explanations or ():
-        by_user, by_client = explanation.measured_as or (None, None)
-        if by_user is not None and by_client is not None:
-            pairs[explanation.quota_type].add((by_user, by_client))
-        elif by_user:  # each of its clients alone
-            users.add((explanation.quota_type, by_user))
+    counts = counting(explanations or (), user, client_id)
     measured = snapshot.measured
     entities: Sequence[Entity] = measured.columns.layout.entities[measured.rows].tolist()
-
-    def counts(entity: Entity) -> bool:
-        kind = entity.quota_type
-        pair = entity.user, entity.client_id
-        return pair in pairs[kind] or (kind, entity.user) in users
-
     is_counted = np.array([*map(counts, entities)], np.bool_)
     rows = Usages(measured.columns, measured.rows[is_counted])
     return EntityResult(
@@ -132,6 +122,10 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
             ],
             "rows": [
                 [column.cell(TableRow(usage=usage, near_limit=near_limit)) for column in OF_ENTITY] for usage in rows
+            ],
+            "of_cluster": [
+                one_line(cluster_sentence(usage), 500)
+                for usage in islice(cluster_usages(result.snapshot, result.rows), _MOST)
             ],
             "count": len(result.rows),
             "drawings": [

@@ -442,6 +442,18 @@ class Snapshot(OwnHealth):
         return tuple(sorted({*limits.nodes, *limits.releases, *failed} - brokers, key=lambda node: (len(node), node)))
 
     @property
+    def enforcers(self) -> int | None:
+        """
+        The number of brokers, each of which enforces the configured limits by itself.
+
+        None where it is unknown, and where a custom quota callback decides on one of them, or may.
+        """
+        limits = self.limits
+        if limits is None or any(node.overruled for node in self.nodes):
+            return None
+        return len({*limits.nodes, *limits.releases}) or None
+
+    @property
     def in_shadows(self) -> Mapping[Place, ShadowUsage]:
         """
         The usage in shadows by quota type, broker, user and client-id.

@@ -38,13 +38,12 @@ class TeamSums:
     entities: Floats
     """The number of users and client-ids, each counted once for all nodes and quota types."""
 
+    budgets: Mapping[QuotaType, Floats]
+    """Agreed usage, NaN for a team without a budget."""
+
     def budget_ratio(self, kind: QuotaType) -> Floats:
         """Return usage divided by budget; NaN without either."""
-        ratios = self.usage[kind].copy()
-        ratios[len(self.teams) :] = float("nan")
-        for place, team in enumerate(self.teams):
-            ratios[place] /= team.budgets.get(kind, float("nan"))
-        return ratios
+        return self.usage[kind] / self.budgets[kind]
 
 
 class CapacityOrigin(StrEnum):

@@ -89,6 +89,10 @@ class TeamAdder:
     def __init__(self, teams: Sequence[Team]) -> None:
         self._teams = tuple(teams)
         self._index = TeamIndex(teams)
+        self._budgets = {
+            kind: fixed(np.array([*(team.budgets.get(kind, np.nan) for team in teams), np.nan, np.nan]))
+            for kind in TYPES
+        }
         self._limits: tuple[Layout, int | None, dict[QuotaType, Floats], dict[QuotaType, Floats]] | None = None
         """The last layout and number of brokers, and what followed from both."""
 
@@ -97,7 +101,7 @@ class TeamAdder:
         columns = joined.columns
         index, layout = self._index, columns.layout
         index.follow(layout)
-        brokers = brokers_under_limits(joined)
+        brokers = joined.enforcers
         if self._limits is None or self._limits[0] is not layout or self._limits[1] != brokers:
             self._limits = layout, brokers, *self._allowed(layout, brokers)
         _, _, allowed, unlimited = self._limits
@@ -109,6 +113,7 @@ class TeamAdder:
             unlimited=unlimited,
             throttled={kind: self._throttled(layout.of_type(kind), columns) for kind in TYPES},
             entities=index.entities,
+            budgets=self._budgets,
         )
 
     def _sum(self, rows: slice, values: Floats) -> Floats:
@@ -154,15 +159,3 @@ class TeamAdder:
             without_limit = begins & np.isnan(limits) & ~layout.limits_unknown[rows]
             unlimited[kind] = fixed(np.bincount(teams[without_limit], minlength=count).astype(np.float64))
         return allowed, unlimited
-
-
-def brokers_under_limits(snapshot: Snapshot) -> int | None:
-    """
-    Return the number of brokers, each of which enforces the configured limits by itself.
-
-    None where it is unknown, and where a custom quota callback decides on one of them.
-    """
-    limits = snapshot.limits
-    if limits is None or any(node.overruled for node in snapshot.nodes):
-        return None
-    return len({*limits.nodes, *limits.releases}) or None
