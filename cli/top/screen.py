@@ -42,8 +42,10 @@ from ..usage_table import (
 )
 from .choices import Choices
 
-_LINES_AROUND: Final = 6
-"""Number of other lines: summary, header of the table and its line, first row on the cluster, legend, and keys."""
+_LINES_AROUND: Final = 5
+"""Number of other lines: the summary, the header of the table and its line, the legend, and the keys."""
+_WITH_CLUSTER: Final = 10
+"""Least height of a terminal that also shows what the first row's entity uses on the cluster."""
 _WITH_RULES: Final = 78
 """Least width of a terminal whose table has rules."""
 _LEVELS: Final = "a rule's digit is its level: 1 (user / client-id) wins over 8 (client-id <default>)"
@@ -58,7 +60,8 @@ def screen(
 ) -> RenderableType:
     """Return the contents of a terminal; ``problem`` is the reason why there are no newer values."""
     rows = chosen(snapshot, choices)
-    fit = max(1, height - _LINES_AROUND)
+    has_room = height >= _WITH_CLUSTER
+    fit = max(1, height - _LINES_AROUND - has_room)
     top_row = min(choices.scrolled, max(0, len(rows) - fit))
     table = entity_table(rows[top_row : top_row + fit], trails, width, snapshot)
     head = Text("quotascope top  ", "bold")
@@ -66,8 +69,8 @@ def screen(
     head.append(summary(snapshot, of_type), "not bold")
     levels = Text(_LEVELS if width >= _WITH_RULES else "", "dim")
     first = Usages(rows.columns, rows.rows[top_row : top_row + 1])
-    of_cluster = " ".join(map(cluster_sentence, cluster_usages(snapshot, first)))
-    return Group(_cut(head), table, _cut(Text(of_cluster)), levels, _cut(_last_line(choices, problem)))
+    of_cluster = [_cut(Text(one_line(cluster_sentence(usage)))) for usage in cluster_usages(snapshot, first)]
+    return Group(_cut(head), table, *of_cluster[:has_room], levels, _cut(_last_line(choices, problem)))
 
 
 def summary(snapshot: Snapshot, usages: Usages) -> str:

@@ -619,8 +619,8 @@ def explain_document(result: EntityResult, query: EntityQuery) -> ExplainDocumen
     What the command prints as JSON, and the entities that are measured; ``query`` has their part.
     """
     part_of_rows = result.rows[query.offset : query.offset + query.size]
-    shown_rows = Usages(result.rows.columns, result.rows.rows[query.offset : query.offset + query.size])
     entities = list(_bounded(map(entity_document, part_of_rows)))
+    shown_rows = Usages(result.rows.columns, result.rows.rows[query.offset : query.offset + len(entities)])
     words: dict[str, Any] = as_json(result.user, result.client_id, result.explanations or (), result.callbacks)
     names = [(key, text) for key, text in (("user", result.user), ("client_id", result.client_id)) if text is not None]
     part = _part(result.snapshot, query, len(entities), len(result.rows))

@@ -138,6 +138,13 @@ def test_everything_fits_into_every_terminal() -> None:
             assert all(len(line) <= width for line in lines)
 
 
+def test_the_first_row_on_the_cluster() -> None:
+    """Below the table, where there is room: what its entity uses on all brokers."""
+    (*_, line, _, _) = shown(usage_of("alice", usage=30e6, limit=20e6), width=100)
+    assert line == "produce, alice / app: cluster ≥ 30.0 MB/s of at most 20.0 MB/s"
+    assert not any("cluster" in line for line in shown(*MANY, height=9))
+
+
 def test_the_whole_is_reported_in_the_first_line() -> None:
     """Sources, entities, and connections that are muted at this moment."""
     waiting = usage_of("bob", throttle_time_seconds=2.0)
@@ -185,7 +192,7 @@ def test_the_last_line_reports_the_keys_and_what_they_chose() -> None:
 def test_hostile_names_stay_on_their_row() -> None:
     """No line breaks, no control characters, no markup."""
     lines = shown(usage_of("[red]\x1b[2J\n", "x" * 5_000))
-    assert sum("[red]" in line for line in lines) == 1
+    assert sum("[red]" in line for line in lines) == 2  # its row, and its line on the cluster
     assert not any("\x1b" in line for line in lines)
 
 

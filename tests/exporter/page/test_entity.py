@@ -51,6 +51,18 @@ def test_the_rule_that_applies_and_those_that_it_overrules() -> None:
     assert "unknown: the configured quotas cannot be read." in unread.text
 
 
+def test_usage_on_the_cluster() -> None:
+    """Above the rows of all brokers: their sum, and the limits of all brokers."""
+    rows = (
+        usage(usage=600.0, limit=1000.0, configured=limits()),
+        usage(usage=200.0, limit=1000.0, broker="2", configured=limits()),
+    )
+    two = limits(nodes={broker: NodeSettings() for broker in "12"})
+    nodes = (NodeUsage(broker="1"), NodeUsage(broker="2"))
+    rendered = page(snapshot(*rows, limits=two, nodes=nodes), user="alice")
+    assert "produce, user alice: cluster 800 B/s of at most 2.00 kB/s; broker 1 has 75% of it" in rendered.text
+
+
 def test_callbacks_overrule_the_rules() -> None:
     """The node is named, and its class as text."""
     custom = limits(nodes={"1": NodeSettings(quota_callback_class=HOSTILE)})

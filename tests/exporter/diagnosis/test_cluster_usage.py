@@ -1,0 +1,91 @@
+"""The usage of an entity on the whole cluster, in numbers and in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.exporter.examples import health, limits, snapshot, usage
+
+from quotascope.exporter.diagnosis.cluster_usage import cluster_lines, cluster_sentence, cluster_usages
+from quotascope.exporter.limits import NodeSettings
+from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.metrics.kafka.rules import QuotaRules
+
+THREE = limits(rules={QuotaType.PRODUCE: QuotaRules()}, nodes=dict.fromkeys("123", NodeSettings()))
+NODES = tuple(NodeUsage(broker=broker) for broker in "123")
+MUTATION = QuotaType.CONTROLLER_MUTATION
+
+
+def state(*rows: EntityUsage, **changes: Any) -> Snapshot:
+    """Return a snapshot of three brokers."""
+    fields: dict[str, Any] = {"limits": THREE, "nodes": NODES}
+    return snapshot(*rows, **{**fields, **changes})
+
+
+def of(
+    kind: QuotaType = QuotaType.PRODUCE, limit: float | None = 20e6, **usage_by_broker: float | None
+) -> list[EntityUsage]:
+    """Return an entity on some brokers, called b1 and so on."""
+    return [
+        usage(kind, broker=broker[1:], limit=limit, configured=THREE, usage=amount)
+        for broker, amount in usage_by_broker.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "changes", "text"),
+    [
+        (of(b1=6.8e6, b2=27.2e6), {}, "cluster 34.0 MB/s of at most 60.0 MB/s; broker 2 has 80% of it"),
+        (of(b2=27.2e6), {}, "cluster 27.2 MB/s of at most 60.0 MB/s; broker 2 has 100% of it"),
+        (of(b1=6e6, b2=None), {}, "cluster ≥ 6.00 MB/s of at most 60.0 MB/s; broker 1 has 100% of it"),
+        (
+            of(b1=6e6),
+            {"sources": (health(up=False),)},
+            "cluster ≥ 6.00 MB/s of at most 60.0 MB/s; broker 1 has 100% of it",
+        ),
+        (of(b1=None), {}, "cluster ? of at most 60.0 MB/s"),
+        (of(b1=0.0, b2=0.0), {}, "cluster 0.00 B/s of at most 60.0 MB/s"),
+        (of(limit=None, b1=1e6, b2=1e6), {}, "cluster 2.00 MB/s, unlimited; broker 1 has 50% of it"),
+        (of(b1=1e6), {"limits": None}, "cluster 1.00 MB/s, limit unknown"),
+        (
+            of(b1=1e6),
+            {"nodes": (NodeUsage(broker="1"), NodeUsage(broker="2", overruled=True), NodeUsage(broker="3"))},
+            "cluster 1.00 MB/s, limit unknown",
+        ),
+        (of(MUTATION, 5.0, b1=2.0), {}, "cluster 2.00 mut/s of at most 5.00 mut/s; broker 1 has 100% of it"),
+    ],
+)
+def test_what_an_entity_uses_on_the_cluster(rows: list[EntityUsage], changes: dict[str, Any], text: str) -> None:
+    """Unknown, unlimited and zero differ; a sum without all brokers is the least that it can be."""
+    snapshot_of = state(*rows, **changes)
+    (found,) = cluster_usages(snapshot_of, snapshot_of.measured)
+    sentence = cluster_sentence(found)
+    assert sentence.startswith(f"{rows[0].entity.quota_type.label.replace('_', ' ')}, user alice: ")
+    assert text in sentence
+
+
+def test_each_entity_has_one_line_however_many_brokers_it_is_on() -> None:
+    """Others beside it, of other names and quotas and of a callback, are not counted."""
+    rows = (
+        *of(b1=1e6, b2=1e6, b3=2e6),
+        usage(user="alice2", usage=9e6),
+        usage(user="alic", usage=9e6),
+        usage(QuotaType.FETCH, usage=9e6),
+        usage(client_id="app", usage=9e6),
+        usage(tags=("alice",), usage=9e6),
+    )
+    lines = cluster_lines(state(*rows), lambda entity: (entity.user, entity.client_id) == ("alice", ""))
+    assert lines == [
+        "produce, user alice: cluster 4.00 MB/s of at most 60.0 MB/s; broker 3 has 50% of it",
+        "fetch, user alice: cluster 9.00 MB/s, limit unknown; broker 1 has 100% of it",
+    ]
+
+
+def test_hostile_names_stay_in_one_line() -> None:
+    """Whatever a client calls itself."""
+    rows = (usage(user="\n\x1b[2J" * 3_000, usage=1.0, broker="\x1b"),)
+    (line,) = cluster_lines(state(*rows), lambda _: True)
+    assert line.isprintable()
+    assert len(line) < 600
