@@ -43,6 +43,7 @@ from ..snapshot.entity import finite
 if TYPE_CHECKING:  # the command line reads documents without what makes pages
     from ..page.entity import EntityResult
     from ..page.rules import RulesResult
+    from ..page.team_list import TeamsResult
 
 MOST_CHARACTERS: Final = 32 << 20
 """Of one list in an answer: about 80,000 entities with ordinary names."""
@@ -216,6 +217,58 @@ class RulesDocument(PartDocument):
 
     limits_known: bool
     rules: list[RuleDocument]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamTypeDocument:
+    """The sums of a team over all nodes, of one quota type."""
+
+    quota_type: str
+    usage: float | None
+    """Null where nothing of it is measured."""
+    allowed: float | None
+    """The limit of each entity times the number of brokers; null when one is unlimited, or a limit is unknown."""
+    unlimited_entities: int
+    budget: float | None
+    budget_ratio: float | None
+    throttled_entities: int | None
+    """Null where that is unknown of all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamDocument:
+    """A team; `__unowned__` stands for entities without one, `__undecided__` for those of which it is unknown."""
+
+    team: str
+    contact: str | None
+    entities: int
+    """The number of its users and client-ids."""
+    quotas: list[TeamTypeDocument]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoldDocument:
+    """The limits of the entities on a broker, against what it can do."""
+
+    broker: str
+    quota_type: str
+    limits: float
+    capacity: float
+    origin: str
+    """Of the capacity: `configured` or `observed`."""
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamsDocument(PartDocument):
+    """The teams over the whole cluster, the fullest budgets first, and what is promised of each broker."""
+
+    configured: bool
+    """False without a file of teams."""
+    complete: bool
+    """False if not all brokers are read, so that usage is the least that it can be."""
+    teams: list[TeamDocument]
+    sold: list[SoldDocument]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -609,6 +662,48 @@ def rules_document(result: RulesResult) -> RulesDocument:
         **_part(result.snapshot, result.query, len(rules), result.total),
         limits_known=result.snapshot.limits is not None,
         rules=rules,
+    )
+
+
+def teams_document(result: TeamsResult) -> TeamsDocument:
+    """Return the answer of ``/api/v1/teams``."""
+    snapshot = result.snapshot
+    return TeamsDocument(
+        **_part(snapshot, result.query, len(result.teams), result.total),
+        configured=snapshot.teams is not None,
+        complete=not snapshot.incomplete,
+        teams=[
+            TeamDocument(
+                team=team.name,
+                contact=None if team.team is None else team.team.contact,
+                entities=team.entities,
+                quotas=[
+                    TeamTypeDocument(
+                        quota_type=row.quota_type.label,
+                        usage=row.usage,
+                        allowed=row.allowed,
+                        unlimited_entities=row.unlimited,
+                        budget=row.budget,
+                        budget_ratio=row.budget_ratio,
+                        throttled_entities=row.throttled,
+                    )
+                    for row in team.rows
+                ],
+            )
+            for team in result.teams
+        ],
+        sold=[
+            SoldDocument(
+                broker=broker,
+                quota_type=kind.label,
+                limits=sold.limits,
+                capacity=sold.capacity,
+                origin=sold.origin.value,
+                ratio=sold.ratio,
+            )
+            for (kind, broker), sold in snapshot.sold.items()
+            if isfinite(sold.ratio)
+        ],
     )
 
 

@@ -16,6 +16,7 @@ from ..page.entity import asked_entity
 from ..page.query import EntityQuery, EpisodeQuery, PartQuery
 from ..page.rules import RuleQuery, find_rules
 from ..page.serving import Pages
+from ..page.team_list import TeamQuery, find_teams
 from ..snapshot import Snapshot
 from ..untrusted import shown
 from .documents import (
@@ -28,6 +29,7 @@ from .documents import (
     rules_document,
     runbooks_document,
     snapshot_document,
+    teams_document,
 )
 from .llms import llms_txt
 from .openapi import ANSWERS, openapi
@@ -102,6 +104,9 @@ class Api:
             case "rules":
                 rule_query = RuleQuery.read(parameters)
                 return lambda snapshot: rules_document(find_rules(snapshot, rule_query))
+            case "teams":
+                team_query = TeamQuery.read(parameters)
+                return lambda snapshot: teams_document(find_teams(snapshot, team_query))
             case "changes":
                 shown_part = PartQuery.read(parameters)
                 return lambda snapshot: changes_document(snapshot, shown_part)

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from ..exposition import own_version
 from ..page.query import EntityQuery, EpisodeQuery, PartQuery
 from ..page.rules import RuleQuery
+from ..page.team_list import TeamQuery
 from .documents import (
     ChangesDocument,
     EntitiesDocument,
@@ -20,6 +21,7 @@ from .documents import (
     RulesDocument,
     RunbooksDocument,
     SnapshotDocument,
+    TeamsDocument,
 )
 
 _PART: Final = PartQuery.described()
@@ -28,6 +30,7 @@ ANSWERS: Final[dict[str, tuple[type, dict[str, dict[str, Any]]]]] = {
     "entities": (EntitiesDocument, EntityQuery.described()),
     "episodes": (EpisodesDocument, EpisodeQuery.described()),
     "rules": (RulesDocument, RuleQuery.described()),
+    "teams": (TeamsDocument, TeamQuery.described()),
     "explain": (ExplainDocument, _OF_ENTITY | _PART),
     "changes": (ChangesDocument, _PART),
     "runbooks": (RunbooksDocument, _PART),

@@ -39,6 +39,8 @@ class PageFrame:
     runbooks: bool = False
     """True if runbooks are served, so that pages can link to them."""
     grafana_url: str | None = None
+    teams: bool = False
+    """True if teams are configured, so that pages link to theirs."""
 
     def board_of(self, user: str | None, client_id: str | None) -> str | None:
         """Return the address of the dashboard of an entity; None without a Grafana."""
@@ -78,6 +80,7 @@ def render(template: str, frame: PageFrame | None, **values: object) -> str:
     common = {
         "cluster": title,
         "runbooks": frame.runbooks,
+        "has_team_page": frame.teams,
         "version": own_version(),
         "levels": LEVELS_LEGEND,
         "root": "",

@@ -23,6 +23,7 @@ from .page import entity_list_page
 from .query import EntityQuery, QueryResult, find_entities
 from .render import POLICY, PageFrame
 from .rules import RuleQuery, find_rules, rules_page
+from .team_list import TeamQuery, find_teams, teams_page
 from .teams import Teams
 
 MAX_AGE_SECONDS: Final = STEP_SECONDS
@@ -34,7 +35,7 @@ _ASSETS: Final = {
 }
 
 _Made = TypeVar("_Made")
-_Query = TypeVar("_Query", EntityQuery, RuleQuery)
+_Query = TypeVar("_Query", EntityQuery, RuleQuery, TeamQuery)
 
 
 class Pages:
@@ -67,7 +68,12 @@ class Pages:
     def configure(self, config: Config, terms: AlertTerms) -> None:
         """Use another configuration, and other thresholds and teams, from the next request on."""
         self._timeout_seconds = config.collection.timeout_seconds
-        self._frame = PageFrame(cluster=config.cluster, runbooks=self._has_runbooks, grafana_url=config.grafana_url)
+        self._frame = PageFrame(
+            cluster=config.cluster,
+            runbooks=self._has_runbooks,
+            grafana_url=config.grafana_url,
+            teams=bool(terms.teams),
+        )
         self._teams = Teams(terms.teams)
 
     def add_to(self, router: web.UrlDispatcher) -> None:
@@ -75,6 +81,7 @@ class Pages:
         router.add_get("/", self.page)
         router.add_get("/entity", self.entity)
         router.add_get("/rules", self.rules)
+        router.add_get("/teams", self.teams)
         for file, kind in _ASSETS.items():
             text = files(__package__).joinpath(file).read_text("utf-8")
             router.add_get(f"/-/{file}", partial(_asset, text, kind))
@@ -122,6 +129,16 @@ class Pages:
         return await self._page(
             lambda snapshot: rules_page(
                 None if snapshot is None else find_rules(snapshot, query), self._frame, problem
+            ),
+            problem,
+        )
+
+    async def teams(self, request: web.Request) -> web.Response:
+        """Return all teams."""
+        query, problem = _asked(TeamQuery, request)
+        return await self._page(
+            lambda snapshot: teams_page(
+                None if snapshot is None else find_teams(snapshot, query), self._frame, problem
             ),
             problem,
         )

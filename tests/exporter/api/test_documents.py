@@ -19,6 +19,7 @@ from quotascope.exporter.errors import InvalidQuery
 from quotascope.exporter.page.entity import asked_entity, find_entity
 from quotascope.exporter.page.query import SIZE, EntityQuery, EpisodeQuery, PartQuery, find_entities
 from quotascope.exporter.page.rules import RuleQuery, find_rules
+from quotascope.exporter.page.team_list import TeamQuery, find_teams
 from quotascope.exporter.page.teams import Teams
 from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot
 from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
@@ -227,6 +228,7 @@ READ: dict[str, Callable[..., dict[str, Any]]] = {
     "explain": explained,
     "changes": lambda state, **parameters: parsed(documents.changes_document(state, PartQuery.read(parameters))),
     "runbooks": runbooks,
+    "teams": lambda state, **_: parsed(documents.teams_document(find_teams(state, TeamQuery()))),
     "health": lambda state, **_: parsed(documents.health_document(state)),
     "snapshot": lambda state, **_: parsed(documents.snapshot_document(state)),
 }

@@ -1,0 +1,182 @@
+"""The page of all teams, with what is promised of each broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final
+from urllib.parse import quote
+
+from quotascope.metrics.catalog.teams import UNDECIDED, UNOWNED, Team
+from quotascope.metrics.kafka.entities import QuotaType
+
+from ..diagnosis.units import NOT_APPLICABLE, UNKNOWN, UNLIMITED, measured, percent, type_name
+from ..snapshot import Snapshot, Sold, TeamSums
+from ..snapshot.layout import node_order
+from .columns import TableCell, worded
+from .query import PartQuery, Text, shown_part
+from .render import PageFrame, as_of, name, render
+from .teams import readable
+
+_WORDS: Final = {UNOWNED: "no team", UNDECIDED: "unknown team"}
+
+
+class TeamQuery(PartQuery):
+    """The teams that a client asks for, and the part of them."""
+
+    q: Text = ""
+    """Only teams whose name contains it, ignoring case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamRow:
+    """The sums of one team, of one quota type."""
+
+    quota_type: QuotaType
+    usage: float | None
+    """In the units of ``Entity.limit``; None where nothing of it is measured."""
+    allowed: float | None
+    """What Kafka would let through at most; None when an entity is unlimited, or a limit unknown."""
+    unlimited: int
+    """The number of entities that are known to be unlimited."""
+    budget: float | None
+    budget_ratio: float | None
+    throttled: int | None
+    """The number of entities that this quota throttles on some node, None where that is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamResult:
+    """A team, or what stands for none or for an unknown one."""
+
+    name: str
+    team: Team | None
+    entities: int
+    """The number of its users and client-ids."""
+    rows: Sequence[TeamRow]
+    """By quota type."""
+
+    @property
+    def urgency(self) -> float:
+        """The highest used part of a budget, below 0 without one."""
+        return max((row.budget_ratio for row in self.rows if row.budget_ratio is not None), default=-1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamsResult:
+    """The teams that a query finds."""
+
+    snapshot: Snapshot
+    query: TeamQuery
+    total: int
+    teams: Sequence[TeamResult]
+    """Those of the part that is shown: the fullest budgets first, then in the order of the file."""
+
+
+def find_teams(snapshot: Snapshot, query: TeamQuery) -> TeamsResult:
+    """Return the teams of a query; none without a file of teams."""
+    sums = snapshot.teams
+    matching = [] if sums is None else [*_teams(sums, query.q.casefold())]
+    matching.sort(key=lambda team: -team.urgency)
+    part_of_teams = matching[query.offset : query.offset + query.size]
+    return TeamsResult(snapshot=snapshot, query=query, total=len(matching), teams=part_of_teams)
+
+
+def _teams(sums: TeamSums, text: str) -> Iterator[TeamResult]:
+    for place, label in enumerate(sums.names):
+        team = sums.teams[place] if place < len(sums.teams) else None
+        entities = int(sums.entities[place])
+        if text not in label.casefold() or (team is None and not entities):
+            continue
+        rows = [_row(sums, kind, place, team) for kind in QuotaType]
+        yield TeamResult(name=label, team=team, entities=entities, rows=rows)
+
+
+def _row(sums: TeamSums, kind: QuotaType, place: int, team: Team | None) -> TeamRow:
+    ratio = sums.budget_ratio(kind)[place]
+    throttled = _known(float(sums.throttled[kind][place]))
+    return TeamRow(
+        quota_type=kind,
+        usage=_known(float(sums.usage[kind][place])),
+        allowed=_known(float(sums.allowed[kind][place])),
+        unlimited=int(sums.unlimited[kind][place]),
+        budget=team.budgets.get(kind) if team is not None else None,
+        budget_ratio=_known(float(ratio)),
+        throttled=None if throttled is None else int(throttled),
+    )
+
+
+def _known(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def teams_page(result: TeamsResult | None, frame: PageFrame, problem: str = "") -> str:
+    """Return the page as HTML; None before the first collection."""
+    values: dict[str, object] = {}
+    if result is not None:
+        query, snapshot = result.query, result.snapshot
+        caption = shown_part(query.offset, len(result.teams), result.total) or "No team matches."
+        if snapshot.incomplete:
+            caption += " Not all brokers are read: usage is the least that it can be."
+        sold = sorted(snapshot.sold.items(), key=lambda item: (-item[1].ratio, node_order(item[0][1])))
+        values = {
+            **as_of(snapshot),
+            "given": query.parameters(),
+            "has_teams": snapshot.teams is not None,
+            "caption": caption,
+            "types": [type_name(kind) for kind in QuotaType],
+            "rows": [_cells(team) for team in result.teams],
+            "sold": [_sold(kind, broker, one) for (kind, broker), one in sold],
+            "before": query.before,
+            "following": query.following(result.total),
+            "json": f"api/v1/teams{query.address}",
+        }
+    return render("teams.html", frame, here="teams", result=result, problem=problem, **values)
+
+
+def _cells(result: TeamResult) -> dict[str, object]:
+    throttled = [f"{row.throttled} by {type_name(row.quota_type)}" for row in result.rows if row.throttled] or [
+        "0" if any(row.throttled == 0 for row in result.rows) else UNKNOWN
+    ]
+    return {
+        "name": _WORDS.get(result.name, name(result.name)),
+        "contact": name(result.team.contact or "") if result.team is not None else "",
+        "href": f"./?team={_quoted(result.name)}&show=all",
+        "entities": str(result.entities),
+        "throttled": TableCell(
+            text=", ".join(throttled) if result.entities else NOT_APPLICABLE,
+            color="over" if any(row.throttled for row in result.rows) else "",
+        ),
+        "amounts": [_amount(row) for row in result.rows],
+    }
+
+
+def _amount(row: TeamRow) -> TableCell:
+    """Return usage, what is allowed at most, and the used part of the budget."""
+    kind = row.quota_type
+    if row.usage is None and row.budget is None and row.allowed is None:
+        return worded(NOT_APPLICABLE)
+    text = UNKNOWN if row.usage is None else measured(kind, row.usage, row.allowed)
+    if row.allowed is not None:
+        text += f" of at most {measured(kind, row.allowed, row.allowed)}"
+    elif row.usage is not None:
+        text += f", {UNLIMITED if row.unlimited else f'limit {UNKNOWN}'}"
+    if row.budget is not None:
+        part = UNKNOWN if row.budget_ratio is None else percent(row.budget_ratio)
+        text += f"; {part} of the budget of {measured(kind, row.budget, row.budget)}"
+    return TableCell(text=text, color="over" if row.budget_ratio is not None and row.budget_ratio >= 1 else "")
+
+
+def _sold(kind: QuotaType, broker: str, sold: Sold) -> dict[str, object]:
+    return {
+        "broker": name(broker),
+        "quota": type_name(kind),
+        "limits": measured(kind, sold.limits, sold.limits),
+        "capacity": f"{measured(kind, sold.capacity, sold.capacity)}, {sold.origin.value}",
+        "ratio": TableCell(text=percent(sold.ratio), color="over" if sold.ratio > 1 else ""),
+    }
+
+
+def _quoted(text: str) -> str:
+    return quote(readable(text), safe="", errors="replace")

@@ -1,0 +1,109 @@
+"""The page of teams and its answer as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from tests.exporter.examples import health, limits, snapshot, team, usage
+from tests.exporter.page.parsed import HOSTILE, Page
+
+from quotascope.exporter.api.documents import encoded, teams_document
+from quotascope.exporter.limits import NodeSettings
+from quotascope.exporter.page.render import PageFrame
+from quotascope.exporter.page.team_list import TeamQuery, TeamsResult, find_teams, teams_page
+from quotascope.exporter.snapshot import CapacityOrigin, NodeUsage, Sold
+from quotascope.exporter.teams import TeamAdder
+from quotascope.metrics.catalog.teams import UNOWNED
+from quotascope.metrics.kafka.entities import QuotaType
+
+RULES = limits(nodes={broker: NodeSettings() for broker in "12"})
+TEAMS = (
+    team(HOSTILE.replace("\ud800", "")[:150], user="eve"),
+    replace(team("payments", user="alice"), contact="#pay", budgets={QuotaType.PRODUCE: 40e6}),
+    replace(team("idle", user="nobody"), budgets={QuotaType.FETCH: 1e6}),
+)
+ROWS = (
+    usage(user="alice", usage=30e6, limit=20e6, configured=RULES, throttle_time_seconds=1.0),
+    usage(user="alice", usage=20e6, limit=20e6, configured=RULES, broker="2", throttle_time_seconds=1.0),
+    usage(user="eve", usage=1e6, configured=RULES),
+    usage(user="bob", usage=3e6),
+)
+
+
+def found(**parameters: str) -> TeamsResult:
+    """Return the teams of two brokers."""
+    changes: dict[str, Any] = {"limits": RULES, "nodes": tuple(NodeUsage(broker=broker) for broker in "12")}
+    state = snapshot(*ROWS, **changes)
+    sold = {(QuotaType.PRODUCE, "1"): Sold(limits=20e6, capacity=16e6, origin=CapacityOrigin.OBSERVED)}
+    state = replace(state, teams=TeamAdder(TEAMS).of(state), sold=sold)
+    return find_teams(state, TeamQuery.read(parameters))
+
+
+def page(result: TeamsResult) -> Page:
+    return Page(teams_page(result, PageFrame(teams=True)))
+
+
+def test_teams_with_the_fullest_budget_first() -> None:
+    """Usage, what is allowed at most and the used part of the budget; unlimited and unknown differ."""
+    result = found()
+    assert [one.name for one in result.teams] == ["payments", TEAMS[0].name, "idle", UNOWNED]
+    rendered = page(result)
+    assert (
+        "payments#pay11 by produce50.0 MB/s of at most 40.0 MB/s; 125% of the budget of 40.0 MB/s---" in rendered.text
+    )
+    assert "1.00 MB/s, unlimited---" in rendered.text
+    assert "no team103.00 MB/s, limit unknown---" in rendered.text
+    assert "idle0--unknown; unknown of the budget of 1.00 MB/s--" in rendered.text
+    assert "1produce20.0 MB/s16.0 MB/s, observed125%" in rendered.text
+    assert "b" not in rendered.tags
+    assert "?team=payments&show=all" in " ".join(filter(None, rendered.values("a", "href")))
+
+
+def test_teams_by_name_and_in_parts() -> None:
+    """A part of the name is enough, and links lead to the next part."""
+    assert [one.name for one in found(q="PAY").teams] == ["payments"]
+    assert "No team matches." in page(found(q="none")).text
+    rendered = page(found(size="1", offset="1"))
+    assert "2 to 2 of 4." in rendered.text
+    assert {"?size=1", "?offset=2&size=1"} <= {*rendered.values("a", "href")}
+
+
+def test_a_page_without_teams_says_what_to_do() -> None:
+    """It still shows what is promised of brokers, and that this is unknown."""
+    rendered = Page(teams_page(find_teams(snapshot(), TeamQuery()), PageFrame()))
+    assert "No teams are configured" in rendered.text
+    assert "unknown: no broker has both limits and a capacity that is known." in rendered.text
+    assert "first collection" in Page(teams_page(None, PageFrame())).text
+
+
+def test_sums_of_a_part_of_the_brokers_are_called_so() -> None:
+    """A source that is down may be a broker with more of the usage."""
+    result = found()
+    state = replace(result.snapshot, sources=(health(up=False),))
+    assert "usage is the least that it can be" in page(replace(result, snapshot=state)).text
+    assert not teams_document(replace(result, snapshot=state)).complete
+
+
+def test_the_answer_has_null_for_what_is_unknown() -> None:
+    """Each team with its quota types, and what is sold."""
+    answer = json.loads(encoded(teams_document(found())))
+    assert (answer["total"], answer["configured"], answer["complete"]) == (4, True, True)
+    payments, hostile, idle, unowned = answer["teams"]
+    assert (payments["team"], payments["contact"], payments["entities"]) == ("payments", "#pay", 1)
+    assert payments["quotas"][0] == {
+        "quota_type": "produce",
+        "usage": 50e6,
+        "allowed": 40e6,
+        "unlimited_entities": 0,
+        "budget": 40e6,
+        "budget_ratio": 1.25,
+        "throttled_entities": 1,
+    }
+    assert (hostile["quotas"][0]["allowed"], hostile["quotas"][0]["unlimited_entities"]) == (None, 1)
+    assert (idle["quotas"][1]["usage"], idle["quotas"][1]["budget_ratio"]) == (None, None)
+    assert unowned["team"] == UNOWNED
+    assert answer["sold"] == [
+        {"broker": "1", "quota_type": "produce", "limits": 20e6, "capacity": 16e6, "origin": "observed", "ratio": 1.25}
+    ]
