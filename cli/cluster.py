@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
 from quotascope.clients.errors import ClientError
 from quotascope.clients.quota_admin import QuotaAdmin
 from quotascope.exporter.api.client import Observed, read_exporter
-from quotascope.exporter.config import Config
 from quotascope.exporter.diagnosis import Finding, FindingSeverity, diagnose
 from quotascope.exporter.diagnosis.explain import overruling
 from quotascope.exporter.diagnosis.releases import unenforced_text
 from quotascope.exporter.errors import ConfigError, LimitsError
 from quotascope.exporter.limits import CONNECTION_KEY, DEFAULT_IP, Limits
-from quotascope.exporter.logs import configure_logs
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics.kafka.entities import DEFAULT, QuotaType
 from quotascope.metrics.kafka.release import ReleaseRange
 from quotascope.quotas import IpEntity, QuotaSet
+
+if TYPE_CHECKING:
+    from quotascope.exporter.config import Config
 
 _PATIENCE_SECONDS: Final = 2.0
 """Longest wait for a broker to show its release."""
@@ -42,20 +43,23 @@ def admin(config: Config) -> Iterator[QuotaAdmin]:
         opened.close()
 
 
-async def observe(config: Config, exporter: HttpTarget | None) -> Observed:
+async def observe(config: Callable[[], Config], exporter: HttpTarget | None) -> Observed:
     """
-    Return a snapshot and its findings, of a running exporter or of the brokers.
+    Return a snapshot and its findings, of a running exporter or of the brokers, for which the configuration is read.
 
     Raises ``ConfigError``, ``ClientError`` and ``SourceError``.
     """
-    configure_logs(config.log)
     if exporter is not None:
         return await read_exporter(exporter)
 
+    from quotascope.exporter.logs import configure_logs
+
     from .compose import build_collection
 
-    async with build_collection(config) as collection:
-        snapshot = await collection.snapshot(config.collection.timeout_seconds)
+    settings = config()
+    configure_logs(settings.log)
+    async with build_collection(settings) as collection:
+        snapshot = await collection.snapshot(settings.collection.timeout_seconds)
     return snapshot, diagnose(snapshot)
 
 
@@ -116,7 +120,7 @@ def usage(config: Config, exporter: HttpTarget | None) -> Snapshot | None:
     """
     if exporter is None and not config.sources and not config.discovery.wanted:
         return None
-    snapshot, findings = asyncio.run(observe(config, exporter))
+    snapshot, findings = asyncio.run(observe(lambda: config, exporter))
     report_errors(findings)
     warn_of_callbacks(snapshot.limits)
     return snapshot

@@ -15,36 +15,30 @@ import typer
 
 from quotascope.metrics.errors import QuotascopeError
 
-from . import (
-    blame,
-    demo,
-    doctor,
-    episodes,
-    explain,
-    ingest,
-    mcp,
-    recommend,
-    request_topic,
-    serve,
-    status,
-    top,
-    usage,
-    whatif,
-)
-from .alerts import alerts
 from .app import App, Group
-from .config import config
-from .dashboards import dashboards
-from .history import history
-from .quotas import quotas
-from .rules import rules
-from .shadow import shadow
-from .spark import spark
-from .teams import teams
+from .commands import PANELS, Commands
+from .help import help_text
 
 
 class CommandGroup(Group):
-    """Commands whose errors about options have no words of the library that parses the values."""
+    """All commands; their errors about options have no words of the library that parses the values."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - those of typer
+        super().__init__(**settings)
+        self.commands = Commands()  # type: ignore[assignment] # typer adds none
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """Return the names without making the commands."""
+        del ctx
+        return list(self.commands)
+
+    def format_help(self, ctx: typer.Context, formatter: object) -> None:  # type: ignore[override]
+        """Print the help of the whole command line, for which no command is made; typer, too, prints helps itself."""
+        del formatter
+        options = [param.get_help_record(ctx) for param in self.get_params(ctx)]
+        panels = {"Options": filter(None, options), **{title: rows.items() for title, rows in PANELS.items()}}
+        usage = f"{ctx.command_path} {' '.join(self.collect_usage_pieces(ctx))}"
+        typer.echo(help_text(usage, self.help or "", panels, encoding=sys.stdout.encoding), nl=False)
 
     # what typer raises has a private home in some of its versions
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
@@ -90,36 +84,6 @@ app = App(
     CommandGroup,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-# metrics first: the request log is off on most brokers, and some clusters cannot switch it on
-_METRICS = "From metrics: of brokers' agents, of a Prometheus that scrapes them, or of a running exporter"
-_QUOTAS = "Quotas, through the Admin API"
-_PAST = "Of the past: from a Prometheus, or from request logs"
-_LOG = "From request logs, where brokers write them"
-_JOBS = "Spark jobs"
-_FILES = "Files for the exporter, its agents, Prometheus and Grafana"
-app.command(epilog=serve.EXAMPLES, rich_help_panel=_METRICS)(serve.serve)
-app.command(epilog=status.EXAMPLES, rich_help_panel=_METRICS)(status.status)
-app.command(epilog=top.EXAMPLES, rich_help_panel=_METRICS)(top.top)
-app.command(epilog=doctor.EXAMPLES, rich_help_panel=_METRICS)(doctor.doctor)
-app.add_typer(shadow, rich_help_panel=_METRICS)
-app.command(epilog=mcp.EXAMPLES, rich_help_panel=_METRICS)(mcp.mcp)
-app.command(epilog=demo.EXAMPLES, rich_help_panel=_METRICS)(demo.demo)
-app.command(epilog=explain.EXAMPLES, rich_help_panel=_QUOTAS)(explain.explain)
-app.add_typer(quotas, rich_help_panel=_QUOTAS)
-app.command(epilog=recommend.EXAMPLES, rich_help_panel=_PAST)(recommend.recommend)
-app.command(epilog=usage.EXAMPLES, rich_help_panel=_PAST)(usage.usage)
-app.command(epilog=episodes.EXAMPLES, rich_help_panel=_PAST)(episodes.episodes)
-app.command(epilog=ingest.EXAMPLES, rich_help_panel=_LOG)(ingest.ingest)
-app.command(epilog=whatif.EXAMPLES, rich_help_panel=_LOG)(whatif.whatif)
-app.command(epilog=blame.EXAMPLES, rich_help_panel=_LOG)(blame.blame)
-app.add_typer(history, rich_help_panel=_LOG)
-app.command(epilog=request_topic.EXAMPLES, rich_help_panel=_LOG)(request_topic.request_topic)
-app.add_typer(spark, rich_help_panel=_JOBS)
-app.add_typer(config, rich_help_panel=_FILES)
-app.add_typer(rules, rich_help_panel=_FILES)
-app.add_typer(alerts, rich_help_panel=_FILES)
-app.add_typer(dashboards, rich_help_panel=_FILES)
-app.add_typer(teams, rich_help_panel=_FILES)
 
 
 def _show_version(is_requested: bool) -> None:

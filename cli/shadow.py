@@ -95,7 +95,7 @@ def status(
     if target is not None and candidates is not None:
         raise typer.BadParameter("--shadow is for reading brokers: a running exporter has shadows of its own")
     settings = sources.configuration(log_level="error", shadow=candidates)
-    snapshot, _ = asyncio.run(observe(settings, target))
+    snapshot, _ = asyncio.run(observe(lambda: settings, target))
     shadows, source_health = snapshot.shadows, snapshot.sources
     if not shadows:
         about = "give --shadow FILE, or `shadow:` in the configuration of the exporter"

@@ -33,6 +33,7 @@ def status(
     Shows sources, limits, and the entities that are throttled or close to a limit.
     """
     import asyncio
+    from functools import partial
 
     from rich.console import Console
 
@@ -42,8 +43,8 @@ def status(
     from .cluster import observe
     from .status_view import as_json, view
 
-    settings = sources.configuration(log_level="error")
-    snapshot, findings = asyncio.run(observe(settings, running.target()))
+    configuration = partial(sources.configuration, log_level="error")
+    snapshot, findings = asyncio.run(observe(configuration, running.target()))
     if json:
         typer.echo(encoded(as_json(snapshot, findings, top), indent=2), nl=False)
     else:

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from . import options, outputs
+from .app import App
 
-teams = typer.Typer(name="teams", help="Check the file of teams (docs/teams.md).", no_args_is_help=True)
+teams = App("teams", "Check the file of teams (docs/teams.md).")
 EXAMPLES = """
 Examples:
 

@@ -20,7 +20,6 @@ from quotascope.metrics.kafka.release import KafkaRelease, ReleaseRange
 from quotascope.metrics.kafka.rules import QuotaRules
 from quotascope.pages.baseline import ThrottleChange
 
-from ..config import secret, usable
 from ..coverage import Coverage
 from ..diagnosis import Catalog, Finding
 from ..errors import ConfigError, SourceError, SourceUnreadable
@@ -124,6 +123,8 @@ def exporter_target(
         if password is None and password_file is None:
             raise ConfigError("--exporter-user", ["needs --exporter-password-file"])
         if password_file is not None:
+            from ..config import secret, usable  # noqa: PLC0415 - its import takes longer than the question
+
             with usable("--exporter-password-file"):
                 password = secret(None, password_file)
     return HttpTarget(

@@ -11,17 +11,17 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
-import structlog
 
 from quotascope.metrics.kafka.windows import EPISODE_PAUSE_SECONDS
 
 from ..snapshot import Columns, Entity, EntityUsage, Place, Snapshot, place_of
 from .units import rule_or_cause, throttles_unknown
 
-log = structlog.get_logger()
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
 
 MOST_CHARACTERS: Final = 16 << 20
 """Characters that are kept: with ordinary names those of about 40,000 episodes."""
@@ -37,6 +37,12 @@ _LOST_SECONDS: Final = 900.0
 After so long on a node that is not read, an episode ended when it was seen last; the longest throttle that is waited
 for, too, since its client may be gone.
 """
+
+
+def _logger() -> FilteringBoundLogger:
+    import structlog  # noqa: PLC0415 - programs that only read episodes start sooner without it
+
+    return cast("FilteringBoundLogger", structlog.get_logger())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,7 +118,7 @@ class Episodes:
         self._follow_clock(now_seconds, snapshot.steady_at)
         if not 0 <= now_seconds - self._minute < 60:  # noqa: PLR2004 - a minute
             if self._unlogged:
-                log.info("throttle episodes were not logged: too many in a minute", lines=self._unlogged)
+                _logger().info("throttle episodes were not logged: too many in a minute", lines=self._unlogged)
             self._lines, self._unlogged, self._minute = 0, 0, now_seconds
         columns = snapshot.measured.columns
         rows = snapshot.measured.where(columns.throttle_time > 0).rows.tolist()
@@ -213,7 +219,7 @@ class Episodes:
             return
         self._lines += 1
         usage, entity = episode.usage, episode.usage.entity
-        log.info(
+        _logger().info(
             event,
             quota_type=entity.quota_type.label,
             broker=entity.broker,

@@ -24,6 +24,8 @@ from tests.spark_listener.report.throttled import log
 from typer.testing import CliRunner
 
 from quotascope.cli import main as main_module
+from quotascope.cli.commands import PANELS
+from quotascope.cli.help import help_text
 from quotascope.cli.options import grouped
 from quotascope.cli.settings import SourceOptions
 from quotascope.clients.errors import LibraryMissing
@@ -45,6 +47,43 @@ def test_nothing_shows_the_help(run: Run) -> None:
     _, out, err = run()
     assert "serve" in out + err
     assert "explain" in out + err
+
+
+def test_the_help_has_every_command(run: Run) -> None:
+    """The table of commands, which spares their import, has the first sentence of each one's own help."""
+    commands: dict[str, Any] = APP.commands  # type: ignore[attr-defined]
+    summaries = {name: text for panel in PANELS.values() for name, text in panel.items()}
+    assert summaries == {name: " ".join(made.help.partition("\n\n")[0].split()) for name, made in commands.items()}
+    _, out, _ = run("--help")
+    assert set(summaries) <= set(re.findall(r"(?m)^│ ([a-z-]+) ", out))
+
+
+def test_the_help_fits_its_output() -> None:
+    """Lines end at the terminal's width, have colors unless these are not wanted, and plain lines where needed."""
+    panels = {"Commands of a long name, which is cut": {"ask": "Ask for this and that.", "go": ""}.items()}
+    environment = {"COLUMNS": "40", "NO_COLOR": "1", "PATH": ""}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        text = help_text("tool [OPTIONS]", "Do it.", panels, encoding="utf-8")
+        plain = help_text("tool [OPTIONS]", "Do it.", panels, encoding="ascii")
+        patch.delenv("NO_COLOR")
+        assert re.sub(r"\x1b\[[\d;]*m", "", help_text("tool [OPTIONS]", "Do it.", panels, encoding="utf-8")) == text
+    assert (
+        text
+        == """
+ Usage: tool [OPTIONS]
+
+ Do it.
+
+╭─ Commands of a long name, which is… ─╮
+│ ask  Ask for this and that.          │
+│ go                                   │
+╰──────────────────────────────────────╯
+"""
+    )
+    assert plain.isascii()
+    assert {len(line) for line in text.splitlines()[5:]} == {40}
 
 
 @pytest.mark.parametrize(

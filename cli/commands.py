@@ -1,0 +1,105 @@
+"""The commands: each has a file, or a folder, of its name here, which is imported when the command is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Final, cast
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from .app import App
+
+# metrics first: the request log is off on most brokers, and some clusters cannot switch it on
+PANELS: Final[Mapping[str, Mapping[str, str]]] = {
+    "From metrics: of brokers' agents, of a Prometheus that scrapes them, or of a running exporter": {
+        "serve": "Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C.",
+        "status": "Read the brokers once, or a running exporter.",
+        "top": "Show the entities that are throttled or closest to their limits, and refresh them.",
+        "doctor": (
+            "Try everything in a configuration once: agents, Kafka, permissions, clocks, certificates; print "
+            "what to do."
+        ),
+        "shadow": "Evaluate limits on live traffic before they are set.",
+        "mcp": "Answer an assistant about a running exporter, by the Model Context Protocol.",
+        "demo": "Watch made-up clients hit real quotas: needs no Kafka.",
+    },
+    "Quotas, through the Admin API": {
+        "explain": "Show the eight levels at which a quota can be set, which are set, and which applies.",
+        "quotas": "Quotas: list them with their usage, set and remove them, keep them in a file.",
+    },
+    "Of the past: from a Prometheus, or from request logs": {
+        "recommend": (
+            "Find the lowest limit per entity that would have throttled it at most a given share of the time."
+        ),
+        "usage": (
+            "Show who used how much of which quota over a period: from a usage history, with topics, or from a "
+            "Prometheus."
+        ),
+        "episodes": (
+            "Show when a client was throttled, by which rule, and for how long: from a history, an exporter, or "
+            "a Prometheus."
+        ),
+    },
+    "From request logs, where brokers write them": {
+        "ingest": "Read request logs of Kafka brokers (kafka.request.logger) into a folder of usage history.",
+        "whatif": "Replay usage history under quotas that are not set, with Kafka's own algorithms.",
+        "blame": (
+            "Divide each request's queue time among the requests that held the broker's handler threads meanwhile."
+        ),
+        "history": "Usage history on disk: what there is, merging small files, dropping old days, repair.",
+        "request-topic": "Create the topic to which brokers' request logs are shipped, unless it exists.",
+    },
+    "Spark jobs": {
+        "spark": "Spark jobs: their throttle times, and the files that jobs need to report them.",
+    },
+    "Files for the exporter, its agents, Prometheus and Grafana": {
+        "config": "Check a configuration, or print the reference.",
+        "rules": "Write and check rules for the agents of brokers.",
+        "alerts": "Write alerts, recording rules and runbooks for Prometheus, or print their configuration.",
+        "dashboards": "Grafana dashboards: write them to files, or push them to a Grafana.",
+        "teams": "Check the file of teams (docs/teams.md).",
+    },
+}
+"""By title of a panel in the help: the names of commands, and the first sentence of each one's own help."""
+NAMES: Final = tuple(name for commands in PANELS.values() for name in commands)
+
+
+Command = TyperCommand | TyperGroup
+
+
+class Commands(Mapping[str, Command]):
+    """The commands by name, in the order of the help, each of which is made when it is asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Command] = {}
+
+    def __getitem__(self, name: str) -> Command:
+        """Return a command. Raises ``KeyError`` for another name."""
+        if name not in self._made:
+            if name not in NAMES:
+                raise KeyError(name)
+            self._made[name] = _command(name)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in NAMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+
+def _command(name: str) -> Command:
+    """Return the command, or group of them, that the function or ``typer.Typer`` of its name in its file declares."""
+    attribute = name.replace("-", "_")
+    module = import_module(f".{attribute}", __package__)
+    declared = getattr(module, attribute)
+    if isinstance(declared, typer.Typer):
+        return typer.main.get_group(declared)
+    alone = App(name, "", add_completion=False)
+    alone.command(name, epilog=module.EXAMPLES)(declared)
+    return cast("TyperCommand", typer.main.get_command(alone))
