@@ -47,9 +47,9 @@ def imported(code: str) -> list[str]:
 @pytest.mark.parametrize(
     ("code", "max_modules", "libraries"),
     [
-        ("import quotascope.metrics.catalog", 21, set()),
+        ("import quotascope.metrics.catalog", 24, set()),
         (COMMAND.format(arguments=["--help"]), 12, {"typer"}),
-        (COMMAND.format(arguments=["status", "--exporter", NO_EXPORTER]), 130, CLIENT - {"structlog"}),
+        (COMMAND.format(arguments=["status", "--exporter", NO_EXPORTER]), 140, CLIENT - {"structlog"}),
         (
             COMMAND.format(arguments=["serve", "--source", NO_EXPORTER, "--address", "192.0.2.1"]),
             240,
