@@ -112,8 +112,15 @@ class Model:
     """Recomputes each snapshot from scratch, but for what its definition says of moments before."""
 
     def __init__(self) -> None:
-        self._last: dict[str, tuple[Limits | None, Seen, float]] = {}
-        """What each node said, under which rules and when: a bean that no rule explains counts while it rises."""
+        self._last: dict[str, tuple[int | None, Seen, float]] = {}
+        """
+        What each node said, after how many changes of the rules (None where they did not decide) and when.
+
+        A bean that no rule explains counts while it rises.
+        """
+        self._limits: Limits | None = None
+        """Those that were read last."""
+        self._changes = 0
         self._rose: dict[tuple[str, Tags], float] = {}
         self._indebted: dict[tuple[str, str], float] = {}
         self._mutating: dict[tuple[str, str], float] = {}
@@ -124,6 +131,7 @@ class Model:
         """When each node was read and started, and its sums, which do not go back."""
 
     def snapshot(self, tables: Sequence[BeanTable], limits: Limits | None, now_seconds: float) -> Expected:
+        self._follow(limits)
         nodes = [Seen.of(table) for table in tables]
         under = {seen.node_id: _rules_on(seen, limits) for seen in nodes}
         self._rose = _kept(self._rose, now_seconds)
@@ -172,11 +180,17 @@ class Model:
             if usage.reported_utilization is not None and isnan(usage.reported_utilization):
                 usage.reported_utilization = None
         for seen in nodes:
-            self._last[seen.node_id] = under[seen.node_id], seen, now_seconds
+            self._last[seen.node_id] = None if under[seen.node_id] is None else self._changes, seen, now_seconds
         for node_id, (*_, seen_at) in tuple(self._last.items()):
             if abs(now_seconds - seen_at) > 5 * MINUTE:
                 del self._last[node_id]
         return expected
+
+    def _follow(self, limits: Limits | None) -> None:
+        """Count a change of the rules."""
+        if limits is not None:
+            self._changes += self._limits is not None and not _same_rules(self._limits, limits)
+            self._limits = limits
 
     def _counts(self, seen: Seen, tags: Tags, limits: Limits | None, now_seconds: float) -> bool:
         if limits is None:
@@ -191,13 +205,13 @@ class Model:
         mutations = limits.rules.get(MUTATION)
         if explained and kind is REQUEST and mutations and isfinite(throttle):
             return True
-        old_usage, old_throttle, _ = self._last.get(seen.node_id, (None, None, 0.0))
+        old_changes, old_seen, _ = self._last.get(seen.node_id, (None, None, 0.0))
         place = seen.node_id, tags
         busy = _remembers(limits, seen.node_id) and numbers.get(USED[kind], nan) > 0
-        if old_throttle is None or not _same_rules(old_usage, limits):
+        if old_seen is None or old_changes != self._changes:
             self._rose.pop(place, None)
         else:
-            earlier = old_throttle.entities.get(tags, {})
+            earlier = old_seen.entities.get(tags, {})
             samples = 2 if kind is MUTATION else 11
             rate = numbers.get(USED[kind], nan)
             idle = _at_least_zero(earlier.get(USED[kind], nan)) * (samples / (samples - 1) + 1e-9)
@@ -611,10 +625,12 @@ def _tags(rules: Rules, user: str, client_id: str) -> tuple[str, str]:
     return "", client_id
 
 
-def _same_rules(rules: Limits | None, other_rules: Limits | None) -> bool:
-    if rules is None or other_rules is None:
-        return rules is other_rules
-    return rules.rules == other_rules.rules and rules.nodes == other_rules.nodes
+def _same_rules(limits: Limits, other_limits: Limits) -> bool:
+    return (limits.rules, limits.nodes, limits.releases) == (
+        other_limits.rules,
+        other_limits.nodes,
+        other_limits.releases,
+    )
 
 
 def _overlap(pair: Sequence[str], other_pair: Sequence[str]) -> bool:

@@ -177,6 +177,7 @@ edits = edits_of(FIRST) | edits_of(BUCKETS[:6]) | edits_of(PASSING)
 class History:
     def __init__(self) -> None:
         self.world, self.model = World(), Model()
+        self._known: Limits | None = None
         self.numbers = {
             node: {column: nan if column.attribute == "throttle-time" else float(node) for column in (*STEADY, *FIRST)}
             for node in NODES
@@ -186,6 +187,8 @@ class History:
 
     def collect(self, nodes: tuple[str, ...], configured: Limits | None, seconds: float) -> None:
         tables = [self.world.table(node, self.numbers[node]) for node in nodes]
+        if configured is not None:
+            self._known = configured = configured.after(self._known) if self._known else configured
         self.world.limits = configured
         snapshot = self.world.collect({node: [self.numbers[node]] for node in nodes}, seconds)
         columns = snapshot.columns
