@@ -238,10 +238,22 @@ class Followed:
 
     @property
     def note(self) -> str:
-        """Sentences for a report."""
-        about = "stop there" if self.release.saturates else "wrap around and count as none or as any other time"
-        followed = f"Throttle times follow Kafka {self.release}, {_WORDS[self.known_by]}{self._others()}"
-        sentences = [f"{followed}: above 24.8 days those of byte rates and request time {about}."]
+        """Sentences for a report with any throttle times."""
+        return self.note_of(overflows=True)
+
+    def note_of(self, *, overflows: bool) -> str:
+        """
+        Return sentences for a report.
+
+        Args:
+            overflows: throttle times may be longer than the 31 bits that brokers have for them.
+
+        """
+        sentences = [f"Throttle times follow Kafka {self.release}, {_WORDS[self.known_by]}{self._others()}"]
+        if overflows:
+            about = "stop there" if self.release.saturates else "wrap around and count as none or as any other time"
+            sentences[0] += f": above 24.8 days those of byte rates and request time {about}"
+        sentences[0] += "."
         sentences += [
             (
                 f"Those of requests until {datetime.fromtimestamp(until_ms / 1_000, UTC):%Y-%m-%d %H:%M:%S} UTC follow "

@@ -45,6 +45,8 @@ _MEANINGS: Final = {
 }
 _MARKED: Final = ("these figures are", "figures without ≥ are")
 """Text about figures in the meaning of an open loop, and its replacement if some figures are lower bounds."""
+_OVERFLOW_SECONDS: Final = 2**31 / 1_000
+"""Throttle time from which on the 31 bits that brokers have for it are too few: 24.8 days."""
 _UNLOGGED: Final = "Figures may be too low for request time, of which the log lacks a part."
 _UNSIZED: Final = (
     "≥ marks figures to which requests of unknown size may add: Fetches that were throttled until their connection "
@@ -371,6 +373,18 @@ class ReplaySummary:
         return [row for row in self.rows if row["candidate"] == base]
 
     @property
+    def _may_overflow(self) -> bool:
+        """True if a throttle of 24.8 days is possible: if clients sent as much as a limit allows in so long a time."""
+        sent: dict[tuple[Any, ...], float] = {}
+        for row in self.rows:
+            place = row["candidate"], row["quota_type"], row["level"]
+            sent[place] = sent.get(place, 0.0) + row["amount"]
+        return any(
+            sent[row["candidate"], row["quota_type"], row["level"]] >= _OVERFLOW_SECONDS * row["limit"]
+            for row in self.rows
+        )
+
+    @property
     def closed(self) -> bool:
         """Throttled clients send later."""
         return self.mode is Mode.CLOSED_LOOP
@@ -396,7 +410,7 @@ class ReplaySummary:
             _MEANINGS[self.mode].replace(*_MARKED) if held else _MEANINGS[self.mode],
             _UNLOGGED,
             *unsized,
-            self.kafka.note,
+            self.kafka.note_of(overflows=self._may_overflow),
             self.logged.against(self.replayed_ms, self.replayed_request_ms),
             *saved,
         )

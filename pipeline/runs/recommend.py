@@ -338,7 +338,7 @@ def notes(advice: Advice) -> Sequence[str]:
         "Nothing was applied.",
         *(_OF_SHARES if advice.protection is None else ()),
         *((_OF_HITS,) if advice.recommended else ()),
-        advice.kafka.note,
+        advice.kafka.note_of(overflows=bool(advice.hits)),
         *((_NOT_KNOWN,) if advice.configured is None else ()),
     )
 
