@@ -73,7 +73,11 @@ def _attached(driver: Driver, options: Mapping[str, Option]) -> Listener:
     }.items():
         listener.attempt(part, partial(step, listener, driver, settings))
     where = listener.url or ("pushed over OTLP" if settings.otlp_endpoint else "in spark.quotascope.summaryFile alone")
-    _LOG.info("watching %s, events by %s, metrics: %s", driver.watched_id, listener.source, where)
+    sentence = f"watching {driver.watched_id}, events by {listener.source}, metrics: {where}"
+    if _LOG.hasHandlers():
+        _LOG.info(sentence)
+    else:  # Python's logs are not configured, as in most jobs: Spark's are
+        listener.attempt("attach", partial(driver.inform, sentence))
     return listener
 
 

@@ -113,6 +113,12 @@ class Driver:
             return self._spark
         return SimpleNamespace(sparkContext=self.context)
 
+    def inform(self, sentence: str) -> None:
+        """Write a line to Spark's own log at INFO; nothing where the driver's JVM cannot be reached (Spark Connect)."""
+        if self.context is not None:
+            slf4j = self.context._jvm.org.slf4j  # noqa: SLF001 - PySpark has no public way
+            slf4j.LoggerFactory.getLogger("quotascope.spark_listener").info(sentence)
+
     @property
     def key(self) -> Hashable:
         """Key that differs for each application; under Spark Connect, for each session."""

@@ -3,10 +3,22 @@
 from .attempts import StageReader
 from .catching_up import CatchUp
 from .job import EventSink, Job, Watcher
-from .snapshot import ClientKind, JobSnapshot, QuerySnapshot, QueryTotals, Summary, read_summary, write_summary
+from .snapshot import (
+    MEASURED_NONE,
+    NOT_MEASURED,
+    ClientKind,
+    JobSnapshot,
+    QuerySnapshot,
+    QueryTotals,
+    Summary,
+    read_summary,
+    write_summary,
+)
 from .throttles import ThrottleReader
 
 __all__ = [
+    "MEASURED_NONE",
+    "NOT_MEASURED",
     "CatchUp",
     "ClientKind",
     "EventSink",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.pages.files import put
+from quotascope.pages.words import counted, seconds, shown
 
 from ..errors import UnreadableSummary
 from ..events import FailureCause
@@ -23,6 +24,10 @@ ClientKind = Literal["python", "jvm"]
 """
 Kafka clients of Python code in a scope, and those of the JVMs, such as Spark's Kafka connector, which the plugin reads.
 """
+NOT_MEASURED = "Throttle times: not measured"
+MEASURED_NONE = "Throttle times: measured, none"
+"""Two answers that must not look alike, in the words of reports and of a printed snapshot."""
+_KINDS: Mapping[ClientKind, str] = {"python": "Python", "jvm": "JVMs"}
 QueryTotals = tuple[str, ClientTotals]
 """
 A streaming query (its name, else its id; empty for what belongs to none) and the absolute counts of one of its clients.
@@ -110,6 +115,64 @@ class JobSnapshot:
     Parts of the listener that failed, and how often; `queries` are streaming queries that were dropped, as there were
     too many.
     """
+
+    def __str__(self) -> str:
+        """Return a table of the throttled clients, longest first, and the counts, for `print` in a notebook or log."""
+        rows = [row for row in self.throttles if row[1].throttled_ms or row[1].quota_retries]
+        rows.sort(key=lambda row: row[1].throttled_ms, reverse=True)
+        lines = [shown(self.app) or "A Spark job", self._measured(throttled=bool(rows))]
+        if rows:
+            lines += _aligned([_HEADS, *map(_cells, rows)])
+        if self.tasks_seen:
+            causes = ", ".join(f"{count} {cause}" for cause, count in self.failures.items() if count)
+            failed = counted(sum(self.failures.values()), "failed attempt") + (f" ({causes})" if causes else "")
+            retries, lost = counted(sum(self.retries.values()), "retry"), counted(self.executors_lost, "lost executor")
+            lines.append(f"{failed}, {retries}, {counted(self.stage_retries, 'stage retry')}, {lost}")
+        else:
+            lines.append("failed attempts, retries and lost executors: not measured, no source has events of tasks")
+        lines += [f"{part} failed {count} times" for part, count in self.problems]
+        if self.lost_events:
+            lines.append(f"{counted(self.lost_events, 'event')} lost: counts are lower bounds")
+        return "\n".join(lines)
+
+    def _measured(self, *, throttled: bool) -> str:
+        """Return how far throttle times are known, in the words of the report."""
+        if not self.seen_clients and not self.throttles:
+            return f"{NOT_MEASURED}: no Kafka client of the job has reported (docs/spark.md)"
+        kinds = f"clients of {' and '.join(_KINDS[kind] for kind in self.seen_clients)}" if self.seen_clients else ""
+        unknown = counted(self.unknown_attempts, "attempt") + " ended without a report" if self.unknown_attempts else ""
+        about = "; ".join(filter(None, (kinds, unknown)))
+        if not throttled:
+            found = "Throttle times: measured in part, none" if unknown or not kinds else MEASURED_NONE
+        else:
+            least = "at least " if unknown or not kinds else ""
+            total_ms = sum(totals.throttled_ms for _, totals in self.throttles)
+            found = f"Throttled {least}{seconds(total_ms / 1_000)}"
+        return f"{found} ({about})" if about else found
+
+
+_HEADS = ("query", "user", "client id", "side", "throttled", "responses", "longest", "quota retries")
+_NAMES = 4
+"""Number of the first columns that are names; the others are figures, which end below each other."""
+
+
+def _cells(row: QueryTotals) -> tuple[str, ...]:
+    query, totals = row
+    names = (shown(query, 40), shown(totals.client.user, 40), shown(totals.client.client_id, 40), totals.client.side)
+    times = seconds(totals.throttled_ms / 1_000), f"{totals.responses:,}", seconds(totals.longest_ms / 1_000)
+    return (*names, *times, f"{totals.quota_retries:,}")
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines of a table."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if place < _NAMES else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 class Summary(NamedTuple):

@@ -11,7 +11,7 @@ from quotascope.pages.markup import element
 from quotascope.pages.report import Block, Chart, Lines, Report, Rows, csv_of, html
 from quotascope.pages.words import counted, moment, seconds, shown
 
-from ..job import ClientKind, QuerySnapshot, QueryTotals
+from ..job import MEASURED_NONE, NOT_MEASURED, ClientKind, QuerySnapshot, QueryTotals
 from .application import LIMITED_SHARE, Application
 from .history import FailedAttempt, StageHistory
 from .timeline import THROTTLED, drawn, legend, timeline
@@ -93,9 +93,9 @@ def _tables(application: Application) -> Sequence[Rows]:
                 )
                 for query, totals in clients
             ],
-            empty="No throttle time was reported."
+            empty=f"{MEASURED_NONE}."
             if application.throttles_complete
-            else f"Which clients were throttled is unknown: {_unknown_why(application)}.",
+            else f"{_how_far(application)}: {_unknown_why(application)}.",
             shares=[totals.throttled_ms / max_ms for _, totals in clients],
             color=THROTTLED,
             name=1
@@ -250,7 +250,9 @@ def headline(application: Application) -> str:
         *_failed_queries(application),
     )
     if application.throttled_ms is None:
-        throttled = f"Throttle time unknown: {_unknown_why(application)}"
+        throttled = f"{_how_far(application)}: {_unknown_why(application)}"
+    elif not application.throttled_ms and application.throttles_complete:
+        throttled = MEASURED_NONE
     else:
         bound = "" if application.throttles_complete else "at least "
         throttled = f"Throttled {bound}{seconds(application.throttled_ms / 1_000)}"
@@ -302,6 +304,12 @@ def throttled_attempts(application: Application) -> Sequence[FailedAttempt]:
     """Return the failed attempts with a throttle time, those throttled longest first."""
     attempts = [attempt for attempt in application.attempts if attempt.throttled_ms]
     return sorted(attempts, key=lambda attempt: attempt.throttled_ms or 0, reverse=True)
+
+
+def _how_far(application: Application) -> str:
+    """Return whether throttle times were measured that are known to be incomplete."""
+    measured = application.with_summary and application.throttles
+    return "Throttle times: measured in part" if measured else NOT_MEASURED
 
 
 def _unknown_why(application: Application) -> str:

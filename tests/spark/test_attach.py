@@ -1,5 +1,8 @@
 """A listener on a real driver, in the session that the tests share."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -118,6 +121,30 @@ def test_events_arrive(source: str, spark: SparkSession, listened: Callable[...,
     settle(spark)
     after = listener.snapshot()
     assert (after.failures, after.events) == (job.failures, job.events)
+
+
+WHERE = """
+from pyspark.sql import SparkSession
+from quotascope.spark_listener import attach
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+listener = attach(spark)
+print(listener.url)
+spark.stop()
+"""
+
+
+def test_a_job_without_logging_says_where_its_metrics_are(tmp_path: Path) -> None:
+    """In one line at INFO of Spark's own log, where Python's logs are not configured."""
+    job = tmp_path / "job.py"
+    job.write_text(WHERE)
+    command = [Path(sys.executable).with_name("spark-submit"), job]
+    environ = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240, env=environ)
+    url = done.stdout.strip()
+    assert url.startswith("http://")
+    (line,) = [line for line in done.stderr.splitlines() if url in line]
+    assert "INFO" in line
+    assert f"events by pull, metrics: {url}" in line
 
 
 def test_application_has_one_listener(spark: SparkSession, listened: Callable[..., Listener]) -> None:
