@@ -28,6 +28,7 @@ MODULES: Final = {
     "pipeline-commits": "pipeline.commits",
     "pipeline-page": "pipeline.paper",
     "pipeline-tables": "pipeline.tables",
+    "prometheus-history": "prometheus_history",
     "rules": "rules.run",
     "sampling": "sampling",
     "scrape": "scrape",
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
     name = parser.parse_args(arguments[:1]).name
     if name is None:
         for known in MODULES:
-            say(f"{known:17} {subject(known)}")
+            say(f"{known:19} {subject(known)}")
         return 0
     module = import_module(f"benchmarks.{MODULES[name]}")
     parser = argparse.ArgumentParser(f"python -m benchmarks {name}", description=subject(name))

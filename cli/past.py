@@ -218,6 +218,8 @@ def opened(
     from quotascope.pipeline.prometheus.past import Past, QueryRefused
     from quotascope.pipeline.prometheus.recommend import Present
 
+    if chosen.days is not None and span[0] is not None:
+        raise typer.BadParameter("give one of them", param_hint="--days, --begin")
     config = chosen.config(settings)
     api, grouping, forced = api_of(config)
     warnings: dict[str, None] = {}
@@ -275,8 +277,6 @@ def opened(
 
 def _period(chosen: PrometheusOptions, now: float, begin: float | None, end: float | None) -> tuple[float, float]:
     """Return whole hours: those of the span, or `--days` up to the last full one."""
-    if chosen.days is not None and begin is not None:
-        raise typer.BadParameter("give one of them", param_hint="--days, --begin")
     last = (now if end is None else min(end, now)) // _HOUR_S * _HOUR_S
     days = DAYS if chosen.days is None else chosen.days
     first = last - max(1, round(days * 24)) * _HOUR_S if begin is None else begin // _HOUR_S * _HOUR_S

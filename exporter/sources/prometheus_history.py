@@ -188,7 +188,7 @@ def _of_agents(
         series=measured,
         beat=Beat(selector=query_of(beats, selector), by=by, node_of=node_of, count=count),
         by_exporter=False,
-        caveats=tuple(f"node {_listed(nodes)}: {text}" for text, nodes in caveats.items()),
+        caveats=tuple(f"Node {_listed(nodes)}: {text}" for text, nodes in caveats.items()),
     )
 
 
@@ -346,7 +346,12 @@ def _of_exporters(series: Sequence[Series], grouping: Grouping, selector: str) -
         beat=_own_beat(series, selector),
         by_exporter=True,
         caveats=(
-            ("the exporter shows clients beyond its cap as one (overflow): these are left out",) if overflow else ()
+            "The samples are the families of an exporter of quotascope; --series agents takes those of the agents.",
+            *(
+                ("The exporter shows clients beyond its cap as one (overflow): these are left out.",)
+                if overflow
+                else ()
+            ),
         ),
     )
 

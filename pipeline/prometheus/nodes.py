@@ -12,6 +12,8 @@ from .promql import HOUR_S, busiest_window, first_sample, present, ranges, seen_
 
 QUARTER_S: Final = 900
 _WINDOW_S: Final = 600
+_SHORTEST_S: Final = 5.0
+"""Scrape interval that the first queries are planned for, as it is not known yet."""
 _MINUTE_S: Final = 60.0
 _LATE_S: Final = 120.0
 """Seconds after a whole hour at which the first sample may be for the hour to count as whole."""
@@ -46,7 +48,8 @@ def nodes_of(
 ) -> dict[str, Node]:
     """Return the scrapes of each node in a period. Raises `NoSamples` if there is none."""
     counts: dict[tuple[str, str], float] = defaultdict(float)
-    length = max(HOUR_S, min(end - begin, most_samples / max(1, beat.count)) // HOUR_S * HOUR_S)
+    fitting = most_samples * _SHORTEST_S / max(1, beat.count)
+    length = max(HOUR_S, min(end - begin, fitting) // HOUR_S * HOUR_S)
 
     def answers(query: str, at: float) -> Iterator[tuple[tuple[str, str], float]]:
         for answer in server.ask(query, at):
@@ -87,7 +90,8 @@ def begin_of(server: Server, beat: Beats, begin: float, end: float) -> float:
         raise NoSamples(
             "the server has no sample of a node in this period: how long does it keep samples (--days, --end)?"
         )
-    hour = first // HOUR_S * HOUR_S
+    # a sample at a whole hour was seen by the step that ends the hour before
+    hour = float(math.ceil(first / HOUR_S) - 1) * HOUR_S
     exact = _first(server, beat, hour, min(end, hour + HOUR_S), _MINUTE_S)
     starts_within = exact is not None and exact - hour > _LATE_S and hour + HOUR_S < end
     return max(begin, hour + HOUR_S if starts_within else hour)

@@ -15,7 +15,7 @@ from ..recommend.policy import RuleShape
 from ..table import Progress
 from .promql import HOUR_S, Query, Samples, ranges
 
-MOST_SAMPLES: Final = 20_000_000
+MOST_SAMPLES: Final = 5_000_000
 """Number of samples of a query; a server refuses more than 50 million by default (`--query.max-samples`)."""
 _LONGEST_S: Final = 86_400.0
 """Longest range of a query in seconds: a day keeps progress in sight."""

@@ -382,7 +382,7 @@ def notes(advice: PastAdvice) -> Iterator[str]:
     )
     if advice.idle:
         yield f"{counted(advice.idle, 'quota')} of entities without usage are left out."
-    if advice.configured is None:
+    if advice.configured is None and any(limit.present.state == "unknown" for limit in advice.limits):
         yield "The configured quotas are unknown here, so that every limit counts as new."
 
 
