@@ -57,15 +57,17 @@ ALL_REPLICAS: Final = -1
 
 USUAL: Final = b"] DEBUG Completed request:{"
 USUAL_AT: Final = slice(24, 24 + len(USUAL))
-"""Place of `USUAL` in a line of Kafka's own pattern."""
-_USUAL_START: Final = 24 + len(USUAL) - 1
-_SECONDS: Final = slice(1, 20)
-_MILLISECONDS: Final = slice(21, 24)
-_MS: Final = {b"%03d" % ms: ms for ms in range(1_000)}
+"""Place of `USUAL` in a line of Kafka's own pattern; the other places are those of its parts."""
+USUAL_START: Final = 24 + len(USUAL) - 1
+SECONDS: Final = slice(1, 20)
+MILLISECONDS: Final = slice(21, 24)
+STAMP: Final = slice(SECONDS.start, MILLISECONDS.stop)
+MS: Final = {b"%03d" % ms: ms for ms in range(1_000)}
 """Milliseconds by their text."""
-_WRONG_SHAPE: Final = (
+WRONG_SHAPE: Final = (
     PipelineError, AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError,
 )  # fmt: skip
+"""Errors for a message whose fields are not those of its API."""
 
 
 class Several(Exception):
@@ -91,13 +93,13 @@ class LineReader:
     def row(self, line: bytes) -> Row:
         """Return the values of `FIELDS`. Raises `Unreadable`, and `Several` if the line holds more than one request."""
         node = None
-        ms = _MS.get(line[_MILLISECONDS]) if line[USUAL_AT] == USUAL else None
+        ms = MS.get(line[MILLISECONDS]) if line[USUAL_AT] == USUAL else None
         if ms is not None:
             # `[2026-11-21 09:02:00,655]`, as Kafka's own configuration writes it
-            seconds = line[_SECONDS]
+            seconds = line[SECONDS]
             completed = (self._seconds.get(seconds) or self._clock.second(seconds)) + ms
             precision_ms = 1
-            text = line[_USUAL_START : line.rfind(b"}") + 1]
+            text = line[USUAL_START : line.rfind(b"}") + 1]
         else:
             prefix, json, agent_time, node = unwrapped(line, self._clock)
             text = json[: json.rfind(b"}") + 1]
@@ -117,7 +119,7 @@ class LineReader:
             return self._values(completed, precision_ms, node, entry, text)
         except UnknownVersion as error:
             raise Unreadable(Reason.UNKNOWN_VERSION, str(error)) from error
-        except _WRONG_SHAPE as error:
+        except WRONG_SHAPE as error:
             missing = isinstance(error, KeyError)
             detail = f"there is no field {error}" if missing else str(error)
             raise Unreadable(Reason.UNKNOWN_SHAPE, detail) from error
@@ -147,23 +149,17 @@ class LineReader:
         if not content.waited:
             decided -= line.remote_time_ms
         connection = line.connection
-        principal = line.principal
-        if principal.startswith("User:"):  # quotas match the name without its type
-            user = principal[5:]
-        else:
-            kind, colon, name = principal.partition(":")
-            user = name if colon else kind
         return (
             int(decided),
             completed,
             precision_ms,
-            self._broker or node or connection.partition("-")[0].rpartition(":")[0],
+            self._broker or node or broker_in(connection),
             line.listener,
             connection,
             header.correlation_id,
             key,
             version,
-            user,
+            user_of(line.principal),
             header.client_id,
             line.client_information.software_name if line.client_information else None,
             content.produce_bytes,
@@ -187,6 +183,19 @@ class LineReader:
             node,
             content.nodes,
         )
+
+
+def broker_in(connection: str) -> str:
+    """Return the broker's address in `connection`, without its port."""
+    return connection.partition("-")[0].rpartition(":")[0]
+
+
+def user_of(principal: str) -> str:
+    """Return the name of a principal without its type, as quotas match it."""
+    if principal.startswith("User:"):
+        return principal[5:]
+    kind, colon, name = principal.partition(":")
+    return name if colon else kind
 
 
 class Content(NamedTuple):

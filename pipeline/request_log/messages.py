@@ -280,18 +280,18 @@ TOPICS_OF: Final[Mapping[int, Callable[[Json, Json], list[TopicRow]]]] = {
 DESCRIBES: Final = (ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS)
 """The APIs of a `DescribeLine`."""
 
-_Decode: TypeAlias = Callable[[bytes], LogLine[Any, Any]]
-_plain: Final[_Decode] = msgspec.json.Decoder(Plain).decode
-_OF_API: Final[dict[int, _Decode]] = {
+Decode: TypeAlias = Callable[[bytes], LogLine[Any, Any]]
+plain: Final[Decode] = msgspec.json.Decoder(Plain).decode
+OF_API: Final[dict[int, Decode]] = {
     ApiKey.PRODUCE: msgspec.json.Decoder(ProduceLine).decode,
     ApiKey.FETCH: msgspec.json.Decoder(FetchLine).decode,
     ApiKey.SHARE_FETCH: msgspec.json.Decoder(ShareFetchLine).decode,
     **dict.fromkeys(DESCRIBES, msgspec.json.Decoder(DescribeLine).decode),
     **dict.fromkeys(TOPICS_OF, msgspec.json.Decoder(TopicsLine).decode),
 }
-_KEY: Final = b'"requestApiKey":'
-_BEGINNING: Final = 80
-_BY_TEXT: Final = {f"{key:d},".encode()[:2]: decode for key, decode in _OF_API.items()}
+KEY: Final = b'"requestApiKey":'
+BEGINNING: Final = 80
+BY_TEXT: Final = {f"{key:d},".encode()[:2]: decode for key, decode in OF_API.items()}
 
 
 def decoded(text: bytes) -> LogLine[Any, Any]:
@@ -300,11 +300,11 @@ def decoded(text: bytes) -> LogLine[Any, Any]:
 
     Raises `Unreadable`.
     """
-    start = text.find(_KEY, 0, _BEGINNING) + len(_KEY)
-    decode = _BY_TEXT.get(text[start : start + 2], _plain)
+    start = text.find(KEY, 0, BEGINNING) + len(KEY)
+    decode = BY_TEXT.get(text[start : start + 2], plain)
     try:
         line = decode(text)
-        exact_decode = _OF_API.get(line.request_header.request_api_key, _plain)
+        exact_decode = OF_API.get(line.request_header.request_api_key, plain)
         # the key may stand elsewhere than it usually does
         return line if exact_decode is decode else exact_decode(text)
     except msgspec.ValidationError as error:

@@ -4,12 +4,12 @@ Lines in, tables out: each line becomes a row of `requests` or of `quarantine`.
 The same function serves a program on its own and the tasks of Spark.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from hashlib import blake2b
-from itertools import chain
-from typing import Any, Final, Self, TypeAlias
+from operator import attrgetter
+from typing import Final, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 
 from quotascope.metrics.kafka.protocol import ApiKey
 
-from ..columns import Column
+from ..columns import Column, array
 from ..releases import level_of
+from .blocks import BlockReader
 from .joining import Joiner
-from .line import FIELDS, USUAL, USUAL_AT, LineReader, Row, Several
-from .schema import NOT_LOST, PARSED_QUARANTINE, PARSED_REQUESTS, TRAFFIC, NamedBy, Reason, Unreadable
-from .sizes import Traffic
+from .line import USUAL, USUAL_AT, LineReader, Row, Several
+from .rows import MISFIT, batch_of, misfits
+from .schema import NOT_LOST, PARSED_QUARANTINE, PARSED_REQUESTS, NamedBy, Reason, Unreadable
 from .wrapped import Named, named_in
 
 LONGEST: Final = 16 << 20
@@ -31,13 +32,11 @@ SHORT: Final = 256
 """Size in bytes up to which an unreadable line is looked at once; longer ones cost no more a byte than requests do."""
 KEPT_TEXT: Final = 4096
 """Number of bytes of a line that the quarantine keeps."""
-_API_KEY: Final = FIELDS.index("api_key")
 _API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
-_FIELD_SCHEMA: Final = pa.schema([PARSED_REQUESTS.field(name) for name in FIELDS])
-_MISFIT: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
-"""Errors of Arrow for a value that does not fit its column."""
 _Place: TypeAlias = tuple[int | None, bytes]
 """Number and text of a line."""
+_Ordered: TypeAlias = tuple[int, int | None, bytes]
+"""Place among all messages, number, and text of a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +86,10 @@ class Parsed:
 
 def parse_rest(joiner: Joiner, source: LogSource) -> Parsed:
     """Parse the messages that have no end where the lines of a source end."""
-    collected = _Lines(LineReader(source.broker, source.zone).row)
+    collected = _Lines(source)
     for message in joiner.rest():
         collected.add(*message)
-    return collected.parsed(source)
+    return collected.parsed()
 
 
 def parse_lines(
@@ -110,138 +109,146 @@ def parse_lines(
             lines come.
 
     """
-    parse = LineReader(source.broker, source.zone).row
-    collected = _Lines(parse)
-    rows, places = collected.rows, collected.places
-    joining = joiner or Joiner(LONGEST)
-    for number, line in zip(numbers, lines, strict=True):
-        text = line or b""
-        if text[USUAL_AT] == USUAL and len(text) <= LONGEST:
-            try:
-                rows.append(parse(text))
-                places.append((number, text))
-            except Unreadable as unreadable:
-                collected.refuse(unreadable, number, text)
-            except Several as several:
-                collected.add_each(number, several.lines)
-        else:
-            for message in joining.take(number, text):
+    collected = _Lines(source)
+    texts = [line or b"" for line in lines]
+    usual = [text[USUAL_AT] == USUAL for text in texts]
+    if texts and all(usual) and max(map(len, texts)) <= LONGEST:
+        collected.add_usual(numbers, texts)
+    else:
+        joining = joiner or Joiner(LONGEST)
+        for number, text, is_usual in zip(numbers, texts, usual, strict=True):
+            if is_usual and len(text) <= LONGEST:
+                collected.add_usual([number], [text])
+            else:
+                for message in joining.take(number, text):
+                    collected.add(*message)
+        if joiner is None:
+            for message in joining.rest():
                 collected.add(*message)
-    if joiner is None:
-        for message in joining.rest():
-            collected.add(*message)
-    return collected.parsed(source)
+    return collected.parsed()
+
+
+@dataclass(slots=True)
+class _Refused:
+    """A line that cannot be read."""
+
+    order: tuple[int, int]
+    """Number of the message, and of the refusal."""
+    error: Unreadable
+    place: _Place
+    lines: int
+    """Number of lines of this text so far."""
 
 
 class _Lines:
-    """Collected rows of requests, and lines that cannot be read."""
+    """Lines of a source, which become rows of requests, or lines that cannot be read."""
 
-    __slots__ = ("_junk", "_parse", "_refused", "places", "rows")
+    def __init__(self, source: LogSource) -> None:
+        self._source = source
+        self._parse = LineReader(source.broker, source.zone).row
+        self._count = 0
+        """Number of messages so far, by which rows and refused lines are sorted: usual lines are parsed last."""
+        self._usual: list[bytes] = []
+        self._numbers: list[int | None] = []
+        self._order: list[int] = []
+        """Texts, numbers and places of usual lines."""
+        self._rows: list[Row] = []
+        self._of_rows: list[_Ordered] = []
+        """The message of each row."""
+        self._refused: list[_Refused] = []
+        self._junk: dict[bytes, _Refused] = {}
+        """Those of `_refused` that are short, by text."""
 
-    def __init__(self, parse: Callable[[bytes], Row]) -> None:
-        self._parse = parse
-        self.rows: list[Row] = []
-        self.places: list[_Place] = []
-        self._refused: list[tuple[Unreadable, _Place]] = []
-        self._junk: dict[bytes, int] = {}
+    def add_usual(self, numbers: Iterable[int | None], texts: Sequence[bytes]) -> None:
+        """Collect lines of Kafka's own pattern."""
+        self._numbers += numbers
+        self._usual += texts
+        self._order += range(self._count, self._count + len(texts))
+        self._count += len(texts)
 
     def add(self, number: int | None, text: bytes) -> None:
-        """Parse a line and collect its row."""
+        """Collect a message of any kind."""
+        self._add(self._count, number, text)
+        self._count += 1
+
+    def _add(self, order: int, number: int | None, text: bytes) -> None:
         # the hash of a long text takes as long as a tenth of its parsing
-        if len(text) <= SHORT and text in self._junk:
-            self._junk[text] += 1
-            return
-        if len(text) > LONGEST:
+        if len(text) <= SHORT and (junk := self._junk.get(text)):
+            self._refuse(junk.error, order, number, text)
+        elif len(text) > LONGEST:
             error = Unreadable(Reason.TOO_LONG, f"more than {LONGEST} bytes")
-            self._refused.append((error, (number, text)))
-            return
+            self._refused.append(_Refused((order, len(self._refused)), error, (number, text), 1))
+        else:
+            self._add_row(order, number, text)
+
+    def _add_row(self, order: int, number: int | None, text: bytes) -> None:
         try:
-            self.rows.append(self._parse(text))
-            self.places.append((number, text))
+            self._rows.append(self._parse(text))
+            self._of_rows.append((order, number, text))
         except Unreadable as unreadable:
-            self.refuse(unreadable, number, text)
+            self._refuse(unreadable, order, number, text)
         except Several as several:
-            self.add_each(number, several.lines)
+            for line in several.lines:
+                self._add(order, number, line)
 
-    def add_each(self, number: int | None, lines: Iterable[bytes]) -> None:
-        """Parse the requests of one line."""
-        for line in lines:
-            self.add(number, line)
-
-    def refuse(self, unreadable: Unreadable, number: int | None, text: bytes) -> None:
-        """Collect a line that cannot be read."""
+    def _refuse(self, error: Unreadable, order: int, number: int | None, text: bytes) -> None:
+        refused = _Refused((order, len(self._refused)), error, (number, text), 1)
         if len(text) <= SHORT:
-            self._junk[text] = self._junk.get(text, 0) + 1
-            if self._junk[text] > 1:
+            junk = self._junk.setdefault(text, refused)
+            if junk is not refused:
+                junk.lines += 1
+                if refused.order < junk.order:  # a usual line, which was parsed later
+                    junk.order, junk.place = refused.order, refused.place
                 return
-        self._refused.append((unreadable, (number, text)))
+        self._refused.append(refused)
 
-    def parsed(self, source: LogSource) -> Parsed:
+    def parsed(self) -> Parsed:
         """Return both tables."""
-        rows, places = self.rows, self.places
+        block = BlockReader(self._source.broker, self._source.zone).read(self._usual)
+        for index in block.refused:
+            self._add_row(self._order[index], self._numbers[index], self._usual[index])
+        self._refused.sort(key=attrgetter("order"))
+        rows, numbers, texts = block.rows, self._numbers, self._usual
+        if block.refused:
+            numbers = [numbers[index] for index in block.places]
+            texts = [texts[index] for index in block.places]
+        if self._rows:
+            others, messages = self._batch()
+            places = [self._order[index] for index in block.places] + [place for place, _, _ in messages]
+            numbers = numbers + [number for _, number, _ in messages]
+            texts = texts + [text for _, _, text in messages]
+            in_order = np.argsort(places, kind="stable")
+            rows = pa.concat_tables([rows, pa.Table.from_batches([others])]).take(array(in_order))
+            numbers = [numbers[index] for index in in_order.tolist()]
+            texts = [texts[index] for index in in_order.tolist()]
+        levels: list[int | None] | None = None
+        if (of_releases := np.flatnonzero(rows["api_key"].to_numpy() == _API_VERSIONS)).size:
+            levels = [None] * len(rows)
+            for index in of_releases.tolist():
+                levels[index] = level_of(texts[index])
+        requests = _requests(rows, numbers, levels, self._source)
+        return Parsed(requests, _quarantine(self._refused, self._source))
+
+    def _batch(self) -> tuple[pa.RecordBatch, list[_Ordered]]:
+        """Return the rows that were read one by one, and their messages; those that do not fit are refused."""
+        order = sorted(range(len(self._rows)), key=lambda index: self._of_rows[index][0])
+        rows = [self._rows[index] for index in order]
+        messages = [self._of_rows[index] for index in order]
         try:
-            batch = _batch(rows)
-        except _MISFIT:
-            misfits = dict(_misfits(rows, 0))
-            self._refused += [
-                (Unreadable(Reason.UNKNOWN_SHAPE, detail), places[index]) for index, detail in misfits.items()
-            ]
-            fitting = [index for index in range(len(rows)) if index not in misfits]
-            rows = [rows[index] for index in fitting]
-            places = [places[index] for index in fitting]
-            batch = _batch(rows)
-        levels = [
-            level_of(text) if row[_API_KEY] == _API_VERSIONS else None
-            for row, (_, text) in zip(rows, places, strict=True)
-        ]
-        requests = _requests(batch, [number for number, _ in places], levels, source)
-        return Parsed(requests, _quarantine(self._refused, self._junk, source))
-
-
-def _batch(rows: Sequence[Row]) -> pa.RecordBatch:
-    """
-    Return rows in `FIELDS` as columns.
-
-    Raises one of `_MISFIT`: a line's JSON may hold text where a number belongs.
-    """
-    columns = zip(*rows, strict=True) if rows else [()] * len(FIELDS)
-    arrays: list[Any] = [
-        _traffic(values) if field.name == "traffic" else pa.array(values, field.type)
-        for values, field in zip(columns, _FIELD_SCHEMA, strict=True)
-    ]
-    return pa.record_batch(arrays, schema=_FIELD_SCHEMA)
-
-
-def _traffic(rows: Sequence[Traffic | None]) -> "pa.Array[Any]":
-    """Return the column `traffic`; flat arrays take a third of the time of nested values."""
-    flat = list(chain.from_iterable(filter(None, rows)))
-    columns: list[Any] = [pa.array(flat[offset::3], field.type) for offset, field in enumerate(TRAFFIC)]
-    sizes = np.array([-3 if row is None else len(row) for row in rows], np.int32) // 3
-    ends = np.cumsum(np.maximum(sizes, 0), dtype=np.int32)
-    return pa.ListArray.from_arrays(
-        pa.array(np.concatenate(([0], ends)), pa.int32()),
-        pa.StructArray.from_arrays(columns, fields=list(TRAFFIC)),
-        mask=pa.array(sizes < 0),
-    )
-
-
-def _misfits(rows: Sequence[Row], first_row: int) -> Iterator[tuple[int, str]]:
-    """Yield the numbers of the rows that do not fit, with the error; they are found by halving."""
-    try:
-        _batch(rows)
-    except _MISFIT as error:
-        if len(rows) == 1:
-            yield first_row, str(error)
-            return
-        half = len(rows) // 2
-        yield from _misfits(rows[:half], first_row)
-        yield from _misfits(rows[half:], first_row + half)
+            return batch_of(rows), messages
+        except MISFIT:
+            details = dict(misfits(rows))
+        for index, detail in details.items():
+            place, number, text = messages[index]
+            error = Unreadable(Reason.UNKNOWN_SHAPE, detail)
+            self._refused.append(_Refused((place, len(self._refused)), error, (number, text), 1))
+        fitting = [index for index in range(len(rows)) if index not in details]
+        return batch_of([rows[index] for index in fitting]), [messages[index] for index in fitting]
 
 
 def _requests(
-    batch: pa.RecordBatch, numbers: list[int | None], levels: list[int | None], source: LogSource
+    table: pa.Table, numbers: list[int | None], levels: list[int | None] | None, source: LogSource
 ) -> pa.Table:
-    table = pa.Table.from_batches([batch])
     position = pa.array(numbers, pa.int64())
     if source.broker:
         named_by: Column = pa.repeat(NamedBy.OPTION.value, len(table))
@@ -252,8 +259,9 @@ def _requests(
         "mutations_known": pc.is_null(table["topics"]),
         "file": pa.repeat(source.file, len(table)),
         "position": position,
-        "level": pa.array(levels, pa.int32()),
     } | ({"line": position} if source.numbered else {})
+    if levels is not None:
+        derived["level"] = pa.array(levels, pa.int32())
     return pa.table(
         [
             table[field.name]
@@ -265,9 +273,10 @@ def _requests(
     )
 
 
-def _quarantine(refused: list[tuple[Unreadable, _Place]], junk: Mapping[bytes, int], source: LogSource) -> pa.Table:
+def _quarantine(refused: Sequence[_Refused], source: LogSource) -> pa.Table:
     rows = []
-    for error, (number, line) in refused:
+    for unreadable in refused:
+        error, (number, line) = unreadable.error, unreadable.place
         named = named_in(line) if error.reason not in NOT_LOST else Named()
         rows.append(
             (
@@ -281,7 +290,7 @@ def _quarantine(refused: list[tuple[Unreadable, _Place]], junk: Mapping[bytes, i
                 named.api_key,
                 named.user,
                 named.client_id,
-                junk.get(line, 1),
+                unreadable.lines,
                 # of the text alone: logs are renamed, copied and compressed
                 blake2b(line, digest_size=16).digest(),
             )

@@ -17,24 +17,24 @@ from ..errors import UnknownVersion, UnreadableMessage
 from .messages import FetchResponse, Name, ProduceRequest, ShareFetchResponse
 
 # versions of the schemas: the newest that are here, and those since which a field is there
-_PRODUCE_NEWEST: Final = 13
-_PRODUCE_TRANSACTIONAL_ID: Final = 3
-_PRODUCE_FLEXIBLE: Final = 9
-_FETCH_NEWEST: Final = 18
-_FETCH_THROTTLE_TIME: Final = 1
-_FETCH_LAST_STABLE_OFFSET: Final = 4
-_FETCH_LOG_START_OFFSET: Final = 5
-_FETCH_SESSION: Final = 7
-_FETCH_PREFERRED_REPLICA: Final = 11
-_FETCH_FLEXIBLE: Final = 12
-_TOPIC_IDS: Final = 13
-_SHARE_FETCH_NEWEST: Final = 2
-_SHARE_FETCH_LOCK_TIMEOUT: Final = 1
+PRODUCE_NEWEST: Final = 13
+PRODUCE_TRANSACTIONAL_ID: Final = 3
+PRODUCE_FLEXIBLE: Final = 9
+FETCH_NEWEST: Final = 18
+FETCH_THROTTLE_TIME: Final = 1
+FETCH_LAST_STABLE_OFFSET: Final = 4
+FETCH_LOG_START_OFFSET: Final = 5
+FETCH_SESSION: Final = 7
+FETCH_PREFERRED_REPLICA: Final = 11
+FETCH_FLEXIBLE: Final = 12
+TOPIC_IDS: Final = 13
+SHARE_FETCH_NEWEST: Final = 2
+SHARE_FETCH_LOCK_TIMEOUT: Final = 1
 
-_FRAME: Final = 4
-_NULL: Final = -1
+FRAME: Final = 4
+NULL: Final = -1
 """Length of null."""
-_UUID: Final = 16
+UUID: Final = 16
 """Size of a topic id in bytes."""
 _NO_TAGS: Final = 1
 """Size of the count of tagged fields when there are none."""
@@ -60,24 +60,24 @@ def produce_bytes(version: int, client_id: str | None, request: ProduceRequest) 
 
     Raises `UnknownVersion` for a version newer than this schema, and `UnreadableMessage` when a name is missing.
     """
-    if not 0 <= version <= _PRODUCE_NEWEST:
-        raise _unknown("Produce", version, _PRODUCE_NEWEST)
-    tags, length, text = _FLEXIBLE if version >= _PRODUCE_FLEXIBLE else _OLD
+    if not 0 <= version <= PRODUCE_NEWEST:
+        raise _unknown("Produce", version, PRODUCE_NEWEST)
+    tags, length, text = _FLEXIBLE if version >= PRODUCE_FLEXIBLE else _OLD
     # API key, version, correlation id, and the client id, which keeps the old encoding in flexible versions
     size = 2 + 2 + 4 + _old_text(client_id) + tags
-    if version >= _PRODUCE_TRANSACTIONAL_ID:
+    if version >= PRODUCE_TRANSACTIONAL_ID:
         size += text(request.transactional_id)
     acks_and_timeout = 2 + 4
     size += acks_and_timeout + length(len(request.topic_data)) + tags
     traffic: list[Name | int] = []
     for topic in request.topic_data:
         partitions, held = topic.partitions, 0
-        size += _UUID if version >= _TOPIC_IDS else text(topic.name)
+        size += UUID if version >= TOPIC_IDS else text(topic.name)
         size += length(len(partitions)) + tags
         size += len(partitions) * (4 + tags)  # the index
         for partition in partitions:
             records = partition.records_size_in_bytes
-            size += length(_NULL if records is None else records)
+            size += length(NULL if records is None else records)
             held += records or 0
         size += held
         traffic += (topic.name or None, topic.topic_id, held)
@@ -92,33 +92,33 @@ def fetch_bytes(version: int, response: FetchResponse) -> tuple[int, Traffic] | 
     went out empty, and the broker took back its charge, which the log does not have. Raises `UnknownVersion` for a
     version newer than this schema, and `UnreadableMessage` when a name is missing.
     """
-    if not 0 <= version <= _FETCH_NEWEST:
-        raise _unknown("Fetch", version, _FETCH_NEWEST)
+    if not 0 <= version <= FETCH_NEWEST:
+        raise _unknown("Fetch", version, FETCH_NEWEST)
     if (response.throttle_time_ms or 0) > 0:
         return None, None
-    flexible = version >= _FETCH_FLEXIBLE
+    flexible = version >= FETCH_FLEXIBLE
     tags, length, text = _FLEXIBLE if flexible else _OLD
-    size = _FRAME + length(len(response.responses)) + tags
-    size += 4 if version >= _FETCH_THROTTLE_TIME else 0
-    size += 2 + 4 if version >= _FETCH_SESSION else 0  # error and session id
+    size = FRAME + length(len(response.responses)) + tags
+    size += 4 if version >= FETCH_THROTTLE_TIME else 0
+    size += 2 + 4 if version >= FETCH_SESSION else 0  # error and session id
     fixed = 4 + 2 + 8 + tags  # index, error, high watermark
-    if version >= _FETCH_LAST_STABLE_OFFSET:  # and no aborted transactions
+    if version >= FETCH_LAST_STABLE_OFFSET:  # and no aborted transactions
         fixed += 8 + length(0)
-    fixed += 8 if version >= _FETCH_LOG_START_OFFSET else 0
-    fixed += 4 if version >= _FETCH_PREFERRED_REPLICA else 0
+    fixed += 8 if version >= FETCH_LOG_START_OFFSET else 0
+    fixed += 4 if version >= FETCH_PREFERRED_REPLICA else 0
     traffic: list[Name | int] = []
     for topic in response.responses:
         partitions, held = topic.answers(), 0
-        size += _UUID if version >= _TOPIC_IDS else text(topic.name)
+        size += UUID if version >= TOPIC_IDS else text(topic.name)
         size += length(len(partitions)) + tags + len(partitions) * fixed
         for partition in partitions:
             records = partition.records_size_in_bytes
             if records is None and partition.records is UNSET:
                 raise UnreadableMessage("a partition of a Fetch response has no size of its records")
-            size += length(_NULL if records is None else records)
+            size += length(NULL if records is None else records)
             held += records or 0
             aborted = partition.aborted_transactions
-            if aborted and version >= _FETCH_LAST_STABLE_OFFSET:
+            if aborted and version >= FETCH_LAST_STABLE_OFFSET:
                 size += length(len(aborted)) - length(0)
                 size += len(aborted) * (8 + 8 + tags)  # producer id, first offset
             if flexible:  # tagged fields: tag, length, two numbers, no tags of their own
@@ -137,25 +137,25 @@ def share_fetch_bytes(version: int, response: ShareFetchResponse) -> tuple[int, 
     Charged is `ShareFetchResponse.sizeOf`, without error and endpoints. None when it was throttled, as for
     `fetch_bytes`. All versions are flexible. Raises `UnknownVersion` for a version newer than this schema.
     """
-    if not 0 <= version <= _SHARE_FETCH_NEWEST:
-        raise _unknown("ShareFetch", version, _SHARE_FETCH_NEWEST)
+    if not 0 <= version <= SHARE_FETCH_NEWEST:
+        raise _unknown("ShareFetch", version, SHARE_FETCH_NEWEST)
     if (response.throttle_time_ms or 0) > 0:
         return None, None
     tags, length, text = _FLEXIBLE
     # throttle time, error, null message, topics, no endpoints
-    size = _FRAME + 4 + 2 + 1 + length(len(response.responses)) + 1 + tags
-    size += 4 if version >= _SHARE_FETCH_LOCK_TIMEOUT else 0
+    size = FRAME + 4 + 2 + 1 + length(len(response.responses)) + 1 + tags
+    size += 4 if version >= SHARE_FETCH_LOCK_TIMEOUT else 0
     leader = 4 + 4 + tags
     acquired = 8 + 8 + 2 + tags  # first and last offset, count of deliveries
     traffic: list[Name | int] = []
     for topic in response.responses:
         held = 0
-        size += _UUID + length(len(topic.partitions)) + tags
+        size += UUID + length(len(topic.partitions)) + tags
         for partition in topic.partitions:
             size += 4 + 2 + text(partition.error_message)
             size += 2 + text(partition.acknowledge_error_message)
             records = partition.records_size_in_bytes
-            size += length(_NULL if records is None else records)
+            size += length(NULL if records is None else records)
             held += records or 0
             count = len(partition.acquired_records)
             size += leader + length(count) + acquired * count + tags
@@ -191,7 +191,7 @@ _Encoding: TypeAlias = tuple[int, Callable[[int], int], Callable[[Name], int]]
 """
 Bytes of the tags at the end of a structure, and functions for the bytes of a length and of a text.
 
-A length stands in front of an array or of records; `_NULL` is the length of null.
+A length stands in front of an array or of records; `NULL` is the length of null.
 """
 _FLEXIBLE: Final[_Encoding] = (_NO_TAGS, _varint, _compact_text)
 _OLD: Final[_Encoding] = (0, _old_length, _old_text)
