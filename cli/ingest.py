@@ -167,7 +167,6 @@ def ingest(
 interrupted.
     """
     check_extra()
-    from quotascope.exporter.config import seconds_of
     from quotascope.exporter.untrusted import one_line
     from quotascope.pipeline.ingest import IngestOptions
     from quotascope.pipeline.ingest.files import STANDARD_INPUT
@@ -190,6 +189,8 @@ interrupted.
                 "a topic is read by a command of its own, several of a cluster as kafka://SERVERS/TOPIC,TOPIC",
                 param_hint="LOGS",
             )
+        from quotascope.exporter.config import seconds_of  # reads a time, and brings in all of the configuration
+
         if once and every:
             raise typer.BadParameter(
                 "--once reads what there is and ends, --every reads again and again: give one of them",

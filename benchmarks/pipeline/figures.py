@@ -47,10 +47,10 @@ class Figures:
             packed_line=logs["facts"]["packed_bytes_a_line"],
             request=logs["facts"]["table_bytes_a_line"],
             row=logs["facts"]["history_bytes_a_line"],
-            ingest=_cpu(logs, sides.ON_SPARK),
-            history=_cpu(logs, sides.HISTORY),
-            one=_cpu(replays, sides.candidates(sides.ON_SPARK, 1)),
-            many=_cpu(replays, sides.candidates(sides.ON_SPARK, sides.MANY)),
+            ingest=cpu(logs, sides.ON_SPARK),
+            history=cpu(logs, sides.HISTORY),
+            one=cpu(replays, sides.candidates(sides.ON_SPARK, 1)),
+            many=cpu(replays, sides.candidates(sides.ON_SPARK, sides.MANY)),
             worker=max(run["python"] for run in runs),
             jvm=max(run["jvm"] for run in (*runs, *_on_spark(logs), *_on_spark(replays))),
         )
@@ -63,7 +63,7 @@ def _on_spark(outcome: Results) -> Iterator[Mapping[str, int]]:
             yield from side["runs"]
 
 
-def _cpu(outcome: Results, name: str) -> float:
-    """CPU seconds a row, the median of the runs."""
+def cpu(outcome: Results, name: str) -> float:
+    """Return CPU seconds a row, the median of the runs."""
     side = outcome["sides"][name]
     return float(statistics.median(run["cpu"] for run in side["runs"]) / side["rows"])

@@ -1,4 +1,9 @@
-"""Lines of logs become tables, beside Spark that only reads them and a loop that only parses their JSON."""
+"""
+Lines of logs become tables.
+
+Beside them work DuckDB and Polars, which write some fields to Parquet, Spark that only reads the lines, and a loop that
+only parses their JSON.
+"""
 
 import gzip
 from collections.abc import Iterator, Sequence
@@ -8,13 +13,25 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.output import STDERR
-from benchmarks.pipeline import peers, places, work
+from benchmarks.pipeline import peers, places, rivals, work
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.logs import Written, write_logs
-from benchmarks.pipeline.options import BEFORE, Options
+from benchmarks.pipeline.options import BEFORE, Checkout, Options
 from benchmarks.pipeline.runs import Outcome, Side, run_in_turns
-from benchmarks.pipeline.sides import ALONE, HISTORY, LOOP, ON_SPARK, READ
+from benchmarks.pipeline.sides import (
+    ALONE,
+    DUCKDB,
+    HISTORY,
+    LOOP,
+    ON_SPARK,
+    ON_SPARK_TO_ALONE,
+    PARSE,
+    POLARS,
+    READ,
+    WHOLE,
+)
 from benchmarks.pipeline.space import room_for, size_of
+from tests.spark.versions import ROOT
 
 LINE_BYTES: Final = 1_150
 TABLE_BYTES: Final = 400
@@ -26,6 +43,10 @@ SAMPLE: Final = 20_000_000
 """Bytes that are compressed, to see how small a line gets."""
 INGEST_GOAL: Final = 1.0
 """CPU time, of what another checkout takes."""
+PARSE_GOAL: Final = 1.0
+"""CPU time to parse, of what DuckDB takes."""
+WHOLE_GOAL: Final = 1.8
+"""CPU time of all of ingest, of what DuckDB takes."""
 LOCAL_PARTS: Final = 4
 """Number of files that one process reads."""
 
@@ -37,8 +58,18 @@ def ingest(options: Options) -> Iterator[Outcome]:
         crowd = Crowd(entities=2_000)
         written = write_logs(folder / "logs", options.lines, crowd, parts=PARTS)
         STDERR.log(f"{written.lines:,} lines, {written.size / 1e9:.1f} GB")
-        yield _on_spark(options, folder, written)
-        yield _alone(options, folder, written)
+        on_spark = _on_spark(options, folder, written)
+        yield on_spark
+        alone = _alone(options, folder, written)
+        if not options.beside:
+            alone.facts[ON_SPARK_TO_ALONE] = cpu_of(on_spark, ON_SPARK, HISTORY) / cpu_of(alone, WHOLE)
+        yield alone
+
+
+def cpu_of(outcome: Outcome, *names: str) -> float:
+    """Return the CPU seconds that some sides took for a row, the medians of their runs together."""
+    sides = [side for side in outcome.sides if side.name in names]
+    return sum(side.median(lambda run: run.cpu) / side.rows for side in sides)
 
 
 def _on_spark(options: Options, folder: Path, written: Written) -> Outcome:
@@ -83,11 +114,23 @@ def _alone(options: Options, folder: Path, written: Written) -> Outcome:
         if options.beside:
             _compared(sides)
         else:
-            loop = opened.enter_context(places.alone(options.checkouts[0]))
-            sides.insert(0, loop.side(LOOP, lines, peers.parse_json, files))
-            sides[1].beside(LOOP)
-        run_in_turns("ingest in one process", sides, options.rounds)
+            sides = [*_beside_others(opened, folder, files, lines), sides[0].beside(DUCKDB, by_cpu=True)]
+        run_in_turns("ingest in one process", sides, options.rounds, warm_up=1)
     return Outcome(title="ingest in one process", sides=sides)
+
+
+def _beside_others(opened: ExitStack, folder: Path, files: list[str], lines: int) -> list[Side]:
+    """Return sides that each work in a process of their own, so that none has the memory of another."""
+    loop, duckdb, polars, parse, whole = (opened.enter_context(places.alone(Checkout(root=ROOT))) for _ in range(5))
+    return [
+        loop.side(LOOP, lines, peers.parse_json, files),
+        duckdb.side(DUCKDB, lines, rivals.by_duckdb, files, str(folder / "duckdb.parquet")),
+        polars.side(POLARS, lines, rivals.by_polars, files, str(folder / "polars.parquet")).beside(DUCKDB, by_cpu=True),
+        parse.side(PARSE, lines, rivals.parse, files, lines).beside(DUCKDB, PARSE_GOAL, by_cpu=True),
+        whole.side(WHOLE, lines, work.ingest_all_alone, files, str(folder / "whole-tables"), lines).beside(
+            DUCKDB, WHOLE_GOAL, by_cpu=True
+        ),
+    ]
 
 
 def _compared(sides: Sequence[Side]) -> None:

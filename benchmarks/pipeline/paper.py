@@ -2,7 +2,7 @@
 Needs of 10 TB of request logs a day, computed from measured figures: `python -m benchmarks pipeline-page`.
 
 Reads docs/scale.json, which `make bench-pipeline ARGS='--json docs/scale.json'` writes, and writes the tables of
-docs/scale.md between its marks.
+docs/scale.md, and that of ingest in docs/benchmarks.md, between their marks.
 """
 
 import argparse
@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from benchmarks.pipeline.figures import Figures
+from benchmarks.pipeline.figures import Figures, Results, cpu
+from benchmarks.pipeline.sides import ALONE, DUCKDB, HISTORY, ON_SPARK, ON_SPARK_TO_ALONE, PARSE, POLARS, WHOLE
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGE: Final = DOCS / "scale.md"
+BENCHMARKS: Final = DOCS / "benchmarks.md"
 RESULTS: Final = DOCS / "scale.json"
 DAY_SECONDS: Final = 86_400
 LOGS: Final = 10e12
@@ -25,6 +27,8 @@ KEPT_DAYS: Final = 30
 REPLAY_HOURS: Final = 1.0
 """Within this time all kept days are replayed."""
 CORES_OF_AN_EXECUTOR: Final = 4
+GOALS: Final = {PARSE: 1.0, WHOLE: 1.8}
+"""Greatest CPU time, of what DuckDB takes."""
 Row = tuple[str, str]
 
 
@@ -93,6 +97,31 @@ def page(text: str, figures: Figures) -> str:
     return _between(text, "computed", _list(computed(figures)))
 
 
+def benchmarks_page(text: str, results: Results) -> str:
+    """Return docs/benchmarks.md with a new table of ingest."""
+    return _between(text, "ingest", "\n" + "\n".join(_ingest(results)) + "\n")
+
+
+def _ingest(results: Results) -> Iterator[str]:
+    """Yield the lines of the table of ingest beside DuckDB and Polars, of one run."""
+    alone, on_spark = results["ingest in one process"], results["ingest on Spark"]
+    yield "| | lines | CPU µs a line | times the CPU of DuckDB: min/median/max | largest process |"
+    yield "|---|---|---|---|---|"
+    for outcome, names in ((alone, (DUCKDB, POLARS, PARSE, ALONE, WHOLE)), (on_spark, (ON_SPARK, HISTORY))):
+        for name in names:
+            side = outcome["sides"][name]
+            times = side["times_as_long"]
+            ratio = (
+                "/".join(f"{times[key]:.2f}" for key in ("min", "median", "max")) if outcome is alone and times else ""
+            )
+            goal = f" (goal {GOALS[name]:g})" if name in GOALS else ""
+            memory = _mib(max(max(run["python"], run["jvm"]) for run in side["runs"]))
+            yield f"| {name}{goal} | {side['rows']:,} | {cpu(outcome, name) * 1e6:.1f} | {ratio} | {memory} |"
+    ratio_text = f"{alone['facts'][ON_SPARK_TO_ALONE]:.2f}"
+    yield ""
+    yield f"A line takes {ratio_text} times the CPU on Spark, with history and sums, that it takes in one process (goal 1.3)."
+
+
 def _list(rows: Iterator[Row]) -> str:
     return "\n" + "\n".join(f"- {name}: {value}" for name, value in rows) + "\n"
 
@@ -109,7 +138,8 @@ def add_options(_: argparse.ArgumentParser) -> None:
 
 
 def main(_: argparse.Namespace) -> int:
-    """Write the page."""
-    figures = Figures.of(json.loads(RESULTS.read_text(encoding="utf-8")))
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), figures), encoding="utf-8")
+    """Write the pages."""
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), Figures.of(results)), encoding="utf-8")
+    BENCHMARKS.write_text(benchmarks_page(BENCHMARKS.read_text(encoding="utf-8"), results), encoding="utf-8")
     return 0

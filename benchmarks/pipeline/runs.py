@@ -65,9 +65,9 @@ class Side:
         return statistics.median(map(figure, self.runs))
 
 
-def run_in_turns(title: str, sides: Sequence[Side], rounds: int) -> None:
-    """Let all do it so many times, in turns, and keep what they used."""
-    runs = in_turns({side.name: side.run for side in sides}, rounds, title=title)
+def run_in_turns(title: str, sides: Sequence[Side], rounds: int, *, warm_up: int = 0) -> None:
+    """Let all do it so many times, in turns, after rounds that do not count, and keep what they used."""
+    runs = in_turns({side.name: side.run for side in sides}, rounds, title=title, warm_up=warm_up)
     for side in sides:
         side.runs = runs[side.name]
 

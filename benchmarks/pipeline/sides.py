@@ -9,6 +9,12 @@ NOTEBOOK: Final = "NumPy, by seconds"
 ON_SPARK: Final = "quotascope on Spark"
 FRAME: Final = "quotascope on a frame of Spark's, 1 candidate"
 ALONE: Final = "quotascope alone"
+DUCKDB: Final = "DuckDB, 16 fields to one Parquet"
+POLARS: Final = "Polars, the same"
+PARSE: Final = "quotascope parses"
+WHOLE: Final = "quotascope alone, with history and sums"
+ON_SPARK_TO_ALONE: Final = "cpu_on_spark_to_alone"
+"""Fact: CPU time of a line on Spark, of what one process takes (goal 1.3)."""
 HISTORY: Final = "history of the requests, on Spark"
 MANY: Final = 20
 

@@ -16,6 +16,8 @@ from quotascope.pipeline.engine import Local
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, ingest
 from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.runs.engine import EngineChoice
+from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.whatif import replayed
 from quotascope.pipeline.table import Table
 from quotascope.quotas import QuotaSet
@@ -67,6 +69,12 @@ def ingest_alone(files: Sequence[str], folder: str, lines: int) -> None:
     """Ingest the same in this process."""
     shutil.rmtree(folder, ignore_errors=True)
     _check(ingest(files, folder, _OPTIONS), lines)
+
+
+def ingest_all_alone(files: Sequence[str], folder: str, lines: int) -> None:
+    """Ingest the same, and make the history and its sums."""
+    shutil.rmtree(folder, ignore_errors=True)
+    _check(ingest_logs(files, folder, _OPTIONS, engine=EngineChoice.LOCAL), lines)
 
 
 def _check(report: IngestReport, lines: int) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from ..blame.summing import Plan, Requests, Sums
 from ..columns import GroupKey
 from ..ingest import IngestOptions, IngestReport
 from ..table import Progress, Table
+
+if TYPE_CHECKING:
+    from ..blame.summing import Plan, Requests, Sums
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from ..blame.intervals import Intervals, read, together
-from ..blame.summing import Plan, Requests, Sums, Survey, sums_of
 from ..columns import GroupKey
 from ..ingest import IngestOptions, IngestReport, ingest
 from ..ingest.files import path_here
 from ..table import Progress, Table
 from ..table.users import encoded
 from .base import Answer, Engine, Item
+
+if TYPE_CHECKING:
+    from ..blame.intervals import Intervals
+    from ..blame.summing import Plan, Requests, Sums
 
 
 class Local(Engine):
@@ -45,6 +48,9 @@ class Local(Engine):
 
     def waits(self, requests: Requests, threads: int | None, progress: Progress | None = None) -> tuple[Plan, Sums]:
         """Hold all requests in memory, and divide their waits a pool after the other."""
+        from ..blame.intervals import read, together  # noqa: PLC0415 - brings Numba in, which ingest does not need
+        from ..blame.summing import Sums, Survey  # noqa: PLC0415 - likewise
+
         files = chain.from_iterable(requests.shards)
         intervals = together([*read(requests.table, files, requests.names, requests.span_us)])
         plan = requests.plan([Survey.of(intervals)], threads)
@@ -60,4 +66,6 @@ class Local(Engine):
 
 def _of_pool(intervals: Intervals, plan: Plan, pool: int) -> pa.Table:
     """Return the sums of all requests of a pool as one piece."""
+    from ..blame.summing import sums_of  # noqa: PLC0415 - as above
+
     return sums_of(intervals.of_pool(plan.head.pools[0][pool]), plan, pool, plan.begin_us, plan.end_us)

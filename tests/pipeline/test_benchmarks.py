@@ -14,18 +14,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from benchmarks.pipeline import histories, sides
+from benchmarks.pipeline import histories, rivals, sides
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.figures import Figures
 from benchmarks.pipeline.histories import history
 from benchmarks.pipeline.logs import Written, write_logs
-from benchmarks.pipeline.paper import PAGE, RESULTS, computed, measured, page
+from benchmarks.pipeline.paper import BENCHMARKS, PAGE, RESULTS, benchmarks_page, computed, measured, page
 from benchmarks.pipeline.peers import parse_json, throttled_seconds
 from benchmarks.pipeline.processes import Used, watch
 from tests.pipeline.history.requests import ORDER
 from tests.pipeline.log_lines import CAPTURE
 
 from quotascope.pipeline.history.schema import HISTORY
+from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
 
 CROWD = Crowd(entities=90, giant=0.4)
 
@@ -209,9 +210,40 @@ def test_arithmetic() -> None:
 
 def test_page_is_computed_from_what_was_measured() -> None:
     """The tables of docs/scale.md are those of docs/scale.json: `python -m benchmarks pipeline-page` writes them."""
-    figures = Figures.of(json.loads(RESULTS.read_text(encoding="utf-8")))
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
     text = PAGE.read_text(encoding="utf-8")
-    assert page(text, figures) == text
+    assert page(text, Figures.of(results)) == text
+
+
+def test_ingest_beside_others_is_what_was_measured() -> None:
+    """The table of ingest in docs/benchmarks.md is of the run of docs/scale.md, and has every side with its goal."""
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    text = BENCHMARKS.read_text(encoding="utf-8")
+    assert benchmarks_page(text, results) == text
+    for name in (sides.DUCKDB, sides.POLARS, f"{sides.PARSE} (goal 1)", f"{sides.WHOLE} (goal 1.8)", sides.ON_SPARK):
+        assert f"\n| {name} |" in text
+    assert results["ingest in one process"]["facts"][sides.ON_SPARK_TO_ALONE] > 0
+    assert f"{Figures.of(results).ingest * 1e6:.1f}" in text
+
+
+def test_rivals_write_what_ingest_reads(written: Written, tmp_path: Path) -> None:
+    """DuckDB and Polars have a row for each line that ingest reads, with the same values."""
+    files = [str(file) for file in written.files]
+    rivals.parse(files, written.lines)
+    source = LogSource(file="f", broker="1")
+    lines = [line for file in written.files for line in file.read_bytes().splitlines()]
+    requests = parse_lines(lines, range(len(lines)), source).requests
+    for write in (rivals.by_duckdb, rivals.by_polars):
+        parquet = tmp_path / f"{write.__name__}.parquet"
+        write(files, str(parquet))
+        rows = pq.read_table(parquet)
+        assert len(rows) == len(requests) == written.lines - written.broken
+        assert rows["completed"].to_pylist() == requests["completed"].to_pylist()
+        assert rows["connection"].to_pylist() == requests["connection"].to_pylist()
+        assert rows["sendTimeMs"].to_pylist() == requests["network_time_ms"].to_pylist()
+        headers: list[Any] = rows["requestHeader"].to_pylist()
+        client_ids = [header["clientId"] for header in headers]
+        assert client_ids == requests["client_id"].to_pylist()
 
 
 GROW = "held = b'x' * (64 << 20); sum(range(3_000_000)); input()"
