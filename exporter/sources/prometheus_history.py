@@ -138,7 +138,10 @@ async def inventory(  # noqa: PLR0913 - the parts of a configuration
     exporters = {one.labels.get(grouping.instance_label, "") for one in series if one.labels[NAME] in EXPORTER_MARKS}
     groups = grouping.groups(series)
     own = [one for one in series if one.labels.get(grouping.instance_label, "") in exporters]
-    if by_exporter or (by_exporter is None and any(one.labels[NAME] in _OWN_USAGE for one in own)):
+    has_own = any(one.labels[NAME] in _OWN_USAGE for one in own)
+    if by_exporter and not has_own:
+        raise SourceUnreadable("it has no usage that an exporter of quotascope shows: is the exporter scraped?")
+    if by_exporter or (by_exporter is None and has_own):
         return _of_exporters(own, grouping, selector)
     if not groups:
         raise SourceUnreadable("it has series of quotascope's exporter only, and those of agents were asked for")
