@@ -33,6 +33,8 @@ class Fitted:
     """Number of the column with the names of rows."""
     dense: bool = False
     """True if the table loses its lines before it becomes blocks."""
+    narrow: RenderableType | None = None
+    """The same for a narrow terminal, with fewer columns, in place of blocks."""
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table, or the blocks."""
@@ -46,6 +48,9 @@ class Fitted:
         if self.dense and min_width <= options.max_width:
             table.box = None
             yield table
+            return
+        if self.narrow is not None:
+            yield self.narrow
             return
         if table.title is not None:
             yield table.title

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Final
 
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -21,24 +21,55 @@ from quotascope.quotas import InvalidQuotas, QuotaSet, measure_only
 from .fitted import Fitted
 from .usage_table import DELAY, QUOTA_TYPE, USAGE_OF_LIMIT, USED, WHO, style_of
 
+_DIFFERENCE: Final = "Difference to the quotas in force"
+_SEVERAL: Final = 2
+_HEADERS: Final = (
+    *("node", "entity", "quota", "usage / shadow limit", "used", "shadow throttle", "change", "limit now"),
+    "throttle now",
+)
+_FEWER: Final = ("node", "entity", "quota", "used", "shadow\nthrottle", "change", "throttle\nnow")
 _CELLS: Final = (WHO, QUOTA_TYPE, USAGE_OF_LIMIT, USED, DELAY)
 
 
-def _table(title: str, headers: str) -> Table:
+def _table(title: str, headers: Sequence[str], *, gap: int) -> Table:
     """Return a table without rows; names in its title are no markup."""
     table = Table(
-        title=Text(title) if title else None, title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="bold"
+        title=Text(title) if title else None,
+        title_justify="left",
+        box=None,
+        padding=(0, gap, 0, 0),
+        header_style="bold",
     )
-    for header in headers.split(", "):
+    for header in headers:
         table.add_column(header, overflow="fold")
     return table
 
 
-def counts(shadows: Sequence[Shadow]) -> Fitted:
-    """Return a row for each shadow and quota type, for all brokers: the differences to the quotas in force."""
-    changes = ", ".join(change.words for change in ThrottleChange)
-    table = _table("Difference to the quotas in force", f"shadow, quota, entities, {changes}, unknown")
-    for shadow, kind in product(shadows, QuotaType):
+def counts(shadows: Sequence[Shadow]) -> RenderableType:
+    """
+    Return a row for each shadow and quota type, for all brokers: the differences to the quotas in force.
+
+    A narrow terminal has a table for each shadow, without the column of its name.
+    """
+    changes = [change.words for change in ThrottleChange]
+    table = _table(_DIFFERENCE, ["shadow", "quota", "entities", *changes, "unknown"], gap=2)
+    for shadow in shadows:
+        for row in _counts(shadow):
+            table.add_row(Text(one_line(shadow.name)), *row)
+    return Fitted(table, narrow=Group(Text(_DIFFERENCE), *map(_counts_alone, shadows)))
+
+
+def _counts_alone(shadow: Shadow) -> RenderableType:
+    changes = [change.words.replace(" ", "\n") for change in ThrottleChange]
+    table = _table(one_line(shadow.name), ["quota", "entities", *changes, "unknown"], gap=1)
+    for row in _counts(shadow):
+        table.add_row(*row)
+    return Fitted(table)
+
+
+def _counts(shadow: Shadow) -> Iterator[Sequence[Text | str]]:
+    """Yield the cells of a shadow for each quota type, without its name."""
+    for kind in QuotaType:
         places = [place for place in shadow.changes if place[0] is kind]
         reasons = Counter[str]()
         for (quota_type, _, reason), count in shadow.unevaluated.items():
@@ -51,8 +82,7 @@ def counts(shadows: Sequence[Shadow]) -> Fitted:
             entities = str(sum(shadow.evaluated[place] for place in places))
             cells = [entities, *(Text(str(number), _color(change, number)) for change, number in numbers.items())]
         if places or unknown:
-            table.add_row(Text(one_line(shadow.name)), units.type_name(kind), *cells, ", ".join(unknown) or "none")
-    return Fitted(table)
+            yield [units.type_name(kind), *cells, ", ".join(unknown) or "none"]
 
 
 def _color(change: ThrottleChange, count: int) -> str:
@@ -62,31 +92,38 @@ def _color(change: ThrottleChange, count: int) -> str:
     return ""
 
 
-def nearest(snapshot: Snapshot, top: int) -> Iterator[Fitted]:
-    """Yield for each shadow the entities that it changes most, or nearest to its limits, and the limits in force."""
-    headers = "node, entity, quota, usage / shadow limit, used, shadow throttle, change, limit now, throttle now"
+def nearest(snapshot: Snapshot, top: int) -> Iterator[RenderableType]:
+    """
+    Yield for each shadow the entities that it changes most, or nearest to its limits, and the limits in force.
+
+    A narrow terminal has neither the nodes, if there is one only, nor usage and limits: *used* is their ratio. Notes
+    come once, at the end.
+    """
+    shown = [(shadow, shadow.entities[:top]) for shadow in snapshot.shadows if shadow.entities[:top]]
+    usages = [usage for _, some in shown for usage in some]
+    one_node = len({usage.entity.broker for usage in usages}) < _SEVERAL
     enforced = {place_of(usage.entity): usage for usage in snapshot.measured}
-    for shadow in snapshot.shadows if top else ():
-        if not shadow.entities:
-            continue
-        table = _table(f"\n{one_line(shadow.name)}", headers)
-        usages = shadow.entities[:top]
-        for usage in usages:
+    for shadow, some in shown:
+        title = f"\n{one_line(shadow.name)}"
+        table, narrow = _table(title, _HEADERS, gap=2), _table(title, _FEWER[one_node:], gap=1)
+        for usage in some:
             measured = enforced.get(place_of(usage.entity))
-            in_force = ("-", "-")
+            limit_now, throttle_now = ("-", "-")
             if measured is not None:
-                in_force = units.limit_name(measured.entity), units.throttle_name(measured)
+                limit_now, throttle_now = units.limit_name(measured.entity), units.throttle_name(measured)
             style = style_of(usage, snapshot.thresholds.near_limit)
             who, kind, amount, used, delay = (column.cell(usage, style) for column in _CELLS)
             if usage.held_back:
                 used = Text(lower_bound(str(used), held_back=True))
             change = units.NOT_APPLICABLE if usage.change is None else usage.change.words
-            table.add_row(Text(one_line(usage.entity.broker)), who, kind, amount, used, delay, change, *in_force)
-        notes = [HELD_BACK] if any(usage.held_back for usage in usages) else []
-        if any(usage.worse for usage in usages):
-            notes.append(FIRST_THROTTLE)
-        table.caption = "\n".join(notes) or None
-        yield Fitted(table, name=1)
+            node = Text(one_line(usage.entity.broker))
+            table.add_row(node, who, kind, amount, used, delay, change, limit_now, throttle_now)
+            narrow.add_row(*(node, who, kind, used, delay, change, throttle_now)[one_node:])
+        yield Fitted(table, name=1, narrow=Fitted(narrow, name=0 if one_node else 1))
+    if any(usage.held_back for usage in usages):
+        yield Text(HELD_BACK, "dim")
+    if any(usage.worse for usage in usages):
+        yield Text(FIRST_THROTTLE, "dim")
 
 
 def advice_on(snapshot: Snapshot) -> Iterator[str]:

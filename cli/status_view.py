@@ -16,6 +16,7 @@ from quotascope.exporter.diagnosis.selection import most_pressing
 from quotascope.exporter.diagnosis.units import (
     handlers_idle,
     left_out,
+    legend,
     limits_unknown,
     replication_throttles,
     source_state,
@@ -26,7 +27,6 @@ from quotascope.exporter.diagnosis.units import (
 from quotascope.exporter.limits import QUOTA_KEYS
 from quotascope.exporter.snapshot import EntityUsage, Snapshot, SourceHealth
 from quotascope.exporter.untrusted import one_line
-from quotascope.metrics.kafka.entities import LEVELS_LEGEND
 from quotascope.pages.words import counted
 
 from .fitted import Fitted
@@ -71,7 +71,8 @@ def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> Renderabl
     pressing = most_pressing(measured, snapshot.thresholds.near_limit)
     parts += [Text(), Text(_entities(snapshot, pressing))]
     if pressing and top:
-        parts += [_usage(pressing[:top], snapshot), Text(LEVELS_LEGEND, "dim")]
+        shown = pressing[:top]
+        parts += [_usage(shown, snapshot), Text(legend(usage.entity.quota_type for usage in shown), "dim")]
     return Group(*parts)
 
 

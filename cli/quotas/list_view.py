@@ -17,12 +17,13 @@ from quotascope.exporter.diagnosis.units import (
     UNKNOWN_NUMBER,
     amount,
     entity_name,
+    legend,
     percent,
     type_name,
 )
 from quotascope.exporter.snapshot.entity import finite
 from quotascope.exporter.untrusted import one_line
-from quotascope.metrics.kafka.entities import LEVELS_LEGEND, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 from quotascope.pages.words import counted
 from quotascope.quotas import to_admin
 from quotascope.quotas.quota_set import in_order as rank
@@ -70,6 +71,7 @@ def as_table(rules: Sequence[RuleUsage], near_limit: float | None) -> Renderable
             amount(kind, rule.value),
             *(() if near_limit is None else _use(rule, near_limit)),
         )
+    kinds = {QuotaType.of_quota_key(rule.key) for rule in rules}
     summary = f"{counted(len(rules), 'quota')}; limits are for each broker"
     if near_limit is not None:
         if unused := sum(rule.hits == () for rule in rules):
@@ -83,7 +85,7 @@ def as_table(rules: Sequence[RuleUsage], near_limit: float | None) -> Renderable
             )
     else:
         summary += "; for the clients under them give --source, --discover or --exporter"
-    return Group(Constrain(Fitted(table), WIDEST), Text(f"{summary}\n{LEVELS_LEGEND}", "dim"))
+    return Group(Constrain(Fitted(table), WIDEST), Text(f"{summary}\n{legend(kinds)}", "dim"))
 
 
 def _use(rule: RuleUsage, near_limit: float) -> Iterator[RenderableType]:

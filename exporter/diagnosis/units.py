@@ -7,14 +7,14 @@ Four things are never written alike: what is unknown (``?`` among numbers, ``unk
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Final
 
 import numpy as np
 
 from quotascope.clients.quota_admin import ConfigOrigin
-from quotascope.metrics.kafka.entities import QuotaType, Resolution, spelled
+from quotascope.metrics.kafka.entities import LEVELS_LEGEND, QuotaType, Resolution, spelled
 from quotascope.pages import words
 from quotascope.pages.baseline import lower_bound
 
@@ -52,6 +52,15 @@ _TEN = 9.995
 _HUNDRED = 99.95
 _LARGE = 1e7
 """Kafka takes quotas up to 1.8e308, whose digits would leave no room in a table for anything else."""
+
+
+def legend(quota_types: Iterable[QuotaType | None]) -> str:
+    """Return what a table of rules has to explain: their levels, and units of the quota types that are in it."""
+    short = QuotaType.CONTROLLER_MUTATION.unit.short
+    parts = [LEVELS_LEGEND]
+    if QuotaType.CONTROLLER_MUTATION in set(quota_types):
+        parts.append(f"{short}: controller mutations (partitions created, added or deleted) per second")
+    return "; ".join(parts)
 
 
 def usage_of_limit(usage: EntityUsage) -> str:

@@ -15,11 +15,13 @@ import pytest
 from opentelemetry.sdk.resources import Resource
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
+from rich.console import Group
 from tests.cli.conftest import Run
 from tests.cli.usages import rendered, reported
 from tests.exporter.examples import changes, health, in_shadow, limits, snapshot, usage
 from tests.integration.web import ask
 
+from quotascope.cli.shadow_view import counts, nearest
 from quotascope.cli.status_view import view
 from quotascope.cli.top.choices import Choices
 from quotascope.cli.top.screen import screen
@@ -414,3 +416,26 @@ def test_nothing_to_verify(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(*SINCE) == (2, "", "quotascope: no request\n")
     for options in (("--since", "noon"), ("--prometheus", "http://p")):
         assert run(*SINCE, *options)[0] == 2
+
+
+def test_three_shadows_fit_a_narrow_terminal() -> None:
+    """At 80 columns an entity is one line, no word is broken, and a note comes once."""
+    state = ThrottleChange.NEW
+    entities = tuple(
+        in_shadow(
+            usage(user=f"service-{number}", client_id="nightly", limit=1.0, usage=2.0, throttle_time_seconds=3.0), state
+        )
+        for number in range(10)
+    )
+    counted = {(kind, "1"): changes(new=3, longer=2) for kind in QuotaType}
+    shadows = [
+        Shadow(name=name, entities=entities, evaluated=dict.fromkeys(counted, 30), changes=counted)
+        for name in ("half of everything", "a third", "none")
+    ]
+    shown = snapshot(shadows=tuple(shadows))
+    lines = rendered(Group(counts(shadows), *nearest(shown, 10)), 80).splitlines()
+    assert sum("service-7 / nightly" in line and line.rstrip().endswith("-") for line in lines) == 3
+    assert len(lines) < 70
+    assert sum("A throttle that is new or longer" in line for line in lines) == 1
+    words = {word for line in lines for word in line.split()}
+    assert {"controller", "mutation", "throttled", "entities", "unchanged", "unknown"} <= words
