@@ -55,8 +55,8 @@ class Join:
         What is remembered is forgotten by ``boot_seconds``, which no one sets; by ``taken_at`` where it is None.
         """
         now_seconds = taken_at if boot_seconds is None else boot_seconds
-        tables = [source_read.table for source_read in reads if source_read.table is not None]
-        asked_at = [source_read.asked_at for source_read in reads if source_read.table is not None]
+        answered = [(source_read.table, source_read.asked_at) for source_read in reads if source_read.table is not None]
+        tables, asked_at = [table for table, _ in answered], [asked for _, asked in answered]
         placed = self._placing.place(tables, limits)
         arrays = [np.asarray(table.values) for table in tables]
         values = np.concatenate([*arrays, [np.nan]])
