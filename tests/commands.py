@@ -21,7 +21,7 @@ COMMAND = Path(sys.executable).with_name("quotascope")
 
 
 def exit_code() -> int:
-    """How the command of `sys.argv` ends."""
+    """Return the exit code of the command of `sys.argv`."""
     code: object = 0
     try:
         main()

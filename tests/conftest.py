@@ -1,4 +1,4 @@
-"""How much the random tests try (`desk` a few examples, `thorough` many; both others in each run), and where processes leave their files."""
+"""Settings of the random tests (`desk` a few examples, `thorough` many; both others in each run), and where processes leave their files."""
 
 import gc
 import os

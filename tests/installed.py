@@ -1,4 +1,4 @@
-"""What pip installs, and a process that has nothing else."""
+"""The packages that pip installs, and a process that has nothing else."""
 
 import os
 import subprocess
@@ -15,18 +15,18 @@ ROOT = Path(__file__).parents[1]
 
 def closure(requirements: Iterable[str]) -> set[NormalizedName]:
     """The packages that these need on this machine, themselves included, as their metadata and that of the others say."""
-    found, left = set[NormalizedName](), [(Requirement(each), {""}) for each in requirements]
+    names, left = set[NormalizedName](), [(Requirement(requirement), {""}) for requirement in requirements]
     while left:
         package, extras = left.pop()
         name = canonicalize_name(package.name)
         if package.marker is not None and not any(package.marker.evaluate({"extra": extra}) for extra in extras):
             continue
-        if name not in found or package.extras:
-            found.add(name)
+        if name not in names or package.extras:
+            names.add(name)
             wanted = {"", *package.extras}
             needed = metadata.requires(name) or ()
             left.extend((Requirement(each), wanted) for each in needed)
-    return found
+    return names
 
 
 class Installed:

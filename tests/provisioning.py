@@ -1,4 +1,4 @@
-"""What tests need and is fetched once for all clones, into `${XDG_CACHE_HOME:-~/.cache}/quotascope`."""
+"""Programs that tests need, fetched once for all clones into `${XDG_CACHE_HOME:-~/.cache}/quotascope`."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ def cache() -> Path:
 
 def cached(name: str, *sources: Path | str) -> Path:
     """The folder of what is made of these files and texts, whether it exists or not: when one changes, it is another folder."""
-    parts = (each.encode() if isinstance(each, str) else each.read_bytes() for each in sources)
+    parts = (source.encode() if isinstance(source, str) else source.read_bytes() for source in sources)
     content = b"".join(parts)
     return cache() / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}"
 

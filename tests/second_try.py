@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
-    """Whether a test gets a second try is decided when it has failed."""
+    """A second try of a test is decided when it has failed."""
     seen = config.pluginmanager.get_plugin("second tries")
     assert isinstance(seen, _Seen)
     for item in items:
@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Iterable[pytest.
 
 
 class _Seen:
-    """Which tests and fixtures started processes, and which tests failed once."""
+    """Tests and fixtures that started processes, and tests that failed once."""
 
     def __init__(self) -> None:
         self._started = 0
@@ -59,7 +59,7 @@ class _Seen:
         return started
 
     def deserves(self, item: pytest.Item, _error: BaseException | None) -> bool:
-        """Whether the test that failed waited for a process, and there are second tries left."""
+        """Return whether the test that failed waited for a process, and second tries are left."""
         if len(self._failed) >= MOST:
             return False
         info = getattr(item, "_fixtureinfo", None)

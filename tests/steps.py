@@ -1,4 +1,4 @@
-"""How much work Python does, by what it runs and not by a clock."""
+"""Measure of Python's work, by what it runs and not by a clock."""
 
 import sys
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def steps(work: Callable[[], object]) -> int:
-    """How many lines of Python a piece of work runs, those of a loop once a round: as many on any machine."""
+    """Count the lines of Python that a piece of work runs, of a loop once a round: equal on all machines."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Rules that hold for all tests."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ def test_random_examples_are_others_in_each_run(request: pytest.FixtureRequest) 
 
 
 def test_thorough_tries_more() -> None:
-    """It is what `make thorough` loads."""
+    """The profile is the one that `make thorough` loads."""
     makefile = (Path(__file__).parents[1] / "Makefile").read_text()
     assert "QUOTASCOPE_HYPOTHESIS_PROFILE=thorough" in makefile
     thorough = settings.get_profile("thorough")

@@ -54,7 +54,7 @@ def test_a_file_that_names_no_version_is_named(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_what_is_newer_is_told_apart() -> None:
-    """By numbers, not by letters: 1.10 is newer than 1.9."""
+    """Versions compare by numbers, not by letters: 1.10 is newer than 1.9."""
     rows = [row("old", "1.2", "1.9.3"), row("newest", "2.0"), row("ahead", "4.3.0")]
     lines = [*newest.report(rows, {"old": "1.10.0", "newest": "2.0", "ahead": "4.2.9"})]
     assert lines == [

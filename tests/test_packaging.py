@@ -15,12 +15,12 @@ FOLDERS = sorted(SETUPTOOLS["package-dir"].values())
 
 def test_every_package_is_declared() -> None:
     """A new subfolder with code is listed in pyproject.toml, or the wheel would miss it."""
-    found = {
+    packages = {
         "quotascope." + ".".join(init.parent.relative_to(ROOT).parts)
         for folder in FOLDERS
         for init in (ROOT / folder).rglob("__init__.py")
     }
-    assert found == set(SETUPTOOLS["packages"])
+    assert packages == set(SETUPTOOLS["packages"])
 
 
 def test_the_small_distribution_is_a_part_of_the_whole() -> None:
@@ -35,7 +35,7 @@ def test_the_small_distribution_is_a_part_of_the_whole() -> None:
     assert ours["packages"] == [
         f"{OF_SMALL}.{name}"
         for name in SETUPTOOLS["packages"]
-        if name in folders or name.startswith(tuple(f"{each}." for each in folders))
+        if name in folders or name.startswith(tuple(f"{folder}." for folder in folders))
     ]
 
 
@@ -66,15 +66,15 @@ def test_every_file_beside_the_code_is_in_the_wheel() -> None:
     shipped = set()
     for package, patterns in SETUPTOOLS["package-data"].items():
         folder = ROOT.joinpath(*package.split(".")[1:])
-        shipped |= {file for each in patterns for file in folder.glob(each)}
-    found = {
+        shipped |= {file for pattern in patterns for file in folder.glob(pattern)}
+    files = {
         file
         for folder in FOLDERS
         for kind in ("html", "css", "jar", "js", "md")
         for file in (ROOT / folder).rglob(f"*.{kind}")
     }
-    assert found
-    assert found <= shipped
+    assert files
+    assert files <= shipped
 
 
 def test_no_test_module_imports_another() -> None:

@@ -1,4 +1,4 @@
-"""What happens where something that tests need cannot be had."""
+"""Behavior of tests that lack a program that they need."""
 
 import sys
 from collections.abc import Callable

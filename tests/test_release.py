@@ -1,4 +1,4 @@
-"""What a release publishes: built, checked as a package index does, and installed where nothing else is."""
+"""Files that a release publishes: built, checked as a package index does, and installed where nothing else is."""
 
 import json
 import os
@@ -93,13 +93,13 @@ def test_index_accepts_them(release: Release) -> None:
     """The description is rendered as on the index, where no link is relative."""
     run(BIN / "twine", "check", "--strict", release.source, release.whole, release.small)
     with tarfile.open(release.source) as packed:
-        (name,) = (each for each in packed.getnames() if re.fullmatch(r"[^/]+/PKG-INFO", each))
+        (name,) = (name for name in packed.getnames() if re.fullmatch(r"[^/]+/PKG-INFO", name))
         file = packed.extractfile(name)
         assert file is not None
         described = message_from_string(file.read().decode())
     text = str(described.get_payload())
     links = re.findall(r"!?\[[^]]*]\(([^)]*)\)", text)
-    assert [each for each in links if not each.startswith("https://")] == []
+    assert [link for link in links if not link.startswith("https://")] == []
     version = described["Version"]
     picture = f"{REPOSITORY}/raw/v{version}/docs/pictures/dashboard-overview.png"
     assert picture in links
@@ -122,11 +122,11 @@ def test_limits_of_a_cluster_need_no_extra(release: Release, tmp_path: Path) -> 
 def test_a_driver_needs_the_small_one_only(release: Release, tmp_path: Path) -> None:
     """It holds files of the whole, brings three libraries in 8 MB, and attaches to a real Spark."""
     with zipfile.ZipFile(release.small) as small, zipfile.ZipFile(release.whole) as all_:
-        found = [name for name in small.namelist() if ".dist-info/" not in name]
-        assert set(found).isdisjoint(all_.namelist())
+        files = [name for name in small.namelist() if ".dist-info/" not in name]
+        assert set(files).isdisjoint(all_.namelist())
         assert small.read("quotascope_spark.pth") == b"_quotascope_spark\n"
-        names = [name.removeprefix(OF_SMALL) for name in found if name.startswith(OF_SMALL)]
-        assert len(names) == len(found) - 1 > 100
+        names = [name.removeprefix(OF_SMALL) for name in files if name.startswith(OF_SMALL)]
+        assert len(names) == len(files) - 1 > 100
         assert all(small.read(f"{OF_SMALL}{name}") == all_.read(name) for name in names)
         folders = tuple({"/".join(name.split("/")[:2]) + "/" for name in names})
         assert set(names) == {name for name in all_.namelist() if name.startswith(folders)}
@@ -211,7 +211,7 @@ def test_versions_agree() -> None:
 def test_workflows_install_by_hash_and_images_are_pinned() -> None:
     """No step takes whatever a registry has under a name; whoever publishes attests nothing."""
     workflows = {path.name: yaml.safe_load(path.read_text()) for path in (ROOT / ".github/workflows").iterdir()}
-    steps = [step for each in workflows.values() for job in each["jobs"].values() for step in job["steps"]]
+    steps = [step for workflow in workflows.values() for job in workflow["jobs"].values() for step in job["steps"]]
     assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", step["uses"]) for step in steps if "uses" in step)
     commands = "\n".join(step.get("run", "") for step in steps)
     assert "pipx" not in commands
@@ -260,7 +260,7 @@ def test_tools_make_the_bill_of_materials(tmp_path: Path) -> None:
     run(python.with_name("cyclonedx-py"), *command)
     document = json.loads(bill.read_text())
     assert document["bomFormat"] == "CycloneDX"
-    components = {f"{each['name']}=={each['version']}" for each in document["components"]}
+    components = {f"{component['name']}=={component['version']}" for component in document["components"]}
     assert components == set(re.findall(r"^(\S+==\S+)", requirements.read_text(), re.MULTILINE))
-    assert all(each["externalReferences"][0]["hashes"] for each in document["components"])
+    assert all(component["externalReferences"][0]["hashes"] for component in document["components"])
     run(python.with_name("pip-audit"), "--version")

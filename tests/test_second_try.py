@@ -1,4 +1,4 @@
-"""What a second try forgives, and what it shows."""
+"""Failures that a second try forgives, and the lines that it prints."""
 
 from pathlib import Path
 

@@ -63,7 +63,7 @@ class Browser:
         self._call("Emulation.setDeviceMetricsOverride", **size)
 
     def scripts(self, *, run: bool) -> None:
-        """Whether scripts of pages run; what we evaluate always does."""
+        """Let scripts of pages run or not; what we evaluate always does."""
         self._call("Emulation.setScriptExecutionDisabled", value=not run)
 
     def press(self, key: str, text: str = "") -> None:
@@ -84,7 +84,7 @@ class Browser:
         self._call("Emulation.setEmulatedMedia", features=[feature])
 
     def evaluate(self, expression: str) -> Any:
-        """What JavaScript makes of an expression, or of its promise; the page's own policy does not keep us from asking."""
+        """Return JavaScript's value of an expression, or of its promise; the page's own policy does not keep us from asking."""
         result = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
@@ -130,8 +130,8 @@ class Browser:
 @contextmanager
 def browser(folder: Path) -> Iterator[Browser]:
     """A browser with all that it keeps in a folder. Raises `BrowserMissing`."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
         raise BrowserMissing("no chromium: run tools/setup services, or install it")
     with ExitStack() as stack:
         theirs_in, ours_out = os.pipe()
@@ -143,7 +143,7 @@ def browser(folder: Path) -> Iterator[Browser]:
         flags = [*_FLAGS, f"--user-data-dir={folder / 'profile'}"]
         log = stack.enter_context((folder / "browser.log").open("wb"))
         process = subprocess.Popen(
-            ["bash", "-c", redirected, found, *flags],
+            ["bash", "-c", redirected, program, *flags],
             pass_fds=(theirs_in, theirs_out),
             stderr=log,
             stdout=log,

@@ -316,8 +316,8 @@ def test_mistakes_about_a_topic(
     run: Run, asked: list[Any], logs: str, options: list[str], code: int, message: str
 ) -> None:
     """They are named before Spark is asked anything, without secrets."""
-    found, _, err = run(*topic_command(*options, logs=logs))
-    assert found == code
+    exit_code, _, err = run(*topic_command(*options, logs=logs))
+    assert exit_code == code
     assert message in " ".join(err.replace("│", "").split())
     assert "hunter2" not in err
     assert asked == []

@@ -299,8 +299,8 @@ def test_a_long_name_may_be_given_as_it_is_shown(
     options = ("--bootstrap-servers", "a:1")
     plan = json.loads(run("quotas", *command, "--user", known_as(name), "--json", *options)[1])
     assert [change["entity"] for change in plan["changes"]] == [{"user": name}]
-    found, out, _ = run("quotas", *command, "--user", known_as(name), *options)
-    assert (found, words in out) == (code, True)
+    exit_code, out, _ = run("quotas", *command, "--user", known_as(name), *options)
+    assert (exit_code, words in out) == (code, True)
     refused, _, err = run("quotas", *command, "--user", long_name, *options)
     assert refused == 1
     assert "no 'producer_byte_rate'" in err if command[0] == "remove" else "stands for a longer name" in err

@@ -36,7 +36,7 @@ def go() -> str:
 
 
 def run(command: Sequence[str], folder: Path) -> str:
-    """What a command writes, run in a folder. Raises `NotFetched`."""
+    """Return the output of a command that runs in a folder. Raises `NotFetched`."""
     done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, check=False)
     if done.returncode:
         output = (done.stdout + done.stderr)[-2000:]

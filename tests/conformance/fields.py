@@ -140,7 +140,7 @@ def _unlike(kind: type, value: object) -> Malformed:
 
 
 class Answers(dict[str, object]):
-    """What a step answers by the key under which it is expected, where there is more than one."""
+    """Return the answer of a step by the key under which it is expected, where there is more than one."""
 
 
 class Runner:
@@ -182,7 +182,7 @@ class Runner:
 
 
 def _nothing() -> None:
-    """What a kind without a config begins with."""
+    """Return the first value of a kind without a config."""
 
 
 def _compare(answers: dict[str, object], expected: dict[str, object]) -> None:
@@ -199,7 +199,7 @@ def _compare(answers: dict[str, object], expected: dict[str, object]) -> None:
 
 
 def is_same(expected: object, actual: object, tolerance: float = TOLERANCE) -> bool:
-    """Whether an answer is the expected one; NaN equals NaN. Raises `Malformed` for an expectation of another type."""
+    """Return whether an answer is the expected one; NaN equals NaN. Raises `Malformed` for an expectation of another type."""
     if isinstance(actual, bool | str):
         return bool(read(type(actual), expected) == actual)
     if not isinstance(actual, int | float) or expected is None:

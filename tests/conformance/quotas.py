@@ -194,8 +194,8 @@ class ReaperRunner(Runner):
         self._callbacks = Callbacks()
         self._reaper = ThrottledChannelReaper(Registry(), QuotaType.PRODUCE, self._origin_ms)
         now_ns = self._origin_ms * NANOS_PER_MS
-        for each in throttle_ms:
-            self._reaper.throttle(each, self._callbacks, now_ms=self._origin_ms, now_ns=now_ns)
+        for throttle in throttle_ms:
+            self._reaper.throttle(throttle, self._callbacks, now_ms=self._origin_ms, now_ns=now_ns)
 
     def _op_started(self) -> int:
         return self._callbacks.started
@@ -208,7 +208,7 @@ class ReaperRunner(Runner):
 class ThrottledChannelRunner(Runner):
     def _begin(self, throttle_ms: list[int]) -> None:
         now_ns = self._origin_ms * NANOS_PER_MS
-        self._channels = [ThrottledChannel(each, Callbacks(), now_ns) for each in throttle_ms]
+        self._channels = [ThrottledChannel(throttle, Callbacks(), now_ns) for throttle in throttle_ms]
 
     def _op_delay_ms(self) -> list[int]:
         return [channel.delay_ms(self._now_ms * NANOS_PER_MS) for channel in self._channels]
@@ -348,7 +348,7 @@ class ConnectionIpQuotaRunner(Runner):
         return of_ip
 
     def _op_last_throttle_ms(self) -> int:
-        """How long the last refused connection is kept open."""
+        """Return the time that the last refused connection is kept open."""
         return self._throttle_ms
 
 
@@ -356,5 +356,5 @@ class QuotaValidationRunner(Runner):
     """Validates alterations of one key; the error is `NONE` for one that is stored."""
 
     def _op_validate(self, entity: dict[str, str | None], key: str, value: float) -> str:
-        found = validate_alteration(entity, [(key, value)], release=self._release)
-        return "+".join(ErrorCode(code).name for code in {each.error_code for each in found}) or "NONE"
+        problems = validate_alteration(entity, [(key, value)], release=self._release)
+        return "+".join(ErrorCode(code).name for code in {each.error_code for each in problems}) or "NONE"

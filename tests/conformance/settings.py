@@ -82,7 +82,7 @@ def _percentiles(size_bytes: int, max: float, bucketing: BucketSizing, min: floa
 
 
 def _frequencies(buckets: int, min: float, max: float, centers: list[float]) -> Frequencies:  # noqa: A002 - keys
-    return Frequencies(buckets, min, max, [Frequency(MetricName(part_name(each), ""), each) for each in centers])
+    return Frequencies(buckets, min, max, [Frequency(MetricName(part_name(center), ""), center) for center in centers])
 
 
 _WITH_KEYS: dict[str, Callable[..., Stat]] = {

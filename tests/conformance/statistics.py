@@ -94,8 +94,8 @@ class SensorRunner(Runner):
     def _begin(self, metrics: list[object], inactive_expiration_s: int | None = None) -> None:
         self._registry = Registry()
         self._sensor = self._registry.sensor("sensor", self._origin_ms, inactive_seconds=inactive_expiration_s)
-        for each in metrics:
-            called(self._add, each)
+        for metric in metrics:
+            called(self._add, metric)
 
     def _add(self, name: str, stat: str, metric: Config = DEFAULTS, **keys: object) -> None:
         self._sensor.add(self._registry.metric_name(name, "vector"), statistic(stat, keys), metric)

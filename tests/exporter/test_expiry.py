@@ -16,7 +16,7 @@ def test_an_entry_is_dropped_when_it_was_not_seen_for_too_long() -> None:
 
 
 def test_a_clock_that_was_set_back_keeps_nothing_for_ever() -> None:
-    """What was seen in the future expires as well."""
+    """A client that was seen in the future expires as well."""
     kept: Expiring[str, int] = Expiring(10.0)
     kept.see("a", 1, 100.0)
     assert kept.expire(90.0) == []

@@ -297,10 +297,10 @@ def test_patterns_match_the_name_that_a_client_has(patterns: dict[str, list[str]
     taken = snapshot(*(usage(client_id=known_as(name), usage=1.0) for name in clients))
     config = CardinalityConfig.model_validate({**patterns, "excluded": excluded})
     kept = Cardinality(config).apply(taken)
-    shown = {each.entity.client_id for each in kept.entities if not each.entity.stands_in}
+    shown = {entity.entity.client_id for entity in kept.entities if not entity.entity.stands_in}
     assert shown == set(map(known_as, clients[:4]))
     assert (kept.folds.excluded, kept.folds.unmatched) == (6, 0)
-    assert sum(each.usage or 0.0 for each in kept.entities) == (10.0 if excluded == "overflow" else 4.0)
+    assert sum(entity.usage or 0.0 for entity in kept.entities) == (10.0 if excluded == "overflow" else 4.0)
 
 
 @pytest.mark.parametrize("excluded", ["overflow", "drop"])
@@ -315,11 +315,11 @@ def test_a_long_name_that_is_not_remembered_is_not_matched(monkeypatch: pytest.M
     taken = snapshot(*(usage(client_id=known_as(name), usage=1.0) for name in clients))
     config = CardinalityConfig.model_validate({"exclude_client_ids": ["secret.*", ".*7"], "excluded": excluded})
     kept = Cardinality(config).apply(taken)
-    shown = {each.entity.client_id for each in kept.entities if not each.entity.stands_in}
+    shown = {entity.entity.client_id for entity in kept.entities if not entity.entity.stands_in}
     assert shown == {"app", *map(known_as, (clients[8], clients[9]))}
     assert (kept.folds.excluded, kept.folds.unmatched) == (8, 7)
-    assert sum(each.usage or 0.0 for each in kept.entities) == (11.0 if excluded == "overflow" else 10.0)
-    assert "7 names of more than 256 bytes" in " ".join(each.text for each in diagnose(kept))
+    assert sum(entity.usage or 0.0 for entity in kept.entities) == (11.0 if excluded == "overflow" else 10.0)
+    assert "7 names of more than 256 bytes" in " ".join(finding.text for finding in diagnose(kept))
     assert Cardinality(CardinalityConfig()).apply(taken).folds.unmatched == 0
 
 

@@ -69,7 +69,7 @@ print(len(os.listdir("/proc/self/task")))
 
 
 def test_a_burst_of_objects_is_not_gone_through() -> None:
-    """As many objects as a large cluster has are made without a single full search."""
+    """The objects of a large cluster are made without a single full search."""
     thresholds = gc.get_threshold()
     try:
         collect_garbage_rarely()

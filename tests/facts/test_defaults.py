@@ -102,7 +102,7 @@ spark_listener/listener.py __init__(interval_seconds) 1.0
 
 
 def _number(node: ast.expr | None) -> float | None:
-    """What a number is, also where it is written as a sum or a shift."""
+    """Return the value of a number, also of one that is written as a sum or a shift."""
     match node:
         case ast.Constant(value=bool()):
             return None
@@ -122,9 +122,9 @@ def _defaults(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
     """Fields of a class, and parameters of a function."""
     match node:
         case ast.ClassDef(name=name, body=body):
-            for each in body:
-                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
-                    yield f"{name}.{each.target.id}", each.value
+            for statement in body:
+                if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                    yield f"{name}.{statement.target.id}", statement.value
         case ast.FunctionDef(name=name, args=args) | ast.AsyncFunctionDef(name=name, args=args):
             named = [*args.posonlyargs, *args.args]
             given = [*zip(named[::-1], args.defaults[::-1], strict=False)]

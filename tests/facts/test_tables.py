@@ -46,7 +46,7 @@ def test_versions_that_make_a_client_wait(release: KafkaRelease, api: ApiKey) ->
         assert api.value >= ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE
         return
     versions = range(theirs["lowest"], theirs["highest"] + 1)
-    waits = [each for each in versions if client_waits(api, each, release)]
+    waits = [version for version in versions if client_waits(api, version, release)]
     assert waits == theirs["waits"]
     assert has_throttle_time(api) == theirs["throttle_time"]
 

@@ -100,8 +100,8 @@ def test_what_ended_long_ago() -> None:
 )
 def test_throttle_times_of_rates_stop_since_4_4(versions: tuple[str, ...], longest_ms: int) -> None:
     """Throttle times stop at 32 bits since 4.4; the newest release is followed by default."""
-    found = {KafkaRelease.parse(version).longest_rate_ms for version in versions}
-    assert found == {longest_ms}
+    lengths_ms = {KafkaRelease.parse(version).longest_rate_ms for version in versions}
+    assert lengths_ms == {longest_ms}
     assert str(NEWEST_RELEASE) == "4.4"
 
 

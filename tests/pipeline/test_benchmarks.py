@@ -41,7 +41,7 @@ def texts(written: Written) -> list[str]:
 
 
 def parsed(lines: list[str]) -> list[dict[str, Any]]:
-    whole = [each for each in lines if each.endswith("} (kafka.request.logger)")]
+    whole = [line for line in lines if line.endswith("} (kafka.request.logger)")]
     return [json.loads(each[each.index("{") : each.rindex("}") + 1]) for each in whole]
 
 
@@ -60,7 +60,7 @@ def test_as_reported(written: Written) -> None:
     requests = parsed(lines)
     assert written.lines == len(lines) == len(set(lines)) == 20_000 + written.forwarded
     assert written.broken == len(lines) - len(requests) > 0
-    assert written.forwarded == sum(each["isForwarded"] for each in requests) > 0
+    assert written.forwarded == sum(request["isForwarded"] for request in requests) > 0
     assert written.size == sum(path.stat().st_size for path in written.files)
 
 
@@ -71,7 +71,7 @@ def test_lines_are_like_a_broker_s(written: Written) -> None:
         real = {key(each): json.dumps(shape(each)) for each in parsed(file.read().splitlines())}
     made_lines = {key(each): json.dumps(shape(each)) for each in parsed(texts(written))}
     assert len(made_lines) == 8
-    assert made_lines == {each: real[each] for each in made_lines}
+    assert made_lines == {line: real[line] for line in made_lines}
 
 
 def key(request: dict[str, Any]) -> tuple[object, ...]:
@@ -124,7 +124,7 @@ def test_rows_are_sorted_as_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(histories, "SLICE", 1_000)
     tables = list(history(20_000, CROWD))
-    users = [set(each["user"].to_pylist()) for each in tables]
+    users = [set(table["user"].to_pylist()) for table in tables]
     assert len(users) > 5
     assert sum(map(len, users)) == len(set.union(*users)) == 23
     whole = pa.concat_tables(tables)
@@ -155,7 +155,7 @@ def test_seconds_above_the_limit(tmp_path: Path) -> None:
     pq.write_table(rows.slice(1_000), second)
     limits = [1.0, 30.0]
     seconds_found = throttled_seconds([str(second), str(largest)], limits)
-    assert seconds_found == pytest.approx([slowly(rows, each) for each in limits])
+    assert seconds_found == pytest.approx([slowly(rows, limit) for limit in limits])
     assert seconds_found[0] > seconds_found[1] > 0
 
 

@@ -112,7 +112,7 @@ def test_a_history_counts_each_throttle_once(tmp_path: Path, monkeypatch: pytest
     table = history.episodes
     append(source, "1", requests(throttled(midnight - 50_000, 100), throttled(midnight + 50_000, 200)))
     history.update(source)
-    assert [each[2] for each in figures(episodes_in(table))] == [1, 1]
+    assert [figure[2] for figure in figures(episodes_in(table))] == [1, 1]
     append(source, "2", requests(throttled(midnight, 3), throttled(0, 4, user="bob")))
     with monkeypatch.context() as patch:
         patch.setattr(table, "advance", lambda *_, **__: 1 / 0)

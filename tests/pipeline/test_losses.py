@@ -194,7 +194,7 @@ def test_what_happens_to_lines(order: list[int], dropped: set[int], doubled: set
             gaps += logged[-1] - logged[0] + 1 - len(logged)
     lost = losses(once)
     steps = [each for (_, user, _), each in lost.clients.items()]
-    assert sum(each.all - each.seen for each in steps) >= gaps
+    assert sum(step.all - step.seen for step in steps) >= gaps
     assert bool(list(lost.missing_notes())) >= bool(gaps)
 
 

@@ -166,7 +166,7 @@ def of_a_month(version: str, release: KafkaRelease | None = None) -> Check:
 
 
 def predicted(result: Check) -> list[int]:
-    return [each.prediction.bytes_ms for each in result.comparisons if each.request.produced]
+    return [comparison.prediction.bytes_ms for comparison in result.comparisons if comparison.request.produced]
 
 
 @pytest.mark.parametrize(("version", "minor"), [("4.3.1", 3), ("4.4.0", 4)])
@@ -175,7 +175,7 @@ def test_the_log_names_its_release(version: str, minor: int) -> None:
     result = of_a_month(version)
     assert result.kafka.release == KafkaRelease(4, minor)
     assert result.kafka.known_by is KnownBy.LOG
-    reported = [each.request.throttle_ms for each in result.comparisons if each.request.produced]
+    reported = [comparison.request.throttle_ms for comparison in result.comparisons if comparison.request.produced]
     assert [max(0, ms) for ms in predicted(result)] == pytest.approx(reported, rel=1e-3)
     assert (max(predicted(result)) == 2_147_483_647) is (minor == 4)
     older = of_a_month(version, KafkaRelease(4, 3))

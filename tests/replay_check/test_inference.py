@@ -1,4 +1,4 @@
-"""What a check infers from answers, and which quota a throttle is put down to."""
+"""Inferences of a check from answers, and the quota that it holds responsible for a throttle."""
 
 from dataclasses import replace
 

@@ -85,8 +85,8 @@ def test_answered_fetches_of_a_real_log_could_have_been_rebuilt() -> None:
     for request in requests:
         if request.api_key == 1 and not request.throttle_ms:
             message = log.messages[request.line]
-            partitions = (each for topic in message.response.responses for each in topic.partitions)
-            read = sum(each.records_size_in_bytes for each in partitions)
+            partitions = (partition for topic in message.response.responses for partition in topic.partitions)
+            read = sum(partition.records_size_in_bytes for partition in partitions)
             there = [appended.available(each, request.decided_ms) for each in sessions.wanted(message)]
             total += 1
             same += sum(each.total for each in there if each) == read
@@ -132,7 +132,7 @@ def test_a_request_that_waited_for_no_one_was_decided_before() -> None:
         "log",
     )
     requests = decided(log)
-    assert [each.completed_ms - each.decided_ms for each in requests] == [10, 10, 10]
+    assert [request.completed_ms - request.decided_ms for request in requests] == [10, 10, 10]
     found = Appended(log, requests).available(Wanted("t", 0, 9, 1), FAR)
     assert found == Available(700, 700)
 
@@ -166,7 +166,7 @@ def test_the_file_says_which_rules_were_in_force(
     """And the log since when."""
     log = log_of([_altered(value, second) for second, value in enumerate(logged)], "log")
     found, changed = timed(rules_of_text(text), changes_in(log))
-    assert (found, [(each.key, each.value) for each in changed]) == (start, [(ALICE, value) for value in changes])
+    assert (found, [(change.key, change.value) for change in changed]) == (start, [(ALICE, value) for value in changes])
 
 
 def test_mutations_are_charged_topic_by_topic() -> None:

@@ -27,7 +27,7 @@ def checked(name: str, release: KafkaRelease) -> Check:
 def test_throttles_of_mutations_are_not_those_of_request_time(name: str) -> None:
     """The controller's own line has the throttle; only bob, who has no request quota, mutates."""
     result = checked(name, KafkaRelease.parse(name))
-    topics = [each for each in result.comparisons if each.request.api_key == ApiKey.CREATE_TOPICS]
+    topics = [comparison for comparison in result.comparisons if comparison.request.api_key == ApiKey.CREATE_TOPICS]
     by_bob = [each for each in topics if each.request.principal.name == "bob" and each.reported_ms]
     assert by_bob
     assert {each.reported_by for each in by_bob} == {MUTATION}
@@ -58,7 +58,7 @@ def predicted(release: KafkaRelease, *, validate_only: bool) -> float:
         for number in range(10, 16)
     ]
     result = check(log_of(lines, "made up"), rules_of_text(RULES), release=release)
-    return sum(each.prediction.mutation_ms for each in result.comparisons) / 1000
+    return sum(comparison.prediction.mutation_ms for comparison in result.comparisons) / 1000
 
 
 @pytest.mark.parametrize("text", ["2.8", "3.3-zk", "3.9-zk"])

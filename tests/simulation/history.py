@@ -276,7 +276,7 @@ class Simulation:
         self._checked.clear()  # a damaged log may get another version of the same number
         try:
             if self.damaged:
-                self.done += [f"repair: {each.table}: {each.what}" for each in repair(self.into, write=True)]
+                self.done += [f"repair: {finding.table}: {finding.what}" for finding in repair(self.into, write=True)]
             self._take(self.logs)
             left = list(repair(self.into, write=False))
         except Exception as error:

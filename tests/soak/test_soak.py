@@ -29,7 +29,7 @@ PER_SECOND = 5.0
 
 
 def table(dialect: Dialect, second: float, spell: Spell = SPELL) -> BeanTable:
-    """What our own source makes of the answer at this second."""
+    """Return the table that our own source reads from the answer at this second."""
     plan = AgentPlan(name="node-2", number=2, port=1, dialect=dialect, renewed=True)
     body = Agent(plan, PER_SECOND).answer(bulk_request(), spell, second)
     if dialect is Dialect.JOLOKIA:
@@ -39,10 +39,10 @@ def table(dialect: Dialect, second: float, spell: Spell = SPELL) -> BeanTable:
     return BeanTable(node_id=node_id, layout=reading.layout, values=reading.values)
 
 
-def produced(found: BeanTable) -> dict[str, float]:
+def produced(page: BeanTable) -> dict[str, float]:
     return {
         column.bean.get("client-id") or "": value
-        for column, value in pairs(found)
+        for column, value in pairs(page)
         if column.bean.get("type") == "Produce" and column.attribute == "byte-rate"
     }
 
@@ -50,10 +50,10 @@ def produced(found: BeanTable) -> dict[str, float]:
 @pytest.mark.parametrize("dialect", Dialect)
 def test_answer_is_understood_and_adds_up(dialect: Dialect) -> None:
     """Our sources read every client from it, hostile names included, and what the others produce is the checker's rate."""
-    found = table(dialect, 60.0)
-    rates = produced(found)
+    page = table(dialect, 60.0)
+    rates = produced(page)
     reported = rates.pop("sum-of-others")
-    assert found.node_id == str(2 * LIVES + 3)
+    assert page.node_id == str(2 * LIVES + 3)
     assert len(rates) == PER_SECOND * STAY_SECONDS
     assert sum(rates.values()) == pytest.approx(reported)
     assert any('"' in name or "\n" in name or "<" in name for name in rates)
@@ -218,20 +218,20 @@ def usages(leak_mib_per_hour: float = 0.0, fds_per_hour: float = 0.0, errors: in
     """An hour of a process whose memory wavers by some MiB, and had grown before."""
     return [
         Usage(
-            at=at,
-            rss_mib=120 - 40 * max(0, 300 - at) / 300 + at // 10 % 7 + leak_mib_per_hour * at / SECONDS,
-            fds=30 + at // 10 % 4 + int(fds_per_hour * at / SECONDS),
-            threads=8 + at // 10 % 3,
-            cpu_seconds=at * 0.1,
-            other_cpu_seconds=at * 0.05,
+            at=offset,
+            rss_mib=120 - 40 * max(0, 300 - offset) / 300 + offset // 10 % 7 + leak_mib_per_hour * offset / SECONDS,
+            fds=30 + offset // 10 % 4 + int(fds_per_hour * offset / SECONDS),
+            threads=8 + offset // 10 % 3,
+            cpu_seconds=offset * 0.1,
+            other_cpu_seconds=offset * 0.05,
             load=1.0,
-            errors=errors if at > SECONDS / 2 else 0,
+            errors=errors if offset > SECONDS / 2 else 0,
         )
-        for at in range(0, SECONDS, 10)
+        for offset in range(0, SECONDS, 10)
     ]
 
 
-SCRAPES = [Scrape(at=at, scraper="first", seconds=0.1, size=1, samples=1) for at in range(0, SECONDS, 10)]
+SCRAPES = [Scrape(at=offset, scraper="first", seconds=0.1, size=1, samples=1) for offset in range(0, SECONDS, 10)]
 """They went well."""
 
 

@@ -1,4 +1,4 @@
-"""What drivers of the tests do with a listener, in processes of their own."""
+"""Work of the tests' drivers with a listener, in processes of their own."""
 
 import threading
 from typing import Any
@@ -59,5 +59,5 @@ def _reported(listener: Listener) -> dict[str, Any]:
         "events": job.events,
         "lost": job.lost_events,
         "ended": listener.ended,
-        "problems": [each.text for each in listener.problems],
+        "problems": [problem.text for problem in listener.problems],
     }

@@ -15,7 +15,7 @@ _LONGEST_S = 600
 
 
 def main(folder: Path, target: Path) -> None:
-    """What most jobs of the tests do: rows that are grouped, written and read, and a task in Python."""
+    """Run the work of most jobs of the tests: rows that are grouped, written and read, and a task in Python."""
     options = (sessions.QUIET["spark.driver.extraJavaOptions"], *class_data.making(target))
     session = sessions.start(folder, conf={"spark.driver.extraJavaOptions": " ".join(options)})
     numbers = session.range(1_000).selectExpr("id", "id % 7 as rest", "cast(id as string) as text")

@@ -34,7 +34,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
 
 @pytest.fixture(scope="module")
 def watched(spark: "SparkSession") -> Iterator["Watched"]:
-    """That session, with a listener."""
+    """The shared session, with a listener."""
     from tests.spark.reporting import Watched  # noqa: PLC0415 - brings Spark in
 
     from quotascope.spark_listener import attach  # noqa: PLC0415

@@ -58,7 +58,7 @@ def main(versions: list[str]) -> int:
         return 1
     older = versions or [CONNECTOR]
     return command(
-        *(partial(provision, each) for each in older),
+        *(partial(provision, version) for version in older),
         *(partial(fetched, classes(each), partial(_archived, each)) for each in (NEWEST, *older)),
     )
 

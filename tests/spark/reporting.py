@@ -36,7 +36,7 @@ class Reported(NamedTuple):
 
     @property
     def failed(self) -> Path:
-        """Where a task may say which of its attempts failed."""
+        """Path at which a task may say which of its attempts failed."""
         return self.folder.with_name(f"{self.client_id}-failed")
 
     def truth(self) -> list[int]:
@@ -45,7 +45,7 @@ class Reported(NamedTuple):
 
 
 def first_attempt() -> bool:
-    """Whether this is the first try of the first task, which is the one that is to fail."""
+    """Return whether this is the first try of the first task, which is the one that is to fail."""
     task = TaskContext.get()
     assert task is not None
     return task.partitionId() == 0 and task.attemptNumber() == 0

@@ -1,4 +1,4 @@
-"""When a job is over for its listeners, too."""
+"""Waits until a job is over for its listeners, too."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def settle(spark: SparkSession, seconds: float = 60) -> None:
 
 def _is_idle(context: Any) -> None:
     executors = context.statusStore().executorList(True)  # noqa: FBT003 - the JVM's
-    active = {executors.apply(at).id(): executors.apply(at).activeTasks() for at in range(executors.size())}
+    active = {executors.apply(index).id(): executors.apply(index).activeTasks() for index in range(executors.size())}
     assert not any(active.values()), f"tasks still run, by executor: {active}"
 
 

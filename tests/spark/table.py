@@ -1,4 +1,4 @@
-"""What can happen to tasks, and what a listener must make of it: one row a job that does it."""
+"""Fates of tasks, and the counts that a listener must have: one row a job that does it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -90,7 +90,7 @@ def _queue_threads(spark: SparkSession) -> int:
     jvm: Any = spark.sparkContext._jvm
     threads = jvm.java.lang.Thread.getAllStackTraces().keySet()
     name = f"spark-listener-group-{bus.QUEUE}"
-    return sum(each.getName() == name for each in threads)
+    return sum(thread.getName() == name for thread in threads)
 
 
 @pytest.mark.parametrize("source", ["pull", "callbacks"])
@@ -225,7 +225,7 @@ def test_what_spark_drops_is_lost(spark: SparkSession, listened: Callable[..., L
 def test_jvm_that_cannot_queue_calls_back(
     spark: SparkSession, listened: Callable[..., Listener], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the JVM cannot load is found when attaching, reported, and replaced by callbacks that work."""
+    """A class that the JVM cannot load is noticed when attaching, reported, and replaced by callbacks that work."""
     monkeypatch.setattr(pull, "_QUEUE", "io.quotascope.spark.NoSuchClass")
     listener = listened()
     _fail(spark)
@@ -250,7 +250,7 @@ def test_driver_without_a_way_to_its_bus_listens_to_queries(
     listener = listened()
     assert listener.source == "streaming"
     assert _queries(spark, listener) == {"seen by streaming": 0}
-    assert [each.part for each in listener.problems] == ["pull", "callbacks"]
+    assert [problem.part for problem in listener.problems] == ["pull", "callbacks"]
 
 
 def test_queries_come_the_same_way(spark: SparkSession, listened: Callable[..., Listener]) -> None:
@@ -294,7 +294,7 @@ def test_account_is_left_behind(spark: SparkSession, listened: Callable[..., Lis
     assert (tmp_path / f"{app_id}.json").exists()
     listener = listened(summary_file=str(tmp_path / "missing" / "account.json"))
     listener.close()
-    assert [each.part for each in listener.problems] == ["summary"]
+    assert [problem.part for problem in listener.problems] == ["summary"]
 
 
 def test_spark_hides_the_secret_headers(spark: SparkSession) -> None:

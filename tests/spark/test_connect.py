@@ -131,7 +131,7 @@ def test_metrics_of_spark_show_all_sessions(facts: Facts) -> None:
 
 def test_sessions_are_distinguished(facts: Facts) -> None:
     """Each has one listener, however often it attaches, with a page, an entry for discovery and an account of its own."""
-    names = sorted(f"{facts['app_id']}-{each}.json" for each in facts["sessions"])
+    names = sorted(f"{facts['app_id']}-{session}.json" for session in facts["sessions"])
     assert len(set(names)) == 2
     assert facts["attached"] == [True, True]
     assert facts["pages"]
@@ -140,7 +140,7 @@ def test_sessions_are_distinguished(facts: Facts) -> None:
 
 
 def test_client_outlives_its_server(facts: Facts) -> None:
-    """When the server is killed nothing is raised, and closing the listener keeps no one waiting."""
+    """A killed server raises nothing, and closing the listener keeps no one waiting."""
     assert facts["bereft"] == ["streaming+event_log\n", "True none ['streaming']\n"]
 
 

@@ -71,7 +71,7 @@ def filled_topic(kafka: Cluster, rows: int) -> str:
 def limited(
     kafka: Cluster, quotas: Quotas, user: str, read_rate: float = READ_RATE, write_rate: float = WRITE_RATE
 ) -> jobs.Options:
-    """How a user connects who has a low quota from now on."""
+    """Return the options with which a user connects who has a low quota from now on."""
     limits = {"producer_byte_rate": write_rate, "consumer_byte_rate": read_rate}
     quotas.set(({"user": user}, limits))
     return {f"kafka.{key}": value for key, value in Login(kafka.sasl, user=user).java().items()} | SMALL
@@ -182,7 +182,7 @@ def test_real_time_mode(kafka: Cluster, quotas: Quotas, driver: SparkProcess, fu
 
 
 def test_real_time_batch_that_ends(kafka: Cluster, driver: SparkProcess, full_topic: str, tmp_path: Path) -> None:
-    """What was reported while it ran is not counted again."""
+    """Throttles that were reported while the query ran are not counted again."""
     options = {"kafka.bootstrap.servers": kafka.admin}
     found = driver.call(jobs.real_time, options, full_topic, str(tmp_path), batch="5 seconds", ends=True)
     assert found["trigger"] == 5

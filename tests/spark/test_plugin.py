@@ -37,9 +37,11 @@ def write(spark: SparkSession, topic: str, settings: str) -> None:
 
 def counted(cluster: SparkProcess) -> ClientTotals:
     """The counts of the client, of which there are no others."""
-    found = [(query, counts) for query, (client, *counts) in cluster.call(jobs.reported) if Client(*client) == CLIENT]
-    assert [query for query, _ in found] == [""]
-    return ClientTotals(CLIENT, *found[0][1])
+    counts_by_query = [
+        (query, counts) for query, (client, *counts) in cluster.call(jobs.reported) if Client(*client) == CLIENT
+    ]
+    assert [query for query, _ in counts_by_query] == [""]
+    return ClientTotals(CLIENT, *counts_by_query[0][1])
 
 
 def test_executor_reports_to_the_driver(

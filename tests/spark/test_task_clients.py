@@ -74,7 +74,7 @@ USES: dict[Side, tuple[Use, Use]] = {
 @pytest.fixture
 def tolds(quotas: Quotas, tmp_path: Path) -> list[Reported]:
     """Clients of alice's with a low quota on either side, one for each library."""
-    names = [f"{each.__name__}-{uuid.uuid4().hex[:12]}" for each in CONFIGS]
+    names = [f"{config.__name__}-{uuid.uuid4().hex[:12]}" for config in CONFIGS]
     limits = {"producer_byte_rate": RATE, "consumer_byte_rate": RATE}
     for name in names:
         quotas.set(({"user": "alice", "client-id": name}, limits))
@@ -150,7 +150,7 @@ def create(address: str, client_id: str, account: ThrottleAccount, names: list[s
     shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
     with closing(admin):
         admin.create_topics(dict.fromkeys(names, shape))
-    found = [each for each in account.totals() if each.client.client_id == client_id]
+    found = [total for total in account.totals() if total.client.client_id == client_id]
     return found[0].quota_retries
 
 

@@ -1,4 +1,4 @@
-"""What tasks got comes home, however they end: the sum over all attempts is the truth."""
+"""Throttle times of tasks come home, however they end: the sum over all attempts is the truth."""
 
 import os
 import sys
@@ -120,19 +120,19 @@ def test_the_sum_over_attempts_is_the_truth(watched: Watched, reported: Reported
     """To the millisecond, and no attempt is unknown."""
     unknown = watched.unknown()
     tasks(watched, reported, work).count()
-    found = watched.counted(reported.client_id)
+    counts = watched.counted(reported.client_id)
     truth = reported.truth()
-    assert found.throttled_ms == sum(truth) > 0
-    assert found.responses == len(truth)
-    assert found.queries == {""}
+    assert counts.throttled_ms == sum(truth) > 0
+    assert counts.responses == len(truth)
+    assert counts.queries == {""}
     assert watched.unknown() == unknown
 
 
 def test_a_task_that_runs_its_function_again(watched: Watched, reported: Reported) -> None:
     """Under `coalesce`, for one partition after the other, in the same process: each time counts once."""
     tasks(watched, reported, is_reported_late, 3).coalesce(1).count()
-    found = watched.counted(reported.client_id)
-    assert (found.throttled_ms, found.responses) == (sum(reported.truth()), 6)
+    counts = watched.counted(reported.client_id)
+    assert (counts.throttled_ms, counts.responses) == (sum(reported.truth()), 6)
 
 
 def test_a_udf_counts(watched: Watched, reported: Reported) -> None:
@@ -147,8 +147,8 @@ def test_a_udf_counts(watched: Watched, reported: Reported) -> None:
 
     numbers = watched.spark.range(1, 5, 1, 1).select(udf(work, LongType(), useArrow=False)("id"))
     assert len(numbers.collect()) == 4
-    found = watched.counted(reported.client_id)
-    assert found.throttled_ms == sum(reported.truth()) == 16
+    counts = watched.counted(reported.client_id)
+    assert counts.throttled_ms == sum(reported.truth()) == 16
 
 
 def test_what_is_evaluated_twice_waited_twice(watched: Watched, reported: Reported) -> None:
@@ -200,7 +200,7 @@ def dies(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
 
 
 def fails_elsewhere(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
-    """Where no scope is open."""
+    """Throttle times without an open scope are counted."""
     with throttles.scope() as account:
         reported.report(account, 5)
     if first_attempt():
@@ -215,8 +215,8 @@ def test_an_attempt_that_reports_nothing_is_known_to_be_unknown(
     """What it got is lost, which is counted, for other tasks of its stage had scopes."""
     unknown = watched.unknown()
     tasks(watched, reported, work).count()
-    found = watched.counted(reported.client_id)
-    assert (sum(reported.truth()), found.throttled_ms) == (15, 10)
+    counts = watched.counted(reported.client_id)
+    assert (sum(reported.truth()), counts.throttled_ms) == (15, 10)
     assert watched.unknown() == unknown + 1
 
 
@@ -246,8 +246,8 @@ def test_a_streaming_query_is_named(watched: Watched, reported: Reported) -> Non
         .start()
     )
     query.awaitTermination(60)
-    found = watched.counted(reported.client_id)
+    counts = watched.counted(reported.client_id)
     truth = reported.truth()
-    assert found.throttled_ms == sum(truth)
+    assert counts.throttled_ms == sum(truth)
     assert (truth.count(100), truth.count(5)) == (1, 2)
-    assert found.queries == {name}
+    assert counts.queries == {name}

@@ -41,5 +41,5 @@ def classes(version: str) -> Path:
 
 
 def python_path(version: str) -> list[str]:
-    """What PYTHONPATH has to hold for a process to import that version, and these tests."""
+    """Return what PYTHONPATH has to hold for a process to import that version, and these tests."""
     return [*([] if version == NEWEST else [str(folder(version))]), str(ROOT)]

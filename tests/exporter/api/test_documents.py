@@ -278,7 +278,7 @@ def test_a_list_in_parts(name: str, rows: str, parameters: dict[str, str], monke
 
 
 def test_a_snapshot_with_long_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has the entities that are nearest to their limits, and counts the others."""
+    """The document has the entities that are nearest to their limits, and counts the others."""
     monkeypatch.setattr(documents, "MOST_CHARACTERS", 1_000)
     whole = READ["snapshot"](LONG_NAMES)
     assert (len(whole["rules"]), whole["rules_total"], whole["entities_total"]) == (2, 5, 6)

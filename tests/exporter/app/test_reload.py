@@ -367,7 +367,7 @@ def test_only_what_changed_is_made_again(changes: dict[str, Any], new: set[str])
 
 
 def test_starts_of_counters_are_known_while_nothing_is_pushed() -> None:
-    """When pushes come back, counters have the starts that they had."""
+    """Counters keep their starts when pushes come back."""
     old_parts = built()
     again = built(built(old_parts, otlp=None))
     assert old_parts.push is not None

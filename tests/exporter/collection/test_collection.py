@@ -218,13 +218,13 @@ async def test_a_clock_that_is_set_changes_no_age(make: Make, quick: ScriptedSou
     assert shown.taken_at - (source.read_at or 0.0) == pytest.approx(age, abs=1e-5)
     assert shown.limits_health.age_seconds(shown.taken_at) == pytest.approx(age, abs=1e-5)
     late = replace(shown, sources=(replace(source, late=True, pending=False),))
-    assert [each.text for each in diagnose(late) if f"its values are {age:.0f} s old" in each.text]
+    assert [finding.text for finding in diagnose(late) if f"its values are {age:.0f} s old" in finding.text]
     ahead += step
     clock.move(3.0)
     document = health_document(shown)
     assert document.taken_at - (document.limits.read_at or 0.0) == pytest.approx(age, abs=1e-5)
     lines = Renderer().render(shown, shown.time_at(clock())).decode().splitlines()
-    samples = (each.split(" ") for each in lines if "_age_seconds" in each and not each.startswith("#"))
+    samples = (line.split(" ") for line in lines if "_age_seconds" in line and not line.startswith("#"))
     ages = {name: float(value) for name, value in samples}
     assert ages == {
         "quotascope_snapshot_age_seconds": pytest.approx(3.0, abs=1e-5),

@@ -60,8 +60,8 @@ def of(
 def test_what_an_entity_uses_on_the_cluster(rows: list[EntityUsage], changes: dict[str, Any], text: str) -> None:
     """Unknown, unlimited and zero differ; a sum without all brokers is the least that it can be."""
     snapshot_of = state(*rows, **changes)
-    (found,) = cluster_usages(snapshot_of, snapshot_of.measured)
-    sentence = cluster_sentence(found)
+    (usage_of_cluster,) = cluster_usages(snapshot_of, snapshot_of.measured)
+    sentence = cluster_sentence(usage_of_cluster)
     assert sentence.startswith(f"{rows[0].entity.quota_type.label.replace('_', ' ')}, user alice: ")
     assert text in sentence
 

@@ -57,7 +57,7 @@ def test_what_may_be_enforced_is_not_said_to_have_no_effect(releases: dict[str, 
 
 
 def test_a_rule_without_effect_needs_a_rule() -> None:
-    """Where no mutation quota is configured, there is no finding."""
+    """Without a configured mutation quota there is no finding."""
     configured = limits({QuotaType.PRODUCE: {QuotaEntity("bob"): 5.0}}, releases={"1": of("3.4")})
     assert "rules_not_enforced" not in {finding.code for finding in diagnose(snapshot(limits=configured))}
     assert sentence(explain(configured, "bob", "app")[-1], "bob", "app").endswith("because no such quota is configured")

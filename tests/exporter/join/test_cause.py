@@ -163,7 +163,7 @@ def test_the_mutation_quota_has_the_throttle_that_it_decides() -> None:
 
 @pytest.mark.parametrize("throttle_ms", [-3.0, 0.0, 5.0])
 def test_a_bucket_that_decides_nothing_any_more_has_its_own_throttle_time(throttle_ms: float) -> None:
-    """What a node reports of itself is shown as it is, an absurd number too."""
+    """A number that a node reports of itself is shown as it is, also an absurd one."""
     world = World(APART)
     world.collect({"1": [waiting(throttle_ms=9_000.0)], "101": [bucket(-4.0), LEADER]})
     own = entity(MUTATION, "bob", usage=0.0, tokens=22.0, throttle_ms=throttle_ms)
@@ -209,7 +209,7 @@ def test_the_emptiest_of_the_buckets_that_may_decide() -> None:
     ],
 )
 def test_the_rule_of_a_bucket_that_is_not_measured(mutations: Any, rule: QuotaEntity | None) -> None:
-    """Where the controller is not read, the only rule that may apply is the one."""
+    """Without a reading of the controller, the only rule that may apply is the one."""
     state = World(limits({REQUEST: RULES[REQUEST], MUTATION: mutations})).collect_one(waiting(throttle_ms=9_000.0))
     decider = of_type(state, REQUEST).decided_by
     assert (None if decider is None else decider.resolution.entity) == rule

@@ -49,7 +49,7 @@ def test_a_tag_that_kafka_would_not_write_stays_as_it_is() -> None:
 
 
 def test_what_two_layouts_share_is_interpreted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a client comes, the other thousands are not looked at again, wherever their columns are now."""
+    """A new client does not make the exporter look at thousands of others again, wherever their columns are now."""
     columns = [column(user) for user in "abc"]
     seen: list[BeanColumn] = []
 

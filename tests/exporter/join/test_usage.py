@@ -127,7 +127,7 @@ def test_an_absurd_reading_does_not_hold_a_counter_for_ever(absurd: float) -> No
     """
     counters = NodeCounters()
     shown = []
-    for at, count in (
+    for read_at, count in (
         (0, 50.0),
         (15, absurd),
         (30, 51.0),
@@ -137,7 +137,7 @@ def test_an_absurd_reading_does_not_hold_a_counter_for_ever(absurd: float) -> No
         (360, 51.0),
         (375, 53.0),
     ):
-        counters.began(1.0, float(at))
+        counters.began(1.0, float(read_at))
         shown.append((counters.count("errors", count), counters.sum_ms("Fetch", 2.0, count)))
     assert [number for number, _ in shown] == [50.0, *[absurd] * 4, 52.0, 52.0, 53.0]
     assert [total for _, total in shown] == [100.0, *[2 * absurd] * 4, 104.0, 104.0, 106.0]
@@ -146,8 +146,8 @@ def test_an_absurd_reading_does_not_hold_a_counter_for_ever(absurd: float) -> No
 def test_an_answer_that_is_shown_again_confirms_no_reading() -> None:
     """A late source has one answer in several collections, and a wrong one is a single reading still."""
     counters = NodeCounters()
-    for at, asked_at, count in ((15, 10.0, 1e9), (30, 10.0, 1e9), (45, 40.0, 51.0), (345, 340.0, 52.0)):
-        counters.began(1.0, float(at), asked_at)
+    for read_at, asked_at, count in ((15, 10.0, 1e9), (30, 10.0, 1e9), (45, 40.0, 51.0), (345, 340.0, 52.0)):
+        counters.began(1.0, float(read_at), asked_at)
         last = counters.count("errors", count)
     assert last == 52.0
 
@@ -163,8 +163,8 @@ def test_an_answer_that_is_shown_again_confirms_no_reading() -> None:
 def test_a_counter_of_one_start_is_held(readings: list[tuple[int, float]], shown: float) -> None:
     """However long it is not reached, where nothing says that it was wrong."""
     counters = NodeCounters()
-    for at, count in readings:
-        counters.began(1.0, float(at))
+    for read_at, count in readings:
+        counters.began(1.0, float(read_at))
         last = counters.count("errors", count)
     assert last == shown
 
@@ -190,22 +190,22 @@ def test_a_source_without_a_start_takes_over() -> None:
         (420, 2.0, 7.0, 7.0),
         (435, 2.0, 6.0, 7.0),
     ]
-    for at, started_at, count, shown in readings:
-        counters.began(started_at, float(at))
-        assert (at, counters.count("errors", count)) == (at, shown)
+    for read_at, started_at, count, shown in readings:
+        counters.began(started_at, float(read_at))
+        assert (read_at, counters.count("errors", count)) == (read_at, shown)
 
 
 def test_a_source_with_a_start_takes_over() -> None:
     """The counter continues: it did not begin again only because its start is known now."""
     counters = NodeCounters()
-    for at, started_at, count, shown in (
+    for read_at, started_at, count, shown in (
         (0, None, 50.0, 50.0),
         (15, 1.0, 45.0, None),
         (30, 1.0, 51.0, 51.0),
         (45, 1.0, 50.0, 51.0),
     ):
-        counters.began(started_at, float(at))
-        assert (at, counters.count("errors", count)) == (at, shown)
+        counters.began(started_at, float(read_at))
+        assert (read_at, counters.count("errors", count)) == (read_at, shown)
 
 
 def test_a_sum_that_no_number_holds_is_unknown() -> None:

@@ -28,7 +28,7 @@ def text_of(result: CallToolResult) -> str:
 
 
 def answer_of(result: CallToolResult) -> dict[str, Any]:
-    """What a tool returned, which its text repeats."""
+    """Return the document of a tool's result, which its text repeats."""
     assert not result.is_error, text_of(result)
     answer: dict[str, Any] = result.structured_content
     assert json.loads(text_of(result)) == answer

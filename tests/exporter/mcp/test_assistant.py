@@ -142,7 +142,7 @@ async def test_what_is_missing_is_in_each_answer() -> None:
 
 
 async def test_errors_are_values() -> None:
-    """What is wrong with a question is an answer that a model reads, and the next question is answered."""
+    """The problem of a question is an answer that a model reads, and the next question is answered."""
     async with exporter() as url, assistant(url) as client:
         assert "unknown argument 'usr': explain has user" in await reason(client, "explain", usr="a")
         assert "type=x is not valid: it has to be one of produce" in await reason(client, "entities", type="x")

@@ -165,7 +165,7 @@ def parsed(text: str) -> dict[tuple[str, ...], float]:
 
 
 def test_series_of_teams() -> None:
-    """What is unknown has no series."""
+    """An unknown sum has no series."""
     hostile = team('</b>"\n\\', user="eve")
     rows = (
         usage(user="alice", usage=50.0, limit=20.0, configured=RULES, throttle_time_seconds=1.0),

@@ -85,9 +85,9 @@ def test_parts_add_up_to_the_waits(tmp_path: Path) -> None:
     document = document_of(answer)
     for sums in (answer.sums.matrix, answer.sums.timeline):
         assert sum(sums["wait_ns"].to_numpy().tolist()) == waits
-    assert sum(each["wait_ns"] for each in document["matrix"]) == waits
+    assert sum(cell["wait_ns"] for cell in document["matrix"]) == waits
     matrices = [matrix_of(answer, pool, by, limit) for pool in range(2) for by, limit in (("client", 3), ("api", 1))]
-    assert sum(sum(map(sum, each.waits)) for each in matrices) == 2 * waits
+    assert sum(sum(map(sum, matrix.waits)) for matrix in matrices) == 2 * waits
     assert sum(answer.sums.loads["requests"].to_numpy().tolist()) == len(rows) - 1
     assert [each["requests_of_unknown_queue_time"] for each in document["pools"]] == [1, 0]
     assert "the queue time of 1 more request is unknown" in pools_of(answer)[0][1]
@@ -145,7 +145,7 @@ def test_a_period_has_its_own_requests(tmp_path: Path) -> None:
     named = row(86_400_000, 0.1, 1, "tomorrow", topic_ids=[{"topic": "orders", "id": "T"}])
     folder = stored(tmp_path, rows, [named])
     answer = blame(folder, (BEGIN_MS / 1_000 + 1.5, BEGIN_MS / 1_000 + 5.5))
-    assert [(each.user, each.topic) for each in answer.plan.head.names] == [(f"u{n}", "orders") for n in range(2, 6)]
+    assert [(name.user, name.topic) for name in answer.plan.head.names] == [(f"u{n}", "orders") for n in range(2, 6)]
     assert "the queue time of 2 more requests is unknown" in pools_of(answer)[0][1]
     for empty_span in ((0.0, 1.0), (BEGIN_MS / 1_000 + 50, BEGIN_MS / 1_000 + 60)):
         with pytest.raises(EmptyHistory, match="no request in this period"):
@@ -161,7 +161,7 @@ def test_names_of_topics_need_no_other_table(tmp_path: Path) -> None:
     append(requests, "killed", pa.Table.from_pylist([named], REQUESTS))
 
     def topics() -> set[str]:
-        return {each.topic for each in blame(folder).plan.head.names}
+        return {name.topic for name in blame(folder).plan.head.names}
 
     assert topics() == {"orders", ""}
     requests.compact()
@@ -171,7 +171,7 @@ def test_names_of_topics_need_no_other_table(tmp_path: Path) -> None:
 
 def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
     """The numbers of threads are estimated from the log, and said to be."""
-    two = [{**each, "user": "erin"} for each in saturated() if each["client_id"] == "notebook"]
+    two = [{**request, "user": "erin"} for request in saturated() if request["client_id"] == "notebook"]
     answer = blame(stored(tmp_path, [*saturated(), *two]))
     assert answer.plan.threads == [2]
     assert "2 handler threads (the most that the log shows busy" in pools_of(answer)[0][1]
@@ -197,11 +197,11 @@ def every_slot(answer: Blame) -> list[tuple[int, ...]]:
         of_pool = pc.field("pool") == pool
         waits = answer.sums.timeline.filter(of_pool & (pc.field("victim") != client)).to_pylist()
         loads = answer.sums.loads.filter(of_pool & (pc.field("client") != client)).to_pylist()
-        caused = [each for each in waits if each["culprit"] == client]
+        caused = [wait for wait in waits if wait["culprit"] == client]
         groups: list[list[int]] = []
         for slot in sorted({each["slot"] for each in caused}):
-            waiting_ns = sum(each["wait_ns"] for each in waits if each["slot"] == slot)
-            count = sum(each["requests"] for each in loads if each["slot"] == slot)
+            waiting_ns = sum(wait["wait_ns"] for wait in waits if wait["slot"] == slot)
+            count = sum(load["requests"] for load in loads if load["slot"] == slot)
             if (
                 sum(each["wait_ns"] for each in caused if each["slot"] == slot) >= waiting_ns / 4
                 and waiting_ns >= 1e6 * count
@@ -225,7 +225,8 @@ def test_busy_times_of_every_pool_client_and_slot(tmp_path: Path) -> None:
     limit = max(each[-1] for each in expected)
     assert len(expected) > 20
     assert sorted(
-        (each.pool, each.client, each.begin_us, each.end_us, each.victims, each.wait_ns) for each in busy_times(answer)
+        (busy_time.pool, busy_time.client, busy_time.begin_us, busy_time.end_us, busy_time.victims, busy_time.wait_ns)
+        for busy_time in busy_times(answer)
     ) == sorted(
         (pool, client, max(first, begin * slot_us), min(end, (last + 1) * slot_us), victims, waits)
         for pool, client, begin, last, victims, waits in expected
@@ -330,15 +331,15 @@ def test_no_client_to_blame(tmp_path: Path, rows: list[dict[str, Any]], waited: 
 def test_hostile_names_are_text(tmp_path: Path) -> None:
     """Hostile names of users, client ids, topics, brokers and listeners, of any length, are kept as they are."""
     rows = [
-        {**each, "broker": HOSTILE, "listener": HOSTILE, "traffic": [{"topic": HOSTILE, "id": None, "bytes": 1}]}
-        for each in saturated(HOSTILE)
+        {**request, "broker": HOSTILE, "listener": HOSTILE, "traffic": [{"topic": HOSTILE, "id": None, "bytes": 1}]}
+        for request in saturated(HOSTILE)
     ]
     rows += [
-        {**each, "client_id": "x" * 10_000, "traffic": [{"topic": None, "id": HOSTILE, "bytes": 1}]}
-        for each in saturated("y" * 10_000)
+        {**request, "client_id": "x" * 10_000, "traffic": [{"topic": None, "id": HOSTILE, "bytes": 1}]}
+        for request in saturated("y" * 10_000)
     ]
     answer = blame(stored(tmp_path, rows))
     page = html(report(answer))
     assert Reader(page).kinds <= PLAIN
     assert "\x1b" not in page
-    assert HOSTILE in {each["user"] for each in document_of(answer)["groups"]}
+    assert HOSTILE in {group["user"] for group in document_of(answer)["groups"]}

@@ -190,7 +190,7 @@ def test_what_clients_cause_is_as_long_as_in_the_log(
 
 def candidates(*limits: float) -> list[Candidate]:
     quotas: list[dict[Entity, dict[str, float]]] = [{}]
-    quotas += [{QuotaEntity(AGGRESSOR): {"request_percentage": each}} for each in limits]
+    quotas += [{QuotaEntity(AGGRESSOR): {"request_percentage": limit}} for limit in limits]
     return [Candidate(name=str(n), quotas=QuotaSet(each)) for n, each in enumerate(quotas)]
 
 
@@ -270,7 +270,7 @@ def test_a_node_that_is_a_controller_alone_is_no_broker(tmp_path: Path) -> None:
     table = Table.open(f"{folder}/requests", schema=REQUESTS)
     append(table, "controller", pa.Table.from_pylist([controller], REQUESTS))
     answer = logged_queue(folder)
-    assert [each.broker for each in answer.brokers] == ["1"]
+    assert [broker.broker for broker in answer.brokers] == ["1"]
     assert "broker 9" not in " ".join(answer.notes)
 
 

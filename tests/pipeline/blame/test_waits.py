@@ -37,7 +37,7 @@ ROW = {
 
 
 def made(*changes: dict[str, Any]) -> Intervals:
-    return intervals(pa.Table.from_pylist([ROW | each for each in changes], SCHEMA), {"A1": "orders"})
+    return intervals(pa.Table.from_pylist([ROW | change for change in changes], SCHEMA), {"A1": "orders"})
 
 
 def test_a_thread_is_held_before_purgatory_and_after_the_queue() -> None:
@@ -69,7 +69,7 @@ def test_an_unknown_duration_is_counted_and_never_zero(name: str, value: object)
 )
 def test_the_topic_is_the_one_with_most_bytes(traffic: Any, topic: str) -> None:
     """The first of several with as many; its id where no response has the name."""
-    entries = traffic and [dict(zip(("topic", "id", "bytes"), each, strict=True)) for each in traffic]
+    entries = traffic and [dict(zip(("topic", "id", "bytes"), topic_bytes, strict=True)) for topic_bytes in traffic]
     result = made({"traffic": [{"topic": "z", "id": "Z", "bytes": 9}]}, {"traffic": entries})
     assert result.names[result.groups[1]] == Group("alice", "app", 1, topic)
 
@@ -135,8 +135,8 @@ def between(whole: Intervals, begin_us: int, end_us: int) -> Intervals:
 def sums(*parts: pa.Table) -> Sums:
     result: Sums = Counter()
     for part in parts:
-        for each in part.to_pylist():
-            result[each["slot"], each["victim"], each["culprit"]] += each["wait_ns"]
+        for row in part.to_pylist():
+            result[row["slot"], row["victim"], row["culprit"]] += row["wait_ns"]
     return result
 
 

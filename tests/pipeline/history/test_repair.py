@@ -70,9 +70,9 @@ def test_what_is_made_of_other_tables_is_made_again(into: str, tmp_path: Path, n
     _lose(into, name)
     announced = _findings(into, write=False)
     findings = _findings(into, write=True)
-    assert [(each.table, each.rows) for each in findings] == [(each.table, each.rows) for each in announced]
+    assert [(finding.table, finding.rows) for finding in findings] == [(each.table, each.rows) for each in announced]
     assert findings[0].table == name
-    assert all(each.rows == 0 for each in findings)
+    assert all(finding.rows == 0 for finding in findings)
     assert _findings(into, write=True) == []
     assert _whole(into, tmp_path)
 
@@ -83,7 +83,14 @@ def test_lost_requests_are_said_and_come_back_with_their_logs(into: str, tmp_pat
     with pytest.raises(MissingFile, match="history repair"):
         IngestTables.create(into).requests.read()
     findings = _findings(into, write=True)
-    assert [each.table for each in findings] == ["requests", "history", "seconds", "topics", "connections", "episodes"]
+    assert [finding.table for finding in findings] == [
+        "requests",
+        "history",
+        "seconds",
+        "topics",
+        "connections",
+        "episodes",
+    ]
     assert findings[0].rows == rows
     assert findings[0].first_ms is not None
     assert len(IngestTables.create(into).requests.read()) == 800 - rows
@@ -106,8 +113,8 @@ def test_a_lost_commit_is_put_back(into: str, tmp_path: Path, without_last_commi
     """From its copy; until then commands fail instead of leaving rows out."""
     with pytest.raises(UnreadableTable, match="history repair"):
         ingest_logs([str(tmp_path / "a.log")], into, NAMED)
-    assert [each.table for each in _findings(into, write=False)] == [without_last_commit]
-    assert [each.table for each in _findings(into, write=True)] == [without_last_commit]
+    assert [finding.table for finding in _findings(into, write=False)] == [without_last_commit]
+    assert [finding.table for finding in _findings(into, write=True)] == [without_last_commit]
     assert _whole(into, tmp_path)
 
 
@@ -136,7 +143,7 @@ def test_a_repair_that_was_killed_goes_on(into: str, tmp_path: Path, monkeypatch
     with pytest.raises(ChangedRows, match="history repair"):
         ingest_logs([log(tmp_path, PLAIN[800], name="c.log")], into, NAMED)
     monkeypatch.undo()
-    assert [each.table for each in _findings(into, write=True)] == ["seconds", "episodes"]
+    assert [finding.table for finding in _findings(into, write=True)] == ["seconds", "episodes"]
     ingest_logs([log(tmp_path, PLAIN[800], name="c.log")], into, NAMED)
     assert len(History.open(into).detail.read()) == 801
 
@@ -146,12 +153,12 @@ def test_dropped_days_do_not_come_back(into: str) -> None:
     tables = store.tables_of(into)
     later = dt.date(2100, 1, 1)
     tables["history"].drop_before(later)
-    assert [each.table for each in _findings(into, write=True)] == []
+    assert [finding.table for finding in _findings(into, write=True)] == []
     tables["connections"].drop_before(later)
     tables["requests"].drop_before(later)
     lost = _lose(into, "topics")
     findings = _findings(into, write=True)
-    assert [(each.table, each.rows) for each in findings] == [("topics", lost)]
+    assert [(finding.table, finding.rows) for finding in findings] == [("topics", lost)]
     assert "are lost for good" in findings[0].what
     rows_by_table = {name: len(table.read()) for name, table in store.tables_of(into).items()}
     assert (rows_by_table["history"], rows_by_table["connections"], rows_by_table["requests"]) == (0, 0, 0)

@@ -35,11 +35,17 @@ def source(tmp_path: Path) -> Table:
 
 def _some(count: int, shift_ms: int = 0) -> pa.Table:
     rows = []
-    for each in range(count):
-        time_ms = START_MS + shift_ms + each * 700
-        charged = {"fetch_bytes" if each % 2 else "produce_bytes": each}
+    for number in range(count):
+        time_ms = START_MS + shift_ms + number * 700
+        charged = {"fetch_bytes" if number % 2 else "produce_bytes": number}
         rows.append(
-            {"api_key": each % 2, "user": f"user {each % 5}", "timestamp": time_ms, "completed": time_ms + 3, **charged}
+            {
+                "api_key": number % 2,
+                "user": f"user {number % 5}",
+                "timestamp": time_ms,
+                "completed": time_ms + 3,
+                **charged,
+            }
         )
     return requests(*rows)
 

@@ -127,10 +127,10 @@ def test_damaged_member(tmp_path: Path) -> None:
     Whole members count.
     """
     path = tmp_path / "a.log.gz"
-    members = [gzip.compress(b"\n".join(PLAIN[at : at + 500]) + b"\n", 0) for at in (0, 500)]
+    members = [gzip.compress(b"\n".join(PLAIN[start : start + 500]) + b"\n", 0) for start in (0, 500)]
     damaged = bytearray(members[1])
-    at = damaged.index(b'"clientId":"') + 13
-    damaged[at] ^= 1
+    place = damaged.index(b'"clientId":"') + 13
+    damaged[place] ^= 1
     path.write_bytes(members[0] + damaged)
     report = read(tmp_path, str(path))
     assert (report.kept, list(report.broken)) == (500, [str(path)])
@@ -368,8 +368,8 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reported.clear()
     ingest([str(packed)], str(tmp_path / "tables"), NAMED, progress=lambda *each: reported.append(each))
     whole = packed.stat().st_size
-    assert len({at for at, _ in reported}) > whole / 2_000
-    assert [at for at, _ in reported] == sorted(at for at, _ in reported)
+    assert len({done for done, _ in reported}) > whole / 2_000
+    assert [done for done, _ in reported] == sorted(done for done, _ in reported)
     assert (reported[0], reported[-1]) == ((0, whole), (whole, whole))
 
 

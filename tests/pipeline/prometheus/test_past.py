@@ -53,11 +53,11 @@ class Limited:
 
     def ask(self, promql: str, at: float) -> Sequence[Answer]:
         hours = (float(promql.partition("[")[2].partition("ms")[0]) + 1) / 1_000 / HOUR_S
-        chosen = [one for one in self.series if "instance=" not in promql or one.labels["instance"] in promql]
+        chosen = [answer for answer in self.series if "instance=" not in promql or answer.labels["instance"] in promql]
         if hours * len(chosen) > self.most_hours:
             raise QueryTooLarge("Prometheus: too many samples")
         self.asked.append((promql, at))
-        return [Answer(one.labels, [(at, hours)]) for one in chosen]
+        return [Answer(answer.labels, [(at, hours)]) for answer in chosen]
 
 
 def past_of(server: Limited, days: float = 1, **values: object) -> Past:

@@ -134,7 +134,7 @@ def test_what_is_unknown_is_not_zero() -> None:
             advice(limits, quotas_now, hits(struck, configured_known=quotas_now is not None))
         )
         assert [(each["now"], each["now_state"]) for each in document["recommended"]] == state
-        assert [(each["old"], each["old_state"]) for each in document["changes"]] == state
+        assert [(change["old"], change["old_state"]) for change in document["changes"]] == state
         assert [row["now_state"] for row in rows] == [each for _, each in state]
         assert document["hits"][0]["muted_now_ms"] == muted_ms
         assert ("unknown" in text, "no rule" in text) == said
@@ -250,7 +250,9 @@ def test_tally_of_parts_is_that_of_the_whole() -> None:
     assert len(whole.quarters) == 2
     found_figures = coverage_of(whole, (MONDAY, MONDAY + 901_000), UTC)
     assert (found_figures.hours_of_week, found_figures.clock_hours, found_figures.period_ms) == (1, 1, 901_000)
-    later = coverage_of(RequestTally({}, {*whole.quarters, *(each + 7 * 96 for each in whole.quarters)}), (0, 1), UTC)
+    later = coverage_of(
+        RequestTally({}, {*whole.quarters, *(quarter + 7 * 96 for quarter in whole.quarters)}), (0, 1), UTC
+    )
     assert (later.hours_of_week, later.clock_hours) == (1, 2)
 
 
@@ -363,7 +365,7 @@ def test_limits_that_would_apply_to_no_client_are_left_out() -> None:
     result = [recommendation("alice")]
     client = replace(result[0], entity=QuotaEntity(None, "app"))
     remaining, reasons = without_overruled(pairs, [client, *result])
-    assert [each.names for each in remaining] == [("alice", None)]
+    assert [candidate.names for candidate in remaining] == [("alice", None)]
     assert reasons == ["client-id app, producer_byte_rate: overruled by 5 <default> / <default> for every client"]
     assert without_overruled(None, [client]) == ([client], [])
 
@@ -378,7 +380,7 @@ def test_the_platforms_own_users_get_no_limits() -> None:
     rows = [request(10, user=name, api_key=56) for name in ("kafka", "ANONYMOUS")]
     found_figures = tally(history([*rows, request(11, user="alice")]).to_batches(), RuleShape.USER)
     remaining, reasons = without_system_users(map(recommendation, names), found_figures.brokers)
-    assert [each.names[0] for each in remaining] == ["alice", "ANONYMOUS"]
+    assert [candidate.names[0] for candidate in remaining] == ["alice", "ANONYMOUS"]
     assert reasons == [
         "user kafka: brokers send requests to each other as it",
         "user strimzi-topic-operator: the platform's own programs have such names",

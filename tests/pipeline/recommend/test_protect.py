@@ -33,7 +33,7 @@ def test_a_target_is_held_or_reached_or_out_of_reach(folder: Path, target: str, 
     document = protected(folder, target)
     protection = document["protection"]
     assert protection["answer"] == answer
-    assert [(each["user"], each["quota_type"]) for each in document["recommended"]] == (
+    assert [(advice["user"], advice["quota_type"]) for advice in document["recommended"]] == (
         [(AGGRESSOR, "request")] if answer == "reached" else []
     )
     if answer == "reached":

@@ -61,7 +61,7 @@ def whatif(*, hostile: bool) -> str:
     if hostile:
         summary = hostile_replay()
         rows = seconds([(0, 5), (30, 7)], user=HOSTILE, client_id=HOSTILE, broker=HOSTILE)
-        return whatif_page(summary, usages(rows, [each.group for each in summary.groups]))
+        return whatif_page(summary, usages(rows, [group.group for group in summary.groups]))
     names = {"user": "svc-team-analytics", "client_id": "my-application-1", "level": "user_default_client"}
     counts = {"requests": 1_234_567, "delayed_bytes": 123_456_789_012, "refused_mutations": 12_345}
     summary = replayed(

@@ -80,7 +80,7 @@ def test_groups_that_wait_longest_come_first() -> None:
     ]
     hit, *other_groups = replayed(*rows).groups
     assert hit.limits == {"tight": 5.0, "now": 50.0}
-    assert [each.group.user for each in other_groups] == ["blocked", "busy", "idle"]
+    assert [other_group.group.user for other_group in other_groups] == ["blocked", "busy", "idle"]
 
 
 def test_csv_keeps_names_as_they_are() -> None:
@@ -135,7 +135,7 @@ def test_quota_types_are_words() -> None:
     row = throttled(1_000, candidate="tight", quota_type="controller_mutation")
     summary = replayed(row)
     rows = seconds([(0, 1)], quota_type="controller_mutation")
-    drawn = usages(rows, [each.group for each in summary.groups])
+    drawn = usages(rows, [group.group for group in summary.groups])
     text = Reader(whatif_page(summary, drawn)).text
     assert "alice / app1: controller mutation|on controller 1" in text
     assert "controller_mutation" not in text
@@ -270,7 +270,7 @@ def test_differences_to_the_first_candidate() -> None:
     }
     (alice, clients), (bob, _) = compared.users
     assert (alice.name, alice.gained_ms, alice.quota) == ("user alice", -3_000, "")
-    assert [(each.name, each.gained_ms) for each in clients] == [("alice / a", -8_000), ("alice / b", 5_000)]
+    assert [(client.name, client.gained_ms) for client in clients] == [("alice / a", -8_000), ("alice / b", 5_000)]
     assert (bob.gained_ms, compared.candidate.requests) == (-2_000, 40)
     text = Reader(whatif_page(summary, {})).text
     assert "|alice / b|produce|5 s|+5 s|30 %|+30 points|0|0|7 B/s|3 user alice|" in text
@@ -320,7 +320,7 @@ def test_a_raised_limit_does_not_free_what_was_held_back() -> None:
     alone = replayed(rows[1], names=["wide"])
     assert headline(alone) == "No candidate would have throttled any client by the requests that the log has."
     document = whatif_json(summary)
-    assert [each["held_back_requests"] for each in document["candidates"]] == [9, 6]
+    assert [candidate["held_back_requests"] for candidate in document["candidates"]] == [9, 6]
     assert {each["held_back_requests"] for each in document["results"]} == {3}
     lines = whatif_csv(*rows).splitlines()
     assert lines[1].split(",")[lines[0].replace('"', "").split(",").index("held_back_requests")] == "3"
@@ -333,14 +333,14 @@ def test_legend_draws_limits_as_the_chart_does() -> None:
     values = {0: 1_000.0, 7: 2_000.0, 8: 3_000.0, 9: 3_000.0}
     limits = [LimitLine(name=f"c{n}", value=value, color=n) for n, value in values.items()]
     legend = legend_of(drawn, limits, lambda value: rate(QuotaType.PRODUCE, value))
-    keys = [each for each in legend if isinstance(each, Element)]
-    marks = [path for each in keys for path in each.iter("path") if "limit" in path.attrib["class"]]
+    keys = [child for child in legend if isinstance(child, Element)]
+    marks = [path for key in keys for path in key.iter("path") if "limit" in path.attrib["class"]]
     assert [(mark.attrib["class"], mark.get("stroke-dasharray")) for mark in marks] == [
         ("limit s0", ""),
         ("limit s7", ""),
         ("limit s1", "6 4"),
     ]
-    names = ["".join(each.itertext()).strip() for each in keys]
+    names = ["".join(key.itertext()).strip() for key in keys]
     assert names == ["used, mean", "peak", "1 kB/s: c0", "2 kB/s: c7", "3 kB/s: c8, c9"]
 
 

@@ -57,8 +57,12 @@ def test_bytes_of_2_8() -> None:
     for text in lines_of("2.8.2-zookeeper"):
         logged = json.loads(text[text.find(b"{") : text.rfind(b"}") + 1])
         if logged["requestHeader"]["requestApiKey"] == ApiKey.FETCH and not logged["response"]["throttleTimeMs"]:
-            partitions = [each for topic in logged["response"]["responses"] for each in topic["partitionResponses"]]
-            sizes.append(sum(each["recordSetSizeInBytes"] for each in partitions))
+            partitions = [
+                partitionresponse
+                for topic in logged["response"]["responses"]
+                for partitionresponse in topic["partitionResponses"]
+            ]
+            sizes.append(sum(partition["recordSetSizeInBytes"] for partition in partitions))
     assert sum(sizes) > 1_000_000
     held = [sum(topic["bytes"] for topic in row["traffic"]) for row in fetches]
     assert held == sizes
@@ -86,11 +90,11 @@ def test_each_version_that_a_release_answers() -> None:
     assert requests_found.quarantine.to_pylist() == []
     rows = requests_found.requests.to_pylist()
     versions = {(row["api_key"], row["api_version"]) for row in rows}
-    assert versions >= {(ApiKey.PRODUCE, each) for each in range(3, 12)}
-    assert versions >= {(ApiKey.FETCH, each) for each in range(4, 18)}
-    assert versions >= {(ApiKey.CREATE_TOPICS, each) for each in range(2, 8)}
-    assert versions >= {(ApiKey.DELETE_TOPICS, each) for each in range(1, 7)}
-    assert versions >= {(ApiKey.CREATE_PARTITIONS, each) for each in range(4)}
+    assert versions >= {(ApiKey.PRODUCE, number) for number in range(3, 12)}
+    assert versions >= {(ApiKey.FETCH, number) for number in range(4, 18)}
+    assert versions >= {(ApiKey.CREATE_TOPICS, number) for number in range(2, 8)}
+    assert versions >= {(ApiKey.DELETE_TOPICS, number) for number in range(1, 7)}
+    assert versions >= {(ApiKey.CREATE_PARTITIONS, number) for number in range(4)}
     assert {row["follower"] for row in rows if row["api_key"] == ApiKey.FETCH} == {True, False}
     for row in rows:
         held = sum(topic["bytes"] for topic in row["traffic"] or ())

@@ -123,7 +123,7 @@ def test_any_order(lines: list[bytes]) -> None:
     resolved_requests = [
         reported(ledger.resolve(requests(deleted(second, "t"))).requests) for second in (1, 2, 3, 4, 5)
     ]
-    assert [each[0][1] for each in resolved_requests] == [None, 3, 5, None, 7]
+    assert [resolved_request[0][1] for resolved_request in resolved_requests] == [None, 3, 5, None, 7]
 
 
 def test_refused_and_failed() -> None:

@@ -100,7 +100,7 @@ def test_a_fetch_response_weighs_what_another_client_writes(
     version: int, topics: Topics, aborted: int | None, extras: frozenset[str]
 ) -> None:
     """The body of every version has as many bytes as kafka-python writes, and four are added as Kafka does."""
-    tagged = [EXTRAS[each] for each in extras] if version >= 12 else []
+    tagged = [EXTRAS[extra] for extra in extras] if version >= 12 else []
     fields: Any = {name: kind(version=version, **values) for name, kind, values in tagged}
     transaction = Partition.AbortedTransaction(version=version, producer_id=1, first_offset=2)
     written = [
@@ -130,7 +130,7 @@ def test_a_fetch_response_weighs_what_another_client_writes(
     answered: Any = {
         "partitionIndex": 0,
         "abortedTransactions": None if aborted is None else [{"producerId": 1, "firstOffset": 2}] * aborted,
-        **({each: {} for each in extras} if version >= 12 else {}),
+        **({extra: {} for extra in extras} if version >= 12 else {}),
     }
     whole = {"throttleTimeMs": 0, "responses": logged(topics, "topic", "partitions", **answered)}
     assert fetch_bytes(version, whole) == 4 + len(response.encode())

@@ -157,7 +157,7 @@ def test_days_that_were_dropped_are_neither_named_nor_drawn(tmp_path: Path) -> N
     assert repr(answer.usages) == repr(expected.usages)  # nan is not equal to itself
     policy = Policy(short_log=True)
     advices = [advise(each, policy) for each in (part, fresh)]
-    assert [each.span_ms for each in advices] == [(begin, begin + 60_000)] * 2
+    assert [advice.span_ms for advice in advices] == [(begin, begin + 60_000)] * 2
     assert page(advices[0]).replace(part, fresh) == page(advices[1])
     History.open(whole).seconds.drop_before(later)  # as by --table seconds
     both = what_if(whole, [tight()], Mode.OPEN_LOOP)
@@ -195,7 +195,7 @@ def test_a_short_log_is_refused(tmp_path: Path) -> None:
         advise(folder, Policy())
     answer = advise(folder, Policy(short_log=True))
     assert answer.coverage.logged == Logged(5, 2)
-    logged = {each.entity: answer.logged(each) for each in answer.recommended}
+    logged = {advice.entity: answer.logged(advice) for advice in answer.recommended}
     assert logged == {ALICE: Logged(3, 2), QuotaEntity("bob"): Logged(2, 0)}
     assert answer.held_back == 1
     long = [produced(offset_ms * HOUR, 1_000) for offset_ms in range(25)]
@@ -265,7 +265,7 @@ def test_a_shard_is_read_in_shares(table: Table, monkeypatch: pytest.MonkeyPatch
         assert count == sum(file.rows for file in files)
         assert len(shares) == -(-count // 120)
         assert len(set.union(*shares)) == sum(map(len, shares))
-        assert len([each for each in shares if each]) > 1
+        assert len([share for share in shares if share]) > 1
 
 
 def test_long_names_are_held_once(table: Table) -> None:

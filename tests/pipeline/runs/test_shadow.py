@@ -241,7 +241,7 @@ def test_verified_by_the_log(
         row["throttle_ms"] = int(factor * predicted[row["user"]])
     growing.add(pa.Table.from_pylist(later, ROWS.schema))
     verification = verify_log(growing.folder, "users", SET_MS, None, None)
-    assert {each.user for each in verification.entities} == {"alice", "bob"}
+    assert {entity.user for entity in verification.entities} == {"alice", "bob"}
     assert verification.agrees(0.1) is agrees
     for folder_since, why in ((EPOCH_MS * 2, "no request was read"), (SET_MS - 30_000, "decided no request")):
         with pytest.raises(NotVerified, match=why):
@@ -268,7 +268,7 @@ def test_a_raised_limit_of_a_held_back_client_is_a_bound(growing: Growing) -> No
         row["throttle_ms"] = 200 if row["user"] == "alice" else 0
     growing.add(pa.Table.from_pylist(later, ROWS.schema))
     verification = verify_log(growing.folder, "wide", SET_MS, None, None)
-    assert {each.user: (each.held_back, each.agrees) for each in verification.entities} == {
+    assert {entity.user: (entity.held_back, entity.agrees) for entity in verification.entities} == {
         "alice": (True, True),
         "bob": (False, True),
     }
@@ -296,7 +296,7 @@ def test_a_prediction_of_a_part_of_the_time(growing: Growing) -> None:
         decided_by(growing.folder, [USERS]).results.filter(pc.field("user") == "alice")["throttled_ms"][0].as_py()
     )
     verification = verify_log(growing.folder, "users", ends[1], None, None)
-    (alice,) = (each for each in verification.entities if each.user == "alice")
+    (alice,) = (entity for entity in verification.entities if entity.user == "alice")
     assert verification.times.begin == ends[0]
     seconds = predicted / 1_000 * (verification.times.until - ends[1]) / (ends[1] - ends[0])
     assert alice.predicted.seconds == pytest.approx(seconds)
@@ -329,9 +329,9 @@ def test_verified_by_prometheus() -> None:
         verification = verify_prometheus(url, 'a "b"', 100_000, 200_000, None)
     assert verification.agrees(0.1)
     assert not verification.agrees(0.01)
-    assert [each.cluster for each in verification.entities] == ["east"]
+    assert [entity.cluster for entity in verification.entities] == ["east"]
     assert verification.times == times_of(100_000, 200_000, 0)
-    assert any('{shadow="a \\"b\\""}' in each for each in queries)
+    assert any('{shadow="a \\"b\\""}' in query for query in queries)
     with pytest.raises(NotVerified, match="does not answer"):
         verify_prometheus(url, "a", 100_000, 200_000, None)
     for wrong, why in (

@@ -206,15 +206,15 @@ def test_rows_cross_the_jvm_many_in_a_value() -> None:
     create = mutation("create", [topic("t", 4)])
     lines_given = batch(*((text, "a", 0, None) for text in (*many, create, *captured(), b"junk", b"other")))
     pieces = list(parsed(NAMED, iter([lines_given])))
-    values_of = [packed(each) for each in pieces]
+    values_of = [packed(piece) for piece in pieces]
     back = list(unpacked(values_of))
-    assert sum(len(each) for each in values_of) == len(back) < 200
+    assert sum(len(value) for value in values_of) == len(back) < 200
     order: list[list[Any]] = [each["line"].to_pylist() for each in back]
-    assert [each[0] for each in order] == [place for each in values_of for place in each["place"].to_pylist()]
+    assert [each[0] for each in order] == [place for value in values_of for place in value["place"].to_pylist()]
     assert order == [sorted(each) for each in order]
     assert max(each.nbytes for each in back) <= TOGETHER_BYTES
     for name, schema in (("requests", PARSED_REQUESTS), ("quarantine", PARSED_QUARANTINE)):
-        expected = pa.concat_tables([getattr(each, name) for each in pieces])
+        expected = pa.concat_tables([getattr(piece, name) for piece in pieces])
         result = [pa.Table.from_batches([each]) for each in back if {*schema.names} <= {*each.schema.names}]
         assert pa.concat_tables(result).select(schema.names).sort_by("identity") == expected.sort_by("identity")
 

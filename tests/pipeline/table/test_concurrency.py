@@ -217,7 +217,7 @@ def test_two_that_follow_at_once(follower: Pair) -> None:
 
     assert follower.follow(watched([], before_work=overtake)) == 1_000
     assert len(tries) == 2
-    assert amounts(follower.target.read()) == [-each for each in reversed(range(2_000))]
+    assert amounts(follower.target.read()) == [-number for number in reversed(range(2_000))]
 
 
 def test_two_followers_of_one_table(follower: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_two_followers_of_one_table(follower: Pair, tmp_path: Path, monkeypatch:
     assert follow(follower.source, both, noted) == [2_000, 1_000]
     assert sorted(file.path for item in columns_read for file in item) == sorted([*first, *later, *later])
     for table in (follower.target, second_table):
-        assert amounts(table.read()) == [-each for each in reversed(range(2_000))]
+        assert amounts(table.read()) == [-number for number in reversed(range(2_000))]
 
 
 def test_what_cannot_be_made_to_the_end_leaves_nothing(follower: Pair) -> None:

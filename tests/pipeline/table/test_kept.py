@@ -29,7 +29,7 @@ def test_a_lost_last_commit_is_missed_and_restored(table: Table) -> None:
     _commit(table, 3).unlink()
     with pytest.raises(UnreadableTable, match=r"ends with commit 2, and commit 3 was made.*history repair"):
         Table.open(table.storage.uri)
-    assert [each.whole for each in kept.restore(table.storage, write=True)] == [True]
+    assert [file.whole for file in kept.restore(table.storage, write=True)] == [True]
     assert amounts(Table.open(table.storage.uri).read()) == list(range(60))
 
 
@@ -39,8 +39,8 @@ def test_an_empty_commit_is_found_and_restored(table: Table, version: int) -> No
     _commit(table, version).write_bytes(b"")
     with pytest.raises(UnreadableTable, match=rf"{version:020d}.json is gone or has other bytes"):
         Table.open(table.storage.uri)
-    assert [each.path for each in kept.restore(table.storage, write=False)] == [f"_delta_log/{version:020d}.json"]
-    assert [each.whole for each in kept.restore(table.storage, write=True)] == [True]
+    assert [file.path for file in kept.restore(table.storage, write=False)] == [f"_delta_log/{version:020d}.json"]
+    assert [file.whole for file in kept.restore(table.storage, write=True)] == [True]
     assert amounts(Table.open(table.storage.uri).read()) == list(range(60))
 
 
@@ -49,7 +49,7 @@ def test_a_commit_without_a_whole_copy_is_lost(table: Table) -> None:
     _commit(table, 3).write_bytes(b"")
     (copy,) = Path(table.storage.uri, "_commits").glob(f"{3:020d}-*")
     copy.write_bytes(b"")
-    assert [each.whole for each in kept.restore(table.storage, write=True)] == [False]
+    assert [file.whole for file in kept.restore(table.storage, write=True)] == [False]
     assert amounts(Table.open(table.storage.uri).read()) == list(range(40))
 
 
@@ -63,7 +63,7 @@ def test_a_flipped_bit_of_a_checkpoint_is_found(table: Table) -> None:
     checkpoint.write_bytes(content)
     with pytest.raises(UnreadableTable, match=r"its log \(_delta_log\) cannot be read.*history repair"):
         Table.open(table.storage.uri)
-    assert [each.whole for each in kept.restore(table.storage, write=True)] == [True]
+    assert [file.whole for file in kept.restore(table.storage, write=True)] == [True]
     again = Table.open(table.storage.uri)
     assert again.version == 100
     assert len(again.read()) == 60 + 97
@@ -77,7 +77,7 @@ def test_what_a_killed_run_did_not_keep_is_kept_with_the_next_commit(
         patch.setattr(kept, "keep", lambda *_: None)
         append(table, "4", batch(4, 20))
     append(table, "5", batch(5, 20))
-    assert [each.version for each in kept.listed(table.storage)] == [0, 1, 2, 3, 4, 5]
+    assert [file.version for file in kept.listed(table.storage)] == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_log_that_is_gone_makes_no_new_table(table: Table) -> None:
@@ -87,7 +87,7 @@ def test_a_log_that_is_gone_makes_no_new_table(table: Table) -> None:
     for action in (Table.open, partial(Table.create, schema=SCHEMA, layout=LAYOUT)):
         with pytest.raises(UnreadableTable, match=r"it is gone; .*history repair"):
             action(table.storage.uri)
-    assert all(each.whole for each in kept.restore(table.storage, write=True))
+    assert all(file.whole for file in kept.restore(table.storage, write=True))
     assert amounts(Table.open(table.storage.uri).read()) == list(range(60))
 
 
@@ -97,7 +97,7 @@ def test_the_last_commit_is_needed_beside_its_checkpoint(table: Table) -> None:
     _commit(table, 3).unlink()
     with pytest.raises(UnreadableTable, match=r"is gone or has other bytes.*history repair"):
         Table.open(table.storage.uri)
-    assert [each.whole for each in kept.restore(table.storage, write=True)] == [True]
+    assert [file.whole for file in kept.restore(table.storage, write=True)] == [True]
     append(Table.open(table.storage.uri), "4", batch(4, 20))
 
 
@@ -121,7 +121,7 @@ def test_the_copies_are_not_listed_at_each_commit(table: Table, monkeypatch: pyt
     assert not counts
     append(Table.open(table.storage.uri), "by another", batch(0))
     append(table, "last", batch(0))
-    versions = [each.version for each in listed(table.storage) if each.kind == "json"]
+    versions = [file.version for file in listed(table.storage) if file.kind == "json"]
     assert versions == [*range(table.version + 1)]
 
 

@@ -1,4 +1,4 @@
-"""What must hold of each snapshot, beside what agents and the Admin API really said."""
+"""Rules that hold for each snapshot, beside what agents and the Admin API really said."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def holds(condition: object, text: str) -> None:
 
 
 def same(ours: float | None, theirs: float | None) -> bool:
-    """Whether two numbers are equal, where NaN and None are none; what was divided may be off in its last digit."""
+    """Return whether two numbers are equal, where NaN and None are none; what was divided may be off in its last digit."""
     one, other = nan if ours is None else ours, nan if theirs is None else theirs
     if isnan(one) or isnan(other):
         return isnan(one) and isnan(other)
@@ -78,7 +78,7 @@ class Slip:
 
 @dataclass
 class Ledger:
-    """What was said to the exporter so far, and what it showed of that."""
+    """History of the answers to the exporter, and of its snapshots."""
 
     sources: dict[str, list[SimulatedSource]] = field(default_factory=dict)
     """All that were read and are not closed, by name."""
@@ -212,7 +212,7 @@ class Ledger:
     def _throttled(self, snapshot: Snapshot, told: Mapping[str, Told]) -> None:
         """Every client that was throttled in two answers of a source is shown, unless more are throttled than may be."""
         entities = snapshot.columns.layout.entities
-        shown = {(each.broker, (each.quota_type, each.user, each.client_id)) for each in entities}
+        shown = {(entity.broker, (entity.quota_type, entity.user, entity.client_id)) for entity in entities}
         for one in told.values():
             for (client, attribute), value in one.numbers.items():
                 if (attribute == "throttle-time" and value > 0) or (attribute == "tokens" and value < 0):
@@ -282,8 +282,8 @@ class Ledger:
         if push is not None:
             for key, number in {**push.exports_total, **push.points_total}.items():
                 self._grows(number, "push", key)
-        for each in snapshot.discoveries:
-            self._grows(each.errors_total, "discovery", each.name)
+        for discovery in snapshot.discoveries:
+            self._grows(discovery.errors_total, "discovery", discovery.name)
         if snapshot.sampling is not None:
             self._grows(snapshot.sampling.samples, "samples")
         for key, number in snapshot.restarts.items():
@@ -318,11 +318,11 @@ def _overruled(limits: Limits, node_id: str) -> bool:
     settings = limits.nodes.get(node_id)
     if settings is not None:
         return settings.quota_callback_class is not None
-    return any(each.quota_callback_class for each in limits.nodes.values())
+    return any(node.quota_callback_class for node in limits.nodes.values())
 
 
 def _expected(client: Client, told: Told, node_id: str, limits: Limits | None) -> bool:
-    """Whether a client that a node measures has to be shown, whatever was before."""
+    """Return whether a client that a node measures has to be shown, whatever was before."""
     kind, user, client_id = client
     if kind is MUTATION and not told.leads:
         return False

@@ -70,7 +70,7 @@ class FakeServer:
         return WebSettings()
 
     async def close(self) -> None:
-        """It holds nothing."""
+        """Hold nothing."""
 
 
 class Simulation:
@@ -133,15 +133,16 @@ class Simulation:
             agent.reports_start = port == FIRST_PORT or self._rules.random() < 0.5
 
     def urls(self, broker: Broker) -> list[str]:
-        return [f"http://{at}/" for at, agent in self.agents.items() if agent.broker is broker]
+        return [f"http://{address}/" for address, agent in self.agents.items() if agent.broker is broker]
 
     def _settings(self) -> dict[str, Any]:
         random = self.random
-        fixed = [at for at in self.agents if at.endswith(":9000") and random.random() < 0.7]
+        fixed = [address for address in self.agents if address.endswith(":9000") and random.random() < 0.7]
         auth = {"username": "me", "password_file": self.password}
         given: dict[str, Any] = {
             "sources": [
-                {"url": f"http://{at}/", **({"basic_auth": auth} if random.random() < 0.4 else {})} for at in fixed
+                {"url": f"http://{address}/", **({"basic_auth": auth} if random.random() < 0.4 else {})}
+                for address in fixed
             ],
             "collection": {
                 "max_age_seconds": random.choice((0.0, 1.0, 5.0)),
@@ -312,14 +313,14 @@ class Simulation:
         return path
 
     def agent_fails(self) -> str:
-        at = self.random.choice([*self.agents])
-        self.agents[at].fault = self.random.choice(FAULTS)
-        return f"{at}: {self.agents[at].fault}"
+        address = self.random.choice([*self.agents])
+        self.agents[address].fault = self.random.choice(FAULTS)
+        return f"{address}: {self.agents[address].fault}"
 
     def agent_heals(self) -> str:
-        at = self.random.choice([*self.agents])
-        self.agents[at].fault = "none"
-        return at
+        address = self.random.choice([*self.agents])
+        self.agents[address].fault = "none"
+        return address
 
     def agent_rules_change(self) -> str:
         agent = self.random.choice([*self.agents.values()])
@@ -357,8 +358,8 @@ class Simulation:
         return broker.node_id
 
     def nodes_roll(self) -> None:
-        for at, broker in enumerate(self.cluster.brokers):
-            self.loop.call_later(10.0 * at, self.cluster.restart, broker)
+        for index, broker in enumerate(self.cluster.brokers):
+            self.loop.call_later(10.0 * index, self.cluster.restart, broker)
 
     def node_stops(self) -> str:
         broker = self.random.choice(self.cluster.brokers)
@@ -453,8 +454,8 @@ class Simulation:
             limits.fault = "none"
         for finder in self.finders:
             finder.fault = "none"
-        for at, broker in enumerate(self.cluster.brokers):
-            broker.down, broker.node_id = False, str(at + 1)
+        for index, broker in enumerate(self.cluster.brokers):
+            broker.down, broker.node_id = False, str(index + 1)
         self.cluster.slip_share = 1.0
         await self.get("/metrics")
         self.cluster.slip_share = 0.0
@@ -477,7 +478,7 @@ class Simulation:
             holds(age is not None and age <= seconds[1] + seconds[2] + 1, f"the limits are {age} s old")
 
     def bounded(self) -> None:
-        """What is kept grows with what there is, and not with what happened."""
+        """Check that memory grows with the number of clients, and not with the number of events."""
         holds(not self.problems, "; ".join(self.problems))
         collection = self.exporter.collection
         roster = collection._roster

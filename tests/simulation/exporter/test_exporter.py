@@ -152,9 +152,9 @@ def waits_for_all(patched: pytest.MonkeyPatch) -> None:
     """A collection waits for each source for as long as that takes."""
 
     async def changed(self: reads.Reads) -> None:
-        for each in self._asked:
-            if each.task is not None:
-                await each.task
+        for answer in self._asked:
+            if answer.task is not None:
+                await answer.task
 
     async def unless(_expired: object, *work: Any) -> None:
         await asyncio.gather(*work)

@@ -45,7 +45,7 @@ Client = tuple[QuotaType, str, str]
 
 @dataclass(slots=True)
 class Use:
-    """What a client does."""
+    """Activity of a client."""
 
     busy: float
     """Of its limit, or of 1,000 where it has none."""
@@ -140,8 +140,8 @@ class Cluster:
         """Let very many clients come to one broker."""
         broker, table = self.random.choice(self.brokers), self.table(QuotaType.PRODUCE)
         if table.enabled:
-            for at in range(self.random.randrange(40, 150)):
-                tags = table.metric_tags(f"user-{at}", "many")
+            for second in range(self.random.randrange(40, 150)):
+                tags = table.metric_tags(f"user-{second}", "many")
                 broker.used[QuotaType.PRODUCE, *tags] = Use(self.random.random(), throttled=self.random.random() < 0.1)
 
     def restart(self, broker: Broker) -> None:
@@ -218,7 +218,7 @@ class Told:
 
 
 class Agent:
-    """What answers at one address."""
+    """Agent at one address."""
 
     def __init__(self, cluster: Cluster, broker: Broker) -> None:
         self.cluster, self.broker = cluster, broker
@@ -276,7 +276,7 @@ class Agent:
         return self.reports_start or self.fault == "contradicting"
 
     def _of_clients(self) -> Iterator[tuple[Client, str, float]]:
-        """What is told of clients, with what the fault of now makes of it."""
+        """Return the beans of clients, changed by the agent's present fault."""
         broker, random, fault = self.broker, self.cluster.random, self.fault
         for client, use in [*broker.used.items()]:
             if use.gone < self.cluster.clock():
@@ -466,7 +466,7 @@ class SimulatedFinder:
         return FoundNodes(targets=tuple(targets))
 
     async def close(self) -> None:
-        """It holds nothing."""
+        """Hold nothing."""
 
 
 class SimulatedSender:
@@ -492,4 +492,4 @@ class SimulatedSender:
         return result
 
     def close(self) -> None:
-        """It holds nothing."""
+        """Hold nothing."""

@@ -269,7 +269,7 @@ class Simulation:
         self._check_bounds(snapshot)
 
     def _check_losses(self, snapshot: JobSnapshot) -> None:
-        """What Spark posted is handled, left out or lost, and completeness is claimed only where nothing is missing."""
+        """Every event that Spark posted is handled, left out or lost, and completeness is claimed only where nothing is missing."""
         waiting = len(self.queue.waiting)
         if not self.queue.is_gone:
             seen = snapshot.events + snapshot.lost_events + waiting
@@ -339,7 +339,7 @@ class Simulation:
         holds(shown == true, f"throttle times are {shown}, not {true}")
 
     def _check_bounds(self, snapshot: JobSnapshot) -> None:
-        """What is kept has its bounds."""
+        """Check the bounds of all that is kept."""
         if not self.cramped:
             return
         job_ = self.job
@@ -361,7 +361,7 @@ class Simulation:
         holds(len(snapshot.problems) <= _CRAMPED + 1, f"{snapshot.problems}")
 
     def _check_end(self) -> None:
-        """Where nothing is lost, an event log of the same events shows the same, at once and while it grows."""
+        """An event log of the same events shows the same, at once and while it grows, if nothing is lost."""
         if self.faults:
             return
         path = self.folder / "log"

@@ -54,7 +54,7 @@ Throttled = dict[tuple[str, Client], list[int]]
 
 @dataclass
 class Truth:
-    """What holds of an application, as far as its events were posted."""
+    """State of an application, as far as its events were posted."""
 
     failures: Counter[FailureCause] = field(default_factory=Counter)
     retries: Counter[FailureCause] = field(default_factory=Counter)
@@ -125,11 +125,11 @@ class Application:
             if len(self._running) < 3:
                 self._running.append(self._stage())
         else:
-            at = random.randrange(len(self._running))
+            index = random.randrange(len(self._running))
             for _ in range(random.randrange(1, 8)):
-                event = next(self._running[at], None)
+                event = next(self._running[index], None)
                 if event is None:
-                    del self._running[at]
+                    del self._running[index]
                     return
                 yield event
 

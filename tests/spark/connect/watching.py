@@ -1,4 +1,4 @@
-"""What clients of Spark Connect do with listeners, in processes of their own."""
+"""Work of Spark Connect's clients with listeners, in processes of their own."""
 
 import sys
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ ATTEMPTS = 4
 
 
 def facts(spark: SparkSession, url: str, folder: str) -> dict[str, Any]:
-    """What listeners on two sessions of one server report, and leave behind."""
+    """Return the reports and files of listeners on two sessions of one server."""
     first = _attached(spark, folder, 0.1)
     found: dict[str, Any] = {"source": first.source, "shown": _shown(first)}
     _query(spark, first, folder)
@@ -34,7 +34,7 @@ def facts(spark: SparkSession, url: str, folder: str) -> dict[str, Any]:
     second = _attached(other, folder, 3_600)
     found["attached"] = [attach(spark) is first, attach(other) is second]
     found["pages"] = first.url != second.url
-    found["entries"] = sorted(each.name for each in Path(folder, "entries").iterdir())
+    found["entries"] = sorted(path.name for path in Path(folder, "entries").iterdir())
     _refused(other)
 
     def failed() -> None:
@@ -48,7 +48,7 @@ def facts(spark: SparkSession, url: str, folder: str) -> dict[str, Any]:
     found["truth"] = reported.truth()
     found["ended"] = [first.ended, second.ended]
     found["problems"] = [each.part for each in (*first.problems, *second.problems)]
-    found["left"] = sorted(each.name for each in Path(folder).rglob("*-*-*.json"))
+    found["left"] = sorted(path.name for path in Path(folder).rglob("*-*-*.json"))
     found["sessions"] = [spark.session_id, other.session_id]  # type: ignore[attr-defined] # of Connect's
     found["app_id"] = spark.conf.get("spark.app.id")
     with suppress(Exception):
@@ -94,11 +94,11 @@ def _query(spark: SparkSession, listener: Listener, folder: str) -> None:
 
     def begun() -> None:
         queries = listener.collect().queries
-        assert any(each.phases for each in queries)
-        assert [each.restarts for each in queries] != restarts
+        assert any(query.phases for query in queries)
+        assert [query.restarts for query in queries] != restarts
 
     def ended() -> None:
-        assert not any(each.active for each in listener.collect().queries)
+        assert not any(query.active for query in listener.collect().queries)
 
     eventually(begun, 60)
     query.stop()
@@ -132,7 +132,7 @@ def main(url: str) -> None:
     sys.stdin.readline()
     listener.collect()
     listener.close()
-    problems = [each.part for each in listener.problems]
+    problems = [problem.part for problem in listener.problems]
     print(listener.ended, listener.source, problems, flush=True)  # noqa: T201 - as above
 
 

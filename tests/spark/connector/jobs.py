@@ -50,8 +50,8 @@ def gives_up(spark: SparkSession, kafka: Options, topic: str, rows: int) -> dict
 
 def batch_read(spark: SparkSession, kafka: Options, topic: str, rows: int) -> str:
     """All that the topic holds."""
-    found = spark.read.format("kafka").options(**kafka).option("subscribe", topic)
-    assert _bytes(found.load()) == rows * 1_000
+    stream = spark.read.format("kafka").options(**kafka).option("subscribe", topic)
+    assert _bytes(stream.load()) == rows * 1_000
     return ""
 
 
@@ -72,7 +72,7 @@ def stream_in_parts(spark: SparkSession, kafka: Options, topic: str, rows: int, 
     query = parts.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
     query.processAllAvailable()
     query.stop()
-    return [json.dumps(json.loads(each.json)) for each in query.recentProgress]
+    return [json.dumps(json.loads(progress.json)) for progress in query.recentProgress]
 
 
 def stream_write(spark: SparkSession, kafka: Options, topic: str, source: Options, checkpoint: str) -> str:

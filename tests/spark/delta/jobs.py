@@ -1,4 +1,4 @@
-"""What a Spark with Delta Lake does to a table; each runs in the driver's process."""
+"""Work of a Spark with Delta Lake on a table; each function runs in the driver's process."""
 
 import io
 import json
@@ -32,7 +32,7 @@ def append(spark: SparkSession, table: str, rows: list[Any], shards: int) -> Non
 def sql(spark: SparkSession, table: str, *statements: str) -> list[Any]:
     """The rows of the last statement; `$TABLE` is the table in that folder."""
     here = f"delta.`{table}`"
-    found = [spark.sql(each.replace("$TABLE", here)).collect() for each in statements][-1]
+    found = [spark.sql(statement.replace("$TABLE", here)).collect() for statement in statements][-1]
     rows: list[Any] = json.loads(json.dumps([row.asDict() for row in found], default=str))
     return rows
 
@@ -42,7 +42,7 @@ def count(spark: SparkSession, table: str) -> int:
 
 
 def python(spark: SparkSession, code: str) -> str:
-    """What code prints that has a session."""
+    """Return the output of code that has a session."""
     with redirect_stdout(io.StringIO()) as printed:
         exec(code, {"spark": spark})  # noqa: S102 - from a page of ours
     return printed.getvalue()

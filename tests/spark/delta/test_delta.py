@@ -43,12 +43,12 @@ pytestmark = pytest.mark.real
 SHARDS = 4
 HOSTILE = "a/../../b\n\u202e'\"<x>"
 FIRST = [
-    *(produced(at, 20_000, user=user) for user in ("alice", "bob", HOSTILE) for at in range(0, 20_000, 500)),
-    *(mutated(at, 9, user="alice") for at in range(1, 20_000, 4_000)),
+    *(produced(time_ms, 20_000, user=user) for user in ("alice", "bob", HOSTILE) for time_ms in range(0, 20_000, 500)),
+    *(mutated(time_ms, 9, user="alice") for time_ms in range(1, 20_000, 4_000)),
 ]  # fmt: skip
 LATER = [
-    *(produced(at, 30_000, user=user, throttle_ms=7) for user in ("alice", "zoë") for at in range(250, 20_000, 900)),
-    *(produced(90_000_000 + at, 5_000, user="bob", client_id="app2") for at in range(0, 9_000, 700)),
+    *(produced(time_ms, 30_000, user=user, throttle_ms=7) for user in ("alice", "zoë") for time_ms in range(250, 20_000, 900)),
+    *(produced(90_000_000 + time_ms, 5_000, user="bob", client_id="app2") for time_ms in range(0, 9_000, 700)),
 ]  # fmt: skip
 """Between the others, of an entity that is new, and of another day."""
 PAGE = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
@@ -127,7 +127,7 @@ def test_history_is_kept(driver: SparkProcess, tmp_path: Path) -> None:
 def test_the_page(driver: SparkProcess, usage: str) -> None:
     """The packages are those of the jars here, and the code for PySpark says which users are throttled."""
     (packages,) = re.findall(r"--packages (\S+)", PAGE)
-    names = [name for _, *name in (each.split(":") for each in packages.split(","))]
+    names = [name for _, *name in (word.split(":") for word in packages.split(","))]
     assert {"-".join(name) for name in names} <= {jar.stem for jar in jars()}
     assert f"pyspark=={CONNECTOR}" in PAGE
     driver.call(jobs.append, f"{usage}/history", LATER, SHARDS)

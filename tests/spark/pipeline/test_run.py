@@ -68,7 +68,7 @@ def _fails_after_writing(table: Table, number: int) -> list[File]:
 
 @pytest.mark.real
 def test_a_failed_job_commits_nothing(spark: "SparkSession", tmp_path: Path) -> None:
-    """When a task fails for good, nothing of the others is read; what all of them wrote is deleted by a cleaning."""
+    """A task that fails for good leaves nothing of the others to be read; what all of them wrote is deleted by a cleaning."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
     with pytest.raises(SparkFailed, match="RuntimeError: the worker died;"):
         list(Spark(spark).map(partial(_fails_after_writing, table), [0, 1]))
@@ -79,12 +79,12 @@ def test_a_failed_job_commits_nothing(spark: "SparkSession", tmp_path: Path) -> 
 
 
 def _jobs(spark: "SparkSession", before: int) -> list[tuple[str, int]]:
-    """What Spark's pages show of the jobs since there were `before`, and their tasks."""
+    """Return the jobs that Spark's pages show since there were `before`, and their tasks."""
     settle(spark)
     store: Any = spark.sparkContext._jsc.sc().statusStore()
     jobs = store.jobsList(None)
     new = [jobs.apply(place) for place in range(jobs.size() - before)]
-    return [(each.description().get(), each.numTasks()) for each in new]
+    return [(stage.description().get(), stage.numTasks()) for stage in new]
 
 
 def _count(spark: "SparkSession") -> int:
@@ -143,7 +143,7 @@ def test_pieces_of_workers_add_up(spark: "SparkSession", tmp_path: Path, monkeyp
     assert spark
     monkeypatch.setattr(summing, "_PIECE_ROWS", 1)
     by_id = {"traffic": [{"topic": None, "id": "QQ", "bytes": 1}]}
-    first = [{**each, **by_id} for each in saturated(seconds=150)]
+    first = [{**request, **by_id} for request in saturated(seconds=150)]
     across = row(70_000, 14_000.0, 3, "late", broker="3")
     named = row(0, 0.1, 1, "admin", broker="3", topic_ids=[{"topic": "orders", "id": "QQ"}])
     assert set(named["topic_ids"][0]) == {each.name for each in TOPIC_ID}
@@ -158,6 +158,6 @@ def compared(folder: str, span: tuple[float | None, float | None]) -> None:
     assert there.plan.piece_us < 70_000_000
     assert here.plan.head.names == there.plan.head.names
     assert here.plan.threads == there.plan.threads
-    assert {each.topic for each in here.plan.head.names} == {"", "orders"}
+    assert {name.topic for name in here.plan.head.names} == {"", "orders"}
     for once, pieces in zip(here.sums, there.sums, strict=True):
         assert once.equals(pieces)

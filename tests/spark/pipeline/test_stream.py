@@ -122,7 +122,7 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
 
 
 def _assert_shadow_is_whatif(folder: Path) -> None:
-    """What the steps decided is what a replay of the requests answers, by broker."""
+    """The decisions of the steps are those of a replay of the requests, by broker."""
     candidates = read_candidates(folder / "candidates.yaml")
     decided = Table.open(str(folder / "tables" / "shadow")).read(RESULTS.names)
     requests = History.open(str(folder / "tables")).detail.read()

@@ -31,9 +31,9 @@ pytestmark = pytest.mark.real
 CAPTURE: Final = Path(__file__).parents[2] / "pipeline" / "captures" / "kafka-4.3.1-request.log.gz"
 HOSTILE: Final = "a/../../b\n\u202e'\"<x>"
 ROWS: Final = [
-    *(produced(at, 20_000, user=user) for user in ("alice", "bob", HOSTILE) for at in range(0, 20_000, 500)),
-    *(produced(at, 5_000, user="bob", client_id="app2") for at in range(0, 20_000, 700)),
-    *(mutated(at, 9, user="alice") for at in range(0, 20_000, 4_000)),
+    *(produced(time_ms, 20_000, user=user) for user in ("alice", "bob", HOSTILE) for time_ms in range(0, 20_000, 500)),
+    *(produced(time_ms, 5_000, user="bob", client_id="app2") for time_ms in range(0, 20_000, 700)),
+    *(mutated(time_ms, 9, user="alice") for time_ms in range(0, 20_000, 4_000)),
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What engines replay and recommend is what one replay of all rows does."""
+"""Engines replay and recommend as one replay of all rows does."""
 
 import re
 from pathlib import Path
@@ -62,9 +62,9 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Table:
 )
 def test_table(engine: Engine, stored: Table, mode: Mode, candidates: list[Any]) -> None:
     """An engine replays a history shard by shard; where users share a limit, it brings their rows together first."""
-    found = replayed(stored, candidates, mode, engine)
-    assert found.schema == RESULTS
-    assert sorted_rows(found) == sorted_rows(replay(stored.read(), candidates, mode))
+    results = replayed(stored, candidates, mode, engine)
+    assert results.schema == RESULTS
+    assert sorted_rows(results) == sorted_rows(replay(stored.read(), candidates, mode))
 
 
 @pytest.mark.real
@@ -73,8 +73,8 @@ def test_frame(spark: "SparkSession", stored: Table) -> None:
     """Any frame with the columns of a history is replayed, in any order, and brokers are kept apart on demand."""
     apart = ReplaySettings(per_broker=True, rows_at_once=50)
     frame = rows_of(stored, NEEDED, spark).orderBy("timestamp", ascending=False)
-    found = replay_frame(frame, CROWD, settings=apart)
-    rows = pa.Table.from_pylist([row.asDict() for row in found.collect()], RESULTS)
+    results = replay_frame(frame, CROWD, settings=apart)
+    rows = pa.Table.from_pylist([row.asDict() for row in results.collect()], RESULTS)
     whole = replay(stored.read(), CROWD, settings=apart)
     assert sorted_rows(rows) == sorted_rows(whole)
 
@@ -84,15 +84,15 @@ def test_frame(spark: "SparkSession", stored: Table) -> None:
 def test_position(spark: "SparkSession") -> None:
     """Of mutations in one millisecond the position says which one exhausts the bucket, and so which one is refused."""
     asked = [1, 2, 500, 4, 8]
-    rows = history([Request(api_key=CREATE_TOPICS, cost=each) for each in asked])
+    rows = history([Request(api_key=CREATE_TOPICS, cost=cost) for cost in asked])
     tried = [candidate({QuotaEntity("alice", None): {"controller_mutation_rate": 2.0}})]
 
     def refused(positions: list[int]) -> int:
         placed = rows.set_column(rows.column_names.index("position"), "position", pa.array(positions))
         listed = [tuple(row.values()) for row in placed.to_pylist()]
         frame = spark.createDataFrame(listed, ddl(rows.schema))
-        (found,) = replay_frame(frame.repartition(3), tried).collect()
-        number: int = found.refused_mutations
+        (results,) = replay_frame(frame.repartition(3), tried).collect()
+        number: int = results.refused_mutations
         return number
 
     assert refused([1, 2, 3, 4, 5]) == 4 + 8

@@ -27,7 +27,7 @@ def test_what_an_event_log_lacks(tmp_path: Path) -> None:
     write_summary(job.snapshot(), tmp_path / "summary.json")
     application = read_application(path, tmp_path / "summary.json")
     assert application.throttles == (("", reported),)
-    assert not [each for each in notes(application) if "--summary" in each]
+    assert not [note for note in notes(application) if "--summary" in note]
     with pytest.raises(UnreadableSummary):
         read_application(path, path)
     write_summary(job.snapshot(), tmp_path / "summary.json", "app-2")
@@ -45,7 +45,7 @@ def test_recorded_logs(version: str) -> None:
     assert application.finished
     path = log_of(version, "plain")
     events = map(json.loads, path.read_text().splitlines())
-    tasks = [each["Task Info"] for each in events if each["Event"] == "SparkListenerTaskEnd"]
+    tasks = [event["Task Info"] for event in events if event["Event"] == "SparkListenerTaskEnd"]
     took = sum(task["Finish Time"] - task["Launch Time"] for task in tasks) / 1_000
     stages = read_application(path).stages
     assert sum(stage.slots.unnoted + stage.slots.noted for stage in stages) == pytest.approx(took)
@@ -74,7 +74,7 @@ def test_files_that_are_missing(tmp_path: Path) -> None:
     log(folder / "events_2_app-1")
     reported = notes(read_application(folder))
     assert "The log is incomplete: it lacks 1 file (by the numbers of those that are there)." in reported
-    assert not [each for each in reported if "could not be read" in each]
+    assert not [text for text in reported if "could not be read" in text]
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How much shorter stages would be without throttle times: no more than they took, and no more than all throttle times together."""
+"""Time by which stages would be shorter without throttle times: no more than they took, and no more than all throttle times together."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_stage(attempts: list[Attempt], share: float, saved: float) -> None:
 )  # fmt: skip
 def test_stages(stages: list[tuple[float, float, float]], seconds: float) -> None:
     """Stages that ran at the same time are not added up."""
-    assert critical_seconds(Saving(*each) for each in stages) == pytest.approx(seconds)
+    assert critical_seconds(Saving(*stage) for stage in stages) == pytest.approx(seconds)
 
 
 _TIMES = st.floats(0, 1_000)
@@ -70,7 +70,7 @@ _ATTEMPT = st.builds(
 
 @given(st.lists(st.lists(_ATTEMPT, min_size=1, max_size=8), max_size=6), st.floats(0, 1))
 def test_never_more_than_the_wall_time_nor_the_sum(stages: list[list[Attempt]], share: float) -> None:
-    """And never less than what one of the stages saves."""
+    """The saved time is never less than what one of the stages saves."""
     savings = [
         Saving(min(each[1] for each in stage), max(each[2] for each in stage), slots(*stage).saved(share))
         for stage in stages
@@ -90,16 +90,16 @@ def test_never_more_than_the_wall_time_nor_the_sum(stages: list[list[Attempt]], 
 
 @given(st.lists(_ATTEMPT, max_size=30), st.floats(0, 1))
 def test_a_stage_that_is_over_saves_as_much(attempts: list[Attempt], share: float) -> None:
-    """What is forgotten at its end decides nothing."""
+    """An attempt that is forgotten at its end decides nothing."""
     closed, attempts = slots(*attempts), sorted(attempts, key=lambda each: each[2])
     chains: dict[str, list[list[Attempt]]] = {}
-    for each in attempts:
-        own = chains.setdefault(each[0], [])
-        fitting = [chain for chain in own if chain[-1][2] <= each[1]]
+    for attempt in attempts:
+        own = chains.setdefault(attempt[0], [])
+        fitting = [chain for chain in own if chain[-1][2] <= attempt[1]]
         if fitting:
-            max(fitting, key=lambda chain: chain[-1][2]).append(each)
+            max(fitting, key=lambda chain: chain[-1][2]).append(attempt)
         else:
-            own.append([each])
+            own.append([attempt])
     lengths, without = [0.0], [0.0]
     for chain in (chain for own in chains.values() for chain in own):
         took = [(ended - began, noted) for _, began, ended, noted in chain]
@@ -112,9 +112,9 @@ def test_a_stage_that_is_over_saves_as_much(attempts: list[Attempt], share: floa
 
 def test_any_number_of_attempts_at_once() -> None:
     """Attempts of more cores than an executor can have take bounded space; the longest counts."""
-    found = Slots()
+    slots = Slots()
     for number in range(2_000):
-        found.add("1", 0.0, 10.0 + number / 1_000, None)
-        found.add(str(number), 0.0, 10.0, None)
-    assert found.saved(0.5) == pytest.approx(6, abs=0.001)
-    assert len(found._candidates) == 1
+        slots.add("1", 0.0, 10.0 + number / 1_000, None)
+        slots.add(str(number), 0.0, 10.0, None)
+    assert slots.saved(0.5) == pytest.approx(6, abs=0.001)
+    assert len(slots._candidates) == 1

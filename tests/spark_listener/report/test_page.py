@@ -69,9 +69,9 @@ def read(text: str) -> Reader:
 def test_page_holds_nothing_that_runs(tmp_path: Path, name: str) -> None:
     """No script, no address, no handler: whatever names are, they are text."""
     text = page(read_application(log(tmp_path / "app-1", name)))
-    found = read(text)
-    assert found.kinds <= KNOWN
-    assert found.attributes <= HARMLESS
+    document = read(text)
+    assert document.kinds <= KNOWN
+    assert document.attributes <= HARMLESS
     assert "default-src 'none'" in text
     assert "url(" not in text
     assert "@import" not in text
@@ -80,9 +80,9 @@ def test_page_holds_nothing_that_runs(tmp_path: Path, name: str) -> None:
 
 def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
     """What each attempt noted, how long it took, and the sums of that, in seconds; below a timeline with a bar for each span."""
-    found = read(page(read_application(log(tmp_path / "app-1"))))
-    assert {"stage 0: foreachPartition", "query clicks", "nightly: throttle times"} <= {*found.reported}
-    assert [row for row in found.rows if row] == [
+    document = read(page(read_application(log(tmp_path / "app-1"))))
+    assert {"stage 0: foreachPartition", "query clicks", "nightly: throttle times"} <= {*document.reported}
+    assert [row for row in document.rows if row] == [
         ["", "alice", "billing", "write", "", "4 s", "4", "2 s", "1"],
         ["clicks", "alice", "clicks-reader", "read", "", "1.50 s", "4", "0.75 s", "1"],
         ["kafka_quota", "1", "0"],
@@ -117,11 +117,11 @@ def test_programs_get_the_same_figures(tmp_path: Path) -> None:
         "unknown_attempts": 2,
     }
     assert {name: reported[name] for name in expected} == expected
-    assert [[*each.values()] for each in reported["throttles"]] == [
+    assert [[*throttle.values()] for throttle in reported["throttles"]] == [
         ["", "alice", "billing", "write", 4, 4, 2, 1],
         ["clicks", "alice", "clicks-reader", "read", 1.5, 4, 0.75, 1],
     ]
-    assert [[*each.values()] for each in reported["causes"]] == [
+    assert [[*cause.values()] for cause in reported["causes"]] == [
         ["kafka_quota", 1, 0],
         ["kafka_timeout_throttled", 2, 1],
         ["executor_lost", 1, 0],
@@ -130,7 +130,7 @@ def test_programs_get_the_same_figures(tmp_path: Path) -> None:
     assert (query["max_offsets_behind"], query["avg_offsets_behind"]) == (9_000, 2_500.5)
     assert query["phases"] == {"triggerExecution": 8}
     names = ("stage", "attempt", "throttled_seconds", "longest_seconds", "seconds")
-    waits = [[each[name] for name in names] for each in reported["longest_waits"]]
+    waits = [[longest_wait[name] for name in names] for longest_wait in reported["longest_waits"]]
     assert waits == [[0, 0, 4, 2, 7], [2, 0, 1.5, 0.75, 5]]
     assert [(each["throttled_seconds"], each["failed"]) for each in reported["stages_hit"]] == [
         (4, False),
@@ -151,9 +151,9 @@ def test_a_long_headline_of_an_image_has_more_lines() -> None:
     drawn = ET.fromstring(image(application))  # noqa: S314 - of ours
     svg = "{http://www.w3.org/2000/svg}"
     texts = drawn.findall(f"{svg}text")
-    lines = [each for each in texts[2:] if each.attrib["x"] == "10"]
+    lines = [text for text in texts[2:] if text.attrib["x"] == "10"]
     assert len(lines) > 1
-    assert all(len(each.text or "") <= 150 for each in lines)
+    assert all(len(line.text or "") <= 150 for line in lines)
     assert "lost executors" in (lines[-1].text or "")
     (chart,) = drawn.findall(f"{svg}svg")
     assert float(chart.attrib["y"]) == float(lines[-1].attrib["y"]) + 14
@@ -161,7 +161,7 @@ def test_a_long_headline_of_an_image_has_more_lines() -> None:
 
 @pytest.mark.parametrize("name", ["", HOSTILE, "x" * 10_000])
 def test_image_has_title_timeline_and_legend(tmp_path: Path, name: str) -> None:
-    """It is XML that needs nothing else; its bars are those of the page, and names are text."""
+    """The image is XML that needs nothing else; its bars are those of the page, and names are text."""
     application = read_application(log(tmp_path / "app-1", name))
     drawn = ET.fromstring(image(application))  # noqa: S314 - of ours
     svg = "{http://www.w3.org/2000/svg}"

@@ -221,14 +221,15 @@ def figures(application: Application) -> tuple[object, ...]:
     """Return all that depends on each line."""
     snapshot = application.snapshot
     attempts = sorted(
-        (each.stage, each.partition, each.number, each.cause, each.query, each.began) for each in application.attempts
+        (attempt.stage, attempt.partition, attempt.number, attempt.cause, attempt.query, attempt.began)
+        for attempt in application.attempts
     )
     stages = [
-        (each.stage, each.attempt, each.tasks, each.began, each.ended, each.failures, each.failed)
-        for each in application.stages
+        (stage.stage, stage.attempt, stage.tasks, stage.began, stage.ended, stage.failures, stage.failed)
+        for stage in application.stages
     ]
     counts = snapshot.failures, snapshot.retries, snapshot.stage_retries, snapshot.executors_lost
-    batches = sorted(each.number for each in application.batches)
+    batches = sorted(batch.number for batch in application.batches)
     queries = [(query.name, query.restarts, query.active) for query in snapshot.queries]
     period = application.began, application.ended, application.finished, application.app_id
     return counts, attempts, stages, batches, queries, period
@@ -241,8 +242,8 @@ def test_lines_in_another_order(tmp_path: Path, seed: int, choose: random.Random
     lines = dumped(generated(seed))
     right = write(tmp_path / "a", lines)
     if choose.random() < 0.5:  # neighbors, or a part of the log, or all of it
-        at = choose.randrange(1, len(lines) - 1)
-        moved = [*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]]
+        index = choose.randrange(1, len(lines) - 1)
+        moved = [*lines[:index], lines[index + 1], lines[index], *lines[index + 2 :]]
     else:
         moved = choose.sample(lines, len(lines))
     application = write(tmp_path / "a", moved)
@@ -297,11 +298,11 @@ def test_lines_that_are_broken(tmp_path: Path, seed: int, choose: random.Random)
     """Lines that were wrapped are unreadable, their number is said, and the counts are lower bounds; lines that were joined are read."""
     lines = dumped(generated(seed))
     right = write(tmp_path / "a", lines)
-    joined = [b"".join(lines[at : at + 3]) for at in range(0, len(lines), 3)]
+    joined = [b"".join(lines[index : index + 3]) for index in range(0, len(lines), 3)]
     assert figures(write(tmp_path / "a", joined)) == figures(right)
-    at = choose.randrange(2, len(lines))
-    middle = choose.randrange(5, len(lines[at]) - 5)
-    wrapped = [*lines[:at], lines[at][:middle], lines[at][middle:], *lines[at + 1 :]]
+    index = choose.randrange(2, len(lines))
+    middle = choose.randrange(5, len(lines[index]) - 5)
+    wrapped = [*lines[:index], lines[index][:middle], lines[index][middle:], *lines[index + 1 :]]
     application = write(tmp_path / "a", wrapped)
     assert 1 <= application.unreadable_lines <= 2  # a line without its last brackets may look whole
     assert not application.counts_complete
