@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import options, outputs
 from .app import App
+
+if TYPE_CHECKING:
+    from quotascope.quotas.team_finder import TeamFinder
 
 teams = App("teams", "Check the file of teams (docs/teams.md).")
 EXAMPLES = """
@@ -60,6 +63,19 @@ def check(
             "matches all of them before; delete it, or put it first"
         )
         typer.echo(f"quotascope: warning: {text}", err=True)
+
+
+def team_finder(file: Path) -> TeamFinder:
+    """
+    Return what finds the teams of a file for entities that an exporter or samples have, whose long names are cut.
+
+    Raises `InvalidQuotas`.
+    """
+    from quotascope.exporter.names import asked_as, real_name
+    from quotascope.quotas.team_finder import TeamFinder
+    from quotascope.quotas.teams import read_teams
+
+    return TeamFinder(read_teams(file, asked_as), real_name)
 
 
 def _document(**values: object) -> dict[str, Any]:

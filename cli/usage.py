@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from . import options, outputs, past
 from .options import check_extra, grouped, span_of, zone_of
 from .past import PrometheusOptions
 from .settings import ConfigFile, configuration
+
+if TYPE_CHECKING:
+    from quotascope.quotas.team_finder import TeamFinder
 
 EXAMPLES = """
 Examples:
@@ -23,6 +26,8 @@ quotascope usage usage --by-topic
 quotascope usage usage --user alice --begin 2026-11-22T18:00 --end 2026-11-23T08:00 --time-zone Europe/Berlin
 
 quotascope usage usage --by-user --html usage.html --csv usage.csv
+
+quotascope usage usage --teams teams.yaml --csv teams.csv
 
 quotascope usage usage --json | jq '.clients[0]'
 """
@@ -39,6 +44,7 @@ def usage(
         typer.Option("--by-topic", help="Also show the topics of each client, by bytes."),
     ] = False,
     by_user: options.ByUser = False,
+    teams: Annotated[Path | None, options.TEAMS] = None,
     begin: options.Begin = None,
     end: options.End = None,
     time_zone: options.TimeZone = "UTC",
@@ -53,13 +59,16 @@ def usage(
     Samples tell entities as brokers measure them, and whole hours; time without samples is unknown, not zero.
     """
     of_prometheus = prometheus.check(folder)
+    if by_user and teams is not None:
+        raise typer.BadParameter("excludes --by-user: rows are of one of them", param_hint="--teams")
+    finder = None if teams is None else _finder(teams, of_samples=of_prometheus)
     check_extra()
     if of_prometheus:
         if by_topic:
             raise typer.BadParameter("needs a request log, FOLDER", param_hint="--by-topic")
         span = span_of(begin, end, zone_of(time_zone))
         _from_prometheus(
-            prometheus, config, (user, client_id), span, results, by_user=by_user, top=top, time_zone=time_zone
+            prometheus, config, (user, client_id), span, results, finder, by_user=by_user, top=top, time_zone=time_zone
         )
         return
     from quotascope.pipeline.runs import usage as question
@@ -70,6 +79,8 @@ def usage(
         answer = question.find_usage(folder or "", (user, client_id), span_of(begin, end, zone))
     if by_user:
         answer = question.by_user(answer)
+    if finder is not None:
+        answer = question.by_team(answer, finder)
     outputs.write(
         results,
         report=partial(question.report, answer, zone, limit=top, by_topic=by_topic),
@@ -78,12 +89,23 @@ def usage(
     )
 
 
+def _finder(file: Path, *, of_samples: bool) -> TeamFinder:
+    """Return what finds the teams of a file; a request log has names as they are. Raises `InvalidQuotas`."""
+    from quotascope.quotas.team_finder import TeamFinder
+    from quotascope.quotas.teams import read_teams
+
+    from .teams import team_finder
+
+    return team_finder(file) if of_samples else TeamFinder(read_teams(file))
+
+
 def _from_prometheus(
     prometheus: PrometheusOptions,
     config: Path | None,
     client: tuple[str | None, str | None],
     span: tuple[float | None, float | None],
     results: outputs.Results,
+    finder: TeamFinder | None = None,
     *,
     by_user: bool,
     top: int,
@@ -101,6 +123,8 @@ def _from_prometheus(
         answer = question.find_usage(opened.past, client, progress=(of_rates, of_throttles))
     if by_user:
         answer = question.by_user(answer)
+    if finder is not None:
+        answer = question.by_team(answer, finder)
     outputs.write(
         results,
         report=partial(question.report, answer, zone_of(time_zone), limit=top),

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from quotascope.exporter.diagnosis.units import (
     NOT_APPLICABLE,
+    UNKNOWN,
     entity_name,
     percent,
     rule_or_cause,
@@ -24,6 +25,8 @@ from quotascope.exporter.diagnosis.units import (
 )
 from quotascope.exporter.snapshot import EntityUsage, Snapshot, place_of
 from quotascope.exporter.untrusted import one_line
+from quotascope.metrics.catalog.teams import UNDECIDED, UNOWNED
+from quotascope.quotas.team_finder import TeamFinder
 
 WIDEST: Final = 150
 """Greatest width, in columns; a wider table would only have wider gaps."""
@@ -126,6 +129,16 @@ def shadow_column(snapshot: Snapshot) -> Sequence[UsageColumn]:
         right=True,
     )
     return (shadow,) if snapshot.shadows else ()
+
+
+def team_column(teams: TeamFinder) -> UsageColumn:
+    """Return the column of the teams that own entities."""
+
+    def cell(usage: EntityUsage, _: str) -> Text:
+        label = teams.label(usage.entity.user, usage.entity.client_id)
+        return Text({UNOWNED: NOT_APPLICABLE, UNDECIDED: UNKNOWN}.get(label, one_line(label)))
+
+    return UsageColumn(header="team", cell=cell, share=1)
 
 
 def burst_column(snapshot: Snapshot) -> Sequence[UsageColumn]:

@@ -13,6 +13,8 @@ NOT_OWNED: Final = -1
 """Number in place of a team's for an entity that no team owns."""
 NOT_DECIDED: Final = -2
 """Number in place of a team's for an entity of which the first entry to match is unknown."""
+WORDS: Final = {UNOWNED: "no team", UNDECIDED: "unknown team"}
+"""Words for people in place of a team's name."""
 _EVERY_NAME: Final = ".*"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -54,6 +55,7 @@ def top(
     text: Annotated[
         str, typer.Option("--filter", metavar="TEXT", help="Show users and client-ids that contain this text.")
     ] = "",
+    teams: Annotated[Path | None, options.TEAMS] = None,
     every: options.Every = "2s",
     json: options.Json = False,
     sources: SourceOptions,
@@ -70,6 +72,7 @@ def top(
     from quotascope.exporter.config import seconds_of
     from quotascope.exporter.logs import configure_logs
 
+    from ..teams import team_finder
     from ..terminal import can_redraw
     from .show import print_once, reading, watch
 
@@ -80,7 +83,8 @@ def top(
     configure_logs(settings.log)
     source = reading(settings, running.target())
     console = Console(highlight=False)
-    choices = Choices(order=sort, kind=kind, text=text)
+    file = teams or settings.teams
+    choices = Choices(order=sort, kind=kind, text=text, teams=None if file is None else team_finder(file))
     if can_redraw(console) and not json:
         asyncio.run(watch(source, console, choices, seconds, running.target()))
     else:

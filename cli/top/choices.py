@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from quotascope.metrics.kafka.entities import QuotaType
+
+if TYPE_CHECKING:
+    from quotascope.quotas.team_finder import TeamFinder
 
 END: Final = "end"
 ENTER: Final = "enter"
@@ -60,6 +63,8 @@ class Choices:
     """Number of rows above the screen."""
     over: bool = False
     """True if the command is to end."""
+    teams: TeamFinder | None = None
+    """Teams of entities, None for none; no key changes them."""
 
     def pressed(self, key: str) -> Choices:
         """Return the choices after a key; an unknown key changes nothing."""

@@ -24,6 +24,7 @@ from quotascope.exporter.snapshot import EntityUsage, LimitState, Snapshot, Usag
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.pages.words import counted
+from quotascope.quotas.team_finder import TeamFinder
 
 from ..usage_table import (
     BAR,
@@ -38,6 +39,7 @@ from ..usage_table import (
     UsageColumn,
     burst_column,
     shadow_column,
+    team_column,
     usage_table,
 )
 from .choices import Choices
@@ -63,7 +65,7 @@ def screen(
     has_room = height >= _WITH_CLUSTER
     fit = max(1, height - _LINES_AROUND - has_room)
     top_row = min(choices.scrolled, max(0, len(rows) - fit))
-    table = entity_table(rows[top_row : top_row + fit], trails, width, snapshot)
+    table = entity_table(rows[top_row : top_row + fit], trails, width, snapshot, choices.teams)
     head = Text("quotascope top  ", "bold")
     of_type = chosen(snapshot, Choices(kind=choices.kind))
     head.append(summary(snapshot, of_type), "not bold")
@@ -95,17 +97,20 @@ def summary(snapshot: Snapshot, usages: Usages) -> str:
     return f"sources up {up}/{len(snapshot.sources)}; {counts}; muted now {muted(snapshot)}{gaps}"
 
 
-def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int, snapshot: Snapshot) -> Table:
+def entity_table(
+    rows: Sequence[EntityUsage], trails: Trails, width: int, snapshot: Snapshot, teams: TeamFinder | None = None
+) -> Table:
     """Return a row for each entity of a node; a narrow terminal shows fewer columns."""
     lately = UsageColumn(header="last 5 minutes", cell=lambda usage, style: _Trail(trails.of(usage), style), width=20)
     shadow = shadow_column(snapshot)
     digits = max((len(one_line(usage.broker)) for usage in snapshot.nodes), default=0)
     node = replace(NODE, width=max(len(NODE.header), min(digits, NODE.width or 0)))
     burst = burst_column(snapshot)
+    team = () if teams is None else (team_column(teams),)
     small = (node, WHO, QUOTA_TYPE, USAGE_OF_LIMIT, USED, *burst, DELAY)
-    wide = (*small[:4], BAR, *small[4:], *shadow, lately, RULE)
-    wider = (*wide[:2], QUOTA_TYPE_WHOLE, *wide[3:])
-    usual = (*small, *shadow, RULE)
+    wide = (*small[:2], *team, *small[2:4], BAR, *small[4:], *shadow, lately, RULE)
+    wider = tuple(QUOTA_TYPE_WHOLE if column is QUOTA_TYPE else column for column in wide)
+    usual = (*small[:2], *team, *small[2:], *shadow, RULE)
     # the rule is more useful than the amounts, as the used part is shown
     tight = (node, WHO, QUOTA_TYPE, USED, *burst, DELAY, *shadow, RULE)
     layouts = (

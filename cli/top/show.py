@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import asdict
 from typing import TypeAlias
 
 import typer
@@ -62,7 +63,12 @@ async def print_once(
     rows = chosen(snapshot, choices)
     if as_json:
         health = health_document(snapshot, findings)
-        entities = [entity_document(usage) for usage in rows]
+        entities: list[object] = [entity_document(usage) for usage in rows]
+        if choices.teams is not None:
+            labels = (choices.teams.label(usage.entity.user, usage.entity.client_id) for usage in rows)
+            entities = [
+                {**asdict(entity_document(usage)), "team": label} for usage, label in zip(rows, labels, strict=True)
+            ]
         answer = {"health": health, "entities": entities}
         typer.echo(encoded(answer, indent=2), nl=False)
     else:
@@ -70,7 +76,7 @@ async def print_once(
         show = _Show((snapshot, findings), choices)
         if exporter is not None:
             show.recall(await read_recent(exporter))
-        console.print(entity_table(rows, show.trails, console.width, snapshot))
+        console.print(entity_table(rows, show.trails, console.width, snapshot, choices.teams))
     if report_errors(findings):
         raise typer.Exit(1)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Final
 from urllib.parse import quote
 
-from quotascope.metrics.catalog.teams import UNDECIDED, UNOWNED, Team
+from quotascope.metrics.catalog.teams import Team
 from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.quotas.team_finder import WORDS
 
 from ..diagnosis.units import NOT_APPLICABLE, UNKNOWN, UNLIMITED, measured, percent, type_name
 from ..snapshot import Snapshot, Sold, TeamSums
@@ -18,8 +18,6 @@ from .columns import TableCell, worded
 from .query import PartQuery, Text, shown_part
 from .render import PageFrame, as_of, name, render
 from .teams import readable
-
-_WORDS: Final = {UNOWNED: "no team", UNDECIDED: "unknown team"}
 
 
 class TeamQuery(PartQuery):
@@ -140,7 +138,7 @@ def _cells(result: TeamResult) -> dict[str, object]:
         "0" if any(row.throttled == 0 for row in result.rows) else UNKNOWN
     ]
     return {
-        "name": _WORDS.get(result.name, name(result.name)),
+        "name": WORDS.get(result.name, name(result.name)),
         "contact": name(result.team.contact or "") if result.team is not None else "",
         "href": f"./?team={_quoted(result.name)}&show=all",
         "entities": str(result.entities),

@@ -12,6 +12,7 @@ from quotascope.metrics.kafka.entities import QuotaType, spelled
 from quotascope.metrics.kafka.windows import WindowConfig
 from quotascope.pages.report import TERMINAL_ROWS, Report, Rows, csv_of
 from quotascope.pages.words import amount, counted, percent, period, seconds, shown, spaced
+from quotascope.quotas.team_finder import WORDS, TeamFinder
 
 from ..rates import rate
 from ..table import Progress
@@ -56,6 +57,8 @@ class PastUsage:
     sight: Sight
     coverage: float
     """Part of the period with samples of its nodes, from 0 to 1: that of the node with fewest."""
+    team: str | None = None
+    """Label of a team, of which this is the sum; None for an entity."""
 
     @property
     def amount(self) -> float | None:
@@ -153,7 +156,13 @@ def _ordered(usages: Sequence[PastUsage]) -> list[PastUsage]:
     order = list(QuotaType)
     return sorted(
         usages,
-        key=lambda one: (order.index(one.kind), -one.evidence.amount, one.user or "", one.client_id or ""),
+        key=lambda one: (
+            order.index(one.kind),
+            -one.evidence.amount,
+            one.team or "",
+            one.user or "",
+            one.client_id or "",
+        ),
     )
 
 
@@ -172,6 +181,26 @@ def by_user(found: PastUsages) -> PastUsages:
             coverage=min(one.coverage for one in group),
         )
         for (kind, user, client_id), group in groups.items()
+    ]
+    return replace(found, usages=_ordered(sums))
+
+
+def by_team(found: PastUsages, teams: TeamFinder) -> PastUsages:
+    """Return the same with the entities of each team added up; those without a team are one row."""
+    groups: dict[tuple[QuotaType, str], list[PastUsage]] = defaultdict(list)
+    for one in found.usages:
+        groups[one.kind, teams.label(one.user or "", one.client_id or "")].append(one)
+    sums = [
+        PastUsage(
+            user=None,
+            client_id=None,
+            kind=kind,
+            evidence=_sum({str(place): one.evidence for place, one in enumerate(group)}),
+            sight=worst({one.sight for one in group}),
+            coverage=min(one.coverage for one in group),
+            team=label,
+        )
+        for (kind, label), group in groups.items()
     ]
     return replace(found, usages=_ordered(sums))
 
@@ -248,7 +277,7 @@ def _row(past: Past, one: PastUsage, total: float | None) -> Sequence[str]:
         mark = ("≥ " if one.is_lower_bound else "") + ("≈ " if one.sight is not Sight.WHOLE else "")
         cells = (f"{mark}{text}", "unknown" if total is None else percent(used / total), f"{mark}{mean}")
     return (
-        spelled(one.user, one.client_id),
+        spelled(one.user, one.client_id) if one.team is None else WORDS.get(one.team, one.team),
         *cells,
         seconds(one.evidence.active_s),
         percent(one.coverage),
@@ -276,13 +305,14 @@ def document(found: PastUsages) -> dict[str, Any]:
 
 def as_csv(found: PastUsages) -> str:
     """Write a row for each client and quota type."""
-    return csv_of(_COLUMNS, (_values(found.past, one) for one in found.usages))
+    columns = _COLUMNS if all(one.team is None for one in found.usages) else ("team", *_COLUMNS[2:])
+    return csv_of(columns, (_values(found.past, one) for one in found.usages))
 
 
 def _values(past: Past, one: PastUsage) -> dict[str, Any]:
+    names = {"user": one.user, "client_id": one.client_id} if one.team is None else {"team": one.team}
     return {
-        "user": one.user,
-        "client_id": one.client_id,
+        **names,
         "quota_type": one.kind.label,
         "begin": past.begin,
         "end": past.end,

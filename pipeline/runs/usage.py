@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from quotascope.metrics.kafka.entities import QuotaType, spelled
 from quotascope.pages.report import TERMINAL_ROWS, Block, Lines, Report, Rows, csv_of
 from quotascope.pages.words import amount, counted, percent, period, seconds, shown, spaced
+from quotascope.quotas.team_finder import WORDS, TeamFinder
 
 from ..columns import added, having
 from ..errors import NoTable
@@ -70,6 +71,10 @@ class ClientUsage:
     """Bytes of records by topic: its name, or `ID` and its id if the log has no name."""
     protocol: int = 0
     """Bytes of the same requests beside records."""
+    team: str | None = None
+    """Label of a team, of which this is the sum; None for a client or a user."""
+    incomplete: bool = False
+    """True if requests of a client of the team are missing, so that the sum is too low."""
 
     @property
     def unknown(self) -> int:
@@ -169,7 +174,14 @@ def find_usage(
 def _ordered(clients: Iterable[ClientUsage]) -> list[ClientUsage]:
     order = list(QuotaType)
     return sorted(
-        clients, key=lambda client: (order.index(client.kind), -client.amount, client.user, client.client_id or "")
+        clients,
+        key=lambda client: (
+            order.index(client.kind),
+            -client.amount,
+            client.team or "",
+            client.user,
+            client.client_id or "",
+        ),
     )
 
 
@@ -182,12 +194,32 @@ def by_user(usage: Usage) -> Usage:
     sums: dict[tuple[str, QuotaType], ClientUsage] = {}
     for client in usage.clients:
         total = sums.setdefault((client.user, client.kind), ClientUsage(client.user, None, client.kind))
-        total.amount += client.amount
-        total.requests += client.requests
-        total.unsized += client.unsized
-        total.topics.update(client.topics)
-        total.protocol += client.protocol
+        _add(total, client)
     return replace(usage, clients=_ordered(sums.values()))
+
+
+def by_team(usage: Usage, teams: TeamFinder) -> Usage:
+    """Return the same with the clients of each team added up; those without a team are one row."""
+    sums: dict[tuple[str, QuotaType], ClientUsage] = {}
+    for client in usage.clients:
+        label = teams.label(client.user, client.client_id or "")
+        total = sums.setdefault((label, client.kind), ClientUsage("", None, client.kind, team=label))
+        _add(total, client)
+        total.incomplete |= usage.losses.incomplete(client.user, client.client_id)
+    return replace(usage, clients=_ordered(sums.values()))
+
+
+def _add(total: ClientUsage, client: ClientUsage) -> None:
+    total.amount += client.amount
+    total.requests += client.requests
+    total.unsized += client.unsized
+    total.topics.update(client.topics)
+    total.protocol += client.protocol
+
+
+def _name(client: ClientUsage) -> str:
+    """Return the name of a client or a team for people."""
+    return spelled(client.user, client.client_id) if client.team is None else WORDS.get(client.team, client.team)
 
 
 def _added(
@@ -239,13 +271,13 @@ def _blocks(usage: Usage, kind: QuotaType, limit: int, *, by_topic: bool) -> Ite
     yield Rows(
         title=spaced(kind.label).capitalize(),
         heads=_HEADS,
-        rows=[(spelled(client.user, client.client_id), *_cells(usage, client, total)) for client in clients],
+        rows=[(_name(client), *_cells(usage, client, total)) for client in clients],
         shares=[None if client.unsized else client.amount / total for client in clients],
         terminal_rows=limit,
     )
     for place, client in enumerate(clients[:MOST] if kind.of_bytes else ()):
         detail = not by_topic or place >= limit
-        title = f"{spelled(client.user, client.client_id)}: {spaced(kind.label)}"
+        title = f"{_name(client)}: {spaced(kind.label)}"
         topics = list(topics_of(client))
         if not topics:
             yield Lines(title=title, level=3, lines=("unknown topics",), faint=True, detail=detail)
@@ -270,7 +302,7 @@ def _cells(usage: Usage, client: ClientUsage, total: int) -> tuple[str, ...]:
         cells[0] = seconds(client.amount / _US) if kind is QuotaType.REQUEST else f"{client.amount:,} mut"
     if client.unsized:
         cells = [f"≥ {cells[0]}", "unknown", f"≥ {cells[2]}"] if client.requests else ["unknown"] * 3
-    elif usage.losses.incomplete(client.user, client.client_id):
+    elif client.incomplete or (client.team is None and usage.losses.incomplete(client.user, client.client_id)):
         cells = [f"≥ {cells[0]}", "unknown", f"≥ {cells[2]}"]
     elif kind.label in usage.unsized:
         cells[1] = f"≤ {cells[1]}"
@@ -313,18 +345,19 @@ def document(usage: Usage) -> dict[str, Any]:
 
 def as_csv(usage: Usage) -> str:
     """Write a row for each client and quota type, with the values of `document` but without its topics."""
-    return csv_of(_COLUMNS, (_values(usage, client) for client in usage.clients))
+    columns = _COLUMNS if all(client.team is None for client in usage.clients) else ("team", *_COLUMNS[2:])
+    return csv_of(columns, (_values(usage, client) for client in usage.clients))
 
 
 def _values(usage: Usage, client: ClientUsage) -> dict[str, Any]:
+    names = {"user": client.user, "client_id": client.client_id} if client.team is None else {"team": client.team}
     values: dict[str, Any] = {
-        "user": client.user,
-        "client_id": client.client_id,
+        **names,
         "quota_type": client.kind.label,
         "amount": client.amount if client.requests or not client.unsized else None,
         "requests": client.requests,
         "requests_of_unknown_size": client.unsized,
-        "missing_share": usage.losses.share(client.user, client.client_id),
+        "missing_share": usage.losses.share(client.user, client.client_id) if client.team is None else None,
     }
     if client.kind.of_bytes:
         values |= {"topics": client.topics, "protocol": client.protocol, "unknown_topics": client.unknown}

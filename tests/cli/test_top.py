@@ -16,7 +16,7 @@ from tests.cli.conftest import Run, Serve
 from tests.cli.ptys import terminal
 from tests.cli.usages import rendered, usage_of
 from tests.commands import COMMAND
-from tests.exporter.examples import health, snapshot, usage
+from tests.exporter.examples import health, snapshot, team, usage
 from tests.exporter.sources.http.misbehaving import answering, serving
 
 from quotascope.cli.terminal import Draw
@@ -45,6 +45,7 @@ from quotascope.exporter.page.query import EntityQuery, find_entities
 from quotascope.exporter.page.teams import Teams
 from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot, ThrottleCause
 from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.quotas.team_finder import TeamFinder
 
 
 def after(*keys: str) -> Choices:
@@ -143,6 +144,15 @@ def test_the_first_row_on_the_cluster() -> None:
     (*_, line, _, _) = shown(usage_of("alice", usage=30e6, limit=20e6), width=100)
     assert line == "produce, alice / app: cluster ≥ 30.0 MB/s of at most 20.0 MB/s"
     assert not any("cluster" in line for line in shown(*MANY, height=9))
+
+
+def test_teams_of_rows() -> None:
+    """A wide terminal has a column for them; an entity without one has a dash."""
+    teams = TeamFinder((team("pay\n", user="alice"),))
+    lines = shown(usage_of("alice"), usage_of("bob"), width=120, choices=Choices(teams=teams))
+    assert any("team" in line for line in lines[:3])
+    assert sum("pay" in line for line in lines) == 1
+    assert not any("pay" in line for line in shown(usage_of("alice"), width=80, choices=Choices(teams=teams)))
 
 
 def test_the_whole_is_reported_in_the_first_line() -> None:

@@ -355,6 +355,38 @@ def test_sums_by_user(run: Run, tmp_path: Path) -> None:
     assert "spark-1" not in page.read_text()
 
 
+def test_sums_by_team(run: Run, tmp_path: Path) -> None:
+    """The first team that matches has a client; all others are one row, in a terminal, as JSON and as CSV."""
+    rows = [
+        moved("etl", 0, ("orders", None, 700), more=100, client_id="spark-1"),
+        moved("bob", 0, ("logs", None, 50), client_id="spark-2"),
+        moved("alice", 0, ("orders", None, 10), client_id="a"),
+    ]
+    source = IngestTables.create(str(tmp_path)).requests
+    append(source, "0", requests(*rows))
+    History.create(str(tmp_path)).update(source)
+    teams = tmp_path / "teams.yaml"
+    teams.write_text("teams: [{team: jobs, clients: [{client_id_pattern: spark-.*}]}]")
+    code, out, errors = run("usage", tmp_path, "--teams", teams, "--json")
+    assert code == 0, errors
+    of_teams = {(row["team"], row["quota_type"]): row for row in json.loads(out)["clients"]}
+    assert "user" not in of_teams["jobs", "produce"]
+    assert (of_teams["jobs", "produce"]["amount"], of_teams["__unowned__", "produce"]["amount"]) == (850, 10)
+    assert of_teams["jobs", "produce"]["topics"] == {"orders": 700, "logs": 50}
+    _, out, _ = run("usage", tmp_path, "--teams", teams)
+    assert "jobs" in out
+    assert "no team" in out
+    assert "spark" not in out
+    table = tmp_path / "usage.csv"
+    run("usage", tmp_path, "--teams", teams, "--csv", table)
+    assert table.read_text().startswith("team,quota_type,amount")
+    code, _, errors = run("usage", tmp_path, "--teams", teams, "--by-user")
+    assert (code, "excludes --by-user" in errors) == (2, True)
+    teams.write_text("teams: [{team: jobs}]")
+    code, _, errors = run("usage", tmp_path, "--teams", teams)
+    assert (code, "teams[0].clients must be a list" in errors) == (1, True)
+
+
 def test_the_tables_of_a_history_are_named_in_help(run: Run) -> None:
     """Help lists all that `--table` takes, and those that are dropped without it."""
     _, out, _ = run("history", "drop", "--help")

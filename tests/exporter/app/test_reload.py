@@ -427,3 +427,22 @@ def test_the_configuration_of_the_alerts_is_read_again_when_it_changes(tmp_path:
         ConfigError, match=r"alerts\.yaml: line 2: thresholds\.NEAR_LIMIT: expected a number, got 'much'"
     ):
         built(old_parts, alerts_config=file)
+
+
+def test_teams_are_read_again_when_their_file_changes(tmp_path: Path) -> None:
+    """With the same file in the configuration of the alerts; a fault is reported with file, line and key."""
+    file, alerts = tmp_path / "teams.yaml", tmp_path / "alerts.yaml"
+    alerts.write_text(f"teams: {file}")
+    file.write_text("teams: [{team: payments, clients: [{user: alice}]}]")
+    old_parts = built(teams=file, alerts_config=alerts)
+    assert [team.name for team in old_parts.alert_terms.teams] == ["payments"]
+    assert built(old_parts, teams=file, alerts_config=alerts).alert_terms is old_parts.alert_terms
+    file.write_text("teams: [{team: etl, clients: [{user: alice}]}]")
+    parts = built(old_parts, teams=file, alerts_config=alerts)
+    assert [team.name for team in parts.alert_terms.teams] == ["etl"]
+    file.write_text("teams:\n- team: etl\n  clients: [{usr: alice}]")
+    with pytest.raises(
+        ConfigError, match=r"(?s)teams\.yaml: .*line 3: unknown key 'usr' under teams\[0\]\.clients\[0\]"
+    ):
+        built(old_parts, teams=file)
+    assert built(old_parts).alert_terms == DEFAULT_TERMS
