@@ -77,7 +77,7 @@ def read_teams(path: Path | str, known_as: Callable[[str], str] = str) -> tuple[
         problems.add(document.line, "expected keys and values, such as `teams:`")
     else:
         for key in content.keys() & _REPLACED.keys():
-            problems.add(content[key].line, f"{key} is not a key any more: {_REPLACED[key]}")
+            problems.add(content[key].line, f"{key} is no key of a file of teams: {_REPLACED[key]}")
         problems.unknown_keys({key: item for key, item in content.items() if key not in _REPLACED}, ["teams"])
         listed = problems.items(content, "teams")
         if len(listed) > _MOST:

@@ -63,8 +63,8 @@ teams:
   price_per_gb_in: -1  # teams[6].price_per_gb_in must be a plain number, 0 or more, got '-1'
   team: c  # the key 'team' is there already in line 23
 - 5  # teams[7]: expected keys and values, such as `team: payments`
-owners: []  # owners is not a key any more: write `teams:`, each with `team:` and `clients:`
-default_owner: x  # default_owner is not a key any more: write a last team with `clients: [{user_pattern: .*}]`
+owners: []  # owners is no key of a file of teams: write `teams:`, each with `team:` and `clients:`
+default_owner: x  # default_owner is no key of a file of teams: write a last team with `clients: [{user_pattern: .*}]`
 """
 
 

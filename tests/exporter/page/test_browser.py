@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from math import inf
 from urllib.parse import urlencode
 
@@ -23,6 +24,7 @@ from quotascope.exporter.config import CollectionConfig, Config
 from quotascope.exporter.http import Handlers
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
+from quotascope.exporter.teams import SoldKeeper, TeamAdder
 from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 from quotascope.metrics.kafka.rules import QuotaRules
 
@@ -53,6 +55,12 @@ CONTRAST = """
 """
 
 
+TEAMS = (
+    replace(team("ETL", user="bob"), contact=HOSTILE, budgets={QuotaType.PRODUCE: 400.0}),
+    team(HOSTILE, user=HOSTILE),
+)
+
+
 def shown() -> Snapshot:
     """
     Return an entity over the limit, one close to it, one with a hostile name, and a source that is down.
@@ -61,7 +69,7 @@ def shown() -> Snapshot:
     """
     rules = limits()
     quotas = {**rules.rules, QuotaType.CONTROLLER_MUTATION: QuotaRules({QuotaEntity("alice"): 1e9})}
-    return snapshot(
+    state = snapshot(
         usage(configured=rules, limit=1_000.0, usage=1_500.0, throttle_time_seconds=2.5),
         usage(user="bob", client_id="etl", configured=rules, limit=500.0, usage=425.0),
         usage(user=HOSTILE, client_id=HOSTILE, limit=500.0, usage=50.0),
@@ -78,6 +86,7 @@ def shown() -> Snapshot:
         sources=(health(), health("broker-2", up=False, error=HOSTILE)),
         nodes=(NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: 2.0}),),
     )
+    return replace(state, teams=TeamAdder(TEAMS).of(state), sold=SoldKeeper({QuotaType.PRODUCE: 1_000.0}).of(state))
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +94,7 @@ def url() -> Iterator[str]:
     """Return the address of an exporter that knows one snapshot, in a thread of its own."""
     collection = Collection([], LimitsRefresh(), 0, clock=lambda: NOW)
     collection.latest, collection.latest_began = shown(), inf
-    terms = AlertTerms(teams=(team("ETL", user="bob"), team(HOSTILE, user=HOSTILE)))
+    terms = AlertTerms(teams=TEAMS)
     config = Config(cluster=HOSTILE, collection=CollectionConfig(max_age_seconds=0))
     runbooks = {"Alert": "# Alert\n\n`" + "x" * 300 + "`"}
     app = Handlers(collection, config, runbooks, clock=lambda: NOW, terms=terms).app()
@@ -218,7 +227,7 @@ def test_entities_of_a_team(place: int, name: str, *, scripts: bool, chromium: B
     assert chromium.complaints == []
 
 
-@pytest.mark.parametrize("path", ["", "rules", "entity?user=alice"])
+@pytest.mark.parametrize("path", ["", "rules", "teams", "entity?user=alice"])
 @pytest.mark.parametrize(("scheme", "paper"), [("light", DAY), ("dark", NIGHT)])
 def test_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], path: str, chromium: Browser, url: str) -> None:
     """The paper follows what the reader prefers, and every text stands out by 4.5 to 1."""
@@ -250,7 +259,7 @@ CUT = """
 """What is not wholly within the window, scrolling aside."""
 
 
-PATHS = ("", "rules", "entity?user=alice", ENTITY, "runbooks/", "runbooks/Alert")
+PATHS = ("", "rules", "teams", "entity?user=alice", ENTITY, "runbooks/", "runbooks/Alert")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -290,7 +299,7 @@ def test_a_row_leads_to_its_entity(*, scripts: bool, chromium: Browser, url: str
 def test_a_color_means_the_same_everywhere(chromium: Browser, url: str) -> None:
     """Red is what is throttled or at its limit, amber what is near it: texts, bars and the legend agree."""
     colors: dict[str, set[str]] = {}
-    for path in ("", "rules", "entity?user=alice"):
+    for path in ("", "rules", "teams", "entity?user=alice"):
         chromium.open(url + path)
         for kind in ("over", "near", "fine"):
             colors.setdefault(kind, set()).update(

@@ -1,0 +1,46 @@
+"""Usage of teams from the samples of a Prometheus."""
+
+from __future__ import annotations
+
+from tests.exporter.examples import team
+
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.pipeline.prometheus.evidence import Evidence, Sight
+from quotascope.pipeline.prometheus.past import Node, Past
+from quotascope.pipeline.prometheus.usage import PastUsage, PastUsages, as_csv, by_team, document, report
+from quotascope.quotas.team_finder import TeamFinder
+
+
+def used(user: str, amount: float, *, sight: Sight = Sight.WHOLE, coverage: float = 1.0) -> PastUsage:
+    evidence = Evidence()
+    evidence.amount = amount
+    return PastUsage(user=user, client_id="", kind=QuotaType.PRODUCE, evidence=evidence, sight=sight, coverage=coverage)
+
+
+class _NoServer:
+    """A server that nothing is asked of."""
+
+
+def test_what_is_unknown_of_a_client_is_unknown_of_its_team() -> None:
+    """The sum of a team has the worst sight and the least coverage of its clients; the others are one row."""
+    past = Past(
+        server=_NoServer(),  # type: ignore[arg-type]
+        series=(),
+        nodes={"1": Node(interval_s=10, seen_s=3_600)},
+        address="prometheus:9090",
+        selector="",
+        begin=0.0,
+        end=3_600.0,
+    )
+    usages = [used("alice", 5e6), used("adam", 2e6, sight=Sight.SPARSE, coverage=0.5), used("bob", 1e6)]
+    teams = TeamFinder((team("payments", user_pattern="a.*"),))
+    found = by_team(PastUsages(past=past, usages=usages), teams)
+    payments, others = found.usages
+    assert (payments.team, payments.amount, payments.sight, payments.is_lower_bound) == (
+        "payments", 7e6, Sight.SPARSE, True
+    )  # fmt: skip
+    assert (others.team, others.amount, others.is_lower_bound) == ("__unowned__", 1e6, False)
+    (block,) = report(found).blocks
+    assert [row[0] for row in block.rows] == ["payments", "no team"]  # type: ignore[union-attr]
+    assert [row["team"] for row in document(found)["clients"]] == ["payments", "__unowned__"]
+    assert as_csv(found).splitlines()[0].startswith("team,quota_type,begin")
