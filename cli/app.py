@@ -9,9 +9,16 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 
-def _for_help(parameters: list[Any]) -> list[Any]:
-    """Return parameters without types that say nothing: of flags, and of arguments whose name tells what they are."""
+def _for_people(parameters: list[Any], ctx: typer.Context) -> list[Any]:
+    """
+    Return parameters without types that say nothing: of flags, and of arguments whose name tells what they are.
+
+    For the completion of a word, values stay as they are written: to make them what the command takes would cost the
+    import of pydantic, half of the time.
+    """
     for parameter in parameters:
+        if ctx.resilient_parsing:
+            parameter.process_value = _as_written
         if getattr(parameter, "is_flag", False) and parameter.metavar is None:
             parameter.metavar = ""
         if parameter.param_type_name == "argument" and parameter.metavar is not None:
@@ -23,13 +30,17 @@ def _no_type(ctx: object) -> None:
     """Return the type of an argument whose name tells it: none."""
 
 
+def _as_written(_ctx: object, value: object) -> object:
+    return value
+
+
 class Command(TyperCommand):
     """A command."""
 
     # what typer raises and passes has a private home in some of its versions
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         """Return the parameters as the help shows them."""
-        return _for_help(super().get_params(ctx))
+        return _for_people(super().get_params(ctx), ctx)
 
 
 class Group(TyperGroup):
@@ -37,7 +48,7 @@ class Group(TyperGroup):
 
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         """Return the parameters as the help shows them."""
-        return _for_help(super().get_params(ctx))
+        return _for_people(super().get_params(ctx), ctx)
 
 
 class App(typer.Typer):

@@ -61,6 +61,18 @@ _File = Annotated[
 ]
 
 
+def _keys(incomplete: str) -> list[str]:
+    """Return the keys of quotas that begin with a text."""
+    from quotascope.metrics.kafka.entities import QuotaType
+
+    keys = (*(kind.quota_key for kind in QuotaType), "connection_creation_rate")
+    return [key for key in keys if key.startswith(incomplete)]
+
+
+def _keys_to_set(incomplete: str) -> list[str]:
+    return [f"{key}=" for key in _keys(incomplete)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whom:
     """Options that name the entity of a quota."""
@@ -115,6 +127,7 @@ def set_(
         list[str] | None,
         typer.Argument(
             metavar="[KEY=VALUE]…",
+            autocompletion=_keys_to_set,
             help=(
                 "producer_byte_rate, consumer_byte_rate (bytes/s), request_percentage (of a thread), "
                 "controller_mutation_rate (partitions/s); of an ip: connection_creation_rate (connections/s). All "
@@ -179,7 +192,9 @@ def set_(
 
 @grouped
 def remove(
-    keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY]…", help="Such as producer_byte_rate.")] = None,
+    keys: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY]…", autocompletion=_keys, help="Such as producer_byte_rate.")
+    ] = None,
     *,
     all_: Annotated[bool, typer.Option("--all", help="All quotas of this entity.")] = False,
     whom: Whom,

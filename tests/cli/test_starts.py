@@ -74,3 +74,34 @@ SLOW = {"asyncio", "hashlib", "secrets", "ssl"}
 def test_a_start_is_without_slow_modules(code: str) -> None:
     """The catalog, and the command line before a command runs, import no slow module of the standard library."""
     assert SLOW.isdisjoint(imported(code))
+
+
+COMPLETED = """
+import os, sys
+os.environ.update(_QUOTASCOPE_COMPLETE="complete_bash", COMP_WORDS="quotascope quotas {words}", COMP_CWORD="3")
+from quotascope.cli.main import main
+try:
+    main()
+except SystemExit:
+    pass
+print()
+print(*sorted({{"pydantic", "rich.console", "aiohttp", "kafka", "structlog"}} & sys.modules.keys()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("set prod", ["producer_byte_rate="]),
+        ("set con", ["consumer_byte_rate=", "controller_mutation_rate=", "connection_creation_rate="]),
+        ("remove req", ["request_percentage"]),
+        ("set x", []),
+        ("set --jso", ["--json"]),
+    ],
+)
+def test_a_word_is_completed_without_large_libraries(words: str, completed: list[str]) -> None:
+    """The keys of quotas are offered, and what a shell waits for imports neither pydantic nor rich."""
+    command = [sys.executable, "-c", COMPLETED.format(words=words)]
+    *offered, libraries = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [word for word in offered if word] == completed
+    assert libraries == ""
