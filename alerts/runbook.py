@@ -80,6 +80,12 @@ def _with_absence(site: Site, mention: re.Match[str]) -> str:
     return mention[0] if is_enabled(site, mention[0].strip("`")) else f"{mention[0]} (not written)"
 
 
+def with_defaults(text: str, alert: str) -> str:
+    """Return the text of a runbook with the defaults that thresholds and times have now."""
+    defaults = numbers(Site(), alert)
+    return NUMBER.sub(lambda match: f"`{match[1]}` (default {defaults.get(match[1], match[2])})", text)
+
+
 def _with_numbers(text: str, numbers: dict[str, str]) -> str:
     """Return the text with the site's number before each default that differs."""
 

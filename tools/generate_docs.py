@@ -14,6 +14,7 @@ from pathlib import Path
 
 from quotascope.alerts import Site
 from quotascope.alerts.files import rule_files
+from quotascope.alerts.runbook import with_defaults
 from quotascope.alerts.settings import Profile
 from quotascope.cli.alerts_config import alerts_reference
 from quotascope.dashboards.files import file_text, grafana_dashboards
@@ -32,6 +33,7 @@ from tools.releases_table import with_table  # noqa: E402
 
 DOCS = ROOT / "docs"
 ALERTS = ROOT / "alerts" / "generated"
+RUNBOOKS = ROOT / "alerts" / "runbooks"
 DASHBOARDS = ROOT / "dashboards" / "generated"
 _HEAD = """\
 # Metrics
@@ -83,6 +85,7 @@ def pages() -> dict[Path, str]:
         **{ALERTS / name: text for name, text in rule_files(Site()).items()},
         ALERTS / "all" / "quotascope-alerts.yaml": rule_files(Site(profile=Profile.ALL))["quotascope-alerts.yaml"],
         **_dashboards(),
+        **runbook_files(),
     }
 
 
@@ -101,6 +104,11 @@ def metrics_page() -> str:
     for prefix, group in groupby(ordered, key=_prefix):
         parts.extend(["", f"## {_TITLES[prefix]}", "", *map(_line, group)])
     return "\n".join(parts) + "\n"
+
+
+def runbook_files() -> dict[Path, str]:
+    """Return the runbooks with the defaults that thresholds have now."""
+    return {path: with_defaults(path.read_text(encoding="utf-8"), path.stem) for path in sorted(RUNBOOKS.glob("*.md"))}
 
 
 def dialects_page() -> str:

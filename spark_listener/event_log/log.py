@@ -35,7 +35,7 @@ _HEAD: Final = 64
 _BEGINS: Final = b'{"Event":"'
 _JOINED: Final = b'}{"Event":"'
 """Two events between which a line feed is missing."""
-_FIRST_ATTEMPT: Final = re.compile(  # in the order in which Spark 1.3 to 4.3 write it
+_FIRST_ATTEMPT: Final = re.compile(  # in the order in which Spark has written it since 1.3
     rb'\{"Event":"SparkListenerTask(?:Start|(?P<end>End))","Stage ID":(?P<stage>\d+),(?:"Stage Attempt ID":0,)?'
     rb'(?:"Task Type":"\w+","Task End Reason":\{"Reason":"Success"\},)?'
     rb'"Task Info":\{"Task ID":(?P<task>\d+),"Index":(?P<index>\d+),"Attempt":0,'

@@ -1,4 +1,4 @@
-"""Records of JsonProtocol's events, those of Spark 3.5 to 4.3, and of other versions as far as they are alike."""
+"""Records of JsonProtocol's events: those of the versions in docs/spark.md, and of others as far as they are alike."""
 
 from __future__ import annotations
 

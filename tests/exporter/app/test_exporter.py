@@ -33,7 +33,7 @@ from quotascope.exporter.otlp import OtlpPush
 from quotascope.exporter.shadow import read_shadows
 from quotascope.exporter.snapshot import Sampling, Snapshot
 from quotascope.metrics.catalog import families
-from quotascope.metrics.catalog.thresholds import SharedThresholds
+from quotascope.metrics.catalog.thresholds import NEAR_LIMIT, SharedThresholds
 
 
 def config(port: int = 0, **sections: Any) -> Config:
@@ -235,10 +235,11 @@ async def test_teams_and_thresholds_change_with_the_configuration() -> None:
     """From the next request on."""
     world = World()
     terms = AlertTerms(teams=(team("platform", user_pattern=".*"),), thresholds=SharedThresholds(near_limit=0.25))
+    usual = NEAR_LIMIT.value
     plain = world.parts("a", collection={"max_age_seconds": 0})
     second = replace(plain, alert_terms=terms)
     async with running(plain) as exporter:
-        for parts, name, near_limit in ((plain, "null", 0.9), (second, '"platform"', 0.25), (plain, "null", 0.9)):
+        for parts, name, near_limit in ((plain, "null", usual), (second, '"platform"', 0.25), (plain, "null", usual)):
             await exporter.swap(parts)
             await exporter.snapshot()
             _, text = await get(f"{exporter.url}/api/v1/entities?show=all")

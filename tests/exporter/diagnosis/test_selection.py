@@ -191,9 +191,9 @@ def test_an_alert_and_the_page_call_the_same_close_to_a_limit() -> None:
     [
         (-1.0, False, "fine", "green"),
         (0.0, False, "fine", "green"),
-        (0.89, False, "fine", "green"),
-        (0.9, True, "near", "yellow"),
-        (0.99, True, "near", "yellow"),
+        (NEAR - 0.01, False, "fine", "green"),
+        (NEAR, True, "near", "yellow"),
+        ((NEAR + 1) / 2, True, "near", "yellow"),
         (1.0, True, "over", "yellow"),
         (1.5, True, "over", "yellow"),
     ],

@@ -1,4 +1,4 @@
-"""What the report says, in a terminal, on its page and in JSON; what a log does not say is unknown in each, and never zero."""
+"""The report in a terminal, on its page and in JSON; a figure that a log lacks is unknown in each, and never zero."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
 
 
 def test_long_tables_are_cut(tmp_path: Path) -> None:
-    """How many rows are left out is said."""
+    """The number of rows that are left out is shown."""
     path = log(tmp_path / "app-1")
     lines = path.read_text().splitlines()
     stage = [line for line in lines if '"Stage ID":0' in line and "Finish" in line]
@@ -240,7 +240,7 @@ def test_critical_path_of_a_streaming_query(tmp_path: Path) -> None:
     ],
 )
 def test_stage_that_was_canceled(reason: str, *, is_canceled: bool, tmp_path: Path) -> None:
-    """It is called that, and did not fail."""
+    """The stage is called that, and did not fail."""
     completed = stage_completed(7, failed=reason, info={"Number of Tasks": 0})
     found = read_application(quiet(tmp_path, stage_submitted(7), completed))
     assert (["the stage itself" in form(found) for form in (in_a_terminal, page)]) == [not is_canceled] * 2
@@ -398,7 +398,7 @@ def test_log_without_throttle_times(properties: dict[str, str], advice: str, tmp
 def test_stage_of_attempts_with_and_without_a_note(
     form: Callable[[Application], str], seconds: int | None, tmp_path: Path, *, is_noted: bool, is_lost: bool
 ) -> None:
-    """How long attempts of a lost executor waited is unknown; another attempt's note of zero does not make it zero."""
+    """The waiting time of attempts of a lost executor is unknown; another attempt's note of zero does not make it zero."""
     ids = note.AttemptKey(7, 0, 1)
     noted_none = attempt(noted("ValueError", CLIENT, 0, ids), 1, 2, stage=7, task=1)
     lost = attempt({"Reason": "ExecutorLostFailure"}, 1, 2, stage=7, task=2)
@@ -412,7 +412,7 @@ def test_stage_of_attempts_with_and_without_a_note(
 
 @FORMS
 def test_retry_of_a_failure_that_the_log_lacks(form: Callable[[Application], str], tmp_path: Path) -> None:
-    """It has its row, without a failed attempt of that cause."""
+    """The cause has its row, without a failed attempt of that cause."""
     found = read_application(quiet(tmp_path, started(number=1, task=2)))
     assert "unknown" in form(found)
     (cause,) = json.loads(json.dumps(document(found)))["causes"]
@@ -421,7 +421,7 @@ def test_retry_of_a_failure_that_the_log_lacks(form: Callable[[Application], str
 
 @FORMS
 def test_query_whose_source_does_not_say(form: Callable[[Application], str], tmp_path: Path) -> None:
-    """How long its last batch took and how far it is behind are unknown."""
+    """The time of the query's last batch and its backlog are unknown."""
     batch = progress(0, 1, "clicks", durationMs={}, sources=[])
     text = form(read_application(quiet(tmp_path, batch)))
     _, first, second = text[text.index("Streaming queries") :].split("clicks")
