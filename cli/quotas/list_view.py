@@ -27,6 +27,7 @@ from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 from quotascope.pages.words import counted
 from quotascope.quotas import to_admin
 from quotascope.quotas.quota_set import in_order as rank
+from quotascope.quotas.team_finder import WORDS, TeamFinder
 
 from ..fitted import Fitted
 from ..usage_table import QUOTA, WIDEST, UsageBar
@@ -46,11 +47,12 @@ def in_order(rules: Iterable[RuleUsage], *, by_use: bool) -> list[RuleUsage]:
     return sorted(rules, key=lambda rule: (rank(rule.entity), rule.key))
 
 
-def as_table(rules: Sequence[RuleUsage], near_limit: float | None) -> RenderableType:
+def as_table(rules: Sequence[RuleUsage], near_limit: float | None, teams: TeamFinder | None = None) -> RenderableType:
     """
     Return a row for each rule, whose last columns are the entities under it.
 
-    Entities are near their limit from the utilization ``near_limit`` on; None leaves these columns out.
+    Entities are near their limit from the utilization ``near_limit`` on; None leaves these columns out. With ``teams``,
+    a column has those of the entities.
     """
     if not rules:
         return Text("no quota is configured: no client is limited")
@@ -63,6 +65,8 @@ def as_table(rules: Sequence[RuleUsage], near_limit: float | None) -> Renderable
         table.add_column("", no_wrap=True, width=_BAR)
         table.add_column("used", no_wrap=True, justify="right", width=4)
         table.add_column("by, fullest first", no_wrap=True, overflow="ellipsis", ratio=5)
+        if teams is not None:
+            table.add_column("teams", no_wrap=True, overflow="ellipsis", ratio=2)
     for rule in rules:
         kind = QuotaType.of_quota_key(rule.key)
         table.add_row(
@@ -70,6 +74,7 @@ def as_table(rules: Sequence[RuleUsage], near_limit: float | None) -> Renderable
             type_name(kind) if kind else "connect",
             amount(kind, rule.value),
             *(() if near_limit is None else _use(rule, near_limit)),
+            *(() if near_limit is None or teams is None else [_teams(rule, teams)]),
         )
     kinds = {QuotaType.of_quota_key(rule.key) for rule in rules}
     summary = f"{counted(len(rules), 'quota')}; limits are for each broker"
@@ -120,7 +125,22 @@ def _use(rule: RuleUsage, near_limit: float) -> Iterator[RenderableType]:
     yield Text(names, "" if rule.hits else "dim")
 
 
-def as_json(rules: Iterable[RuleUsage], connection: Sequence[str] = ()) -> list[dict[str, object]]:
+def _teams(rule: RuleUsage, teams: TeamFinder) -> Text:
+    """Return the teams of the entities of a rule; addresses have none."""
+    if rule.hits is None:
+        return Text(UNKNOWN, "dim")
+    labels = (
+        teams.label(hit.entity.user, hit.entity.client_id)
+        for hit in rule.hits[:_MOST_NAMES]
+        if not isinstance(hit, IpUsage)
+    )
+    names = ", ".join(one_line(WORDS.get(label, label)) for label in dict.fromkeys(labels))
+    return Text(names or NOT_APPLICABLE)
+
+
+def as_json(
+    rules: Iterable[RuleUsage], connection: Sequence[str] = (), teams: TeamFinder | None = None
+) -> list[dict[str, object]]:
     """
     Return the rules for programs; ``value`` is in Kafka's unit, usage in the unit of the metrics.
 
@@ -135,7 +155,7 @@ def as_json(rules: Iterable[RuleUsage], connection: Sequence[str] = ()) -> list[
             "key": rule.key,
             "value": rule.value,
             "used": finite(rule.fullest),
-            "hits": None if rule.hits is None else [_hit(hit) for hit in rule.hits],
+            "hits": None if rule.hits is None else [_hit(hit, teams) for hit in rule.hits],
             "hidden_on": list(rule.hidden_on),
             "overruled_by": rule.overruled_by and to_admin(rule.overruled_by),
             "misnamed": misnamed_view.as_json(rule.misnamed, connection),
@@ -144,7 +164,7 @@ def as_json(rules: Iterable[RuleUsage], connection: Sequence[str] = ()) -> list[
     ]
 
 
-def _hit(hit: Hit) -> dict[str, object]:
+def _hit(hit: Hit, teams: TeamFinder | None) -> dict[str, object]:
     if isinstance(hit, IpUsage):
         who: dict[str, object] = {"broker": hit.broker, "ip": hit.ip, "usage": hit.rate}
         return {**who, "utilization": finite(hit.used)}
@@ -156,4 +176,5 @@ def _hit(hit: Hit) -> dict[str, object]:
         "usage": hit.usage,
         "utilization": hit.utilization,
         "throttle_time_seconds": hit.throttle_time_seconds,
+        **({} if teams is None else {"team": teams.label(entity.user, entity.client_id)}),
     }

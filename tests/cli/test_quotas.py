@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Run
 from tests.cli.usages import rendered, usage_of
-from tests.exporter.examples import NOW, limits, snapshot, usage
+from tests.exporter.examples import NOW, limits, snapshot, team, usage
 from tests.exporter.limits.scripted import ScriptedAdmin, quota
 from tests.servers import Handler, served
 
@@ -29,6 +29,7 @@ from quotascope.metrics.kafka.entities import DEFAULT, NO_RULE, QuotaEntity, Quo
 from quotascope.metrics.kafka.rules import QuotaRules
 from quotascope.pages.baseline import HELD_BACK
 from quotascope.quotas import Entity, IpEntity, QuotaSet, difference
+from quotascope.quotas.team_finder import TeamFinder
 
 KEY = "connection_creation_rate"
 RULE = RuleUsage(
@@ -50,6 +51,21 @@ def test_an_address_under_a_rule_is_shown_once() -> None:
     rule = RuleUsage(entity=QuotaEntity("alice", "app1"), key="producer_byte_rate", value=1e6, hits=())
     row = rendered(as_table([rule, RULE], NEAR_LIMIT.value), 80).splitlines()[1]
     assert row.startswith("1 alice / app1"), "on a narrow terminal the names under a rule are cut first"
+
+
+def test_teams_under_a_rule() -> None:
+    """Each once, with what has none; addresses have no team."""
+    hits = [usage_of("alice"), usage(broker="2", usage=1.0), usage_of("bob")]
+    rule = RuleUsage(entity=QuotaEntity(DEFAULT), key="producer_byte_rate", value=1e6, hits=hits)
+    teams = TeamFinder((team("payments", user="alice"),))
+    head, row, address = rendered(as_table([rule, RULE], NEAR_LIMIT.value, teams), 140).splitlines()[:3]
+    assert head.rstrip().endswith("teams")
+    assert row.rstrip().endswith("payments, no team")
+    assert address.rstrip().endswith("-")
+    of_rule, of_address = as_json([rule, RULE], teams=teams)
+    assert [hit["team"] for hit in of_rule["hits"]] == ["payments", "payments", "__unowned__"]  # type: ignore[attr-defined]
+    assert "team" not in of_address["hits"][0]  # type: ignore[index]
+    assert "teams" not in rendered(as_table([rule], NEAR_LIMIT.value), 140)
 
 
 def test_an_address_is_reported_to_programs_by_broker() -> None:
