@@ -57,13 +57,13 @@ def test_teams_under_a_rule() -> None:
     """Each once, with what has none; addresses have no team."""
     hits = [usage_of("alice"), usage(broker="2", usage=1.0), usage_of("bob")]
     rule = RuleUsage(entity=QuotaEntity(DEFAULT), key="producer_byte_rate", value=1e6, hits=hits)
-    teams = TeamFinder((team("payments", user="alice"),))
+    teams = TeamFinder((team("pay", user="alice"),))
     head, row, address = rendered(as_table([rule, RULE], NEAR_LIMIT.value, teams), 140).splitlines()[:3]
     assert head.rstrip().endswith("teams")
-    assert row.rstrip().endswith("payments, no team")
+    assert row.rstrip().endswith("pay, no team")
     assert address.rstrip().endswith("-")
     of_rule, of_address = as_json([rule, RULE], teams=teams)
-    assert [hit["team"] for hit in of_rule["hits"]] == ["payments", "payments", "__unowned__"]  # type: ignore[attr-defined]
+    assert [hit["team"] for hit in of_rule["hits"]] == ["pay", "pay", "__unowned__"]  # type: ignore[attr-defined]
     assert "team" not in of_address["hits"][0]  # type: ignore[index]
     assert "teams" not in rendered(as_table([rule], NEAR_LIMIT.value), 140)
 
