@@ -19,7 +19,7 @@ from quotascope.pages.baseline import FIRST_THROTTLE, HELD_BACK, ThrottleChange,
 from quotascope.quotas import InvalidQuotas, QuotaSet, measure_only
 
 from .fitted import Fitted
-from .usage_table import DELAY, QUOTA_TYPE, USAGE_OF_LIMIT, USED, WHO, style_of
+from .usage_table import DELAY, QUOTA_TYPE_WHOLE, USAGE_OF_LIMIT, USED, WHO, style_of
 
 _DIFFERENCE: Final = "Difference to the quotas in force"
 _SEVERAL: Final = 2
@@ -28,7 +28,7 @@ _HEADERS: Final = (
     "throttle now",
 )
 _FEWER: Final = ("node", "entity", "quota", "used", "shadow\nthrottle", "change", "throttle\nnow")
-_CELLS: Final = (WHO, QUOTA_TYPE, USAGE_OF_LIMIT, USED, DELAY)
+_CELLS: Final = (WHO, QUOTA_TYPE_WHOLE, USAGE_OF_LIMIT, USED, DELAY)
 
 
 def _table(title: str, headers: Sequence[str], *, gap: int) -> Table:

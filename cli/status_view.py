@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
@@ -33,7 +35,8 @@ from .fitted import Fitted
 from .usage_table import (
     DELAY,
     NODE,
-    QUOTA_TYPE,
+    QUOTA,
+    QUOTA_TYPE_WHOLE,
     RULE,
     USAGE_OF_LIMIT,
     USED,
@@ -132,13 +135,17 @@ def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
     return f"{total}; throttled longest, or else closest to the limit{remark}:"
 
 
+_QUOTA_TYPE: Final = replace(QUOTA_TYPE_WHOLE, width=QUOTA)
+"""Column of the quota type, of several words on several lines."""
+
+
 def _usage(entities: Sequence[EntityUsage], snapshot: Snapshot) -> Constrain:
     # expanded, names share the width that numbers leave: a long name cannot push numbers out
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
     columns = (
         NODE,
         WHO,
-        QUOTA_TYPE,
+        _QUOTA_TYPE,
         USAGE_OF_LIMIT,
         USED,
         *burst_column(snapshot),
@@ -152,7 +159,7 @@ def _usage(entities: Sequence[EntityUsage], snapshot: Snapshot) -> Constrain:
             justify="right" if column.right else "left",
             max_width=None if column.right else column.width,
             ratio=column.share,
-            no_wrap=column is not QUOTA_TYPE,
+            no_wrap=column is not _QUOTA_TYPE,
         )
     for usage in entities:
         style = style_of(usage, snapshot.thresholds.near_limit)

@@ -31,7 +31,7 @@ from quotascope.quotas.team_finder import TeamFinder
 WIDEST: Final = 150
 """Greatest width, in columns; a wider table would only have wider gaps."""
 QUOTA: Final = 10
-"""Width of a quota type, with `controller mutation` on two lines."""
+"""Width of a quota type, of `controller mutation` the first word."""
 QUOTA_WHOLE: Final = 19
 """Width of a quota type on one line."""
 
@@ -154,10 +154,13 @@ WHO: Final = UsageColumn(
     cell=lambda usage, style: Text(entity_name(usage.entity.user, usage.entity.client_id), style),
     share=3,
 )
-QUOTA_TYPE: Final = UsageColumn(
-    header="quota", cell=lambda usage, _: Text(type_name(usage.entity.quota_type)), width=QUOTA
+QUOTA_TYPE_WHOLE: Final = UsageColumn(
+    header="quota", cell=lambda usage, _: Text(type_name(usage.entity.quota_type)), width=QUOTA_WHOLE
 )
-QUOTA_TYPE_WHOLE: Final = replace(QUOTA_TYPE, width=QUOTA_WHOLE)
+QUOTA_TYPE: Final = replace(
+    QUOTA_TYPE_WHOLE, cell=lambda usage, _: Text(type_name(usage.entity.quota_type).split()[0]), width=QUOTA
+)
+"""Column of the quota type by its first word, which tells types apart: a row has one line."""
 USAGE_OF_LIMIT: Final = UsageColumn(
     header="usage / limit", cell=lambda usage, _: Text(usage_of_limit(usage)), width=20, right=True
 )

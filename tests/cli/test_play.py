@@ -165,7 +165,7 @@ def test_narrow_terminals_show_less(width: int, columns: set[str]) -> None:
         (usage_of(usage=None), "alice / app produce ? / 1.00 kB/s ? 1 alice / app 0 s"),
         (
             usage(QuotaType.CONTROLLER_MUTATION, "erin", usage=0.5, limit=1.0, tokens=-1.0, burst_tokens=10.0),
-            "user erin controlle… 0.50 / 1.00 mut/s ██░ 50% unknown 0 s",
+            "user erin controller 0.50 / 1.00 mut/s ██░ 50% unknown 0 s",
         ),
     ],
     ids=["throttled", "unlimited", "unknown", "zero", "no usage", "a bucket that is overdrawn at half the rate"],
