@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.pipeline.prometheus.loads import HOURS, LOADS, limit_by_log, requests
 from tests.pipeline.recommend.rows import MONDAY, history, produced
 from tests.prometheus.releases import RELEASES, Release
 
+from quotascope.exporter.sources.prometheus_api import PrometheusApi
 from quotascope.metrics.kafka.entities import QuotaEntity
 from quotascope.pipeline.replay import replay
 from quotascope.quotas import QuotaSet
@@ -32,8 +34,9 @@ USAGE, THROTTLE, START = (
 Samples = list[tuple[float, float]]
 
 
+@cache
 def begin_s() -> float:
-    """Return the hour at which all samples begin, so that they end at the last full one."""
+    """Return the hour at which all samples begin, so that they end at the last full one; the same for all tests."""
     return time.time() // HOUR_S * HOUR_S - HOURS * HOUR_S
 
 
@@ -162,6 +165,16 @@ def prometheus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     series = [one for maker in makers for one in maker(begin)]
     with backfilled(tmp_path_factory.mktemp("past") / "prometheus", series, release) as prometheus:
         yield prometheus
+
+
+@pytest.fixture(autouse=True)
+def now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the hour in which the samples were made, however long the tests take."""
+
+    async def in_that_hour(_api: PrometheusApi) -> float:
+        return begin_s() + HOURS * HOUR_S + 60
+
+    monkeypatch.setattr(PrometheusApi, "now", in_that_hour)
 
 
 def asked(run: Run, prometheus: Prometheus, command: str, job: str, *options: str) -> dict[str, Any]:
