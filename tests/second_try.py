@@ -1,10 +1,10 @@
 """
 A second try for the tests that wait for other processes: real brokers, browsers, Prometheus, our own commands.
 
-How long those take hangs on the machine they share; a mistake that is there each time fails twice. A test gets one when it
-started a process itself, or uses a fixture that did; any other test gets none, and neither does any after so many in one run: what
-is that frequent is no accident. A test that passed at the second try is named in the end with what failed at the first, so that
-a rare mistake can be seen, too.
+How long those take hangs on the machine they share; a mistake that is there each time fails twice. A test gets one when
+it started a process itself, or uses a fixture that did; any other test gets none, and neither does any after so many in
+one run: what is that frequent is no accident. A test that passed at the second try is named in the end with what failed
+at the first, so that a rare mistake can be seen, too.
 """
 
 import os
@@ -23,7 +23,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Nothing was started and nothing failed so far."""
     seen = _Seen()
     config.pluginmanager.register(seen, "second tries")
-    # no audit hook: in the middle of `sys.settrace` another thread may run while it does, and fails to install coverage's function
+    # no audit hook: in the middle of `sys.settrace` another thread may run while it does, and fails to install
+    # coverage's function
     patch = pytest.MonkeyPatch()
     patch.setattr(subprocess.Popen, "__init__", seen.counted(subprocess.Popen.__init__))
     patch.setattr(os, "fork", seen.counted(os.fork))

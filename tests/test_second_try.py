@@ -54,7 +54,8 @@ def test_few_get_one_who_wait_for_a_process(pytester: pytest.Pytester, monkeypat
     """
     Itself or by a fixture; a test that fails twice fails, and what failed at the first try is shown.
 
-    Three of the five second tries of a run are left to the first file, two to the second: what fails once in every test is no accident.
+    Three of the five second tries of a run are left to the first file, two to the second: what fails once in every test
+    is no accident.
     """
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     pytester.makepyfile(test_a=TESTS, test_b=OFTEN)

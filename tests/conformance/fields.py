@@ -147,9 +147,10 @@ class Runner:
     """
     Runs the steps of one vector.
 
-    A kind is a subclass: the arguments of `_begin` are the keys of its config, and each operation is a method named `_op_<operation>`
-    whose arguments are the keys of its step. What such a method returns is compared with `expect`, unless it returns nothing by its
-    annotation. Times are epoch ms: `clock_origin_ms` of the config plus `at_ms` of the step, which is the last one's when it is left out.
+    A kind is a subclass: the arguments of `_begin` are the keys of its config, and each operation is a method named
+    `_op_<operation>` whose arguments are the keys of its step. What such a method returns is compared with `expect`,
+    unless it returns nothing by its annotation. Times are epoch ms: `clock_origin_ms` of the config plus `at_ms` of the
+    step, which is the last one's when it is left out.
     """
 
     def __init__(self, release: KafkaRelease, origin_ms: int) -> None:
@@ -199,7 +200,11 @@ def _compare(answers: dict[str, object], expected: dict[str, object]) -> None:
 
 
 def is_same(expected: object, actual: object, tolerance: float = TOLERANCE) -> bool:
-    """Return whether an answer is the expected one; NaN equals NaN. Raises `Malformed` for an expectation of another type."""
+    """
+    Return whether an answer is the expected one; NaN equals NaN.
+
+    Raises `Malformed` for an expectation of another type.
+    """
     if isinstance(actual, bool | str):
         return bool(read(type(actual), expected) == actual)
     if not isinstance(actual, int | float) or expected is None:

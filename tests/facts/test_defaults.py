@@ -1,8 +1,9 @@
 """
 Which numbers hold where a program or a configuration says nothing: written down here, read from the sources.
 
-What counts begins at 0, so only other numbers are named. Those of Kafka are its own: `quota.window.num` and `controller.quota.window.num` 11 of
-1 s each, `metrics.num.samples` 2 of 30 s, `default.api.timeout.ms` 60,000. A default that changes is a change that is decided, and written down.
+What counts begins at 0, so only other numbers are named. Those of Kafka are its own: `quota.window.num` and
+`controller.quota.window.num` 11 of 1 s each, `metrics.num.samples` 2 of 30 s, `default.api.timeout.ms` 60,000. A
+default that changes is a change that is decided, and written down.
 """
 
 import ast

@@ -83,7 +83,11 @@ def test_first_version_that_makes_a_client_wait(api: ApiKey) -> None:
 
 @releases
 def test_exempt_apis(release: KafkaRelease) -> None:
-    """What every node that knows an API answers exempt is exempt, what only controllers do is so for forwarded requests; no more, no less."""
+    """
+    What every node that knows an API answers exempt is exempt, what only controllers do is so for forwarded requests.
+
+    No more, no less.
+    """
     known = facts(release)
     broker, controller = known["exempt"]["broker"], known["exempt"]["controller"]
     ways = {name: {side[name] for side in (broker, controller) if name in side} for name in {*broker, *controller}}
@@ -112,7 +116,11 @@ def test_apis_that_fetch() -> None:
 
 
 def test_oldest_versions_of_a_layout() -> None:
-    """Versions that 4.0 no longer speaks are below what the release supports; the other APIs began above 0 or lost drafts only."""
+    """
+    Versions that 4.0 no longer speaks are below what the release supports.
+
+    The other APIs began above 0 or lost drafts only.
+    """
     theirs = {api["key"]: api["lowest"] for api in facts(NEWEST)["apis"].values()}
     ours = layouts._OLDEST_IN_4_0
     assert ours == {key: theirs[key] for key in ours}

@@ -1,8 +1,9 @@
 """
 The releases of Prometheus that tests run: Debian's, and the newest, which `python -m tests.prometheus.releases` builds.
 
-Go builds Prometheus and promtool from the module of `go.mod` into `prometheus-<hash>` of the cache, which takes four minutes on two cores, once; without the web pages and
-without all ways to discover targets but files and HTTP: these take most of the time and of the downloads, and no test needs them.
+Go builds Prometheus and promtool from the module of `go.mod` into `prometheus-<hash>` of the cache, which takes four
+minutes on two cores, once; without the web pages and without all ways to discover targets but files and HTTP: these
+take most of the time and of the downloads, and no test needs them.
 """
 
 import re

@@ -171,7 +171,11 @@ def predicted(result: Check) -> list[int]:
 
 @pytest.mark.parametrize(("version", "minor"), [("4.3.1", 3), ("4.4.0", 4)])
 def test_the_log_names_its_release(version: str, minor: int) -> None:
-    """Its answer to ApiVersions holds the newest `metadata.version`, and each answer is predicted as it was given; an option overrules it."""
+    """
+    Its answer to ApiVersions holds the newest `metadata.version`, and each answer is predicted as it was given.
+
+    An option overrules it.
+    """
     result = of_a_month(version)
     assert result.kafka.release == KafkaRelease(4, minor)
     assert result.kafka.known_by is KnownBy.LOG

@@ -87,7 +87,11 @@ def test_two_answers_have_to_be_put_right() -> None:
     ("error_ms", "found"), [(0, {}), (1, {1: 1}), (4, {1: 4}), (5, {}), (-1, {2: 1}), (-2, {2: 2}), (-3, {})]
 )
 def test_a_windows_beginning_lies_within_its_handlers_time(error_ms: int, found: dict[int, int]) -> None:
-    """Of 3 ms, and one for the log's rounding; what is longer is no matter of clocks. Shorter by two ms at most, the answer's own moment is off."""
+    """
+    Of 3 ms, and one for the log's rounding; what is longer is no matter of clocks.
+
+    Shorter by two ms at most, the answer's own moment is off.
+    """
     moments = Moments()
     moments.charged("s", T0, request(1, thread_ns=3_000_000))
     moments.answered("s", T0, request(2, decided_ms=T0 + 10), error_ms)

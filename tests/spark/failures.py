@@ -1,7 +1,8 @@
 """
 Jobs whose Python tasks fail, each in its own way; what the clients raise are their own errors.
 
-Each job has two tasks. The first attempt at the first task fails, its second attempt succeeds, unless the job's sentence says otherwise.
+Each job has two tasks. The first attempt at the first task fails, its second attempt succeeds, unless the job's
+sentence says otherwise.
 """
 
 import os

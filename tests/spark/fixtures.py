@@ -1,8 +1,9 @@
 """
 The Sparks that tests share; each starts when the first test asks for it.
 
-A process has one SparkContext at most, so `spark` is the only one in the tests' own process: never stop it, and never start another
-one there. What needs its own, another version or another configuration runs in a process of its own (`process.spark_process`).
+A process has one SparkContext at most, so `spark` is the only one in the tests' own process: never stop it, and never
+start another one there. What needs its own, another version or another configuration runs in a process of its own
+(`process.spark_process`).
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """
 Jobs whose Kafka clients give up while a broker's quota keeps their connection muted (KIP-219).
 
-Each has two tasks that write the same with the same patience: the first as a client with a limit, whose first attempt fails, the
-second as a client without one, which succeeds.
+Each has two tasks that write the same with the same patience: the first as a client with a limit, whose first attempt
+fails, the second as a client without one, which succeeds.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,8 +1,8 @@
 """
 Installs older versions of Spark beside the newest: `python -m tests.spark.provision [version…]`.
 
-Without a version it is the one that `make test` needs; pip brings each into the cache once, without what it depends on. Beside each, and
-beside the newest, lies an archive of the classes that a driver loads.
+Without a version it is the one that `make test` needs; pip brings each into the cache once, without what it depends on.
+Beside each, and beside the newest, lies an archive of the classes that a driver loads.
 """
 
 import shutil

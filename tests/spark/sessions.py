@@ -53,7 +53,11 @@ def environment(folder: Path, version: str = RUNNING) -> dict[str, str]:
 
 
 def start(folder: Path, master: str = LOCAL, conf: Mapping[str, str] | None = None) -> "SparkSession":
-    """A session in this process, or for `sc://…` one of Spark Connect. Stop it with `end`, before another one starts."""
+    """
+    A session in this process, or for `sc://…` one of Spark Connect.
+
+    Stop it with `end`, before another one starts.
+    """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - not before it is wanted
 
     if master.startswith("sc://"):  # the server has its configuration

@@ -10,7 +10,11 @@ MARK = "the end of a case"
 
 
 def settle(spark: SparkSession, seconds: float = 60) -> None:
-    """Wait until no task runs any more, and until each listener has had everything; an assertion fails when that does not come."""
+    """
+    Wait until no task runs any more, and until each listener has had everything.
+
+    An assertion fails when that does not come.
+    """
     context = spark.sparkContext._jsc.sc()
     eventually(lambda: _is_idle(context), seconds, pause=0.05)
     context.listenerBus().waitUntilEmpty()  # raises when it takes 10 s

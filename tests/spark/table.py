@@ -89,7 +89,11 @@ def watched(spark: SparkSession, name: str) -> dict[str, Any]:
 
 
 def counted(spark: SparkSession, case: Case, *, executors_lost: int = 0) -> dict[str, Any]:
-    """The counts of a listener that watches one job; a lost executor counts only when it has been gone for some seconds."""
+    """
+    The counts of a listener that watches one job.
+
+    A lost executor counts only when it has been gone for some seconds.
+    """
 
     def all_lost() -> None:
         assert listener.snapshot().executors_lost >= executors_lost

@@ -112,7 +112,11 @@ def run(spark: SparkSession, address: str, side: Side, topic: str, tolds: list[R
 def test_the_sums_are_what_brokers_reported(
     watched: Watched, kafka: Cluster, traffic: Traffic, tolds: list[Reported], side: Side
 ) -> None:
-    """For each library to the millisecond, with attempts that fail; the broker says the same, but for fetches that no one waited for."""
+    """
+    For each library to the millisecond, with attempts that fail.
+
+    The broker says the same, but for fetches that no one waited for.
+    """
     topic = traffic.topic(records=RECORDS if side == "read" else 0)
     broker = BrokerAccount(kafka, side)
     run(watched.spark, kafka.sasl, side, topic, tolds)

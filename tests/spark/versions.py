@@ -11,7 +11,11 @@ from tests.provisioning import cache
 
 ROOT = Path(__file__).parents[2]
 CONNECTOR = "4.2.0"
-"""The newest version that Delta Lake and the Kafka connector are released for (`connector/pom.xml`); the gate runs it beside the newest."""
+"""
+The newest version that Delta Lake and the Kafka connector are released for (`connector/pom.xml`).
+
+The gate runs it beside the newest.
+"""
 OLDER = (CONNECTOR, "4.0.5", "3.5.9")
 """`make spark-matrix` runs the tests under each."""
 

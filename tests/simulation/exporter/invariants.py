@@ -238,7 +238,8 @@ class Ledger:
         """
         No counter goes back.
 
-        Those of a node begin again when it was started again, whichever of its sources answers, and continue after another agent has claimed its id.
+        Those of a node begin again when it was started again, whichever of its sources answers, and continue after
+        another agent has claimed its id.
         """
         for node in snapshot.nodes:
             since = told[node.broker].started_at

@@ -22,7 +22,8 @@ FOUND = (5, 32)
 """
 Seeds that showed something once.
 
-The end of the application raised beside executors that are gone already; lost executors went back with it; the counts of a forgotten query left its name.
+The end of the application raised beside executors that are gone already; lost executors went back with it; the counts
+of a forgotten query left its name.
 """
 MOST = 80
 """Seeds that a mutant may take to be found."""

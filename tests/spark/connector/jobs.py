@@ -1,4 +1,8 @@
-"""What a job does with Kafka: it reads or writes a topic, as a batch or as a stream. Each runs in the driver's process."""
+"""
+What a job does with Kafka: it reads or writes a topic, as a batch or as a stream.
+
+Each runs in the driver's process.
+"""
 
 import json
 from collections.abc import Iterable

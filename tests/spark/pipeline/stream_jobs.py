@@ -31,8 +31,8 @@ def run(_: SparkSession, servers: str, topic: str, folder: str, wait_before: str
     """
     Read what the topic holds, and return the numbers of each batch.
 
-    With the name of a table in `wait_before` the second batch stops before its commit to that table, or with `the end` when it is in all of
-    them and Spark does not know; it makes the file `waiting`, and continues only for the dead.
+    With the name of a table in `wait_before` the second batch stops before its commit to that table, or with `the end`
+    when it is in all of them and Spark does not know; it makes the file `waiting`, and continues only for the dead.
     """
     reports: list[Any] = []
 

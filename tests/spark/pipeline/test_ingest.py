@@ -85,7 +85,11 @@ def test_what_spark_cannot_read(spark: "SparkSession", tmp_path: Path) -> None:
 
 
 def test_damaged_members(spark: "SparkSession", tmp_path: Path) -> None:
-    """The same lines count as in one process: those of whole members, and of other files, whatever names they have; the good file adds the rest, once."""
+    """
+    The same lines count as in one process: those of whole members, and of other files, whatever names they have.
+
+    The good file adds the rest, once.
+    """
     lines = [text for text in captured() if b'"isForwarded":false' in text][:900]
     members = [gzip.compress(b"\n".join(lines[start : start + 300]) + b"\n", 0) for start in (0, 300)]
     damaged = bytearray(members[1])

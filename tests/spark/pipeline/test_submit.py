@@ -57,7 +57,11 @@ def test_spark_recommends_the_same(shape: RuleShape, spark: SparkSession, tmp_pa
     ("entity", "mode"), [(QuotaEntity("bob"), Mode.CLOSED_LOOP), (QuotaEntity(None, DEFAULT), Mode.OPEN_LOOP)]
 )
 def test_spark_replays_the_same(entity: QuotaEntity, mode: Mode, spark: SparkSession, tmp_path: Path) -> None:
-    """The same results, and so the same page; tasks are reported to the last one. test_whatif.py has the other modes."""
+    """
+    The same results, and so the same page; tasks are reported to the last one.
+
+    The other modes are in test_whatif.py.
+    """
     assert spark.version
     folder = make_folder(tmp_path / "usage", ROWS)
     tried = [Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": 20_000.0}}))]

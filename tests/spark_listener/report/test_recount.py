@@ -295,7 +295,11 @@ def test_lines_that_are_dropped(tmp_path: Path, seed: int, choose: random.Random
 @given(SEEDS, st.randoms(use_true_random=False))
 @FOLDERS
 def test_lines_that_are_broken(tmp_path: Path, seed: int, choose: random.Random) -> None:
-    """Lines that were wrapped are unreadable, their number is said, and the counts are lower bounds; lines that were joined are read."""
+    """
+    Lines that were wrapped are unreadable, their number is said, and the counts are lower bounds.
+
+    Lines that were joined are read.
+    """
     lines = dumped(generated(seed))
     right = write(tmp_path / "a", lines)
     joined = [b"".join(lines[index : index + 3]) for index in range(0, len(lines), 3)]

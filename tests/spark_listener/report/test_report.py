@@ -163,7 +163,11 @@ def test_query_at_its_limit(
     headline: str,
     tmp_path: Path,
 ) -> None:
-    """How long it needs for its backlog; a quota is blamed only if it throttled the query for a good part of its time."""
+    """
+    How long it needs for its backlog.
+
+    A quota is blamed only if it throttled the query for a good part of its time.
+    """
     rates, throttled_ms, unknown = given
     path = quiet(tmp_path, environment({}), *stream(rates))
     totals = None if throttled_ms is None else {"throttled_ms": throttled_ms}
