@@ -277,8 +277,8 @@ def test_stream(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
     def step(_: Any, *, all_of_it: bool) -> Part:
         steps.append(all_of_it)
-        found = [row(held_back_requests=0), row(user="bob", throttled_requests=4, held_back_requests=3)]
-        rows: Any = SimpleNamespace(to_pylist=lambda: found if not all_of_it else [])
+        answers = [row(held_back_requests=0), row(user="bob", throttled_requests=4, held_back_requests=3)]
+        rows: Any = SimpleNamespace(to_pylist=lambda: answers if not all_of_it else [])
         return Part(decided=4, waiting=1, results=rows, until_ms=9_000)
 
     def start(*arguments: Any, done: Any, **keywords: Any) -> None:

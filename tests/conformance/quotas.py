@@ -357,4 +357,4 @@ class QuotaValidationRunner(Runner):
 
     def _op_validate(self, entity: dict[str, str | None], key: str, value: float) -> str:
         problems = validate_alteration(entity, [(key, value)], release=self._release)
-        return "+".join(ErrorCode(code).name for code in {each.error_code for each in problems}) or "NONE"
+        return "+".join(ErrorCode(code).name for code in {problem.error_code for problem in problems}) or "NONE"

@@ -115,10 +115,10 @@ class SensorRunner(Runner):
         _check(expect_violation, lambda: self._sensor.check_quotas(self._now_ms))
 
     def _op_measure(self, metric: str) -> float:
-        found = self._registry.metric(self._registry.metric_name(metric, "vector"))
-        if found is None:
+        measured_metric = self._registry.metric(self._registry.metric_name(metric, "vector"))
+        if measured_metric is None:
             raise Malformed(f"the sensor has no metric {metric!r:.60}")
-        return found.value(self._now_ms)
+        return measured_metric.value(self._now_ms)
 
     def _op_has_expired(self) -> bool:
         return self._sensor.has_expired(self._now_ms)
@@ -171,10 +171,10 @@ class RegistryRunner(Runner):
         _check(expect_violation, lambda: chosen.record(value, self._now_ms))
 
     def _op_value(self, metric: str) -> float:
-        found = self._metric(metric)
-        if found is None:
+        target = self._metric(metric)
+        if target is None:
             raise Unmet("a metric, got none")
-        return found.value(self._now_ms)
+        return target.value(self._now_ms)
 
     def _op_has_metric(self, metric: str) -> bool:
         return self._metric(metric) is not None

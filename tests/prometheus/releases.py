@@ -39,10 +39,10 @@ class Release:
         """Return the path of one of `PROGRAMS`. Raises `NotFetched` when it is not there."""
         if self is NEWEST:
             return str(existing(_folder(), "newest Prometheus", "make services") / name)
-        found = shutil.which(name)
-        if found is None:
+        executable = shutil.which(name)
+        if executable is None:
             raise NotFetched(f"no `{name}`: run `make services`")
-        return found
+        return executable
 
     @property
     def version(self) -> str:
@@ -70,18 +70,20 @@ def newest_version() -> str:
         ValueError: `go.mod` does not require the module.
 
     """
-    found = re.search(rf"{re.escape(MODULE)} v0\.(\d)(\d\d)\.(\d+)", (HERE / "go.mod").read_text(encoding="utf-8"))
-    if found is None:
+    version_match = re.search(
+        rf"{re.escape(MODULE)} v0\.(\d)(\d\d)\.(\d+)", (HERE / "go.mod").read_text(encoding="utf-8")
+    )
+    if version_match is None:
         raise ValueError(f"{HERE / 'go.mod'} does not require {MODULE} v0.3MM.P")
-    major, minor, patch = map(int, found.groups())
+    major, minor, patch = map(int, version_match.groups())
     return f"{major}.{minor}.{patch}"
 
 
 @cache
 def _version(promtool: str) -> str:
     done = subprocess.run([promtool, "--version"], capture_output=True, text=True, check=True)
-    found = re.search(r"version (\d+\.\d+\.\d+)", done.stdout + done.stderr)
-    return found[1] if found else ""
+    version_match = re.search(r"version (\d+\.\d+\.\d+)", done.stdout + done.stderr)
+    return version_match[1] if version_match else ""
 
 
 def _folder() -> Path:

@@ -27,9 +27,9 @@ BYTES = (QuotaType.PRODUCE, QuotaType.FETCH)
 )  # fmt: skip
 def test_totals_are_predicted(name: str, kinds: tuple[QuotaType, ...], error: float) -> None:
     """Request time within 10 %, though the log leaves out what network threads did; all others within 2 %."""
-    found = [total for total in checked(name).totals if total.kind in kinds]
-    assert found
-    assert all(abs(total.error) < error for total in found)
+    checked_totals = [total for total in checked(name).totals if total.kind in kinds]
+    assert checked_totals
+    assert all(abs(total.error) < error for total in checked_totals)
 
 
 OLDER = ("kafka-2.8.2-zookeeper", "kafka-3.7.2", "kafka-3.9.1-zookeeper", "kafka-4.1.2")

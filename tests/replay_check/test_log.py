@@ -212,8 +212,8 @@ Case = tuple[int, tuple[Any, ...], Any]
 def _captured(api_key: int) -> Any:
     """The JSON of a real request that has both its parts."""
     mark = f'"requestApiKey":{api_key},'.encode()
-    found = (json.loads(text[text.index(b"{") : text.rindex(b"}") + 1]) for text in captured() if mark in text)
-    return next(each for each in found if each["request"] and each["response"])
+    messages = (json.loads(text[text.index(b"{") : text.rindex(b"}") + 1]) for text in captured() if mark in text)
+    return next(each for each in messages if each["request"] and each["response"])
 
 
 def _line(entry: Any) -> bytes:

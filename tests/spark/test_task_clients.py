@@ -154,8 +154,8 @@ def create(address: str, client_id: str, account: ThrottleAccount, names: list[s
     shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
     with closing(admin):
         admin.create_topics(dict.fromkeys(names, shape))
-    found = [total for total in account.totals() if total.client.client_id == client_id]
-    return found[0].quota_retries
+    own_totals = [total for total in account.totals() if total.client.client_id == client_id]
+    return own_totals[0].quota_retries
 
 
 def shown(watched: Watched, client_id: str) -> float:

@@ -21,8 +21,8 @@ OLDER = (CONNECTOR, "4.0.5", "3.5.9")
 
 
 def _installed() -> str:
-    found = metadata.distributions(name="pyspark", path=[sysconfig.get_path("purelib")])
-    return next(iter(found)).version
+    installed_spark = metadata.distributions(name="pyspark", path=[sysconfig.get_path("purelib")])
+    return next(iter(installed_spark)).version
 
 
 NEWEST = _installed()

@@ -50,17 +50,17 @@ async def finding(
 
 async def ids(finder: PrometheusFinder) -> tuple[dict[str, str | None], str | None]:
     """Return the id that each found node gets from elsewhere than its page, and the problem."""
-    found = await finder.find()
-    nodes = {source.instance: source.node_id for source in found.sources if isinstance(source, PrometheusNode)}
-    return nodes, found.problem
+    discovered = await finder.find()
+    nodes = {source.instance: source.node_id for source in discovered.sources if isinstance(source, PrometheusNode)}
+    return nodes, discovered.problem
 
 
 async def test_each_instance_is_a_source() -> None:
     """Nodes that report their id keep it, and one that does not gets that of the configuration."""
     async with finding(nodes=ALL) as finder:
-        found, problem = await ids(finder)
+        id_by_host, problem = await ids(finder)
         tables = [await source.open().read() for source in (await finder.find()).sources]
-    assert found == {"broker-1:9404": None, "broker-2:9404": None, "broker-3:9404": "3"}
+    assert id_by_host == {"broker-1:9404": None, "broker-2:9404": None, "broker-3:9404": "3"}
     assert problem is None
     assert [table.node_id for table in tables] == ["1", "2", "3"]
 
@@ -68,8 +68,8 @@ async def test_each_instance_is_a_source() -> None:
 async def test_a_node_without_an_id_is_named() -> None:
     """The others are read, and the settings that mend it are named."""
     async with finding() as finder:
-        found, problem = await ids(finder)
-    assert found.keys() == {"broker-1:9404", "broker-2:9404"}
+        id_by_host, problem = await ids(finder)
+    assert id_by_host.keys() == {"broker-1:9404", "broker-2:9404"}
     assert problem is not None
     assert problem.startswith("the node id of broker-3:9404 is unknown: their agents do not report it; give it under")
 
@@ -90,9 +90,9 @@ async def test_the_admin_api_has_the_id_of_a_host() -> None:
     admin = HostsAdmin()
     admin.nodes = Node(node_id=3, host="Broker-3", port=9092), Node(node_id=9, host="broker-1", port=9092)
     async with finding(admin=admin) as finder:
-        found, problem = await ids(finder)
+        id_by_host, problem = await ids(finder)
         # its page says 1, which overrules a guess
-        assert (found["broker-3:9404"], found["broker-1:9404"], problem) == ("3", None, None)
+        assert (id_by_host["broker-3:9404"], id_by_host["broker-1:9404"], problem) == ("3", None, None)
     admin.nodes = tuple(Node(node_id=node_id, host="broker-3", port=9092) for node_id in (3, 4))
     async with finding(admin=admin) as finder:
         assert "broker-3:9404" not in (await ids(finder))[0]

@@ -296,14 +296,14 @@ class Agent:
 
     def _of(self, client: Client, use: Use, *, leads: bool) -> Iterator[tuple[str, float]]:
         random, kind = self.cluster.random, client[0]
-        found = self.cluster.table(kind).limit(client[1], client[2])
-        bound = 1_000.0 if found is None or found.bound is None else found.bound
+        resolution = self.cluster.table(kind).limit(client[1], client[2])
+        bound = 1_000.0 if resolution is None or resolution.bound is None else resolution.bound
         fading = 0.5 if use.gone < inf else 1.0
         usage = use.busy * bound * fading
         yield kind.attribute, usage and usage * random.uniform(0.9, 1.1)
         throttled = use.throttled and kind is not MUTATION
         yield "throttle-time", random.uniform(1, 900) if throttled else nan
-        if kind is MUTATION and leads and found is not None:
+        if kind is MUTATION and leads and resolution is not None:
             yield "tokens", random.uniform(-bound, 11 * bound)
 
     def _of_node(self, node_id: str, *, absurd: bool) -> Iterator[tuple[BeanColumn, float]]:

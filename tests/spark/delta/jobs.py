@@ -32,8 +32,8 @@ def append(spark: SparkSession, table: str, rows: list[Any], shards: int) -> Non
 def sql(spark: SparkSession, table: str, *statements: str) -> list[Any]:
     """The rows of the last statement; `$TABLE` is the table in that folder."""
     here = f"delta.`{table}`"
-    found = [spark.sql(statement.replace("$TABLE", here)).collect() for statement in statements][-1]
-    rows: list[Any] = json.loads(json.dumps([row.asDict() for row in found], default=str))
+    answer_rows = [spark.sql(statement.replace("$TABLE", here)).collect() for statement in statements][-1]
+    rows: list[Any] = json.loads(json.dumps([row.asDict() for row in answer_rows], default=str))
     return rows
 
 
@@ -54,8 +54,8 @@ def z_order(spark: SparkSession, table: str, column: str) -> None:
     gateway: Any = spark.sparkContext._gateway
     columns = gateway.new_array(jvm.java.lang.String, 1)
     columns[0] = column
-    found = jvm.io.delta.tables.DeltaTable.forPath(spark._jsparkSession, table)
-    found.optimize().executeZOrderBy(columns)
+    delta_table = jvm.io.delta.tables.DeltaTable.forPath(spark._jsparkSession, table)
+    delta_table.optimize().executeZOrderBy(columns)
 
 
 def example(spark: SparkSession, lines: str, folder: str) -> list[Any]:

@@ -216,5 +216,5 @@ def test_arrow_without_pandas(spark: "SparkSession") -> None:
     """Frames are mapped in Arrow where pandas is not installed, as here."""
     with pytest.raises(ImportError, match="andas"):
         spark.range(3).mapInArrow(_doubled, "twice long")
-    found = map_in_arrow(spark.range(3), _doubled, "twice long").collect()
-    assert sorted(row.twice for row in found) == [0, 2, 4]
+    doubled = map_in_arrow(spark.range(3), _doubled, "twice long").collect()
+    assert sorted(row.twice for row in doubled) == [0, 2, 4]

@@ -14,10 +14,10 @@ Attempt = tuple[str, float, float, float | None]
 
 def slots(*attempts: Attempt) -> Slots:
     """A stage's attempts, in the order in which they ended."""
-    found = Slots()
+    calls = Slots()
     for each in sorted(attempts, key=lambda attempt: attempt[2]):
-        found.add(*each)
-    return found
+        calls.add(*each)
+    return calls
 
 
 @pytest.mark.parametrize(
