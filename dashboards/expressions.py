@@ -29,8 +29,8 @@ from .scope import RATE_INTERVAL, Scope
 
 ENTITY = ("quota_type", "user", "client_id")
 RULE = ("rule",)
-_WHOLE_RANGE = "$__range:10s"
-"""The dashboard's range in steps of the longest scrape interval at which Kafka's windows leave no gap."""
+_WHOLE_RANGE = "$__range:5s"
+"""The dashboard's range in steps of the scrape interval that bursts shorter than a minute need (docs/recommend.md)."""
 
 
 def throttled(scope: Scope, *matchers: str) -> str:

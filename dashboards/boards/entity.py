@@ -123,9 +123,8 @@ def _needed_limits(scope: Scope, title: str, unit: str, *quota_types: QuotaType)
         title,
         "The limit, and the lowest one that would throttle for at most 1 % of the active time (usage above 0) of the "
         "range chosen above, on the broker that needs most; of a client that was throttled meanwhile, it is a lower "
-        "bound. Choose a day or more. Scraped every 10 s or more often, it is within 10 % of what quotascope "
-        "recommend finds in the request log, but for bursts shorter than a minute, which need 5 s; at 15 s or more, "
-        "a client that sends in bursts may be missed.",
+        "bound. Choose a day or more. Scraped every 10 s or more often, it is within 10 % of what quotascope recommend "
+        "finds in the request log, but for bursts shorter than a minute: these need a scrape every 5 s.",
         map(
             of_types,
             (

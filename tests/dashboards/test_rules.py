@@ -318,7 +318,7 @@ def test_rates_are_of_counters_over_the_rate_interval(every: Expressions) -> Non
     fixed_windows = {
         *map(span, (TREND_WINDOW, f"{TREND_WINDOW}:10m", WAITS_WINDOW, LONGEST_GAP, "1d", "14d:5m", "15m:30s"))
     }
-    assert windows - fixed_windows == {"[$__rate_interval]", "[$__range]", "[$__range:10s]"}
+    assert windows - fixed_windows == {"[$__rate_interval]", "[$__range]", "[$__range:5s]"}
 
 
 def test_no_sample_is_at_the_end_of_a_range(every: Expressions) -> None:
