@@ -56,6 +56,8 @@ AT_ONCE: Final = 4096
 """Number of lines whose fields are held in memory at once; columns of fewer lines take longer."""
 FEWEST: Final = 16
 """Number of lines that are worth columns."""
+BISECTED: Final = 64
+"""Number of lines among which one whose value does not fit is not looked for: all of them are refused."""
 _BITS: Final = 15
 """Number of bits of an API key, and of a version."""
 _BAD_LINE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, Unreadable)
@@ -140,6 +142,9 @@ class BlockReader:
                 block.places.extend(decoded.places)
                 return
         except MISFIT:
+            if count <= BISECTED:
+                block.refused.extend(decoded.places)
+                return
             parts = [decoded.part(range(count // 2)), decoded.part(range(count // 2, count))]
         else:
             block.refused.extend(decoded.places[index] for index in contents.bad)

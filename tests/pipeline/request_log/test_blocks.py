@@ -133,7 +133,7 @@ def test_a_bad_line_costs_no_time_but_its_own(bad: bytes, monkeypatch: pytest.Mo
     monkeypatch.setattr(LineReader, "row", noted)
     result = parsed(*[line()] * 500, bad, *[line()] * 500)
     assert bad in looked
-    assert len(looked) <= blocks.FEWEST
+    assert len(looked) <= blocks.BISECTED
     assert len(result.requests) + len(result.quarantine) == 1001
     positions: list[Any] = result.requests["position"].to_pylist()
     assert positions == sorted(positions)
