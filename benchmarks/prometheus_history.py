@@ -24,8 +24,8 @@ from tests.prometheus.releases import NEWEST, OLDEST
 
 from quotascope.cli.past import PrometheusOptions, opened
 from quotascope.exporter.config import Config
+from quotascope.pipeline.prometheus.advice import advise
 from quotascope.pipeline.prometheus.past import Answer, Server
-from quotascope.pipeline.prometheus.recommend import advise
 from quotascope.pipeline.recommend.policy import Policy
 
 _BROKERS: Final = 10

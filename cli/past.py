@@ -18,9 +18,9 @@ from . import options, outputs
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config, PrometheusConfig
     from quotascope.exporter.sources.prometheus_api import PrometheusApi
+    from quotascope.pipeline.prometheus.advice import Present
     from quotascope.pipeline.prometheus.evidence import Entity
     from quotascope.pipeline.prometheus.past import Answer, Past
-    from quotascope.pipeline.prometheus.recommend import Present
 
 PASSWORD_VARIABLE: Final = "QUOTASCOPE_PROMETHEUS_PASSWORD"  # noqa: S105 - a name
 DAYS: Final = 14.0
@@ -214,9 +214,9 @@ def opened(
     from quotascope.exporter.discovery.build import api_of
     from quotascope.exporter.errors import SourceError
     from quotascope.exporter.sources.prometheus_history import inventory, shown_limits
+    from quotascope.pipeline.prometheus.advice import Present
     from quotascope.pipeline.prometheus.nodes import begin_of, gaps_of, nodes_of
     from quotascope.pipeline.prometheus.past import Past, QueryRefused
-    from quotascope.pipeline.prometheus.recommend import Present
 
     if chosen.days is not None and span[0] is not None:
         raise typer.BadParameter("give one of them", param_hint="--days, --begin")

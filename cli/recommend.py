@@ -234,6 +234,7 @@ def _from_prometheus(  # noqa: PLR0917 - the parts of a command
 ) -> None:
     """Recommend limits from the samples of a Prometheus server."""
     from quotascope.pipeline.prometheus import recommend as question
+    from quotascope.pipeline.prometheus.advice import advise
     from quotascope.pipeline.recommend.scripts import manifests, script_of
     from quotascope.quotas import kafka_configs
 
@@ -241,7 +242,7 @@ def _from_prometheus(  # noqa: PLR0917 - the parts of a command
     with past.opened(prometheus, settings) as opened:
         limits_shown = opened.shown() if present is None else {}
         with outputs.bar("asking for rates") as of_rates, outputs.bar("asking for throttle times") as of_throttles:
-            advice = question.advise(
+            advice = advise(
                 opened.past,
                 policy,
                 shape=shape,

@@ -15,9 +15,9 @@ from quotascope.quotas import QuotaSet
 
 from ..table import Progress
 from . import promql
+from .advice import Present
 from .evidence import Entity
 from .past import Past
-from .recommend import Present
 
 _SCRAPES: Final = 2.5
 """Number of scrape intervals that are no pause: one scrape may fail."""
