@@ -205,4 +205,4 @@ def test_wrong_usage() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert "--exporter" in done.stderr
     done = subprocess.run([COMMAND, "mcp", "--exporter", "http://a:b@c"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
