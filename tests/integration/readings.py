@@ -33,6 +33,9 @@ LIMITS: Final = {
 }
 """The family of limits by quota type."""
 
+OWN_PEAK: Final = "kafka_quota_sold_ratio"
+"""The family that two exporters need not agree about: each compares with the most that it saw itself."""
+
 Value = float | None
 
 
