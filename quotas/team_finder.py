@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from quotascope.metrics.catalog.teams import UNDECIDED, UNOWNED, Team
+from quotascope.pages.words import shown
 
 from .patterns import PatternSet, matcher
 
@@ -16,6 +17,22 @@ NOT_DECIDED: Final = -2
 WORDS: Final = {UNOWNED: "no team", UNDECIDED: "unknown team"}
 """Words for people in place of a team's name."""
 _EVERY_NAME: Final = ".*"
+_LONGEST: Final = 250
+"""Characters of a name that people see: more than a file of teams allows, unless many are escaped."""
+
+
+def team_words(label: str) -> str:
+    r"""
+    Return a team's name, ``UNOWNED`` or ``UNDECIDED`` as one line for people, safe to show.
+
+    A team that is called as the words for no team stands in quotes.
+
+    >>> team_words("pay\nments"), team_words("__unowned__"), team_words("no team")
+    ('pay\\nments', 'no team', '"no team"')
+    """
+    if label in WORDS:
+        return WORDS[label]
+    return f'"{label}"' if label in WORDS.values() else shown(label, _LONGEST)
 
 
 class TeamFinder:

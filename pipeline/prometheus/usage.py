@@ -12,7 +12,7 @@ from quotascope.metrics.kafka.entities import QuotaType, spelled
 from quotascope.metrics.kafka.windows import WindowConfig
 from quotascope.pages.report import TERMINAL_ROWS, Report, Rows, csv_of
 from quotascope.pages.words import amount, counted, percent, period, seconds, shown, spaced
-from quotascope.quotas.team_finder import WORDS, TeamFinder
+from quotascope.quotas.team_finder import TeamFinder, team_words
 
 from ..rates import rate
 from ..table import Progress
@@ -277,7 +277,7 @@ def _row(past: Past, one: PastUsage, total: float | None) -> Sequence[str]:
         mark = ("≥ " if one.is_lower_bound else "") + ("≈ " if one.sight is not Sight.WHOLE else "")
         cells = (f"{mark}{text}", "unknown" if total is None else percent(used / total), f"{mark}{mean}")
     return (
-        spelled(one.user, one.client_id) if one.team is None else WORDS.get(one.team, one.team),
+        spelled(one.user, one.client_id) if one.team is None else team_words(one.team),
         *cells,
         seconds(one.evidence.active_s),
         percent(one.coverage),

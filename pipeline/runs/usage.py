@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 from quotascope.metrics.kafka.entities import QuotaType, spelled
 from quotascope.pages.report import TERMINAL_ROWS, Block, Lines, Report, Rows, csv_of
 from quotascope.pages.words import amount, counted, percent, period, seconds, shown, spaced
-from quotascope.quotas.team_finder import WORDS, TeamFinder
+from quotascope.quotas.team_finder import TeamFinder, team_words
 
 from ..columns import added, having
 from ..errors import NoTable
 from ..history import History
-from ..losses import Losses, losses_of
+from ..losses import SHOWN, Losses, losses_of
 from ..rates import rate, span_ms, sums_of
 from ..table import Table
 from ..topics import ID, MINUTE_MS, TOPICS, Kind, topic_names
@@ -73,8 +73,12 @@ class ClientUsage:
     """Bytes of the same requests beside records."""
     team: str | None = None
     """Label of a team, of which this is the sum; None for a client or a user."""
-    incomplete: bool = False
-    """True if requests of a client of the team are missing, so that the sum is too low."""
+    missing_share: float | None = 0.0
+    """
+    Missing share of the requests of that client of the team which lacks most, 0 to 1; None if it is unknown.
+
+    Of a client or a user, the losses have it.
+    """
 
     @property
     def unknown(self) -> int:
@@ -205,7 +209,7 @@ def by_team(usage: Usage, teams: TeamFinder) -> Usage:
         label = teams.label(client.user, client.client_id or "")
         total = sums.setdefault((label, client.kind), ClientUsage("", None, client.kind, team=label))
         _add(total, client)
-        total.incomplete |= usage.losses.incomplete(client.user, client.client_id)
+        total.missing_share = _worse(total.missing_share, usage.losses.share(client.user, client.client_id))
     return replace(usage, clients=_ordered(sums.values()))
 
 
@@ -217,9 +221,20 @@ def _add(total: ClientUsage, client: ClientUsage) -> None:
     total.protocol += client.protocol
 
 
+def _worse(one: float | None, other: float | None) -> float | None:
+    """Return the larger missing share; None if none is visible and one is unknown."""
+    largest = max(one or 0.0, other or 0.0)
+    return None if largest < SHOWN and None in {one, other} else largest
+
+
+def _missing_share(usage: Usage, client: ClientUsage) -> float | None:
+    """Return the missing share of the requests of a client, a user or a team, as `Losses.share`."""
+    return usage.losses.share(client.user, client.client_id) if client.team is None else client.missing_share
+
+
 def _name(client: ClientUsage) -> str:
     """Return the name of a client or a team for people."""
-    return spelled(client.user, client.client_id) if client.team is None else WORDS.get(client.team, client.team)
+    return spelled(client.user, client.client_id) if client.team is None else team_words(client.team)
 
 
 def _added(
@@ -302,7 +317,7 @@ def _cells(usage: Usage, client: ClientUsage, total: int) -> tuple[str, ...]:
         cells[0] = seconds(client.amount / _US) if kind is QuotaType.REQUEST else f"{client.amount:,} mut"
     if client.unsized:
         cells = [f"≥ {cells[0]}", "unknown", f"≥ {cells[2]}"] if client.requests else ["unknown"] * 3
-    elif client.incomplete or (client.team is None and usage.losses.incomplete(client.user, client.client_id)):
+    elif (_missing_share(usage, client) or 0.0) >= SHOWN:
         cells = [f"≥ {cells[0]}", "unknown", f"≥ {cells[2]}"]
     elif kind.label in usage.unsized:
         cells[1] = f"≤ {cells[1]}"
@@ -357,7 +372,7 @@ def _values(usage: Usage, client: ClientUsage) -> dict[str, Any]:
         "amount": client.amount if client.requests or not client.unsized else None,
         "requests": client.requests,
         "requests_of_unknown_size": client.unsized,
-        "missing_share": usage.losses.share(client.user, client.client_id) if client.team is None else None,
+        "missing_share": _missing_share(usage, client),
     }
     if client.kind.of_bytes:
         values |= {"topics": client.topics, "protocol": client.protocol, "unknown_topics": client.unknown}

@@ -44,3 +44,21 @@ def test_what_is_unknown_of_a_client_is_unknown_of_its_team() -> None:
     assert [row[0] for row in block.rows] == ["payments", "no team"]  # type: ignore[union-attr]
     assert [row["team"] for row in document(found)["clients"]] == ["payments", "__unowned__"]
     assert as_csv(found).splitlines()[0].startswith("team,quota_type,begin")
+
+
+def test_a_hostile_name_of_a_team_is_one_safe_line() -> None:
+    """It moves no cursor and begins no line; programs have it as it is."""
+    name = "t\n\x1b[2J\u202e"
+    past = Past(
+        server=_NoServer(),  # type: ignore[arg-type]
+        series=(),
+        nodes={"1": Node(interval_s=10, seen_s=3_600)},
+        address="prometheus:9090",
+        selector="",
+        begin=0.0,
+        end=3_600.0,
+    )
+    found = by_team(PastUsages(past=past, usages=[used("alice", 5e6)]), TeamFinder((team(name, user="alice"),)))
+    (block,) = report(found).blocks
+    assert block.rows[0][0] == "t\\n\\x1b[2J\\u202e"  # type: ignore[union-attr]
+    assert document(found)["clients"][0]["team"] == name
