@@ -39,7 +39,8 @@ The configuration of the alerts: every key, its default, and what it means.
 `quotascope alerts write DIR --alerts-config FILE` writes rules and runbooks with it,
 `quotascope dashboards write DIR --alerts-config FILE` dashboards with colors that change at its thresholds.
 A key that is left out has the default. A key after a # without a space has no default; its value
-is an example. Options of the commands override this file.
+is an example. Options of the commands override this file. A path that is not absolute is relative
+to the folder in which quotascope is started.
 """
 
 

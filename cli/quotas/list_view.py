@@ -27,7 +27,7 @@ from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 from quotascope.pages.words import counted
 from quotascope.quotas import to_admin
 from quotascope.quotas.quota_set import in_order as rank
-from quotascope.quotas.team_finder import WORDS, TeamFinder
+from quotascope.quotas.team_finder import TeamFinder, team_words
 
 from ..fitted import Fitted
 from ..usage_table import QUOTA, WIDEST, UsageBar
@@ -109,9 +109,9 @@ def _use(rule: RuleUsage, near_limit: float) -> Iterator[RenderableType]:
     elif rule.hits:
         called = (
             one_line(hit.ip) if isinstance(hit, IpUsage) else entity_name(hit.entity.user, hit.entity.client_id)
-            for hit in rule.hits[:_MOST_NAMES]
+            for hit in rule.hits
         )
-        names = ", ".join(dict.fromkeys(called))
+        names = _listed(called)
         if (burst := rule.burst_used) is not None:
             names = f"burst used {percent(burst)}: {names}"
         if rule.hidden_on:
@@ -129,13 +129,18 @@ def _teams(rule: RuleUsage, teams: TeamFinder) -> Text:
     """Return the teams of the entities of a rule; addresses have none."""
     if rule.hits is None:
         return Text(UNKNOWN, "dim")
-    labels = (
-        teams.label(hit.entity.user, hit.entity.client_id)
-        for hit in rule.hits[:_MOST_NAMES]
-        if not isinstance(hit, IpUsage)
-    )
-    names = ", ".join(one_line(WORDS.get(label, label)) for label in dict.fromkeys(labels))
-    return Text(names or NOT_APPLICABLE)
+    labels = (teams.label(hit.entity.user, hit.entity.client_id) for hit in rule.hits if not isinstance(hit, IpUsage))
+    return Text(_listed(map(team_words, labels)) or NOT_APPLICABLE)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return names, each once, `_MOST_NAMES` first; an ellipsis stands for others."""
+    listed: dict[str, None] = {}
+    for name in names:
+        if name not in listed and len(listed) == _MOST_NAMES:
+            return f"{', '.join(listed)}, …"
+        listed[name] = None
+    return ", ".join(listed)
 
 
 def as_json(

@@ -27,7 +27,8 @@ The configuration of quotascope: every key, its default, and what it means.
 A key after a # without a space has no default; its value is an example. ${{NAME}} in a value is
 replaced by that environment variable ($${{ is a literal ${{). Environment variables also set values
 outside of `sources`: {variable(("server", "port"))} sets server.port. Flags set the
-most common ones. Flags override the environment, which overrides this file.
+most common ones. Flags override the environment, which overrides this file. A path that is not
+absolute is relative to the folder in which quotascope is started.
 `quotascope config check FILE` reports all errors in a file.
 """
 

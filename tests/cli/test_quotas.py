@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http.server import ThreadingHTTPServer
 from math import inf
@@ -23,7 +24,7 @@ from quotascope.exporter.api.documents import encoded, snapshot_document
 from quotascope.exporter.diagnosis.impact import Impact, IpImpact
 from quotascope.exporter.diagnosis.rule_usage import IpUsage, RuleUsage
 from quotascope.exporter.names import known_as
-from quotascope.exporter.snapshot import LimitsHealth
+from quotascope.exporter.snapshot import EntityUsage, LimitsHealth
 from quotascope.metrics.catalog.thresholds import NEAR_LIMIT
 from quotascope.metrics.kafka.entities import DEFAULT, NO_RULE, QuotaEntity, QuotaType, Resolution
 from quotascope.metrics.kafka.rules import QuotaRules
@@ -66,6 +67,22 @@ def test_teams_under_a_rule() -> None:
     assert [hit["team"] for hit in of_rule["hits"]] == ["pay", "pay", "__unowned__"]  # type: ignore[attr-defined]
     assert "team" not in of_address["hits"][0]  # type: ignore[index]
     assert "teams" not in rendered(as_table([rule], NEAR_LIMIT.value), 140)
+
+
+def cells_under(hits: Sequence[EntityUsage], teams: TeamFinder) -> list[str]:
+    """Return names and teams under a rule, in a table with room for them."""
+    rule = RuleUsage(entity=QuotaEntity(DEFAULT), key="producer_byte_rate", value=1e6, hits=hits)
+    row = rendered(as_table([rule], NEAR_LIMIT.value, teams), 60_000).splitlines()[1]
+    return [cell for cell in re.split(r" {2,}", row.rstrip()) if cell][-2:]
+
+
+def test_entities_on_many_brokers_hide_no_other() -> None:
+    """Names and teams count once, however many brokers measure their entities."""
+    hits = [usage(user=user, broker=str(broker), usage=1.0) for user in ("anna", "ben", "carl") for broker in range(70)]
+    teams = TeamFinder((team("red", user="anna"), team("blue", user="carl")))
+    names, of_teams = cells_under(hits, teams)
+    assert names.endswith("user anna, user ben, user carl")
+    assert of_teams == "red, no team, blue"
 
 
 def test_an_address_is_reported_to_programs_by_broker() -> None:
