@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from quotascope.metrics.kafka.entities import QuotaType, spelled
 from quotascope.metrics.kafka.windows import WindowConfig
@@ -22,7 +22,7 @@ from ..table import Progress
 from . import promql
 from .evidence import Entity, Evidence, Sight, answered, by_node, worst
 from .past import NoSamples, Past
-from .tags import measured_as
+from .tags import TagsOf
 
 LEAST_GAP: Final = 0.01
 _MOST_LIMITS: Final = 500
@@ -112,12 +112,20 @@ class Backtest:
     results: Sequence[Result]
 
 
+_Asked: TypeAlias = tuple[QuotaType, RuleShape | None]
+
+
 @dataclass(frozen=True, slots=True)
 class _Measure:
     """The entity by which a candidate's quota would measure: sums of a shape, or what brokers measured."""
 
     entity: Entity
     shape: RuleShape | None
+
+    @property
+    def asked(self) -> _Asked:
+        """The queries that have its figures: a limit is asked of series of its quota type alone."""
+        return self.entity[0], self.shape
 
 
 def backtest(past: Past, candidates: Sequence[Candidate], progress: Progress | None = None) -> Backtest:
@@ -136,11 +144,12 @@ def backtest(past: Past, candidates: Sequence[Candidate], progress: Progress | N
     if not entities:
         raise NoSamples(f"{past.address}: no client was measured in this period")
     plans = [_plan(candidate, entities) for candidate in candidates]
-    limits: dict[RuleShape | None, dict[Entity, set[float]]] = defaultdict(lambda: defaultdict(set))
+    limits: dict[_Asked, set[float]] = defaultdict(set)
     for plan in plans:
         for measure, (limit, _) in plan.limits.items():
-            limits[measure.shape][measure.entity].add(limit)
-    evidence = {shape: _evidence(past, shape, of_shape, progress) for shape, of_shape in limits.items()}
+            limits[measure.asked].add(limit)
+    _refuse_many(limits)
+    evidence = {asked: _evidence(past, asked, sorted(values), progress) for asked, values in limits.items()}
     return Backtest(past=past, results=[_result(past, plan, evidence) for plan in plans])
 
 
@@ -159,7 +168,10 @@ def _plan(candidate: Candidate, entities: Sequence[tuple[QuotaType, str, str]]) 
     unknown: dict[tuple[QuotaType, str | None, str | None, str], None] = {}
     unlimited = 0
     tables = candidate.tables()
-    names = {kind: {(user, client_id) for one, user, client_id in entities if one is kind} for kind in tables}
+    tags_of = {
+        kind: TagsOf(table, {(user, client_id) for one, user, client_id in entities if one is kind})
+        for kind, table in tables.items()
+    }
     for kind, user, client_id in entities:
         table = tables[kind]
         if kind is QuotaType.CONTROLLER_MUTATION:
@@ -169,7 +181,7 @@ def _plan(candidate: Candidate, entities: Sequence[tuple[QuotaType, str, str]]) 
         if not table.enabled:
             unlimited += 1
             continue
-        tags, reason = measured_as(table, (user, client_id), names[kind])
+        tags, reason = tags_of[kind].names((user, client_id))
         if tags is None:
             unknown[kind, user or None, client_id or None, reason] = None
             continue
@@ -188,16 +200,25 @@ def _plan(candidate: Candidate, entities: Sequence[tuple[QuotaType, str, str]]) 
     )
 
 
+def _refuse_many(limits: Mapping[_Asked, set[float]]) -> None:
+    """Raise `TooManyLimits` for a quota type of which too many different limits would be asked for."""
+    of_kind: dict[QuotaType, int] = defaultdict(int)
+    for (kind, _), values in limits.items():
+        of_kind[kind] += len(values)
+    for kind, count in of_kind.items():
+        if count > _MOST_LIMITS:
+            raise TooManyLimits(
+                f"the candidates have {count:,} different limits of {spaced(kind.label)}, and each is a query: at most "
+                f"{_MOST_LIMITS} are asked for; take fewer candidates, or `quotascope whatif` over a usage history"
+            )
+
+
 def _evidence(
-    past: Past, shape: RuleShape | None, limits: Mapping[Entity, set[float]], progress: Progress | None
+    past: Past, asked: _Asked, values: Sequence[float], progress: Progress | None
 ) -> dict[float, dict[Entity, dict[str, Evidence]]]:
-    """Return the figures of all entities by limit; 0 has those that are the same for all limits."""
-    values = sorted({limit for of_entity in limits.values() for limit in of_entity})
-    if len(values) > _MOST_LIMITS:
-        raise TooManyLimits(
-            f"the candidates have {len(values):,} different limits, and each is a query: at most {_MOST_LIMITS} are "
-            "asked for; take fewer candidates, or `quotascope whatif` over a usage history"
-        )
+    """Return the figures of all entities of a quota type by limit; 0 has those that are the same for all limits."""
+    kind, shape = asked
+    past = replace(past, series=[one for one in past.series if one.quota_type is kind])
     names = {f"above {limit!r}": limit for limit in values}
 
     def above(limit: float) -> promql.Query:
@@ -222,15 +243,15 @@ def _evidence(
 def _result(
     past: Past,
     plan: _Plan,
-    evidence: Mapping[RuleShape | None, Mapping[float, Mapping[Entity, Mapping[str, Evidence]]]],
+    evidence: Mapping[_Asked, Mapping[float, Mapping[Entity, Mapping[str, Evidence]]]],
 ) -> Result:
     outcomes = []
     for measure, (limit, rule) in plan.limits.items():
-        of_shape = evidence[measure.shape]
-        nodes = of_shape[0.0].get(measure.entity, {})
+        of_kind = evidence[measure.asked]
+        nodes = of_kind[0.0].get(measure.entity, {})
         if not nodes:
             continue
-        above = of_shape.get(limit, {}).get(measure.entity, {})
+        above = of_kind.get(limit, {}).get(measure.entity, {})
         node = max(nodes, key=lambda name: (above[name].above_s if name in above else 0.0, nodes[name].active_s))
         figures = nodes[node].most(above.get(node, Evidence()))
         figures.throttled_s = max(one.throttled_s for one in nodes.values())

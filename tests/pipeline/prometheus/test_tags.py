@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
 from quotascope.metrics.kafka.rules import RuleTable
-from quotascope.pipeline.prometheus.tags import Names, measured_as
+from quotascope.pipeline.prometheus.tags import Names, TagsOf
 from quotascope.quotas import QuotaSet
 
 PAIRS = {("alice", "a"), ("alice", "b"), ("bob", "a")}
@@ -40,6 +45,80 @@ def test_what_samples_tell_of_a_candidate(
     entities: list[QuotaEntity], names: Names, measured: set[Names], expected: Names | None
 ) -> None:
     """A candidate's entity is what brokers measured, or a sum of all of it; otherwise it is unknown, with a reason."""
-    tags, reason = measured_as(rules_of(*entities), names, measured)
+    tags, reason = TagsOf(rules_of(*entities), measured).names(names)
     assert tags == expected
     assert bool(reason) is (expected is None)
+
+
+@dataclass
+class Watched:
+    """Names that count how often they are looked through."""
+
+    names: Collection[Names]
+    passes: int = 0
+
+    def __iter__(self) -> Iterator[Names]:
+        self.passes += 1
+        return iter(self.names)
+
+
+class WatchedRules(RuleTable):
+    """Rules that count the questions about them."""
+
+    asked = 0
+
+    def __iter__(self) -> Iterator[QuotaEntity]:
+        type(self).asked += len(self)
+        return super().__iter__()
+
+    def metric_tags(self, user: str, client_id: str) -> tuple[str, str]:
+        type(self).asked += 1
+        return super().metric_tags(user, client_id)
+
+
+@pytest.mark.parametrize("client_id", ["app", ""])
+def test_the_work_grows_with_the_entities_alone(client_id: str) -> None:
+    """Each of many entities takes a few questions, whether they are pairs or users, under as many rules."""
+    count = 2_000
+    users = [f"user-{number}" for number in range(count)]
+    rules = rules_of(*(QuotaEntity(user) for user in users), *(QuotaEntity(None, user) for user in users[::2]))
+    measured = [(user, client_id) for user in users]
+    WatchedRules.asked = 0
+    watched = Watched(measured)
+    tags = TagsOf(WatchedRules({(one.user, one.client_id): 1.0 for one in rules}, rules.flags), watched)
+    assert {tags.names(names) for names in measured} == {((user, ""), "") for user in users}
+    assert watched.passes == 1
+    assert WatchedRules.asked < 10 * count + 3 * len(rules)
+
+
+NAMES = st.sampled_from(["", "a", "b", "c"])
+RULE_NAMES = st.sampled_from([None, DEFAULT, "a", "b"])
+
+
+@given(
+    rules=st.sets(st.tuples(RULE_NAMES, RULE_NAMES).filter(any), min_size=1, max_size=6),
+    measured=st.sets(st.tuples(NAMES, NAMES).filter(any), min_size=1, max_size=6),
+)
+def test_only_what_is_measured_alike_whoever_asks_has_names(
+    rules: set[tuple[str | None, str | None]], measured: set[Names]
+) -> None:
+    """An entity has names if each request in it, and each other measured one that shares them, is measured so."""
+    table = rules_of(*(QuotaEntity(*names) for names in rules))
+    tags = TagsOf(table, measured)
+    for user, client_id in measured:
+        some = ("a", "b", "c", "another")
+        users, clients = ([name] if name else some for name in (user, client_id))
+        inside = {table.metric_tags(one, other) for one in users for other in clients}
+        expected = inside.pop() if len(inside) == 1 else None
+        if not user and any(entity.user is not None for entity in table):
+            # the users of the client-id are not known, and a rule may be of one of them
+            assert tags.names((user, client_id))[0] is None
+        elif expected == (user, client_id):
+            assert tags.names((user, client_id))[0] == expected
+        elif not (user and client_id) or expected is None:
+            assert tags.names((user, client_id))[0] is None
+        else:
+            place = 0 if expected[0] else 1
+            others = [pair for pair in measured if pair[place] == expected[place]]
+            whole = all(all(pair) and table.metric_tags(*pair) == expected for pair in others)
+            assert tags.names((user, client_id))[0] == (expected if whole else None)
