@@ -117,12 +117,13 @@ def _of_prometheus(
     from quotascope.pipeline.prometheus.episodes import find_episodes
 
     with past.opened(prometheus, settings, span) as opened, outputs.bar("looking for throttles") as progress:
+        asked, limits = opened.limits() if rules is None else (opened.past, {})
         return find_episodes(
-            opened.past,
+            asked,
             client,
             gaps=opened.gaps(),
             configured=rules,
-            limits_shown=opened.shown() if rules is None else {},
+            present_limits=limits,
             progress=progress,
         )
 

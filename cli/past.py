@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -188,8 +188,12 @@ class Opened:
     """A server that is asked about the past of a cluster."""
 
     past: Past
-    shown: Callable[[], dict[Entity, Present]]
-    """Reads today's limits as an exporter of ours shows them; none where there is no exporter."""
+    limits: Callable[[], tuple[Past, dict[Entity, Present]]]
+    """
+    Reads today's limits as exporters of ours show them; none where there is no exporter.
+
+    The past has caveats about those on which exporters disagree.
+    """
     gaps: Callable[[], list[tuple[str, float, float]]]
     """Reads the times without a sample of a node: its name, begin and end."""
 
@@ -213,7 +217,8 @@ def opened(
     """
     from quotascope.exporter.discovery.build import api_of
     from quotascope.exporter.errors import SourceError
-    from quotascope.exporter.sources.prometheus_history import inventory, shown_limits
+    from quotascope.exporter.sources.prometheus_history import inventory
+    from quotascope.exporter.sources.prometheus_limits import limits_of_exporters
     from quotascope.pipeline.prometheus.advice import Present
     from quotascope.pipeline.prometheus.nodes import begin_of, gaps_of, nodes_of
     from quotascope.pipeline.prometheus.past import Past, QueryRefused
@@ -254,19 +259,24 @@ def opened(
                 caveats=stock.caveats,
             )
 
-            def shown() -> dict[Entity, Present]:
-                limits = runner.run(shown_limits(api, config.selector, end)) if stock.by_exporter else {}
-                return {
+            def limits() -> tuple[Past, dict[Entity, Present]]:
+                if not stock.by_exporter:
+                    return past, {}
+                answer = runner.run(limits_of_exporters(api, config.selector, end, grouping.instance_label))
+                presents = {
                     (kind, user or None, client_id or None): Present(
-                        state="set" if limit.limit < float("inf") else "unlimited", limit=limit.limit, rule=limit.rule
+                        state="unknown" if of.limit is None else "set" if of.limit < float("inf") else "unlimited",
+                        limit=of.limit,
+                        rule=of.rule,
                     )
-                    for (kind, user, client_id), limit in limits.items()
+                    for (kind, user, client_id), of in answer.limits.items()
                 }
+                return replace(past, caveats=(*past.caveats, *answer.caveats)), presents
 
             def gaps() -> list[tuple[str, float, float]]:
                 return gaps_of(server, stock.beat, begin, end, past.step_s)
 
-            yield Opened(past=past, shown=shown, gaps=gaps)
+            yield Opened(past=past, limits=limits, gaps=gaps)
         except SourceError as error:
             raise QueryRefused(f"{config.label}: {error}") from None
         finally:

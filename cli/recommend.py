@@ -240,15 +240,15 @@ def _from_prometheus(  # noqa: PLR0917 - the parts of a command
 
     results, commands, strimzi = files
     with past.opened(prometheus, settings) as opened:
-        limits_shown = opened.shown() if present is None else {}
+        asked, limits = opened.limits() if present is None else (opened.past, {})
         with outputs.bar("asking for rates") as of_rates, outputs.bar("asking for throttle times") as of_throttles:
             advice = advise(
-                opened.past,
+                asked,
                 policy,
                 shape=shape,
                 windows=windows,
                 configured=present,
-                limits_shown=limits_shown,
+                present_limits=limits,
                 progress=(of_rates, of_throttles),
             )
     printed = kafka_configs(advice.commanded, bootstrap_servers=_servers(settings))

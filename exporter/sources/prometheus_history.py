@@ -7,7 +7,6 @@ the series. The families of an exporter of ours are read by their own labels.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from ..mapping import MILLISECONDS, Bean, Meaning, attribute_of
 from ..untrusted import shown
 from .dialects import TextDialect, own_labels
 from .prometheus_api import Labels, PrometheusApi, Series
+from .prometheus_limits import KINDS, OWN_LIMIT, OWN_RULE, own_label, own_value
 from .prometheus_nodes import (
     EXPORTER_MARKS,
     NAME,
@@ -37,18 +37,14 @@ from .prometheus_nodes import (
     wanted_names,
 )
 from .prometheus_text import TextReader
-from .source import NodeId
+from .source import reported_ids
 from .spellings import Role, is_scrape_label, quota_name, roles_of
 
-_EXPORTED: Final = "exported_"
 _MOST_NAMED: Final = 5
 _OWN_USAGE: Final = {family.name: kind for kind, family in catalog.USAGE.items()}
 _OWN_THROTTLE: Final = catalog.THROTTLE_TIME_SECONDS.name
-_OWN_LIMIT: Final = {family.name: kind for kind, family in catalog.LIMIT.items()}
-_OWN_RULE: Final = catalog.RULE_INFO.name
-OWN_NAMES: Final = (*_OWN_USAGE, _OWN_THROTTLE, *_OWN_LIMIT, _OWN_RULE)
+OWN_NAMES: Final = (*_OWN_USAGE, _OWN_THROTTLE, *OWN_LIMIT, OWN_RULE)
 """The families of an exporter of ours that have usage, throttles, limits and rules of entities."""
-_KINDS: Final = {kind.label: kind for kind in QuotaType}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +69,11 @@ class MeasuredSeries:
     user_label: str | None
     client_label: str | None
     part_labels: tuple[str, ...]
-    """Labels that tell series of one entity on one node apart: node, server, quota type, attribute."""
+    """
+    Labels that tell series of one entity apart.
+
+    The first is that of the node; then server or exporter, quota type and attribute.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +167,14 @@ def _of_agents(
         pages = [
             page for replica, part in replicas.items() for page in _pages(instance, replica, part, grouping, forced)
         ]
-        reported = {page.node_id for page in pages} - {None}
-        node = node_ids.get(instance) or (reported.pop() if len(reported) == 1 else None) or instance
+        reported = sorted({node_id for page in pages for node_id in page.node_ids}, key=int)
+        if len(reported) > 1:
+            raise SourceUnreadable(
+                f"{shown(instance)} was the address of several nodes in this period: {_listed(reported)}. Name what "
+                "tells their series apart in selector, such as pod, or take a period in which it was of one node "
+                "(--begin, --end, --days)"
+            )
+        node = node_ids.get(instance) or (reported[0] if reported else instance)
         other = instances.setdefault(node, instance)
         if other != instance:
             raise SourceUnreadable(
@@ -203,7 +209,8 @@ def _listed(nodes: Sequence[str]) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Page:
     series: Sequence[MeasuredSeries]
-    node_id: str | None
+    node_ids: Sequence[str]
+    """Ids of nodes that the page reports: one, or none."""
     caveats: Sequence[str]
 
 
@@ -277,11 +284,7 @@ def _page(
         caveats.append("its custom quota callback measures by tags of its own, which are left out")
     if page.coverage.unplaced is not None:
         caveats.append(f"series that look like quotas cannot be read: {page.coverage.unplaced.text}")
-    try:
-        node_id = NodeId(None).of(page.layout)
-    except SourceUnreadable:
-        node_id = None  # its agent reports none: the instance names it
-    return _Page(series=measured, node_id=node_id, caveats=caveats)
+    return _Page(series=measured, node_ids=reported_ids(page.layout), caveats=caveats)
 
 
 def _names(bean: Bean) -> tuple[str, str]:
@@ -317,31 +320,31 @@ def _of_exporters(series: Sequence[Series], grouping: Grouping, selector: str) -
         kind = _OWN_USAGE.get(name)
         is_throttle = name == _OWN_THROTTLE
         if is_throttle:
-            kind = _KINDS.get(_own(labels, "quota_type"))
+            kind = KINDS.get(own_value(labels, "quota_type"))
         if kind is None:
             continue
-        user, client_id = _own(labels, "user"), _own(labels, "client_id")
+        user, client_id = own_value(labels, "user"), own_value(labels, "client_id")
         if OVERFLOW in {user, client_id}:
             overflow = True
             continue
-        node_label = _own_label(labels, "broker")
+        node_label = own_label(labels, "broker")
         servers = (label for label in grouping.replica_labels if label in labels)
-        types = (_own_label(labels, "quota_type"),) if is_throttle else ()
+        types = (own_label(labels, "quota_type"),) if is_throttle else ()
         replica = [labels.get(label, "") for label in (grouping.instance_label, *grouping.replica_labels)]
         measured.append(
             MeasuredSeries(
                 name=name,
                 labels=_without_name(labels),
-                node=_own(labels, "broker"),
+                node=own_value(labels, "broker"),
                 replica=",".join(filter(None, replica)),
                 quota_type=kind,
                 is_throttle=is_throttle,
                 user=user,
                 client_id=client_id,
                 factor=1.0 if is_throttle else kind.in_kafka_unit(1.0),
-                user_label=_own_label(labels, "user"),
-                client_label=_own_label(labels, "client_id"),
-                part_labels=(grouping.instance_label, node_label, *servers, *types),
+                user_label=own_label(labels, "user"),
+                client_label=own_label(labels, "client_id"),
+                part_labels=(node_label, grouping.instance_label, *servers, *types),
             )
         )
     return Inventory(
@@ -366,39 +369,6 @@ def _own_beat(series: Iterable[Series], selector: str) -> Beat:
     for one in series:
         if one.labels[NAME] in _OWN_USAGE:
             count += 1
-            by = (_own_label(one.labels, "broker"),)
-            node_of[(_own(one.labels, "broker"),)] = _own(one.labels, "broker")
+            by = (own_label(one.labels, "broker"),)
+            node_of[(own_value(one.labels, "broker"),)] = own_value(one.labels, "broker")
     return Beat(selector=query_of(_OWN_USAGE, selector), by=by, node_of=node_of, count=count)
-
-
-def _own_label(labels: Labels, name: str) -> str:
-    """Return the label of the exporter, which Prometheus renames where the target has one of this name."""
-    return f"{_EXPORTED}{name}" if f"{_EXPORTED}{name}" in labels else name
-
-
-def _own(labels: Labels, name: str) -> str:
-    return labels.get(_own_label(labels, name), "")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownLimit:
-    """The limit of an entity as an exporter of ours shows it."""
-
-    limit: float
-    """In Kafka's unit; infinite for unlimited."""
-    rule: str | None
-    """The rule that sets it, with its level; None where it is not shown."""
-
-
-async def shown_limits(api: PrometheusApi, selector: str, at: float) -> Mapping[tuple[QuotaType, str, str], ShownLimit]:
-    """Return the limits that exporters show at a Unix time, by type, user and client-id. Raises ``SourceError``."""
-    answer = await api.query(query_of((*_OWN_LIMIT, _OWN_RULE), selector), at)
-    rules: dict[tuple[QuotaType, str, str], str] = {}
-    limits: dict[tuple[QuotaType, str, str], float] = {}
-    for one in answer.series:
-        name, entity = one.labels.get(NAME, ""), (_own(one.labels, "user"), _own(one.labels, "client_id"))
-        if name == _OWN_RULE and (kind := _KINDS.get(_own(one.labels, "quota_type"))):
-            rules[(kind, *entity)] = _own(one.labels, "rule")
-        elif name in _OWN_LIMIT and one.samples:
-            limits[(_OWN_LIMIT[name], *entity)] = _OWN_LIMIT[name].in_kafka_unit(float(one.samples[-1][1]))
-    return {key: ShownLimit(limit=limit, rule=rules.get(key)) for key, limit in limits.items() if not math.isnan(limit)}

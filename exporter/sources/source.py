@@ -334,6 +334,18 @@ class LayoutTracker(Generic[Key]):
         self._layout = BeanLayout(tuple(filter(None, columns)))
 
 
+def reported_ids(layout: BeanLayout) -> list[str]:
+    """Return the ids of the nodes that report theirs among these beans, in their order; one at most from an agent."""
+    ids = {
+        column.bean.get("id") or ""
+        for column in layout.columns
+        # the attribute first: there are tens of thousands of columns, and few of that name
+        if column.attribute == _OF_NODE and column.bean.get("type") == "app-info"
+    }
+    # Kafka's are whole numbers of 32 bits; anything else is the id of something else
+    return sorted(filter(re.compile(r"[0-9]{1,10}").fullmatch, ids), key=int)
+
+
 class NodeId:
     """
     The node id of one source: the one that the node itself reports, or else the configured one.
@@ -354,15 +366,7 @@ class NodeId:
         configured.
         """
         if layout is not self._layout:
-            ids = {
-                column.bean.get("id") or ""
-                for column in layout.columns
-                # the attribute first: there are tens of thousands of columns, and few of that name
-                if column.attribute == _OF_NODE and column.bean.get("type") == "app-info"
-            }
-            # Kafka's are whole numbers of 32 bits; anything else is the id of something else
-            numbers = filter(re.compile(r"[0-9]{1,10}").fullmatch, ids)
-            self._layout, self._reported = layout, sorted(numbers, key=int)
+            self._layout, self._reported = layout, reported_ids(layout)
         if len(self._reported) > 1:
             raise SourceUnreadable(
                 f"the answer is of several nodes ({', '.join(self._reported[:_MOST_IDS])}), each with its MBean "

@@ -144,7 +144,7 @@ def advise(  # noqa: PLR0913 - each is named
     shape: RuleShape | None = None,
     windows: WindowConfig | None = None,
     configured: QuotaSet | None = None,
-    limits_shown: Mapping[Entity, Present] | None = None,
+    present_limits: Mapping[Entity, Present] | None = None,
     progress: Sequence[Progress | None] = (),
 ) -> PastAdvice:
     """
@@ -156,7 +156,7 @@ def advise(  # noqa: PLR0913 - each is named
         shape: entities that are added up on each node; None for those that brokers measure.
         windows: windows of the cluster's client quotas; Kafka's unless given.
         configured: quotas as configured, if they are known.
-        limits_shown: limits of today as an exporter shows them, where quotas are not known.
+        present_limits: limits of today as an exporter shows them, where quotas are not known.
         progress: called with the number of queries that are done, and of all: for rates, and for throttle times.
 
     Raises:
@@ -198,7 +198,7 @@ def advise(  # noqa: PLR0913 - each is named
     allowed, overruled = without_overruled(configured, allowed)
     kept = {(one.entity, one.kind) for one in allowed}
     limits = [
-        _with_present(limit, shape, configured, limits_shown or {})
+        _with_present(limit, shape, configured, present_limits or {})
         for key, limit in candidates.items()
         if limit.found is None or key in kept
     ]
@@ -258,13 +258,13 @@ def _limit(
 
 
 def _with_present(
-    limit: PastLimit, shape: RuleShape | None, configured: QuotaSet | None, limits_shown: Mapping[Entity, Present]
+    limit: PastLimit, shape: RuleShape | None, configured: QuotaSet | None, present_limits: Mapping[Entity, Present]
 ) -> PastLimit:
     """Return a limit with that of today, by Kafka's precedence or as an exporter shows it."""
     user, client_id = limit.entity.user, limit.entity.client_id
     names = (user if isinstance(user, str) else None, client_id if isinstance(client_id, str) else None)
     if configured is None:
-        present = limits_shown.get((limit.kind, *names), limit.present)
+        present = present_limits.get((limit.kind, *names), limit.present)
     else:
         table = configured.tables()[limit.kind]
         if shape is None:

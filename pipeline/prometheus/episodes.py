@@ -34,7 +34,7 @@ def find_episodes(
     *,
     gaps: Sequence[tuple[str, float, float]] = (),
     configured: QuotaSet | None = None,
-    limits_shown: Mapping[Entity, Present] | None = None,
+    present_limits: Mapping[Entity, Present] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """
@@ -45,7 +45,7 @@ def find_episodes(
         client: user and client id, None for any.
         gaps: times without samples: node, begin and end.
         configured: quotas of today, if they are known; those of the past are in no sample.
-        limits_shown: limits of today as an exporter shows them.
+        present_limits: limits of today as an exporter shows them.
         progress: called with the number of queries that are done, and of all.
 
     """
@@ -76,7 +76,7 @@ def find_episodes(
                 "throttled_requests": None,
                 "throttle_seconds": None,
                 "longest_throttle_seconds": longest,
-                "rules": _rules(entity, tables, limits_shown or {}),
+                "rules": _rules(entity, tables, present_limits or {}),
             }
             for began, ended, longest in _joined(sorted(seen), past.interval_of(node))
         ]
@@ -129,7 +129,7 @@ def _joined(samples: Iterable[tuple[float, float]], interval_s: float) -> Iterat
 
 
 def _rules(
-    entity: Entity, tables: Mapping[QuotaType, RuleTable] | None, limits_shown: Mapping[Entity, Present]
+    entity: Entity, tables: Mapping[QuotaType, RuleTable] | None, present_limits: Mapping[Entity, Present]
 ) -> list[str] | None:
     """
     Return the rules of today that limit an entity; None if they are unknown.
@@ -145,6 +145,6 @@ def _rules(
             for one, decision in decisions
             if decision is not None and decision.entity is not None and isfinite(decision.bound or 0.0)
         ]
-    shown = [(one, limits_shown.get((one, user, client_id))) for one in kinds]
+    shown = [(one, present_limits.get((one, user, client_id))) for one in kinds]
     rules = [f"{one.label} {limit.rule}" for one, limit in shown if limit is not None and limit.rule is not None]
     return rules or None

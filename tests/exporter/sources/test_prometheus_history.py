@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+import re
+from collections.abc import Callable, Sequence
 from math import isnan
 from typing import Any
 
@@ -13,10 +15,14 @@ from tests.exporter.sources.recorded_prometheus import recorded
 from quotascope.exporter.errors import SourceUnreadable
 from quotascope.exporter.mapping import Meaning, attribute_of
 from quotascope.exporter.sources.prometheus_api import QueryAnswer, Series
-from quotascope.exporter.sources.prometheus_history import Inventory, inventory, shown_limits
+from quotascope.exporter.sources.prometheus_history import Inventory, inventory
+from quotascope.exporter.sources.prometheus_limits import ExporterLimits, limits_of_exporters
 from quotascope.exporter.sources.prometheus_nodes import NAME, Grouping
 from quotascope.exporter.sources.prometheus_text import TextReader
 from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.pipeline.prometheus import promql
+from quotascope.pipeline.prometheus.past import Answer, Past, QueryTooLarge
+from quotascope.pipeline.recommend.policy import RuleShape
 
 AGENTS = [instance for instance in PAGES if instance.startswith("broker-")]
 GROUPING = Grouping(replica_labels=("prometheus_replica",))
@@ -52,6 +58,11 @@ def series_in(job: str = "kafka") -> list[dict[str, Any]]:
 async def inventory_of(series: Sequence[dict[str, Any]], *, by_exporter: bool | None = None) -> Inventory:
     api: Any = Recorded(series)
     return await inventory(api, GROUPING, "", (0.0, 3_600.0), by_exporter=by_exporter)
+
+
+async def limits_of(series: Sequence[dict[str, Any]]) -> ExporterLimits:
+    api: Any = Recorded(series)
+    return await limits_of_exporters(api, "", 1.0)
 
 
 def entities_on_page(page: bytes) -> set[tuple[QuotaType, bool, str, str]]:
@@ -98,12 +109,11 @@ async def test_families_of_the_exporter_are_in_kafkas_unit() -> None:
     assert found.by_exporter
     assert {one.factor for one in found.series if not one.is_throttle} == {1.0, 100.0}
     assert all(one.factor == 100.0 for one in found.series if one.name == "kafka_quota_request_threads")
-    api: Any = Recorded(series)
-    limits = await shown_limits(api, "", 1.0)
+    limits = (await limits_of(series)).limits
     usages = {(one.quota_type, one.user, one.client_id) for one in found.series if not one.is_throttle}
     assert limits
     assert limits.keys() <= usages
-    assert all(limit.rule and not isnan(limit.limit) for limit in limits.values())
+    assert all(limit.rule and limit.limit is not None and not isnan(limit.limit) for limit in limits.values())
 
 
 async def test_clusters_are_refused_by_name() -> None:
@@ -122,3 +132,122 @@ async def test_a_server_without_agents() -> None:
     agents = [one for one in series_in() if one["metric"]["instance"] != "quotascope:9749"]
     with pytest.raises(SourceUnreadable, match="is the exporter scraped"):
         await inventory_of(agents, by_exporter=True)
+
+
+def other_exporter(series: Sequence[dict[str, Any]], change: Callable[[dict[str, Any]], None]) -> list[dict[str, Any]]:
+    """Return the series of a second exporter, each of which a function may change."""
+    copies = copy.deepcopy([one for one in series if one["metric"]["instance"] == "quotascope:9749"])
+    for one in copies:
+        one["metric"]["instance"] = "standby:9749"
+        change(one)
+    return copies
+
+
+def halved_for_alice(one: dict[str, Any]) -> None:
+    metric, (at, value) = one["metric"], one["value"]
+    if metric[NAME] == "kafka_quota_produce_limit_bytes_per_second" and metric.get("user") == "alice":
+        one["value"] = (at, str(float(value) / 2))
+
+
+def other_rule_for_carol(one: dict[str, Any]) -> None:
+    if one["metric"][NAME] == "kafka_quota_rule_info" and one["metric"].get("user") == "carol":
+        one["metric"]["rule"] = "3 user carol"
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+async def test_limits_on_which_exporters_disagree_are_unknown(*, newest_first: bool) -> None:
+    """Neither exporter is believed, in whatever order their series come; all that they agree on stays."""
+    series = series_in()
+    alone = await limits_of(series)
+    both = [*series, *other_exporter(series, halved_for_alice)]
+    limits = await limits_of(both[::-1] if newest_first else both)
+    differing = {entity for entity in alone.limits if limits.limits[entity] != alone.limits[entity]}
+    assert differing == {(QuotaType.PRODUCE, "alice", ""), (QuotaType.PRODUCE, "alice", "app1")}
+    assert {(limits.limits[entity].limit, limits.limits[entity].rule) for entity in differing} == {(None, None)}
+    (caveat,) = limits.caveats
+    assert all(
+        text in caveat for text in ("quotascope:9749", "standby:9749", "limits of", "alice", "app1", "(produce)")
+    )
+    assert alone.caveats == ()
+
+
+async def test_a_limit_that_one_exporter_shows_as_unlimited_is_unknown() -> None:
+    """An exporter that shows the rule of an entity and no limit disagrees with one that shows a limit."""
+    series = series_in()
+    limit = "kafka_quota_request_limit_threads"
+    second = [one for one in other_exporter(series, lambda _: None) if one["metric"][NAME] != limit]
+    limits = await limits_of([*series, *second])
+    of_carol = limits.limits[QuotaType.REQUEST, "carol", ""]
+    assert (of_carol.limit, of_carol.rule) == (None, None)
+    assert "limits of" in limits.caveats[0]
+
+
+async def test_a_rule_on_which_exporters_disagree_is_unknown() -> None:
+    """The limit that both show stays."""
+    series = series_in()
+    limits = await limits_of([*series, *other_exporter(series, other_rule_for_carol)])
+    of_carol = limits.limits[QuotaType.REQUEST, "carol", ""]
+    assert (of_carol.limit, of_carol.rule) == (2.0, None)
+    (caveat,) = limits.caveats
+    assert all(text in caveat for text in ("quotascope:9749", "standby:9749", "rules of", "carol", "(request)"))
+    same = await limits_of([*series, *other_exporter(series, lambda _: None)])
+    assert same == await limits_of(series)
+
+
+def reused_address(series: Sequence[dict[str, Any]], instance: str, **labels: str) -> list[dict[str, Any]]:
+    """Return the series of a later node with the address of another one, with labels of its own target."""
+    copies = copy.deepcopy([one for one in series if one["metric"]["instance"] == instance])
+    for one in copies:
+        one["metric"] |= labels
+        for label in ("id", "broker"):
+            if one["metric"].get(label, "").isdigit():
+                one["metric"][label] = "7"
+    known = [one["metric"] for one in series]
+    return [one for one in copies if one["metric"] not in known]
+
+
+@pytest.mark.parametrize("labels", [{"pod": "kafka-7"}, {}])
+@pytest.mark.parametrize("configured", [False, True])
+async def test_an_address_of_two_nodes_is_refused(labels: dict[str, str], *, configured: bool) -> None:
+    """Usage of two nodes is not added up as one's, whether their pods differ in a label or one is configured."""
+    series = series_in()
+    (instance, own_id) = next(
+        (one["metric"]["instance"], one["metric"]["id"])
+        for one in series
+        if one["metric"].get("id", "").isdigit() and one["metric"]["instance"] in AGENTS
+    )
+    api: Any = Recorded([*series, *reused_address(series, instance, **labels)])
+    ids = {instance: own_id} if configured else None
+    with pytest.raises(SourceUnreadable, match=rf"{re.escape(instance)} was the address of several nodes.*{own_id}, 7"):
+        await inventory(api, GROUPING, "", (0.0, 3_600.0), node_ids=ids, by_exporter=False)
+
+
+class Unlimited:
+    """A server that gives up queries about more than one node, and keeps the others."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def ask(self, promql: str, at: float) -> Sequence[Answer]:
+        assert at > 0
+        if "broker=" not in promql:
+            raise QueryTooLarge("too many samples")
+        self.asked.append(promql)
+        return ()
+
+
+@pytest.mark.parametrize("shape", [None, RuleShape.USER])
+async def test_families_of_an_exporter_are_divided_by_node(shape: RuleShape | None) -> None:
+    """Where an hour of all nodes is too much, each node is asked about, not each exporter."""
+    own = [one for one in series_in() if one["metric"]["instance"] == "quotascope:9749"]
+    second = copy.deepcopy(own)
+    for one in second:
+        if "broker" in one["metric"]:
+            one["metric"]["broker"] = "2"
+    found = await inventory_of([*own, *second], by_exporter=True)
+    server = Unlimited()
+    past = Past(server=server, address="", selector="", begin=0.0, end=3_600.0, series=found.series, nodes={})
+    groups = past.groups(throttles=False, shape=shape)
+    assert list(past.ask(groups, {"seen_s": promql.seen})) == []
+    for node in ("1", "2"):
+        assert sum(f'broker="{node}"' in query for query in server.asked) == len(groups)
