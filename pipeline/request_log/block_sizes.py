@@ -138,7 +138,7 @@ def charged_fetch(versions: Numbers, responses: Sequence[FetchResponse]) -> Char
         return certain
     partitions, of_topic = _flat(lists)
     if _any_uncommon(partitions):
-        return of_line.all(of_topic.all(np.array([not _any_uncommon([each]) for each in partitions], bool)))
+        return of_line.all(of_topic.all(np.array([not _any_uncommon([partition]) for partition in partitions], bool)))
     encoding = _Encoding(versions >= FETCH_FLEXIBLE)
     in_topics = encoding.spread(of_line)
     records = _records([partition.records_size_in_bytes for partition in partitions])
