@@ -18,6 +18,12 @@ from ..untrusted import LONGEST, one_line, shown
 
 LONGEST_TEXT: Final = 20_000
 """Characters of a runbook that are passed on; the longest has about a third of them."""
+DEEPEST: Final = 50
+"""
+Lists and objects inside one another, at most; documents of an exporter have about ten.
+
+Python's functions, and the SDK at a few hundred, fail at values that are deeper.
+"""
 _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
@@ -58,14 +64,20 @@ class ExporterApi:
 
         """
         query = {key: text.encode(errors="replace").decode() for key, text in parameters.items()}
+        address = URL(f"{self.url}/api/v1/{name}").with_query(query)
         try:
-            answer = json.loads(await self._fetch.read(URL(f"{self.url}/api/v1/{name}").with_query(query)))
+            answer = json.loads(await self._fetch.read(address))
         except SourceError as error:
             raise type(error)(f"the exporter {self.url}: {error}") from error
         except (ValueError, RecursionError) as error:
             raise SourceUnreadable(f"the exporter {self.url}: the answer is no JSON; {EXPORTER_HINT}") from error
         if not isinstance(answer, dict):
             raise SourceUnreadable(f"the exporter {self.url}: the answer is no document; {EXPORTER_HINT}")
+        if _is_deep(answer):
+            raise SourceUnreadable(
+                f"the exporter {self.url}: the answer has more than {DEEPEST} lists and objects inside one another; "
+                f"{EXPORTER_HINT}"
+            )
         return answer
 
 
@@ -100,6 +112,21 @@ class Bounded:
     def _counted(self, text: str, bounded: str) -> str:
         self.altered += bounded != text
         return bounded
+
+
+def _is_deep(document: object) -> bool:
+    """Return whether more than ``DEEPEST`` lists and objects are inside one another."""
+    inside: list[object] = [document]
+    for _ in range(DEEPEST + 1):
+        inside = [
+            part
+            for value in inside
+            if isinstance(value, list | dict)
+            for part in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not inside:
+            return False
+    return True
 
 
 def visible(text: str, longest: int = LONGEST) -> str:

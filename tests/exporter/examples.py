@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from quotascope.exporter.alert_terms import DEFAULT_TERMS
 from quotascope.exporter.app import Exporter, Parts
 from quotascope.exporter.config import Config
 from quotascope.exporter.config.load import Loaded
@@ -38,9 +40,14 @@ NOW = 1_795_251_780.0
 
 
 def exporter_of(
-    config: Config, sources: Sequence[Source], source_of_limits: LimitsSource | None = None, **options: Any
+    config: Config,
+    sources: Sequence[Source],
+    source_of_limits: LimitsSource | None = None,
+    teams: Sequence[Team] = (),
+    **options: Any,
 ) -> Exporter:
-    parts = Parts(loaded=Loaded(config=config), sources=tuple(sources), limits=source_of_limits)
+    terms = replace(DEFAULT_TERMS, teams=tuple(teams))
+    parts = Parts(loaded=Loaded(config=config), sources=tuple(sources), limits=source_of_limits, alert_terms=terms)
     return Exporter(parts, **options)
 
 
