@@ -22,7 +22,7 @@ from ..errors import ConfigError
 from ..untrusted import one_line
 from .file import ConfigDocument, Place, read_document
 from .model import Config
-from .section import MOST_BYTES, Section
+from .section import MOST_BYTES, Section, Undisclosed
 
 _Section = TypeVar("_Section", bound=Section)
 _SOURCES: Final = "QUOTASCOPE_SOURCES"
@@ -199,6 +199,9 @@ def _origin(place: Place, document: ConfigDocument, overrides: Mapping[Place, st
 def _sentence(details: ErrorDetails, document: ConfigDocument, root: type[Section]) -> str:
     """Return a mistake that pydantic found in a section of type ``root``, as a sentence that begins with its place."""
     place, kind = details["loc"], details["type"]
+    if place[-1:] == ("[key]",) and is_secret(place, root):
+        text = str(details.get("ctx", {}).get("error", "is wrong"))
+        return f"{dotted(place[:-2])} has a key that {text}"  # which may be a whole header, with its secret
     if kind == "extra_forbidden":
         return _unknown_key(place, root)
     if kind == "missing":
@@ -285,7 +288,8 @@ def is_secret(place: Place, root: type[Section] = Config) -> bool:
         key = place[end - 1]
         for section in sections_at(place[: end - 1], root):
             if isinstance(key, str) and key in section.model_fields:
-                return _mentions(section.model_fields[key].annotation, SecretStr)
+                annotation = section.model_fields[key].annotation
+                return _mentions(annotation, SecretStr) or _mentions(annotation, Undisclosed)
     return True
 
 

@@ -16,9 +16,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, FilePath, SecretStr
 from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.quotas.patterns import matcher
 
-from .section import Seconds, Section, comma_separated
+from .section import Seconds, Section, check_headers, comma_separated
 from .sources import (
     DiscoveryConfig,
+    HeaderFile,
     HeaderName,
     HttpUrl,
     KafkaConfig,
@@ -263,7 +264,12 @@ def _pairs(value: object) -> object:
     """Return the mapping of ``name=value,name=value``, as in an environment variable; a mapping as it is."""
     if not isinstance(value, str):
         return value
-    pairs = (pair.partition("=") for pair in value.split(",") if pair.strip())
+    pairs = [pair.partition("=") for pair in value.split(",") if pair.strip()]
+    if not all(equals and name.strip() for name, equals, _ in pairs):
+        raise ValueError("is not a list name=value,name=value")
+    names = [name.strip() for name, _, _ in pairs]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"has {twice[:60]!r} twice")
     return {name.strip(): text.strip() for name, _, text in pairs}
 
 
@@ -316,7 +322,7 @@ class OtlpConfig(Section):
         description="Headers to send (metadata of gRPC), such as a token.",
         examples=[{"Authorization": "Bearer ${OTLP_TOKEN}"}],
     )
-    header_files: Annotated[dict[HeaderName, FilePath], BeforeValidator(_pairs)] = Field(
+    header_files: Annotated[dict[HeaderName, HeaderFile], BeforeValidator(_pairs)] = Field(
         default_factory=dict,
         description="Headers with values that are read from files.",
         examples=[{"Authorization": "/run/secrets/otlp-authorization"}],
@@ -347,6 +353,11 @@ class OtlpConfig(Section):
         ),
         examples=[{"deployment.environment.name": "production"}],
     )
+
+    @model_validator(mode="after")
+    def _one_of_each_header(self) -> OtlpConfig:
+        check_headers(self.headers, self.header_files)
+        return self
 
 
 class ShadowConfig(Section):

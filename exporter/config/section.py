@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -150,6 +150,25 @@ def exactly_one(section: Section, *names: str) -> None:
     at_most_one(section, *names)
     if all(getattr(section, name) is None for name in names):
         raise ValueError(f"needs {' or '.join(names)}")
+
+
+class Undisclosed:
+    """Mark of a field whose keys and values no message shows: it names files of secrets, or has one by mistake."""
+
+
+def check_headers(headers: Iterable[str], files: Iterable[str], *, has_login: bool = False) -> None:
+    """
+    Raise ValueError for a header that is there twice: case does not tell names of headers apart.
+
+    With a login, the header Authorization would be a second one.
+    """
+    names: set[str] = set()
+    for name in (*headers, *files):
+        if name.lower() in names:
+            raise ValueError(f"has the header {name[:60]} twice, in headers or header_files, in whatever case")
+        names.add(name.lower())
+    if has_login and "authorization" in names:
+        raise ValueError("has both basic_auth and the header Authorization: give one of them")
 
 
 def secret(value: SecretStr | None, file: Path | None) -> str | None:

@@ -6,7 +6,7 @@ import re
 import shlex
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, FilePath, SecretStr, WrapValidator, model_validator
@@ -15,7 +15,17 @@ from pydantic_core import PydanticCustomError
 from quotascope.clients.security import SaslMechanism, SecurityProtocol
 from quotascope.metrics import connection_settings as settings
 
-from .section import Seconds, Section, TlsConfig, comma_separated, described, exactly_one, matching
+from .section import (
+    Seconds,
+    Section,
+    TlsConfig,
+    Undisclosed,
+    check_headers,
+    comma_separated,
+    described,
+    exactly_one,
+    matching,
+)
 
 
 class Dialect(StrEnum):
@@ -63,6 +73,7 @@ HeaderName = Annotated[
     str,
     matching(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", problem="is not the name of an HTTP header"),
 ]
+HeaderFile = Annotated[FilePath, Undisclosed]
 UserName = Annotated[str, matching("[^:]*", problem="must not contain a colon: HTTP ends the name there")]
 
 
@@ -147,11 +158,16 @@ class AccessConfig(Section):
         description="HTTP headers to send, such as a token that a proxy requires.",
         examples=[{"Authorization": "Bearer ${AGENT_TOKEN}"}],
     )
-    header_files: dict[HeaderName, FilePath] = Field(
+    header_files: dict[HeaderName, HeaderFile] = Field(
         default_factory=dict,
         description="HTTP headers with values that are read from files.",
         examples=[{"Authorization": "/run/secrets/agent-authorization"}],
     )
+
+    @model_validator(mode="after")
+    def _one_of_each_header(self) -> Self:
+        check_headers(self.headers, self.header_files, has_login=self.basic_auth is not None)
+        return self
 
 
 class SourceConfig(AccessConfig, AddressConfig):  # in this order, fields of the address come first

@@ -26,7 +26,7 @@ sources:
       username: u
       pasword: hunter2  # unknown key 'pasword' under sources[0].basic_auth; did you mean 'password'?
   - timeout_seconds: long  # sources[1] lacks the key 'url'  # sources[1].timeout_seconds is not a time such as 500ms, 5s or 1m: 'long'
-  - {url: 'http://a:1', headers: {'a b': x}}  # sources[2].headers.a b is not the name of an HTTP header
+  - {url: 'http://a:1', headers: {'a b': x}}  # sources[2].headers has a key that is not the name of an HTTP header
   - {url: 'http://a', basic_auth: {username: 'a:b', password: x}}  # sources[3].basic_auth.username must not contain a colon: HTTP ends the name there
   - {url: 'http://u:hunter2@a:1/'}  # sources[4].url must not contain a user or password; those of a source belong in basic_auth or headers
   - {url: 'http://a:x/'}  # sources[5].url is not a URL such as http://broker-1:8778/jolokia
@@ -35,7 +35,7 @@ sources:
   - {url: 'http://a', basic_auth: {username: u, password: p, password_file: '${FILE}'}}  # sources[8].basic_auth password and password_file exclude each other
   - {url: 'http://a', basic_auth: {username: u, password: [hunter2]}}  # sources[9].basic_auth.password: expected a valid string
   - {url: 'http://a', headers: {X-Key: 4711}}  # sources[10].headers.X-Key: expected a valid string
-  - {url: 'http://a', headers: {"a\nb\e[31m": x}}  # sources[11].headers.a\nb\x1b[31m is not the name of an HTTP header
+  - {url: 'http://a', headers: {"a\nb\e[31m": x}}  # sources[11].headers has a key that is not the name of an HTTP header
   - prometheus: {url: 'http://a:1/metrics'}  # sources[12].prometheus.url is not the address of a Prometheus server, …
   - prometheus: {url: 'http://a:1', selector: '{job="a"} or up'}  # sources[13].prometheus.selector is not a list of matchers such as …
   - prometheus: {url: 'http://a:1', node_id: 1}  # unknown key 'node_id' under sources[14].prometheus; did you mean 'nodes'?
@@ -90,6 +90,24 @@ mechanism: OAUTHBEARER, token_command: ''  # kafka.sasl.token_command names no c
 mechanism: OAUTHBEARER, token_command: [a, {hunter2: 5}]  # kafka.sasl.token_command[1]: expected a valid string
 """
 """The same of `kafka.sasl`."""
+HEADERS: Final = """
+headers: {'Authorization: Bearer hunter2': ''}  # sources[0].prometheus.headers has a key that is not the name of an HTTP header
+header_files: {'Authorization: Bearer hunter2': '${FILE}'}  # sources[0].prometheus.header_files has a key that is not the name of an HTTP header
+header_files: {Authorization: Bearer hunter2}  # sources[0].prometheus.header_files.Authorization: expected a file that is there
+headers: {X-Id: hunter2, x-id: b}  # sources[0].prometheus has the header x-id twice, in headers or header_files, in whatever case
+headers: {X-Id: hunter2}, header_files: {X-ID: '${FILE}'}  # sources[0].prometheus has the header X-ID twice, …
+headers: {authorization: hunter2}, basic_auth: {username: a, password: b}  # sources[0].prometheus has both basic_auth and the header Authorization: give one of them
+"""
+"""The same of a source that is a Prometheus, which logs in as agents do."""
+OTLP: Final = """
+headers: 'Authorization: Bearer hunter2'  # otlp.headers is not a list name=value,name=value
+headers: '=hunter2'  # otlp.headers is not a list name=value,name=value
+headers: 'a=hunter2,b=c,a=d'  # otlp.headers has 'a' twice
+headers: 'a=hunter2,A=d'  # otlp has the header A twice, …
+headers: a=hunter2, header_files: {A: '${FILE}'}  # otlp has the header A twice, …
+resource_attributes: a  # otlp.resource_attributes is not a list name=value,name=value
+"""
+"""The same of `otlp`."""
 DISCOVERY: Final = """
 kafka: {url: auto}, source: {headers: {A: b}}  # discovery kafka.url auto would send the credentials of source to any port: name the agents' address
 kafka: {url: auto}, source: {header_files: {A: '${FILE}'}}  # discovery kafka.url auto would send the credentials…
@@ -141,6 +159,8 @@ def each_in(text: str, lines: str) -> list[str]:
         "otlp: {tls: {ca_file: /none}}  # otlp.tls.ca_file: expected a file that is there, got '/none'",
         "otlp: {tls: {cert_file: '${FILE}'}}  # otlp.tls give both cert_file and key_file, or neither",
         "otlp: {tls: {key_file: '${FILE}'}}  # otlp.tls give both cert_file and key_file, or neither",
+        *each_in("sources: [{prometheus: {url: 'http://a', %s}}]", HEADERS),
+        *each_in("otlp: {%s}", OTLP),
         f"server: {{port: {'x' * 5_000}}}  # server.port: expected a whole number, got '{'x' * 59}…",
         "a: [1, 2  # not valid YAML: expected ',' or ']'…",
         "a: 1\n\tb: 2  # not valid YAML: found character '\\t'…",
