@@ -7,8 +7,6 @@ from datetime import tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
 from . import options, outputs, past
 from .options import TimeZone, check_extra, grouped, span_of, zone_of
 from .past import PrometheusOptions
@@ -68,8 +66,7 @@ def episodes(
 
     zone, exporter = zone_of(time_zone), running.target()
     span = span_of(begin, end, zone)
-    if sum(place is not None for place in (folder, exporter, prometheus.prometheus)) != 1:
-        raise typer.BadParameter("give one of them", param_hint="FOLDER, --exporter, --prometheus")
+    prometheus.check(folder=folder, exporter=running.exporter)
     outputs.check(*results.files)
     if exporter is not None:
         answer = asyncio.run(_of_exporter(exporter, user, client_id, *span))

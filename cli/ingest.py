@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from . import outputs
-from .options import EngineName, Json, check_extra, named_folder
+from .options import EngineName, Json, check_extra, named_folder, named_values
 
 EXAMPLES = """
 Examples:
@@ -226,11 +226,8 @@ interrupted.
 
 
 def source_of(options: list[str] | None) -> dict[str, str]:
-    """Return the options of Spark's source. Raises BadParameter for a text that is not KEY=VALUE."""
-    pairs = [option.partition("=") for option in options or ()]
-    if not all(key and equals for key, equals, _ in pairs):
-        raise typer.BadParameter("is not KEY=VALUE", param_hint="--option")
-    return {key: value for key, _, value in pairs}
+    """Return the options of Spark's source, whose names it compares in any case. Raises ``typer.BadParameter``."""
+    return named_values(options, "--option", "KEY=VALUE", may_be_empty=True)
 
 
 def topic_of(uri: str, given_by: str) -> tuple[str, str]:

@@ -7,7 +7,8 @@ belong to the flag. A group of options is one parameter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial, wraps
 from inspect import Parameter, signature
@@ -18,6 +19,8 @@ import typer
 
 if TYPE_CHECKING:
     from datetime import tzinfo
+
+    from _typeshed import DataclassInstance
 
     from quotascope.metrics.kafka.release import KafkaRelease
 
@@ -235,6 +238,56 @@ def span_of(begin: str | None, end: str | None, zone: tzinfo) -> tuple[float | N
     if begin_s is not None and end_s is not None and begin_s >= end_s:
         raise typer.BadParameter("has to be later than --begin", param_hint="--end")
     return begin_s, end_s
+
+
+_NAME = re.compile(r"[^\s:=]+")
+"""The name in NAME=VALUE: without the blanks and colons of a header as HTTP has it."""
+
+
+def named_values(
+    texts: Sequence[str] | None, flag: str, form: str = "NAME=VALUE", *, may_be_empty: bool = False
+) -> dict[str, str]:
+    """
+    Return the values by name of an option that may be repeated.
+
+    Args:
+        texts: the texts of the option, NAME=VALUE each.
+        flag: the option, for messages.
+        form: the form of a text, for messages.
+        may_be_empty: whether a value may be empty.
+
+    Raises:
+        typer.BadParameter: a text has another form, or a name is there twice, in whatever case. The message has no
+            text of the option, which may be a secret, but the name that is there twice.
+
+    """
+    values: dict[str, str] = {}
+    for number, text in enumerate(texts or (), start=1):
+        name, equals, value = text.partition("=")
+        if not (_NAME.fullmatch(name) and equals and (value or may_be_empty)):
+            raise typer.BadParameter(f"takes {form}, and number {number} has another form", param_hint=flag)
+        if name.lower() in map(str.lower, values):
+            raise typer.BadParameter(f"{name[:60]!r} is there twice: give one of them", param_hint=flag)
+        values[name] = value
+    return values
+
+
+def given_flags(group: DataclassInstance, *but: str) -> list[str]:
+    """Return the options of a group that have another value than without them, but those of some fields."""
+    return [
+        f"--{field.name.replace('_', '-')}"
+        for field in fields(group)
+        if field.name not in but and getattr(group, field.name) not in (field.default, [])
+    ]
+
+
+def check_needed(group: DataclassInstance, name: str) -> None:
+    """Raise ``typer.BadParameter`` if options of a group are there without the one that they all belong to."""
+    flags = given_flags(group, name)
+    if flags and getattr(group, name) is None:
+        raise typer.BadParameter(
+            f"has no effect without --{name}: add that, or leave this out", param_hint=", ".join(flags)
+        )
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -28,6 +28,8 @@ DAYS: Final = 14.0
 _PANEL: Final = "The Prometheus that has the past"
 _option = partial(typer.Option, rich_help_panel=_PANEL)
 _TIMEOUT_S: Final = 180.0
+_MOST: Final = 5
+"""Number of sources that a message names."""
 _HOUR_S: Final = 3_600
 _TOO_LARGE: Final = (
     "too many samples",
@@ -59,12 +61,13 @@ class PrometheusOptions:
         _option(min=0.05, max=3_660, metavar="N", help="Length of the past.", show_default=f"{DAYS:g}"),
     ] = None
     series: Annotated[
-        str,
+        str | None,
         _option(
             metavar="auto|agents|exporter",
             help="Series of the brokers' agents, or of an exporter of quotascope; auto takes the exporter's if any.",
+            show_default="auto",
         ),
-    ] = "auto"
+    ] = None
     instance_label: Annotated[
         str | None, _option(metavar="LABEL", help="Label that tells nodes apart.", show_default="instance")
     ] = None
@@ -95,67 +98,157 @@ class PrometheusOptions:
         _option(metavar="FILE", help="PEM file with the key of that certificate, when it is not in the same file."),
     ] = None
 
-    def check(self, folder: str | None) -> bool:
+    def __post_init__(self) -> None:
+        """Raise ``typer.BadParameter`` for options without a server, and for those that contradict each other."""
+        options.check_needed(self, "prometheus")
+        if self.series not in {None, "auto", "agents", "exporter"}:
+            raise typer.BadParameter("is one of auto, agents, exporter", param_hint="--series")
+        if self.prometheus_user is None and self.prometheus_password_file is not None:
+            raise typer.BadParameter("needs --prometheus-user", param_hint="--prometheus-password-file")
+        if self.prometheus_key_file is not None and self.prometheus_cert_file is None:
+            raise typer.BadParameter("needs --prometheus-cert-file", param_hint="--prometheus-key-file")
+
+    def check(self, **others: str | None) -> bool:
         """
         Return whether a Prometheus is asked.
 
-        Raises ``typer.BadParameter`` unless there is either a folder or an address.
+        Args:
+            others: what may be read instead, by the name of its argument or option in Python.
+
+        Raises:
+            typer.BadParameter: there is none of them, or several.
+
         """
-        if (folder is None) == (self.prometheus is None):
-            raise typer.BadParameter("give one of them", param_hint="FOLDER, --prometheus")
-        if self.series not in {"auto", "agents", "exporter"}:
-            raise typer.BadParameter("is one of auto, agents, exporter", param_hint="--series")
+        if sum(place is not None for place in (self.prometheus, *others.values())) != 1:
+            names = [name.upper() if name == "folder" else f"--{name}" for name in others]
+            problem = "give one of them" if names else "is needed"
+            raise typer.BadParameter(problem, param_hint=", ".join([*names, "--prometheus"]))
         return self.prometheus is not None
 
     def config(self, settings: Config) -> PrometheusConfig:
-        """Return the server's configuration, from these options and a source in the file. Raises ``ConfigError``."""
-        from quotascope.exporter.config import Override, PrometheusSourceConfig, load_config
+        """
+        Return the server's configuration, from these options and a source of this address in the file.
 
-        values = {
-            "instance_label": self.instance_label,
-            "basic_auth": self._basic_auth(),
-            "headers": _pairs(self.prometheus_header, "--prometheus-header"),
-            "header_files": _pairs(self.prometheus_header_file, "--prometheus-header-file"),
-            "tls": _present(
-                ca_file=self.prometheus_ca_file, cert_file=self.prometheus_cert_file, key_file=self.prometheus_key_file
-            ),
+        Raises ``ConfigError``, and ``typer.BadParameter`` for options that contradict each other or the file.
+        """
+        from quotascope.exporter.config import PrometheusSourceConfig
+
+        login = self._login()
+        chosen = {
+            **_present(url=self.prometheus, selector=self.selector, instance_label=self.instance_label, **login),
+            "timeout_seconds": _TIMEOUT_S,
         }
-        login = _present(**values)
-        for source in settings.sources:
-            if isinstance(source, PrometheusSourceConfig) and _same(source.prometheus.url, self.prometheus):
-                if login:
-                    raise typer.BadParameter(
-                        "the configuration has a login for this server, too: give one of them", param_hint="--config"
-                    )
-                chosen = {} if self.selector is None else {"selector": self.selector}
-                return source.prometheus.model_copy(update={**chosen, "timeout_seconds": _TIMEOUT_S})
-        entry = {**login, **_present(url=self.prometheus, selector=self.selector), "timeout_seconds": _TIMEOUT_S}
-        override = Override(place=("sources",), value=[{"prometheus": entry}], origin="--prometheus")
-        (source,) = load_config(None, {}, [override]).sources
-        if not isinstance(source, PrometheusSourceConfig):
-            raise TypeError(source)
-        return source.prometheus
+        config = _valid(chosen)
+        sources = [
+            source.prometheus
+            for source in settings.sources
+            if isinstance(source, PrometheusSourceConfig) and _same(source.prometheus.url, self.prometheus)
+        ]
+        for source in sources if login else ():
+            if own := [name for name in _LOGIN if name in source.model_fields_set]:
+                raise typer.BadParameter(
+                    f"the configuration has {', '.join(own)} for this server, too (source {source.label[:60]!r}): "
+                    "give one of them",
+                    param_hint=", ".join(["--config", *self._login_flags()]),
+                )
+        if sources:
+            source = _the_one(sources, None if self.selector is None else config.selector)
+            config = _valid({**source.model_dump(exclude_unset=True), **chosen})
+        self._check_variable(config)
+        return config
+
+    def _login_flags(self) -> list[str]:
+        return [flag for flag in options.given_flags(self) if flag.startswith("--prometheus-")]
+
+    def _login(self) -> dict[str, Any]:
+        """Return the login in these options, as the configuration has it; empty without one."""
+        by_flag = {
+            flag: options.named_values(texts, flag, form)
+            for flag, texts, form in (
+                ("--prometheus-header", self.prometheus_header, "NAME=VALUE"),
+                ("--prometheus-header-file", self.prometheus_header_file, "NAME=FILE"),
+            )
+        }
+        headers, files = by_flag.values()
+        for name in headers:
+            if name.lower() in map(str.lower, files):
+                problem = f"{name[:60]!r} is in both: give one of them"
+                raise typer.BadParameter(problem, param_hint=", ".join(by_flag))
+        basic_auth = self._basic_auth()
+        for flag, values in by_flag.items():
+            if basic_auth and "authorization" in map(str.lower, values):
+                problem = "the header Authorization is a login, too: give one of them"
+                raise typer.BadParameter(problem, param_hint=f"--prometheus-user, {flag}")
+        tls = _present(
+            ca_file=self.prometheus_ca_file, cert_file=self.prometheus_cert_file, key_file=self.prometheus_key_file
+        )
+        return _present(basic_auth=basic_auth, headers=headers, header_files=files, tls=tls)
 
     def _basic_auth(self) -> dict[str, Any]:
-        password = os.environ.get(PASSWORD_VARIABLE) if self.prometheus_password_file is None else None
         if self.prometheus_user is None:
             return {}
-        return _present(username=self.prometheus_user, password=password, password_file=self.prometheus_password_file)
+        if self.prometheus_password_file is not None:
+            return _present(username=self.prometheus_user, password_file=self.prometheus_password_file)
+        password = os.environ.get(PASSWORD_VARIABLE)
+        if not password:
+            problem = f"needs --prometheus-password-file or {PASSWORD_VARIABLE}"
+            raise typer.BadParameter(problem, param_hint="--prometheus-user")
+        return _present(username=self.prometheus_user, password=password)
+
+    def _check_variable(self, config: PrometheusConfig) -> None:
+        """Raise ``typer.BadParameter`` if a password is in the environment and the server would see no login."""
+        names = map(str.lower, (*config.headers, *config.header_files))
+        has_login = config.basic_auth or "authorization" in names or (config.tls and config.tls.cert_file)
+        if os.environ.get(PASSWORD_VARIABLE) and not has_login:
+            raise typer.BadParameter("needs --prometheus-user, or has to be unset", param_hint=PASSWORD_VARIABLE)
+
+
+_LOGIN: Final = ("basic_auth", "headers", "header_files", "tls")
+"""Keys of a source that say how to log in."""
 
 
 def _present(**values: object) -> dict[str, Any]:
-    return {name: str(value) if isinstance(value, Path) else value for name, value in values.items() if value}
+    return {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in values.items()
+        if value is not None and value != {}
+    }
 
 
 def _same(url: str, other: str | None) -> bool:
     return other is not None and url.rstrip("/") == other.rstrip("/")
 
 
-def _pairs(texts: Sequence[str] | None, name: str) -> dict[str, str]:
-    pairs = [text.partition("=") for text in texts or ()]
-    if wrong := next((key for key, sign, value in pairs if not (key and sign and value)), None):
-        raise typer.BadParameter(f"takes NAME=VALUE, not {wrong[:60]!r}", param_hint=name)
-    return {key: value for key, _, value in pairs}
+def _valid(entry: dict[str, Any]) -> PrometheusConfig:
+    """Return the configuration of a server. Raises ``ConfigError``."""
+    from quotascope.exporter.config import Override, PrometheusSourceConfig, load_config
+
+    override = Override(place=("sources",), value=[{"prometheus": entry}], origin="--prometheus")
+    (source,) = load_config(None, {}, [override]).sources
+    if not isinstance(source, PrometheusSourceConfig):
+        raise TypeError(source)
+    return source.prometheus
+
+
+def _the_one(sources: Sequence[PrometheusConfig], selector: str | None) -> PrometheusConfig:
+    """
+    Return the source of an address that is meant.
+
+    Of several, it is the one with the selector on the command line. Without such a one, they may differ only in what
+    that replaces. Raises ``typer.BadParameter``, which names them.
+    """
+    replaced = {"name": None} if selector is None else {"name": None, "selector": ""}
+    exact = [source for source in sources if source.selector == selector] or sources
+    first = exact[0]
+    if all(source.model_copy(update=replaced) == first.model_copy(update=replaced) for source in exact):
+        return first
+    names = [f"{source.label[:60]!r} (selector {source.selector[:200]!r})" for source in exact[:_MOST]]
+    if len(exact) > _MOST:
+        names.append(f"and {len(exact) - _MOST} more")
+    by_selector = len({source.selector for source in exact}) == len(exact)
+    advice = "give --selector with that of one of them" if by_selector else "leave one of them in the file"
+    problem = f"the configuration has {len(exact)} sources of this address, {', '.join(names)}: {advice}"
+    raise typer.BadParameter(problem, param_hint="--prometheus, --config")
 
 
 class _Server:
@@ -232,7 +325,7 @@ def opened(
         server = _Server(api, runner, warnings)
         try:
             begin, end = _period(chosen, runner.run(api.now()), *span)
-            of_exporter = {"auto": None, "agents": False, "exporter": True}[chosen.series]
+            of_exporter = {"agents": False, "exporter": True}.get(chosen.series or "auto")
             node_ids = {instance: str(node) for instance, node in config.nodes.items()}
             with outputs.bar("asking for the series"):
                 stock = runner.run(

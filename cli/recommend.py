@@ -161,7 +161,7 @@ def recommend(
     Shows what would change and which clients would be throttled, and prints commands for kafka-configs.sh.
     Nothing is ever applied.
     """
-    of_prometheus = prometheus.check(folder)
+    of_prometheus = prometheus.check(folder=folder)
     check_extra()
     from quotascope.metrics.kafka.entities import QuotaType
     from quotascope.pipeline.recommend.policy import FLOORS, ClusterWindows, Policy, QueueTarget, RuleShape

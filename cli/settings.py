@@ -214,6 +214,10 @@ class RunningExporter:
         Path | None, _panel_option(metavar="FILE", help="PEM file with its key, when that is not in the same file.")
     ] = None
 
+    def __post_init__(self) -> None:
+        """Raise ``typer.BadParameter`` for a login without an exporter."""
+        options.check_needed(self, "exporter")
+
     def target(self) -> HttpTarget | None:
         """
         Return the exporter as a target of requests, None without one.
@@ -226,6 +230,8 @@ class RunningExporter:
 
         if self.exporter is None:
             return None
+        if self.exporter_user is None and self.exporter_password_file is not None:
+            raise typer.BadParameter("needs --exporter-user", param_hint="--exporter-password-file")
         tls = Tls(ca_file=self.exporter_ca_file, cert_file=self.exporter_cert_file, key_file=self.exporter_key_file)
         try:
             return exporter_target(

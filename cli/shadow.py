@@ -225,9 +225,7 @@ def backtest(
     from quotascope.pipeline.prometheus import backtest as question
     from quotascope.quotas.candidates import read_candidates
 
-    if prometheus.prometheus is None:
-        raise typer.BadParameter("is needed", param_hint="--prometheus")
-    prometheus.check(None)
+    prometheus.check()
     outputs.check(*results.files)
     tried = read_candidates(candidates)
     with past.opened(prometheus, configuration(config)) as opened, outputs.bar("asking for rates") as progress:

@@ -58,7 +58,7 @@ def usage(
 
     Samples tell entities as brokers measure them, and whole hours; time without samples is unknown, not zero.
     """
-    of_prometheus = prometheus.check(folder)
+    of_prometheus = prometheus.check(folder=folder)
     if by_user and teams is not None:
         raise typer.BadParameter("excludes --by-user: rows are of one of them", param_hint="--teams")
     finder = None if teams is None else _finder(teams, of_samples=of_prometheus)

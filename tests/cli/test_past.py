@@ -14,6 +14,11 @@ from quotascope.cli.settings import configuration
 from quotascope.exporter.config import Config
 
 URL = "http://mimir:8080/prometheus"
+ASKING = [
+    (*command, "--prometheus", URL, "--series", "bogus")
+    for command in (("usage",), ("episodes",), ("recommend",), ("shadow", "backtest", "candidates.yaml"))
+]
+"""Commands that ask a Prometheus, with a wrong option."""
 HOUR_S = 3_600
 
 
@@ -28,14 +33,14 @@ def test_logins_are_those_of_the_live_source(tmp_path: Path) -> None:
         prometheus_user="monitor",
         prometheus_password_file=password,
         prometheus_header=["X-Scope-OrgID=kafka"],
-        prometheus_header_file=[f"Authorization={password}"],
+        prometheus_header_file=[f"X-Token={password}"],
     )
     config = options.config(Config())
     assert (config.url, config.selector, config.instance_label) == (URL, 'job="kafka"', "pod")
     assert config.basic_auth is not None
     assert (config.basic_auth.username, config.basic_auth.password_file) == ("monitor", password)
     assert config.headers["X-Scope-OrgID"].get_secret_value() == "kafka"
-    assert config.header_files == {"Authorization": password}
+    assert config.header_files == {"X-Token": password}
 
 
 def test_a_password_may_be_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,9 +62,85 @@ def test_the_login_of_the_configuration_is_used(tmp_path: Path) -> None:
     config = PrometheusOptions(prometheus=URL).config(settings)
     assert (config.selector, [*config.headers]) == ('a="b"', ["X-Scope-OrgID"])
     assert PrometheusOptions(prometheus="http://other:9090").config(settings).headers == {}
-    both = PrometheusOptions(prometheus=URL, prometheus_user="monitor")
-    with pytest.raises(typer.BadParameter, match="give one of them"):
+    both = PrometheusOptions(prometheus=URL, prometheus_header=["X-Scope-OrgID=other"])
+    with pytest.raises(typer.BadParameter, match=r"has headers for this server.*'mimir:8080'.*give one of them"):
         both.config(settings)
+
+
+def test_options_of_no_login_replace_those_of_the_configuration(tmp_path: Path) -> None:
+    """They are a login no more than the selector is, and are checked as it is."""
+    file = tmp_path / "quotascope.yaml"
+    file.write_text(
+        f"sources: [{{prometheus: {{url: '{URL}', instance_label: pod, headers: {{X-Scope-OrgID: kafka}}}}}}]\n"
+    )
+    options = PrometheusOptions(prometheus=URL, instance_label="node", selector='{job="kafka"}')
+    config = options.config(configuration(file))
+    assert (config.instance_label, config.selector, [*config.headers]) == ("node", 'job="kafka"', ["X-Scope-OrgID"])
+
+
+def test_a_login_joins_a_source_that_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source has the selector, the options the login."""
+    monkeypatch.setenv(PASSWORD_VARIABLE, "secret")
+    file = tmp_path / "quotascope.yaml"
+    file.write_text(f"sources: [{{prometheus: {{url: '{URL}', selector: 'job=\"kafka\"'}}}}]\n")
+    config = PrometheusOptions(prometheus=URL, prometheus_user="monitor").config(configuration(file))
+    assert config.basic_auth is not None
+    assert (config.selector, config.basic_auth.username) == ('job="kafka"', "monitor")
+
+
+TWO = f"""
+sources:
+- prometheus: {{url: '{URL}', name: "blue\\n", selector: 'cluster="blue"', headers: {{X-Scope-OrgID: b1ue}}}}
+- prometheus: {{url: '{URL}', name: red, selector: 'cluster="red"', headers: {{X-Scope-OrgID: %s}}}}
+"""
+
+
+def test_several_sources_of_one_server(tmp_path: Path) -> None:
+    """The selector says which is meant; none is taken by chance, and the message names all of them."""
+    file = tmp_path / "quotascope.yaml"
+    file.write_text(TWO % "r3d")
+    settings = configuration(file)
+    for selector in (None, '{cluster="green"}'):
+        with pytest.raises(typer.BadParameter) as caught:
+            PrometheusOptions(prometheus=URL, selector=selector).config(settings)
+        message = str(caught.value)
+        assert "2 sources of this address, 'blue\\n' (selector 'cluster=\"blue\"'), 'red' (selector" in message
+        assert "give --selector" in message
+        assert "r3d" not in message
+    config = PrometheusOptions(prometheus=URL, selector='{cluster="red"}').config(settings)
+    assert config.headers["X-Scope-OrgID"].get_secret_value() == "r3d"
+    file.write_text(TWO % "b1ue")
+    config = PrometheusOptions(prometheus=URL, selector='{cluster="green"}').config(configuration(file))
+    assert (config.selector, [*config.headers]) == ('cluster="green"', ["X-Scope-OrgID"])
+
+
+def test_sources_that_no_selector_tells_apart(tmp_path: Path) -> None:
+    """They differ in their login only: no option says which is meant."""
+    file = tmp_path / "quotascope.yaml"
+    file.write_text((TWO % "r3d").replace("blue", "red"))
+    with pytest.raises(typer.BadParameter, match="leave one of them in the file"):
+        PrometheusOptions(prometheus=URL, selector='{cluster="red"}').config(configuration(file))
+
+
+def test_a_password_of_the_environment_is_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a user, the server would be asked without a login; one of another kind is enough."""
+    monkeypatch.setenv(PASSWORD_VARIABLE, "s3cr3t")
+    with pytest.raises(typer.BadParameter, match="needs --prometheus-user") as caught:
+        PrometheusOptions(prometheus=URL).config(Config())
+    assert (caught.value.param_hint, "s3cr3t" in str(caught.value)) == (PASSWORD_VARIABLE, False)
+    bearer = PrometheusOptions(prometheus=URL, prometheus_header=["authorization=Bearer x"])
+    assert [*bearer.config(Config()).headers] == ["authorization"]
+    file = tmp_path / "quotascope.yaml"
+    file.write_text(f"sources: [{{prometheus: {{url: '{URL}', basic_auth: {{username: a, password: b}}}}}}]\n")
+    config = PrometheusOptions(prometheus=URL).config(configuration(file))
+    assert config.basic_auth is not None
+    assert config.basic_auth.username == "a"
+
+
+def test_a_user_needs_a_password() -> None:
+    """It may be in a file or in the environment."""
+    with pytest.raises(typer.BadParameter, match=f"--prometheus-password-file or {PASSWORD_VARIABLE}"):
+        PrometheusOptions(prometheus=URL, prometheus_user="monitor").config(Config())
 
 
 @pytest.mark.parametrize(
@@ -88,8 +169,25 @@ def test_periods_are_whole_hours_up_to_the_last_full_one(
         (("usage", "--prometheus", URL, "--by-topic"), "needs a request log"),
         (("usage", "--prometheus", URL, "--days", "1", "--begin", "2026-01-01"), "--days, --begin"),
         (("episodes", "usage", "--prometheus", URL), "FOLDER, --exporter, --prometheus"),
-        (("recommend", "--prometheus", URL, "--prometheus-header", "secret"), "takes NAME=VALUE"),
-        (("recommend", "--prometheus", URL, "--series", "all"), "auto, agents, exporter"),
+        (("shadow", "backtest", "no-file.yaml"), "--prometheus: is needed"),
+        *((command, "auto, agents, exporter") for command in ASKING),
+        (("usage", "usage", "--days", "7"), "for --days: has no effect without --prometheus"),
+        (("recommend", "usage", "--series", "auto"), "for --series: has no effect without --prometheus"),
+        (
+            ("episodes", "--exporter", URL, "--selector", "{}", "--days", "7"),
+            "for --selector, --days: has no effect without --prometheus",
+        ),
+        (
+            ("usage", "usage", "--prometheus-user", "u", "--prometheus-header", "A=b"),
+            "--prometheus-user, --prometheus-header",
+        ),
+        (("episodes", "usage", "--exporter-user", "u"), "for --exporter-user: has no effect without --exporter"),
+        (
+            ("top", "--exporter", URL, "--exporter-password-file", "f"),
+            "--exporter-password-file: needs --exporter-user",
+        ),
+        (("recommend", "--prometheus", URL, "--prometheus-password-file", "f"), "needs --prometheus-user"),
+        (("recommend", "--prometheus", URL, "--prometheus-key-file", "f"), "needs --prometheus-cert-file"),
     ],
 )
 def test_options_that_contradict_each_other(run: Run, arguments: tuple[str, ...], reason: str) -> None:
@@ -97,3 +195,47 @@ def test_options_that_contradict_each_other(run: Run, arguments: tuple[str, ...]
     code, output, errors = run(*arguments)
     assert (code, output) == (2, "")
     assert reason in " ".join(errors.replace("│", " ").split())
+
+
+HEADER, FILE = "--prometheus-header", "--prometheus-header-file"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ((HEADER, "Authorization: Bearer s3cr3t"), f"{HEADER}: takes NAME=VALUE, and number 1 has another form"),
+        ((HEADER, "Authorization: Bearer s3cr3t=="), "number 1 has another form"),
+        ((HEADER, "X-Id=a", HEADER, "=s3cr3t"), "number 2 has another form"),
+        ((HEADER, "X-Id="), "number 1 has another form"),
+        ((HEADER, "s3cr\u00e93t=a"), "has a key that is not the name of an HTTP header"),
+        ((HEADER, "X-Id=s3cr3t", HEADER, "X-Id=s3cr3t"), f"{HEADER}: 'X-Id' is there twice"),
+        ((HEADER, "X-Id=s3cr3t", HEADER, "x-iD=other"), "'x-iD' is there twice"),
+        ((HEADER, "X-Id=s3cr3t", FILE, "x-id=no-file"), f"{HEADER}, {FILE}: 'X-Id' is in both"),
+        ((FILE, "Authorization=Bearer s3cr3t"), "Authorization: expected a file that is there"),
+        ((FILE, "Authorization: Bearer s3cr3t"), f"{FILE}: takes NAME=FILE, and number 1"),
+        (
+            (HEADER, "Authorization=s3cr3t", "--prometheus-user", "u", "--prometheus-password-file", "f"),
+            f"--prometheus-user, {HEADER}: the header Authorization is a login, too",
+        ),
+    ],
+)
+def test_wrong_headers_are_refused_and_not_repeated(run: Run, words: tuple[str, ...], reason: str) -> None:
+    """A header is there once, case aside, and what may be a secret is in no message."""
+    code, output, errors = run("usage", "--prometheus", URL, *words)
+    assert (code in {1, 2}, output) == (True, "")
+    assert reason in " ".join(errors.replace("│", " ").split())
+    assert "s3cr" not in errors
+
+
+def test_options_of_spark_are_given_once(run: Run) -> None:
+    """Their values may be secrets: no message has them."""
+    for option, reason in (
+        ("kafka.sasl.jaas.config: s3cr3t", "number 2 has another form"),
+        ("=s3cr3t", "number 2 has another form"),
+        ("Kafka.Sasl.Jaas.Config=s3cr3t", "is there twice"),
+    ):
+        words = ("--option", "kafka.sasl.jaas.config=x", "--option", option)
+        code, output, errors = run("ingest", "kafka://b:9092/log", "--into", "usage", *words)
+        assert (code, output) == (2, "")
+        assert reason in " ".join(errors.replace("│", " ").split())
+        assert "s3cr3t" not in errors
