@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
@@ -182,7 +183,7 @@ def recommend(
         zone=zone_of(time_zone),
         kinds=[_kind(name) for name in key or ()] or tuple(QuotaType),
         short_log=short_log,
-        floors={**FLOORS, **dict(map(_floor, floor or ()))},
+        floors={**FLOORS, **_floors(floor or ())},
         protect=None if protect is None else QueueTarget.of(protect),
         io_threads=io_threads,
     )
@@ -283,6 +284,15 @@ def _present_quotas(configured: Path | None, settings: Config) -> tuple[QuotaSet
         return None, None
     with admin(settings) as opened:
         return QuotaSet.of(opened.describe_quotas()), opened.describe_release()
+
+
+def _floors(texts: Iterable[str]) -> dict[QuotaType, float]:
+    floors: dict[QuotaType, float] = {}
+    for kind, limit in map(_floor, texts):
+        if kind in floors:
+            raise typer.BadParameter(f"{kind.quota_key} is there twice: give one of them", param_hint="--floor")
+        floors[kind] = limit
+    return floors
 
 
 def _floor(text: str) -> tuple[QuotaType, float]:

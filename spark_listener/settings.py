@@ -111,6 +111,8 @@ def _headers(value: str) -> Mapping[str, str]:
         content = unquote(content)
         if not (equals and name and name.isascii() and content.isascii() and (content.isprintable())):
             raise ValueError("expected name=value,name=value in printable ASCII")
+        if name.lower() in headers:
+            raise ValueError("has a header twice, in whatever case")
         headers[name.lower()] = content
     return headers
 

@@ -63,11 +63,13 @@ def receiver_of(config: OtlpConfig, environ: Mapping[str, str]) -> OtlpReceiver:
     for name, value in headers.items():
         if not value.isascii():
             raise ValueError(f"the value of the header {name} holds more than ASCII")
+    own = {name.lower() for name in headers}
+    from_variables = {name: value for name, value in variables.headers().items() if name.lower() not in own}
     tls = config.tls or OtlpTlsConfig()
     return OtlpReceiver(
         protocol=protocol,
         endpoint=_endpoint(config, protocol, variables),
-        headers=variables.headers() | headers,
+        headers=from_variables | headers,
         ca_file=_readable(tls.ca_file, variables.text("CERTIFICATE")),
         cert_file=_readable(tls.cert_file, variables.text("CLIENT_CERTIFICATE")),
         key_file=_readable(tls.key_file, variables.text("CLIENT_KEY")),

@@ -305,6 +305,13 @@ def test_a_floor_is_a_key_and_a_limit(text: str, found: tuple[QuotaType, float] 
     assert result == found
 
 
+def test_a_floor_is_given_once_for_a_key(run: Run) -> None:
+    """The last of two would win without a word."""
+    floors = ("--floor", "producer_byte_rate=1", "--floor", "producer_byte_rate=2")
+    code, _, errors = run("recommend", "usage", *floors)
+    assert (code, "producer_byte_rate is there twice" in errors) == (2, True)
+
+
 def test_what_an_exporter_sends_moves_no_cursor(capsys: Capture) -> None:
     """Its findings, its nodes and their callbacks may hold anything."""
     warning = Catalog.NO_TRAFFIC.found(rules=HOSTILE)

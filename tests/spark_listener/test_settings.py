@@ -86,6 +86,7 @@ def test_values_are_checked(parse: settings.Parse, value: str, result: str | flo
         ("secretHeaders", "geheim"),
         ("secretHeaders", "a=geheim%0A"),
         ("secretHeaders", "=geheim"),
+        ("secretHeaders", "geheim=a,Geheim=b"),
         ("protocol", "http/json"),
         ("intervalSeconds", "0"),
         ("intervalSeconds", "nan"),

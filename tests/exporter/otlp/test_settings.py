@@ -105,6 +105,8 @@ def test_headers_from_files_and_variables(tmp_path: Path) -> None:
     target = resolved({f"{OTLP}HEADERS": "x=from%20variable"}, headers="y=from flag", header_files={"z": secret})
     assert target.headers == {"x": "from variable", "y": "from flag", "z": "from file"}
     assert "from" not in repr(target)
+    target = resolved({f"{OTLP}HEADERS": "authorization=from%20variable"}, headers={"Authorization": "from file"})
+    assert target.headers == {"Authorization": "from file"}
     with pytest.raises(ValueError, match="the header x"):
         resolved(headers={"x": "a\nb"})
 
