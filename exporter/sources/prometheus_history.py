@@ -78,10 +78,12 @@ class MeasuredSeries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beat:
-    """The series whose samples are the scrapes of a node, as a selector, and the labels that tell nodes apart."""
+    """The series whose samples are the scrapes of a node, as selectors, and the labels that tell nodes apart."""
 
-    selector: str
+    selectors: Sequence[str]
+    """One for each metric: Prometheus refuses counts of two metrics whose labels are the same."""
     by: tuple[str, ...]
+    """The label of the node, then those of exporters and servers."""
     node_of: Mapping[tuple[str, ...], str]
     """Nodes by the values of these labels."""
     count: int
@@ -195,7 +197,7 @@ def _of_agents(
     count = sum(one.labels[NAME] in beats for node in nodes for one in node.series)
     return Inventory(
         series=measured,
-        beat=Beat(selector=query_of(beats, selector), by=by, node_of=node_of, count=count),
+        beat=Beat(selectors=[query_of([name], selector) for name in beats], by=by, node_of=node_of, count=count),
         by_exporter=False,
         caveats=tuple(f"Node {_listed(nodes)}: {text}" for text, nodes in caveats.items()),
     )
@@ -349,7 +351,7 @@ def _of_exporters(series: Sequence[Series], grouping: Grouping, selector: str) -
         )
     return Inventory(
         series=measured,
-        beat=_own_beat(series, selector),
+        beat=_own_beat(series, grouping, selector),
         by_exporter=True,
         caveats=(
             "The samples are the families of an exporter of quotascope; --series agents takes those of the agents.",
@@ -362,13 +364,18 @@ def _of_exporters(series: Sequence[Series], grouping: Grouping, selector: str) -
     )
 
 
-def _own_beat(series: Iterable[Series], selector: str) -> Beat:
-    """Return the series that an exporter has of each node that it could read: the state of its source."""
+def _own_beat(series: Iterable[Series], grouping: Grouping, selector: str) -> Beat:
+    """Return the series of usage, which an exporter has of each node that it could read, by node and exporter."""
     node_of: dict[tuple[str, ...], str] = {}
-    by, count = ("broker",), 0
+    label, count = "broker", 0
+    names: dict[str, None] = {}
+    others = (grouping.instance_label, *grouping.replica_labels)
     for one in series:
         if one.labels[NAME] in _OWN_USAGE:
             count += 1
-            by = (own_label(one.labels, "broker"),)
-            node_of[(own_value(one.labels, "broker"),)] = own_value(one.labels, "broker")
-    return Beat(selector=query_of(_OWN_USAGE, selector), by=by, node_of=node_of, count=count)
+            names[one.labels[NAME]] = None
+            label = own_label(one.labels, "broker")
+            node = own_value(one.labels, "broker")
+            node_of[node, *(one.labels.get(other, "") for other in others)] = node
+    selectors = [query_of([name], selector) for name in names]
+    return Beat(selectors=selectors, by=(label, *others), node_of=node_of, count=count)

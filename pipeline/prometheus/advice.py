@@ -237,9 +237,8 @@ def _limit(
     found: Recommendation | None,
 ) -> PastLimit:
     measured = {node: evidence for node, evidence in nodes.items() if evidence.seen_s or evidence.active_s}
-    interval_of = {node: past.nodes[node].interval_s for node in measured if node in past.nodes}
-    interval_s = max(interval_of.values(), default=past.interval_s)
-    sights = {evidence.sight(interval_of.get(node, interval_s), windows) for node, evidence in measured.items()}
+    interval_s = max((past.interval_of(node) for node in measured), default=past.interval_s)
+    sights = {evidence.sight(past.interval_of(node), windows) for node, evidence in measured.items()}
     evidence = Evidence()
     for of_node in nodes.values():
         evidence = evidence.most(of_node)

@@ -300,10 +300,7 @@ def _headline(result: Result) -> str:
 def caveats(found: Backtest) -> Iterator[str]:
     """Yield what is not known, one sentence or two each."""
     past, outcomes = found.past, [one for result in found.results for one in result.outcomes]
-    yield (
-        f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped every "
-        f"{past.interval_s:.3g} s."
-    )
+    yield (f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped {past.pace}.")
     if any(one.coverage < 1 - LEAST_GAP for one in outcomes):
         yield "≥: samples of a node are missing for a part of the period. What clients used then is unknown."
     if any(one.sight is not Sight.WHOLE for one in outcomes):

@@ -93,9 +93,9 @@ def find_episodes(
         "losses": {
             "notes": [*_caveats(past), *past.caveats],
             "brokers": [
-                {"broker": node, "missing_share": 1 - EPISODE_PAUSE_SECONDS / of_node.interval_s}
+                {"broker": node, "missing_share": 1 - EPISODE_PAUSE_SECONDS / of_node.longest_s}
                 for node, of_node in past.nodes.items()
-                if of_node.interval_s > EPISODE_PAUSE_SECONDS
+                if of_node.longest_s > EPISODE_PAUSE_SECONDS
             ],
         },
         "prometheus": past.address,

@@ -124,13 +124,17 @@ def answered(
     """
     Yield the figures of each entity on each node, in Kafka's unit or in seconds.
 
-    Counts of samples and sums become times and amounts: a sample stands for the time until the next scrape.
+    Counts of samples and sums become times and amounts: a sample stands for the time until the next scrape, by the
+    interval that the node's scrapes had in its hour. In an hour in which the interval changed, that is the shortest of
+    it, so that the amount is a lower bound, as `Node.seen_s` is. Counts of steps are times of a step each.
     """
     groups = past.groups(throttles=throttles, shape=shape)
-    for name, target, answer in past.ask(groups, queries, divisible=divisible, progress=progress):
-        value = answer.samples[-1][1]
-        scraped = name in _AS_SCRAPED and shape is None
-        seconds = past.nodes[target.node].interval_s if scraped and target.node in past.nodes else past.step_s
+    as_scraped = _AS_SCRAPED if shape is None else frozenset[str]()
+    asked = past.ask(groups, queries, divisible=divisible, as_scraped=as_scraped, progress=progress)
+    for name, target, answer in asked:
+        at, value = answer.samples[-1]
+        node = past.nodes.get(target.node) if name in as_scraped else None
+        seconds = past.step_s if node is None else node.interval_at(target.replica, at)
         if name in _TIMES:
             value *= seconds
         if name in _RATES:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Final, Protocol
 
-from .past import MOST_SAMPLES, Node, NoSamples, Server
-from .promql import HOUR_S, busiest_window, first_sample, present, ranges, seen_quarters
+from .intervals import WINDOW_S, Hour, intervals_of
+from .past import MOST_SAMPLES, Node, NoSamples, Pace, Server
+from .promql import HOUR_S, busiest_windows, first_sample, ranges, scrapes, seen_quarters
 
 QUARTER_S: Final = 900
-_WINDOW_S: Final = 600
 _SHORTEST_S: Final = 5.0
 """Scrape interval that the first queries are planned for, as it is not known yet."""
 _MINUTE_S: Final = 60.0
@@ -23,13 +24,13 @@ class Beats(Protocol):
     """Series whose samples are the scrapes of the nodes (`Beat` of the exporter)."""
 
     @property
-    def selector(self) -> str:
-        """Return the selector of these series, in braces."""
+    def selectors(self) -> Sequence[str]:
+        """Return the selectors of these series, in braces; one for each metric."""
         ...
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Return the labels that tell nodes apart."""
+        """Return the labels that tell nodes apart, then those of servers or exporters."""
         ...
 
     @property
@@ -46,37 +47,62 @@ class Beats(Protocol):
 def nodes_of(
     server: Server, beat: Beats, begin: float, end: float, most_samples: int = MOST_SAMPLES
 ) -> dict[str, Node]:
-    """Return the scrapes of each node in a period. Raises `NoSamples` if there is none."""
-    counts: dict[tuple[str, str], float] = defaultdict(float)
+    """Return the scrapes of each node in a period of whole hours. Raises `NoSamples` if there is none."""
     fitting = most_samples * _SHORTEST_S / max(1, beat.count)
     length = max(HOUR_S, min(end - begin, fitting) // HOUR_S * HOUR_S)
+    busiest: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    counts: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
 
-    def answers(query: str, at: float) -> Iterator[tuple[tuple[str, str], float]]:
+    def note(numbers: dict[tuple[str, str], dict[int, float]], query: str, at: float) -> None:
         for answer in server.ask(query, at):
             values = tuple(answer.labels.get(label, "") for label in beat.by)
             node = beat.node_of.get(values)
             if node is not None:
-                yield (node, ",".join(values)), answer.samples[-1][1]
+                by_hour = numbers[node, ",".join(filter(None, values[1:]))]
+                for hour, value in answer.samples:
+                    by_hour[round(hour)] = max(by_hour.get(round(hour), 0.0), value)
 
     for since, until in ranges(begin, end, length):
-        for key, value in answers(busiest_window(beat.selector, beat.by, _WINDOW_S, until - since), until):
-            counts[key] = max(counts[key], value)
-    if not counts:
+        for selector in beat.selectors:
+            note(busiest, busiest_windows(selector, beat.by, WINDOW_S, until - since), until)
+            note(counts, scrapes(selector, beat.by, until - since), until)
+    if not busiest:
         raise NoSamples("the server has no sample of a node in whole hours of this period: take more --days")
-    intervals = {key: _WINDOW_S / count for key, count in counts.items()}
-    step_s = max(1.0, round(min(intervals.values())))
-    seen: dict[tuple[str, str], float] = defaultdict(float)
-    for since, until in ranges(begin, end, length):
-        for key, value in answers(present(beat.selector, beat.by, until - since, step_s), until):
-            seen[key] += value * step_s
-    nodes: dict[str, Node] = {}
-    for key, interval_s in intervals.items():
+    by_node: dict[str, dict[str, dict[int, tuple[float, float]]]] = defaultdict(dict)
+    for (node, replica), by_hour in busiest.items():
+        of_hours = counts[node, replica]
+        hours = {hour: Hour(count, of_hours.get(hour, count)) for hour, count in sorted(by_hour.items())}
+        intervals = intervals_of([*hours.values()])
+        by_node[node][replica] = {
+            hour: (interval_s, scraped.scrapes * interval_s)
+            for (hour, scraped), interval_s in zip(hours.items(), intervals, strict=True)
+        }
+    return {node: _node(by_replica, end - begin) for node, by_replica in by_node.items()}
+
+
+def _node(by_replica: Mapping[str, Mapping[int, tuple[float, float]]], seconds: float) -> Node:
+    """Return a node by the servers that scraped it: interval and seen time of each hour, by the hour's end."""
+    best: dict[int, float] = {}
+    for by_hour in by_replica.values():
+        for hour, (interval_s, _) in by_hour.items():
+            best[hour] = min(best.get(hour, math.inf), interval_s)
+    return Node(
+        shortest_s=min(best.values()),
+        longest_s=max(best.values()),
         # of two servers that scrape one node, the one that saw more counts
-        earlier = nodes.get(key[0], Node(interval_s=math.inf, seen_s=0.0))
-        nodes[key[0]] = Node(
-            interval_s=min(earlier.interval_s, interval_s), seen_s=max(earlier.seen_s, min(seen[key], end - begin))
-        )
-    return nodes
+        seen_s=min(seconds, max(sum(seen_s for _, seen_s in by_hour.values()) for by_hour in by_replica.values())),
+        paces={replica: _paces(by_hour) for replica, by_hour in by_replica.items()},
+    )
+
+
+def _paces(by_hour: Mapping[int, tuple[float, float]]) -> list[Pace]:
+    """Return the intervals of hours, of which those that follow each other with the same are one."""
+    paces: list[Pace] = []
+    for hour, (interval_s, _) in by_hour.items():
+        if paces and paces[-1].interval_s == interval_s:
+            paces.pop()
+        paces.append(Pace(float(hour), interval_s))
+    return paces
 
 
 def begin_of(server: Server, beat: Beats, begin: float, end: float) -> float:
@@ -98,14 +124,15 @@ def begin_of(server: Server, beat: Beats, begin: float, end: float) -> float:
 
 
 def _first(server: Server, beat: Beats, begin: float, end: float, step_s: float) -> float | None:
-    answers = server.ask(first_sample(beat.selector, end - begin, step_s), end)
-    return min((answer.samples[-1][1] for answer in answers), default=None)
+    queries = [first_sample(selector, end - begin, step_s) for selector in beat.selectors]
+    return min((answer.samples[-1][1] for query in queries for answer in server.ask(query, end)), default=None)
 
 
 def gaps_of(server: Server, beat: Beats, begin: float, end: float, step_s: float) -> list[tuple[str, float, float]]:
     """Return the times without a sample of a node: its name, begin and end; a quarter of an hour is the shortest."""
     seen: dict[str, set[int]] = {node: set() for node in beat.node_of.values()}
-    for answer in server.ask(seen_quarters(beat.selector, beat.by, end - begin, step_s), end):
+    queries = [seen_quarters(selector, beat.by, end - begin, step_s) for selector in beat.selectors]
+    for answer in chain.from_iterable(server.ask(query, end) for query in queries):
         node = beat.node_of.get(tuple(answer.labels.get(label, "") for label in beat.by))
         if node is not None:
             # a sample counts for the quarter that ends with it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias
 
@@ -164,14 +164,32 @@ def _key(labels: Labels) -> Key:
     return frozenset((label, value) for label, value in labels.items() if label != "__name__" and value)
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A time in which the scrapes of a node had one interval."""
+
+    until: float
+    """Its end, a whole hour as Unix time in seconds; it begins with the end of the one before."""
+    interval_s: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """The scrapes of one node in the period."""
 
-    interval_s: float
-    """Shortest interval between scrapes, in seconds."""
+    shortest_s: float
+    """Shortest interval between scrapes in any hour, in seconds."""
+    longest_s: float
+    """Longest interval between scrapes in any hour, in seconds."""
     seen_s: float
-    """Time for which there are samples, in seconds."""
+    """Time that was seen, in seconds: the scrapes of each hour, times their interval."""
+    paces: Mapping[str, Sequence[Pace]] = field(default_factory=dict)
+    """Intervals in their order, by server or exporter (`Measured.replica`)."""
+
+    def interval_at(self, replica: str, at: float) -> float:
+        """Return the interval in seconds of a server's scrapes in the hour that ends at a Unix time, or has it."""
+        paces = self.paces.get(replica, ())
+        return next((pace.interval_s for pace in paces if at <= pace.until), self.shortest_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,13 +210,20 @@ class Past:
 
     @property
     def step_s(self) -> float:
-        """The shortest scrape interval of any node, in seconds, a whole number of them."""
-        return max(1.0, round(min((node.interval_s for node in self.nodes.values()), default=_USUAL_INTERVAL_S)))
+        """The shortest scrape interval of any node in any hour, in seconds, a whole number of them."""
+        return max(1.0, round(min((node.shortest_s for node in self.nodes.values()), default=_USUAL_INTERVAL_S)))
 
     @property
     def interval_s(self) -> float:
-        """The longest scrape interval of any node, in seconds."""
-        return max((node.interval_s for node in self.nodes.values()), default=_USUAL_INTERVAL_S)
+        """The longest scrape interval of any node in any hour, in seconds."""
+        return max((node.longest_s for node in self.nodes.values()), default=_USUAL_INTERVAL_S)
+
+    @property
+    def pace(self) -> str:
+        """The scrape intervals of all nodes as a phrase: `every 10 s`, or `every 10 to 30 s`."""
+        shortest = min((node.shortest_s for node in self.nodes.values()), default=_USUAL_INTERVAL_S)
+        texts = dict.fromkeys(f"{interval_s:.3g}" for interval_s in (shortest, self.interval_s))
+        return f"every {' to '.join(texts)} s"
 
     @property
     def seconds(self) -> float:
@@ -206,8 +231,8 @@ class Past:
         return self.end - self.begin
 
     def interval_of(self, node: str) -> float:
-        """Return the scrape interval of a node in seconds; the longest of any if it is unknown."""
-        return self.nodes[node].interval_s if node in self.nodes else self.interval_s
+        """Return the longest scrape interval of a node in seconds; the longest of any if it is unknown."""
+        return self.nodes[node].longest_s if node in self.nodes else self.interval_s
 
     def coverage(self, node: str) -> float:
         """Return the part of the period for which there are samples of a node, from 0 to 1."""
@@ -273,6 +298,7 @@ class Past:
         queries: Mapping[str, Query],
         *,
         divisible: bool = True,
+        as_scraped: Collection[str] = (),
         progress: Progress | None = None,
     ) -> Iterator[tuple[str, Target, Answer]]:
         """
@@ -284,14 +310,16 @@ class Past:
             groups: the series.
             queries: functions of samples, the length of a range and the step in seconds, by name.
             divisible: whether the answers of ranges can be combined; the whole period is one otherwise.
+            as_scraped: names of the queries whose ranges have one scrape interval on each node.
             progress: called with the number of queries that are done, and of all.
 
         """
         planned = [
-            (group, span, name)
+            (group, part, name)
             for group in groups
             for span in ranges(self.begin, self.end, self.lengths(group, divisible=divisible))
             for name in queries
+            for part in (self._paced(span) if name in as_scraped else (span,))
         ]
         for done, (group, (begin, end), name) in enumerate(planned):
             if progress is not None:
@@ -300,6 +328,14 @@ class Past:
                 yield name, target, answer
         if progress is not None:
             progress(len(planned), len(planned))
+
+    def _paced(self, span: tuple[float, float]) -> Iterator[tuple[float, float]]:
+        """Yield the parts of a range within which no scrape interval changes."""
+        begin, end = span
+        changes = {pace.until for node in self.nodes.values() for paces in node.paces.values() for pace in paces}
+        for until in sorted(change for change in {*changes, end} if begin < change <= end):
+            yield begin, until
+            begin = until
 
     def _asked(
         self, group: Group, query: Query, begin: float, end: float, *, divisible: bool

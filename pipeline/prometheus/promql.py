@@ -120,20 +120,17 @@ def _range(samples: Samples, seconds: float, step_s: float) -> str:
     return f"{samples.expression}[{within(seconds)}]"
 
 
-def busiest_window(selector: str, by: Collection[str], window_s: float, seconds: float) -> str:
-    """
-    Return the query for the greatest number of scrapes of each node in a window of the range.
-
-    It is the window's length / scrape interval, whatever gaps there are.
-    """
-    scrapes = f"count_over_time({selector}[{within(window_s)}])"
-    greatest = f"max_over_time({scrapes}[{within(seconds)}:{duration(window_s)}])"
-    return f"max by ({','.join(by)}) ({greatest})"
+def busiest_windows(selector: str, by: Collection[str], window_s: float, seconds: float) -> str:
+    """Return the query for the greatest number of scrapes of each node in a window of each clock hour, as a range."""
+    of_windows = f"count_over_time({selector}[{within(window_s)}])"
+    greatest = f"max_over_time({of_windows}[{within(HOUR_S)}:{duration(window_s)}])"
+    return f"(max by ({','.join(by)}) ({greatest}))[{within(seconds)}:{duration(HOUR_S)}]"
 
 
-def present(selector: str, by: Collection[str], seconds: float, step_s: float) -> str:
-    """Return the query for the number of steps at which each node had a sample."""
-    return f"count_over_time((group by ({','.join(by)}) ({selector}))[{within(seconds)}:{duration(step_s)}])"
+def scrapes(selector: str, by: Collection[str], seconds: float) -> str:
+    """Return the query for the number of scrapes of each node in each clock hour, as a range."""
+    of_hours = f"count_over_time({selector}[{within(HOUR_S)}])"
+    return f"(max by ({','.join(by)}) ({of_hours}))[{within(seconds)}:{duration(HOUR_S)}]"
 
 
 def seen_quarters(selector: str, by: Collection[str], seconds: float, step_s: float) -> str:

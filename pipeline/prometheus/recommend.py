@@ -61,10 +61,7 @@ def headline(advice: PastAdvice) -> str:
 def caveats(advice: PastAdvice) -> Iterator[str]:
     """Yield reasons why limits may be too low, or are missing, one sentence or two each."""
     past = advice.past
-    yield (
-        f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped every "
-        f"{past.interval_s:.3g} s."
-    )
+    yield (f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped {past.pace}.")
     gaps = {node: past.coverage(node) for node in past.nodes if past.coverage(node) < 1 - LEAST_GAP}
     if gaps:
         least = min(gaps, key=lambda node: gaps[node])
@@ -187,7 +184,11 @@ def document(advice: PastAdvice, commands: Commands) -> dict[str, Any]:
         "begin": past.begin,
         "end": past.end,
         "nodes": {
-            node: {"scrape_interval_seconds": of_node.interval_s, "coverage": past.coverage(node)}
+            node: {
+                "shortest_scrape_interval_seconds": of_node.shortest_s,
+                "scrape_interval_seconds": of_node.longest_s,
+                "coverage": past.coverage(node),
+            }
             for node, of_node in past.nodes.items()
         },
         "policy": {

@@ -117,11 +117,7 @@ def find_usage(
         measured = {node: evidence for node, evidence in nodes.items() if evidence.seen_s}
         if not measured:
             continue
-        intervals = {node: past.nodes[node].interval_s for node in measured if node in past.nodes}
-        sights = {
-            evidence.sight(intervals.get(node, past.interval_s), windows, SEEN_BY_S)
-            for node, evidence in measured.items()
-        }
+        sights = {evidence.sight(past.interval_of(node), windows, SEEN_BY_S) for node, evidence in measured.items()}
         evidence = _sum(nodes)
         if kind is QuotaType.REQUEST:
             evidence.amount /= _PERCENT
@@ -221,10 +217,7 @@ def report(found: PastUsages, zone: tzinfo = UTC, *, limit: int = TERMINAL_ROWS)
 def caveats(found: PastUsages) -> Iterator[str]:
     """Yield reasons why amounts are bounds or approximate, one sentence or two each."""
     past = found.past
-    yield (
-        f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped every "
-        f"{past.interval_s:.3g} s."
-    )
+    yield (f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped {past.pace}.")
     gaps = {node: past.coverage(node) for node in past.nodes if past.coverage(node) < 1 - LEAST_GAP}
     if gaps:
         least = min(gaps, key=lambda node: gaps[node])
@@ -294,7 +287,11 @@ def document(found: PastUsages) -> dict[str, Any]:
         "begin": past.begin,
         "end": past.end,
         "nodes": {
-            node: {"scrape_interval_seconds": of_node.interval_s, "coverage": past.coverage(node)}
+            node: {
+                "shortest_scrape_interval_seconds": of_node.shortest_s,
+                "scrape_interval_seconds": of_node.longest_s,
+                "coverage": past.coverage(node),
+            }
             for node, of_node in past.nodes.items()
         },
         "clients": [_values(past, one) for one in found.usages],

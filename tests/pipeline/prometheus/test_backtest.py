@@ -69,7 +69,7 @@ def tried(limits_of: Mapping[QuotaType, int]) -> tuple[Answering, Past, Candidat
             quotas.setdefault(QuotaEntity(user), {})[KINDS[kind]] = 10_000.0 * place + number
             series.append(Measured(user, kind))
     server = Answering(series)
-    nodes = {"1": Node(interval_s=10, seen_s=HOUR_S)}
+    nodes = {"1": Node(shortest_s=10, longest_s=10, seen_s=HOUR_S)}
     past = Past(server=server, address="", selector="", begin=0.0, end=HOUR_S, series=series, nodes=nodes)
     return server, past, Candidate(name="tried", quotas=QuotaSet(quotas))
 

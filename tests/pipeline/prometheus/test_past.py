@@ -61,7 +61,9 @@ class Limited:
 
 
 def past_of(server: Limited, days: float = 1, **values: object) -> Past:
-    nodes = {node: Node(interval_s=10, seen_s=days * DAY_S) for node in {one.node for one in server.series}}
+    nodes = {
+        node: Node(shortest_s=10, longest_s=10, seen_s=days * DAY_S) for node in {one.node for one in server.series}
+    }
     usual = {"address": "prometheus:9090", "selector": "", "begin": 0.0, "end": days * DAY_S}
     return Past(server=server, series=server.series, nodes=nodes, **{**usual, **values})  # type: ignore[arg-type]
 
@@ -193,6 +195,6 @@ def test_longer_windows_are_seen_by_fewer_scrapes() -> None:
 def test_the_step_is_the_shortest_interval() -> None:
     """Nodes that are scraped less often are asked about at the pace of the others, and marked by their own."""
     past = past_of(Limited(THREE, 1))
-    nodes = {"1": Node(interval_s=9.97, seen_s=1), "2": Node(interval_s=60, seen_s=1)}
+    nodes = {"1": Node(shortest_s=9.97, longest_s=9.97, seen_s=1), "2": Node(shortest_s=60, longest_s=60, seen_s=1)}
     past = replace(past, nodes=nodes)
     assert (past.step_s, past.interval_s) == (10, 60)

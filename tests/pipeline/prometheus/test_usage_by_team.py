@@ -26,7 +26,7 @@ def test_what_is_unknown_of_a_client_is_unknown_of_its_team() -> None:
     past = Past(
         server=_NoServer(),  # type: ignore[arg-type]
         series=(),
-        nodes={"1": Node(interval_s=10, seen_s=3_600)},
+        nodes={"1": Node(shortest_s=10, longest_s=10, seen_s=3_600)},
         address="prometheus:9090",
         selector="",
         begin=0.0,
@@ -52,7 +52,7 @@ def test_a_hostile_name_of_a_team_is_one_safe_line() -> None:
     past = Past(
         server=_NoServer(),  # type: ignore[arg-type]
         series=(),
-        nodes={"1": Node(interval_s=10, seen_s=3_600)},
+        nodes={"1": Node(shortest_s=10, longest_s=10, seen_s=3_600)},
         address="prometheus:9090",
         selector="",
         begin=0.0,
