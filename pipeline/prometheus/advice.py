@@ -44,7 +44,7 @@ class PastLimit:
 
     entity: QuotaEntity
     kind: QuotaType
-    found: Recommendation | None
+    recommendation: Recommendation | None
     """The limit for all nodes; None where no sample shows a need."""
     evidence: Evidence
     """Figures of the node that needs most; times are of the node with most."""
@@ -126,7 +126,7 @@ class PastAdvice:
 
     def target_of(self, limits: Sequence[PastLimit]) -> QuotaSet:
         """Return the configured quotas, overridden by limits."""
-        return target(self.configured, [limit.found for limit in limits if limit.found is not None])
+        return target(self.configured, [limit.recommendation for limit in limits if limit.recommendation is not None])
 
     def _changes(self, limits: Sequence[PastLimit]) -> tuple[RuleChange, ...]:
         return difference(self.configured or QuotaSet(), self.target_of(limits))
@@ -169,8 +169,8 @@ def advise(  # noqa: PLR0913 - each is named
             f"{past.address} has samples of {seconds(past.seconds)} only: limits should not be made of less than a "
             "day; --short-log allows it"
         )
-    found = needs_of(past, policy.share, by_hour=policy.by_hour, shape=shape, progress=progress)
-    if not found:
+    evidence_by_entity = needs_of(past, policy.share, by_hour=policy.by_hour, shape=shape, progress=progress)
+    if not evidence_by_entity:
         raise NoSamples(
             f"{past.address}: no client was measured in this period. Brokers measure only where a quota of the type is "
             "configured"
@@ -179,8 +179,8 @@ def advise(  # noqa: PLR0913 - each is named
     candidates: dict[tuple[QuotaEntity, QuotaType], PastLimit] = {}
     mutations: list[tuple[QuotaEntity, float]] = []
     idle = 0
-    recommended = {(one.entity, one.kind): one for one in recommendations(_needs(found, policy), policy)}
-    for (kind, user, client_id), nodes in found.items():
+    recommended = {(one.entity, one.kind): one for one in recommendations(_needs(evidence_by_entity, policy), policy)}
+    for (kind, user, client_id), nodes in evidence_by_entity.items():
         if kind not in policy.kinds or (user, client_id) == (None, None):
             continue
         entity = QuotaEntity(user, client_id)
@@ -189,18 +189,18 @@ def advise(  # noqa: PLR0913 - each is named
                 mutations.append((entity, active_s))
             continue
         limit = _limit(past, entity, kind, nodes, windows, recommended.get((entity, kind)))
-        if limit.found is None and limit.sight is Sight.WHOLE:
+        if limit.recommendation is None and limit.sight is Sight.WHOLE:
             idle += 1
             continue
         candidates[entity, kind] = limit
-    numbers = [limit.found for limit in candidates.values() if limit.found is not None]
+    numbers = [limit.recommendation for limit in candidates.values() if limit.recommendation is not None]
     allowed, of_system = without_system_users(numbers, ())
     allowed, overruled = without_overruled(configured, allowed)
     kept = {(one.entity, one.kind) for one in allowed}
     limits = [
         _with_present(limit, shape, configured, present_limits or {})
         for key, limit in candidates.items()
-        if limit.found is None or key in kept
+        if limit.recommendation is None or key in kept
     ]
     types = list(QuotaType)
     limits.sort(key=lambda limit: (limit.entity.user or "", limit.entity.client_id or "", types.index(limit.kind)))
@@ -216,9 +216,9 @@ def advise(  # noqa: PLR0913 - each is named
     )
 
 
-def _needs(found: Mapping[Entity, Mapping[str, Evidence]], policy: Policy) -> Iterator[Need]:
+def _needs(evidence_by_entity: Mapping[Entity, Mapping[str, Evidence]], policy: Policy) -> Iterator[Need]:
     """Yield what entities need on each node; limits of mutations are in no sample."""
-    for (kind, user, client_id), nodes in found.items():
+    for (kind, user, client_id), nodes in evidence_by_entity.items():
         if kind is QuotaType.CONTROLLER_MUTATION or kind not in policy.kinds or (user, client_id) == (None, None):
             continue
         for node, evidence in nodes.items():
@@ -234,7 +234,7 @@ def _limit(
     kind: QuotaType,
     nodes: Mapping[str, Evidence],
     windows: WindowConfig,
-    found: Recommendation | None,
+    recommendation: Recommendation | None,
 ) -> PastLimit:
     measured = {node: evidence for node, evidence in nodes.items() if evidence.seen_s or evidence.active_s}
     interval_s = max((past.interval_of(node) for node in measured), default=past.interval_s)
@@ -246,7 +246,7 @@ def _limit(
     return PastLimit(
         entity=entity,
         kind=kind,
-        found=found,
+        recommendation=recommendation,
         evidence=evidence,
         node=node,
         interval_s=interval_s,

@@ -29,17 +29,8 @@ _MOST_LIMITS: Final = 500
 """Number of different limits of a quota type that are asked for; a query each."""
 _HEADS: Final = ("entity", "=quota", "#limit", "rule", "#throttled for", "#share", "#throttled then", "node", "samples")
 _COLUMNS: Final = (
-    *(
-        "candidate",
-        "user",
-        "client_id",
-        "quota_type",
-        "limit",
-        "rule",
-        "above_seconds",
-        "active_seconds",
-        "above_share",
-    ),
+    *("candidate", "user", "client_id", "quota_type", "limit", "rule"),
+    *("above_seconds", "active_seconds", "above_share"),
     *("node", "throttled_seconds", "change", "held_back", "sight", "coverage"),
 )
 NOTES: Final = (
@@ -274,15 +265,15 @@ def _result(
     return Result(candidate=plan.candidate, outcomes=outcomes, unknown=plan.unknown, without_limit=plan.without_limit)
 
 
-def report(found: Backtest) -> Report:
+def report(answer: Backtest) -> Report:
     """Report the entities that each candidate would have throttled, and those of which that is unknown."""
-    past = found.past
+    past = answer.past
     return Report(
         title="Back-test",
         where=period(past.address, 1_000 * past.begin, 1_000 * past.end),
-        headline=[_headline(result) for result in found.results],
-        caveats=list(caveats(found)),
-        blocks=[block for result in found.results for block in _blocks(result)],
+        headline=[_headline(result) for result in answer.results],
+        caveats=list(caveats(answer)),
+        blocks=[block for result in answer.results for block in _blocks(result)],
         notes=NOTES,
     )
 
@@ -297,9 +288,9 @@ def _headline(result: Result) -> str:
     )
 
 
-def caveats(found: Backtest) -> Iterator[str]:
+def caveats(answer: Backtest) -> Iterator[str]:
     """Yield what is not known, one sentence or two each."""
-    past, outcomes = found.past, [one for result in found.results for one in result.outcomes]
+    past, outcomes = answer.past, [one for result in answer.results for one in result.outcomes]
     yield (f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped {past.pace}.")
     if any(one.coverage < 1 - LEAST_GAP for one in outcomes):
         yield "≥: samples of a node are missing for a part of the period. What clients used then is unknown."
@@ -351,9 +342,9 @@ def _row(one: Outcome) -> Sequence[str]:
     )
 
 
-def document(found: Backtest) -> dict[str, Any]:
+def document(answer: Backtest) -> dict[str, Any]:
     """Return all outcomes for programs: durations in seconds, shares as ratios, names as they are."""
-    past = found.past
+    past = answer.past
     return {
         "prometheus": past.address,
         "selector": past.selector,
@@ -369,16 +360,16 @@ def document(found: Backtest) -> dict[str, Any]:
                 ],
                 "without_limit": result.without_limit,
             }
-            for result in found.results
+            for result in answer.results
         ],
-        "caveats": list(caveats(found)),
+        "caveats": list(caveats(answer)),
         "notes": list(NOTES),
     }
 
 
-def as_csv(found: Backtest) -> str:
+def as_csv(answer: Backtest) -> str:
     """Write a row for each candidate, entity and quota type that it limits."""
-    return csv_of(_COLUMNS, (_values(result, one) for result in found.results for one in result.outcomes))
+    return csv_of(_COLUMNS, (_values(result, one) for result in answer.results for one in result.outcomes))
 
 
 def _values(result: Result, one: Outcome) -> dict[str, Any]:

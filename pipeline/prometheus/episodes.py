@@ -145,6 +145,6 @@ def _rules(
             for one, decision in decisions
             if decision is not None and decision.entity is not None and isfinite(decision.bound or 0.0)
         ]
-    shown = [(one, present_limits.get((one, user, client_id))) for one in kinds]
-    rules = [f"{one.label} {limit.rule}" for one, limit in shown if limit is not None and limit.rule is not None]
+    limits = [(one, present_limits.get((one, user, client_id))) for one in kinds]
+    rules = [f"{one.label} {limit.rule}" for one, limit in limits if limit is not None and limit.rule is not None]
     return rules or None

@@ -248,7 +248,7 @@ class Past:
             shape: entities that are added up on each node; None for those that brokers measure.
 
         """
-        found: dict[tuple[str, tuple[str, ...], float], dict[Key, Target]] = defaultdict(dict)
+        targets_by_query: dict[tuple[str, tuple[str, ...], float], dict[Key, Target]] = defaultdict(dict)
         counts: dict[tuple[str, tuple[str, ...], float], int] = defaultdict(int)
         node_labels: dict[str, str] = {}
         for one in self.series:
@@ -258,7 +258,7 @@ class Past:
             by = () if shape is None else (*one.part_labels, *names)
             labels = one.labels if shape is None else {label: one.labels.get(label, "") for label in by}
             pair = shape in {None, RuleShape.PAIR}
-            found[one.name, by, one.factor][_key(labels)] = Target(
+            targets_by_query[one.name, by, one.factor][_key(labels)] = Target(
                 kind=one.quota_type,
                 user=(one.user or None) if pair or shape is RuleShape.USER else None,
                 client_id=(one.client_id or None) if pair or shape is RuleShape.CLIENT else None,
@@ -276,7 +276,7 @@ class Past:
                 series=counts[name, by, factor],
                 node_label=node_labels[name],
             )
-            for (name, by, factor), targets in found.items()
+            for (name, by, factor), targets in targets_by_query.items()
         ]
 
     def left_out(self, shape: RuleShape | None) -> int:

@@ -50,7 +50,7 @@ def report(advice: PastAdvice, commands: Commands) -> Report:
 
 def headline(advice: PastAdvice) -> str:
     """Return the number of limits and their meaning in one sentence."""
-    policy, count = advice.policy, sum(limit.found is not None for limit in advice.limits)
+    policy, count = advice.policy, sum(limit.recommendation is not None for limit in advice.limits)
     of_time = "of each hour of its active time" if policy.by_hour else "of its active time"
     return (
         f"{counted(count, 'limit')}, below which the rate of an entity stayed for {percent(1 - policy.share)} "
@@ -142,20 +142,22 @@ def _blocks(advice: PastAdvice, commands: Commands) -> Iterator[Block]:
 
 
 def _row(limit: PastLimit) -> Sequence[str | Cell]:
-    kind, found, present = limit.kind, limit.found, limit.present
+    kind, recommendation, present = limit.kind, limit.recommendation, limit.present
     recommended: str | Cell = "unknown"
-    if found is not None:
+    if recommendation is not None:
         about = "≈ " if limit.sight is not Sight.WHOLE else ""
-        recommended = lower_bound(f"{about}{rate(kind, found.limit)}", held_back=limit.is_lower_bound, short=True)
-        if present.limit is not None and present.limit != found.limit:
-            up = found.limit > present.limit
+        recommended = lower_bound(
+            f"{about}{rate(kind, recommendation.limit)}", held_back=limit.is_lower_bound, short=True
+        )
+        if present.limit is not None and present.limit != recommendation.limit:
+            up = recommendation.limit > present.limit
             recommended = Cell(f"{'▲' if up else '▼'} {recommended}", Mark.UP if up else Mark.DOWN)
     return (
         name_of(limit.entity),
         spaced(kind.label),
         _now(limit),
         recommended,
-        "unknown" if found is None else rate(kind, found.lowest),
+        "unknown" if recommendation is None else rate(kind, recommendation.lowest),
         percent(limit.throttled_share),
         _WORDS[limit.sight],
         shown(limit.node),
@@ -214,7 +216,7 @@ def document(advice: PastAdvice, commands: Commands) -> dict[str, Any]:
 
 
 def _values(limit: PastLimit) -> dict[str, Any]:
-    evidence, present, found = limit.evidence, limit.present, limit.found
+    evidence, present, recommendation = limit.evidence, limit.present, limit.recommendation
     return {
         "user": limit.entity.user,
         "client_id": limit.entity.client_id,
@@ -223,8 +225,8 @@ def _values(limit: PastLimit) -> dict[str, Any]:
         "now": present.limit,
         "now_state": present.state,
         "now_rule": present.rule,
-        "limit": None if found is None else found.limit,
-        "lowest": None if found is None else limit_of(limit.kind, steps_of(limit.kind, found.lowest)),
+        "limit": None if recommendation is None else recommendation.limit,
+        "lowest": None if recommendation is None else limit_of(limit.kind, steps_of(limit.kind, recommendation.lowest)),
         "node": limit.node,
         "sight": limit.sight.value,
         "scrape_interval_seconds": limit.interval_s,

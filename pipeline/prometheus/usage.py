@@ -162,10 +162,10 @@ def _ordered(usages: Sequence[PastUsage]) -> list[PastUsage]:
     )
 
 
-def by_user(found: PastUsages) -> PastUsages:
+def by_user(answer: PastUsages) -> PastUsages:
     """Return the same with the client ids of each user added up; entities without a user stay as they are."""
     groups: dict[tuple[QuotaType, str | None, str | None], list[PastUsage]] = defaultdict(list)
-    for one in found.usages:
+    for one in answer.usages:
         groups[one.kind, one.user, None if one.user else one.client_id].append(one)
     sums = [
         PastUsage(
@@ -178,13 +178,13 @@ def by_user(found: PastUsages) -> PastUsages:
         )
         for (kind, user, client_id), group in groups.items()
     ]
-    return replace(found, usages=_ordered(sums))
+    return replace(answer, usages=_ordered(sums))
 
 
-def by_team(found: PastUsages, teams: TeamFinder) -> PastUsages:
+def by_team(answer: PastUsages, teams: TeamFinder) -> PastUsages:
     """Return the same with the entities of each team added up; those without a team are one row."""
     groups: dict[tuple[QuotaType, str], list[PastUsage]] = defaultdict(list)
-    for one in found.usages:
+    for one in answer.usages:
         groups[one.kind, teams.label(one.user or "", one.client_id or "")].append(one)
     sums = [
         PastUsage(
@@ -198,25 +198,25 @@ def by_team(found: PastUsages, teams: TeamFinder) -> PastUsages:
         )
         for (kind, label), group in groups.items()
     ]
-    return replace(found, usages=_ordered(sums))
+    return replace(answer, usages=_ordered(sums))
 
 
-def report(found: PastUsages, zone: tzinfo = UTC, *, limit: int = TERMINAL_ROWS) -> Report:
+def report(answer: PastUsages, zone: tzinfo = UTC, *, limit: int = TERMINAL_ROWS) -> Report:
     """Report the clients of each quota type, of which a terminal shows `limit`."""
-    past = found.past
+    past = answer.past
     return Report(
         title="Usage",
         where=period(past.address, 1_000 * past.begin, 1_000 * past.end, zone),
-        headline=() if found.usages else ("No client was measured in this period.",),
-        caveats=list(caveats(found)),
-        blocks=[block for kind in QuotaType if (block := _table(found, kind, limit)) is not None],
+        headline=() if answer.usages else ("No client was measured in this period.",),
+        caveats=list(caveats(answer)),
+        blocks=[block for kind in QuotaType if (block := _table(answer, kind, limit)) is not None],
         notes=NOTES,
     )
 
 
-def caveats(found: PastUsages) -> Iterator[str]:
+def caveats(answer: PastUsages) -> Iterator[str]:
     """Yield reasons why amounts are bounds or approximate, one sentence or two each."""
-    past = found.past
+    past = answer.past
     yield (f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped {past.pace}.")
     gaps = {node: past.coverage(node) for node in past.nodes if past.coverage(node) < 1 - LEAST_GAP}
     if gaps:
@@ -225,12 +225,12 @@ def caveats(found: PastUsages) -> Iterator[str]:
             f"≥: of {counted(len(gaps), 'node')} samples are missing, of node {shown(least)} "
             f"{percent(1 - gaps[least])} of the period. What was used then is unknown, and in no amount."
         )
-    if any(one.sight is not Sight.WHOLE for one in found.usages):
+    if any(one.sight is not Sight.WHOLE for one in answer.usages):
         yield (
             "≈ sparse, ≈ bursts: scrapes saw a part of the load, which stands for all of it. Bursts of less than a "
             "minute may be counted too high or too low by half, and more the further scrapes are apart."
         )
-    if any(one.sight is Sight.UNSEEN for one in found.usages):
+    if any(one.sight is Sight.UNSEEN for one in answer.usages):
         yield "unseen: entities that are 0 in every sample, although brokers forget those that do nothing for an hour."
     yield from past.caveats
 
@@ -243,8 +243,8 @@ _WORDS: Final = {
 }
 
 
-def _table(found: PastUsages, kind: QuotaType, limit: int) -> Rows | None:
-    usages = [one for one in found.usages if one.kind is kind]
+def _table(answer: PastUsages, kind: QuotaType, limit: int) -> Rows | None:
+    usages = [one for one in answer.usages if one.kind is kind]
     if not usages:
         return None
     total = sum(one.evidence.amount for one in usages)
@@ -252,7 +252,7 @@ def _table(found: PastUsages, kind: QuotaType, limit: int) -> Rows | None:
     return Rows(
         title=spaced(kind.label).capitalize(),
         heads=_HEADS,
-        rows=[_row(found.past, one, total if known else None) for one in usages],
+        rows=[_row(answer.past, one, total if known else None) for one in usages],
         shares=[one.evidence.amount / total if known else None for one in usages],
         page_only=("#active",),
         terminal_rows=limit,
@@ -278,9 +278,9 @@ def _row(past: Past, one: PastUsage, total: float | None) -> Sequence[str]:
     )
 
 
-def document(found: PastUsages) -> dict[str, Any]:
+def document(answer: PastUsages) -> dict[str, Any]:
     """Return all clients for programs: bytes, seconds of a thread, or mutations; null when unknown."""
-    past = found.past
+    past = answer.past
     return {
         "prometheus": past.address,
         "selector": past.selector,
@@ -294,16 +294,16 @@ def document(found: PastUsages) -> dict[str, Any]:
             }
             for node, of_node in past.nodes.items()
         },
-        "clients": [_values(past, one) for one in found.usages],
-        "caveats": list(caveats(found)),
+        "clients": [_values(past, one) for one in answer.usages],
+        "caveats": list(caveats(answer)),
         "notes": list(NOTES),
     }
 
 
-def as_csv(found: PastUsages) -> str:
+def as_csv(answer: PastUsages) -> str:
     """Write a row for each client and quota type."""
-    columns = _COLUMNS if all(one.team is None for one in found.usages) else ("team", *_COLUMNS[2:])
-    return csv_of(columns, (_values(found.past, one) for one in found.usages))
+    columns = _COLUMNS if all(one.team is None for one in answer.usages) else ("team", *_COLUMNS[2:])
+    return csv_of(columns, (_values(answer.past, one) for one in answer.usages))
 
 
 def _values(past: Past, one: PastUsage) -> dict[str, Any]:

@@ -163,8 +163,8 @@ def test_ranges_add_up_and_servers_do_not() -> None:
     """Times of ranges are added, the highest need counts; of two servers, the one that saw more."""
     one, other = _target(replica="a"), _target(replica="b")
     answers = [("seen_s", one, 10.0), ("seen_s", one, 5.0), ("need", one, 3.0), ("need", one, 2.0)]
-    found = by_node([*answers, ("seen_s", other, 12.0), ("need", other, 4.0)])
-    ((_, nodes),) = found.items()
+    nodes_by_entity = by_node([*answers, ("seen_s", other, 12.0), ("need", other, 4.0)])
+    ((_, nodes),) = nodes_by_entity.items()
     assert (nodes["1"].seen_s, nodes["1"].need) == (15.0, 4.0)
 
 

@@ -34,16 +34,16 @@ def test_what_is_unknown_of_a_client_is_unknown_of_its_team() -> None:
     )
     usages = [used("alice", 5e6), used("adam", 2e6, sight=Sight.SPARSE, coverage=0.5), used("bob", 1e6)]
     teams = TeamFinder((team("payments", user_pattern="a.*"),))
-    found = by_team(PastUsages(past=past, usages=usages), teams)
-    payments, others = found.usages
+    answer = by_team(PastUsages(past=past, usages=usages), teams)
+    payments, others = answer.usages
     assert (payments.team, payments.amount, payments.sight, payments.is_lower_bound) == (
         "payments", 7e6, Sight.SPARSE, True
     )  # fmt: skip
     assert (others.team, others.amount, others.is_lower_bound) == ("__unowned__", 1e6, False)
-    (block,) = report(found).blocks
+    (block,) = report(answer).blocks
     assert [row[0] for row in block.rows] == ["payments", "no team"]  # type: ignore[union-attr]
-    assert [row["team"] for row in document(found)["clients"]] == ["payments", "__unowned__"]
-    assert as_csv(found).splitlines()[0].startswith("team,quota_type,begin")
+    assert [row["team"] for row in document(answer)["clients"]] == ["payments", "__unowned__"]
+    assert as_csv(answer).splitlines()[0].startswith("team,quota_type,begin")
 
 
 def test_a_hostile_name_of_a_team_is_one_safe_line() -> None:
@@ -58,7 +58,7 @@ def test_a_hostile_name_of_a_team_is_one_safe_line() -> None:
         begin=0.0,
         end=3_600.0,
     )
-    found = by_team(PastUsages(past=past, usages=[used("alice", 5e6)]), TeamFinder((team(name, user="alice"),)))
-    (block,) = report(found).blocks
+    answer = by_team(PastUsages(past=past, usages=[used("alice", 5e6)]), TeamFinder((team(name, user="alice"),)))
+    (block,) = report(answer).blocks
     assert [row[0] for row in block.rows] == ["t\\n\\x1b[2J\\u202e"]  # type: ignore[union-attr]
-    assert document(found)["clients"][0]["team"] == name
+    assert document(answer)["clients"][0]["team"] == name
