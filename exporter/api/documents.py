@@ -226,6 +226,11 @@ class TeamTypeDocument:
     quota_type: str
     usage: float | None
     """Null where nothing of it is measured."""
+    complete: bool
+    """
+    False if the usage of an entity or the team of one is unknown, or not all brokers are read: usage and budget_ratio
+    are the least that they can be.
+    """
     allowed: float | None
     """The limit of each entity times the number of brokers; null when one is unlimited, or a limit is unknown."""
     unlimited_entities: int
@@ -233,6 +238,8 @@ class TeamTypeDocument:
     budget_ratio: float | None
     throttled_entities: int | None
     """Null where that is unknown of all."""
+    throttled_complete: bool
+    """False where that is unknown of some: the number is the least that it can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,7 +273,7 @@ class TeamsDocument(PartDocument):
     configured: bool
     """False without a file of teams."""
     complete: bool
-    """False if not all brokers are read, so that usage is the least that it can be."""
+    """False if not all brokers are read, so that all sums are the least that they can be."""
     teams: list[TeamDocument]
     sold: list[SoldDocument]
 
@@ -681,11 +688,13 @@ def teams_document(result: TeamsResult) -> TeamsDocument:
                     TeamTypeDocument(
                         quota_type=row.quota_type.label,
                         usage=row.usage,
+                        complete=row.complete,
                         allowed=row.allowed,
                         unlimited_entities=row.unlimited,
                         budget=row.budget,
                         budget_ratio=row.budget_ratio,
                         throttled_entities=row.throttled,
+                        throttled_complete=row.throttled_complete,
                     )
                     for row in team.rows
                 ],

@@ -34,6 +34,8 @@ class TeamRow:
     quota_type: QuotaType
     usage: float | None
     """In the units of ``Entity.limit``; None where nothing of it is measured."""
+    complete: bool
+    """False if some of the usage is unknown, so that usage and used part are the least that they can be."""
     allowed: float | None
     """What Kafka would let through at most; None when an entity is unlimited, or a limit unknown."""
     unlimited: int
@@ -42,6 +44,8 @@ class TeamRow:
     budget_ratio: float | None
     throttled: int | None
     """The number of entities that this quota throttles on some node, None where that is unknown."""
+    throttled_complete: bool
+    """False if that is unknown of some, so that the number is the least that it can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,33 +79,36 @@ class TeamsResult:
 def find_teams(snapshot: Snapshot, query: TeamQuery) -> TeamsResult:
     """Return the teams of a query; none without a file of teams."""
     sums = snapshot.teams
-    matching = [] if sums is None else [*_teams(sums, query.q.casefold())]
+    matching = [] if sums is None else [*_teams(sums, query.q.casefold(), everything=not snapshot.incomplete)]
     matching.sort(key=lambda team: -team.urgency)
     part_of_teams = matching[query.offset : query.offset + query.size]
     return TeamsResult(snapshot=snapshot, query=query, total=len(matching), teams=part_of_teams)
 
 
-def _teams(sums: TeamSums, text: str) -> Iterator[TeamResult]:
+def _teams(sums: TeamSums, text: str, *, everything: bool) -> Iterator[TeamResult]:
+    """Yield the teams with this text in their names; ``everything`` is False if not all brokers are read."""
     for place, label in enumerate(sums.names):
         team = sums.teams[place] if place < len(sums.teams) else None
         entities = int(sums.entities[place])
         if text not in label.casefold() or (team is None and not entities):
             continue
-        rows = [_row(sums, kind, place, team) for kind in QuotaType]
+        rows = [_row(sums, kind, place, team, everything=everything) for kind in QuotaType]
         yield TeamResult(name=label, team=team, entities=entities, rows=rows)
 
 
-def _row(sums: TeamSums, kind: QuotaType, place: int, team: Team | None) -> TeamRow:
+def _row(sums: TeamSums, kind: QuotaType, place: int, team: Team | None, *, everything: bool) -> TeamRow:
     ratio = sums.budget_ratio(kind)[place]
     throttled = _known(float(sums.throttled[kind][place]))
     return TeamRow(
         quota_type=kind,
         usage=_known(float(sums.usage[kind][place])),
+        complete=everything and bool(sums.usage_complete[kind][place]),
         allowed=_known(float(sums.allowed[kind][place])),
         unlimited=int(sums.unlimited[kind][place]),
         budget=team.budgets.get(kind) if team is not None else None,
         budget_ratio=_known(float(ratio)),
         throttled=None if throttled is None else int(throttled),
+        throttled_complete=everything and bool(sums.throttled_complete[kind][place]),
     )
 
 
@@ -116,7 +123,7 @@ def teams_page(result: TeamsResult | None, frame: PageFrame, problem: str = "") 
         query, snapshot = result.query, result.snapshot
         caption = shown_part(query.offset, len(result.teams), result.total) or "No team matches."
         if snapshot.incomplete:
-            caption += " Not all brokers are read: usage is the least that it can be."
+            caption += " Not all brokers are read: sums are the least that they can be."
         sold = sorted(snapshot.sold.items(), key=lambda item: (-item[1].ratio, node_order(item[0][1])))
         values = {
             **as_of(snapshot),
@@ -134,9 +141,14 @@ def teams_page(result: TeamsResult | None, frame: PageFrame, problem: str = "") 
 
 
 def _cells(result: TeamResult) -> dict[str, object]:
-    throttled = [f"{row.throttled} by {type_name(row.quota_type)}" for row in result.rows if row.throttled] or [
-        "0" if any(row.throttled == 0 for row in result.rows) else UNKNOWN
+    throttled = [
+        f"{_least(row.throttled_complete)}{row.throttled} by {type_name(row.quota_type)}"
+        for row in result.rows
+        if row.throttled
     ]
+    if not throttled:
+        none = all(row.throttled_complete for row in result.rows) and any(row.throttled == 0 for row in result.rows)
+        throttled = ["0" if none else UNKNOWN]
     return {
         "name": WORDS.get(result.name, name(result.name)),
         "contact": name(result.team.contact or "") if result.team is not None else "",
@@ -155,15 +167,21 @@ def _amount(row: TeamRow) -> TableCell:
     kind = row.quota_type
     if row.usage is None and row.budget is None and row.allowed is None:
         return worded(NOT_APPLICABLE)
-    text = UNKNOWN if row.usage is None else measured(kind, row.usage, row.allowed)
+    least = _least(row.complete)
+    text = UNKNOWN if row.usage is None else f"{least}{measured(kind, row.usage, row.allowed)}"
     if row.allowed is not None:
         text += f" of at most {measured(kind, row.allowed, row.allowed)}"
     elif row.usage is not None:
         text += f", {UNLIMITED if row.unlimited else f'limit {UNKNOWN}'}"
     if row.budget is not None:
-        part = UNKNOWN if row.budget_ratio is None else percent(row.budget_ratio)
+        part = UNKNOWN if row.budget_ratio is None else f"{least}{percent(row.budget_ratio)}"
         text += f"; {part} of the budget of {measured(kind, row.budget, row.budget)}"
     return TableCell(text=text, color="over" if row.budget_ratio is not None and row.budget_ratio >= 1 else "")
+
+
+def _least(complete: bool) -> str:  # noqa: FBT001
+    """Return the mark of a number that is the least that it can be."""
+    return "" if complete else "≥ "
 
 
 def _sold(kind: QuotaType, broker: str, sold: Sold) -> dict[str, object]:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from quotascope.metrics.catalog.teams import Team
 from quotascope.metrics.kafka.entities import QuotaType
 
@@ -18,7 +21,9 @@ class TeamSums:
     """
     Sums over the entities of each team on all nodes, whether they are shown one by one or not.
 
-    By place in ``names``; NaN where there is nothing to add up, or something is unknown that the sum needs.
+    By place in ``names``; NaN where there is nothing to add up. Usage and throttled entities that are unknown are left
+    out: the sum is then the least that it can be, as ``usage_complete`` and ``throttled_complete`` say. A limit that is
+    unknown leaves no sum.
     """
 
     teams: tuple[Team, ...]
@@ -26,7 +31,11 @@ class TeamSums:
     names: tuple[str, ...]
     """Names of the teams, then those that stand for no team and for an unknown one."""
     usage: Mapping[QuotaType, Floats]
-    """In the units of ``Entity.limit``."""
+    """The sum of those that are known, in the units of ``Entity.limit``."""
+    usage_complete: Mapping[QuotaType, NDArray[np.bool_]]
+    """
+    False where the usage of an entity of the team is unknown on a node, or an entity of an unknown team may be of it.
+    """
     allowed: Mapping[QuotaType, Floats]
     """
     The sum of the limits of all entities on all brokers; NaN where an entity is unlimited, or its limit is unknown.
@@ -34,7 +43,9 @@ class TeamSums:
     unlimited: Mapping[QuotaType, Floats]
     """The number of entities that are known to be unlimited."""
     throttled: Mapping[QuotaType, Floats]
-    """The number of entities that a node throttles by this quota."""
+    """The number of entities that are known to be throttled by this quota on a node."""
+    throttled_complete: Mapping[QuotaType, NDArray[np.bool_]]
+    """Where ``throttled`` is all of them, as ``usage_complete``."""
     entities: Floats
     """The number of users and client-ids, each counted once for all nodes and quota types."""
 
@@ -42,7 +53,7 @@ class TeamSums:
     """Agreed usage, NaN for a team without a budget."""
 
     def budget_ratio(self, kind: QuotaType) -> Floats:
-        """Return usage divided by budget; NaN without either."""
+        """Return usage divided by budget, the least that it can be where usage is; NaN without either."""
         return self.usage[kind] / self.budgets[kind]
 
 

@@ -109,9 +109,11 @@ class TeamAdder:
             teams=self._teams,
             names=index.names,
             usage={kind: self._sum(layout.of_type(kind), columns.usage) for kind in TYPES},
+            usage_complete={kind: self._complete(layout.of_type(kind), columns.usage) for kind in TYPES},
             allowed=allowed,
             unlimited=unlimited,
             throttled={kind: self._throttled(layout.of_type(kind), columns) for kind in TYPES},
+            throttled_complete={kind: self._complete(layout.of_type(kind), columns.throttle_time) for kind in TYPES},
             entities=index.entities,
             budgets=self._budgets,
         )
@@ -127,6 +129,17 @@ class TeamAdder:
             sums: Floats = np.bincount(teams, values, count).astype(np.float64, copy=False)
         sums[np.bincount(teams, minlength=count) == 0] = np.nan
         return fixed(sums)
+
+    def _complete(self, rows: slice, values: Floats) -> NDArray[np.bool_]:
+        """Return by team whether all values of some rows are known, and none are of an entity of an unknown team."""
+        teams = self._index.of_row[rows]
+        complete = np.ones(len(self._index.names), np.bool_)
+        complete[teams[~np.isfinite(values[rows])]] = False
+        undecided = len(complete) + _LAST[NOT_DECIDED]
+        if np.any(teams == undecided):
+            complete[:undecided] = False  # each may be theirs
+        complete.flags.writeable = False
+        return complete
 
     def _throttled(self, rows: slice, columns: Columns) -> Floats:
         """Return the number of entities by team that a node throttles by the quota of these rows; NaN if unknown."""

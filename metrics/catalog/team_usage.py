@@ -28,7 +28,7 @@ TEAM_USAGE: Final = {
     quota_type: gauge(
         f"kafka_quota_team_{quota_type.stem}_{quota_type.unit.name}",
         f"{_WORDS[quota_type]} by the quota entities of this team on all nodes that are read, those beyond the "
-        "cardinality limits included.",
+        "cardinality limits included; at least, as entities whose usage is unknown are not in it.",
         TEAM_LABELS,
         quota_type.unit.documented,
         "computed",
@@ -53,7 +53,8 @@ TEAM_ALLOWED: Final = {
 
 TEAM_BUDGET_RATIO = gauge(
     "kafka_quota_team_budget_ratio",
-    "Usage of this team / its budget over the cluster, which nothing enforces: 1 is the budget; absent without one.",
+    "Usage of this team / its budget over the cluster, which nothing enforces: 1 is the budget; absent without one. "
+    "At least, as entities whose usage is unknown and nodes that are not read are not in it.",
     ("quota_type", *TEAM_LABELS),
     "ratio",
     "computed",
@@ -61,8 +62,8 @@ TEAM_BUDGET_RATIO = gauge(
 
 TEAM_THROTTLED_ENTITIES = gauge(
     "kafka_quota_team_throttled_entities",
-    "Quota entities of this team that a broker throttles now by this quota, each once; absent when that is unknown of "
-    "all.",
+    "Quota entities of this team that a broker throttles now by this quota, each once; at least, as those of "
+    "which it is unknown are not in it; absent when that is unknown of all.",
     ("quota_type", *TEAM_LABELS),
     "entities",
     "computed",
@@ -72,7 +73,7 @@ SOLD_RATIO = gauge(
     "kafka_quota_sold_ratio",
     "Sum of the limits of the quota entities on this broker / its capacity: above 1, it cannot keep all promises. "
     "Entities without a limit are not in it. capacity is configured, or observed: the highest sum of usage since the "
-    "exporter started while request handlers were idle enough.",
+    "exporter started while request handlers were idle enough; two exporters of a broker may have observed others.",
     ("quota_type", "broker", "capacity"),
     "ratio",
     "computed",

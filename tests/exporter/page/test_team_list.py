@@ -13,7 +13,7 @@ from quotascope.exporter.api.documents import encoded, teams_document
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.page.render import PageFrame
 from quotascope.exporter.page.team_list import TeamQuery, TeamsResult, find_teams, teams_page
-from quotascope.exporter.snapshot import CapacityOrigin, NodeUsage, Sold
+from quotascope.exporter.snapshot import CapacityOrigin, EntityUsage, NodeUsage, Sold
 from quotascope.exporter.teams import TeamAdder
 from quotascope.metrics.catalog.teams import UNOWNED
 from quotascope.metrics.kafka.entities import QuotaType
@@ -32,10 +32,10 @@ ROWS = (
 )
 
 
-def found(**parameters: str) -> TeamsResult:
+def found(*others: EntityUsage, **parameters: str) -> TeamsResult:
     """Return the teams of two brokers."""
     changes: dict[str, Any] = {"limits": RULES, "nodes": tuple(NodeUsage(broker=broker) for broker in "12")}
-    state = snapshot(*ROWS, **changes)
+    state = snapshot(*ROWS, *others, **changes)
     sold = {(QuotaType.PRODUCE, "1"): Sold(limits=20e6, capacity=16e6, origin=CapacityOrigin.OBSERVED)}
     state = replace(state, teams=TeamAdder(TEAMS).of(state), sold=sold)
     return find_teams(state, TeamQuery.read(parameters))
@@ -82,8 +82,25 @@ def test_sums_of_a_part_of_the_brokers_are_called_so() -> None:
     """A source that is down may be a broker with more of the usage."""
     result = found()
     state = replace(result.snapshot, sources=(health(up=False),))
-    assert "usage is the least that it can be" in page(replace(result, snapshot=state)).text
+    assert "sums are the least that they can be" in page(replace(result, snapshot=state)).text
     assert not teams_document(replace(result, snapshot=state)).complete
+
+
+def test_a_sum_without_all_of_the_usage_is_called_so() -> None:
+    """A client of which a broker tells nothing, or whose team is unknown, makes sums and used part the least."""
+    unknown = usage(user="alice", client_id="new", usage=None, throttle_time_seconds=None, limit=1e6, configured=RULES)
+    result = found(unknown)
+    (text,) = (row for row in page(result).text.split("payments")[1:2])
+    assert "≥ 1 by produce≥ 50.0 MB/s of at most" in text
+    assert "; ≥ 125% of the budget of 40.0 MB/s" in text
+    payments, hostile, *_ = json.loads(encoded(teams_document(result)))["teams"]
+    assert (payments["quotas"][0]["complete"], payments["quotas"][0]["throttled_complete"]) == (False, False)
+    assert (payments["quotas"][1]["complete"], hostile["quotas"][0]["complete"]) == (True, True)
+    assert "≥" not in page(found()).text
+    state = replace(result.snapshot, sources=(health(up=False),))
+    behind = find_teams(state, TeamQuery())
+    assert not any(row.complete or row.throttled_complete for one in behind.teams for row in one.rows)
+    assert "1unknown≥ 1.00 MB/s, unlimited" in page(behind).text
 
 
 def test_the_answer_has_null_for_what_is_unknown() -> None:
@@ -95,11 +112,13 @@ def test_the_answer_has_null_for_what_is_unknown() -> None:
     assert payments["quotas"][0] == {
         "quota_type": "produce",
         "usage": 50e6,
+        "complete": True,
         "allowed": 40e6,
         "unlimited_entities": 0,
         "budget": 40e6,
         "budget_ratio": 1.25,
         "throttled_entities": 1,
+        "throttled_complete": True,
     }
     assert (hostile["quotas"][0]["allowed"], hostile["quotas"][0]["unlimited_entities"]) == (None, 1)
     assert (idle["quotas"][1]["usage"], idle["quotas"][1]["budget_ratio"]) == (None, None)

@@ -91,12 +91,14 @@ def test_sums_of_teams_are_those_of_their_entities(states: Sequence[Sequence[Ent
                 amounts = [row.usage for row in ours if row.usage is not None]
                 expected = sum(amounts) if amounts else nan
                 assert sums.usage[kind][number] == pytest.approx(expected, nan_ok=True)
+                assert sums.usage_complete[kind][number] == (len(amounts) == len(ours))
                 bounds = {(row.entity.user, row.entity.client_id): row.entity.limit for row in ours}
                 by_row = [row.entity.limit for row in ours]
                 throttled = {
                     (row.entity.user, row.entity.client_id) for row in ours if row.throttled and not row.referring
                 }
                 known = [row for row in ours if row.throttle_time_seconds is not None]
+                assert sums.throttled_complete[kind][number] == (len(known) == len(ours))
                 assert sums.throttled[kind][number] == pytest.approx(len(throttled) if known else nan, nan_ok=True)
                 if not ours or None in by_row:
                     assert isnan(sums.allowed[kind][number])
@@ -258,6 +260,12 @@ def test_a_name_that_is_not_remembered_is_undecided(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("quotascope.exporter.teams.sums.real_name", lambda name: None if name == "cut" else name)
     sums = of(usage(user="cut", usage=5.0), usage(user="bob", usage=1.0), adder=TeamAdder(TEAMS))
     assert named(sums, sums.usage[QuotaType.PRODUCE]) == {UNOWNED: 1.0, UNDECIDED: 5.0}
+    assert dict(zip(sums.names, sums.usage_complete[QuotaType.PRODUCE].tolist(), strict=True)) == {
+        **dict.fromkeys(sums.names, False),
+        UNDECIDED: True,
+    }
+    assert not sums.throttled_complete[QuotaType.PRODUCE][0]
+    assert sums.usage_complete[QuotaType.FETCH].all()
 
 
 def test_an_empty_cluster_has_no_sums() -> None:
