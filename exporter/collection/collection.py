@@ -175,12 +175,27 @@ class Collection:
         async with self._roster.reading() as sources:
             self._reads.begin(sources, patience)
             await unless(expired, self._reads.done(), self._limits.settled.wait())
+        await self._look_up_teams()
         reads = self._reads.so_far()
         self._roster.note(reads)
         snapshot = self._made(reads, over=True)
         self.latest, self.latest_began = snapshot, began
         self._fresh_until = began + self._max_age_seconds
         return snapshot
+
+    async def _look_up_teams(self) -> None:
+        """
+        Find the teams of entities that came, in a thread if they are many, as after a start or another file of teams.
+
+        Where a request cannot wait for that, its own snapshot finds them on the event loop.
+        """
+        adder = None
+        while self._adder is not adder:  # a reload may have come between
+            adder = self._adder
+            if adder is not None:
+                reads = self._roster.once_each(self._reads.so_far())
+                tables = [source_read.table for source_read in reads if source_read.table is not None]
+                await adder.look_up(self._join.layout(tables, self._limits.limits))
 
     def _made(self, reads: Sequence[SourceRead], *, over: bool) -> Snapshot:
         """Return the snapshot of these reads, once the collection is ``over`` or while it is under way."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..expiry import Expiring
 from ..limits import Limits
-from ..snapshot import LimitsHealth, Snapshot, SourceRead
+from ..mapping import BeanTable
+from ..snapshot import Layout, LimitsHealth, Snapshot, SourceRead
 from .cause import Causes
 from .placing import Placing
 from .staleness import Staleness, active_controllers
@@ -38,6 +39,10 @@ class Join:
         self._reader = UsageReader(placed, placed.is_read, placed.layout)
         self._with_entities = Expiring[str, None](_ENTITIES_SECONDS)
         self._with_totals = Expiring[str, None](_NODE_SECONDS)
+
+    def layout(self, tables: Sequence[BeanTable], limits: Limits | None) -> Layout:
+        """Return the rows that the next snapshot of these tables has, one table for each node."""
+        return self._placing.place(tables, limits).layout
 
     def snapshot(
         self,

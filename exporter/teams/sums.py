@@ -7,8 +7,9 @@ entity comes or leaves costs a few sums over arrays.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,11 @@ _NEW: Final = -9
 _LAST: Final = {NOT_OWNED: -2, NOT_DECIDED: -1}
 """Places of what stands for no team and for an unknown one, from the end of the names."""
 _REFERS: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
+FEW: Final = 500
+"""Entities whose teams are found on the event loop, which takes about 10 ms with a thousand teams."""
 _Ints = NDArray[np.intp]
+_Numbers: TypeAlias = dict[tuple[str, str], int]
+"""Numbers of teams by user and client-id."""
 
 
 class TeamIndex:
@@ -51,6 +56,19 @@ class TeamIndex:
         """By row of Kafka's own quotas: True for the first row of an entity and quota type."""
         self.entities: Floats = np.empty(0)
         """By number of a team: its users and client-ids."""
+        self._known: _Numbers = {}
+        """Numbers that were looked up for the next layout."""
+
+    async def look_up(self, layout: Layout) -> None:
+        """Find the teams of a layout that ``follow`` will take over; of more than ``FEW`` new rows in a thread."""
+        fresh = np.flatnonzero(layout.carry(self.of_row, self._layout, _NEW) == _NEW)
+        if fresh.size > FEW:
+            self._known = await asyncio.to_thread(self._numbers, layout, fresh)
+
+    def _numbers(self, layout: Layout, rows: _Ints) -> _Numbers:
+        """Return the numbers of these rows by name."""
+        names = dict.fromkeys((entity.user, entity.client_id) for entity in layout.entities[rows])
+        return {name: self._finder.number(*name) for name in names}
 
     def follow(self, layout: Layout) -> None:
         """Take over the rows of another layout; nothing happens for the same one."""
@@ -59,7 +77,7 @@ class TeamIndex:
         of_row = layout.carry(self.of_row, self._layout, _NEW).copy()
         hashes = layout.carry(self._hashes, self._layout, 0).copy()
         fresh = np.flatnonzero(of_row == _NEW)
-        numbers: dict[tuple[str, str], int] = {}
+        numbers, self._known = self._known, {}
         for row, entity in zip(fresh.tolist(), layout.entities[fresh], strict=True):
             name = entity.user, entity.client_id
             number = numbers.get(name)
@@ -95,6 +113,10 @@ class TeamAdder:
         }
         self._limits: tuple[Layout, int | None, dict[QuotaType, Floats], dict[QuotaType, Floats]] | None = None
         """The last layout and number of brokers, and what followed from both."""
+
+    async def look_up(self, layout: Layout) -> None:
+        """Find the teams of the rows that the next snapshot has, beside the event loop if that takes long."""
+        await self._index.look_up(layout)
 
     def of(self, joined: Snapshot) -> TeamSums:
         """Return the sums of a snapshot with all entities; to be called for each, in their order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan, nan
@@ -30,6 +31,7 @@ from quotascope.exporter.snapshot import (
     ThrottleCause,
 )
 from quotascope.exporter.teams import SoldKeeper, TeamAdder
+from quotascope.exporter.teams.sums import FEW
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog.teams import UNDECIDED, UNOWNED
 from quotascope.metrics.kafka.entities import QuotaType
@@ -208,6 +210,39 @@ async def test_entities_beyond_the_cap_are_in_the_sums() -> None:
     assert named(state.teams, state.teams.usage[QuotaType.PRODUCE]) == {UNOWNED: 7.0}
     collection.configure(0, 9, 60)
     assert (await collection.snapshot(9)).teams is None
+    await collection.close()
+
+
+@pytest.mark.parametrize(("count", "in_thread"), [(FEW, False), (FEW + 1, True)])
+async def test_teams_of_many_entities_are_found_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch, count: int, *, in_thread: bool
+) -> None:
+    """The event loop goes on after a start and another file of teams; a few that come are found at once."""
+    threads: set[int] = set()
+    number = TeamFinder.number
+
+    def noted(finder: TeamFinder, user: str, client_id: str) -> int:
+        threads.add(threading.get_ident())
+        return number(finder, user, client_id)
+
+    monkeypatch.setattr(TeamFinder, "number", noted)
+    source = ScriptedSource()
+    clients = {f"{'ab'[place % 2]}{place}": 1.0 for place in range(count)}
+    source.table = rates("1", clients)
+    collection = Collection([source], LimitsRefresh(), 0, teams=TEAMS, clock=lambda: NOW)
+    for teams in (TEAMS, TEAMS[:1]):
+        collection.configure(0, 9, 60, teams=teams)
+        threads.clear()
+        sums = (await collection.snapshot(9)).teams
+        assert sums is not None
+        assert named(sums, sums.usage[QuotaType.PRODUCE]) == {"payments": (count + 1) // 2, UNOWNED: count // 2}
+        assert (threading.get_ident() not in threads) is in_thread
+    threads.clear()
+    source.table = rates("1", {**clients, "a new one": 1.0})
+    sums = (await collection.snapshot(9)).teams
+    assert sums is not None
+    assert sums.entities.sum() == count + 1
+    assert threads == {threading.get_ident()}
     await collection.close()
 
 
