@@ -14,9 +14,11 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ from tests.cluster.users import USERS
 from tests.commands import COMMAND
 from tests.dashboards import fake_grafana
 from tests.exporter.web.serving import HASH, PASSWORD
+from tests.integration.backfilled import HOUR_S, Backfill, backfilled
 from tests.integration.eventually import eventually, some
 from tests.integration.exporter import Exporter, settings_for, write_config
 from tests.integration.preloaded import preloaded
@@ -130,6 +133,7 @@ def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with ExitStack() as running:
         running.enter_context(fake_grafana.serving(grafana))
         prometheus, _ = running.enter_context(answering(THROTTLES))
+        past = f"http://{running.enter_context(backfilled(folder / 'prometheus', _past())).address}"
         server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(folder / "etc/quotascope/web.yaml")}
         guarded = Exporter(folder / "guarded", {**settings, "server": server})
         running.callback(guarded.child.end)
@@ -160,7 +164,11 @@ def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
                 "http://{host}:9404/metrics": agents.jmx_exporter.replace("127.0.0.1", "{host}"),
                 "https://grafana.corp": grafana.url,
                 "http://localhost:3000": grafana.url,
-                "http://prometheus:9090": prometheus,
+                'verify "half of it" --prometheus http://prometheus:9090': (
+                    f'verify "half of it" --prometheus {prometheus}'
+                ),
+                "http://prometheus:9090": past,
+                "https://mimir:8080/prometheus": past,
                 "GRAFANA_TOKEN=…": f"GRAFANA_TOKEN={fake_grafana.TOKEN}",
                 "https://collector:4317": f"http://127.0.0.1:{free_port()}",
                 " --port 9749": f" --port {free_port()}",
@@ -174,6 +182,18 @@ def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
                 "hdfs:///": f"{folder}/hdfs/",
             }
         )  # fmt: skip
+
+
+def _past() -> Iterator[Backfill]:
+    """Yield what a Prometheus has of a client and a node, six hours in November and the last six."""
+    november, now = int(datetime(2026, 11, 23, tzinfo=UTC).timestamp()), int(time.time()) // HOUR_S * HOUR_S
+    times = sorted({at for begin in (november, now - 6 * HOUR_S) for at in range(begin, begin + 6 * HOUR_S, 10)})
+    node = {"job": "kafka", "instance": "broker-1:9404", "cluster": "prod-eu"}
+    values = {"Produce_byte_rate": 1e6, "Produce_throttle_time": 250.0, "Request_request_time": 5.0}
+    for name, value in values.items():
+        samples = [(at, value if at % HOUR_S > HOUR_S / 2 else 0.0) for at in times]
+        yield Backfill(f"kafka_server_{name}", {**node, "user": "orders"}, samples)
+    yield Backfill("kafka_server_app_info_StartTimeMs", {**node, "id": "1"}, [(at, 1.7e12) for at in times])
 
 
 def _write_data(folder: Path) -> None:
@@ -199,6 +219,9 @@ def _write_data(folder: Path) -> None:
     (folder / "candidates.yaml").write_text(
         "candidates:\n  - name: half of it\n    quotas:\n      - {user: <default>, request_percentage: 100}\n"
     )
+    teams = "teams:\n  - {team: all, clients: [{user_pattern: .*}]}\n  - {team: etl, clients: [{user: orders}]}\n"
+    for path in ("etc/quotascope/teams.yaml", "teams.yaml"):
+        (folder / path).write_text(teams)
     for path in ("etc/kafka/jmx_exporter.yml", "kafka-2_0_0.yml"):
         shutil.copy(RULES, folder / path)
     (folder / "job.py").write_text("print('a job')\n")
