@@ -67,11 +67,13 @@ def bound_of(rules: Mapping[QuotaEntity, float], user: str, client_id: str) -> f
 class Slip:
     """Counters of a node that were far too high in one answer, and what was read since."""
 
-    read_at: float
-    """Time of the last snapshot with that answer, in steady seconds."""
+    first_at: float
+    """Time of the first such answer since the node's start, in steady seconds: the highest holds the counters."""
     told: Told
     single: bool
     """Whether no other answer since the start had counters that were too high, which two answers make certain."""
+    read_at: float = 0.0
+    """Time of the last snapshot with that answer."""
     lower: dict[tuple[str, str], float] = field(default_factory=dict)
     """The counters of the first answer after it."""
 
@@ -249,10 +251,12 @@ class Ledger:
             elif self._started.get(node.broker) != since:
                 continue  # nothing says since when it counts
             for counter, number in _counters(node):
-                if slip is None or snapshot.steady_at - slip.read_at <= HOLD_SECONDS:
+                if slip is None or snapshot.steady_at - slip.first_at <= HOLD_SECONDS:
                     self._grows(number, *counter, node.broker, since)
                     continue
                 self._counters[*counter, node.broker, since] = number
+                if snapshot.steady_at - slip.read_at <= HOLD_SECONDS:
+                    continue  # one of them was higher than those after it, and holds the counter from its own time on
                 real = told[node.broker].counts.get(counter, 0.0)
                 grown = real > slip.lower.get(counter, inf) + MEANS_MS
                 holds(
@@ -267,7 +271,7 @@ class Ledger:
         slip = self._slips.get(key)
         if told.absurd:
             if slip is None or slip.told is not told:
-                slip = self._slips[key] = Slip(now, told, single=slip is None)
+                slip = self._slips[key] = Slip(slip.first_at if slip else now, told, single=slip is None)
             slip.read_at = now
         elif slip is not None:
             for counter, number in told.counts.items():
