@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 from xml.etree.ElementTree import Element, tostring
@@ -62,9 +62,14 @@ def framed(title: str, sections: Iterable[Element]) -> str:
         element("title", shown(title, 200)),
         element("style", STYLE),
     )
-    drawn = (element("div", section, class_="drawing") if section.tag == "svg" else section for section in sections)
-    body = element("body", element("main", *drawn))
+    body = element("body", element("main", *scrolling(sections)))
     return written(element("html", head, body, lang="en"))
+
+
+def scrolling(sections: Iterable[Element]) -> Iterator[Element]:
+    """Yield the sections, drawings in a frame that scrolls in a narrow window."""
+    for section in sections:
+        yield element("div", section, class_="drawing") if section.tag == "svg" else section
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[Child]], caption: str = "") -> Element:

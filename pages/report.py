@@ -16,7 +16,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from .charts import share_bar
-from .markup import Child, element, framed, head_of, table
+from .markup import Child, element, framed, head_of, scrolling, table
 from .words import shown, text_cell
 
 PAGE_ROWS: Final = 100
@@ -113,6 +113,8 @@ class Chart:
     level: int = 2
     rows: Rows | None = None
     """Rows of a terminal; without them, it leaves the chart out."""
+    folded: bool = False
+    """True if a page shows the chart only when its title is clicked."""
 
 
 Block = Rows | Lines | Chart
@@ -180,6 +182,10 @@ def _items(sentences: Iterable[str]) -> Element:
 def _block(block: Block) -> Iterator[Element]:
     if isinstance(block, Rows):
         yield from _rows(block)
+        return
+    if isinstance(block, Chart) and block.folded:
+        heading = element(f"h{block.level}", block.title)
+        yield element("details", element("summary", heading), *scrolling(block.elements))
         return
     if block.title:
         yield element(f"h{block.level}", block.title)

@@ -26,6 +26,7 @@ def _blocks(table: str, width: int) -> str:
   }}
   {table} td.name {{ min-width: 0; }}
   {table} td:first-child {{ font-weight: 600; }}
+  {table} td:first-child[data-head=""] {{ justify-content: flex-start; text-align: left; }}
   {table} td:empty {{ display: none; }}
   {table} td::before {{
     content: attr(data-head); flex: none; color: var(--faint); font-weight: 400; text-align: left;
@@ -112,6 +113,7 @@ svg.heat { max-width: var(--width); }
   .drawing:has(.chart) { overflow: visible; background: none; }
 }
 details { margin-top: 36px; }
+details:has(> summary > h3) { margin-top: 16px; }
 summary { cursor: pointer; }
 summary > h2, summary > h3 { display: inline; }
 .legend span { display: inline-block; margin-right: 18px; overflow-wrap: anywhere; }

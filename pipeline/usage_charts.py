@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from functools import partial
 from typing import Final
@@ -32,13 +32,18 @@ _FEWEST_HOURS: Final = 6
 """Of a week, in which requests were logged, for a map of its hours."""
 
 
+def same_for_all(limits: Mapping[str, float], candidates: Collection[str]) -> bool:
+    """Return whether several candidates limit a group, all of them alike: its chart does not tell them apart."""
+    return len(candidates) > 1 and len(limits) == len(candidates) and len(set(limits.values())) == 1
+
+
 def usage_chart(
     group: LimitGroup, limits: Mapping[str, float], drawn: GroupUsage, colors: Mapping[str, int], zone: tzinfo
 ) -> Chart:
     """
     Draw the usage of a group and its limits over time, and a map of the hours of the week.
 
-    The map is drawn if at least six hours have requests.
+    The map is drawn if at least six hours have requests. The chart is folded if all candidates have the same limit.
 
     Args:
         group: clients that share a limit.
@@ -52,6 +57,7 @@ def usage_chart(
         title=f"{spelled(group.user, group.client_id)}: {spaced(group.kind.label)}",
         level=3,
         elements=list(_elements(group, limits, drawn, colors, zone)),
+        folded=same_for_all(limits, colors),
     )
 
 
@@ -60,27 +66,35 @@ def _elements(
 ) -> Iterator[Element]:
     unit = partial(rate, group.kind)
     lines = [LimitLine(name=name, value=limits[name], color=color) for name, color in colors.items() if name in limits]
+    together = same_for_all(limits, colors)
     chart, left_out = line_chart(drawn.usage, lines, unit, zone)
     node = "controller" if group.kind is QuotaType.CONTROLLER_MUTATION else "broker"
     yield element("p", f"on {node} {shown(drawn.broker)}", class_="where")
-    yield element("p", *legend(drawn, lines, unit), class_="legend")
+    yield element("p", *legend(drawn, lines, unit, together=together), class_="legend")
     yield chart
-    for limit in left_out:
-        yield element("p", f"Far above: {shown(limit.name)}, {unit(limit.value)}", class_="where")
+    for value, alike in _by_value(left_out).items():
+        yield element("p", f"Far above: {_names(alike, together=together)}, {unit(value)}", class_="where")
     if sum(map(math.isfinite, drawn.by_hour)) >= _FEWEST_HOURS:
         yield element("p", _WEEK, class_="where above")
         yield heat_map(drawn.by_hour, unit, _WEEK)
 
 
-def legend(drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format) -> Iterator[Child]:
-    """Yield the entries of the legend, those of equal limits as one."""
+def legend(drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format, *, together: bool = False) -> Iterator[Child]:
+    """Yield the entries of the legend, those of equal limits as one; their number stands for all limits `together`."""
     if drawn.usage.mean:
         yield key("used, mean", element("path", class_="mean", d="M0 5H22"))
     yield key("peak", element("rect", class_=peak_kind(drawn.usage), width=22, height=10))
+    for value, alike in _by_value(limits).items():
+        mark = alike[-1].mark(d="M0 5H22")  # the last is drawn above the others
+        yield key(f"{unit(value)}: {_names(alike, together=together)}", mark)
+
+
+def _by_value(limits: Sequence[LimitLine]) -> Mapping[float, Sequence[LimitLine]]:
     by_value: dict[float, list[LimitLine]] = {}
     for limit in limits:
         by_value.setdefault(limit.value, []).append(limit)
-    for value, alike in by_value.items():
-        names = ", ".join(shown(limit.name, 60) for limit in alike)
-        mark = alike[-1].mark(d="M0 5H22")  # the last is drawn above the others
-        yield key(f"{unit(value)}: {names}", mark)
+    return by_value
+
+
+def _names(limits: Sequence[LimitLine], *, together: bool) -> str:
+    return f"all {len(limits)} candidates" if together else ", ".join(shown(limit.name, 60) for limit in limits)

@@ -35,6 +35,10 @@ from ..untrusted import one_line
 from .columns import OF_ENTITY, TableRow, trail_drawing
 from .render import PageFrame, as_of, clock_time, entity_address, name, render
 
+_THROTTLED: Final = "KafkaQuotaClientThrottled"
+"""The alert on a throttled client of any quota type."""
+_NEAR_LIMIT: Final = "KafkaQuotaNearLimit"
+_TOKENS: Final = "KafkaQuotaMutationTokensExhausted"
 _MOST: Final = 100
 """Rows of each table, and drawings."""
 _LONGEST: Final = 32_767
@@ -127,6 +131,7 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
                 one_line(cluster_sentence(usage), 500)
                 for usage in islice(cluster_usages(result.snapshot, result.rows), _MOST)
             ],
+            "runbooks_of": list(_runbooks(result)) if frame.runbooks else [],
             "count": len(result.rows),
             "drawings": [
                 (
@@ -164,6 +169,22 @@ def _row_name(usage: EntityUsage) -> str:
     entity = usage.entity
     who = entity_name(entity.user, entity.client_id)
     return f"{type_name(entity.quota_type)}, node {name(entity.broker)}: {who}"
+
+
+def _runbooks(result: EntityResult) -> Iterator[tuple[str, str]]:
+    """Yield why an alert on the entity may fire, and the address of its runbook with the names of the entity in it."""
+    alerts: dict[str, str] = {}
+    for usage in result.rows[:_MOST]:
+        kind, near_limit = usage.entity.quota_type, result.snapshot.thresholds.near_limit
+        if usage.throttled:
+            alerts[f"{type_name(kind)}, throttled"] = _THROTTLED
+        elif (usage.used or 0.0) >= near_limit:
+            alerts[f"{type_name(kind)}, near its limit"] = _NEAR_LIMIT
+        elif (usage.burst_used or 0.0) >= near_limit:
+            alerts[f"{type_name(kind)}, few tokens left"] = _TOKENS
+    for state, alert in sorted(alerts.items()):
+        if address := entity_address(result.user, result.client_id, f"runbooks/{alert}"):
+            yield state, address
 
 
 def _levels(result: EntityResult) -> Iterator[tuple[int, str, list[tuple[str, str]]]]:

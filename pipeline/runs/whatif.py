@@ -48,7 +48,7 @@ from ..summary import (
 )
 from ..table import File, Progress, Table
 from ..table.users import whole_users
-from ..usage_charts import CHART_NOTES, CHARTS, usage_chart
+from ..usage_charts import CHART_NOTES, CHARTS, same_for_all, usage_chart
 from .engine import EngineChoice, engine_for
 from .shadow import decided_by
 
@@ -265,7 +265,7 @@ def _blocks(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zon
     if groups:
         yield Chart(title="Usage against limits", elements=())
     colors = {candidate.name: n for n, candidate in enumerate(summary.candidates)}
-    for entry in groups:
+    for entry in sorted(groups, key=lambda entry: same_for_all(entry.limits, colors)):
         yield usage_chart(entry.group, entry.limits, usages[entry.group], colors, zone)
     if groups and (omitted_groups := len(summary.groups) - len(groups)):
         line = f"{counted(omitted_groups, 'more group')} with less throttled time or usage: no chart."

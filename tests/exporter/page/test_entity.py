@@ -10,6 +10,7 @@ from tests.exporter.examples import NOW, health, limits, snapshot, usage
 from tests.exporter.page.parsed import HOSTILE, Page
 
 from quotascope.alerts.links import Dashboard
+from quotascope.alerts.runbook import runbooks
 from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.limits import NodeSettings
@@ -193,6 +194,35 @@ def test_the_board_in_grafana() -> None:
     assert parse_qs(parts.query, keep_blank_values=True) == dict(zip(names, [["prod eu"], ['a&"b'], [""]], strict=True))
     plain = page(snapshot(), user="alice")
     assert not [link for link in plain.values("a", "href") if "grafana" in link]
+
+
+def test_the_usage_stands_before_the_rules() -> None:
+    """The page tells the state first, and then the eight levels behind it."""
+    rendered = page(snapshot(usage(configured=limits())), user="alice")
+    assert rendered.headings[1:] == ["Now", "Which quota applies", "Last 15 minutes", "Throttle episodes"]
+
+
+def test_the_runbook_of_a_state() -> None:
+    """A throttled or nearly throttled entity leads to what there is to do, with its names; others lead nowhere."""
+    configured = limits()
+    rows = (
+        usage(configured=configured, limit=1000.0, usage=950.0, throttle_time_seconds=0.2, client_id="a&b"),
+        usage(QuotaType.FETCH, configured=configured, limit=1000.0, usage=950.0, client_id="a&b"),
+        usage(QuotaType.REQUEST, configured=configured, limit=50.0, usage=1.0, client_id="a&b"),
+    )
+    served = PageFrame(runbooks=True)
+    rendered = page(snapshot(*rows), user="alice", client_id="a&b", frame=served)
+    links = [urlsplit(link) for link in rendered.values("a", "href") if link.startswith("runbooks/K")]
+    assert [link.path.removeprefix("runbooks/") for link in links] == [
+        "KafkaQuotaNearLimit",
+        "KafkaQuotaClientThrottled",
+    ]
+    assert {link.path.removeprefix("runbooks/") for link in links} <= set(dict(runbooks()))
+    assert all(parse_qs(link.query) == {"user": ["alice"], "client_id": ["a&b"]} for link in links)
+    assert "fetch, near its limit: what to do" in rendered.text
+    assert "produce, throttled: what to do" in rendered.text
+    assert "what to do" not in page(snapshot(*rows), user="alice", client_id="a&b").text
+    assert "what to do" not in page(snapshot(rows[2]), user="alice", client_id="a&b", frame=served).text
 
 
 @pytest.mark.parametrize("long", [1, 500])

@@ -38,6 +38,7 @@ DAY, NIGHT = (255, 255, 255), (22, 28, 34)
 FIRST = {"light": (11, 98, 164), "dark": (109, 179, 242)}
 """The color of the first candidate."""
 FOREIGN = "document.querySelectorAll('script, img, iframe, a, link, object, form').length"
+UNFOLD = "document.querySelectorAll('details').forEach(part => { part.open = true })"
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 CUT = "[...document.querySelectorAll('.wide')].filter(t => t.scrollWidth > t.clientWidth).length"
 SMALLEST = (
@@ -162,6 +163,7 @@ def test_narrow_windows(
     file = tmp_path / "page.html"
     file.write_text(page(hostile=hostile), encoding="utf-8")
     chromium.open(file, width=width)
+    chromium.evaluate(UNFOLD)
     assert chromium.evaluate(WIDER) is False
     assert chromium.evaluate(CUT) == 0
     assert 11 <= chromium.evaluate(SMALLEST) < (99 if page in {whatif, blamed} else 100)  # the others draw no text

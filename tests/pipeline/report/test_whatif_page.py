@@ -127,7 +127,35 @@ def test_a_legend_has_the_candidates_in_their_order() -> None:
     """Candidates keep their colors in each chart, whatever time each throttles the group for."""
     rows = [throttled(90_000, candidate="tight"), throttled(1_000, candidate="now")]
     drawn = usages(seconds((n, 1_000) for n in range(600)), [ALICE])
-    assert "1 kB/s: now, tight" in Reader(whatif_page(replayed(*rows), drawn)).text
+    assert "1 kB/s: all 2 candidates" in Reader(whatif_page(replayed(*rows), drawn)).text
+
+
+def test_a_chart_that_tells_no_candidates_apart_is_folded() -> None:
+    """One limit under all candidates has one line of legend, below the other charts; a single candidate is open."""
+    rows = [
+        *(throttled(90_000, candidate=name, limit=900.0) for name in ("now", "tight")),
+        *(throttled(1_000, candidate=name, user="bob", limit=limit) for name, limit in (("now", 1.0), ("tight", 2.0))),
+    ]
+    summary = replayed(*rows)
+    groups = [group.group for group in summary.groups]
+    drawn = usages(seconds((n, 1_000) for n in range(600)) + seconds([(0, 1)], user="bob"), groups)
+    page = whatif_page(summary, drawn)
+    folded = [part.split("</details>")[0] for part in page.split("<details>")[1:]]
+    (chart,) = [part for part in folded if "<h3>" in part]
+    assert "<h3>alice / app1: produce</h3>" in chart
+    assert "900 B/s: all 2 candidates" in chart
+    assert page.index("bob / app1: produce</h3>") < page.index("alice / app1: produce</h3>")
+    alone = replayed(throttled(9_000, candidate="tight"), names=("tight",))
+    assert "<details><summary><h3>" not in whatif_page(alone, drawn)
+
+
+def test_equal_limits_far_above_are_one_line() -> None:
+    """Each value is named once, with its candidates."""
+    names = ("a", "b", "c")
+    rows = [result(candidate=name, limit=limit) for name, limit in zip(names, (9e6, 9e6, 8e6), strict=True)]
+    text = Reader(whatif_page(replayed(*rows, names=names), usages(seconds([(0, 1)]), [ALICE]))).text
+    assert "Far above: a, b, 9 MB/s" in text
+    assert "Far above: c, 8 MB/s" in text
 
 
 def test_quota_types_are_words() -> None:
