@@ -1,7 +1,7 @@
 """
 Every threshold of the alerts: its value, the reason for it, and when to change it.
 
-The dashboards draw the same numbers, ``docs/alerts.yaml`` lists them.
+The dashboards draw the same numbers, ``docs/reference/alerts.yaml`` lists them.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ A shadow limit, and then the same limit set, under the same load on two real bro
 Nine clients send on a clock of their own, each request on a connection that is not muted, so that no throttle changes
 what is asked for: what is throttled in the second half is what an open loop predicts from the first. The stream is
 killed twice in the first half. A client that waits for its throttles asks for less under a limit that is set;
-docs/shadow.md says what that means.
+docs/guides/shadow.md says what that means.
 """
 
 import argparse

@@ -28,8 +28,8 @@ Alertmanager = Annotated[
     _extras_option(
         metavar="FILE",
         help=(
-            "Write templates of notifications for Alertmanager as well; docs/alertmanager.yaml is an example of "
-            "routes and inhibition."
+            "Write templates of notifications for Alertmanager as well; docs/reference/alertmanager.yaml is an example "
+            "of routes and inhibition."
         ),
     ),
 ]

@@ -211,9 +211,9 @@ class AlertsConfig(Section):
     teams: FilePath | None = Field(
         default=None,
         description=(
-            "The file of teams (docs/teams.md), the same as in the exporter's configuration: alerts on an entity have "
-            "the label `team`, by which Alertmanager routes them; without a team, they have none. The dashboard "
-            "Overview filters by it."
+            "The file of teams (docs/guides/teams.md), the same as in the exporter's configuration: alerts on an "
+            "entity have the label `team`, by which Alertmanager routes them; without a team, they have none. The "
+            "dashboard Overview filters by it."
         ),
         examples=["/etc/quotascope/teams.yaml"],
     )

@@ -59,7 +59,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "rules": "Write and check rules for the agents of brokers.",
         "alerts": "Write alerts, recording rules and runbooks for Prometheus, or print their configuration.",
         "dashboards": "Grafana dashboards: write them to files, or push them to a Grafana.",
-        "teams": "Check the file of teams (docs/teams.md).",
+        "teams": "Check the file of teams (docs/guides/teams.md).",
     },
 }
 """By title of a panel in the help: the names of commands, and the first sentence of each one's own help."""

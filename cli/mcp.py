@@ -21,8 +21,9 @@ def mcp(*, running: RunningExporter) -> None:
     """
     Answer an assistant about a running exporter, by the Model Context Protocol.
 
-    The assistant's program starts this command and talks to it on standard input and output (docs/mcp.md). Its tools
-    read what the exporter's page shows: clients, rules, episodes, changes and runbooks. Nothing can be changed.
+    The assistant's program starts this command and talks to it on standard input and output
+    (docs/reference/mcp.md). Its tools read what the exporter's page shows: clients, rules, episodes, changes and
+    runbooks. Nothing can be changed.
     """
     import asyncio
     from importlib.util import find_spec

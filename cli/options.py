@@ -45,14 +45,14 @@ SHADOW = reading_option(
     "--shadow",
     metavar="FILE",
     help=(
-        "Show what brokers would do under the candidates in this file, which no broker enforces (docs/shadow.md). A "
-        "running exporter has its own."
+        "Show what brokers would do under the candidates in this file, enforced by no broker (docs/guides/shadow.md)."
+        " A running exporter has its own."
     ),
 )
 TEAMS = reading_option(
     "--teams",
     metavar="FILE",
-    help="Show what the clients of each team in this file use together (docs/teams.md).",
+    help="Show what the clients of each team in this file use together (docs/guides/teams.md).",
 )
 OTLP_ENDPOINT = typer.Option(
     "--otlp-endpoint",

@@ -30,7 +30,7 @@ from .scope import RATE_INTERVAL, Scope
 ENTITY = ("quota_type", "user", "client_id")
 RULE = ("rule",)
 _WHOLE_RANGE = "$__range:5s"
-"""The dashboard's range in steps of the scrape interval that bursts shorter than a minute need (docs/recommend.md)."""
+"""The dashboard's range in steps of the scrape interval that bursts under a minute need (docs/guides/recommend.md)."""
 
 
 def throttled(scope: Scope, *matchers: str) -> str:
@@ -75,7 +75,7 @@ def limit_for_a_hundredth(scope: Scope, usage: Family, *matchers: str) -> str:
     Return the lowest limit that would throttle entities for at most 1 % of their active time in the dashboard's range.
 
     Active is usage above 0. A sample is Kafka's own rate, which Kafka compares with the limit. Each broker applies the
-    limit separately, so the broker that needs most counts. For an instant query; see docs/recommend.md.
+    limit separately, so the broker that needs most counts. For an instant query; see docs/guides/recommend.md.
     """
     active = grouped(above(scope.of(usage, *matchers), 0))
     return scope.by("max", call("quantile_over_time", "0.99", f"{active}{span(_WHOLE_RANGE)}"), "user", "client_id")

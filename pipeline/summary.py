@@ -186,7 +186,7 @@ def about(text: Callable[[float], str], value: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Column of results in the report, JSON and docs/whatif.md."""
+    """Column of results in the report, JSON and docs/guides/whatif.md."""
 
     key: str
     """Attribute of `CandidateSummary` and key of JSON."""

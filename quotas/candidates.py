@@ -1,5 +1,5 @@
 """
-Candidates of a replay, read from a file (docs/whatif.md describes the format), or all its problems by line.
+Candidates of a replay, read from a file (docs/guides/whatif.md describes the format), or all its problems by line.
 
 Resolving them to entities is Kafka's precedence (`quotascope.metrics.kafka.rules.RuleTable`). `pipeline.replay` shows
 what they would have done, the exporter what they would do now.

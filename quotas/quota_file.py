@@ -1,5 +1,5 @@
 """
-Quotas in a YAML file, read and written (docs/quotas.md describes the format).
+Quotas in a YAML file, read and written (docs/guides/quotas.md describes the format).
 
 ::
 

@@ -1,5 +1,5 @@
 """
-Teams, read from a file (docs/teams.md describes the format), or all its problems by line.
+Teams, read from a file (docs/guides/teams.md describes the format), or all its problems by line.
 
 A team has entries of clients, as the entities of quotas are called by user and client-id. The first team with an entry
 that matches owns the entity; `TeamFinder` finds it, for everything that shows teams.

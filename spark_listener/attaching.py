@@ -34,9 +34,8 @@ def attach(spark: object, **options: Option) -> Listener:
 
     Args:
         spark: a SparkSession, also of Spark Connect, or a SparkContext.
-        options: fields of `ListenerSettings`, each described in docs/spark.md; one that is not given is read from the
-            property of Spark, so
-            `queue_capacity=20_000` is ``spark.quotascope.queueCapacity=20000``.
+        options: fields of `ListenerSettings`, each described in docs/guides/spark.md; one that is not given is read
+            from a property of Spark, so `queue_capacity=20_000` is ``spark.quotascope.queueCapacity=20000``.
 
     """
     try:

@@ -222,7 +222,7 @@ KEYS: Final = tuple(_BY_KEY)
 
 
 def documentation() -> list[str]:
-    """Return the lines of the list in docs/spark.md: property, default, meaning."""
+    """Return the lines of the list in docs/guides/spark.md: property, default, meaning."""
     return [f"- `{key}` ({field.metadata['shown']}): {field.metadata['meaning']}" for key, field in _BY_KEY.items()]
 
 

@@ -26,7 +26,16 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["alerts.md", "alerts.yaml", "configuration.yaml", "llms.txt", "metrics.md"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "reference/alerts.md",
+        "reference/alerts.yaml",
+        "reference/configuration.yaml",
+        "llms.txt",
+        "reference/metrics.md",
+    ],
+)
 def test_page_is_up_to_date(generator: ModuleType, name: str) -> None:
     """A change of the catalog or of the configuration's models is followed by ``make docs``."""
     page = ROOT / "docs" / name
@@ -56,16 +65,20 @@ def test_site_is_complete(tmp_path: Path) -> None:
     runbooks = {f"runbooks/{path.stem}.html" for path in (ROOT / "alerts" / "runbooks").glob("*.md")}
     assert runbooks
     assert runbooks <= pages.keys()
-    assert all(f'href="{runbook}"' in pages["alerts.html"] for runbook in runbooks)
-    assert 'id="quotascope-quotas-set"' in pages["commands.html"]
-    assert "--measure-only" in pages["commands.html"]
+    assert all(f'href="../{runbook}"' in pages["reference/alerts.html"] for runbook in runbooks)
+    assert 'id="quotascope-quotas-set"' in pages["reference/commands.html"]
+    assert "--measure-only" in pages["reference/commands.html"]
     assert [found for text in pages.values() for found in LOADED.findall(text)] == []
     guide = (tmp_path / "llms.txt").read_text(encoding="utf-8")
     assert guide.startswith("# quotascope\n\n> Quota observability for Apache Kafka: quotascope shows which users ")
     targets = LINK.findall(guide)
-    assert {"start.md", "commands.md", "configuration.md", "CHANGELOG.md", "decisions/0001-namespace-mapping.md"} <= {
-        *targets
-    }
+    assert {
+        "start/start.md",
+        "reference/commands.md",
+        "reference/configuration.md",
+        "CHANGELOG.md",
+        "decisions/0001-namespace-mapping.md",
+    } <= {*targets}
     assert [target for target in targets if not (tmp_path / target).read_text(encoding="utf-8").strip()] == []
 
 

@@ -40,7 +40,7 @@ def test_versions_are_read_from_the_files_that_name_them() -> None:
 
 def test_the_page_about_pushes_names_the_newest_prometheus() -> None:
     """The other pages are generated from the versions."""
-    assert f"(tested with {newest_version()})" in (newest.ROOT / "docs" / "otlp.md").read_text()
+    assert f"(tested with {newest_version()})" in (newest.ROOT / "docs" / "guides" / "otlp.md").read_text()
 
 
 def test_a_file_that_names_no_version_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

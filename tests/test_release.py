@@ -103,7 +103,7 @@ def test_index_accepts_them(release: Release) -> None:
     version = described["Version"]
     picture = f"{REPOSITORY}/raw/v{version}/docs/pictures/dashboard-overview.png"
     assert picture in links
-    assert f"{REPOSITORY}/blob/v{version}/docs/start.md" in links
+    assert f"{REPOSITORY}/blob/v{version}/docs/start/start.md" in links
     assert f"Source, {REPOSITORY}" in described.get_all("Project-URL", [])
 
 
@@ -200,7 +200,7 @@ def test_versions_agree() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     chart = yaml.safe_load((ROOT / "deploy/helm/quotascope/Chart.yaml").read_text())
     assert chart["version"] == chart["appVersion"] == version
-    for path in ("deploy/compose/compose.yaml", "deploy/kubernetes/base/deployment.yaml", "docs/deployment.md"):
+    for path in ("deploy/compose/compose.yaml", "deploy/kubernetes/base/deployment.yaml", "docs/start/deployment.md"):
         tags = re.findall(r"(?:\bquotascope:|newTag: )(\d[\w.]*)", (ROOT / path).read_text())
         assert {*tags} == {version}, path
     used = set(re.findall(r"^((?:uv|twine)==\S+) ", (ROOT / ".github/tools.txt").read_text(), re.MULTILINE))

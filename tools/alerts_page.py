@@ -23,7 +23,7 @@ class GapOfAlerts:
     """A value that not every agent reports, and the alerts that need it."""
 
     what: str
-    """Gap as in the table of ``docs/dialects.md``."""
+    """Gap as in the table of ``docs/start/dialects.md``."""
     gap: Gap
     families: Sequence[Family]
     silent: Sequence[str]
@@ -101,13 +101,13 @@ This writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both 
   runbooks in Markdown.
 - `--exporter-url URL` sets `runbook_url` to the exporter's `URL/runbooks/`, which needs its login; `--runbook-url URL` to another place, with `{alert}` for the name of the alert. Without
   either, alerts have no links.
-- `--grafana-url URL` adds `dashboard_url`: the [dashboard](dashboards.md) of the cluster, client or broker.
+- `--grafana-url URL` adds `dashboard_url`: the [dashboard](../guides/dashboards.md) of the cluster, client or broker.
 - `--exporter-url URL` also adds `entity_url` to alerts on a client: the exporter's page of it.
 
 ## Profiles
 
 By default, `alerts write` writes the profile `core`: about ten alerts, which an on-call team reads. `--profile all` writes one for each cause. Both have the same recording rules, which dashboards
-read as well. The configuration (`profile: all`, and `enabled` of each alert) does the same, and adds or leaves out single ones ([decision 38](decisions/0038-a-core-of-alerts.md)).
+read as well. The configuration (`profile: all`, and `enabled` of each alert) does the same, and adds or leaves out single ones ([decision 38](../decisions/0038-a-core-of-alerts.md)).
 
 @CORE@
 
@@ -125,7 +125,7 @@ quotascope alerts write DIR --alerts-config alerts.yaml
 `quotascope dashboards write --alerts-config alerts.yaml` takes its colors from the thresholds. With `alerts_config: alerts.yaml` in the [exporter's configuration](configuration.yaml), pages, API, `top` and findings use its thresholds. Runbooks that the
 exporter serves have the default thresholds.
 
-**Teams**: with `teams: FILE`, alerts on an entity get the label `team` of the first [team](teams.md) that matches. The dashboard *Overview* and [Alertmanager's example](alertmanager.yaml) use it.
+**Teams**: with `teams: FILE`, alerts on an entity get the label `team` of the first [team](../guides/teams.md) that matches. The dashboard *Overview* and [Alertmanager's example](alertmanager.yaml) use it.
 
 **Objectives** promise a client a share of 30 days without throttles. The rest is its budget; `KafkaQuotaBudgetBurns` alerts fire when it is spent too
 fast on the client's worst broker.
@@ -161,7 +161,7 @@ Names of clients are untrusted: mails escape them as HTML, and for Slack `<!chan
 
 - **Severity**: *critical*: many clients suffer now, or one with an objective; *warning*: act today; *info*: good to know.
 - **Interval**: scrape and evaluate at least once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute
-  ([the cost](benchmarks.md#rules-and-dashboards-in-prometheus)).
+  ([the cost](../engineering/benchmarks.md#rules-and-dashboards-in-prometheus)).
 - **Throttled share**: alerts on a throttled client ask for how much of the time it is throttled, not for how long each throttle is: a producer with batches of 16 kB and a limit of 1 MB/s
   is throttled by 16 ms each time, and muted for most of its time. The share is of the last 15 minutes on the worst broker, all of them: time that was not measured does not count, so
   it is *at least* that much, and a client that came a minute ago has few minutes. It is taken from throttle times: Kafka reports each for 30 to 60 s, and for as long it counts; longer
@@ -173,7 +173,7 @@ Names of clients are untrusted: mails escape them as HTML, and for Slack `<!chan
 - **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus.
 - **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them
   (`alert_relabel_configs`).
-- **Overflow** ([cardinality](cardinality.md)) counts as one client. Clients of a custom quota callback count only for alerts on a cluster
+- **Overflow** ([cardinality](../guides/cardinality.md)) counts as one client. Clients of a custom quota callback count only for alerts on a cluster
   and `KafkaQuotaCallbackThrottled`.
 """
 
@@ -209,11 +209,11 @@ def _core() -> Iterator[str]:
 def _alerts() -> Iterator[str]:
     yield "## All alerts\n"
     yield (
-        "Conditions are in [the texts](../alerts/rules) and the runbooks, durations and thresholds in [alerts.yaml](alerts.yaml). *core*: in the profile `core` as well.\n"
+        "Conditions are in [the texts](../../alerts/rules) and the runbooks, durations and thresholds in [alerts.yaml](alerts.yaml). *core*: in the profile `core` as well.\n"
     )
     for rule in alerts(Site()):
         name, profiles = rule["alert"], profiles_of(rule["alert"])
-        link = f"[{name}](../alerts/runbooks/{name}.md)"
+        link = f"[{name}](../../alerts/runbooks/{name}.md)"
         core = ", *core*" if Profile.CORE in profiles else ""
         core = core if Profile.ALL in profiles else ", only *core*"
         yield f"- {link} ({rule['labels']['severity']}){core}: {rule['annotations']['summary']}"
@@ -221,7 +221,7 @@ def _alerts() -> Iterator[str]:
 
 def _gaps() -> Iterator[str]:
     yield "## What agents leave out\n"
-    yield "Some alerts need values that not every [agent](dialects.md) reports.\n"
+    yield "Some alerts need values that not every [agent](../start/dialects.md) reports.\n"
     yield "| missing | agents | never fire | less exact |"
     yield "|---|---|---|---|"
     for gap in GAPS:

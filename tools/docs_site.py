@@ -35,13 +35,26 @@ MOVED = {
 }  # fmt: skip
 """Files outside of ``docs/`` by their path, and where the site has them."""
 REFERENCES = {
-    "configuration.yaml": ("configuration.md", "Configuration", "quotascope config example"),
-    "alerts.yaml": ("alerts-configuration.md", "Configuration of alerts", "quotascope alerts config"),
+    "reference/configuration.yaml": ("reference/configuration.md", "Configuration", "quotascope config example"),
+    "reference/alerts.yaml": ("reference/alerts-configuration.md", "Configuration of alerts", "quotascope alerts config"),
 }  # fmt: skip
 """Files of ``docs/`` that a page shows: its path, its title, and the command that prints the file."""
+ALERTS = "reference/alerts.md"
 SOURCES: dict[str, str] = {}
 """Markdown of the pages of this build, by the path in the site."""
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the runbooks into the menu, after the page of the alerts."""
+    sections: dict[str, list[dict[str, Any]]] = {
+        name: entries for part in config.nav or () for name, entries in part.items()
+    }
+    reference = sections["Reference"]
+    place = next(index for index, entry in enumerate(reference) if ALERTS in entry.values())
+    runbooks = [page for page in MOVED.values() if page.startswith("runbooks/")]
+    reference.insert(place + 1, {"Runbooks": [{Path(page).stem: page} for page in runbooks]})
+    return config
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
@@ -52,7 +65,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
         reference = (Path(config.docs_dir) / name).read_text("utf-8")
         text = f"# {title}\n\n`{command}` prints this file.\n\n```yaml\n{reference}```\n"
         files.append(File.generated(config, page, content=text))
-    files.append(File.generated(config, "commands.md", content=commands_page()))
+    files.append(File.generated(config, "reference/commands.md", content=commands_page()))
     return files
 
 

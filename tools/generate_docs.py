@@ -44,7 +44,7 @@ All metrics of `quotascope serve`.
 - Request time is in **threads**: 1 is one busy thread, Kafka's 100 percent.
 - Rates are over the broker's quota window (default 11 x 1 s); controller mutations and exempt request time over its metrics window (default 2 x 30 s).
 - Throttle times and delays are averages of the last 30 to 60 s, and remain that long after the last throttle.
-- A value that a broker does not report is absent ([by agent](dialects.md)); there are no NaN values and no timestamps.
+- A value that a broker does not report is absent ([by agent](../start/dialects.md)); there are no NaN values and no timestamps.
 - `process_*` are those of Prometheus's client libraries: CPU time, memory, file descriptors, start time. They need `/proc`.
 - *entity* is `user` and `client_id`: decoded names, empty where the quota has no such dimension.
 - `broker` is the node ID of a broker or controller. Limits of clients have no `broker`: they apply on each one separately. Limits and utilization are absent when unlimited.
@@ -52,7 +52,7 @@ All metrics of `quotascope serve`.
 - *rule* is `rule` (such as `2 alice / <default>`), `level`, `rule_user` and `rule_client_id`; a default is `<default>`. Levels, strongest first: `user_client`, `user_default_client`, `user`,
   `default_user_client`, `default_user_default_client`, `default_user`, `client`, `default_client`.
 - `direction` is `leader`, `follower` or `alter_log_dirs` for replication, `copy` or `fetch` for remote storage.
-- *tags* are the tags of a [custom quota callback](jmx-exporter.md#custom-quota-callbacks), one label each. Every series has the label `cluster` if it is configured.
+- *tags* are the tags of a [custom quota callback](../start/jmx-exporter.md#custom-quota-callbacks), one label each. Every series has the label `cluster` if it is configured.
 - In brackets: the MBean and attribute, request or configuration key of Kafka that a value comes from.
 """
 _SHORT = {
@@ -76,11 +76,11 @@ _TITLES = {
 def pages() -> dict[Path, str]:
     """Return the generated pages by path."""
     return {
-        DOCS / "metrics.md": metrics_page(),
-        DOCS / "configuration.yaml": reference(),
-        DOCS / "alerts.md": alerts_page(),
-        DOCS / "dialects.md": with_table(dialects_page()),
-        DOCS / "alerts.yaml": alerts_reference(),
+        DOCS / "reference" / "metrics.md": metrics_page(),
+        DOCS / "reference" / "configuration.yaml": reference(),
+        DOCS / "reference" / "alerts.md": alerts_page(),
+        DOCS / "start" / "dialects.md": with_table(dialects_page()),
+        DOCS / "reference" / "alerts.yaml": alerts_reference(),
         DOCS / "llms.txt": llms_txt(),
         **{ALERTS / name: text for name, text in rule_files(Site()).items()},
         ALERTS / "all" / "quotascope-alerts.yaml": rule_files(Site(profile=Profile.ALL))["quotascope-alerts.yaml"],
@@ -113,7 +113,7 @@ def runbook_files() -> dict[Path, str]:
 
 def dialects_page() -> str:
     """Return the page about agents with a new table of what is tested, from the files that name the versions."""
-    text = (DOCS / "dialects.md").read_text(encoding="utf-8")
+    text = (DOCS / "start" / "dialects.md").read_text(encoding="utf-8")
     return _TESTED.sub(lambda match: f"{match[1]}\n{newest.table()}\n{match[2]}", text)
 
 

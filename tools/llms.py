@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
-_LAST = ("Engineering", "Decisions")
-"""Sections that an assistant may leave out, under the title that the format has for these."""
+_LAST = "Engineering"
+"""Section that an assistant may leave out, under the title that the format has for it."""
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _SENTENCE = re.compile(r".+?[.?!](?= |$)")
@@ -32,7 +32,7 @@ def llms_txt() -> str:
     settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     sections: dict[str, list[str]] = {}
     for section, page in _pages(settings["nav"], "Pages"):
-        sections.setdefault("Optional" if section in _LAST else section, []).append(page)
+        sections.setdefault("Optional" if section == _LAST else section, []).append(page)
     sections["Optional"] = sections.pop("Optional")  # as the last
     parts = [f"# {settings['site_name']}", "", f"> {settings['site_description']}: {sentence_of('index.md')}", ""]
     parts.append("Each page is Markdown at this address, and HTML with the ending `.html`.")
@@ -52,7 +52,7 @@ def _pages(nav: list[Any], section: str) -> Iterator[tuple[str, str]]:
 
 
 def _line(page: str) -> str:
-    if page == "commands.md":
+    if page == "reference/commands.md":
         return f"- [Commands]({page}): {commands_summary()}"
     for path, title, command in REFERENCES.values():
         if page == path:

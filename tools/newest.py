@@ -1,7 +1,7 @@
 """
 The versions that tests run, from the files that name them, and what the registries offer: `make newest`.
 
-`docs/dialects.md` gets its table from the same list.
+`docs/start/dialects.md` gets its table from the same list.
 """
 
 from __future__ import annotations

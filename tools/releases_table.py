@@ -1,5 +1,5 @@
 """
-The table of docs/dialects.md.
+The table of docs/start/dialects.md.
 
 Which release of Kafka works with what, by the results that `make kafka-matrix` wrote.
 """

@@ -1,4 +1,4 @@
-"""The measured figures that docs/scale.md reckons with, out of what the benchmark wrote."""
+"""The measured figures that docs/engineering/scale.md reckons with, out of what the benchmark wrote."""
 
 import statistics
 from collections.abc import Iterator, Mapping

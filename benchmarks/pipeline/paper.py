@@ -1,8 +1,9 @@
 """
 Needs of 10 TB of request logs a day, computed from measured figures: `python -m benchmarks pipeline-page`.
 
-Reads docs/scale.json, which `make bench-pipeline ARGS='--json docs/scale.json'` writes, and writes the tables of
-docs/scale.md, and that of ingest in docs/benchmarks.md, between their marks.
+Reads docs/engineering/scale.json, which `make bench-pipeline ARGS='--json docs/engineering/scale.json'` writes, and
+writes the tables of docs/engineering/scale.md, and that of ingest in docs/engineering/benchmarks.md, between their
+marks.
 """
 
 import argparse
@@ -15,9 +16,9 @@ from benchmarks.pipeline.figures import Figures, Results, cpu
 from benchmarks.pipeline.sides import ALONE, DUCKDB, HISTORY, ON_SPARK, ON_SPARK_TO_ALONE, PARSE, POLARS, WHOLE
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
-PAGE: Final = DOCS / "scale.md"
-BENCHMARKS: Final = DOCS / "benchmarks.md"
-RESULTS: Final = DOCS / "scale.json"
+PAGE: Final = DOCS / "engineering" / "scale.md"
+BENCHMARKS: Final = DOCS / "engineering" / "benchmarks.md"
+RESULTS: Final = DOCS / "engineering" / "scale.json"
 DAY_SECONDS: Final = 86_400
 LOGS: Final = 10e12
 """Bytes a day."""
@@ -98,7 +99,7 @@ def page(text: str, figures: Figures) -> str:
 
 
 def benchmarks_page(text: str, results: Results) -> str:
-    """Return docs/benchmarks.md with a new table of ingest."""
+    """Return docs/engineering/benchmarks.md with a new table of ingest."""
     return _between(text, "ingest", "\n" + "\n".join(_ingest(results)) + "\n")
 
 

@@ -1,5 +1,5 @@
 """
-The answers of the JSON API; docs/api.md describes it.
+The answers of the JSON API; docs/reference/api.md describes it.
 
 A number that is unknown or does not apply is null. Lists with names from outside are bounded in characters, so that an
 answer stays small whatever names clients choose.

@@ -87,7 +87,7 @@ class ServerConfig(Section):
         default=None,
         description=(
             "TLS, users and headers in the web config format that all exporters of Prometheus share; read again "
-            "when it changes. docs/security.md lists what is supported."
+            "when it changes. docs/guides/security.md lists what is supported."
         ),
         examples=["/etc/quotascope/web.yaml"],
     )
@@ -462,7 +462,7 @@ class Config(Section):
     )
     shadow: ShadowConfig = Field(
         default=ShadowConfig(),
-        description="Shows what brokers would do under quotas that are not set (docs/shadow.md).",
+        description="Shows what brokers would do under quotas that are not set (docs/guides/shadow.md).",
     )
     alerts_config: FilePath | None = Field(
         default=None,
@@ -476,15 +476,15 @@ class Config(Section):
     teams: FilePath | None = Field(
         default=None,
         description=(
-            "The file of teams (docs/teams.md), the same as in the configuration of the alerts: metrics add up what "
-            "the clients of each team use on the cluster, page and API show and filter by team. Read again when it "
-            "changes."
+            "The file of teams (docs/guides/teams.md), the same as in the configuration of the alerts: metrics add "
+            "up what the clients of each team use on the cluster, page and API show and filter by team. Read again "
+            "when it changes."
         ),
         examples=["/etc/quotascope/teams.yaml"],
     )
     broker_capacity: CapacityConfig = Field(
         default=CapacityConfig(),
-        description="What each broker can do, for how much of it limits promise (docs/teams.md).",
+        description="What each broker can do, for how much of it limits promise (docs/guides/teams.md).",
     )
     grafana_url: HttpUrl | None = Field(
         default=None,

@@ -102,7 +102,7 @@ class DialectConfig(Section):
         description=(
             "auto: detected from the answer. jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent "
             "that answers with Prometheus text; its naming is detected. To force a naming: a column of the table in "
-            "docs/dialects.md, such as jmx_default for an agent without rules, such as Amazon MSK has."
+            "docs/start/dialects.md, such as jmx_default for an agent without rules, such as Amazon MSK has."
         ),
         examples=["auto"],
     )
@@ -148,7 +148,7 @@ class AccessConfig(Section):
         ge=1024,
         description=(
             "Longest answer that is read, in bytes after decompression. Its content is limited, too: see "
-            "docs/hostile-input.md."
+            "docs/engineering/hostile-input.md."
         ),
     )
     tls: TlsConfig | None = Field(default=None, description="For https URLs.")
@@ -253,7 +253,7 @@ class PrometheusSourceConfig(Section):
     """All nodes of a cluster, as a Prometheus server has them."""
 
     prometheus: PrometheusConfig = Field(
-        description="Reads all nodes from the Prometheus server that scrapes their agents (docs/prometheus.md)."
+        description="Reads all nodes from the Prometheus server that scrapes their agents (docs/start/prometheus.md)."
     )
 
     @property

@@ -26,7 +26,7 @@ TESTED: Final = frozenset(
         *(KafkaRelease(4, minor) for minor in range(5)),
     }
 )
-"""Releases with which quotascope was tested on real brokers (docs/dialects.md)."""
+"""Releases with which quotascope was tested on real brokers (docs/start/dialects.md)."""
 OLDEST: Final = KafkaRelease(2, 8, zookeeper=True)
 _FIRST_WITH_LIMITS: Final = (2, 6)
 """The first release whose quotas the Admin API reports (KIP-546)."""

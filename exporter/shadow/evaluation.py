@@ -1,7 +1,7 @@
 """
 Evaluates shadows on one snapshot after the other, from the rates that the brokers measure.
 
-Docs/shadow.md says what can be known.
+The page docs/guides/shadow.md says what can be known.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ def needed(table: pa.Table) -> pa.Table:
     missing = [name for name in NEEDED if name not in (*table.column_names, *PLACE)]
     if missing:
         raise PipelineError(
-            f"the history lacks the columns {', '.join(missing)}; docs/history.md says what a history holds"
+            f"the history lacks the columns {', '.join(missing)}; docs/guides/history.md says what a history holds"
         )
     for name in PLACE:
         if name not in table.column_names:
@@ -214,7 +214,7 @@ def needed(table: pa.Table) -> pa.Table:
         if nulls and not HISTORY.field(name).nullable:
             raise PipelineError(
                 f"the history's column {name} is null in {nulls:,} of {len(table):,} rows; "
-                "docs/history.md says what it holds"
+                "docs/guides/history.md says what it holds"
             )
     return table.select(NEEDED)
 

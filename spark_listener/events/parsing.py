@@ -1,4 +1,4 @@
-"""Records of JsonProtocol's events: those of the versions in docs/spark.md, and of others as far as they are alike."""
+"""Records of JsonProtocol's events: of the versions in docs/guides/spark.md, and of others as far as they are alike."""
 
 from __future__ import annotations
 

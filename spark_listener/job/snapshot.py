@@ -138,7 +138,7 @@ class JobSnapshot:
     def _measured(self, *, throttled: bool) -> str:
         """Return how far throttle times are known, in the words of the report."""
         if not self.seen_clients and not self.throttles:
-            return f"{NOT_MEASURED}: no Kafka client of the job has reported (docs/spark.md)"
+            return f"{NOT_MEASURED}: no Kafka client of the job has reported (docs/guides/spark.md)"
         kinds = f"clients of {' and '.join(_KINDS[kind] for kind in self.seen_clients)}" if self.seen_clients else ""
         unknown = counted(self.unknown_attempts, "attempt") + " ended without a report" if self.unknown_attempts else ""
         about = "; ".join(filter(None, (kinds, unknown)))

@@ -23,8 +23,8 @@ class ListenerBus:
     """
     The bus of a SparkContext (Spark: `LiveListenerBus`).
 
-    Its Scala-private methods are public in bytecode, alike in the versions of docs/spark.md; what is missing in another
-    raises when it is used.
+    Its Scala-private methods are public in bytecode, alike in the versions of docs/guides/spark.md; what is
+    missing in another raises when it is used.
     """
 
     def __init__(self, context: Spark) -> None:

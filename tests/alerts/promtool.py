@@ -22,7 +22,7 @@ from quotascope.alerts.settings import Profile
 
 CASES: Final = Path(__file__).parent / "cases"
 ALERTS: Final[dict[str, Rule]] = {rule["alert"]: rule for rule in alerts(Site())}
-ALERTMANAGER: Final = Path(__file__).parents[2] / "docs" / "alertmanager.yaml"
+ALERTMANAGER: Final = Path(__file__).parents[2] / "docs" / "reference" / "alertmanager.yaml"
 """The example of routes and inhibition rules."""
 GENERATED: Final = Path(__file__).parents[2] / "alerts" / "generated"
 GRAFANA: Final = "https://grafana.example.com"

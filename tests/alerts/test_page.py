@@ -13,7 +13,7 @@ from quotascope.alerts import Site
 from quotascope.alerts.render import alerts, profiles_of
 from quotascope.alerts.settings import Profile
 
-DIALECTS = Path(__file__).parents[2] / "docs" / "dialects.md"
+DIALECTS = Path(__file__).parents[2] / "docs" / "start" / "dialects.md"
 UNREAD = {
     "waits of the controller's events",
     "idle request handlers as a ratio (all agents: as a counter)",

@@ -101,7 +101,7 @@ def test_wrong_usage_is_exit_code_2(run: Run, arguments: str) -> None:
 def test_example_is_the_reference_configuration(run: Run, tmp_path: Path) -> None:
     """The printed reference is that of the documentation, and works unchanged."""
     code, out, _ = run("config", "example")
-    assert (code, out) == (0, (ROOT / "docs" / "configuration.yaml").read_text(encoding="utf-8"))
+    assert (code, out) == (0, (ROOT / "docs" / "reference" / "configuration.yaml").read_text(encoding="utf-8"))
     file = tmp_path / "q.yaml"
     file.write_text(out)
     assert run("config", "check", str(file)) == (0, f"{file}: fine, 1 source\n", "")

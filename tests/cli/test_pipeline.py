@@ -1,4 +1,4 @@
-"""Commands of docs/whatif.md on a real broker's log; their extras, and Spark for `ingest kafka://…`."""
+"""Commands of docs/guides/whatif.md on a real broker's log; their extras, and Spark for `ingest kafka://…`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A folder in which the documented commands have run, and what they printed."""
     folder = tmp_path_factory.mktemp("tried")
     (folder / "tests").symlink_to(ROOT / "tests")
-    page = (ROOT / "docs" / "whatif.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "whatif.md").read_text(encoding="utf-8")
     (script,) = re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     return folder, bash(script, folder)
 

@@ -132,7 +132,7 @@ def test_no_name_can_forge_a_line_of_doctor(text: str) -> None:
     ],
 )
 def test_exit_codes_of_doctor(severities: str, code: int, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worst severity decides, as docs/operation.md has it: 0 works, 1 shows less than it could, 2 does not work."""
+    """The worst severity decides, as in docs/guides/operation.md: 0 works, 1 shows less than it could, 2 fails."""
 
     async def examined(*_: object) -> list[Finding]:
         parsed = map(FindingSeverity, severities.split())

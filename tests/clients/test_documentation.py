@@ -1,5 +1,5 @@
 """
-docs/clients.md: its examples run, and its table is the catalog's; docs/other-clients.md.
+docs/guides/clients.md: its examples run, and its table is the catalog's; docs/guides/other-clients.md.
 
 Its rules join what clients pushed with the quotas that decide.
 """
@@ -24,7 +24,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_the_table_is_the_catalogs() -> None:
     """The table has every family, with its type, labels and meaning."""
-    text = (DOCS / "clients.md").read_text(encoding="utf-8")
+    text = (DOCS / "guides" / "clients.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `kafka_client_.*$", text, re.MULTILINE)
     expected = [
         f"| `{family.name}` | {family.type.value} | {', '.join(f'`{label}`' for label in family.labels)} | {family.help} |"
@@ -40,7 +40,9 @@ def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:
 
     The page that is printed has every client.
     """
-    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / "clients.md").read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (DOCS / "guides" / "clients.md").read_text(), re.MULTILINE | re.DOTALL
+    )
     program = tmp_path / "examples.py"
     text = "\n".join(blocks).replace("broker-1:9092", kafka.admin)
     program.write_text(text)
@@ -94,7 +96,9 @@ def test_the_rules_join_each_level_of_quotas(tmp_path: Path) -> None:
 
     Each client has the rule under which the broker measures it.
     """
-    (rules,) = re.findall(r"^```yaml\n(.*?)^```", (DOCS / "other-clients.md").read_text(), re.MULTILINE | re.DOTALL)
+    (rules,) = re.findall(
+        r"^```yaml\n(.*?)^```", (DOCS / "guides" / "other-clients.md").read_text(), re.MULTILINE | re.DOTALL
+    )
     (tmp_path / "rules.yaml").write_text(rules)
     series = [line.rsplit(" ", 1) for line in PUSHED.read_text().splitlines()]
     for entity, rule in RULES.values():

@@ -160,7 +160,7 @@ def test_a_client_follows_a_broker_that_restarts(tmp_path: Path) -> None:
         assert admin.describe_quotas() == ()
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
+PAGE = Path(__file__).parents[2] / "docs" / "start" / "permissions.md"
 CHANGE = QuotaChange(entity={"user": "zoe"}, key="producer_byte_rate", value=None)
 """Takes away what no one has: it needs the permission, and leaves nothing behind."""
 CALLS: dict[str, Callable[[QuotaAdmin], object]] = {
@@ -233,7 +233,7 @@ def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster, mallory: Quot
 
 def test_the_page_reports_the_same(mallory: QuotaAdmin) -> None:
     """
-    docs/permissions.md holds the command of each permission.
+    docs/start/permissions.md holds the command of each permission.
 
     Those for reading first, and that for changing apart.
     """

@@ -1,7 +1,7 @@
 """
 The Dockerfile, as far as it can be carried out without a container.
 
-Where this is not possible is written in docs/deployment.md.
+Where this is not possible is written in docs/start/deployment.md.
 """
 
 import json

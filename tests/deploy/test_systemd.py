@@ -54,7 +54,7 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
 
 def test_systemd_accepts_the_template_for_several_clusters(tmp_path: Path) -> None:
     """Each cluster has its configuration and its password after the documented command."""
-    page = (DEPLOY.parent / "docs/deployment.md").read_text()
+    page = (DEPLOY.parent / "docs/start/deployment.md").read_text()
     (change,) = re.findall(r"^sed '(.*)' deploy/systemd/quotascope\.service > ", page, re.MULTILINE)
     text = subprocess.check_output(["sed", change, UNIT], text=True)
     assert "--config /etc/quotascope/%i.yaml" in text

@@ -26,7 +26,7 @@ from tests.integration.exporter import Exporter, serving, settings_for, write_co
 
 pytestmark = pytest.mark.real
 
-PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
+PAGE = Path(__file__).parents[2] / "docs" / "start" / "permissions.md"
 
 
 def settings(cluster: Cluster, user: str, password: str = "") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The data of the pipeline's benchmarks, their measurements, and the figures that docs/scale.md computes from them."""
+"""The data of the pipeline's benchmarks, their measurements, and the figures of docs/engineering/scale.md."""
 
 from __future__ import annotations
 
@@ -209,14 +209,14 @@ def test_arithmetic() -> None:
 
 
 def test_page_is_computed_from_what_was_measured() -> None:
-    """The tables of docs/scale.md are those of docs/scale.json: `python -m benchmarks pipeline-page` writes them."""
+    """`python -m benchmarks pipeline-page` wrote the tables of docs/engineering/scale.md from scale.json."""
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     text = PAGE.read_text(encoding="utf-8")
     assert page(text, Figures.of(results)) == text
 
 
 def test_ingest_beside_others_is_what_was_measured() -> None:
-    """The table of ingest in docs/benchmarks.md is of the run of docs/scale.md, and has every side with its goal."""
+    """The table of ingest in docs/engineering/benchmarks.md is of that run, and has every side with its goal."""
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     text = BENCHMARKS.read_text(encoding="utf-8")
     assert benchmarks_page(text, results) == text

@@ -17,8 +17,11 @@ from quotascope.pipeline.releases import LAYOUTS
 from quotascope.pipeline.request_log.schema import QUARANTINE, REQUESTS, Reason
 
 ROOT = Path(__file__).parents[2]
-REQUEST_LOG = (ROOT / "docs" / "request-log.md").read_text(encoding="utf-8")
-PAGES = ("pipeline.md", "request-log.md", "history.md", "whatif.md", "recommend.md", "scale.md")
+REQUEST_LOG = (ROOT / "docs" / "guides" / "request-log.md").read_text(encoding="utf-8")
+PAGES = (
+    *(f"guides/{name}.md" for name in ("pipeline", "request-log", "history", "whatif", "recommend")),
+    "engineering/scale.md",
+)
 SCRIPT = '"$(quotascope spark submit-script)" '
 
 
@@ -59,7 +62,7 @@ def test_tables_in_other_libraries(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The code of the page says which users were throttled most."""
-    page = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "history.md").read_text(encoding="utf-8")
     (code,) = re.findall(rf"```python\n(import {library}.*?)```", page, re.DOTALL)
     rows = [
         produced(offset_ms, 1, user=user, throttle_ms=offset_ms)

@@ -4,7 +4,7 @@ Runs the scenes of all releases, fetches what they need, and writes what works.
 `python -m tests.releases.matrix [versions]`.
 
 The results of the releases that ran replace those in `results.json`, from which `tools/generate_docs.py` makes the
-table of docs/dialects.md.
+table of docs/start/dialects.md.
 """
 
 import os

@@ -1,5 +1,5 @@
 """
-The features that work with a release of Kafka, one test each; docs/dialects.md has the table of the results.
+The features that work with a release of Kafka, one test each; docs/start/dialects.md has the table of the results.
 
 The docstring's first line is the column of the table.
 """

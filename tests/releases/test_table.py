@@ -1,4 +1,4 @@
-"""The table of docs/dialects.md is made of what the tests of each release found."""
+"""The table of docs/start/dialects.md is made of what the tests of each release found."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""Real clients in tasks that partly fail, against a real broker's quotas, as docs/spark-tasks.md shows them: the sums are what they got."""
+"""Real clients in tasks that partly fail, against a real broker's quotas, as docs/guides/spark-tasks.md shows them: the sums are what they got."""
 
 import re
 import subprocess
@@ -189,7 +189,7 @@ def test_retries_of_a_job_are_shown(watched: Watched, kafka: Cluster, client_id:
     assert shown(watched, client_id) > in_driver
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "spark-tasks.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "spark-tasks.md"
 
 
 def blocks() -> list[str]:

@@ -26,7 +26,7 @@ def test_keys_are_arguments_in_the_style_of_spark() -> None:
     for name, field in zip(names, fields, strict=True):
         plain = "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
         assert plain.replace(".", "_") == field
-    assert rows("spark.md", f"- `{PREFIX}") == documentation()
+    assert rows("guides/spark.md", f"- `{PREFIX}") == documentation()
 
 
 @pytest.mark.parametrize(
@@ -134,12 +134,12 @@ def row(family: Family) -> str:
 def test_every_family_is_documented() -> None:
     """The page has each family as Prometheus shows it, in the order of the catalog."""
     families = tuple(job_families())
-    assert rows("spark-metrics.md", "- `spark_") == [*map(row, families)]
+    assert rows("reference/spark-metrics.md", "- `spark_") == [*map(row, families)]
     assert all("app" in family.labels for family in families)
     assert {family.type for family in families} == {FamilyType.COUNTER, FamilyType.GAUGE}
 
 
 def test_every_cause_is_documented() -> None:
     """The page has each cause in the order of their evidence."""
-    documented = [line.split("`")[1] for line in rows("spark-report.md", "- `")]
+    documented = [line.split("`")[1] for line in rows("guides/spark-report.md", "- `")]
     assert documented == [cause.value for cause in FailureCause]

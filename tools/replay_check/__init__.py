@@ -3,7 +3,7 @@ The replay beside reality: whether it throttles as a broker did.
 
 A request log has each throttle that a real broker imposed. Here the same requests go through the quota managers of
 `metrics` under the same rules, and the two are compared: `check(log, rules)`, or `make replay-check LOG=… QUOTAS=…`.
-docs/whatif.md has the errors that were found, and what the log leaves out.
+docs/guides/whatif.md has the errors that were found, and what the log leaves out.
 """
 
 from .check import Check, Total, check

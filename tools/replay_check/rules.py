@@ -35,7 +35,7 @@ class RulesInForce:
 
 
 def read_rules(path: Path) -> RulesInForce:
-    """Return the rules in a file of quotas (docs/quotas.md). Raises `InvalidQuotas`."""
+    """Return the rules in a file of quotas (docs/guides/quotas.md). Raises `InvalidQuotas`."""
     return _rules(read_quotas(path))
 
 

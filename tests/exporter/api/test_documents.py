@@ -329,10 +329,10 @@ def test_health() -> None:
 
 @pytest.mark.parametrize(("section", "rows"), [("Entities", "entities"), ("Rules", "rules"), ("Health", "findings")])
 def test_every_documented_field_exists(section: str, rows: str) -> None:
-    """The tables of fields in docs/api.md name what answers have."""
+    """The tables of fields in docs/reference/api.md name what answers have."""
     state = snapshot(usage(configured=limits()), sources=(health(up=False, error="refused"),))
     document = READ[section.lower()](state, show="all")
-    text = Path("docs/api.md").read_text().split(f"\n## {section}\n")[1]
+    text = Path("docs/reference/api.md").read_text().split(f"\n## {section}\n")[1]
     items = re.findall(r"\n\n((?:- `.*\n)+)", text.split("\n## ")[0])[-1]
     field_lists = [line.split(": ")[0] for line in items.splitlines()]
     fields = set(re.findall(r"`(\w+)`", " ".join(field_lists)))

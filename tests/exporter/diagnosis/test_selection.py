@@ -199,7 +199,7 @@ def test_an_alert_and_the_page_call_the_same_close_to_a_limit() -> None:
     ],
 )
 def test_from_the_threshold_of_the_alert_on_it_is_close(used: float, color: str, terminal: str, *, near: bool) -> None:
-    """Documented in docs/page.md; page, terminal and filter agree, and what is throttled is red whatever it uses."""
+    """Documented in docs/guides/page.md; page, terminal and filter agree; what is throttled is red whatever it uses."""
     full = usage(usage=used * 1000, limit=1000.0)
     assert bool(matching(Columns.of([full]).usages, Selection(near_limit=NEAR, show=Show.NEAR))) is near
     assert color_of(used, NEAR) == color

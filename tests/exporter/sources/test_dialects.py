@@ -41,7 +41,7 @@ MISSING = {
     "msk": set(),
     "strimzi": {"requests", "events"},
 }  # fmt: skip
-"""What Jolokia has and a dialect lacks, as docs/dialects.md says."""
+"""What Jolokia has and a dialect lacks, as docs/start/dialects.md says."""
 
 
 def part(key: Key) -> str:

@@ -22,7 +22,7 @@ from quotascope.exporter.sources.source import LayoutTracker
 
 LENGTH = 200_000
 MOST = 45
-"""Bytes for each byte of an answer; docs/hostile-input.md says 40, and Pythons differ."""
+"""Bytes for each byte of an answer; docs/engineering/hostile-input.md says 40, and Pythons differ."""
 
 
 def many(item: bytes, between: bytes = b",") -> bytes:

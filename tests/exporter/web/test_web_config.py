@@ -158,7 +158,7 @@ def test_whose_order_of_suites_counts(
 
 def test_the_example_of_the_documentation(tmp_path: Path, certificates: Certificates) -> None:
     """The example works as it stands there."""
-    page = Path(__file__).parents[3] / "docs" / "security.md"
+    page = Path(__file__).parents[3] / "docs" / "guides" / "security.md"
     files_by_name = {"tls.crt": certificates.server, "tls.key": certificates.server_key, "ca.crt": certificates.ca}
     for name, file in files_by_name.items():
         (tmp_path / name).symlink_to(file)

@@ -26,7 +26,7 @@ from quotascope.alerts.files import Extras, write
 
 pytestmark = pytest.mark.real
 
-DOCUMENTED: Final = Path(__file__).parents[3] / "docs" / "alerts.md"
+DOCUMENTED: Final = Path(__file__).parents[3] / "docs" / "reference" / "alerts.md"
 HOSTILE: Final = 'svc "<!channel>\n<b>&'
 BEGAN: Final = "2026-01-02T05:51:00Z"
 

@@ -1,4 +1,4 @@
-"""The request log of a running broker is switched on and off as docs/request-log.md says, by Kafka's own command."""
+"""Kafka's own command switches the request log of a running broker as docs/guides/request-log.md says."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
 
 pytestmark = pytest.mark.real
 
-PAGE = Path(__file__).parents[3] / "docs" / "request-log.md"
+PAGE = Path(__file__).parents[3] / "docs" / "guides" / "request-log.md"
 
 
 def switch(kafka: Cluster, level: str) -> None:

@@ -18,7 +18,7 @@ from quotascope.metrics.kafka.rules import QuotaRules
 from .world import EPOCH, ERRORS, MUTATION, THROTTLED, Client, SimulatedLimits, SimulatedSource, Told
 
 STALE_SECONDS: Final = 120.0
-"""How long numbers are shown after they were asked for (docs/configuration.yaml)."""
+"""How long numbers are shown after they were asked for (docs/reference/configuration.yaml)."""
 HOLD_SECONDS: Final = 300.0
 _CLOCK: Final = 1e-5
 """Seconds that are lost where a time is added to the Unix time and taken from it."""

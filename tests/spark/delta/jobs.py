@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from quotascope.pipeline.spark.session import session
 
 PARTITIONS = "int(timestamp div 86400000) AS day", "int(crc32(user) % {}) AS shard"
-"""Of a row, as docs/history.md has them."""
+"""Of a row, as docs/guides/history.md has them."""
 
 
 def append(spark: SparkSession, table: str, rows: list[Any], shards: int) -> None:

@@ -51,7 +51,7 @@ LATER = [
     *(produced(90_000_000 + time_ms, 5_000, user="bob", client_id="app2") for time_ms in range(0, 9_000, 700)),
 ]  # fmt: skip
 """Between the others, of an entity that is new, and of another day."""
-PAGE = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "history.md").read_text(encoding="utf-8")
 SHOWN = dict(re.findall(r"--conf (\S+)=(\S+)", PAGE))
 CONF = {
     **{name: value for name, value in SHOWN.items() if name not in SMALL_TABLES},
@@ -237,7 +237,7 @@ def test_refused(driver: SparkProcess, usage: str) -> None:
 
 def test_documented_replay(driver: SparkProcess, tmp_path: Path) -> None:
     """The guide's lines replay a table of ours that Spark reads itself."""
-    page = Path(__file__).parents[3] / "docs" / "pipeline.md"
+    page = Path(__file__).parents[3] / "docs" / "guides" / "pipeline.md"
     (lines,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     append(History.create(str(tmp_path / "usage"), SHARDS).detail, "a", history(FIRST))
     quotas = "quotas: [{user: <default>, producer_byte_rate: 9000, controller_mutation_rate: 1}]"

@@ -347,7 +347,7 @@ def environment(properties: Mapping[str, str]) -> Event:
 PYTHON: Event = stage_submitted(3, info={"RDD Info": [{"Name": "PythonRDD"}], "Submission Time": None})
 SOURCE: Event = stage_completed(3, info={"Accumulables": [{"Name": "data sent to Python workers"}]})
 SINK: Event = query_progressed(sink={"description": "ForeachWriterTable(a.b.PythonForeachWriter@1,c)"})
-REMEDY = "Python code in tasks did not report, or the listener missed events (docs/spark-tasks.md)"
+REMEDY = "Python code in tasks did not report, or the listener missed events (docs/guides/spark-tasks.md)"
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_clients_that_are_not_seen(
 @pytest.mark.parametrize(
     ("properties", "advice"),
     [
-        ({}, "it does not show that the listener was attached: see docs/spark.md"),
+        ({}, "it does not show that the listener was attached: see docs/guides/spark.md"),
         ({"spark.quotascope.enabled": "true"}, "(give --summary)"),
         ({"spark.quotascope.summaryFile": "/s/{app_id}.json"}, "(give --summary /s/app-1.json)"),
     ]
