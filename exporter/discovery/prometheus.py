@@ -13,7 +13,7 @@ from ..config import PrometheusConfig
 from ..errors import DiscoveryError, SourceError, SourceUnreadable
 from ..sources.dialects import TextDialect
 from ..sources.prometheus_live import NAMES_SECONDS, LivePrometheus, PrometheusNodeSource, PrometheusReading
-from ..sources.prometheus_nodes import NodeSeries, page_of_node, starts_of
+from ..sources.prometheus_nodes import NodeSeries, labelled_id, page_of_node, starts_of
 from ..sources.prometheus_text import TextReader
 from ..sources.source import NodeId, Source
 from ..threads import BlockingCalls
@@ -21,8 +21,6 @@ from ..untrusted import shown
 from .build import server_of
 from .target import FoundNodes
 
-NODE_ID_LABEL: Final = "node_id"
-"""The label of a target that says the node's id, as in the files of ``file_sd``."""
 _MOST_NAMED: Final = 3
 
 
@@ -116,7 +114,7 @@ class PrometheusFinder:
             problems.append(f"`nodes` names {shown(min(unseen))}, of which there is no series")
         for instance, node in reading.nodes.items():
             page_id = self._reported_id(node, reading)
-            given = self._config.nodes.get(instance, _of_label(node))
+            given = self._config.nodes.get(instance, labelled_id(node.series))
             ids[instance] = page_id if given is None else given
             if page_id is not None and given in {None, page_id}:
                 reported.add(instance)
@@ -173,13 +171,6 @@ def _differing(one: NodeSeries, other: NodeSeries, instance_label: str) -> str:
     first, second = (set.intersection(*({*series.labels.items()} for series in node.series)) for node in (one, other))
     labels = sorted({label for label, _ in first - second} - {instance_label, "__name__"})
     return f": they differ in {', '.join(map(shown, labels[:_MOST_NAMED]))}" if labels else f" by {instance_label}"
-
-
-def _of_label(node: NodeSeries) -> int | None:
-    """Return the id that a label of the target says."""
-    values = {series.labels.get(NODE_ID_LABEL, "") for series in node.series}
-    value = values.pop() if len(values) == 1 else ""
-    return int(value) if value.isascii() and value.isdecimal() and len(value) <= len(str(2**31)) else None
 
 
 def _host(instance: str) -> str:

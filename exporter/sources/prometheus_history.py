@@ -27,10 +27,12 @@ from .prometheus_limits import KINDS, OWN_LIMIT, OWN_RULE, own_label, own_value
 from .prometheus_nodes import (
     EXPORTER_MARKS,
     NAME,
+    NODE_ID_LABEL,
     Grouping,
     NodeSeries,
     Replica,
     beat_names,
+    labelled_id,
     page_of_node,
     query_of,
     refuse_clusters,
@@ -125,8 +127,8 @@ async def inventory(  # noqa: PLR0913 - the parts of a configuration
         by_exporter: whether families of an exporter of ours are read; None if there are any.
 
     Raises:
-        SourceError: the server does not answer, has no such series, has those of several clusters, or a node's cannot
-            be read.
+        SourceError: the server does not answer, has no such series, has those of several clusters, a node's cannot
+            be read, or its agent says another id than ``node_ids`` or the label node_id of its target.
 
     """
     names = wanted_names(await api.names(selector, *period))
@@ -176,7 +178,7 @@ def _of_agents(
                 "tells their series apart in selector, such as pod, or take a period in which it was of one node "
                 "(--begin, --end, --days)"
             )
-        node = node_ids.get(instance) or (reported[0] if reported else instance)
+        node = _node_id(instance, reported, node_ids.get(instance), replicas)
         other = instances.setdefault(node, instance)
         if other != instance:
             raise SourceUnreadable(
@@ -195,12 +197,37 @@ def _of_agents(
     }
     beats = beat_names(groups)
     count = sum(one.labels[NAME] in beats for node in nodes for one in node.series)
+    unseen = sorted(node_ids.keys() - groups.keys())
     return Inventory(
         series=measured,
         beat=Beat(selectors=[query_of([name], selector) for name in beats], by=by, node_of=node_of, count=count),
         by_exporter=False,
-        caveats=tuple(f"Node {_listed(nodes)}: {text}" for text, nodes in caveats.items()),
+        caveats=(
+            *(f"Node {_listed(nodes)}: {text}" for text, nodes in caveats.items()),
+            *([f"`nodes` names {_listed(unseen)}, of which there is no series in this period."] if unseen else []),
+        ),
     )
+
+
+def _node_id(
+    instance: str, reported: Sequence[str], configured: str | None, replicas: Mapping[Replica, Sequence[Series]]
+) -> str:
+    """
+    Return the id of a node, or its label where none is known: by configuration, by its target, or by its agent.
+
+    Raises ``SourceUnreadable`` where its agent reports another one.
+    """
+    labelled = labelled_id(one for part in replicas.values() for one in part)
+    given = configured or (None if labelled is None else str(labelled))
+    if given is None:
+        return reported[0] if reported else instance
+    if reported and given != reported[0]:
+        where = "`nodes` of this source" if configured else f"the label {NODE_ID_LABEL} of its target"
+        raise SourceUnreadable(
+            f"the agent of {shown(instance)} says that it is node {shown(reported[0])}, but {where} says "
+            f"{shown(given)}: correct it, or leave it out"
+        )
+    return given
 
 
 def _listed(nodes: Sequence[str]) -> str:

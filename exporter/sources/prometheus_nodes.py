@@ -42,6 +42,8 @@ _PLAIN_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 """A name with a colon is that of a recording rule."""
 _ONE_CLUSTER: Final = frozenset(["job", "env", "environment", "region", "dc", "datacenter", "stage", "site"])
 """Labels, without case and separators, that have one value for all nodes of a cluster."""
+NODE_ID_LABEL: Final = "node_id"
+"""The label of a target that says the node's id, as in the files of ``file_sd``."""
 _EXPORTED: Final = "exported_"
 """Prometheus's beginning of a label of the agent that the target has as well."""
 _ROLES: Final = {Role.TYPE: 0, Role.USER: 1, Role.CLIENT_ID: 2}
@@ -237,6 +239,13 @@ def _is_of_cluster(label: str) -> bool:
     text = squeezed(label)
     is_named = "cluster" in text or text.endswith(("namespace", "environment")) or text in _ONE_CLUSTER
     return is_named and is_scrape_label(label) and not is_node_label(label)
+
+
+def labelled_id(series: Iterable[Series]) -> int | None:
+    """Return the id that a label of a node's target says; None where its series have none, or several."""
+    values = {one.labels.get(NODE_ID_LABEL, "") for one in series}
+    value = values.pop() if len(values) == 1 else ""
+    return int(value) if value.isascii() and value.isdecimal() and len(value) <= len(str(2**31)) else None
 
 
 def starts_of(node: NodeSeries) -> list[Series]:

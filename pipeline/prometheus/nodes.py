@@ -16,6 +16,8 @@ QUARTER_S: Final = 900
 _SHORTEST_S: Final = 5.0
 """Scrape interval that the first queries are planned for, as it is not known yet."""
 _MINUTE_S: Final = 60.0
+_LOOKBACK_S: Final = 300.0
+"""Seconds for which Prometheus shows a sample (`--query.lookback-delta`)."""
 _LATE_S: Final = 120.0
 """Seconds after a whole hour at which the first sample may be for the hour to count as whole."""
 
@@ -112,6 +114,8 @@ def begin_of(server: Server, beat: Beats, begin: float, end: float) -> float:
     Raises `NoSamples` if there is none.
     """
     first = _first(server, beat, begin, end, HOUR_S)
+    if first is None:  # samples that end before a whole hour are in none of these steps
+        first = _first(server, beat, begin, end, _LOOKBACK_S)
     if first is None:
         raise NoSamples(
             "the server has no sample of a node in this period: how long does it keep samples (--days, --end)?"

@@ -211,15 +211,54 @@ def reused_address(series: Sequence[dict[str, Any]], instance: str, **labels: st
 async def test_an_address_of_two_nodes_is_refused(labels: dict[str, str], *, configured: bool) -> None:
     """Usage of two nodes is not added up as one's, whether their pods differ in a label or one is configured."""
     series = series_in()
-    (instance, own_id) = next(
-        (one["metric"]["instance"], one["metric"]["id"])
-        for one in series
-        if one["metric"].get("id", "").isdigit() and one["metric"]["instance"] in AGENTS
-    )
+    instance, own_id = reporting(series)
     api: Any = Recorded([*series, *reused_address(series, instance, **labels)])
     ids = {instance: own_id} if configured else None
     with pytest.raises(SourceUnreadable, match=rf"{re.escape(instance)} was the address of several nodes.*{own_id}, 7"):
         await inventory(api, GROUPING, "", (0.0, 3_600.0), node_ids=ids, by_exporter=False)
+
+
+def reporting(series: Sequence[dict[str, Any]]) -> tuple[str, str]:
+    """Return the instance and the id of a node whose agent reports it."""
+    return next(
+        (one["metric"]["instance"], one["metric"]["id"])
+        for one in series
+        if one["metric"].get("id", "").isdigit() and one["metric"]["instance"] in AGENTS
+    )
+
+
+@pytest.mark.parametrize("by_label", [False, True])
+async def test_an_id_that_the_agent_contradicts_is_refused(*, by_label: bool) -> None:
+    """Neither an entry of `nodes` nor a label of the target may give a node the id of another one."""
+    series = copy.deepcopy(series_in())
+    instance, own_id = reporting(series)
+    other_id = str(int(own_id) + 6)
+    for one in series if by_label else ():
+        if one["metric"]["instance"] == instance:
+            one["metric"]["node_id"] = other_id
+    api: Any = Recorded(series)
+    ids = None if by_label else {instance: other_id}
+    where = "the label node_id of its target" if by_label else "`nodes` of this source"
+    expected = rf"agent of {re.escape(instance)} says that it is node {own_id}, but {where} says {other_id}: correct it"
+    with pytest.raises(SourceUnreadable, match=expected):
+        await inventory(api, GROUPING, "", (0.0, 3_600.0), node_ids=ids, by_exporter=False)
+
+
+@pytest.mark.parametrize("by_label", [False, True])
+async def test_a_node_has_the_id_that_its_agent_does_not_report(*, by_label: bool) -> None:
+    """It is that of `nodes`, or of a label of the target; an entry without a series is named."""
+    series = copy.deepcopy(series_in())
+    plain = await inventory_of(series, by_exporter=False)
+    instance = next(one.node for one in plain.series if one.node == one.labels["instance"])
+    for one in series if by_label else ():
+        if one["metric"]["instance"] == instance:
+            one["metric"]["node_id"] = "77"
+    api: Any = Recorded(series)
+    ids = None if by_label else {instance: "77", "elsewhere:9404": "78"}
+    found = await inventory(api, GROUPING, "", (0.0, 3_600.0), node_ids=ids, by_exporter=False)
+    assert {one.node for one in found.series if one.labels["instance"] == instance} == {"77"}
+    named = [caveat for caveat in found.caveats if "elsewhere:9404, of which there is no series" in caveat]
+    assert len(named) == (0 if by_label else 1)
 
 
 class Unlimited:

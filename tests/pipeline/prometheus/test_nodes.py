@@ -45,6 +45,13 @@ def test_a_period_begins_with_its_first_full_hour(first: float, begin: float) ->
     assert begin_of(said, Beat(), 0.0, 20 * HOUR_S) == begin
 
 
+def test_samples_that_end_before_a_whole_hour_are_found() -> None:
+    """A server that scraped for half an hour has a sample at none of the whole hours; its hour counts."""
+    query = 'min(min_over_time(timestamp({__name__=~"kafka_start"})[7199999ms:300s]'
+    said = Said({query: [Answer({}, [(7_200, 600.0)])]})
+    assert begin_of(said, Beat(), 0.0, 2 * HOUR_S) == 0
+
+
 def test_a_server_without_samples_of_nodes() -> None:
     """It is an error that says what to look at."""
     with pytest.raises(NoSamples, match="how long"):

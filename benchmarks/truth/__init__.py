@@ -1,0 +1,1 @@
+"""Answers from a real Prometheus beside those from the request log of the same broker."""
