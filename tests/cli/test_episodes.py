@@ -15,10 +15,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from structlog.testing import capture_logs
+from tests.builders.requests import START_MS
 from tests.cli.conftest import Run
 from tests.cli.usages import reported
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
-from tests.pipeline.history.requests import START_MS, requests
+from tests.pipeline.history.requests import requests
 from tests.pipeline.table.rows import append
 from tests.servers import Handler, served
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.builders.requests import START_MS
 from tests.cli.conftest import Run
-from tests.pipeline.history.requests import START_MS, requests
+from tests.pipeline.history.requests import requests
 from tests.pipeline.log_lines import CAPTURE
 from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
 from tests.pipeline.table.rows import append

@@ -1,7 +1,7 @@
 """Snapshots of real nodes, certificates, and logging as it was."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -14,12 +14,10 @@ from tests.exporter.recorded import (
     TIERED_LIMITS,
     joined,
     limits,
+    split,
 )
 
 from quotascope.exporter.snapshot import Snapshot
-from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
-
-BOTH = ("1", "100")
 
 
 @pytest.fixture(scope="session")
@@ -58,19 +56,19 @@ def combined_without_quotas() -> Snapshot:
 @pytest.fixture
 def split_throttled() -> Snapshot:
     """Return a broker (1) and a controller (100) under load: all eight levels, hostile client ids."""
-    return _split("throttled", SPLIT_RULES)
+    return split("throttled", SPLIT_RULES)
 
 
 @pytest.fixture
 def split_removed() -> Snapshot:
     """Return the same after all rules were removed: every bean is stale."""
-    return _split("removed", {})
+    return split("removed", {})
 
 
 @pytest.fixture
 def split_forwarded() -> Snapshot:
     """Return the same with no rule but one for bob's mutations, after a request of his was refused."""
-    return _split("forwarded", FORWARDED_RULES)
+    return split("forwarded", FORWARDED_RULES)
 
 
 @pytest.fixture
@@ -95,8 +93,3 @@ def tiered_moving() -> Snapshot:
 def tiered_throttled() -> Snapshot:
     """Return the same 8 s later, when a consumer fetches from the remote storage as well."""
     return joined(["tiered/throttled.jolokia2.json"], TIERED_LIMITS)
-
-
-def _split(moment: str, rules: Mapping[QuotaType, Mapping[QuotaEntity, float]]) -> Snapshot:
-    names = [f"split/{moment}.{node}.jolokia2.json" for node in BOTH]
-    return joined(names, limits(rules, BOTH, active_controller="100"))

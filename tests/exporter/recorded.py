@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tests.builders.agents import MISSING, item, items
+
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.mapping import Bean, BeanColumn, BeanTable
@@ -121,17 +123,16 @@ def limits(
 def jolokia_bytes(name: str) -> bytes:
     """Return the answer to our bulk request from the file `name`, recorded with a request for each kind of bean."""
     recorded = json.loads((CAPTURES / name).read_text("utf-8"))
-    missing = {"status": 404, "error": "No MBean with pattern"}
     beans = [
         recorded[request.pattern]["value"]
         for request in BY_TYPE
         if request.pattern.startswith("kafka.server:")
         and request.pattern.endswith(",*")
-        and recorded.get(request.pattern, missing)["status"] == 200
+        and recorded.get(request.pattern, MISSING)["status"] == 200
     ]
     together = {name: bean for some in beans for name, bean in some.items()}
-    items = {**recorded, "kafka.server:*": {"status": 200, "value": together}}
-    return json.dumps([items.get(request.pattern, missing) for request in REQUESTS]).encode()
+    answers = {**recorded, "kafka.server:*": item(together)}
+    return items(*(answers.get(request.pattern, MISSING) for request in REQUESTS))
 
 
 def table(name: str) -> BeanTable:
@@ -174,3 +175,9 @@ def joined(
     """Return the snapshot of these captures, taken together."""
     health = LimitsHealth(read_at=None if configured is None else configured.read_at)
     return (join or Join()).snapshot([read(table(name)) for name in names], configured, health, taken_at)
+
+
+def split(moment: str, rules: Mapping[QuotaType, Mapping[QuotaEntity, float]]) -> Snapshot:
+    """Return the snapshot of a broker and a controller that are two nodes."""
+    names = [f"split/{moment}.{node}.jolokia2.json" for node in ("1", "100")]
+    return joined(names, limits(rules, ("1", "100"), active_controller="100"))

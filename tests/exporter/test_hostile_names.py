@@ -13,9 +13,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
+from tests.builders.agents import client, jolokia, node
 from tests.exporter.examples import exporter_of
 from tests.exporter.page.parsed import Page
-from tests.exporter.sources.http.hostile import body, jolokia
+from tests.exporter.sources.http.hostile import body
 from tests.exporter.sources.http.misbehaving import serving
 from tests.strategies import HOSTILE, broken_texts, examples, texts
 
@@ -23,8 +24,6 @@ from quotascope.exporter.config import Config, LogConfig, LogFormat
 from quotascope.exporter.discovery.build import build_sources
 from quotascope.exporter.logs import configure_logs
 from quotascope.exporter.names import known_as
-from quotascope.metrics.kafka.jmx import mbean_name
-from quotascope.metrics.kafka.sanitizer import sanitize
 
 pytestmark = pytest.mark.usefixtures("logging_restored")
 
@@ -69,12 +68,11 @@ names = (
 
 def answer(clients: list[str]) -> bytes:
     """Return the answer of Jolokia about a node with these client ids, each that of a user of the same name."""
-    beans: dict[str, dict[str, float]] = {"kafka.server:type=app-info,id=1": {"StartTimeMs": 1.0}}
+    beans = node()
     for name in clients:
-        user = sanitize(name.encode(errors="replace").decode())
-        bean = mbean_name("kafka.server", "Produce", [("user", user), ("client-id", name)])
-        beans[bean] = {"byte-rate": 1.0, "throttle-time": 0.0}
-    return jolokia(json.dumps(beans)[1:-1].encode())
+        user = name.encode(errors="replace").decode()
+        beans |= client("Produce", user, name, byte_rate=1.0, throttle_time=0.0)
+    return jolokia(beans)
 
 
 async def served(clients: list[str]) -> list[str]:

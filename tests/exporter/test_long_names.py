@@ -15,8 +15,9 @@ import aiohttp
 import pytest
 from aiohttp import web
 from hypothesis import given
+from tests.builders.agents import MISSING, Beans, answered_by, client, item, jolokia, node, text_of
 from tests.exporter.examples import exporter_of, limits, snapshot, team, usage
-from tests.exporter.sources.http.hostile import body, jolokia
+from tests.exporter.sources.http.hostile import body
 from tests.exporter.sources.http.misbehaving import serving
 from tests.strategies import texts
 from yarl import URL
@@ -37,7 +38,6 @@ from quotascope.exporter.snapshot import Snapshot
 from quotascope.exporter.sources.shortening import LongLines
 from quotascope.metrics.catalog.teams import UNDECIDED
 from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
-from quotascope.metrics.kafka.jmx import mbean_name
 from quotascope.metrics.kafka.rules import QuotaRules
 from quotascope.metrics.kafka.sanitizer import sanitize
 
@@ -51,20 +51,12 @@ def long_names(number: int, length: int = LONG_BYTES) -> list[str]:
 
 
 def as_jolokia(clients: Iterable[str], user: str = "alice") -> bytes:
-    beans: dict[str, dict[str, float]] = {"kafka.server:type=app-info,id=1": {"StartTimeMs": 1.0}}
+    """Return the answer of Jolokia about a node with these client ids of a user."""
+    beans = node()
     for name in clients:
-        for group, attribute in (("Produce", "byte-rate"), ("Request", "request-time")):
-            bean = mbean_name("kafka.server", group, [("user", sanitize(user)), ("client-id", name)])
-            beans[bean] = {attribute: 1.0, "throttle-time": 0.0}
-    return jolokia(json.dumps(beans)[1:-1].encode())
-
-
-def as_text(clients: Iterable[str], user: str = "alice") -> bytes:
-    lines = ['kafka_server_app_info_starttimems{id="1"} 1', "kafka_server_Produce_queue_size 0"]
-    for name in clients:
-        labels = f'{{client_id="{name}",user="{user}"}}'
-        lines += [f"kafka_server_Produce_byte_rate{labels} 1", f"kafka_server_Produce_throttle_time{labels} 1"]
-    return "\n".join([*lines, ""]).encode()
+        beans |= client("Produce", user, name, byte_rate=1.0, throttle_time=0.0)
+        beans |= client("Request", user, name, request_time=1.0, throttle_time=0.0)
+    return jolokia(beans)
 
 
 @asynccontextmanager
@@ -92,7 +84,7 @@ async def read(session: aiohttp.ClientSession, path: str) -> str:
         return await response.text()
 
 
-@pytest.mark.parametrize(("dialect", "answer_of"), [("jolokia", as_jolokia), ("auto", as_text)])
+@pytest.mark.parametrize(("dialect", "answer_of"), [("jolokia", as_jolokia), ("auto", text_of)])
 async def test_long_client_ids_make_no_answer_long(dialect: str, answer_of: Callable[[Iterable[str]], bytes]) -> None:
     """
     Each of 300 clients with names of 32 kB is shown in 256 bytes, and found by its real name.
@@ -120,7 +112,7 @@ async def test_long_client_ids_make_no_answer_long(dialect: str, answer_of: Call
 
 async def test_an_agent_that_answers_too_much_text_loses_lines_and_says_so() -> None:
     """Lines with the longest names go first; all others are read, and nothing is called absent."""
-    answer = as_text([*(f"app{number}" for number in range(50)), *long_names(100)])
+    answer = text_of([*(f"app{number}" for number in range(50)), *long_names(100)])
     async with exported(answer, "auto", max_answer_bytes=1 << 20) as (taken, session):
         names = {entity.entity.client_id for entity in taken.measured}
         assert {f"app{number}" for number in range(50)} <= names
@@ -153,7 +145,7 @@ async def test_long_names_of_beans_do_not_make_an_answer_too_long() -> None:
         assert node.coverage.unplaced is None
 
 
-@pytest.mark.parametrize(("dialect", "of_clients"), [("jolokia", as_jolokia), ("auto", as_text)])
+@pytest.mark.parametrize(("dialect", "of_clients"), [("jolokia", as_jolokia), ("auto", text_of)])
 async def test_names_are_made_short_in_an_answer_that_comes_compressed(
     dialect: str, of_clients: Callable[[Iterable[str]], bytes]
 ) -> None:
@@ -176,27 +168,19 @@ async def test_an_answer_that_stays_too_long_is_asked_for_in_parts() -> None:
     async def answer(request: web.Request) -> web.Response:
         values: list[object] = []
         for read_request in json.loads(await request.read()):
-            pattern, beans = read_request["mbean"], {}
+            pattern, beans = read_request["mbean"], Beans()
             if pattern in {"kafka.server:*", "kafka.server:type=app-info,*"}:
-                beans["kafka.server:type=app-info,id=1"] = {"StartTimeMs": 1.0}
+                beans |= node()
             if pattern in {"kafka.server:*", "kafka.server:type=Fetch,*"}:
-                beans["kafka.server:client-id=app,type=Fetch,user=alice"] = {"byte-rate": 2.0, "throttle-time": 0.0}
+                beans |= client("Fetch", "alice", "app", byte_rate=2.0, throttle_time=0.0)
             if pattern in {"kafka.server:*", "kafka.server:type=Produce,*"}:
-                beans |= {
-                    f"kafka.server:client-id={number},type=Produce,user=alice": {"byte-rate": 1.0, "throttle-time": 0.0}
-                    for number in range(20_000)
-                }
-            values.append({"status": 200, "value": beans} if pattern.endswith("*") else {"status": 404})
+                for number in range(20_000):
+                    beans |= client("Produce", "alice", f"{number}", byte_rate=1.0, throttle_time=0.0)
+            values.append(item(beans) if pattern.endswith("*") else MISSING)
         return web.json_response(values)
 
-    app = web.Application(client_max_size=1 << 20)
-    app.router.add_post("/jolokia/", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}/jolokia"
+    async with answered_by(answer, "/jolokia/") as server:
+        url = str(server.make_url("/jolokia"))
         (source,) = build_sources(
             Config.model_validate({"sources": [{"url": url, "dialect": "jolokia", "max_answer_bytes": 1 << 20}]}).agents
         )
@@ -206,8 +190,6 @@ async def test_an_answer_that_stays_too_long_is_asked_for_in_parts() -> None:
             assert table.coverage.unplaced is not None
             assert "kafka.server:type=Produce,* left out" in table.coverage.unplaced.text
         await source.close()
-    finally:
-        await runner.cleanup()
 
 
 def test_what_a_long_name_is_known_as() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.exporter.examples import health
 
 from quotascope.exporter.diagnosis.probes import memory_findings
 from quotascope.exporter.memory import MEBIBYTE, limit_bytes, machine_bytes, needed_bytes, numbers_within
-from quotascope.exporter.snapshot import SourceHealth
 
 
 @pytest.mark.parametrize(
@@ -44,13 +44,13 @@ def test_what_fits_is_what_is_needed() -> None:
     assert machine_bytes() > MEBIBYTE
 
 
-def source(name: str, readings: int, *, up: bool = True) -> SourceHealth:
-    return SourceHealth(name=name, dialect="jolokia", up=up, duration_seconds=0.1, readings=readings)
-
-
 def test_doctor_compares_what_is_needed_with_the_limit() -> None:
     """The finding covers all sources that it could read, and counts those that it could not."""
-    sources = [source("a", 200_000), source("b", 100_000), source("c", 0, up=False)]
+    sources = [
+        health("a", readings=200_000),
+        health("b", readings=100_000),
+        health("c", readings=0, up=False),
+    ]
     assert memory_findings(sources, None) == []
     assert memory_findings(sources, 1 << 30) == []
     (finding,) = memory_findings(sources, 256 * MEBIBYTE)

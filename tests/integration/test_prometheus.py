@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Agent
+from tests.builders.agents import Agent
 from tests.cluster.cluster import Cluster
 from tests.collector.collector import Collector, collecting
 from tests.exporter.otlp.collected import series
 from tests.exporter.otlp.messages import Key
+from tests.exporter.recorded import jolokia_bytes
 from tests.exporter.web.serving import HASH, PASSWORD, tls_section, web_file
 from tests.integration import web
 from tests.integration.alerting.hurry import hurried_rules
@@ -247,7 +248,7 @@ def test_rules_and_alerts_keep_clusters_apart(tmp_path: Path, release: Release) 
     with ExitStack() as stack:
         targets = []
         for cluster, capture in zip(CLUSTERS, captures, strict=True):
-            agent = Agent(capture)
+            agent = Agent(jolokia_bytes(capture))
             stack.callback(agent.close)
             source = {"name": "broker", "dialect": "jolokia", "url": agent.url}
             settings = {"cluster": cluster, "sources": [source], "log": {"format": "json"}}

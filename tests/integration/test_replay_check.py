@@ -9,7 +9,6 @@ from threading import Event
 from typing import Any
 
 import pytest
-from benchmarks.blame import VICTIM, broker, call, culprits_of, loaded
 from tests.cluster.cluster import Cluster, Layout, Plugin, running
 from tests.cluster.throttled import LOWER, Limits, Recording, record, record_beyond_a_month, record_work
 from tests.integration.eventually import eventually
@@ -197,18 +196,3 @@ def test_lower_limits_do_what_was_predicted(newest_kafka: Cluster) -> None:
         assert measured > 5
         # throttles end where windows do: one second more or less of ten
         assert predicted == pytest.approx(measured, rel=0.2)
-
-
-def test_the_culprit_of_a_real_broker(tmp_path: Path) -> None:
-    """Produces that take long to decompress are what a victim waits for, and nothing else in the log."""
-    with broker(1, tmp_path / "kafka") as cluster:
-        sent = loaded(cluster, ["large_produces"], 4).sent
-        log = cluster.nodes[1].request_log
-        result, waits = culprits_of(log, tmp_path / "usage", None)
-    assert sent[VICTIM] == 200
-    assert result.plan.threads[0] == 1
-    named = [name for name in waits if name != "not in the log"]
-    assert named[0] == "large_produces"
-    page = tmp_path / "blame.html"
-    call(["blame", str(tmp_path / "usage"), "--html", str(page)])
-    assert "large_produces held" in page.read_text(encoding="utf-8")

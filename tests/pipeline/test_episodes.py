@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipeline.history.requests import START_MS, requests
+from tests.builders.requests import START_MS
+from tests.pipeline.history.requests import requests
 from tests.pipeline.table.rows import append
 from tests.strategies import HOSTILE
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.builders.requests import line
 from tests.pipeline.ingest.ingesting import log
-from tests.pipeline.log_lines import CAPTURE, captured, line
+from tests.pipeline.log_lines import CAPTURE, captured
 from tests.pipeline.request_log.forms import FORMS
 
 from quotascope.pipeline.errors import BrokersMixed

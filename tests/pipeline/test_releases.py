@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.pipeline.log_lines import line
+from tests.builders.requests import line
 
 from quotascope.metrics.kafka.release import KafkaRelease
 from quotascope.pipeline.history import store

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pipeline.log_lines import captured, line
+from tests.builders.requests import line
+from tests.pipeline.log_lines import captured
 from tools.replay_check import check, log_of, read_log, read_rules, rules_of_text
 from tools.replay_check.broker import charges_of
 from tools.replay_check.fetches import Appended, Available, FetchSizes, Sessions, Wanted, decided

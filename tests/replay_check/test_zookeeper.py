@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.pipeline.log_lines import mutation, topic
+from tests.builders.requests import mutation, topic
 from tools.replay_check import Check, check, log_of, read_rules, rules_of_text
 
 from quotascope.metrics.kafka.entities import QuotaType

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import pyarrow.compute as pc
 import pytest
-from tests.pipeline.log_lines import line
+from tests.builders.requests import line
 
 from quotascope.pipeline.errors import NoHistory, NoTable, PipelineError, TableError
 from quotascope.pipeline.history import store

@@ -13,6 +13,7 @@ from statistics import median
 
 import confluent_kafka
 import pytest
+from tests.builders.spark_events import STREAMING
 from tests.clients.real import BrokerAccount, Login
 from tests.cluster.cluster import Cluster, Layout, Plugin, running
 from tests.cluster.quotas import Quotas
@@ -23,7 +24,6 @@ from tests.spark.connector.provision import jars
 from tests.spark.process import SparkProcess, spark_process
 from tests.spark.table import Row
 from tests.spark.versions import CONNECTOR
-from tests.spark_listener.recordings import STREAMING
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.job import Job, catching_up

@@ -5,28 +5,19 @@ from __future__ import annotations
 import asyncio
 import resource
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from email.utils import formatdate
 from pathlib import Path
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import BaseTestServer, TestServer
+from aiohttp.test_utils import TestServer
+from tests.builders.agents import answered_by
 from tests.exporter.examples import NOW
 
 from quotascope.exporter.config import OtlpConfig, OtlpProtocol, ServerConfig, SourceConfig
 from quotascope.exporter.diagnosis import Finding
 from quotascope.exporter.diagnosis.probes import clock_compared, clocks, listening, receiver
 from quotascope.exporter.errors import ConfigError
-
-
-@asynccontextmanager
-async def answering(answer: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[BaseTestServer]:
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", answer)
-    async with TestServer(app, host="127.0.0.1") as server:
-        yield server
 
 
 @pytest.mark.parametrize(
@@ -63,7 +54,7 @@ async def test_any_answer_has_the_time(tmp_path: Path) -> None:
 
     bad = tmp_path / "ca.pem"
     bad.write_text("no certificate")
-    async with answering(refuse) as server:
+    async with answered_by(refuse) as server:
         url = str(server.make_url("/jolokia"))
         reachable = SourceConfig.model_validate({"url": url, "basic_auth": {"username": "me", "password": "pw"}})
         broken = SourceConfig.model_validate({"url": "https://127.0.0.1:1", "tls": {"ca_file": bad}})
@@ -104,7 +95,7 @@ async def test_a_port_that_is_taken(status: int, text: str, code: str) -> None:
     async def answer(_: web.Request) -> web.Response:
         return web.Response(status=status, text=text)
 
-    async with answering(answer) as server:
+    async with answered_by(answer) as server:
         assert server.port is not None
         assert await listened(server.port) == code
 
@@ -154,7 +145,7 @@ async def test_an_empty_push(status: int, code: str) -> None:
         seen.append((request.path, token, await request.read()))
         return web.Response(status=status)
 
-    async with answering(answer) as server:
+    async with answered_by(answer) as server:
         settings = {"endpoint": str(server.make_url("/")), "headers": {"X-Token": "t"}}
         (finding,) = await receiver(OtlpConfig.model_validate(settings), {})
     assert finding.code == code

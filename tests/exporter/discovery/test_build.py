@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from tests.builders.agents import answered_by
 from tests.exporter.examples import ScriptedSource
 from tests.exporter.recorded import CAPTURES, jolokia_bytes
 
@@ -52,12 +52,10 @@ async def test_credentials_and_headers_are_sent(tmp_path: Path) -> None:
         seen.update(request.headers)
         return web.Response(status=403)
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", refuse)
     password, token = tmp_path / "password", tmp_path / "token"
     password.write_text("pẃ\n")
     token.write_text("abc\r\n")
-    async with TestServer(app) as server:
+    async with answered_by(refuse) as server:
         built = build_source(
             source(
                 url=str(server.make_url("/jolokia")),
@@ -158,9 +156,7 @@ async def test_recorded_agents_are_distinguished_at_any_path(path: str, body: by
         is_read = request.method == "POST" or dialect != "jolokia"
         return web.Response(body=body if is_read else b'{"status": 200}')
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", answer)
-    async with TestServer(app) as server:
+    async with answered_by(answer) as server:
         source = build_source(SourceConfig(url=str(server.make_url(path)), node_id=1))
         try:
             table = await source.read()

@@ -11,7 +11,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from benchmarks.collector import exposition
 from tests.exporter.examples import NOW, snapshot, usage
 from tests.exporter.recorded import TAKEN_AT
 
@@ -41,11 +40,6 @@ def test_text_is_as_recorded(
     if request.config.getoption("--update-golden"):
         (GOLDEN / file).write_text(stable, encoding="utf-8")
     assert stable == (GOLDEN / file).read_text(encoding="utf-8")
-
-
-def test_benchmarks_compare_with_the_same_text(split_throttled: Snapshot) -> None:
-    """The text of prometheus_client is that of the renderer, or else its time says nothing."""
-    assert Renderer().render(split_throttled, TAKEN_AT + 1) == exposition(split_throttled, TAKEN_AT + 1)
 
 
 def lint(text: bytes) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from tests.builders.agents import answered_by
 from tests.exporter.sources.prometheus_recording import FOLDER, kind_of
 
 from quotascope.exporter.config import PrometheusConfig
@@ -73,7 +73,5 @@ async def answering(
     """Yield a server, and the configuration that reads it."""
     prometheus = RecordedPrometheus(recorded() if answers is None else answers)
     change(prometheus.answers)
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", prometheus.answer)
-    async with TestServer(app) as server:
+    async with answered_by(prometheus.answer) as server:
         yield prometheus, PrometheusConfig(url=str(server.make_url("")).rstrip("/"), selector='{job="kafka"}')

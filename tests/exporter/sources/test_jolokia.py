@@ -10,11 +10,10 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from math import isnan, nan
-from typing import Any
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from tests.builders.agents import FAILED, MISSING, answered_by, item, items
 from tests.exporter.recorded import CAPTURES, jolokia_bytes, numbers, table
 from yarl import URL
 
@@ -43,10 +42,6 @@ def test_kafkas_own_domain_is_read_at_once() -> None:
     assert len({*attributes}) == len(attributes)
 
 
-def items(*content: Any) -> bytes:
-    return json.dumps(content).encode()
-
-
 @pytest.mark.parametrize(
     ("reported", "number"),
     [
@@ -64,7 +59,7 @@ def items(*content: Any) -> bytes:
 def test_values_are_numbers_or_nan(reported: object, number: float) -> None:
     """An agent may write longs as text, and with ignoreErrors it writes an error in place of a value."""
     beans = {"kafka.server:type=Produce,client-id=a": {"byte-rate": reported}}
-    _, values = numbers_in(items({"status": 200, "value": beans}), [FIRST])
+    _, values = numbers_in(items(item(beans)), [FIRST])
     assert [*values] == pytest.approx([number], rel=0, nan_ok=True)
 
 
@@ -81,12 +76,10 @@ PLUGIN = next(request for request in REQUESTS if request.pattern.startswith("io.
 FORBIDDEN = {"status": 403, "error": "Reading attribute is forbidden"}
 
 
-@pytest.mark.parametrize(
-    ("item", "request_"), [({"status": 404, "error": "none"}, FIRST), (FORBIDDEN, PLUGIN)], ids=["404", "plugin"]
-)
-def test_what_is_missing_is_nothing_special(item: dict[str, Any], request_: ReadRequest) -> None:
+@pytest.mark.parametrize(("refusal", "request_"), [(MISSING, FIRST), (FORBIDDEN, PLUGIN)], ids=["404", "plugin"])
+def test_what_is_missing_is_nothing_special(refusal: object, request_: ReadRequest) -> None:
     """A broker has no controller's beans; a policy written for Kafka's own domains need not allow a plugin."""
-    keys, values = numbers_in(items(item), [request_])
+    keys, values = numbers_in(items(refusal), [request_])
     assert (keys, values.size) == ([], 0)
 
 
@@ -159,7 +152,7 @@ def test_an_answer_that_the_agent_cut_short_is_unreadable(value: object) -> None
     """An agent with maxObjects puts text in place of beans; half a cluster must not look like all of it."""
     for cut in (value, {"kafka.server:type=Produce": value}):
         with pytest.raises(SourceUnreadable, match="maxObjects"):
-            numbers_in(items({"status": 200, "value": cut}), [FIRST])
+            numbers_in(items(item(cut)), [FIRST])
 
 
 @pytest.mark.parametrize("name", ["", "no colon", "kafka.server:type", 'kafka.server:type=Produce,user="x'])
@@ -192,14 +185,10 @@ async def test_an_agent_that_cannot_read_a_domain_is_asked_type_by_type() -> Non
     async def answer(request: web.Request) -> web.Response:
         patterns = [item["mbean"] for item in await request.json()]
         requested.append(len(patterns))
-        failed = {"status": 500, "error": "no MBeanInfo"}
-        missing = {"status": 404, "error": "No MBean with pattern"}
-        answers = {**recorded, "kafka.server:*": failed}
-        return web.json_response([answers.get(name, missing) for name in patterns])
+        answers = {**recorded, "kafka.server:*": FAILED}
+        return web.json_response([answers.get(name, MISSING) for name in patterns])
 
-    app = web.Application()
-    app.router.add_post("/jolokia/", answer)
-    async with TestServer(app) as server:
+    async with answered_by(answer) as server:
         source = JolokiaSource("a", HttpTarget(url=str(server.make_url("/jolokia"))))
         reads = [await source.read() for _ in range(1 + 20 + 1)]
         await source.close()
@@ -213,7 +202,6 @@ async def test_both_requests_of_a_read_share_its_time(monkeypatch: pytest.Monkey
     """An agent that fails late is not waited for as long again: the answer to the first request is the error."""
     requested: list[int] = []
     ended: list[int] = []
-    failed = [{"status": 500, "error": "no MBeanInfo"}] * 14
 
     @asynccontextmanager
     async def post(_url: URL, body: bytes, _names: object) -> AsyncIterator[bytearray]:
@@ -223,7 +211,7 @@ async def test_both_requests_of_a_read_share_its_time(monkeypatch: pytest.Monkey
                 await asyncio.Event().wait()
             finally:
                 ended.append(len(requested))
-        yield bytearray(json.dumps(failed).encode())
+        yield bytearray(items(*[FAILED] * 14))
 
     target = HttpTarget(url="http://127.0.0.1:1/jolokia", timeout_seconds=0.0)
     source = JolokiaSource("a", target)

@@ -12,8 +12,7 @@ from itertools import count
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
-from tests.exporter.sources.http.hostile import jolokia
+from tests.builders.agents import answered_by, jolokia_of
 
 from quotascope.exporter.errors import SourceError
 from quotascope.exporter.sources.jolokia import REQUESTS, Key, columns_of, numbers_in
@@ -48,10 +47,10 @@ _CLIENT = b'kafka_server_Produce_byte_rate{user="?"} 1'
 
 
 ANSWERS: dict[str, tuple[Callable[[bytes], None], bytes]] = {
-    "attributes": (read_jolokia, jolokia(b'"a:b=c":{%s}' % many(b'"?":1'))),
-    "names": (read_jolokia, jolokia(many(b'"?":{}'))),
-    "beans": (read_jolokia, jolokia(many(b'"kafka.server:type=Produce,user=?":{"byte-rate":1}'))),
-    "properties": (read_jolokia, jolokia(b'"d:%s":{"byte-rate":1}' % many(b"k?=v"))),
+    "attributes": (read_jolokia, jolokia_of(b'"a:b=c":{%s}' % many(b'"?":1'))),
+    "names": (read_jolokia, jolokia_of(many(b'"?":{}'))),
+    "beans": (read_jolokia, jolokia_of(many(b'"kafka.server:type=Produce,user=?":{"byte-rate":1}'))),
+    "properties": (read_jolokia, jolokia_of(b'"d:%s":{"byte-rate":1}' % many(b"k?=v"))),
     "objects": (read_jolokia, b"[%s]" % b",".join([b"{}"] * (LENGTH // 3))),
     "objects and a NaN": (read_jolokia, b"[NaN,%s]" % b",".join([b"{}"] * (LENGTH // 3))),
     "samples": (read_text, many(_CLIENT, b"\n")),
@@ -135,9 +134,7 @@ async def test_no_answer_takes_more_than_the_shipped_limit_allows() -> None:
         parts, _ = BOMBS[request.match_info["name"]]
         return web.Response(body=bomb(*parts), headers={"Content-Encoding": "gzip"})
 
-    app = web.Application()
-    app.router.add_route("*", "/{name}{tail:/?}", answer)
-    async with TestServer(app) as server:
+    async with answered_by(answer, "/{name}{tail:/?}") as server:
         urls = [str(server.make_url(f"/{name}")) for name in BOMBS]
         child = await asyncio.create_subprocess_exec(sys.executable, "-c", READS, *urls, stdout=PIPE, stderr=PIPE)
         reported, memory = (output.decode() for output in await child.communicate())

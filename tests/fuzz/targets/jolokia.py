@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.builders.agents import MISSING, items, jolokia, node
 from tests.exporter.recorded import CAPTURES, jolokia_bytes
 from tests.fuzz.target import Target
 
@@ -47,10 +48,8 @@ def _seeds() -> Iterator[bytes]:
         yield jolokia_bytes(name)
     first_name, second = names[:2]
     yield jolokia_bytes(first_name) + _NEXT + jolokia_bytes(second)
-    missing = b'{"status":404,"error":"No MBean"}'
-    yield b"[%s]" % b",".join([missing] * len(REQUESTS))
-    few = b'{"status":200,"value":{"kafka.server:type=app-info,id=1":{"StartTimeMs":1},"kafka.server:type=Produce,user=\\"a:b\\"":{"byte-rate":NaN}}}'
-    yield b"[%s]" % b",".join([few, *[missing] * (len(REQUESTS) - 1)])
+    yield items(*[MISSING] * len(REQUESTS))
+    yield jolokia({**node(), 'kafka.server:type=Produce,user="a:b"': {"byte-rate": math.nan}})
     yield b'{"status":403,"error":"no","error_type":"java.lang.SecurityException"}'
 
 

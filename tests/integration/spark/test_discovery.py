@@ -10,18 +10,16 @@ from pathlib import Path
 import pytest
 from tests.integration.eventually import eventually
 from tests.integration.prometheus import Prometheus
-from tests.spark_listener.exposition.jobs import reported
+from tests.spark_listener.exposition.jobs import report_waiting
 
-from quotascope.spark_listener.exposition import Reporting
 from quotascope.spark_listener.exposition.discovery import DEAD_AFTER_SECONDS
-from quotascope.spark_listener.job import Job
 
 pytestmark = pytest.mark.real
 
 DRIVER = """
 import sys, time
-from tests.integration.spark.test_discovery import report
-report(sys.argv[1], "app-killed")
+from tests.spark_listener.exposition.jobs import report_waiting
+report_waiting(sys.argv[1], "app-killed")
 print("reports", flush=True)
 time.sleep(600)
 """
@@ -40,17 +38,6 @@ def prometheus(tmp_path: Path) -> Iterator[Prometheus]:
     prometheus.child.end()
 
 
-def report(folder: str, app_id: str) -> Reporting:
-    """Report a job that has done nothing yet."""
-    properties = {
-        "spark.app.name": "nightly",
-        "spark.driver.host": "127.0.0.1",
-        "spark.quotascope.fileSd.path": f"{folder}/{{app_id}}.json",
-    }
-    job = Job("nightly")
-    return reported(properties, lambda: [job.snapshot()], app_id)
-
-
 def test_drivers_come_and_go(prometheus: Prometheus, tmp_path: Path) -> None:
     """
     Each driver is a target from its beginning to its end; its series have its id, and the labels that they had.
@@ -58,7 +45,7 @@ def test_drivers_come_and_go(prometheus: Prometheus, tmp_path: Path) -> None:
     Who is killed cannot say so: its target fails, its file ages, and the next driver removes it.
     """
     folder = tmp_path / "entries"
-    ended = report(str(folder), "app-ended")
+    ended = report_waiting(str(folder), "app-ended")
     with subprocess.Popen([sys.executable, "-c", DRIVER, str(folder)], stdout=subprocess.PIPE, text=True) as driver:
         try:
             assert driver.stdout is not None
@@ -79,7 +66,7 @@ def test_drivers_come_and_go(prometheus: Prometheus, tmp_path: Path) -> None:
     (entry,) = folder.iterdir()
     old = time.time() - DEAD_AFTER_SECONDS - 60
     os.utime(entry, (old, old))
-    report(str(folder), "app-next").close()
+    report_waiting(str(folder), "app-next").close()
     eventually(lambda: _healthy(prometheus, {}))
 
 

@@ -1,11 +1,13 @@
 """Tables of requests that wait for each other, made on disk as `ingest` does."""
 
+from dataclasses import replace
 from heapq import heapify, heapreplace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tests.builders.requests import PRODUCE, Request
 from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.blame.queueing import waits_of
@@ -16,29 +18,23 @@ from quotascope.pipeline.request_log.schema import REQUESTS
 BEGIN_MS = 1_795_392_000_000
 """2026-11-23 00:00:00 UTC"""
 
-
-_USUAL: dict[str, Any] = {
-    "broker": "1",
-    "listener": "PLAIN",
-    "client_id": "app",
-    "api_key": 3,
-    "api_version": 4,
+_USUAL = Request(api_version=4, network_us=0)
+_OF_ALL: dict[str, Any] = {
+    "connection": None,
     "remote_time_ms": 0.0,
     "response_queue_time_ms": 0.0,
-    "network_time_ms": 0.0,
-    "forwarded": False,
-    "follower": False,
+    "throttle_ms": None,
     "file": "a.log",
 }
-"""A Metadata request of broker 1, where a row says nothing else."""
+"""Columns of all rows, where a row has no other value."""
 
 
 def row(at_ms: float, queued_ms: float | None, held_ms: float, user: str, **changed: Any) -> dict[str, Any]:
-    """A Produce that is taken by a thread of broker 2 so long after `BEGIN_MS`."""
+    """Return a Produce that a thread of broker 2 takes so long after `BEGIN_MS`."""
+    taken = replace(_USUAL, broker="2", api_key=PRODUCE, api_version=9, user=user)
     completed = BEGIN_MS + round(at_ms + held_ms)
     times = {"timestamp": completed, "completed": completed, "queue_time_ms": queued_ms, "thread_time_ms": held_ms}
-    kind = {"broker": "2", "api_key": 0, "api_version": 9, "user": user, "position": round(at_ms * 10)}
-    return _USUAL | times | kind | changed
+    return taken.row(**{**_OF_ALL, "produce_bytes": None, **times, "position": round(at_ms * 10), **changed})
 
 
 def stored(folder: Path, *batches: list[dict[str, Any]]) -> str:
@@ -123,4 +119,4 @@ def full_load(requests: int) -> pa.Table:
 
 def written(folder: Path, rows: pa.Table, **constant: Any) -> str:
     """`stored`, of rows of broker 1 that lack what is the same in all of them."""
-    return stored(folder, [_USUAL | {"throttle_ms": 0} | constant | row for row in rows.to_pylist()])
+    return stored(folder, [_USUAL.row(**{**_OF_ALL, "throttle_ms": 0, **constant, **row}) for row in rows.to_pylist()])

@@ -17,7 +17,7 @@ from tests.pipeline.table.rows import append
 
 from quotascope.pages.report import html
 from quotascope.pipeline.blame.culprits import busy_times, matrix_of
-from quotascope.pipeline.blame.intervals import read, together
+from quotascope.pipeline.blame.intervals import Intervals, read, together
 from quotascope.pipeline.blame.summing import KEY, Blame, NoQueueTimes, Sums, Survey, plan_of, sums_of
 from quotascope.pipeline.blame.waits import MARGIN_US, spread, summed
 from quotascope.pipeline.columns import added
@@ -31,7 +31,10 @@ from quotascope.pipeline.runs.blame import document as document_of
 from quotascope.pipeline.table import Table
 
 from .logs import BEGIN_MS, row, saturated, stored
-from .test_waits import between
+
+
+def between(whole: Intervals, begin_us: int, end_us: int) -> Intervals:
+    return whole.only((whole.enqueued < end_us) & (whole.released >= begin_us))
 
 
 def test_the_sentence_that_matters(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.builders.requests import FETCH, Request
 
 from quotascope.metrics.kafka.protocol import ApiKey
 from quotascope.pipeline.blame.intervals import COLUMNS, Group, Intervals, Place, intervals, together
@@ -20,20 +21,14 @@ from quotascope.pipeline.request_log.schema import REQUESTS
 from ..replay.ways import WAYS, kernels
 
 SCHEMA = pa.schema([REQUESTS.field(name) for name in (*COLUMNS, "traffic")])
-ROW = {
-    "completed": 1_000,
-    "broker": "1",
-    "listener": "PLAINTEXT",
-    "user": "alice",
-    "client_id": "app",
-    "api_key": ApiKey.FETCH.value,
-    "thread_time_ms": 1.5,
-    "network_time_ms": 0.1,
-    "queue_time_ms": 2.25,
-    "remote_time_ms": 500.0,
-    "response_queue_time_ms": 0.2,
-    "traffic": [],
-}
+ROW = Request(api_key=FETCH, request_us=1_500, network_us=100).row(
+    completed=1_000,
+    listener="PLAINTEXT",
+    queue_time_ms=2.25,
+    remote_time_ms=500.0,
+    response_queue_time_ms=0.2,
+    traffic=[],
+)
 
 
 def made(*changes: dict[str, Any]) -> Intervals:
@@ -94,7 +89,7 @@ def test_the_controller_of_zookeeper_is_a_broker(key: ApiKey) -> None:
     assert made({}, {"api_key": key.value}).pools[0] == ["1"]
 
 
-Request = tuple[int, int, int, int]
+Waiting = tuple[int, int, int, int]
 """When it was enqueued, its wait and its holding, us; its group."""
 Sums = Counter[tuple[int, int, int]]
 """ns by slot, victim and culprit."""
@@ -111,7 +106,7 @@ SOME = st.lists(
 )
 
 
-def intervals_of(requests: list[Request]) -> Intervals:
+def intervals_of(requests: list[Waiting]) -> Intervals:
     ordered = sorted(requests, key=lambda each: each[0] + each[1])
     enqueued, waits, holdings, groups = np.asarray(ordered, np.int64).reshape(-1, 4).T
     return Intervals(
@@ -128,10 +123,6 @@ def intervals_of(requests: list[Request]) -> Intervals:
     )
 
 
-def between(whole: Intervals, begin_us: int, end_us: int) -> Intervals:
-    return whole.only((whole.enqueued < end_us) & (whole.released >= begin_us))
-
-
 def sums(*parts: pa.Table) -> Sums:
     result: Sums = Counter()
     for part in parts:
@@ -140,7 +131,7 @@ def sums(*parts: pa.Table) -> Sums:
     return result
 
 
-def every_pair(requests: list[Request], threads: int) -> Sums:
+def every_pair(requests: list[Waiting], threads: int) -> Sums:
     result: Sums = Counter()
     for number, (enqueued, wait, holding, victim) in enumerate(requests):
         taken = enqueued + wait
@@ -162,7 +153,7 @@ def every_pair(requests: list[Request], threads: int) -> Sums:
 
 @pytest.mark.parametrize("way", WAYS)
 @given(requests=SOME, threads=st.integers(1, 3))
-def test_each_pair_of_requests_gives_the_same(way: str, requests: list[Request], threads: int) -> None:
+def test_each_pair_of_requests_gives_the_same(way: str, requests: list[Waiting], threads: int) -> None:
     """The parts of all waits add up to the waits."""
     with kernels(way):
         result = sums(*divided(intervals_of(requests), threads, 0, END_US, SLOT_US))

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.pipeline.history.requests import START_MS, requests
+from tests.builders.requests import START_MS
+from tests.pipeline.history.requests import requests
 from tests.pipeline.log_lines import captured
 from tests.pipeline.table.rows import append
 

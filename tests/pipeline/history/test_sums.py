@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipeline.history.requests import START_MS, requests
+from tests.builders.requests import START_MS
+from tests.pipeline.history.requests import requests
 
 from quotascope.pipeline.episodes import EPISODES
 from quotascope.pipeline.history import HISTORY, ROLLUP, history_of, rollup

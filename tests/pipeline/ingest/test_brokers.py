@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders.requests import line
 from tests.pipeline.ingest.ingesting import log, read, tables
-from tests.pipeline.log_lines import line, values
+from tests.pipeline.log_lines import values
 
 from quotascope.pipeline.errors import UnknownBroker
 from quotascope.pipeline.ingest import IngestOptions

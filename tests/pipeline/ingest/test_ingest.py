@@ -18,8 +18,9 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.builders.requests import line, mutation, topic
 from tests.pipeline.ingest.ingesting import LINES, NAMED, PLAIN, log, read, reported, tables
-from tests.pipeline.log_lines import CAPTURE, line, mutation, topic, values
+from tests.pipeline.log_lines import CAPTURE, values
 from tests.pipeline.privileges import open_folder, without_privileges
 from tests.strategies import examples
 

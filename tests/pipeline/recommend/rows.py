@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from tests.builders.requests import PRODUCE, Request
 from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.history import HISTORY, History, rollup
@@ -14,29 +15,13 @@ from quotascope.pipeline.history import HISTORY, History, rollup
 MONDAY = 1_795_392_000_000
 """2026-11-23 00:00:00 UTC"""
 HOUR = 3_600_000
-_EMPTY: dict[str, Any] = {
-    "user": "alice",
-    "client_id": "app1",
-    "broker": "1",
-    "connection": 1,
-    "api_key": 0,
-    "api_version": 11,
-    "produce_bytes": None,
-    "fetch_bytes": None,
-    "thread_time_ms": None,
-    "network_time_ms": None,
-    "mutations": None,
-    "mutations_charged": None,
-    "mutation_timestamp": None,
-    "refused": False,
-    "throttle_ms": 0,
-}
 
 
 def request(at_ms: int, **values: Any) -> dict[str, Any]:
-    """One request so many ms after `MONDAY`, that charges nothing unless given."""
-    time = MONDAY + at_ms
-    return {**_EMPTY, "timestamp": time, "completed": time, **values}
+    """Return a request so many ms after `MONDAY` that charges no quota, with these values."""
+    return Request(at_ms=MONDAY + at_ms, network_after_ms=0, client_id="app1", api_version=11).history(
+        **{"api_key": PRODUCE, **values}
+    )
 
 
 def produced(at_ms: int, size: int, **values: Any) -> dict[str, Any]:

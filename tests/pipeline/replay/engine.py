@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from tests.pipeline.replay.histories import CREATE_TOPICS, FETCH, PRODUCE, SIZES
+from tests.builders.requests import CREATE_TOPICS, FETCH, PRODUCE
+from tests.pipeline.replay.histories import SIZES
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics.engine.client_quota_manager import ClientQuotaManager

@@ -1,12 +1,13 @@
 """Histories and candidates for the tests of replays."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
+from tests.builders.requests import CREATE_TOPICS, FETCH, METADATA, PRODUCE, Request
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
@@ -16,64 +17,18 @@ from quotascope.pipeline.replay import ReplaySettings
 from quotascope.quotas import Entity, QuotaSet
 from quotascope.quotas.candidates import Candidate
 
-PRODUCE, FETCH, METADATA, CREATE_TOPICS = 0, 1, 3, 19
 SIZES = ("produce_bytes", "fetch_bytes", "mutations")
 KEY = ("candidate", "broker", "user", "client_id", "quota_type")
 KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
 
 
-@dataclass(frozen=True)
-class Request:
-    after_ms: int = 0
-    user: str = "alice"
-    client_id: str = "app"
-    broker: str = "1"
-    connection: int = 1
-    api_key: int = METADATA
-    api_version: int = 7
-    cost: int = 0
-    request_us: int | None = None
-    network_us: int | None = None
-    network_after_ms: int = 1
-    throttle_ms: int = 0
-    withheld: bool = False
-    """Whether the log shows it answered empty, or refused."""
-    granted: int = 0
-    """Of a mutation that was refused: partitions that were granted before."""
-    wait_ms: int = 0
-
-
 def history(requests: Sequence[Request]) -> pa.Table:
+    """Return requests one after another, in the order of one log."""
     now_ms, rows = EPOCH_MS, []
-    for request in requests:
+    for position, request in enumerate(requests, 1):
         now_ms += request.after_ms
-        rows.append(_row(request, now_ms))
-        rows[-1] |= {"file": "a.log", "position": len(rows)}
+        rows.append(replace(request, at_ms=now_ms).history(file="a.log", position=position))
     return pa.Table.from_pylist(rows, HISTORY)
-
-
-def _row(request: Request, now_ms: int) -> dict[str, Any]:
-    mutates = request.api_key == CREATE_TOPICS
-    fetches = request.api_key == FETCH and not request.withheld
-    return {
-        "user": request.user,
-        "client_id": request.client_id,
-        "broker": request.broker,
-        "timestamp": now_ms,
-        "completed": now_ms + request.network_after_ms,
-        "connection": request.connection,
-        "api_key": request.api_key,
-        "api_version": request.api_version,
-        "produce_bytes": request.cost if request.api_key == PRODUCE else None,
-        "fetch_bytes": request.cost if fetches else None,
-        "thread_time_ms": None if request.request_us is None else request.request_us / 1e3,
-        "network_time_ms": None if request.network_us is None else request.network_us / 1e3,
-        "mutations": request.cost if mutates else None,
-        "mutations_charged": (request.granted if request.withheld else request.cost) if mutates else None,
-        "mutation_timestamp": now_ms - request.wait_ms if mutates else None,
-        "refused": mutates and request.withheld,
-        "throttle_ms": request.throttle_ms,
-    }
 
 
 def candidate(quotas: Mapping[QuotaEntity, Mapping[str, float]], name: str = "tried", **options: Any) -> Candidate:

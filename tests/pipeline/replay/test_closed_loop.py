@@ -8,19 +8,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.builders.requests import CREATE_TOPICS, FETCH, METADATA, PRODUCE, Request
 from tests.pipeline.replay.engine import Simulation
-from tests.pipeline.replay.histories import (
-    CREATE_TOPICS,
-    FETCH,
-    METADATA,
-    PRODUCE,
-    Request,
-    candidate,
-    history,
-    mixes,
-    quota_sets,
-    requests,
-)
+from tests.pipeline.replay.histories import candidate, history, mixes, quota_sets, requests
 from tests.pipeline.replay.ways import WAYS, kernels
 from tests.steps import steps
 from tests.strategies import examples

@@ -8,16 +8,8 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.pipeline.replay.histories import (
-    CREATE_TOPICS,
-    KEYS,
-    PRODUCE,
-    Request,
-    candidate,
-    history,
-    quota_sets,
-    requests,
-)
+from tests.builders.requests import CREATE_TOPICS, PRODUCE, Request
+from tests.pipeline.replay.histories import KEYS, candidate, history, quota_sets, requests
 from tests.pipeline.replay.sums import SUMS, summed
 from tests.strategies import EPOCH_MS
 

@@ -10,15 +10,12 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.builders.requests import CREATE_TOPICS, FETCH, METADATA, PRODUCE, Request
 from tests.pipeline.history.requests import ORDER
 from tests.pipeline.replay.engine import Cluster, size_of
 from tests.pipeline.replay.histories import (
-    CREATE_TOPICS,
     CROWD,
-    FETCH,
     KEY,
-    PRODUCE,
-    Request,
     candidate,
     crowd,
     history,
@@ -219,7 +216,7 @@ def test_recovery_needs_no_request(
 
     A request throttle ends before them.
     """
-    key = PRODUCE if "producer_byte_rate" in quotas else Request.api_key
+    key = PRODUCE if "producer_byte_rate" in quotas else METADATA
     requests_made = [Request(after_ms=24 * 3_600_000, api_key=key, **cost) for cost in costs]
     with kernels(way):
         (row,) = by_type(requests_made, {ALICE: quotas}, mode=mode).values()

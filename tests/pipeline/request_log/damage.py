@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from tests.pipeline.log_lines import line, mutation
+from tests.builders.requests import line, mutation
 from tests.pipeline.request_log.forms import FORMS
 
 _CAPTURES: Final = Path(__file__).parents[1] / "captures"

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipeline.log_lines import line
+from tests.builders.requests import line
 from tests.pipeline.request_log.damage import log, undamaged
 from tests.pipeline.request_log.readings import SOURCE, parsed
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pipeline.log_lines import line, values
+from tests.builders.requests import line
+from tests.pipeline.log_lines import values
 
 from quotascope.metrics.kafka.protocol import ApiKey
 from quotascope.pipeline.releases import BEFORE_4_0, CURRENT, FIRST, LAYOUTS, layout_of

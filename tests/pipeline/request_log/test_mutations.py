@@ -8,7 +8,8 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipeline.log_lines import captured, line, mutation, topic
+from tests.builders.requests import line, mutation, topic
+from tests.pipeline.log_lines import captured
 from tests.steps import steps
 
 from quotascope.pipeline.request_log.mutations import MutationLedger, OneSide, Row

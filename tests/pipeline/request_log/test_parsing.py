@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, values
+from tests.builders.requests import line, mutation, topic
+from tests.pipeline.log_lines import CAPTURE, captured, values
 from tests.pipeline.request_log.readings import AT, SOURCE, parsed, reason, request
 from tests.strategies import HOSTILE
 

@@ -7,7 +7,7 @@ What holds none, or several, is called what it is.
 import json
 
 import pytest
-from tests.pipeline.log_lines import line
+from tests.builders.requests import line
 from tests.pipeline.request_log.forms import FORMS, MESSAGE, OF_BARE_MESSAGES
 from tests.pipeline.request_log.readings import AT, parsed, reason, request
 

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.pipeline.replay.histories import PRODUCE, Request, candidate, history
+from tests.builders.requests import PRODUCE, Request
+from tests.pipeline.replay.histories import candidate, history
 from tests.pipeline.replay.sums import summed
 from tests.pipeline.runs.prometheus import answering
 from tests.pipeline.table.rows import append

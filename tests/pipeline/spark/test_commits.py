@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException, PySparkRuntimeError
+from tests.builders.requests import line
 from tests.pipeline.ingest.accounts import balanced
 from tests.pipeline.ingest.ingesting import another_run
-from tests.pipeline.log_lines import line
 
 from quotascope.pipeline.engine import Local
 from quotascope.pipeline.errors import DamagedFile, LostCommit, NotWritten, PipelineError, SparkFailed, UnreadableLog

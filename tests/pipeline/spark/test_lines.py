@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from tests.builders.requests import line, mutation, topic
 from tests.pipeline.ingest.accounts import balanced
 from tests.pipeline.ingest.ingesting import NAMED
-from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, values
+from tests.pipeline.log_lines import CAPTURE, captured, values
 
 from quotascope.pipeline.ingest import IngestTables, ingest
 from quotascope.pipeline.ingest.committing import Batch, Ingest, NewRows, Seen, Staged

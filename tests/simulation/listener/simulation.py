@@ -26,6 +26,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
+from tests.builders.spark_events import application_started, log_started
 
 from quotascope.clients.accounting import ClientTotals
 from quotascope.metrics.catalog import FamilyType
@@ -384,8 +385,8 @@ class Simulation:
             self._check_throttles(snapshot)
 
     def _begin(self) -> Iterator[dict[str, Any]]:
-        yield {"Event": "SparkListenerLogStart", "Spark Version": "4.3.0"}
-        yield {"Event": "SparkListenerApplicationStart", "App Name": "app", "App ID": "a", "Timestamp": _BEGINS_MS}
+        yield log_started("4.3.0")
+        yield application_started(_BEGINS_MS / 1_000, "app", "a")
 
 
 def _is_end(beginning: str) -> bool:

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-from tests.spark_listener.recordings import (
+from tests.builders.spark_events import (
     QUOTA,
     TIMEOUT,
     Event,
+    application_ended,
     ended,
+    executor_added,
+    executor_removed,
     java_failure,
     python_failure,
     query_progressed,
@@ -139,10 +142,10 @@ class Application:
         early = [name for name in self._live if self.random.random() < 0.2]
         over = self._later()
         for name in early:  # threads of the driver race each other
-            yield self._removed(name, "Remote RPC client disassociated", over + 1)
-        yield {"Event": "SparkListenerApplicationEnd", "Timestamp": int(over * 1_000)}
+            yield executor_removed(name, over + 1, "Remote RPC client disassociated")
+        yield application_ended(over)
         for name in self._live:
-            yield self._removed(name, "Remote RPC client disassociated", over + 1)
+            yield executor_removed(name, over + 1, "Remote RPC client disassociated")
 
     def _later(self) -> float:
         self.now += self.random.choice((0.001, 0.01, 1.0, 20.0))
@@ -153,18 +156,13 @@ class Application:
             self._executors += 1
             name = str(self._executors)
             self._live.append(name)
-            time = int(self._later() * 1_000)
-            yield {"Event": "SparkListenerExecutorAdded", "Executor ID": name, "Timestamp": time}
+            yield executor_added(name, self._later())
             return
         name = self._live.pop(self.random.randrange(len(self._live)))
         reason = self.random.choice((_LOST, "Executor killed by driver.", "Container on host h was preempted."))
         if "killed by driver" not in reason:
             self.truth.lost_executors.add(name)
-        yield self._removed(name, reason, self._later())
-
-    def _removed(self, name: str, reason: str, time: float) -> Event:
-        event = {"Event": "SparkListenerExecutorRemoved", "Executor ID": name, "Removed Reason": reason}
-        return {**event, "Timestamp": int(time * 1_000)}
+        yield executor_removed(name, self._later(), reason)
 
     def _query_changes(self) -> Iterator[Event]:
         random, truth = self.random, self.truth

@@ -21,7 +21,7 @@ from tests.pipeline.table.rows import append
 from tests.spark import sessions
 from tests.spark.connector.provision import jars
 from tests.spark.delta import jobs
-from tests.spark.pipeline import test_history
+from tests.spark.pipeline import kept
 from tests.spark.process import SparkProcess, spark_process
 from tests.spark.versions import CONNECTOR, ROOT
 
@@ -121,7 +121,7 @@ def test_the_session_of_the_commands(driver: SparkProcess, usage: str) -> None:
 
 def test_history_is_kept(driver: SparkProcess, tmp_path: Path) -> None:
     """As by the newest Spark."""
-    test_history.is_kept(tmp_path, driver.call(test_history.job, str(tmp_path)))
+    kept.is_kept(tmp_path, driver.call(kept.job, str(tmp_path)))
 
 
 def test_the_page(driver: SparkProcess, usage: str) -> None:

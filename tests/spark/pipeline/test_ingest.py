@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 import zstandard
+from tests.builders.requests import line
 from tests.pipeline.ingest.accounts import balanced
 from tests.pipeline.ingest.ingesting import NAMED
-from tests.pipeline.log_lines import CAPTURE, captured, line
+from tests.pipeline.log_lines import CAPTURE, captured
 from tests.spark.versions import RUNNING
 
 from quotascope.pipeline.errors import DamagedFile, NotWritten, TableError, UnreadableLog

@@ -9,17 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyspark.sql import functions as sql
+from tests.builders.requests import CREATE_TOPICS, Request
 from tests.pipeline.recommend import rows as requests
-from tests.pipeline.replay.histories import (
-    CREATE_TOPICS,
-    CROWD,
-    SHARED,
-    Request,
-    candidate,
-    crowd,
-    history,
-    sorted_rows,
-)
+from tests.pipeline.replay.histories import CROWD, SHARED, candidate, crowd, history, sorted_rows
 from tests.pipeline.table.rows import append
 from tests.spark.versions import BY_GROUPS
 

@@ -11,15 +11,24 @@ from typing import NamedTuple
 
 import pytest
 import zstandard
-from tests.spark_listener.event_log.logs import FAILED, failures, written
-from tests.spark_listener.recordings import QUOTA, VERSIONS, Remembered, ended, log_of, python_failure, started
+from tests.builders.spark_events import (
+    FAILED,
+    QUOTA,
+    application_started,
+    ended,
+    failures,
+    python_failure,
+    started,
+    written,
+)
+from tests.spark_listener.recordings import VERSIONS, Remembered, log_of
 
 from quotascope.spark_listener.errors import CodecUnusable, EventLogDamaged, EventLogError, NoEventLog
 from quotascope.spark_listener.event_log import EventLog, codecs, log
 from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job
 
-START = {"Event": "SparkListenerApplicationStart", "App Name": "a", "Timestamp": 1}
+START = application_started(0.001, app_id=None)
 
 
 BEGIN = written([START])

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import zstandard
-from tests.spark_listener.event_log.logs import failures, written
+from tests.builders.spark_events import application_ended, application_started, failures, log_started, written
 from tests.spark_listener.recordings import VERSIONS, log_of
 
 from quotascope.spark_listener.errors import CodecUnusable, EventLogError, NoEventLog
@@ -26,9 +26,9 @@ from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.report import Application, document, page, read_application
 from quotascope.spark_listener.report.report import log_end
 
-START = {"Event": "SparkListenerApplicationStart", "App Name": "a", "App ID": "app-1", "Timestamp": 1_000}
-BEGIN = written([{"Event": "SparkListenerLogStart", "Spark Version": "3.5.9"}, START])
-END = written([{"Event": "SparkListenerApplicationEnd", "Timestamp": 60_000}])
+START = application_started()
+BEGIN = written([log_started(), START])
+END = written([application_ended()])
 WHOLE = BEGIN + failures(6) + END
 
 
@@ -356,7 +356,7 @@ def test_lines_before_the_log(lines: int, tmp_path: Path) -> None:
 
 def test_log_without_any_time(tmp_path: Path) -> None:
     """The log is not dated to 1970."""
-    (tmp_path / "a").write_bytes(written([{"Event": "SparkListenerLogStart", "Spark Version": "3.5.9"}]))
+    (tmp_path / "a").write_bytes(written([log_started()]))
     application = read_application(tmp_path / "a")
     assert "1970" not in page(application)
     assert json.loads(json.dumps(document(application)))["began"] is None

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.spark_listener.recordings import QUOTA, TIMEOUT, java_failure, python_failure
+from tests.builders.spark_events import QUOTA, TIMEOUT, java_failure, python_failure
 
 from quotascope.spark_listener.events import Failure, FailureCause, classify
 from quotascope.spark_listener.events.failure import Raised, classify_query, python_chain

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tests.builders.spark_events import java_failure
 from tests.provisioning import cache
-from tests.spark_listener.recordings import java_failure
 
 from quotascope.spark_listener.events import FailureCause, classify
 

@@ -6,8 +6,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.builders.spark_events import (
+    Event,
+    ended,
+    environment,
+    executor_removed,
+    query_idle,
+    query_progressed,
+    stage_submitted,
+    started,
+)
 from tests.spark_listener import recordings as spark
-from tests.spark_listener.recordings import VERSIONS, Event, ended, query_progressed, recorded, stage_submitted, started
+from tests.spark_listener.recordings import VERSIONS, recorded
 
 from quotascope.spark_listener import events
 from quotascope.spark_listener.events import OffsetsBehind
@@ -77,8 +87,7 @@ def test_clients_that_an_environment_shows(
     properties: object, entries: object, expected: tuple[bool, str, bool]
 ) -> None:
     """The listener by its property or files; no Java client of Kafka only where each jar is known."""
-    fields = {"Spark Properties": properties, "Classpath Entries": entries}
-    record = parsed({"Event": "SparkListenerEnvironmentUpdate", **fields})
+    record = parsed(environment(properties, entries))
     assert (record.listener, record.summary_file, record.without_java_clients) == expected
 
 
@@ -166,8 +175,7 @@ def test_executor_that_is_removed(reason: str | None, removal: events.Removal) -
 
     What they do not say is not guessed.
     """
-    event = {"Event": "SparkListenerExecutorRemoved", "Timestamp": 5_000, "Executor ID": "2", "Removed Reason": reason}
-    assert parsed(event) == events.ExecutorRemoved(executor="2", removal=removal, time=5.0)
+    assert parsed(executor_removed("2", 5, reason)) == events.ExecutorRemoved(executor="2", removal=removal, time=5.0)
 
 
 def source(maximum: object, average: object) -> Event:
@@ -265,7 +273,7 @@ JSON = st.recursive(
 def test_odd_event(data: st.DataObject) -> None:
     """An event with anything in the place of anything is read or said to be unreadable."""
     failed, behind = ended({"Reason": "ExceptionFailure"}), query_progressed(source("1", "1"))
-    event = data.draw(st.sampled_from([started(), failed, stage_submitted(1), behind, spark.query_idle(1)]))
+    event = data.draw(st.sampled_from([started(), failed, stage_submitted(1), behind, query_idle(1)]))
     event = json.loads(json.dumps(event))
     where: Any = event
     for _ in range(data.draw(st.integers(0, 2))):

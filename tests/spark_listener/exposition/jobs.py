@@ -12,7 +12,7 @@ from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.exposition import JobCollector, Reporting, start_reporting
 from quotascope.spark_listener.exposition.collector import Snapshots
-from quotascope.spark_listener.job import CatchUp, JobSnapshot, QuerySnapshot
+from quotascope.spark_listener.job import CatchUp, Job, JobSnapshot, QuerySnapshot
 from quotascope.spark_listener.settings import resolve
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
@@ -90,3 +90,14 @@ def reported(properties: dict[str, str], snapshots: Snapshots, app_id: str = "ap
     settings, problems = resolve(properties, {})
     assert problems == ()
     return start_reporting(settings, properties, snapshots, app_id=app_id)
+
+
+def report_waiting(folder: str, app_id: str) -> Reporting:
+    """Report a job that has done nothing yet."""
+    properties = {
+        "spark.app.name": "nightly",
+        "spark.driver.host": "127.0.0.1",
+        "spark.quotascope.fileSd.path": f"{folder}/{{app_id}}.json",
+    }
+    job = Job("nightly")
+    return reported(properties, lambda: [job.snapshot()], app_id)

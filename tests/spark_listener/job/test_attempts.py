@@ -6,18 +6,17 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.spark_listener.recordings import (
+from tests.builders.spark_events import (
     QUOTA,
-    VERSIONS,
     Event,
-    after,
     ended,
+    job_ended,
     python_failure,
-    recorded,
     stage_completed,
     stage_submitted,
     started,
 )
+from tests.spark_listener.recordings import VERSIONS, after, recorded
 
 from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job
@@ -90,7 +89,7 @@ def test_real_failures_and_retries(version: str, case: str, source: Any) -> None
 
 OTHER, LOST = FailureCause.OTHER, FailureCause.EXECUTOR_LOST
 CANCELLED = {"Reason": "TaskKilled", "Kill Reason": "Stage cancelled"}
-JOB_FAILED = {"Event": "SparkListenerJobEnd", "Job ID": 1, "Completion Time": 1, "Job Result": {"Result": "JobFailed"}}
+JOB_FAILED = job_ended(result="JobFailed")
 begins, ends = partial(started, stage=1), partial(ended, stage=1)
 again = partial(begins, stage_attempt=1)
 """An attempt in the second attempt of the stage, where numbers of attempts begin at 0 again."""

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 import pytest
-from tests.spark_listener.recordings import query_progressed, query_started
+from tests.builders.spark_events import query_progressed, query_started
 
 from quotascope.spark_listener.events import KafkaOffsets, QueryIdle, QueryProgressed
 from quotascope.spark_listener.job import CatchUp, Job

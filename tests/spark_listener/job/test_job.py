@@ -6,11 +6,15 @@ from typing import Any
 from unittest.mock import Mock, call
 
 import pytest
-from tests.spark_listener.recordings import (
+from tests.builders.spark_events import (
     TIMEOUT,
     Event,
-    after,
+    application_ended,
     ended,
+    environment,
+    executor_added,
+    executor_removed,
+    log_started,
     python_failure,
     query_idle,
     query_progressed,
@@ -19,6 +23,7 @@ from tests.spark_listener.recordings import (
     stage_submitted,
     started,
 )
+from tests.spark_listener.recordings import after
 from tests.spark_listener.threads import in_threads
 
 from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals
@@ -269,11 +274,6 @@ def test_very_many_queries() -> None:
     assert job.snapshot().problems == (("queries", 501),)
 
 
-def removed(executor: str, seconds: float, reason: str = "Command exited with code 137") -> Event:
-    event = {"Event": "SparkListenerExecutorRemoved", "Executor ID": executor, "Removed Reason": reason}
-    return {**event, "Timestamp": int(seconds * 1_000)}
-
-
 def test_lost_executors() -> None:
     """
     Executors that the driver gave back do not count, nor removals after the end of the application.
@@ -282,15 +282,15 @@ def test_lost_executors() -> None:
     """
     job = Job("app", lambda: NOW)
     for event in (
-        removed("1", 5),
-        removed("2", 6, "Executor killed by driver."),
-        removed("3", 6, "Executor decommission: spot"),
-        removed("3", 7, "Command exited with code 1"),
-        removed("1", 7),
-        removed("4", 19.7),
-        removed("5", 19.9),
-        {"Event": "SparkListenerApplicationEnd", "Timestamp": 20_000},
-        removed("6", 20),
+        executor_removed("1", 5),
+        executor_removed("2", 6, "Executor killed by driver."),
+        executor_removed("3", 6, "Executor decommission: spot"),
+        executor_removed("3", 7, "Command exited with code 1"),
+        executor_removed("1", 7),
+        executor_removed("4", 19.7),
+        executor_removed("5", 19.9),
+        application_ended(20),
+        executor_removed("6", 20),
     ):
         job.handle(event)
     assert job.snapshot().executors_lost == 3
@@ -306,9 +306,9 @@ def test_executor_that_failed_an_attempt() -> None:
     silent, given_back = "Executor heartbeat timed out after 154321 ms", "Executor killed by driver."
     job.handle(ended({**LOST, "Loss Reason": silent}, executor="1", task=1))
     job.handle(ended({**LOST, "Loss Reason": silent}, executor="1", task=2))
-    job.handle(removed("1", 5, "Container c_1 exited from explicit termination request."))
+    job.handle(executor_removed("1", 5, "Container c_1 exited from explicit termination request."))
     job.handle(ended({**LOST, "Loss Reason": given_back}, executor="2", task=3))
-    job.handle(removed("2", 5, given_back))
+    job.handle(executor_removed("2", 5, given_back))
     job.handle(ended({**LOST, "Loss Reason": silent}, executor="3", task=4))
     assert job.snapshot().executors_lost == 2
 
@@ -334,14 +334,14 @@ def test_executor_that_was_idle(version: str, properties: dict[str, str], idle: 
     """
     job = Job("app", lambda: NOW)
     settings = {f"spark.dynamicAllocation.{name}": value for name, value in {"enabled": "true", **properties}.items()}
-    job.handle({"Event": "SparkListenerLogStart", "Spark Version": version})
-    job.handle({"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": settings})
+    job.handle(log_started(version))
+    job.handle(environment(settings))
     for executor in ("1", "2"):
-        job.handle({"Event": "SparkListenerExecutorAdded", "Executor ID": executor, "Timestamp": 1_000})
+        job.handle(executor_added(executor))
     job.handle(ended(executor="1", over=100))
-    job.handle(removed("1", 100 + idle, "Remote RPC client disassociated. Likely due to …"))
+    job.handle(executor_removed("1", 100 + idle, "Remote RPC client disassociated. Likely due to …"))
     job.handle(ended(executor="2", over=100 + idle))
-    job.handle(removed("2", 100 + idle, "Remote RPC client disassociated. Likely due to …"))
+    job.handle(executor_removed("2", 100 + idle, "Remote RPC client disassociated. Likely due to …"))
     snapshot = job.snapshot()
     assert (snapshot.executors_lost, snapshot.executors_inferred) == (lost + 1, 1 - lost)
 

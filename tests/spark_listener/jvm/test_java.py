@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import pytest
+from tests.builders.spark_events import ended, started
 from tests.simulation.listener.queue import EventQueue, Posted
-from tests.spark_listener.recordings import RECORDED, VERSIONS, ended, recorded, started
+from tests.spark_listener.recordings import RECORDED, VERSIONS, recorded
 from tools.build_spark_jar import class_path, compile_to
 
 from quotascope.spark_listener.events import FailureCause, classify

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.spark_listener.recordings import VERSIONS, ended, log_of, python_failure, query_terminated
+from tests.builders.spark_events import ended, executor_removed, lines_of, python_failure, query_terminated
+from tests.spark_listener.recordings import VERSIONS, log_of
 from tests.spark_listener.report.throttled import QUERY, log
 
 from quotascope.clients.accounting import Client, ClientTotals
@@ -54,11 +55,8 @@ def test_recorded_logs(version: str) -> None:
 def test_application_that_has_not_ended(tmp_path: Path) -> None:
     """What cannot be known of it is said, and so is what could not be read."""
     path = log(tmp_path / "app-1.inprogress")
-    lines = path.read_text().splitlines()
-    removed = (
-        '{"Event": "SparkListenerExecutorRemoved", "Executor ID": "1", "Removed Reason": "exit 137", "Timestamp": 1}'
-    )
-    path.write_text("\n".join([*lines[:-1], removed, "{"]) + "\n")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:-1], *lines_of([executor_removed("1", 0.001, "exit 137")]), b"{\n"]))
     application = read_application(path)
     reported = " ".join(notes(application))
     assert not application.finished

@@ -13,14 +13,15 @@ import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.spark_listener.recordings import (
+from tests.builders.spark_events import (
     QUOTA,
-    RECORDED,
     TIMEOUT,
-    VERSIONS,
     Event,
+    application_ended,
+    application_started,
     ended,
-    log_of,
+    executor_removed,
+    log_started,
     python_failure,
     query_progressed,
     query_started,
@@ -29,6 +30,7 @@ from tests.spark_listener.recordings import (
     stage_submitted,
     started,
 )
+from tests.spark_listener.recordings import RECORDED, VERSIONS, log_of
 
 from quotascope.spark_listener.report import Application, read_application
 
@@ -140,8 +142,8 @@ def generated(seed: int) -> list[Event]:
     choose = random.Random(seed)  # noqa: S311 - a case
     now, task = 1_000, 0
     events: list[Event] = [
-        {"Event": "SparkListenerLogStart", "Spark Version": "3.5.9"},
-        {"Event": "SparkListenerApplicationStart", "App Name": "a", "App ID": "app-1", "Timestamp": now},
+        log_started(),
+        application_started(),
         query_started(began=2),
     ]
     reasons = [
@@ -176,13 +178,12 @@ def generated(seed: int) -> list[Event]:
             events.append(stage_completed(stage, stage_attempt, failed, info=over))
             if choose.random() < 0.5:
                 reason = choose.choice([GIVEN_BACK[0], "Command exited with code 137"])
-                removal = {"Executor ID": f"x{stage}{stage_attempt}", "Removed Reason": reason}
-                events.append({"Event": "SparkListenerExecutorRemoved", "Timestamp": now, **removal})
+                events.append(executor_removed(f"x{stage}{stage_attempt}", now / 1_000, reason))
         events.append(query_progressed(began=now / 1_000 - 2.5, batchId=stage))
     events.append(query_terminated())
     if choose.random() < 0.5:
         events += [query_started(run="run-2", began=now / 1_000), query_terminated(run="run-2")]
-    return [*events, {"Event": "SparkListenerApplicationEnd", "Timestamp": now + 300}]
+    return [*events, application_ended((now + 300) / 1_000)]
 
 
 LOST = {"Reason": "ExecutorLostFailure", "Loss Reason": "Command exited with code 137"}

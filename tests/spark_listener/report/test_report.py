@@ -7,6 +7,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 from rich.text import Text
-from tests.spark_listener.recordings import (
+from tests.builders import spark_events
+from tests.builders.spark_events import (
     QUOTA,
     Event,
     ended,
@@ -339,10 +341,7 @@ def test_throttle_time_of_a_job(
     assert (re.search("Throttle times: (not measured|measured in part):", form(found)) is not None) == (seconds is None)
 
 
-def environment(properties: Mapping[str, str]) -> Event:
-    shown = {"Spark Properties": properties, "Classpath Entries": SPARK}
-    return {"Event": "SparkListenerEnvironmentUpdate", **shown}
-
+environment = partial(spark_events.environment, class_path=SPARK)
 
 PYTHON: Event = stage_submitted(3, info={"RDD Info": [{"Name": "PythonRDD"}], "Submission Time": None})
 SOURCE: Event = stage_completed(3, info={"Accumulables": [{"Name": "data sent to Python workers"}]})

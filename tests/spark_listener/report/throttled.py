@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.spark_listener.recordings import (
+from tests.builders.spark_events import (
     QUOTA,
     TIMEOUT,
     Event,
+    application_ended,
+    application_started,
     ended,
     python_failure,
     query_progressed,
@@ -18,6 +19,7 @@ from tests.spark_listener.recordings import (
     stage_completed,
     stage_submitted,
     started,
+    written,
 )
 
 from quotascope.clients.accounting import Client, ClientTotals
@@ -46,12 +48,7 @@ def noted(line: str, client: Client, throttled_ms: int, ids: note.AttemptKey) ->
 def throttled(name: str = "") -> Iterator[Event]:
     """Its events; the name is part of all that a stranger may name."""
     client = Client("alice", f"billing{name}", "write")
-    yield {
-        "Event": "SparkListenerApplicationStart",
-        "App Name": f"nightly{name}",
-        "App ID": f"app-1{name}",
-        "Timestamp": BEGAN * 1_000,
-    }
+    yield application_started(BEGAN, f"nightly{name}", f"app-1{name}")
     submitted, completed = stage(0, 0, 1, 20, f"foreachPartition{name}")
     yield submitted
     yield attempt(noted(TIMEOUT, client, 4_000, note.AttemptKey(0, 0, 0)), 2, 9, task=0)
@@ -70,7 +67,7 @@ def throttled(name: str = "") -> Iterator[Event]:
             yield attempt(noted(TIMEOUT, reader, 1_500, note.AttemptKey(2, 0, 4)), 33, 38, stage=2, task=4)
         yield completed
         yield progress(batch, begin, f"clicks{name}")
-    yield {"Event": "SparkListenerApplicationEnd", "Timestamp": (BEGAN + 60) * 1_000}
+    yield application_ended(BEGAN + 60)
 
 
 def progress(batch: int, begin: float, name: str, **more: object) -> Event:
@@ -81,6 +78,5 @@ def progress(batch: int, begin: float, name: str, **more: object) -> Event:
 
 
 def log(path: Path, name: str = "") -> Path:
-    lines = (json.dumps(event, separators=(",", ":")) for event in throttled(name))
-    path.write_text("".join(f"{line}\n" for line in lines))
+    path.write_bytes(written(throttled(name)))
     return path

@@ -4,7 +4,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.spark_listener.recordings import log_of, query_started
+from tests.builders.spark_events import query_started
+from tests.spark_listener.recordings import log_of
 
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.job import Job

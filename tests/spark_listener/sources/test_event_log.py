@@ -1,10 +1,10 @@
 import gc
-import json
 import shutil
 from pathlib import Path
 
 import pytest
-from tests.spark_listener.recordings import STREAMING, Remembered, log_of, query_started
+from tests.builders.spark_events import STREAMING, job_ended, query_started, written
+from tests.spark_listener.recordings import Remembered, log_of
 
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.event_log import EventLogDamaged, NoEventLog
@@ -87,9 +87,8 @@ def test_log_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("queries", [True, False])
 def test_queries_can_be_left_to_another_source(tmp_path: Path, *, queries: bool) -> None:
     """Queries of the streaming listener are not reported twice."""
-    end = {"Event": "SparkListenerJobEnd", "Job ID": 0, "Completion Time": 1}
     log = tmp_path / "local-1.inprogress"
-    log.write_text("".join(f"{json.dumps(event)}\n" for event in (query_started(), end)))
+    log.write_bytes(written([query_started(), job_ended()]))
     books = Remembered()
     EventLogSource(LogPlace(path=log), books, queries=queries).close()
     assert books.kinds == [f"{STREAMING}QueryStartedEvent", "SparkListenerJobEnd"][not queries :]

@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from tests.builders.spark_events import ended, executor_removed, stage_completed, started
 from tests.spark_listener.recordings import Remembered
 
 from quotascope.spark_listener.sources import pull
@@ -158,21 +159,14 @@ NOW = 1_000.0
 @pytest.mark.parametrize(
     ("event", "seconds"),
     [
-        ({"Event": "SparkListenerTaskEnd", "Task Info": {"Finish Time": 997_500}}, 2.5),
-        ({"Event": "SparkListenerStageCompleted", "Stage Info": {"Completion Time": 997_500}}, 2.5),
+        (ended(over=997.5), 2.5),
+        (stage_completed(1, info={"Completion Time": 997_500}), 2.5),
         ({"Event": "SparkListenerJobStart", "Submission Time": 997_500}, 2.5),
-        ({"Event": "SparkListenerExecutorRemoved", "Timestamp": 997_500}, 2.5),
+        (executor_removed("1", 997.5), 2.5),
         ({}, 0),
-        ({"Event": "SparkListenerTaskStart", "Task Info": {"Launch Time": 1}}, 0),
+        (started(), 0),
         ({"Event": "SparkListenerTaskEnd"}, 0),
-        (
-            {
-                "Event": "SparkListenerTaskEnd",
-                "Task End Reason": {"Reason": "Resubmitted"},
-                "Task Info": {"Finish Time": 1},
-            },
-            0,
-        ),
+        (ended("Resubmitted", over=1), 0),
         ({"Event": "SparkListenerTaskEnd", "Task Info": None}, 0),
         ({"Event": "SparkListenerTaskEnd", "Task Info": {"Finish Time": 0}}, 0),
         ({"Event": "SparkListenerTaskEnd", "Task Info": {"Finish Time": "x"}}, 0),

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql.streaming.listener import QueryProgressEvent, QueryStartedEvent, QueryTerminatedEvent
-from tests.spark_listener.recordings import STREAMING, Remembered, recorded
+from tests.builders.spark_events import STREAMING
+from tests.spark_listener.recordings import Remembered, recorded
 
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.sources import streaming

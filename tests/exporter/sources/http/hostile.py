@@ -8,9 +8,8 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tests.builders.agents import jolokia, jolokia_of
 from tests.exporter.sources.http.misbehaving import Behavior, answering, silence, with_status
-
-from quotascope.exporter.sources.jolokia import REQUESTS
 
 OK = b"HTTP/1.1 200 OK\r\n"
 _CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -126,28 +125,19 @@ LYING: Mapping[str, Hostile] = {
 }  # fmt: skip
 """They say one thing and do another."""
 
-_BEANS = b'{"status":200,"value":{%s}}'
-_MISSING = b'{"status":404}'
-
-
-def jolokia(beans: bytes) -> bytes:
-    """Return an answer with these beans as those of the first read, and no others."""
-    return b"[%s]" % b",".join([_BEANS % beans, *[_MISSING] * (len(REQUESTS) - 1)])
-
-
 MALFORMED: Mapping[str, Hostile] = {
     "deep": Hostile(body(b"[" * 200_000), _NOT_TEXT),
     "deep objects": Hostile(body(b'{"a":' * 40_000), _NOT_TEXT),
     "deep and closed": Hostile(body(b"[" * 900 + b"]" * 900), f"{_NOT_TEXT}|is not a list of"),
     "deep where a text belongs": Hostile(body(b'{"status":' + b"[" * 900 + b"]" * 900 + b"}"), f"{_NOT_TEXT}|cannot read"),
     "a number without end": Hostile(body(b"9" * 200_000), _NOT_TEXT),
-    "half a JSON": Hostile(body(jolokia(b'"a:b=c":{"d":1}')[:-30]), _NOT_TEXT),
+    "half a JSON": Hostile(body(jolokia_of(b'"a:b=c":{"d":1}')[:-30]), _NOT_TEXT),
     "not UTF-8": Hostile(body(b'kafka_server_Produce_byte_rate{user="\xff\xfe"} 1\n'), _NOT_TEXT),
     "no number": Hostile(body(b"kafka_server_Produce_byte_rate{} ?\n"), _NOT_TEXT),
     "no label": Hostile(body(b"kafka_server_Produce_byte_rate{=} 1\n"), _NOT_TEXT),
     "open label": Hostile(body(b'kafka_server_Produce_byte_rate{user="' + b"x" * 99_999 + b"\n"), _NOT_TEXT),
     "no node": Hostile(body(b"kafka_x 1\n"), "does not report its id|not JSON"),
     "endless node id": Hostile(body(b'kafka_server_app_info_StartTimeMs{id="%s"} 1\n' % (b"1" * 9_000)), "does not report its id|not JSON"),
-    "no beans": Hostile(body(jolokia(b"")), f"does not report its id|{_NOT_TEXT}"),
+    "no beans": Hostile(body(jolokia({})), f"does not report its id|{_NOT_TEXT}"),
 }  # fmt: skip
 """They speak HTTP as they should, but nothing that a node says."""

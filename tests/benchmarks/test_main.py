@@ -10,7 +10,7 @@ import pytest
 from benchmarks.__main__ import MODULES, main, subject
 from benchmarks.timing import in_turns, judged, ratios, spread
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_list_has_every_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
