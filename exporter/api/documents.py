@@ -232,7 +232,21 @@ class TeamTypeDocument:
     are the least that they can be.
     """
     allowed: float | None
-    """The limit of each entity times the number of brokers; null when one is unlimited, or a limit is unknown."""
+    """The limit of each entity times the number of brokers; null when one is unlimited, or no limit is known."""
+    allowed_complete: bool
+    """False if a limit or the team of an entity is unknown, or not all brokers are read: `allowed` is the least."""
+    stranded: float | None
+    """
+    The limits that hold on brokers without their entities, which no traffic of the last hour could use; null without
+    entities under a limit, where it is unknown, and for controller mutations.
+    """
+    stranded_complete: bool
+    """False if that is unknown of some brokers or limits: it is the least that it can be."""
+    fairness: float | None
+    """
+    Jain's index of the usage over all brokers: 1 if all have the same, 1 / brokers if one has all; null for fewer than
+    two brokers, without usage, and where some of it is unknown.
+    """
     unlimited_entities: int
     budget: float | None
     budget_ratio: float | None
@@ -291,10 +305,22 @@ class ClusterDocument:
     """False if the usage on some node is unknown: the sum is the least that it can be."""
     limit: float | None
     """The sum of its limits on all brokers; null when it is unlimited or unknown."""
+    limit_at_least: float | None
+    """The sum of those that are known, where the limit on some broker is unknown."""
     limit_state: str
     largest_broker: str | None
     """The broker with most of the usage, null where there is none."""
     largest_share: float | None
+    stranded: float | None
+    """
+    The sum of its limits on brokers that have measured nothing of it for an hour; null when it is unlimited or unknown,
+    and for controller mutations.
+    """
+    stranded_complete: bool
+    """False if a broker may have measured it without showing it: it is the least that it can be."""
+    stranded_brokers: list[str]
+    fairness: float | None
+    """Jain's index of the usage over all brokers; null for fewer than two, without usage, or where it is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -690,6 +716,10 @@ def teams_document(result: TeamsResult) -> TeamsDocument:
                         usage=row.usage,
                         complete=row.complete,
                         allowed=row.allowed,
+                        allowed_complete=row.allowed_complete,
+                        stranded=row.stranded,
+                        stranded_complete=row.stranded_complete,
+                        fairness=row.fairness,
                         unlimited_entities=row.unlimited,
                         budget=row.budget,
                         budget_ratio=row.budget_ratio,
@@ -754,9 +784,14 @@ def _cluster_document(usage: ClusterUsage) -> ClusterDocument:
         usage=finite(usage.usage),
         complete=usage.complete,
         limit=finite(usage.limit),
+        limit_at_least=finite(usage.limit_at_least),
         limit_state=usage.limit_state.value,
         largest_broker=usage.largest_broker,
         largest_share=finite(usage.largest_share),
+        stranded=finite(usage.stranded),
+        stranded_complete=usage.stranded_complete,
+        stranded_brokers=list(usage.stranded_brokers),
+        fairness=usage.fairness,
     )
 
 

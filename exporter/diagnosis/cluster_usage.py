@@ -10,14 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isfinite
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from quotascope.metrics.kafka.entities import QuotaType
 
-from ..snapshot import Columns, Entity, LimitState, Snapshot, Usages
+from ..coverage import EntityKind
+from ..snapshot import Columns, Entity, Floats, LimitState, Snapshot, Usages
+from ..snapshot.layout import node_order
+from ..snapshot.visibility import Visibility
 from ..untrusted import one_line, shown
 from .units import UNKNOWN, UNKNOWN_NUMBER, UNLIMITED, entity_name, measured, percent, type_name
+
+_TWO: Final = 2
+"""Brokers that can be compared."""
+_NAMED: Final = 3
+"""Brokers that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,26 +45,43 @@ class ClusterUsage:
     The sum of its limits on all brokers; for controller mutations that of the active controller. None when it is
     unlimited or unknown, as ``limit_state`` says.
     """
+    limit_at_least: float | None
+    """The sum of those that are known, where the limit on some broker is unknown; None where none is known."""
     limit_state: LimitState
     largest_broker: str | None
     """Node id of the broker with most of it; None when there is no usage, or only one broker to have it."""
     largest_share: float | None
     """The part of the usage that this broker has."""
+    stranded: float | None
+    """
+    The sum of its limits on brokers that have measured nothing of it for an hour, so that no traffic of then could use
+    them. None when it is unlimited or its limit unknown, while no broker is certain to show it, and for controller
+    mutations.
+    """
+    stranded_complete: bool
+    """False if some broker may have measured it without showing it: ``stranded`` is the least that it can be."""
+    stranded_brokers: tuple[str, ...]
+    """Node ids of these brokers."""
+    fairness: float | None
+    """
+    Jain's index of the usage over all brokers: 1 if all have the same, 1 / brokers if one has all. None for fewer than
+    two brokers, without usage, where it is unknown on one, and for controller mutations.
+    """
 
 
 def cluster_usages(snapshot: Snapshot, usages: Usages) -> Iterator[ClusterUsage]:
     """Yield the usage on the cluster of each entity that has one of these rows, in their order."""
     seen = set[tuple[QuotaType, str, str]]()
-    columns = usages.columns
+    columns, visibility = usages.columns, Visibility.of(snapshot)
     for row in usages.rows.tolist():
         entity: Entity = columns.layout.entities[row]
         key = entity.quota_type, entity.user, entity.client_id
         if entity.tags is None and key not in seen:
             seen.add(key)
-            yield _cluster_usage(snapshot, columns, row)
+            yield _cluster_usage(snapshot, visibility, columns, row)
 
 
-def _cluster_usage(snapshot: Snapshot, columns: Columns, row: int) -> ClusterUsage:
+def _cluster_usage(snapshot: Snapshot, visibility: Visibility, columns: Columns, row: int) -> ClusterUsage:
     entities, own = columns.layout.entities, columns.layout.own
     entity: Entity = entities[row]
     begin, end = row, row + 1  # the rows of an entity are together, by node
@@ -66,37 +92,85 @@ def _cluster_usage(snapshot: Snapshot, columns: Columns, row: int) -> ClusterUsa
     amounts = columns.usage[begin:end]
     known_amounts = amounts[np.isfinite(amounts)]
     total = float(known_amounts.sum()) if known_amounts.size else None
-    limit, state = _limit(snapshot, entities[begin:end].tolist())
+    limit = _limit(snapshot, entities[begin:end].tolist())
     largest = begin + int(np.nanargmax(amounts)) if known_amounts.size else begin
     share = float(columns.usage[largest]) / total if total and total > 0 else None
     single = end - begin == 1 and snapshot.enforcers in {None, 1}
     has_largest = share is not None and isfinite(share) and not single
+    complete = known_amounts.size == end - begin and not snapshot.incomplete
+    place = _place(snapshot, visibility, entities[begin:end].tolist())
     return ClusterUsage(
         quota_type=entity.quota_type,
         user=entity.user,
         client_id=entity.client_id,
         usage=total,
-        complete=known_amounts.size == end - begin and not snapshot.incomplete,
-        limit=limit,
-        limit_state=state,
+        complete=complete,
+        limit=limit.total,
+        limit_at_least=limit.at_least,
+        limit_state=limit.state,
         largest_broker=entities[largest].broker if has_largest else None,
         largest_share=share if has_largest else None,
+        stranded=None if not place.visible or limit.of_each is None else limit.of_each * len(place.without),
+        stranded_complete=place.complete and limit.of_each is not None,
+        stranded_brokers=() if limit.of_each is None else place.without,
+        fairness=_fairness(amounts, snapshot.enforcers) if complete and place.complete else None,
     )
 
 
-def _limit(snapshot: Snapshot, entities: list[Entity]) -> tuple[float | None, LimitState]:
+class _Limit(NamedTuple):
+    """The limits of an entity on all brokers."""
+
+    total: float | None
+    state: LimitState
+    at_least: float | None = None
+    of_each: float | None = None
+    """The limit that it has on each broker, None where they differ or some are unknown."""
+
+
+def _limit(snapshot: Snapshot, entities: list[Entity]) -> _Limit:
     """Return the sum of the limits of an entity on all brokers, of which some may not have seen it."""
     states = {entity.limit_state for entity in entities}
-    if LimitState.UNKNOWN in states:
-        return None, LimitState.UNKNOWN
-    if LimitState.UNLIMITED in states:
-        return None, LimitState.UNLIMITED
-    count = 1 if entities[0].quota_type is QuotaType.CONTROLLER_MUTATION else snapshot.enforcers
     limits = {entity.limit for entity in entities}
-    if count is None or len(limits) > 1:
-        return None, LimitState.UNKNOWN
-    (limit,) = limits
-    return None if limit is None else limit * count, LimitState.LIMITED
+    certain, count = len(snapshot.enforcing_brokers), snapshot.enforcers
+    if entities[0].quota_type is QuotaType.CONTROLLER_MUTATION:
+        certain = count = 1
+    if LimitState.UNLIMITED in states:
+        return _Limit(None, LimitState.UNKNOWN if LimitState.UNKNOWN in states else LimitState.UNLIMITED)
+    known = limits - {None}
+    if count is None or len(limits) > 1 or not known:
+        (limit,) = known if len(known) == 1 and certain else (None,)
+        return _Limit(None, LimitState.UNKNOWN, at_least=None if limit is None else limit * certain)
+    (limit,) = known
+    return _Limit(None if limit is None else limit * count, LimitState.LIMITED, of_each=limit)
+
+
+class _Place(NamedTuple):
+    """The brokers without an entity."""
+
+    without: tuple[str, ...] = ()
+    """Those that would show it and do not."""
+    visible: bool = False
+    """True if any broker would show it."""
+    complete: bool = False
+    """True if all of them would."""
+
+
+def _place(snapshot: Snapshot, visibility: Visibility, entities: list[Entity]) -> _Place:
+    entity = entities[0]
+    kind = EntityKind.of(entity.user, entity.client_id)
+    if kind is None or entity.quota_type is QuotaType.CONTROLLER_MUTATION or snapshot.unsent:
+        return _Place()
+    brokers = visibility.shown_on(entity.quota_type, kind)
+    without = sorted(brokers - {entity.broker for entity in entities}, key=node_order)
+    return _Place(tuple(without), visible=bool(brokers), complete=len(brokers) == snapshot.enforcers)
+
+
+def _fairness(amounts: Floats, brokers: int | None) -> float | None:
+    """Return Jain's index of amounts, and of zeros for the brokers without one."""
+    if brokers is None or brokers < _TWO or not (amounts > 0).any():
+        return None
+    index = float(amounts.sum() ** 2 / (brokers * np.square(amounts).sum()))
+    return index if isfinite(index) else None
 
 
 def _is_same(one: Entity, other: Entity) -> bool:
@@ -107,18 +181,28 @@ def cluster_sentence(usage: ClusterUsage, *, named: bool = True) -> str:
     """
     Return the usage on the cluster in words, with the entity if it is ``named``.
 
-    ``produce, user alice: cluster 34.0 MB/s of at most 60.0 MB/s; broker 2 has 80% of it``
+    ``produce, user alice: cluster 34.0 MB/s of at most 60.0 MB/s; broker 2 has 80% of it``, and what is stranded where.
     """
     kind = usage.quota_type
     amount = UNKNOWN_NUMBER if usage.usage is None else measured(kind, usage.usage, usage.limit)
     least = "" if usage.complete or usage.usage is None else "≥ "
     if usage.limit is not None:
         bound = f" of at most {measured(kind, usage.limit, usage.limit)}"
+    elif usage.limit_at_least is not None:
+        bound = f", limit ≥ {measured(kind, usage.limit_at_least, usage.limit_at_least)}"
     else:
         bound = f", {UNLIMITED if usage.limit_state is LimitState.UNLIMITED else f'limit {UNKNOWN}'}"
     text = f"cluster {least}{amount}{bound}"
     if usage.largest_broker is not None:
         text += f"; broker {shown(usage.largest_broker)} has {percent(usage.largest_share)} of it"
+    if usage.stranded:
+        brokers = [shown(broker) for broker in usage.stranded_brokers]
+        more = f" and {len(brokers) - _NAMED} more" if len(brokers) > _NAMED else ""
+        least = "" if usage.stranded_complete else "≥ "
+        text += (
+            f"; {least}{measured(kind, usage.stranded, usage.limit)} stranded on "
+            f"{'broker' if len(brokers) == 1 else 'brokers'} {', '.join(brokers[:_NAMED])}{more}"
+        )
     name = f"{type_name(kind)}, {entity_name(usage.user, usage.client_id)}: " if named else f"{type_name(kind)}: "
     return f"{name}{text}"
 

@@ -85,6 +85,8 @@ TEAM_FAMILIES: Final = frozenset(
     {
         *catalog.TEAM_USAGE.values(),
         *catalog.TEAM_ALLOWED.values(),
+        *catalog.TEAM_STRANDED.values(),
+        catalog.TEAM_FAIRNESS_RATIO,
         catalog.TEAM_BUDGET_RATIO,
         catalog.TEAM_THROTTLED_ENTITIES,
     }
@@ -100,6 +102,9 @@ def _team_columns(sums: TeamSums) -> dict[Family, TeamColumns]:
     for kind in QuotaType:
         columns[catalog.TEAM_USAGE[kind]] = [((), sums.usage[kind])]
         columns[catalog.TEAM_ALLOWED[kind]] = [((), sums.allowed[kind])]
+    for kind, family in catalog.TEAM_STRANDED.items():
+        columns[family] = [((), sums.stranded[kind])]
+    columns[catalog.TEAM_FAIRNESS_RATIO] = [((kind.label,), sums.fairness[kind]) for kind in QuotaType]
     columns[catalog.TEAM_BUDGET_RATIO] = [((kind.label,), sums.budget_ratio(kind)) for kind in QuotaType]
     columns[catalog.TEAM_THROTTLED_ENTITIES] = [((kind.label,), sums.throttled[kind]) for kind in QuotaType]
     return columns

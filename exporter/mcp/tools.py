@@ -280,8 +280,9 @@ QUESTIONS: Final = (
         description=(
             "For each team its usage over the whole cluster, what Kafka would let through at most (`allowed`), the "
             "used part of its budgets, and how many of its entities are throttled, the fullest budgets first. Where "
-            "`complete` is false, usage and budget_ratio are the least that they can be. In `sold`, the limits of "
-            "the entities on each broker / what it can do."
+            "`complete` is false, usage and budget_ratio are the least that they can be. `stranded` is the part of "
+            "the limits on brokers that have not seen their clients for an hour, `fairness` Jain's index of the usage "
+            "over brokers. In `sold`, the limits of the entities on each broker / what it can do."
         ),
         document="teams",
         parameters=_schemas("teams", q="Only teams whose name contains this text, ignoring case."),

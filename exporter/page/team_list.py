@@ -37,7 +37,19 @@ class TeamRow:
     complete: bool
     """False if some of the usage is unknown, so that usage and used part are the least that they can be."""
     allowed: float | None
-    """What Kafka would let through at most; None when an entity is unlimited, or a limit unknown."""
+    """
+    What Kafka would let through at most; None when an entity is unlimited, or nothing is known of limits.
+    """
+    allowed_complete: bool
+    """False if some of the limits are unknown, so that ``allowed`` is the least that it can be, and no bound."""
+    stranded: float | None
+    """
+    The limits that hold on brokers without their entities; None without such entities, and where these are unknown.
+    """
+    stranded_complete: bool
+    """False if that is unknown of some brokers or limits, so that it is the least that it can be."""
+    fairness: float | None
+    """Jain's index of the usage over all brokers; None for fewer than two, without usage, and where some is unknown."""
     unlimited: int
     """The number of entities that are known to be unlimited."""
     budget: float | None
@@ -98,12 +110,17 @@ def _teams(sums: TeamSums, text: str, *, everything: bool) -> Iterator[TeamResul
 
 def _row(sums: TeamSums, kind: QuotaType, place: int, team: Team | None, *, everything: bool) -> TeamRow:
     ratio = sums.budget_ratio(kind)[place]
+    bounded = bool(sums.allowed_complete[kind][place])
     throttled = _known(float(sums.throttled[kind][place]))
     return TeamRow(
         quota_type=kind,
         usage=_known(float(sums.usage[kind][place])),
         complete=everything and bool(sums.usage_complete[kind][place]),
-        allowed=_known(float(sums.allowed[kind][place])),
+        allowed=_known(float(sums.allowed_known[kind][place])),
+        allowed_complete=everything and bounded,
+        stranded=_known(float(sums.stranded[kind][place])),
+        stranded_complete=everything and bool(sums.stranded_complete[kind][place]),
+        fairness=_known(float(sums.fairness[kind][place])) if everything else None,
         unlimited=int(sums.unlimited[kind][place]),
         budget=team.budgets.get(kind) if team is not None else None,
         budget_ratio=_known(float(ratio)),
@@ -125,8 +142,10 @@ def teams_page(result: TeamsResult | None, frame: PageFrame, problem: str = "") 
         if snapshot.incomplete:
             caption += " Not all brokers are read: sums are the least that they can be."
         sold = sorted(snapshot.sold.items(), key=lambda item: (-item[1].ratio, node_order(item[0][1])))
+        oversold = {broker for (_, broker), one in sold if one.ratio > 1}
         values = {
             **as_of(snapshot),
+            "oversold": f"{len(oversold)} of {len({broker for (_, broker), _ in sold})} brokers are oversold.",
             "given": query.parameters(),
             "has_teams": snapshot.teams is not None,
             "caption": caption,
@@ -169,13 +188,20 @@ def _amount(row: TeamRow) -> TableCell:
         return worded(NOT_APPLICABLE)
     least = _least(row.complete)
     text = UNKNOWN if row.usage is None else f"{least}{measured(kind, row.usage, row.allowed)}"
-    if row.allowed is not None:
+    if row.allowed is not None and not row.allowed_complete:
+        text += f", limits ≥ {measured(kind, row.allowed, row.allowed)}"
+    elif row.allowed is not None:
         text += f" of at most {measured(kind, row.allowed, row.allowed)}"
     elif row.usage is not None:
         text += f", {UNLIMITED if row.unlimited else f'limit {UNKNOWN}'}"
     if row.budget is not None:
         part = UNKNOWN if row.budget_ratio is None else f"{least}{percent(row.budget_ratio)}"
         text += f"; {part} of the budget of {measured(kind, row.budget, row.budget)}"
+    if row.stranded or (row.allowed is not None and not row.stranded_complete):
+        least = _least(row.stranded_complete)
+        text += f"; stranded {f'{least}{measured(kind, row.stranded, row.allowed)}' if row.stranded else UNKNOWN}"
+    if row.fairness is not None:
+        text += f"; fairness {row.fairness:.2f}"
     return TableCell(text=text, color="over" if row.budget_ratio is not None and row.budget_ratio >= 1 else "")
 
 

@@ -442,16 +442,27 @@ class Snapshot(OwnHealth):
         return tuple(sorted({*limits.nodes, *limits.releases, *failed} - brokers, key=lambda node: (len(node), node)))
 
     @property
+    def enforcing_brokers(self) -> frozenset[str]:
+        """
+        The brokers that are certain to enforce the configured limits, each by itself; empty while these are unknown.
+
+        Without those on which a custom quota callback decides, or may.
+        """
+        limits = self.limits
+        if limits is None:
+            return frozenset()
+        return frozenset({*limits.nodes, *limits.releases} - {node.broker for node in self.nodes if node.overruled})
+
+    @property
     def enforcers(self) -> int | None:
         """
         The number of brokers, each of which enforces the configured limits by itself.
 
         None where it is unknown, and where a custom quota callback decides on one of them, or may.
         """
-        limits = self.limits
-        if limits is None or any(node.overruled for node in self.nodes):
+        if any(node.overruled for node in self.nodes):
             return None
-        return len({*limits.nodes, *limits.releases}) or None
+        return len(self.enforcing_brokers) or None
 
     @property
     def in_shadows(self) -> Mapping[Place, ShadowUsage]:

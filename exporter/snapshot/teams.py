@@ -40,6 +40,23 @@ class TeamSums:
     """
     The sum of the limits of all entities on all brokers; NaN where an entity is unlimited, or its limit is unknown.
     """
+    allowed_known: Mapping[QuotaType, Floats]
+    """The sum of the limits that are known, on the brokers that are known to enforce them; NaN as ``allowed``."""
+    allowed_complete: Mapping[QuotaType, NDArray[np.bool_]]
+    """False where limits are missing from ``allowed_known``, or an entity of an unknown team may be of the team."""
+    stranded: Mapping[QuotaType, Floats]
+    """
+    The part of the limits that holds on brokers without the entity, which no traffic of the last hour could use: the
+    limits of all entities on the brokers that would show them and do not. NaN without an entity under a limit, while no
+    broker is certain to show all entities, and for controller mutations, which one node limits.
+    """
+    stranded_complete: Mapping[QuotaType, NDArray[np.bool_]]
+    """False where ``stranded`` is the least that it can be: of some limits or brokers it is unknown."""
+    fairness: Mapping[QuotaType, Floats]
+    """
+    Jain's index of the team's usage over all brokers: 1 if all have the same, 1 / brokers if one has all. NaN for
+    fewer than two brokers, without usage, where some of the usage or a broker is unknown, and for controller mutations.
+    """
     unlimited: Mapping[QuotaType, Floats]
     """The number of entities that are known to be unlimited."""
     throttled: Mapping[QuotaType, Floats]

@@ -85,6 +85,18 @@ class Visibility:
                 brokers = self._hidden[quota_type, kind] = (leader,)
         return brokers
 
+    def shown_on(self, quota_type: QuotaType, kind: EntityKind) -> frozenset[str]:
+        """
+        Return the brokers that would show any client of this kind that they have measured within the last hour or so.
+
+        Kafka keeps what it measures of a client for an hour after its last request, or until the broker restarts.
+        Empty while the brokers of the cluster are unknown.
+        """
+        limits = self._limits
+        brokers = set[str]() if limits is None else {*limits.nodes, *limits.releases}
+        measuring = {node.broker for node in self.measuring(quota_type)}
+        return frozenset(brokers & measuring - {*self.hidden_on(quota_type, kind)})
+
     def hidden_under(self, quota_type: QuotaType, rule: QuotaEntity) -> tuple[str, ...]:
         """Return the nodes on which clients of a rule may be measured without being shown."""
         return self.hidden_on(quota_type, EntityKind.of_rule(rule))

@@ -51,6 +51,30 @@ TEAM_ALLOWED: Final = {
 }
 """Sums of limits of teams, by quota type."""
 
+TEAM_STRANDED: Final = {
+    quota_type: gauge(
+        f"kafka_quota_team_stranded_{quota_type.stem}_{quota_type.unit.name}",
+        f"{_ALLOWED[quota_type]} of this team's quota entities that hold on brokers without them: of each limit once "
+        "for each broker that would show the entity and has not seen it for an hour; at least, as brokers and limits "
+        "that are unknown are not in it. Which partitions a client uses is unknown.",
+        TEAM_LABELS,
+        quota_type.unit.documented,
+        "computed",
+    )
+    for quota_type in TEXTS
+    if quota_type is not QuotaType.CONTROLLER_MUTATION
+}
+"""Limits of teams that traffic of the last hour could not use, by quota type; one node limits controller mutations."""
+
+TEAM_FAIRNESS_RATIO = gauge(
+    "kafka_quota_team_fairness_ratio",
+    "Jain's fairness index of this team's usage over all brokers: 1 if all have the same, 1 / brokers if one has all. "
+    "Absent for fewer than two brokers, without usage, and where some of the usage is unknown.",
+    ("quota_type", *TEAM_LABELS),
+    "ratio",
+    "computed",
+)
+
 TEAM_BUDGET_RATIO = gauge(
     "kafka_quota_team_budget_ratio",
     "Usage of this team / its budget over the cluster, which nothing enforces: 1 is the budget; absent without one. "

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.exporter.examples import health, limits, snapshot, usage
+from tests.exporter.examples import COMPLETE, health, limits, snapshot, usage
 
 from quotascope.exporter.diagnosis.cluster_usage import cluster_lines, cluster_sentence, cluster_usages
 from quotascope.exporter.limits import NodeSettings
@@ -52,7 +53,7 @@ def of(
         (
             of(b1=1e6),
             {"nodes": (NodeUsage(broker="1"), NodeUsage(broker="2", overruled=True), NodeUsage(broker="3"))},
-            "cluster 1.00 MB/s, limit unknown",
+            "cluster 1.00 MB/s, limit ≥ 40.0 MB/s",
         ),
         (of(MUTATION, 5.0, b1=2.0), {}, "cluster 2.00 mut/s of at most 5.00 mut/s; broker 1 has 100% of it"),
     ],
@@ -64,6 +65,56 @@ def test_what_an_entity_uses_on_the_cluster(rows: list[EntityUsage], changes: di
     sentence = cluster_sentence(usage_of_cluster)
     assert sentence.startswith(f"{rows[0].entity.quota_type.label.replace('_', ' ')}, user alice: ")
     assert text in sentence
+
+
+def seeing(*brokers: str, **changes: Any) -> dict[str, Any]:
+    """Return nodes that would show each entity, on three brokers or others."""
+    return {"nodes": tuple(NodeUsage(broker=broker, coverage=COMPLETE) for broker in brokers), **changes}
+
+
+MANY = [str(number) for number in range(1, 8)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "changes", "text", "fairness"),
+    [
+        (of(b1=6e6, b2=6e6), seeing(*"123"), "broker 1 has 50% of it; 20.0 MB/s stranded on broker 3", 2 / 3),
+        (of(b1=6e6), seeing(*"123"), "broker 1 has 100% of it; 40.0 MB/s stranded on brokers 2, 3", 1 / 3),
+        (of(b1=2e6, b2=2e6, b3=2e6), seeing(*"123"), "broker 1 has 33% of it", 1.0),
+        (of(b1=0.0, b2=0.0), seeing(*"123"), "of at most 60.0 MB/s; 20.0 MB/s stranded on broker 3", None),
+        # broker 3 is not read
+        (of(b1=6e6), seeing(*"12"), "broker 1 has 100% of it; ≥ 20.0 MB/s stranded on broker 2", None),
+        (of(b1=6e6, b2=None), seeing(*"123"), "; 20.0 MB/s stranded on broker 3", None),
+        (of(limit=None, b1=6e6), seeing(*"123"), "unlimited; broker 1 has 100% of it", 1 / 3),
+        (of(b1=6e6), seeing(*"123", unsent=1), "broker 1 has 100% of it", None),
+        (
+            of(b1=6e6),
+            {
+                "nodes": (
+                    *seeing(*"12")["nodes"],
+                    NodeUsage(broker="3", coverage=replace(COMPLETE, complete=False, kinds={})),
+                )
+            },
+            "broker 1 has 100% of it; ≥ 20.0 MB/s stranded on broker 2",
+            None,
+        ),
+        (
+            of(b1=6e6),
+            seeing(*MANY, limits=replace(THREE, nodes=dict.fromkeys(MANY, NodeSettings()))),
+            "; 120 MB/s stranded on brokers 2, 3, 4 and 3 more",
+            1 / 7,
+        ),
+        (of(MUTATION, 5.0, b1=2.0), seeing(*"123"), "of at most 5.00 mut/s; broker 1 has 100% of it", None),
+    ],
+)
+def test_what_no_traffic_can_use_is_stranded(
+    rows: list[EntityUsage], changes: dict[str, Any], text: str, fairness: float | None
+) -> None:
+    """On brokers that would show the entity and do not; of others nothing is known."""
+    snapshot_of = state(*rows, **changes)
+    (usage_of_cluster,) = cluster_usages(snapshot_of, snapshot_of.measured)
+    assert cluster_sentence(usage_of_cluster).endswith(text)
+    assert usage_of_cluster.fairness == pytest.approx(fairness)
 
 
 def test_each_entity_has_one_line_however_many_brokers_it_is_on() -> None:

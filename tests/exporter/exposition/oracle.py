@@ -141,7 +141,10 @@ def _of_teams(state: Snapshot) -> Iterator[Row]:
             usage = float(sums.usage[kind][place])
             yield f"kafka_quota_team_{USED[kind]}", team, usage
             yield f"kafka_quota_team_allowed_{USED[kind]}", team, float(sums.allowed[kind][place])
+            if kind is not QuotaType.CONTROLLER_MUTATION:
+                yield f"kafka_quota_team_stranded_{USED[kind]}", team, float(sums.stranded[kind][place])
             of_type = {"quota_type": kind.label, **team}
+            yield "kafka_quota_team_fairness_ratio", of_type, float(sums.fairness[kind][place])
             yield "kafka_quota_team_throttled_entities", of_type, float(sums.throttled[kind][place])
             budget = sums.teams[place].budgets.get(kind) if place < len(sums.teams) else None
             yield "kafka_quota_team_budget_ratio", of_type, budget and usage / budget

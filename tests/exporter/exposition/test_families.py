@@ -8,11 +8,12 @@ from typing import Any, Final
 import numpy as np
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
-from tests.exporter.examples import NOW, changes, health, in_shadow, limits, snapshot, team, usage
+from tests.exporter.examples import COMPLETE, NOW, changes, health, in_shadow, limits, snapshot, team, usage
 from tests.exporter.exposition.oracle import on_page, page, samples
 
 from quotascope.exporter.coverage import Coverage, EntityKind, Unplaced
 from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, TextFormat
+from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import (
     Callbacks,
     CapacityOrigin,
@@ -100,7 +101,12 @@ TEAMS: Final = tuple(
     replace(team(name, user=user), budgets={kind: 100.0 + place for place, kind in enumerate(QuotaType)})
     for name, user in (("payments", "alice"), ('et"l\n', "bob"), ("idle", "nobody"))
 )
-STATE_OF_TEAMS: Final = snapshot(*ENTITIES, limits=CONFIGURED)
+BROKERS: Final = ("1", "2", "10")
+STATE_OF_TEAMS: Final = snapshot(
+    *ENTITIES,
+    limits=replace(CONFIGURED, nodes=dict.fromkeys(BROKERS, NodeSettings())),
+    nodes=tuple(NodeUsage(broker=broker, coverage=COMPLETE) for broker in BROKERS),
+)
 EVERYTHING: Final = snapshot(
     *ENTITIES,
     sources=(

@@ -6,7 +6,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from tests.exporter.examples import health, limits, snapshot, team, usage
+import pytest
+from tests.exporter.examples import COMPLETE, health, limits, snapshot, team, usage
 from tests.exporter.page.parsed import HOSTILE, Page
 
 from quotascope.exporter.api.documents import encoded, teams_document
@@ -34,7 +35,10 @@ ROWS = (
 
 def found(*others: EntityUsage, **parameters: str) -> TeamsResult:
     """Return the teams of two brokers."""
-    changes: dict[str, Any] = {"limits": RULES, "nodes": tuple(NodeUsage(broker=broker) for broker in "12")}
+    changes: dict[str, Any] = {
+        "limits": RULES,
+        "nodes": tuple(NodeUsage(broker=broker, coverage=COMPLETE) for broker in "12"),
+    }
     state = snapshot(*ROWS, *others, **changes)
     sold = {(QuotaType.PRODUCE, "1"): Sold(limits=20e6, capacity=16e6, origin=CapacityOrigin.OBSERVED)}
     state = replace(state, teams=TeamAdder(TEAMS).of(state), sold=sold)
@@ -50,13 +54,13 @@ def test_teams_with_the_fullest_budget_first() -> None:
     result = found()
     assert [one.name for one in result.teams] == ["payments", TEAMS[0].name, "idle", UNOWNED]
     rendered = page(result)
-    assert (
-        "payments#pay11 by produce50.0 MB/s of at most 40.0 MB/s; 125% of the budget of 40.0 MB/s---" in rendered.text
-    )
-    assert "1.00 MB/s, unlimited---" in rendered.text
-    assert "no team103.00 MB/s, limit unknown---" in rendered.text
+    payments = "50.0 MB/s of at most 40.0 MB/s; 125% of the budget of 40.0 MB/s; fairness 0.96"
+    assert f"payments#pay11 by produce{payments}---" in rendered.text
+    assert "1.00 MB/s, unlimited; fairness 0.50---" in rendered.text
+    assert "no team103.00 MB/s, limit unknown; fairness 0.50---" in rendered.text
     assert "idle0--unknown; unknown of the budget of 1.00 MB/s--" in rendered.text
     assert "1produce20.0 MB/s16.0 MB/s, observed125%" in rendered.text
+    assert "1 of 1 brokers are oversold. Limits of the entities" in rendered.text
     assert "b" not in rendered.tags
     assert "?team=payments&show=all" in " ".join(filter(None, rendered.values("a", "href")))
 
@@ -103,6 +107,21 @@ def test_a_sum_without_all_of_the_usage_is_called_so() -> None:
     assert "1unknown≥ 1.00 MB/s, unlimited" in page(behind).text
 
 
+def test_limits_that_traffic_cannot_use_are_stranded() -> None:
+    """On the broker without the client; where a limit or a broker is unknown, they are the least that they can be."""
+    limited = usage(user="eve", client_id="app", usage=1e6, limit=5e6, configured=RULES)
+    text = page(found(limited)).text
+    assert "2.00 MB/s, unlimited; stranded 5.00 MB/s; fairness 0.50" in text
+    unknown = usage(user="alice", client_id="new", usage=1e6)
+    text = page(found(unknown)).text
+    assert "51.0 MB/s, limits ≥ 40.0 MB/s; 127% of the budget of 40.0 MB/s; stranded unknown; fairness" in text
+    state = replace(found().snapshot, nodes=(NodeUsage(broker="1", coverage=COMPLETE), NodeUsage(broker="2")))
+    state = replace(state, teams=TeamAdder(TEAMS).of(state))
+    hidden = find_teams(state, TeamQuery())
+    assert hidden.teams[0].rows[0].fairness is None
+    assert "125% of the budget of 40.0 MB/s; stranded unknown-" in page(hidden).text
+
+
 def test_the_answer_has_null_for_what_is_unknown() -> None:
     """Each team with its quota types, and what is sold."""
     answer = json.loads(encoded(teams_document(found())))
@@ -114,6 +133,10 @@ def test_the_answer_has_null_for_what_is_unknown() -> None:
         "usage": 50e6,
         "complete": True,
         "allowed": 40e6,
+        "allowed_complete": True,
+        "stranded": 0.0,
+        "stranded_complete": True,
+        "fairness": pytest.approx(50**2 / (2 * (30**2 + 20**2))),
         "unlimited_entities": 0,
         "budget": 40e6,
         "budget_ratio": 1.25,
@@ -121,6 +144,8 @@ def test_the_answer_has_null_for_what_is_unknown() -> None:
         "throttled_complete": True,
     }
     assert (hostile["quotas"][0]["allowed"], hostile["quotas"][0]["unlimited_entities"]) == (None, 1)
+    assert (unowned["quotas"][0]["allowed"], unowned["quotas"][0]["allowed_complete"]) == (None, False)
+    assert (unowned["quotas"][0]["stranded"], unowned["quotas"][0]["stranded_complete"]) == (None, False)
     assert (idle["quotas"][1]["usage"], idle["quotas"][1]["budget_ratio"]) == (None, None)
     assert unowned["team"] == UNOWNED
     assert answer["sold"] == [

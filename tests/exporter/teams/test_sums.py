@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
-from tests.exporter.examples import NOW, ScriptedSource, limits, rates, snapshot, team, usage
+from tests.exporter.examples import COMPLETE, NOW, ScriptedSource, limits, rates, snapshot, team, usage
 
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
@@ -31,7 +31,7 @@ from quotascope.exporter.snapshot import (
     ThrottleCause,
 )
 from quotascope.exporter.teams import SoldKeeper, TeamAdder
-from quotascope.exporter.teams.sums import FEW
+from quotascope.exporter.teams.index import FEW
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog.teams import UNDECIDED, UNOWNED
 from quotascope.metrics.kafka.entities import QuotaType
@@ -43,7 +43,7 @@ TEAMS = (
     team("nobody", user="nobody"),
 )
 RULES = limits(nodes={broker: NodeSettings(request_capacity_threads=11.0) for broker in "123"})
-NODES = tuple(NodeUsage(broker=broker) for broker in "123")
+NODES = tuple(NodeUsage(broker=broker, coverage=COMPLETE) for broker in "123")
 
 
 def of(*entities: EntityUsage, adder: TeamAdder | None = None, **changes: Any) -> TeamSums:
@@ -74,6 +74,32 @@ ENTITIES = st.builds(
 def place(row: EntityUsage) -> tuple[QuotaType, str, str, str]:
     entity = row.entity
     return entity.quota_type, entity.user, entity.client_id, entity.broker
+
+
+def stranded(rows: Sequence[EntityUsage]) -> float:
+    """Return the limits of the entities of one quota type on the brokers, of three that would show them, without."""
+    amounts = []
+    for name in {(row.entity.user, row.entity.client_id) for row in rows} - {("", "")}:
+        entities = [row.entity for row in rows if (row.entity.user, row.entity.client_id) == name]
+        bounds = {entity.limit for entity in entities}
+        if len(bounds) == 1 and None not in bounds and entities[0].quota_type is not QuotaType.CONTROLLER_MUTATION:
+            amounts.append(max(filter(None, bounds), default=0.0) * (3 - len(entities)))
+    return sum(amounts) if amounts else nan
+
+
+def fairness(rows: Sequence[EntityUsage]) -> float:
+    """Return Jain's index over three brokers of the usage of one quota type, NaN where there is none."""
+    by_broker = dict.fromkeys("123", 0.0)
+    for row in rows:
+        if row.usage is None or not (row.entity.user or row.entity.client_id):
+            return nan
+        if row.entity.quota_type is QuotaType.CONTROLLER_MUTATION:
+            return nan
+        by_broker[row.entity.broker] += row.usage
+    amounts = by_broker.values()
+    if not any(amount > 0 for amount in amounts):
+        return nan
+    return sum(amounts) ** 2 / (3 * sum(amount**2 for amount in amounts))
 
 
 STATES = st.lists(st.lists(ENTITIES, max_size=15, unique_by=place), min_size=1, max_size=3)
@@ -107,6 +133,8 @@ def test_sums_of_teams_are_those_of_their_entities(states: Sequence[Sequence[Ent
                 elif all(bounds[row.entity.user, row.entity.client_id] == row.entity.limit for row in ours):
                     count = 1 if kind is QuotaType.CONTROLLER_MUTATION else 3
                     assert sums.allowed[kind][number] == sum(filter(None, bounds.values())) * count
+                assert sums.stranded[kind][number] == pytest.approx(stranded(ours), nan_ok=True)
+                assert sums.fairness[kind][number] == pytest.approx(fairness(ours), nan_ok=True)
         names = {(row.entity.user, row.entity.client_id) for row in rows}
         assert sums.entities.sum() == len(names)
 
@@ -152,6 +180,39 @@ def test_limits_on_an_unknown_number_of_brokers_have_no_sum(changes: dict[str, A
     assert named(sums, sums.usage[QuotaType.PRODUCE]) == {"payments": 3.0}
 
 
+def test_a_limit_is_stranded_where_its_client_has_not_been() -> None:
+    """Known only of brokers that would show it: one that hides clients, or is not read, may have seen it."""
+    rows = (
+        usage(user="alice", broker="1", usage=30.0, limit=20.0, configured=RULES),
+        usage(user="adam", broker="2", usage=10.0, limit=5.0, configured=RULES),
+        usage(user="adam", broker="3", usage=20.0, limit=5.0, configured=RULES),
+    )
+    produced = QuotaType.PRODUCE
+    sums = of(*rows)
+    assert (sums.stranded[produced][0], sums.stranded_complete[produced][0]) == (2 * 20.0 + 5.0, True)
+    assert sums.fairness[produced][0] == pytest.approx(60**2 / (3 * (30**2 + 10**2 + 20**2)))
+    for nodes in (NODES[:2], (*NODES[:2], NodeUsage(broker="3"))):
+        sums = of(*rows, nodes=nodes)
+        assert (sums.stranded[produced][0], sums.stranded_complete[produced][0]) == (20.0 + 5.0, False)
+        assert isnan(sums.fairness[produced][0])
+        assert sums.allowed[produced][0] == 3 * 25.0
+    sums = of(*rows, usage(user="axel", usage=None))
+    assert (sums.stranded[produced][0], sums.stranded_complete[produced][0]) == (45.0, False)
+    assert (sums.allowed_known[produced][0], sums.allowed_complete[produced][0]) == (75.0, False)
+    one = limits(nodes={"1": NodeSettings()})
+    assert isnan(of(rows[0], limits=one, nodes=NODES[:1]).fairness[produced][0])
+    assert of(rows[0], limits=one, nodes=NODES[:1]).stranded[produced][0] == 0
+
+
+def test_limits_that_a_callback_may_replace_are_the_least_of_what_is_allowed() -> None:
+    """Brokers 1 and 2 enforce them; what holds on the third is unknown."""
+    nodes = (*NODES[:2], NodeUsage(broker="3", quota_callback=None, overruled=True))
+    sums = of(usage(user="alice", usage=3.0, limit=20.0, configured=RULES), nodes=nodes)
+    assert named(sums, sums.allowed_known[QuotaType.PRODUCE]) == {"payments": 40.0}
+    assert not sums.allowed_complete[QuotaType.PRODUCE][0]
+    assert (sums.stranded[QuotaType.PRODUCE][0], sums.stranded_complete[QuotaType.PRODUCE][0]) == (20.0, False)
+
+
 def test_entities_of_a_callback_count_in_no_team() -> None:
     """Their tags are not users or client-ids."""
     sums = of(usage(user="", tags=("alice",), usage=9.0), usage(user="alice", usage=1.0))
@@ -182,6 +243,9 @@ def test_series_of_teams() -> None:
         ("team_produce_bytes_per_second", "payments"): 50.0,
         ("team_produce_bytes_per_second", hostile.name): 2.0,
         ("team_allowed_produce_bytes_per_second", "payments"): 60.0,
+        ("team_stranded_produce_bytes_per_second", "payments"): 40.0,
+        ("team_fairness_ratio", "produce", "payments"): pytest.approx(1 / 3),
+        ("team_fairness_ratio", "produce", hostile.name): pytest.approx(1 / 3),
         ("team_budget_ratio", "produce", "payments"): 0.5,
         ("team_throttled_entities", "produce", "payments"): 1.0,
     }
@@ -292,7 +356,7 @@ def test_request_time_is_sold_against_threads() -> None:
 
 def test_a_name_that_is_not_remembered_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its usage is neither a team's nor that of no team."""
-    monkeypatch.setattr("quotascope.exporter.teams.sums.real_name", lambda name: None if name == "cut" else name)
+    monkeypatch.setattr("quotascope.exporter.teams.index.real_name", lambda name: None if name == "cut" else name)
     sums = of(usage(user="cut", usage=5.0), usage(user="bob", usage=1.0), adder=TeamAdder(TEAMS))
     assert named(sums, sums.usage[QuotaType.PRODUCE]) == {UNOWNED: 1.0, UNDECIDED: 5.0}
     assert dict(zip(sums.names, sums.usage_complete[QuotaType.PRODUCE].tolist(), strict=True)) == {
