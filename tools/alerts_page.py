@@ -99,19 +99,19 @@ This writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both 
 - `--prometheus-rule FILE` writes the rules for the Prometheus operator; add the labels by which it selects rules.
 - `--alertmanager FILE` writes [templates of notifications](#notifications) for Alertmanager; [an example](alertmanager.yaml) has routes and inhibition rules. `--runbooks DIR` writes the
   runbooks in Markdown.
-- `--exporter-url URL` sets `runbook_url` to the exporter's `URL/runbooks/`, which needs its login; `--runbook-url URL` to another place, with `{alert}` for the name of the alert. Without
-  either, alerts have no links.
+- `--exporter-url URL` sets `runbook_url` to `URL/runbooks/` of the exporter, which asks for a login if the exporter has one. `--runbook-url URL` sets it to another place, where `{alert}` stands for the name of the alert.
+  Without either of them, alerts have no links to runbooks.
 - `--grafana-url URL` adds `dashboard_url`: the [dashboard](../guides/dashboards.md) of the cluster, client or broker.
-- `--exporter-url URL` also adds `entity_url` to alerts on a client: the exporter's page of it.
+- `--exporter-url URL` also adds `entity_url` to alerts on a client: the page of this client on the exporter.
 
 ## Profiles
 
-By default, `alerts write` writes the profile `core`: about ten alerts, which an on-call team reads. `--profile all` writes one for each cause. Both have the same recording rules, which dashboards
-read as well. The configuration (`profile: all`, and `enabled` of each alert) does the same, and adds or leaves out single ones ([decision 38](../decisions/0038-a-core-of-alerts.md)).
+By default, `alerts write` writes the profile `core`: about ten alerts for a team on call. `--profile all` writes one alert for each cause. Both have the same recording rules, which dashboards
+read as well. The configuration (`profile: all`, and `enabled` of each alert) does the same, and can add or leave out single alerts ([decision 38](../decisions/0038-a-core-of-alerts.md)).
 
 @CORE@
 
-Budgets of [objectives](#configuration) are in both. The demo stack and the tests use `all`; Compose and the Helm chart use `core`, and the chart's value `rules.profile` changes it. The exporter does not
+Alerts on the budgets of [objectives](#configuration) are in both. Compose and the Helm chart use `core` (`rules.profile` of the chart), the demo stack uses `all`. The exporter does not
 know which rules Prometheus has: its runbooks say which profile has an alert.
 
 ## Configuration
@@ -127,16 +127,16 @@ exporter serves have the default thresholds.
 
 **Teams**: with `teams: FILE`, alerts on an entity get the label `team` of the first [team](../guides/teams.md) that matches. The dashboard *Overview* and [Alertmanager's example](alertmanager.yaml) use it.
 
-**Objectives** promise a client a share of 30 days without throttles. The rest is its budget; `KafkaQuotaBudgetBurns` alerts fire when it is spent too
+**Objectives** promise a client that it is not throttled for a share of 30 days, such as 99 %. The remaining 1 % is its *budget*, 7.2 hours. The alerts `KafkaQuotaBudgetBurns…` fire when the budget is spent too
 fast on the client's worst broker.
 
-**Jsonnet**: `quotascope alerts mixin > mixin.libsonnet` prints a monitoring mixin with `_config`, which each release has as a file, too, as it has the rules as a `PrometheusRule`. Teams and
+**Jsonnet**: `quotascope alerts mixin > mixin.libsonnet` prints a monitoring mixin (a library of rules in Jsonnet) with `_config`. Each release has it as a file, and the rules as a `PrometheusRule`. Teams and
 objectives are read from `--alerts-config` instead.
 
 ## Notifications
 
-Alertmanager's own mails list labels and annotations by name, and its messages for Slack have no description. With `quotascope.tmpl`, the first line is what happened to which client, by which rule, and
-since when; links to the client, the runbook and the dashboard follow, and what is resolved. Put the file where the path in `templates` leads, and use it in receivers:
+Alertmanager's own mails list labels and annotations by name, and its messages for Slack have no description. With `quotascope.tmpl`, the first line says what happened to which client, by which rule, and
+since when. Links to the client, the runbook and the dashboard follow, then the alerts that are resolved. Put the file where `templates` in Alertmanager's configuration points to, and use it in receivers:
 
 ```yaml
 receivers:
@@ -159,22 +159,23 @@ Names of clients are untrusted: mails escape them as HTML, and for Slack `<!chan
 
 ## Before you use them
 
-- **Severity**: *critical*: many clients suffer now, or one with an objective; *warning*: act today; *info*: good to know.
+- **Severity**: *critical*: many clients suffer now, or a client with an objective does; *warning*: act today; *info*: good to know.
 - **Interval**: scrape and evaluate at least once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute
   ([the cost](../engineering/benchmarks.md#rules-and-dashboards-in-prometheus)).
-- **Throttled share**: alerts on a throttled client ask for how much of the time it is throttled, not for how long each throttle is: a producer with batches of 16 kB and a limit of 1 MB/s
-  is throttled by 16 ms each time, and muted for most of its time. The share is of the last 15 minutes on the worst broker, all of them: time that was not measured does not count, so
-  it is *at least* that much, and a client that came a minute ago has few minutes. It is taken from throttle times: Kafka reports each for 30 to 60 s, and for as long it counts; longer
-  ones count until they certainly end. The limit on utilization (`PERSISTENT`) keeps bursts apart. Where an agent reports no throttle times, the share is unknown, which no alert shows.
+- **Throttled share**: alerts on a client compare how much of the time it was throttled, not how long each throttle was. For example, a producer with batches of 16 kB and a limit of 1 MB/s
+  is throttled by 16 ms each time, but [muted](words.md#muted) for most of its time.
+    - The share is measured over the last 15 minutes, on the worst broker. Minutes without a measurement count as not throttled, so the true share is *at least* this high.
+    - It is computed from throttle times. Kafka reports each throttle time for 30 to 60 s, and it counts for as long; a longer throttle counts until it has certainly ended.
+    - The threshold on utilization (`PERSISTENT`) leaves [bursts](words.md#burst) out.
+    - If an agent reports no throttle times, the share is unknown, and these alerts cannot fire.
 - **Times in descriptions** are in UTC; *since* is the beginning of a throttle episode without a pause of more than 2 minutes.
-- **Ranges** are a second short (`[4m59s]`): Prometheus 2 counts a sample at the older end of a range and Prometheus 3 does not. So both say the same, also where rules are evaluated
-  in step with what they read.
-- **Baselines**: alerts on them are silent in the first half hour and less exact in the first week. A baseline stays while its alert fires, for a week at most.
+- **Ranges** are a second short (`[4m59s]`), because Prometheus 2 counts a sample at the older end of a range and Prometheus 3 does not. With a second less, both give the same result.
+- **Usual level**: alerts that compare with the [usual level](words.md#usual-level) are silent for the first half hour, and less exact in the first week. While one of them fires, its usual level is frozen, for a week at most.
 - **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus.
 - **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them
   (`alert_relabel_configs`).
-- **Overflow** ([cardinality](../guides/cardinality.md)) counts as one client. Clients of a custom quota callback count only for alerts on a cluster
-  and `KafkaQuotaCallbackThrottled`.
+- **Overflow**: all clients in the [overflow](words.md#overflow) count as one. Clients of a custom quota callback count only in alerts on a whole cluster
+  and in `KafkaQuotaCallbackThrottled`.
 """
 
 

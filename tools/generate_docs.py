@@ -42,11 +42,11 @@ All metrics of `quotascope serve`.
 
 - Names that end in `_total` are counters, which start at 0 with the broker or exporter; all others are gauges.
 - Request time is in **threads**: 1 is one busy thread, Kafka's 100 percent.
-- Rates are over the broker's quota window (default 11 x 1 s); controller mutations and exempt request time over its metrics window (default 2 x 30 s).
-- Throttle times and delays are averages of the last 30 to 60 s, and remain that long after the last throttle.
+- Rates are over the broker's [quota window](words.md#window) (default 11 x 1 s). Controller mutations and [exempt request time](words.md#exempt-request-time) are measured over the last 30 to 60 s (`metrics.num.samples` x `metrics.sample.window.ms`).
+- Throttle times and delays are averages over the last 30 to 60 s, and keep their last value for as long after the last throttle.
 - A value that a broker does not report is absent ([by agent](../start/dialects.md)); there are no NaN values and no timestamps.
 - `process_*` are those of Prometheus's client libraries: CPU time, memory, file descriptors, start time. They need `/proc`.
-- *entity* is `user` and `client_id`: decoded names, empty where the quota has no such dimension.
+- *entity* is `user` and `client_id`: decoded names, empty if the quota is for the other one alone.
 - `broker` is the node ID of a broker or controller. Limits of clients have no `broker`: they apply on each one separately. Limits and utilization are absent when unlimited.
 - `quota_type` is {types}.
 - *rule* is `rule` (such as `2 alice / <default>`), `level`, `rule_user` and `rule_client_id`; a default is `<default>`. Levels, strongest first: `user_client`, `user_default_client`, `user`,

@@ -16,7 +16,7 @@ from quotascope.alerts.settings import Profile
 DIALECTS = Path(__file__).parents[2] / "docs" / "start" / "dialects.md"
 UNREAD = {
     "waits of the controller's events",
-    "idle request handlers as a ratio (all agents: as a counter)",
+    "idle request handlers as a ratio (every agent has the counter)",
 }
 """Rows of the table that no alert needs."""
 ALERTS = {rule["alert"]: rule for rule in alerts(Site(profile=Profile.ALL))}
@@ -72,7 +72,7 @@ def test_every_alert_is_listed() -> None:
         re.fullmatch(r"(\S+ \(\w+\))(?:, (?:only )?\*core\*)?: (.+)", line) for line in lines("All alerts", "- ")
     ]
     assert [match and match[1] for match in alerts_listed] == [
-        f"[{name}](../alerts/runbooks/{name}.md) ({rule['labels']['severity']})" for name, rule in ALERTS.items()
+        f"[{name}](../../alerts/runbooks/{name}.md) ({rule['labels']['severity']})" for name, rule in ALERTS.items()
     ]
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import email
-import email.policy
 import json
 import re
-import socketserver
 from collections.abc import Iterator, Mapping
-from email.message import EmailMessage
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +14,7 @@ import yaml
 from tests.alerts.promtool import ALERTMANAGER
 from tests.integration import web
 from tests.integration.alerting.alertmanager import Alertmanager, alerting
+from tests.integration.alerting.mailbox import MailBox, part_of
 from tests.integration.eventually import eventually
 from tests.servers import Handler, served
 
@@ -29,40 +26,6 @@ pytestmark = pytest.mark.real
 DOCUMENTED: Final = Path(__file__).parents[3] / "docs" / "reference" / "alerts.md"
 HOSTILE: Final = 'svc "<!channel>\n<b>&'
 BEGAN: Final = "2026-01-02T05:51:00Z"
-
-
-class MailBox(socketserver.ThreadingTCPServer):
-    """Takes mails by SMTP."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        self.mails: list[EmailMessage] = []
-        super().__init__(("127.0.0.1", 0), _Smtp)
-
-
-class _Smtp(socketserver.StreamRequestHandler):
-    server: MailBox
-
-    def handle(self) -> None:
-        self._say("220 ready")
-        for line in self.rfile:
-            match line[:4].upper():
-                case b"DATA":
-                    self._say("354 go on")
-                    lines = b"".join(iter(self.rfile.readline, b".\r\n"))
-                    mail = email.message_from_bytes(lines, policy=email.policy.default)
-                    assert isinstance(mail, EmailMessage)
-                    self.server.mails.append(mail)
-                    self._say("250 taken")
-                case b"QUIT":
-                    self._say("221 bye")
-                    return
-                case _:
-                    self._say("250 yes")
-
-    def _say(self, text: str) -> None:
-        self.wfile.write(f"{text}\r\n".encode())
 
 
 class Slack(ThreadingHTTPServer):
@@ -101,7 +64,7 @@ def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Alertma
         route["group_interval"] = "1s"
     with served(MailBox()) as box, served(Slack()) as slack:
         config["global"] = {
-            "smtp_smarthost": f"127.0.0.1:{box.server_address[1]}",
+            "smtp_smarthost": box.address,
             "smtp_from": "alertmanager@example.com",
             "smtp_require_tls": False,
             "slack_api_url": f"http://127.0.0.1:{slack.server_port}/",
@@ -140,11 +103,11 @@ def test_a_mail_begins_with_what_happened(receiver: tuple[Alertmanager, MailBox,
     alertmanager, box, _ = receiver
     name = "KafkaQuotaProduceThrottled"
     send(alertmanager, alert(name, "warning", HOSTILE))
-    eventually(lambda: _mails(box, 1), seconds=30)
+    eventually(lambda: box.has(1), seconds=30)
     mail = box.mails[0]
     description = f"[paris] Kafka has throttled user {json.dumps(HOSTILE)} on brokers 1 and 2 since 05:51 UTC."
     assert mail["Subject"] == f"[1 firing] {description}"
-    text, html = _part(mail, "plain"), _part(mail, "html")
+    text, html = part_of(mail, "plain"), part_of(mail, "html")
     assert text.splitlines() == [
         description,
         "  client:     http://exporter/entity?user=x",
@@ -156,11 +119,11 @@ def test_a_mail_begins_with_what_happened(receiver: tuple[Alertmanager, MailBox,
     assert '<a href="http://exporter/entity?user=x">Client</a>' in html
 
     send(alertmanager, alert(name, "warning", "alice"))
-    eventually(lambda: _mails(box, 2), seconds=30)
+    eventually(lambda: box.has(2), seconds=30)
     assert box.mails[1]["Subject"] == (
         "[2 firing] [paris] A client is throttled by its produce quota for most of the time."
     )
-    assert _part(box.mails[1], "plain").count("Kafka has throttled user ") == 2
+    assert part_of(box.mails[1], "plain").count("Kafka has throttled user ") == 2
 
 
 def test_a_message_of_chat_calls_nobody(receiver: tuple[Alertmanager, MailBox, Slack]) -> None:
@@ -177,15 +140,3 @@ def test_a_message_of_chat_calls_nobody(receiver: tuple[Alertmanager, MailBox, S
     assert "&lt;!channel&gt;" in attachment["text"]
     assert "<!channel>" not in json.dumps(attachment)
     assert "<http://exporter/entity?user=x|client>" in attachment["text"]
-
-
-def _mails(box: MailBox, number: int) -> None:
-    assert len(box.mails) >= number
-
-
-def _part(mail: EmailMessage, subtype: str) -> str:
-    part = mail.get_body((subtype,))
-    assert part is not None
-    text = part.get_content()
-    assert isinstance(text, str)
-    return text.replace("\r\n", "\n").strip("\n")
