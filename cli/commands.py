@@ -37,6 +37,10 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
             "Show who used how much of which quota over a period: from a usage history, with topics, or from a "
             "Prometheus."
         ),
+        "cost": (
+            "Add up what teams owe for the bytes of a month, from usage histories or a Prometheus; as CSV with "
+            "FOCUS's columns."
+        ),
         "episodes": (
             "Show when a client was throttled, by which rule, and for how long: from a history, an exporter, or "
             "a Prometheus."

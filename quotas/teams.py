@@ -31,6 +31,9 @@ BUDGETS: Final = {
 """Keys of budgets, in the unit in which the metrics have the usage."""
 _PRICES: Final = ("price_per_gb_in", "price_per_gb_out")
 _TEAM: Final = ("team", "contact", "clients", *BUDGETS, *_PRICES)
+_FILE: Final = ("teams", "currency")
+_CURRENCY: Final = re.compile(r"[A-Z]{3}", re.ASCII)
+"""Form of a code of ISO 4217."""
 _NAMES: Final = (("user", "user_pattern"), ("client_id", "client_id_pattern"))
 _CLIENTS: Final = tuple(key for keys in _NAMES for key in keys)
 _REPLACED: Final = {
@@ -78,13 +81,14 @@ def read_teams(path: Path | str, known_as: Callable[[str], str] = str) -> tuple[
     else:
         for key in content.keys() & _REPLACED.keys():
             problems.add(content[key].line, f"{key} is no key of a file of teams: {_REPLACED[key]}")
-        problems.unknown_keys({key: item for key, item in content.items() if key not in _REPLACED}, ["teams"])
+        problems.unknown_keys({key: item for key, item in content.items() if key not in _REPLACED}, _FILE)
+        currency = _currency(content, problems)
         listed = problems.items(content, "teams")
         if len(listed) > _MOST:
             problems.add(content["teams"].line, f"teams: {len(listed)} teams, but at most {_MOST} are read")
         lines: dict[str, int] = {}
         for number, item in enumerate(islice(listed, _MOST)):
-            team = _team(item, f"teams[{number}]", known_as, problems)
+            team = _team(item, f"teams[{number}]", known_as, currency, problems)
             if team is None:
                 continue
             if team.name in lines:
@@ -100,14 +104,30 @@ def read_teams(path: Path | str, known_as: Callable[[str], str] = str) -> tuple[
     return tuple(teams)
 
 
-def _team(item: Located, place: str, known_as: Callable[[str], str], problems: Problems) -> Team | None:
+def _currency(content: Content, problems: Problems) -> str | None:
+    """Return the currency of all prices, one for the file: sums of two would mean nothing; None without one."""
+    if "currency" not in content:
+        return None
+    value = content["currency"]
+    if isinstance(value.value, str) and _CURRENCY.fullmatch(value.value):
+        return value.value
+    problems.add(value.line, f"currency must be a code of ISO 4217 such as EUR, got {value.text[:60]!r}")
+    return None
+
+
+def _team(
+    item: Located, place: str, known_as: Callable[[str], str], currency: str | None, problems: Problems
+) -> Team | None:
     """Return a team; record all its problems, and return None if it has some."""
     before = len(problems.sentences)
     content = item.mapping
     if content is None:
         problems.add(item.line, f"{place}: expected keys and values, such as `team: payments`")
         return None
-    _refuse_unknown(content, place, _TEAM, problems)
+    if "currency" in content:
+        text = f"{place}.currency is no key of a team: all prices of a file are in one currency, a key beside `teams`"
+        problems.add(content["currency"].line, text)
+    _refuse_unknown({key: value for key, value in content.items() if key != "currency"}, place, _TEAM, problems)
     name = _text(content, "team", item, place, problems)
     if name is not None and (name.startswith("__") or len(name) > _LONGEST):
         problem = f"is longer than {_LONGEST} characters" if len(name) > _LONGEST else "must not begin with __"
@@ -128,7 +148,14 @@ def _team(item: Located, place: str, known_as: Callable[[str], str], problems: P
     prices = {key: _number(content, key, place, problems, least="0 or more") for key in _PRICES if key in content}
     if name is None or len(problems.sentences) > before:
         return None
-    return Team(name=name, clients=tuple(clients), contact=contact, budgets=budgets, **prices)
+    return Team(
+        name=name,
+        clients=tuple(clients),
+        contact=contact,
+        budgets=budgets,
+        currency=currency if prices else None,
+        **prices,
+    )
 
 
 def _clients(item: Located, place: str, known_as: Callable[[str], str], problems: Problems) -> Clients | None:

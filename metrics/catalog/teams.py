@@ -46,6 +46,8 @@ class Team:
     that is not in it has no budget.
     """
     price_per_gb_in: float | None = None
-    """Price of 10^9 bytes produced, in a currency that the file does not name."""
+    """Price of 10^9 bytes produced."""
     price_per_gb_out: float | None = None
     """Price of 10^9 bytes fetched."""
+    currency: str | None = None
+    """Currency of both prices by ISO 4217; None without a price, and where the file does not name it."""

@@ -392,6 +392,7 @@ NEEDED = {
     "ingest app-1 --into usage": "pipeline",
     "episodes usage": "pipeline",
     "usage usage": "pipeline",
+    "cost usage --month 2026-11 --teams teams.yaml": "pipeline",
     "whatif usage --candidates quotas.yaml": "pipeline",
     "recommend usage": "pipeline",
     "blame usage": "pipeline",

@@ -16,6 +16,7 @@ ROOMS: Final = (
     "alerts", "cli", "clients", "dashboards", "demo", "exporter", "metrics", "pages", "pipeline", "quotas", "spark_listener",
 )  # fmt: skip
 _NUMBERS: Final = """
+cli/cost.py cost(top) 20
 cli/history.py clean(older_than) 24
 cli/ingest.py ingest(shards) 16
 cli/outputs.py put_json(indent) 2

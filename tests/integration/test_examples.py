@@ -219,7 +219,10 @@ def _write_data(folder: Path) -> None:
     (folder / "candidates.yaml").write_text(
         "candidates:\n  - name: half of it\n    quotas:\n      - {user: <default>, request_percentage: 100}\n"
     )
-    teams = "teams:\n  - {team: all, clients: [{user_pattern: .*}]}\n  - {team: etl, clients: [{user: orders}]}\n"
+    teams = (
+        "currency: EUR\nteams:\n  - {team: all, clients: [{user_pattern: .*}], price_per_gb_in: 0.05}\n"
+        "  - {team: etl, clients: [{user: orders}]}\n"
+    )
     for path in ("etc/quotascope/teams.yaml", "teams.yaml"):
         (folder / path).write_text(teams)
     for path in ("etc/kafka/jmx_exporter.yml", "kafka-2_0_0.yml"):

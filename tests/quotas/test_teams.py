@@ -19,6 +19,7 @@ from quotascope.quotas.teams import read_teams, shadowed
 
 Read = Callable[..., tuple[Team, ...]]
 EVERYTHING = """
+currency: EUR
 teams:
 - team: payments
   contact: "#payments"
@@ -99,7 +100,9 @@ def test_everything_that_a_team_has(read: Read) -> None:
         },
         price_per_gb_in=0.0,
         price_per_gb_out=0.05,
+        currency="EUR",
     )
+    assert other.currency is None  # without a price
     assert (other.name, other.clients) == ("中 {{ }}", (Clients(user="A\nB"),))
 
 
@@ -129,6 +132,9 @@ def test_all_mistakes_are_named_by_line_and_key(read: Read) -> None:
         ("teams: {a: b}", "`teams` must be a list"),
         ("team: [{team: a}]", "unknown key 'team'; did you mean 'teams'?"),
         ("teams: [", "not valid YAML"),
+        ("currency: euro\nteams: [{team: a, clients: [{user: a}]}]", "currency must be a code of ISO 4217 such as EUR"),
+        ("currency: 978\nteams: [{team: a, clients: [{user: a}]}]", "currency must be a code of ISO 4217"),
+        ("teams: [{team: a, clients: [{user: a}], currency: EUR}]", "all prices of a file are in one currency"),
         (
             f"teams: [{{team: {'x' * 10_000}, clients: [{{user: a}}]}}]",
             "teams[0].team is longer than 200 characters: 'xxx",

@@ -1,0 +1,148 @@
+"""
+Charges: what each team used in a month, times its price.
+
+Money is exact: bytes are whole, a GB is 10^9 bytes, a price is the decimal number of the file, and a cost is their
+product with all its digits. So the sum of rows is the total, however it is added up. Only what people read is rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from typing import Final
+
+from quotascope.metrics.catalog.teams import UNDECIDED, UNOWNED, Team
+from quotascope.metrics.kafka.entities import QuotaType
+
+from ..errors import PipelineError
+from .month import Month
+from .usage import BYTES, ClusterUse
+
+GB: Final = 10**9
+"""Bytes of a GB, as prices count."""
+DIGITS: Final = 1_000
+"""Digits of sums and products: more than any has, as prices are from 10^-324 to 10^308."""
+
+
+class NoCurrency(PipelineError):
+    """Teams have prices, and their file names no currency."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """Bytes of one direction that a team moved in a month on a cluster, and their cost."""
+
+    cluster: str
+    team: str
+    """Label of the team: its name, `UNOWNED` or `UNDECIDED`."""
+    contact: str | None
+    kind: QuotaType
+    amount: int | None
+    """Bytes; None where it is unknown how many."""
+    price: Decimal | None
+    """Price of a GB; None for a team without one."""
+    at_least: bool
+    """True if a part of the time that has passed was not seen, or requests of it are missing: cost is a lower bound."""
+    approximate: bool
+    seen_hours: float
+    """Hours of the month that were seen, of the node that was seen least."""
+
+    @property
+    def gigabytes(self) -> Decimal | None:
+        """Amount in GB, exactly."""
+        return None if self.amount is None else Decimal(self.amount).scaleb(-9)
+
+    @property
+    def cost(self) -> Decimal | None:
+        """Amount in GB times price, exactly; None without a price or an amount."""
+        if self.gigabytes is None or self.price is None:
+            return None
+        with localcontext(prec=DIGITS):
+            return self.gigabytes * self.price
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """The charges of a month, by cluster, in the order of the teams."""
+
+    month: Month
+    now_s: float
+    """When it was made, a Unix time in seconds."""
+    uses: Sequence[ClusterUse]
+    charges: Sequence[Charge]
+    currency: str | None
+    """By ISO 4217; None if no team has a price."""
+
+    @property
+    def ended(self) -> bool:
+        """True if the month has ended."""
+        return self.now_s >= self.month.span_s[1]
+
+    def total(self, charges: Iterable[Charge] | None = None) -> Decimal | None:
+        """Return the exact sum of the costs of some charges, all by default; None if none has a cost."""
+        costs = [charge.cost for charge in (self.charges if charges is None else charges) if charge.cost is not None]
+        with localcontext(prec=DIGITS):
+            return sum(costs, Decimal(0)) if costs else None
+
+
+def price_of(team: Team | None, kind: QuotaType) -> Decimal | None:
+    """
+    Return the price of a GB that a team's clients produced or fetched, with the digits of the file; None without one.
+
+    >>> price_of(Team(name="a", clients=(), price_per_gb_in=0.05), QuotaType.PRODUCE)
+    Decimal('0.05')
+    """
+    if team is None:
+        return None
+    price = team.price_per_gb_in if kind is QuotaType.PRODUCE else team.price_per_gb_out
+    return None if price is None else Decimal(repr(price))
+
+
+def find_charges(uses: Sequence[ClusterUse], teams: Sequence[Team], month: Month, now_s: float) -> Bill:
+    """
+    Return what teams owe for a month.
+
+    A team has a charge of each direction that it used on a cluster; entities without a team are charges of their own,
+    without a price.
+
+    Args:
+        uses: the bytes of the clusters.
+        teams: the teams, in the order of the charges.
+        month: the month.
+        now_s: the present, a Unix time in seconds.
+
+    Raises:
+        NoCurrency: a team has a price without a currency.
+
+    """
+    priced = [team for team in teams if price_of(team, BYTES[0]) is not None or price_of(team, BYTES[1]) is not None]
+    currencies = sorted({team.currency for team in priced if team.currency is not None})
+    if any(team.currency is None for team in priced):
+        raise NoCurrency("the teams have prices in no currency: write `currency: EUR` beside `teams` in their file")
+    if len(currencies) > 1:
+        raise NoCurrency(f"the teams have prices in {' and '.join(currencies)}, which have no sum: write one currency")
+    by_name = {team.name: team for team in teams}
+    labels = (*by_name, UNOWNED, UNDECIDED)
+    charges = []
+    for use in uses:
+        for label in labels:
+            for kind in BYTES:
+                used = use.bytes.get((label, kind))
+                if used is None or used.amount == 0:
+                    continue
+                team = by_name.get(label)
+                charges.append(
+                    Charge(
+                        cluster=use.cluster,
+                        team=label,
+                        contact=None if team is None else team.contact,
+                        kind=kind,
+                        amount=used.amount,
+                        price=price_of(team, kind),
+                        at_least=used.at_least or use.lacks(month),
+                        approximate=used.approximate,
+                        seen_hours=use.seen_s / 3_600,
+                    )
+                )
+    return Bill(month=month, now_s=now_s, uses=uses, charges=charges, currency=(*currencies, None)[0])

@@ -1,0 +1,194 @@
+"""What teams owe for the bytes of a month, and its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from typing import Any, Final
+
+from quotascope.metrics.catalog.teams import UNDECIDED
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.pages.report import TERMINAL_ROWS, Cell, Mark, Report, Rows
+from quotascope.pages.words import amount, counted, moment, percent, shown
+from quotascope.quotas.team_finder import team_words
+
+from .charges import DIGITS, Bill, Charge
+from .focus import decimal
+from .usage import ClusterUse
+
+_CENT: Final = Decimal("0.01")
+_HEADS: Final = ("team", "#in", "#price in", "#out", "#price out", "#cost", "contact")
+NOTES: Final = (
+    (
+        "A month begins and ends in UTC. in: bytes produced; out: bytes fetched, both as quotas count them: requests "
+        "and responses of clients, without the copies between brokers. A price is for a GB, 10^9 bytes."
+    ),
+    (
+        "A cost is bytes times price with all digits. Here it is rounded to hundredths (half to even), and a total is "
+        "the sum of the exact costs: CSV and JSON have these."
+    ),
+    (
+        "Hours are those of the node that was seen least: with samples, or with a request in each quarter of an hour. "
+        "What was used in other hours is unknown, and in no figure."
+    ),
+)
+
+
+def report(bill: Bill, *, limit: int = TERMINAL_ROWS) -> Report:
+    """
+    Report the costs of the teams, a table for each cluster.
+
+    Args:
+        bill: the charges.
+        limit: number of teams that a terminal shows.
+
+    """
+    return Report(
+        title=f"Cost of {bill.month.name}",
+        where="; ".join(shown(use.source, 200) for use in bill.uses),
+        headline=list(_headline(bill)),
+        caveats=list(caveats(bill)),
+        blocks=[_table(bill, use, limit) for use in bill.uses],
+        notes=NOTES,
+    )
+
+
+def _headline(bill: Bill) -> Iterator[str]:
+    total = bill.total()
+    teams = {charge.team for charge in bill.charges if charge.cost is not None}
+    if total is None:
+        yield "No team has a cost: " + ("no price is set." if bill.charges else "nothing was seen of this month.")
+    else:
+        mark = "at least " if any(charge.at_least for charge in bill.charges if charge.cost is not None) else ""
+        yield f"{counted(len(teams), 'team')}: {mark}{_rounded(total)} {bill.currency}."
+    without = sum(charge.amount or 0 for charge in bill.charges if charge.price is None)
+    if without:
+        yield f"{amount(without)}B have no price: of entities without a team, or of teams without a price."
+
+
+def caveats(bill: Bill) -> Iterator[str]:
+    """Yield the gaps in the figures, a sentence or two each."""
+    if not bill.ended:
+        yield f"{bill.month.name} has not ended: these are its costs up to {moment(1_000 * bill.now_s)}, not a bill."
+    for use in bill.uses:
+        passed = (use.until_s - bill.month.span_s[0]) / 3_600
+        seen = use.seen_s / 3_600
+        share = f" ({percent(seen / passed)} of those that have passed)" if passed > 0 else ""
+        yield (
+            f"Of cluster {shown(use.cluster)}, {_hours(seen)} of {bill.month.hours:.0f} hours of the month were seen"
+            f"{share}{'; ≥: what was used in the others is unknown' if use.lacks(bill.month) else ''}."
+        )
+        yield from use.caveats
+    if any(charge.amount is None for charge in bill.charges):
+        yield "unknown: there was usage, and no sample or size of it."
+    if any(charge.approximate for charge in bill.charges):
+        yield "≈: scrapes saw a part of the load, which stands for all of it."
+    if any(charge.team == UNDECIDED for charge in bill.charges):
+        yield "unknown team: names that the exporter does not remember, so that no pattern can decide."
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:.1f}".removesuffix(".0") if hours >= 1 or not hours else f"{hours:.2g}"
+
+
+def _table(bill: Bill, use: ClusterUse, limit: int) -> Rows:
+    of_cluster = [charge for charge in bill.charges if charge.cluster == use.cluster]
+    by_team: dict[str, dict[QuotaType, Charge]] = {}
+    for charge in of_cluster:
+        by_team.setdefault(charge.team, {})[charge.kind] = charge
+    totals = {team: bill.total(charges.values()) for team, charges in by_team.items()}
+    ordered = sorted(by_team, key=lambda team: (totals[team] is None, -(totals[team] or 0)))
+    rows: list[Sequence[str | Cell]] = [_row(bill, team, by_team[team]) for team in ordered]
+    total = bill.total(of_cluster)
+    shares: list[float | None] = [
+        float(totals[team] or 0) / float(total) if total and totals[team] is not None else None for team in ordered
+    ]
+    if total is not None:
+        cells = ["all teams", "", "", "", "", _cost(bill, of_cluster), ""]
+        rows.insert(0, [Cell(text, Mark.TOTAL) for text in cells])
+        shares.insert(0, None)
+    return Rows(
+        title=f"Cluster {shown(use.cluster)}",
+        heads=_HEADS,
+        rows=rows,
+        shares=shares,
+        empty="Nothing was seen of this month.",
+        page_only=("contact",),
+        terminal_rows=limit + (total is not None),
+    )
+
+
+def _row(bill: Bill, team: str, charges: dict[QuotaType, Charge]) -> Sequence[str]:
+    cells = []
+    for kind in (QuotaType.PRODUCE, QuotaType.FETCH):
+        charge = charges.get(kind)
+        if charge is None:
+            cells += ["-", ""]
+            continue
+        used = "unknown" if charge.amount is None else f"{_mark(charge)}{amount(charge.amount)}B"
+        cells += [used, "" if charge.price is None else f"{charge.price:f}"]
+    contact = next((charge.contact for charge in charges.values() if charge.contact), "")
+    return (team_words(team), *cells, _cost(bill, list(charges.values())), shown(contact, 100))
+
+
+def _mark(charge: Charge) -> str:
+    return ("≥ " if charge.at_least else "") + ("≈ " if charge.approximate else "")
+
+
+def _cost(bill: Bill, charges: Sequence[Charge]) -> str:
+    """Return the cost of some charges; an unknown amount makes the sum a lower bound."""
+    priced = [charge for charge in charges if charge.price is not None]
+    total = bill.total(priced)
+    if total is None:
+        return "unknown" if priced else "no price"
+    at_least = any(charge.at_least or charge.amount is None for charge in priced)
+    approximate = any(charge.approximate for charge in priced)
+    return f"{'≥ ' if at_least else ''}{'≈ ' if approximate else ''}{_rounded(total)} {bill.currency}"
+
+
+def _rounded(money: Decimal) -> str:
+    """Return money in hundredths for people; what is less than one is not shown as nothing."""
+    with localcontext(prec=DIGITS):
+        text = money.quantize(_CENT, ROUND_HALF_EVEN)
+    return f"{text:,f}" if text or not money else "< 0.01"
+
+
+def document(bill: Bill) -> dict[str, Any]:
+    """Return all charges for programs: costs and prices are texts with all digits, null when unknown."""
+    total = bill.total()
+    return {
+        "month": str(bill.month),
+        "begin": datetime.fromtimestamp(bill.month.span_s[0], UTC).isoformat(),
+        "end": datetime.fromtimestamp(bill.month.span_s[1], UTC).isoformat(),
+        "ended": bill.ended,
+        "currency": bill.currency,
+        "total": decimal(total),
+        "clusters": [
+            {
+                "cluster": use.cluster,
+                "source": use.source,
+                "seen_hours": use.seen_s / 3_600,
+                "month_hours": bill.month.hours,
+                "total": decimal(bill.total(charge for charge in bill.charges if charge.cluster == use.cluster)),
+            }
+            for use in bill.uses
+        ],
+        "charges": [
+            {
+                "cluster": charge.cluster,
+                "team": charge.team,
+                "contact": charge.contact,
+                "direction": "in" if charge.kind is QuotaType.PRODUCE else "out",
+                "bytes": charge.amount,
+                "price_per_gb": decimal(charge.price),
+                "cost": decimal(charge.cost),
+                "at_least": charge.at_least,
+                "approximate": charge.approximate,
+                "seen_hours": charge.seen_hours,
+            }
+            for charge in bill.charges
+        ],
+        "caveats": list(caveats(bill)),
+        "notes": list(NOTES),
+    }

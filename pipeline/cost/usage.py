@@ -1,0 +1,174 @@
+"""Bytes of teams in a month: from a usage history, from the rates in a Prometheus, or from an exporter's counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.pages.words import counted, shown
+from quotascope.quotas.team_finder import TeamFinder
+
+from ..history import History
+from ..losses import may_lack
+from ..prometheus import usage as of_samples
+from ..prometheus.evidence import Sight
+from ..prometheus.past import Past
+from ..rates import QUARTER_MS, span_ms, sums_of
+from ..runs import usage as of_history
+from ..table import Progress
+from .month import Month
+
+BYTES: Final = (QuotaType.PRODUCE, QuotaType.FETCH)
+"""Quota types that have a price."""
+Key: TypeAlias = tuple[str, QuotaType]
+"""Label of a team (its name, `UNOWNED` or `UNDECIDED`), and what is counted."""
+_SHORT: Final = 1.0
+"""Seconds that may be missing from a month that was seen as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamBytes:
+    """Bytes of a team in the part of a month that was seen."""
+
+    amount: int | None
+    """Bytes; None where it is certain that there were some, and unknown how many."""
+    at_least: bool = False
+    """True if requests or samples of the time that was seen are missing, or may be."""
+    approximate: bool = False
+    """True if samples stand for what was between them and the load was not steady."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterUse:
+    """Bytes of all teams of a cluster in a month."""
+
+    cluster: str
+    """Its name, which may be untrusted."""
+    source: str
+    """Folder or address that the figures are from."""
+    seen_s: float
+    """Seconds of the month that were seen, of the node that was seen least."""
+    until_s: float
+    """End of the part of the month that could be seen, a Unix time in seconds."""
+    bytes: Mapping[Key, TeamBytes] = field(default_factory=dict)
+    caveats: Sequence[str] = ()
+    """Gaps in the figures, a sentence or two each."""
+
+    def lacks(self, month: Month) -> bool:
+        """Return whether part of the month that has passed was not seen."""
+        return self.seen_s + _SHORT < self.until_s - month.span_s[0]
+
+
+def use_of_history(folder: str, month: Month, teams: TeamFinder, cluster: str, now_s: float) -> ClusterUse:
+    """
+    Add up a usage history.
+
+    A quarter of an hour with a request of a broker counts as seen of that broker.
+
+    Args:
+        folder: folder of the history, as `quotascope ingest` has made it.
+        month: the month.
+        teams: what finds the team of a client.
+        cluster: name of the cluster.
+        now_s: the present as a Unix time in seconds: what is later cannot have been seen.
+
+    Raises:
+        PipelineError: the folder has no history, it is empty, or a table cannot be read.
+
+    """
+    begin_s, end_s = month.span_s
+    until_s = max(begin_s, min(end_s, now_s))
+    span = round(1_000 * begin_s), round(1_000 * end_s)
+    history = History.open(folder)
+    seen = _seen_s(history, span)
+    if not seen:
+        nothing = f"{shown(folder, 200)} has no request of {month.name}: nothing is known of this cluster."
+        return ClusterUse(cluster=cluster, source=folder, seen_s=0.0, until_s=until_s, caveats=(nothing,))
+    usage = of_history.by_team(of_history.find_usage(folder, span_s=(begin_s, end_s)), teams)
+    amounts: dict[Key, TeamBytes] = {
+        (client.team or "", client.kind): TeamBytes(
+            amount=client.amount if client.requests or not client.unsized else None,
+            at_least=bool(client.unsized) or may_lack(client.missing_share),
+        )
+        for client in usage.clients
+        if client.kind in BYTES
+    }
+    caveats = list(usage.losses.notes)
+    if usage.losses.nodes > len(seen):
+        caveats.append(
+            f"Of {counted(usage.losses.nodes, 'node')} of the cluster, the logs of {len(seen)} are here: what the "
+            "others received and sent is in no figure."
+        )
+    return ClusterUse(
+        cluster=cluster, source=folder, seen_s=min(seen.values()), until_s=until_s, bytes=amounts, caveats=caveats
+    )
+
+
+def _seen_s(history: History, span: tuple[int, int]) -> dict[str, float]:
+    """Return the seconds of a span, ms since 1970, in whose quarter of an hour a broker logged a request, by broker."""
+    begin, end = span
+    covered = span_ms(history, history.seconds)
+    begin, end = max(begin, covered[0]), min(end, covered[1])
+    quarters: dict[str, NDArray[np.int64]] = {}
+    if begin < end:
+        for broker, numbers in _quarters(history, (begin, end)):
+            known = quarters.get(broker)
+            quarters[broker] = numbers if known is None else np.union1d(known, numbers)
+    lengths = {}
+    for broker, numbers in quarters.items():
+        firsts = np.maximum(numbers * QUARTER_MS, begin)
+        lasts = np.minimum((numbers + 1) * QUARTER_MS, end)
+        lengths[broker] = float((lasts - firsts).sum()) / 1_000
+    return lengths
+
+
+def _quarters(history: History, span: tuple[int, int]) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Yield numbers of quarters of an hour in which a broker logged requests, in any order and more than once."""
+    for batch in sums_of(history, span, ("start", "broker")):
+        brokers = batch.column("broker").dictionary_encode()
+        places = brokers.indices.to_numpy(zero_copy_only=False)
+        numbers = batch.column("start").to_numpy(zero_copy_only=False) // QUARTER_MS
+        for place, broker in enumerate(brokers.dictionary.to_pylist()):
+            yield str(broker), np.unique(numbers[places == place])
+
+
+def use_of_past(
+    past: Past, month: Month, teams: TeamFinder, cluster: str, progress: Sequence[Progress | None] = ()
+) -> ClusterUse:
+    """
+    Add up the rates that a Prometheus server has of the entities of one cluster.
+
+    Args:
+        past: its samples within the month, up to the last full hour.
+        month: the month.
+        teams: what finds the team of an entity.
+        cluster: name of the cluster.
+        progress: called with the number of queries that are done, and of all: for rates, and for throttle times.
+
+    Raises:
+        NoSamples: no client was measured in the month.
+
+    """
+    answer = of_samples.find_usage(past, progress=progress)
+    amounts: dict[Key, TeamBytes] = {
+        (one.team or "", one.kind): TeamBytes(
+            amount=None if one.amount is None else round(one.amount),
+            at_least=one.is_lower_bound,
+            approximate=one.sight is not Sight.WHOLE,
+        )
+        for one in of_samples.by_team(answer, teams).usages
+        if one.kind in BYTES
+    }
+    return ClusterUse(
+        cluster=cluster,
+        source=past.address,
+        seen_s=min((min(past.seconds, node.seen_s) for node in past.nodes.values()), default=0.0),
+        until_s=max(past.end, month.span_s[0]),
+        bytes=amounts,
+        caveats=[*of_samples.caveats(answer)],
+    )
