@@ -18,7 +18,7 @@ from quotascope.exporter.diagnosis.releases import unenforced_text
 from quotascope.exporter.errors import ConfigError, LimitsError
 from quotascope.exporter.limits import CONNECTION_KEY, DEFAULT_IP, Limits
 from quotascope.exporter.snapshot import Snapshot
-from quotascope.exporter.sources.fetch import HttpTarget
+from quotascope.exporter.sources.peer import HttpTarget
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics.kafka.entities import DEFAULT, QuotaType
 from quotascope.metrics.kafka.release import ReleaseRange

@@ -14,7 +14,7 @@ from .settings import AdminOptions, RunningExporter
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
-    from quotascope.exporter.sources.fetch import HttpTarget
+    from quotascope.exporter.sources.peer import HttpTarget
     from quotascope.pages.report import Report
     from quotascope.quotas import QuotaSet
 

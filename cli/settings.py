@@ -17,7 +17,7 @@ from . import options
 if TYPE_CHECKING:
     from quotascope.alerts import Site
     from quotascope.exporter.config import Config
-    from quotascope.exporter.sources.fetch import HttpTarget
+    from quotascope.exporter.sources.peer import HttpTarget
 
 PASSWORD_VARIABLE: Final = "QUOTASCOPE_EXPORTER_PASSWORD"  # noqa: S105 - a name
 _panel_option = partial(typer.Option, rich_help_panel="A running exporter")

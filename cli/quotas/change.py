@@ -17,7 +17,7 @@ from ..settings import RunningExporter, SourceOptions
 if TYPE_CHECKING:
     from quotascope.clients.quota_admin import QuotaAdmin
     from quotascope.exporter.config import Config
-    from quotascope.exporter.sources.fetch import HttpTarget
+    from quotascope.exporter.sources.peer import HttpTarget
     from quotascope.metrics.kafka.entities import Name
     from quotascope.quotas import Entity, QuotaSet, RuleChange
 

@@ -18,7 +18,7 @@ from quotascope.exporter.config import Config
 from quotascope.exporter.diagnosis import FindingSeverity, diagnose
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import ExporterError
-from quotascope.exporter.sources.fetch import HttpTarget
+from quotascope.exporter.sources.peer import HttpTarget
 
 from ..cluster import report_errors
 from ..terminal import full_screen

@@ -11,7 +11,6 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
-from yarl import URL
 
 from quotascope.clients.security import Tls
 from quotascope.metrics import catalog
@@ -37,8 +36,9 @@ from ..snapshot import (
     Snapshot,
     ThrottleCause,
 )
-from ..sources.fetch import MEBIBYTE, HttpFetch, HttpTarget, Peer
+from ..sources.peer import MEBIBYTE, HttpTarget, Peer
 from ..untrusted import shown
+from .asking import ask
 from .documents import CoverageDocument, EntityDocument, ReleaseDocument, ShadowDocument, ShadowEntity, SnapshotDocument
 
 Observed: TypeAlias = tuple[Snapshot, Sequence[Finding]]
@@ -153,13 +153,10 @@ async def read_exporter(target: HttpTarget, limits: Limits | None = None) -> Obs
         limits: The configured quotas, where they are known better; else the exporter's.
 
     """
-    fetch = HttpFetch(target, EXPORTER_HINT, EXPORTER)
     try:
-        return observed(await fetch.read(), limits)
+        return observed(await ask(target, target.url, EXPORTER_HINT, EXPORTER), limits)
     except SourceError as error:
         raise type(error)(f"the exporter {target.url}: {error}") from error
-    finally:
-        await fetch.close()
 
 
 async def read_recent(target: HttpTarget) -> dict[tuple[str, str, str, str], list[float | None]]:
@@ -169,10 +166,8 @@ async def read_recent(target: HttpTarget) -> dict[tuple[str, str, str, str], lis
     By quota type as labels have it, broker, user and client-id; empty where it cannot be read, as of an exporter
     without it.
     """
-    url = URL(site_of(target) + _RECENT_PATH)
-    fetch = HttpFetch(target, EXPORTER_HINT, EXPORTER)
     try:
-        rows = json.loads(await fetch.read(url))["entities"]
+        rows = json.loads(await ask(target, site_of(target) + _RECENT_PATH, EXPORTER_HINT, EXPORTER))["entities"]
         return {
             (row["quota_type"], row["broker"], row["user"], row["client_id"]): [
                 None if value is None else float(value) for value in row["recent"]
@@ -181,18 +176,16 @@ async def read_recent(target: HttpTarget) -> dict[tuple[str, str, str, str], lis
         }
     except (SourceError, ValueError, TypeError, LookupError):
         return {}
-    finally:
-        await fetch.close()
 
 
 async def read_episodes(target: HttpTarget, query: EpisodeQuery) -> dict[str, Any]:
     """Return the answer of an exporter at ``/api/v1/episodes``, all parts as one. Raises ``SourceError``."""
     base = f"{site_of(target)}/api/v1/episodes"
-    fetch, rows = HttpFetch(target, EXPORTER_HINT, EXPORTER), list[dict[str, Any]]()
+    rows = list[dict[str, Any]]()
     address = query.with_values(size=MOST).address
     try:
         while True:
-            part = json.loads(await fetch.read(URL(f"{base}{address}", encoded=True)))
+            part = json.loads(await ask(target, f"{base}{address}", EXPORTER_HINT, EXPORTER))
             rows += map(dict, part["episodes"])
             if not (address := part["next"]):
                 return {**part, "episodes": rows}
@@ -200,8 +193,6 @@ async def read_episodes(target: HttpTarget, query: EpisodeQuery) -> dict[str, An
         raise type(error)(f"the exporter {base}: {error}") from error
     except (ValueError, TypeError, LookupError) as error:
         raise SourceUnreadable(f"{base}: the answer has no episodes; {EXPORTER_HINT}") from error
-    finally:
-        await fetch.close()
 
 
 def observed(answer: bytes, limits: Limits | None = None) -> Observed:

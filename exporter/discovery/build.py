@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from ..config import Dialect, PrometheusConfig, SourceConfig, header_values, secret, tls_of, usable
 from ..errors import ConfigError
 from ..sources.dialects import BY_NAME, TextDialect
-from ..sources.fetch import HttpTarget
 from ..sources.jolokia import JolokiaSource
+from ..sources.peer import HttpTarget
 from ..sources.prometheus_api import PrometheusApi
 from ..sources.prometheus_live import LivePrometheus
 from ..sources.prometheus_nodes import Grouping

@@ -6,14 +6,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
+from urllib.parse import urlencode
 
-from yarl import URL
-
+from ..api.asking import ask
 from ..api.client import EXPORTER, EXPORTER_HINT, site_of
 from ..errors import SourceError, SourceUnreadable
-from ..sources.fetch import HttpFetch, HttpTarget
+from ..sources.peer import HttpTarget
 from ..untrusted import LONGEST, one_line, shown
 
 LONGEST_TEXT: Final = 20_000
@@ -32,7 +31,7 @@ _UNSEEN: Final = re.compile(
 
 class ExporterApi:
     """
-    A running exporter's JSON API; to be used as an asynchronous context manager.
+    A running exporter's JSON API.
 
     Args:
         target: Where the exporter answers, as ``exporter_target`` returns it.
@@ -42,17 +41,7 @@ class ExporterApi:
     def __init__(self, target: HttpTarget) -> None:
         self.url: Final = site_of(target)
         """The exporter's address, without a path of ours."""
-        self._fetch = HttpFetch(target, EXPORTER_HINT, replace(EXPORTER, reason=_reason))
-
-    async def __aenter__(self) -> Self:
-        """Return the API; it connects with the first question."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the connections."""
-        await self._fetch.close()
+        self._target = target
 
     async def get(self, name: str, parameters: Mapping[str, str]) -> dict[str, Any]:
         """
@@ -64,9 +53,9 @@ class ExporterApi:
 
         """
         query = {key: text.encode(errors="replace").decode() for key, text in parameters.items()}
-        address = URL(f"{self.url}/api/v1/{name}").with_query(query)
+        address = f"{self.url}/api/v1/{name}?{urlencode(query)}"
         try:
-            answer = json.loads(await self._fetch.read(address))
+            answer = json.loads(await ask(self._target, address, EXPORTER_HINT, _PEER))
         except SourceError as error:
             raise type(error)(f"the exporter {self.url}: {error}") from error
         except (ValueError, RecursionError) as error:
@@ -146,3 +135,6 @@ def _reason(body: bytes) -> str | None:
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
     return shown(reason)
+
+
+_PEER: Final = replace(EXPORTER, reason=_reason)

@@ -25,7 +25,7 @@ from mcp.types import (
 
 from ..errors import InvalidQuery, SourceError
 from ..exposition import own_version
-from ..sources.fetch import HttpTarget
+from ..sources.peer import HttpTarget
 from ..untrusted import shown
 from .answers import ExporterApi, visible
 from .tools import INSTRUCTIONS, QUESTIONS
@@ -40,7 +40,8 @@ async def serve(target: HttpTarget) -> None:
 
     The exporter need not run when this starts: until it does, answers give the reason.
     """
-    async with ExporterApi(target) as api, stdio_server() as (requests, responses):
+    api = ExporterApi(target)
+    async with stdio_server() as (requests, responses):
         server = server_of(api)
         await server.run(requests, responses, server.create_initialization_options())
 

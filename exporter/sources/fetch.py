@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
-import zlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Final
 
 import aiohttp
 from yarl import URL
 
-from ..errors import AnswerTooLong, SourceDenied, SourceError, SourceUnreachable, SourceUnreadable, os_reason
+from ..errors import SourceError, SourceUnreachable
 from ..threads import ANSWERS
 from ..untrusted import shown
 from .budget import BUDGET, LARGE_BYTES, Body
+from .peer import AGENT, ENCODING, OK, HttpTarget, Peer, Unpacker, no_http, too_long
 from .shortening import Shortening
 
-MEBIBYTE: Final = 1 << 20
 _CHUNK_BYTES = 1 << 16
 _MOST_TAKEN: Final = 8
 """Times the longest answer that are read of one that is made shorter."""
@@ -28,62 +25,13 @@ _ROOM_AFTER: Final = 0.8
 """Share of the longest answer that an answer may have that was made shorter, so that this is not done again at once."""
 _PACKED_BYTES = 1 << 12
 """Bytes that are unpacked before other tasks get their turn: they can become a thousand times as much."""
-_OK = 200
-_REDIRECTS = range(300, 400)
-_DENIED = (401, 403, 407)
-_NOT_FOUND = 404
-_ASKED_FOR: Final = "gzip"
-"""Value of `Accept-Encoding`."""
-_GZIP: Final = {"gzip", "x-gzip"}
-_PLAIN: Final = {"", "identity"}
-_GZIP_WINDOW: Final = 31
-_BY_DATE: Final = {9, 10}
-"""OpenSSL's ``X509_V_ERR_CERT_NOT_YET_VALID`` and ``X509_V_ERR_CERT_HAS_EXPIRED``."""
 _QUICK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
 """Linux only."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpTarget:
-    """One agent. Its secrets never show in ``repr``."""
-
-    url: str
-    """http or https, without a user or password in it."""
-    node_id: str | None = None
-    """Kafka's ``node.id``; None leaves it to the node to report."""
-    timeout_seconds: float = 60.0
-    """Longest wait for one complete answer, and for all that one read needs."""
-    username: str | None = None
-    """For basic authentication."""
-    password: str = field(default="", repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Sent along with every request."""
-    tls: ssl.SSLContext | None = field(default=None, repr=False)
-    """For https; None trusts the system's authorities."""
-    max_bytes: int = 64 * MEBIBYTE
-    """An answer that is longer, decompressed, is not read to its end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Peer:
-    """The name of the server in messages, and the advice to check it."""
-
-    name: str = "the agent"
-    silent: str = "the node is overloaded or stuck{maybe}, or timeout_seconds is too short for this many clients"
-    unreached: str = "is the node up, its agent loaded, and the port open from here?"
-    ended: str = "is the node shutting down"
-    login: str = "check basic_auth and headers of this source"
-    trust: str = "set tls.ca_file to the authority that signed it"
-    reason: Callable[[bytes], str | None] | None = None
-    """What finds the error that the body of a refusal names, where this kind of server names one."""
-
-
-AGENT: Final = Peer()
-
-
 class HttpFetch:
     """
-    A session with one agent, or with an exporter.
+    A session with one agent, or with a Prometheus.
 
     Args:
         target: Where it answers.
@@ -152,11 +100,8 @@ class HttpFetch:
                     # An agent closes idle connections, and a restarted one knows none of them.
                     return await self._once(url, body, shortening, held)
         except TimeoutError:
-            maybe = ", this port does not speak https" if url.scheme == "https" else ""
-            raise SourceUnreachable(
-                f"no complete answer from {shown(f'{url.host}:{url.port}')} within "
-                f"{self._target.timeout_seconds:g} s: {self._peer.silent.format(maybe=maybe)}"
-            ) from None
+            seconds = self._target.timeout_seconds
+            raise self._peer.late(url.host, url.port, seconds, https=url.scheme == "https") from None
         except aiohttp.ClientError as error:
             if held.gave_way:
                 await BUDGET.grow(held, 0)  # says why
@@ -176,7 +121,7 @@ class HttpFetch:
             raise SourceUnreachable("it is no longer a source")
         if self._session is None:
             tls, user = self._target.tls, self._target.username
-            headers = {**self._target.headers, "Accept-Encoding": _ASKED_FOR}
+            headers = {**self._target.headers, "Accept-Encoding": ENCODING}
             if user is not None:
                 login = aiohttp.encode_basic_auth(user, self._target.password)
                 headers.setdefault("Authorization", login)
@@ -189,8 +134,9 @@ class HttpFetch:
             )
         method = "GET" if body is None else "POST"
         async with self._session.request(method, url, data=body, allow_redirects=False) as response:
-            if response.status != _OK:
-                raise self._refused(response, await self._reason(response))
+            if response.status != OK:
+                location, reason = response.headers.get("Location"), await self._reason(response)
+                raise self._peer.refusal(response.status, str(response.url), location, reason, self._hint)
             held.give_way = response.close
             return await self._bounded(response, shortening, held)
 
@@ -201,31 +147,6 @@ class HttpFetch:
         unpacker = Unpacker(response.headers.get("Content-Encoding", ""))
         content, _ = unpacker.unpacked(await response.content.read(_PACKED_BYTES), _CHUNK_BYTES)
         return self._peer.reason(content)
-
-    def _refused(self, response: aiohttp.ClientResponse, reason: str | None) -> SourceError:
-        status = response.status
-        if status in _DENIED:
-            return SourceDenied(f"HTTP {status}: {self._peer.name} refuses these credentials; {self._peer.login}")
-        if status in _REDIRECTS:
-            try:
-                url = response.url.join(URL(response.headers["Location"]))
-                # without the parts of a URL that may be secret
-                place = shown(url.with_user(None).with_query(None).with_fragment(None))
-            except (KeyError, ValueError):
-                place = "an invalid address"
-            return SourceUnreadable(
-                f"HTTP {status}: redirects to {place}; redirects are not followed, configure the final url"
-            )
-        if reason is not None:
-            return SourceUnreadable(f"HTTP {status}: {self._peer.name} says: {reason}")
-        if status == _NOT_FOUND:
-            return SourceUnreadable(f"HTTP 404: nothing at this path; {self._hint}")
-        return SourceUnreadable(f"HTTP {status} instead of 200; {self._hint}")
-
-    def _too_long(self) -> AnswerTooLong:
-        # made where it is raised: in a variable, it would keep the frame with the answer until a collection of garbage
-        max_mebibytes = self._target.max_bytes / MEBIBYTE
-        return AnswerTooLong(f"the answer is longer than {max_mebibytes:g} MiB (max_answer_bytes); {self._hint}")
 
     async def _bounded(self, response: aiohttp.ClientResponse, shortening: Shortening | None, held: Body) -> bytearray:
         body, max_bytes, taken = bytearray(), self._target.max_bytes, 0
@@ -243,13 +164,13 @@ class HttpFetch:
                     body += piece
                     if len(body) > max_bytes:
                         if shortening is None or taken > _MOST_TAKEN * max_bytes:
-                            raise self._too_long()
+                            raise too_long(max_bytes, self._hint)
                         await asyncio.wrap_future(ANSWERS.submit(shortening.shorten, body))
                         if shortening.enough:
                             response.close()
                             return body
                         if len(body) > _ROOM_AFTER * max_bytes:
-                            raise self._too_long()
+                            raise too_long(max_bytes, self._hint)
                     await asyncio.sleep(0)
         unpacker.check_complete()
         return body
@@ -258,25 +179,16 @@ class HttpFetch:
 def explained(error: aiohttp.ClientError, hint: str, peer: Peer = AGENT, *, https: bool) -> SourceError:
     """Return the meaning of a failure of the connection, and the remedy."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        reason, advice = error.certificate_error, f"{peer.trust}, and use the name it was made for"
-        if getattr(reason, "verify_code", None) in _BY_DATE:
-            advice = "renew it, or set the clock of this machine"
-        return SourceDenied(f"its certificate is not trusted ({shown(reason)}): {advice}")
+        return peer.distrusted(error.certificate_error)
     if isinstance(error, aiohttp.ClientSSLError):
-        return SourceUnreadable(
-            f"TLS failed ({shown(os_reason(error.os_error))}): does this port speak https, and does it require a "
-            "client certificate?"
-        )
+        return peer.without_tls(error.os_error)
     if isinstance(error, aiohttp.ClientConnectorError):
-        return SourceUnreachable(
-            f"no connection to {error.host}:{error.port} ({shown(os_reason(error.os_error))}): {peer.unreached}"
-        )
+        return peer.unconnected(error.host, error.port, error.os_error)
     if isinstance(error, aiohttp.ClientConnectionError):
-        doubt = "does it want a client certificate, or another one" if https else "is this port https"
-        return SourceUnreachable(f"the connection ended before an answer ({shown(error)}): {peer.ended}, or {doubt}?")
+        return peer.disconnected(error, https=https)
     if isinstance(error, aiohttp.ClientPayloadError):
-        return SourceUnreachable(f"the connection ended in the middle of the answer: {peer.ended}?")
-    return SourceUnreadable(f"this is not valid HTTP; {hint}")
+        return peer.cut_short()
+    return no_http(hint)
 
 
 def _acknowledge(response: aiohttp.ClientResponse) -> None:
@@ -290,57 +202,3 @@ def _acknowledge(response: aiohttp.ClientResponse) -> None:
     link = response.connection and response.connection.transport
     if link is not None and _QUICK is not None:
         link.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, _QUICK, 1)
-
-
-class Unpacker:
-    """
-    Unpacks the pieces of one body.
-
-    zlib is called piece by piece and with a bound, so that a small answer cannot become a large one; at the end it says
-    whether that was all, since half an answer must not pass for a whole one.
-
-    Args:
-        encoding: The answer's ``Content-Encoding``. Raises ``SourceUnreadable`` for one that was not requested.
-
-    """
-
-    def __init__(self, encoding: str) -> None:
-        word = encoding.strip().lower()
-        if word not in _GZIP | _PLAIN:
-            raise SourceUnreadable(
-                f"the answer is compressed as {shown(encoding)!r}, which was not requested: does a proxy compress it?"
-            )
-        self.packed = word in _GZIP
-        """True if a piece can hold more than its length."""
-        self._member = zlib.decompressobj(_GZIP_WINDOW)
-        self._begun = False
-
-    def unpacked(self, piece: bytes, max_bytes: int) -> tuple[bytes, bytes]:
-        """
-        Return the content of a piece, but no more than ``max_bytes`` bytes and one, and the rest of the piece.
-
-        Raises ``SourceUnreadable``.
-        """
-        if not self.packed:
-            return piece, b""
-        content = bytearray()
-        try:
-            while piece and len(content) <= max_bytes:
-                if self._member.eof:
-                    self._member = zlib.decompressobj(_GZIP_WINDOW)
-                content += self._member.decompress(piece, max_bytes + 1 - len(content))
-                piece = self._member.unconsumed_tail or self._member.unused_data
-        except zlib.error as error:
-            raise SourceUnreadable(
-                f"the answer says it is compressed, but cannot be unpacked ({shown(error)})"
-            ) from None
-        self._begun = True
-        return bytes(content), piece
-
-    def check_complete(self) -> None:
-        """Raise ``SourceUnreachable`` when there should have been more."""
-        if self._begun and not self._member.eof:
-            raise SourceUnreachable(
-                "the answer ended in the middle of what is compressed: is the node shutting down, or does a proxy "
-                "cut it?"
-            )

@@ -30,7 +30,8 @@ from ..mapping import ATTRIBUTES, SERVER, Attribute, Bean, BeanColumn, BeanLayou
 from ..threads import ANSWERS, answer_thread
 from ..untrusted import shown
 from .budget import COST_OF_JSON, COST_OF_MARK, DECODING
-from .fetch import MEBIBYTE, HttpFetch, HttpTarget
+from .fetch import HttpFetch
+from .peer import MEBIBYTE, HttpTarget
 from .shortening import LONG, LongNames
 from .source import MOST_NUMBERS, CoverageTracker, LayoutTracker, NodeId
 

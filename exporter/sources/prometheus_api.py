@@ -15,7 +15,8 @@ from ..errors import SourceUnreadable
 from ..threads import ANSWERS
 from ..untrusted import shown
 from .budget import COST_OF_JSON, COST_OF_MARK, DECODING
-from .fetch import HttpFetch, HttpTarget, Peer
+from .fetch import HttpFetch
+from .peer import HttpTarget, Peer
 
 Labels: TypeAlias = Mapping[str, str]
 _HINT: Final = "its API should be below this address: of Mimir and Cortex it ends in /prometheus"

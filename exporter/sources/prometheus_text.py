@@ -17,8 +17,9 @@ from ..untrusted import shown
 from .answers import OTHER_BROKERS, OWN_PAGE, foreign, refuse_other_formats
 from .budget import COST_OF_LINE, COST_OF_TEXT, DECODING
 from .dialects import JMX_RULES, MANGLED_ADVICE, MANGLED_NAME, TextDialect, detected, has_line, own_labels
-from .fetch import HttpFetch, HttpTarget
+from .fetch import HttpFetch
 from .lines import PageLines, Replanned, factor_of
+from .peer import HttpTarget
 from .shortening import LongLines
 from .source import CoverageTracker, LayoutTracker, NodeId
 from .spellings import TYPES_IN_NAMES, prefix_of, quota_name

@@ -29,7 +29,7 @@ from quotascope.exporter.api.documents import encoded, episodes_document
 from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.page.query import EpisodeQuery
 from quotascope.exporter.snapshot import EntityUsage
-from quotascope.exporter.sources.fetch import HttpTarget
+from quotascope.exporter.sources.peer import HttpTarget
 from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
 from quotascope.metrics.kafka.rules import QuotaRules
 from quotascope.pipeline.history import History, history_of

@@ -56,7 +56,7 @@ exporter/shadow/evaluation.py __init__(max_entities) 100
 exporter/sources/lines.py _Recipe.factor 1.0
 exporter/sources/shortening.py _lose(count) 1
 exporter/sources/source.py __init__(timeout_seconds) 60.0
-exporter/sources/fetch.py HttpTarget.timeout_seconds 60.0
+exporter/sources/peer.py HttpTarget.timeout_seconds 60.0
 exporter/web/connection.py ServerLimits.body_bytes 1048576
 exporter/web/connection.py ServerLimits.body_seconds 2.0
 exporter/web/connection.py ServerLimits.connections 512

@@ -18,8 +18,8 @@ from quotascope.exporter.agent_rules.checking import named
 from quotascope.exporter.coverage import EntityKind
 from quotascope.exporter.errors import SourceUnreadable
 from quotascope.exporter.mapping import Attribute, Bean, BeanColumn, attribute_of
-from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
+from quotascope.exporter.sources.peer import HttpTarget
 from quotascope.exporter.sources.prometheus_text import PrometheusTextSource
 from quotascope.metrics.kafka.jmx import quote_tag_value
 from quotascope.metrics.kafka.sanitizer import sanitize

@@ -21,7 +21,7 @@ from tests.integration.prometheus import Prometheus, running
 from tests.prometheus.releases import RELEASES, Release
 from tests.servers import Handler, served
 
-from quotascope.exporter.sources.fetch import HttpTarget
+from quotascope.exporter.sources.peer import HttpTarget
 from quotascope.exporter.sources.prometheus_api import PrometheusApi
 from quotascope.exporter.sources.prometheus_live import LivePrometheus
 from quotascope.exporter.sources.prometheus_nodes import Grouping

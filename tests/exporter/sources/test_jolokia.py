@@ -18,7 +18,6 @@ from tests.exporter.recorded import CAPTURES, jolokia_bytes, numbers, table
 from yarl import URL
 
 from quotascope.exporter.errors import SourceDenied, SourceUnreadable
-from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import (
     REQUESTS,
     JolokiaSource,
@@ -27,6 +26,7 @@ from quotascope.exporter.sources.jolokia import (
     columns_of,
     numbers_in,
 )
+from quotascope.exporter.sources.peer import HttpTarget
 
 FIRST = REQUESTS[0]
 CAPTURE = "combined/throttled.jolokia1.json"

@@ -19,7 +19,7 @@ from tests.strategies import texts
 from quotascope.exporter.errors import SourceUnreadable
 from quotascope.exporter.sources import lines as lines_of_pages
 from quotascope.exporter.sources.dialects import CONFLUENT, DIALECTS, STRIMZI, TextDialect
-from quotascope.exporter.sources.fetch import HttpTarget
+from quotascope.exporter.sources.peer import HttpTarget
 from quotascope.exporter.sources.prometheus_text import PrometheusTextSource, TextReader
 from quotascope.exporter.sources.text_format import numbers_in, parse_series
 

@@ -20,8 +20,8 @@ from quotascope.clients.security import Tls
 from quotascope.exporter.errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
 from quotascope.exporter.mapping import Bean, BeanTable
 from quotascope.exporter.rules import jmx_exporter_rules
-from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
+from quotascope.exporter.sources.peer import HttpTarget
 from quotascope.exporter.sources.prometheus_text import PrometheusTextSource
 from quotascope.exporter.sources.source import Source
 

@@ -16,8 +16,8 @@ from tests.integration import agent, web
 from tests.integration.eventually import eventually
 
 from quotascope.exporter.names import known_as
-from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
+from quotascope.exporter.sources.peer import HttpTarget
 from quotascope.exporter.sources.prometheus_text import PrometheusTextSource
 
 pytestmark = pytest.mark.real

@@ -6,8 +6,9 @@ import socket
 import ssl
 import zlib
 from asyncio.trsock import TransportSocket
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 from unittest.mock import MagicMock
 
 import aiohttp
@@ -16,14 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.sources.http.misbehaving import Behavior, answering, serving, silence, with_status
 
+from quotascope.exporter.api.asking import ask
 from quotascope.exporter.errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
 from quotascope.exporter.sources.budget import BUDGET, Body
-from quotascope.exporter.sources.fetch import HttpFetch, HttpTarget, Unpacker, explained
+from quotascope.exporter.sources.fetch import HttpFetch, explained
+from quotascope.exporter.sources.peer import AGENT, HttpTarget, Unpacker
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
-async def fetched(target: HttpTarget) -> bytes:
+Client = Callable[[HttpTarget], Awaitable[bytes]]
+
+
+async def by_session(target: HttpTarget) -> bytes:
     fetch = HttpFetch(target, "this is the hint")
     try:
         return await fetch.read()
@@ -32,25 +38,35 @@ async def fetched(target: HttpTarget) -> bytes:
         await fetch.close()
 
 
-async def failure(behave: Behavior, **settings: float) -> SourceError:
+async def by_question(target: HttpTarget) -> bytes:
+    return await ask(target, target.url, "this is the hint", AGENT)
+
+
+@pytest.fixture(params=[by_session, by_question])
+def client(request: pytest.FixtureRequest) -> Client:
+    """Return the client of sources, and that of commands."""
+    return cast("Client", request.param)
+
+
+async def failure(client: Client, behave: Behavior, **settings: float) -> SourceError:
     """Return the error that a behavior ends in; it is one line and free of secrets."""
     async with serving(behave) as url:
         target = HttpTarget(url=url, username="scott", password="tiger", headers={"X-Token": "tiger"})
         with pytest.raises(SourceError) as caught:
-            await fetched(replace(target, **settings))  # type: ignore[arg-type]
+            await client(replace(target, **settings))  # type: ignore[arg-type]
     message = str(caught.value)
     assert message.isprintable()
     assert "tiger" not in message + repr(target)
     return caught.value
 
 
-async def test_no_one_listening_is_unreachable() -> None:
+async def test_no_one_listening_is_unreachable(client: Client) -> None:
     """The message names the address, the reason and what to look at."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         with pytest.raises(SourceUnreachable, match=f"127.0.0.1:{port} .Connection refused.: .*agent loaded"):
-            await fetched(HttpTarget(url=f"http://127.0.0.1:{port}/metrics"))
+            await client(HttpTarget(url=f"http://127.0.0.1:{port}/metrics"))
 
 
 async def test_a_turn_is_waited_for_no_longer_than_an_answer() -> None:
@@ -63,10 +79,10 @@ async def test_a_turn_is_waited_for_no_longer_than_an_answer() -> None:
     await fetch.close()
 
 
-async def test_an_unknown_host_is_unreachable() -> None:
+async def test_an_unknown_host_is_unreachable(client: Client) -> None:
     """A name that does not resolve is reported like a closed port."""
     with pytest.raises(SourceUnreachable, match=r"no connection to broker\.invalid:80"):
-        await fetched(HttpTarget(url="http://broker.invalid/metrics"))
+        await client(HttpTarget(url="http://broker.invalid/metrics"))
 
 
 async def stalls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -107,10 +123,10 @@ ELSEWHERE = "Location: https://u:tiger@sso.example/in?key=tiger#t"
     ]
 )  # fmt: skip
 async def test_what_goes_wrong_is_one_clear_error(
-    behave: Behavior, settings: dict[str, float], expected: type[SourceError], text: str
+    client: Client, behave: Behavior, settings: dict[str, float], expected: type[SourceError], text: str
 ) -> None:
     """The kind of error distinguishes a node that is down from a wrong setting, and the message has a remedy."""
-    error = await failure(behave, **settings)
+    error = await failure(client, behave, **settings)
     assert isinstance(error, expected)
     assert text in str(error)
 
@@ -135,7 +151,7 @@ def test_a_failure_of_tls_says_what_to_do(code: int | None, text: str, *, https:
     assert text in str(explained(error, "hint", https=https))
 
 
-async def test_a_failed_handshake_asks_for_https() -> None:
+async def test_a_failed_handshake_asks_for_https(client: Client) -> None:
     """Some servers answer a TLS greeting in plain text."""
 
     async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -145,7 +161,7 @@ async def test_a_failed_handshake_asks_for_https() -> None:
 
     async with serving(plain) as url:
         with pytest.raises(SourceUnreadable, match=r"\(WRONG_VERSION_NUMBER\): .*speak https"):
-            await fetched(HttpTarget(url=url.replace("http://", "https://")))
+            await client(HttpTarget(url=url.replace("http://", "https://")))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +171,7 @@ async def test_what_cannot_be_sent_is_an_error_of_ours(settings: dict[str, Any],
     """A secret that was read with its line end must not split the request; basic authentication carries no colon."""
     async with serving(answering()) as url:
         with pytest.raises(SourceError, match=text):
-            await fetched(HttpTarget(url=url, **settings))
+            await by_session(HttpTarget(url=url, **settings))
 
 
 async def test_a_connection_that_the_agent_closed_is_opened_again() -> None:
@@ -198,7 +214,42 @@ async def test_what_arrived_is_acknowledged_at_once(monkeypatch: pytest.MonkeyPa
 
     async with serving(behave) as url:
         target = HttpTarget(url=url, timeout_seconds=5)
-        assert await fetched(target) == b"ab"
+        assert await by_session(target) == b"ab"
+
+
+@pytest.mark.parametrize(
+    "end", [b"Content-Length: 2\r\n\r\nab", b"\r\nab", b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"]
+)
+async def test_an_answer_is_read_to_its_end(client: Client, end: bytes) -> None:
+    """Its end is known by its length, that of the connection, or the last chunk."""
+    async with serving(answering(HEAD + end)) as url:
+        assert await client(HttpTarget(url=url)) == b"ab"
+
+
+@pytest.mark.parametrize("chunks", [b"5\r\nab", b"2\r\nab\r\n"])
+async def test_chunks_that_end_early_are_no_answer(client: Client, chunks: bytes) -> None:
+    """The last chunk, or the end of one, is missing."""
+    error = await failure(client, answering(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks))
+    assert isinstance(error, SourceUnreachable)
+    assert "middle of the answer" in str(error)
+
+
+async def test_a_question_is_sent_as_it_is_written(client: Client) -> None:
+    """The path keeps its escapes, other characters get theirs, and the login goes along."""
+    heads = list[bytes]()
+
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(HEAD + b"Content-Length: 0\r\n\r\n")
+        await writer.drain()
+
+    async with serving(behave) as url:
+        target = HttpTarget(url=f"{url}/a%20b/ü?c=a%26b&d=e+f", username="scott", password="tïger")
+        assert await client(target) == b""
+    request, *lines = heads[0].decode().split("\r\n")
+    assert request == "GET /metrics/a%20b/%C3%BC?c=a%26b&d=e+f HTTP/1.1"
+    assert {"Accept-Encoding: gzip", "Authorization: Basic c2NvdHQ6dMOvZ2Vy"} <= set(lines)
+    assert sum(line.startswith("Host: 127.0.0.1:") for line in lines) == 1
 
 
 def unpacked(packed: bytes, size: int = 7, max_bytes: int = 1_000_000) -> bytes:
