@@ -14,7 +14,7 @@ from benchmarks.timing import cpu_timed, in_turns, ratios, spread
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import Renderer, gzipped
-from quotascope.exporter.join import Join
+from quotascope.exporter.join.join import Join
 from quotascope.exporter.limits import LimitsHealth
 from quotascope.exporter.snapshot import Snapshot, SourceRead
 from quotascope.exporter.sources.prometheus_text import TextReader

@@ -31,7 +31,7 @@ from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection.sampling import WINDOW_SECONDS, PeakKeeper
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import Renderer
-from quotascope.exporter.join import Join
+from quotascope.exporter.join.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.mapping import Bean, BeanColumn, BeanTable
 from quotascope.exporter.otlp.encoding import Encoder, unix_ns

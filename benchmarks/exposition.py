@@ -33,7 +33,7 @@ from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import Renderer, gzipped
-from quotascope.exporter.join import Join
+from quotascope.exporter.join.join import Join
 from quotascope.exporter.limits import LimitsHealth
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.mapping import BeanTable

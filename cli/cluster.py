@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from quotascope.clients.errors import ClientError
-from quotascope.clients.quota_admin import QuotaAdmin
 from quotascope.exporter.api.client import Observed, read_exporter
-from quotascope.exporter.diagnosis import Finding, FindingSeverity, diagnose
-from quotascope.exporter.diagnosis.explain import overruling
-from quotascope.exporter.diagnosis.releases import unenforced_text
+from quotascope.exporter.diagnosis.catalog import Finding, FindingSeverity
 from quotascope.exporter.errors import ConfigError, LimitsError
 from quotascope.exporter.limits import CONNECTION_KEY, DEFAULT_IP, Limits
 from quotascope.exporter.snapshot import Snapshot
@@ -22,10 +19,11 @@ from quotascope.exporter.sources.peer import HttpTarget
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics.kafka.entities import DEFAULT, QuotaType
 from quotascope.metrics.kafka.release import ReleaseRange
-from quotascope.quotas import IpEntity, QuotaSet
 
 if TYPE_CHECKING:
+    from quotascope.clients.quota_admin import QuotaAdmin
     from quotascope.exporter.config import Config
+    from quotascope.quotas import QuotaSet
 
 _PATIENCE_SECONDS: Final = 2.0
 """Longest wait for a broker to show its release."""
@@ -52,6 +50,7 @@ async def observe(config: Callable[[], Config], exporter: HttpTarget | None) -> 
     if exporter is not None:
         return await read_exporter(exporter)
 
+    from quotascope.exporter.diagnosis.findings import diagnose
     from quotascope.exporter.logs import configure_logs
 
     from .compose import build_collection
@@ -101,6 +100,8 @@ def configured(config: Config, exporter: HttpTarget | None = None) -> QuotaSet:
 
 def configured_and_measured(config: Config, exporter: HttpTarget | None) -> tuple[QuotaSet, Snapshot | None]:
     """Return the quotas of the cluster and the clients that an exporter measures; None for clients without one."""
+    from quotascope.quotas import IpEntity, QuotaSet
+
     if exporter is not None:
         limits, snapshot = asyncio.run(exporter_state(exporter))
         quotas = limits.quotas()
@@ -179,6 +180,8 @@ def releases_of(opened: QuotaAdmin) -> Mapping[str, ReleaseRange]:
 
 def warn_of_unenforced(releases: Mapping[str, ReleaseRange], keys: Iterable[str]) -> None:
     """Print a warning on standard error for keys whose quotas the cluster's release stores and does not enforce."""
+    from quotascope.exporter.diagnosis.releases import unenforced_text
+
     for key in dict.fromkeys(keys):
         kind = QuotaType.of_quota_key(key)
         reason = None if kind is None else unenforced_text(releases, kind)
@@ -188,6 +191,8 @@ def warn_of_unenforced(releases: Mapping[str, ReleaseRange], keys: Iterable[str]
 
 def warn_of_callbacks(limits: Limits | None) -> dict[str, str]:
     """Return the custom callbacks of nodes, and print warnings: configured quotas do not apply there."""
+    from quotascope.exporter.diagnosis.explain import overruling
+
     callbacks = overruling(limits) if limits else {}
     for node_id, name in callbacks.items():
         typer.echo(

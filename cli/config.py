@@ -13,7 +13,7 @@ from .settings import configuration
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
-    from quotascope.exporter.diagnosis import Finding
+    from quotascope.exporter.diagnosis.catalog import Finding
 
 _LONGEST_SECONDS: Final = 5.0
 """Longest time to read files of targets, as reads from a network file system that hangs never end."""
@@ -64,7 +64,7 @@ def _target_findings(settings: Config) -> list[Finding]:
     """Return problems of files with targets that the exporter only logs: as for Prometheus, they may come later."""
     import asyncio
 
-    from quotascope.exporter.diagnosis import Catalog
+    from quotascope.exporter.diagnosis.catalog import Catalog
     from quotascope.exporter.discovery.files import FileFinder
 
     files = settings.discovery.file_sd

@@ -15,7 +15,7 @@ from .settings import SourceOptions
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
-    from quotascope.exporter.diagnosis import Finding
+    from quotascope.exporter.diagnosis.catalog import Finding
 
 EXAMPLES = """
 Examples:
@@ -53,7 +53,7 @@ def doctor(
     from rich.console import Console
 
     from quotascope.exporter.config import seconds_of
-    from quotascope.exporter.diagnosis import worst
+    from quotascope.exporter.diagnosis.catalog import worst
     from quotascope.exporter.errors import ConfigError
 
     from .doctor_view import as_json, as_table, commands, configuration_findings, with_connection

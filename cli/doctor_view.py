@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.diagnosis import Catalog, Finding, FindingSeverity, is_all_clear, worst
+from quotascope.exporter.diagnosis.catalog import Catalog, Finding, FindingSeverity, is_all_clear, worst
 from quotascope.exporter.errors import ConfigError
 from quotascope.exporter.untrusted import one_line
 

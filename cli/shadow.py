@@ -86,7 +86,8 @@ def status(
     from rich.console import Console, Group
     from rich.text import Text
 
-    from quotascope.exporter.api.documents import encoded, shadow_document
+    from quotascope.exporter.api.answers import shadow_document
+    from quotascope.exporter.api.documents import encoded
 
     from .cluster import observe
     from .shadow_view import advice_on, counts, nearest

@@ -38,7 +38,7 @@ def status(
     from rich.console import Console
 
     from quotascope.exporter.api.documents import encoded
-    from quotascope.exporter.diagnosis import FindingSeverity, worst
+    from quotascope.exporter.diagnosis.catalog import FindingSeverity, worst
 
     from .cluster import observe
     from .status_view import as_json, view

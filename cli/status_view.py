@@ -11,8 +11,7 @@ from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.api.documents import entity_document, health_document
-from quotascope.exporter.diagnosis import Finding, FindingSeverity
+from quotascope.exporter.diagnosis.catalog import Finding, FindingSeverity
 from quotascope.exporter.diagnosis.releases import release_line
 from quotascope.exporter.diagnosis.selection import most_pressing
 from quotascope.exporter.diagnosis.units import (
@@ -81,6 +80,8 @@ def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> Renderabl
 
 def as_json(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> dict[str, object]:
     """Return the documents of the exporter's JSON API, for programs."""
+    from quotascope.exporter.api.answers import entity_document, health_document
+
     measured = snapshot.measured
     pressing = most_pressing(measured, snapshot.thresholds.near_limit, top)
     return {

@@ -1,8 +1,10 @@
 """Quota entities as tables in the terminal: usage, limit, rule, throttling."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -26,7 +28,9 @@ from quotascope.exporter.diagnosis.units import (
 from quotascope.exporter.snapshot import EntityUsage, Snapshot, place_of
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics.catalog.teams import UNDECIDED, UNOWNED
-from quotascope.quotas.team_finder import TeamFinder
+
+if TYPE_CHECKING:
+    from quotascope.quotas.team_finder import TeamFinder
 
 WIDEST: Final = 150
 """Greatest width, in columns; a wider table would only have wider gaps."""

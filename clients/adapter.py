@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from .accounting import ThrottleAccount
 from .errors import LibraryMissing, UnsupportedByLibrary
-from .login import check_library
-from .quota_admin import QuotaAdmin
-from .security import Connection
-from .topic_admin import TopicAdmin
+
+if TYPE_CHECKING:
+    from .accounting import ThrottleAccount
+    from .quota_admin import QuotaAdmin
+    from .security import Connection
+    from .topic_admin import TopicAdmin
 
 
 def open_quota_admin(connection: Connection) -> QuotaAdmin:
@@ -43,6 +45,8 @@ def open_topic_admin(connection: Connection, account: ThrottleAccount) -> TopicA
 def _library(connection: Connection) -> Iterator[None]:
     """Import kafka-python, and the library that the login needs, within the block: errors say what to install."""
     if connection.sasl is not None:
+        from .login import check_library  # noqa: PLC0415 - with what signs and hashes
+
         check_library(connection.sasl)
     try:
         yield

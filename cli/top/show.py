@@ -12,10 +12,12 @@ from typing import TypeAlias
 import typer
 from rich.console import Console
 
+from quotascope.exporter.api.answers import entity_document, health_document
 from quotascope.exporter.api.client import Observed, read_exporter, read_recent
-from quotascope.exporter.api.documents import encoded, entity_document, health_document
+from quotascope.exporter.api.documents import encoded
 from quotascope.exporter.config import Config
-from quotascope.exporter.diagnosis import FindingSeverity, diagnose
+from quotascope.exporter.diagnosis.catalog import FindingSeverity
+from quotascope.exporter.diagnosis.findings import diagnose
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import ExporterError
 from quotascope.exporter.sources.peer import HttpTarget

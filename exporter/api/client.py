@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
@@ -20,11 +20,10 @@ from quotascope.metrics.kafka.rules import QuotaRules
 from quotascope.pages.baseline import ThrottleChange
 
 from ..coverage import Coverage
-from ..diagnosis import Catalog, Finding
+from ..diagnosis.catalog import Catalog, Finding
 from ..errors import ConfigError, SourceError, SourceUnreadable
 from ..join.limiting import RulesInForce, limited, overruled
 from ..limits import Limits
-from ..page.query import MOST, EpisodeQuery
 from ..snapshot import (
     Columns,
     Entity,
@@ -40,6 +39,9 @@ from ..sources.peer import MEBIBYTE, HttpTarget, Peer
 from ..untrusted import shown
 from .asking import ask
 from .documents import CoverageDocument, EntityDocument, ReleaseDocument, ShadowDocument, ShadowEntity, SnapshotDocument
+
+if TYPE_CHECKING:
+    from ..page.query import EpisodeQuery
 
 Observed: TypeAlias = tuple[Snapshot, Sequence[Finding]]
 """A snapshot, and what is wrong or missing."""
@@ -180,6 +182,8 @@ async def read_recent(target: HttpTarget) -> dict[tuple[str, str, str, str], lis
 
 async def read_episodes(target: HttpTarget, query: EpisodeQuery) -> dict[str, Any]:
     """Return the answer of an exporter at ``/api/v1/episodes``, all parts as one. Raises ``SourceError``."""
+    from ..page.query import MOST  # noqa: PLC0415 - with what makes pages, which other questions do without
+
     base = f"{site_of(target)}/api/v1/episodes"
     rows = list[dict[str, Any]]()
     address = query.with_values(size=MOST).address

@@ -19,9 +19,8 @@ from ..page.serving import Pages
 from ..page.team_list import TeamQuery, find_teams
 from ..snapshot import Snapshot
 from ..untrusted import shown
-from .documents import (
+from .answers import (
     changes_document,
-    encoded,
     entities_document,
     episodes_document,
     explain_document,
@@ -31,6 +30,7 @@ from .documents import (
     snapshot_document,
     teams_document,
 )
+from .documents import encoded
 from .llms import llms_txt
 from .openapi import ANSWERS, openapi
 

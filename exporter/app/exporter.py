@@ -13,7 +13,8 @@ from ..background import Background
 from ..cardinality import Cardinality
 from ..collection import Collection, Sampler
 from ..config import Config
-from ..diagnosis import FindingSeverity, diagnose
+from ..diagnosis.catalog import FindingSeverity
+from ..diagnosis.findings import diagnose
 from ..discovery import Discovery, Roster
 from ..discovery.discovery import discovery_of
 from ..http import Handlers

@@ -14,7 +14,7 @@ from quotascope.metrics.kafka.entities import QuotaType
 
 from ..cardinality import Cardinality
 from ..discovery import Roster
-from ..join import Join
+from ..join.join import Join
 from ..limits.refresh import LimitsRefresh
 from ..shadow import Shadows
 from ..snapshot import OwnHealth, Shadow, Snapshot, SourceRead

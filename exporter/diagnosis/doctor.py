@@ -21,7 +21,7 @@ from ..collection.reads import Reads
 from ..config import Config, KafkaConfig, SourceConfig
 from ..discovery.discovery import build_roster
 from ..errors import ConfigError, ExporterError
-from ..join import Join
+from ..join.join import Join
 from ..memory import limit_bytes
 from ..snapshot import LimitsHealth, Snapshot, SourceRead
 from ..steady import steady

@@ -1,5 +1,1 @@
 """Usage joined with limits: from what the sources read to one snapshot."""
-
-from .join import Join
-
-__all__ = ["Join"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.metrics.kafka.release import ReleaseRange
 from quotascope.metrics.kafka.rules import RuleTable
-from quotascope.quotas import Entity
+
+if TYPE_CHECKING:
+    from quotascope.quotas import Entity
 
 CONNECTION_KEY: Final = "connection_creation_rate"
 """The quota key of IP addresses, which limits no client (KIP-612)."""

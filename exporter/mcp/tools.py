@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from ..api.documents import RunbookDocument
 from ..api.openapi import ANSWERS
-from ..diagnosis import Finding, FindingSeverity
+from ..diagnosis.catalog import Finding, FindingSeverity
 from ..errors import InvalidQuery, SourceUnreadable
 from ..untrusted import LONGEST, shown
 from .answers import Bounded, ExporterApi, visible

@@ -10,7 +10,7 @@ from quotascope.metrics.catalog.teams import UNOWNED
 from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.pages.baseline import FIRST_THROTTLE, HELD_BACK, ThrottleChange
 
-from ..diagnosis import diagnose
+from ..diagnosis.findings import diagnose
 from ..diagnosis.releases import release_line
 from ..diagnosis.rule_usage import rule_usage
 from ..diagnosis.selection import Order, Selection, Show, matching

@@ -27,7 +27,7 @@ from quotascope.cli.request_topic import _print_throttles, _summary
 from quotascope.clients import AdminRequestFailed, ConfiguredQuota
 from quotascope.clients.accounting import ThrottleAccount
 from quotascope.clients.topic_admin import TopicFound
-from quotascope.exporter.diagnosis import Catalog
+from quotascope.exporter.diagnosis.catalog import Catalog
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.rules import jmx_exporter_rules
 from quotascope.metrics.kafka.entities import QuotaType

@@ -24,8 +24,9 @@ from tests.pipeline.table.rows import append
 from tests.servers import Handler, served
 
 from quotascope.cli.episodes import report, summed_by_user
+from quotascope.exporter.api.answers import episodes_document
 from quotascope.exporter.api.client import read_episodes
-from quotascope.exporter.api.documents import encoded, episodes_document
+from quotascope.exporter.api.documents import encoded
 from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.page.query import EpisodeQuery
 from quotascope.exporter.snapshot import EntityUsage

@@ -20,7 +20,8 @@ from tests.servers import Handler, served
 from quotascope.cli.quotas import change_view
 from quotascope.cli.quotas.change_view import Affected, view
 from quotascope.cli.quotas.list_view import as_json, as_table
-from quotascope.exporter.api.documents import encoded, snapshot_document
+from quotascope.exporter.api.answers import snapshot_document
+from quotascope.exporter.api.documents import encoded
 from quotascope.exporter.diagnosis.impact import Impact, IpImpact
 from quotascope.exporter.diagnosis.rule_usage import IpUsage, RuleUsage
 from quotascope.exporter.names import known_as

@@ -25,8 +25,9 @@ from quotascope.cli.shadow_view import counts, nearest
 from quotascope.cli.status_view import view
 from quotascope.cli.top.choices import Choices
 from quotascope.cli.top.screen import screen
+from quotascope.exporter.api.answers import snapshot_document
 from quotascope.exporter.api.client import observed
-from quotascope.exporter.api.documents import encoded, snapshot_document
+from quotascope.exporter.api.documents import encoded
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.shadow import UnevaluatedReason
 from quotascope.exporter.snapshot import Shadow, Snapshot

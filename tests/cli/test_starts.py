@@ -49,7 +49,7 @@ def imported(code: str) -> list[str]:
     [
         ("import quotascope.metrics.catalog", 24, set()),
         (COMMAND.format(arguments=["--help"]), 12, {"typer"}),
-        (COMMAND.format(arguments=["status", "--exporter", NO_EXPORTER]), 140, CLIENT - {"aiohttp", "structlog"}),
+        (COMMAND.format(arguments=["status", "--exporter", NO_EXPORTER]), 84, {*TERMINAL, "numpy", "pydantic"}),
         (
             COMMAND.format(arguments=["serve", "--source", NO_EXPORTER, "--address", "192.0.2.1"]),
             240,

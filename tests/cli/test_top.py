@@ -37,8 +37,9 @@ from quotascope.cli.top.choices import (
 from quotascope.cli.top.keyboard import keys_in
 from quotascope.cli.top.screen import chosen, screen, sparkline
 from quotascope.cli.top.show import Read
+from quotascope.exporter.api.answers import entities_document
 from quotascope.exporter.api.client import Observed, exporter_target, read_recent
-from quotascope.exporter.api.documents import encoded, entities_document
+from quotascope.exporter.api.documents import encoded
 from quotascope.exporter.diagnosis.trails import RECENT_STEPS, STEP_SECONDS, Trails
 from quotascope.exporter.errors import LimitsError
 from quotascope.exporter.page.query import EntityQuery, find_entities

@@ -19,7 +19,7 @@ from tests.strategies import HOSTILE, broken_texts, texts
 from quotascope.cli import doctor, doctor_view, explain_view
 from quotascope.cli.quotas import list_view
 from quotascope.cli.status_view import view
-from quotascope.exporter.diagnosis import Finding, FindingSeverity
+from quotascope.exporter.diagnosis.catalog import Finding, FindingSeverity
 from quotascope.exporter.diagnosis.explain import as_json, explain, sentence
 from quotascope.exporter.diagnosis.rule_usage import RuleUsage
 from quotascope.exporter.limits import Limits, NodeSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.builders.agents import MISSING, item, items
 
-from quotascope.exporter.join import Join
+from quotascope.exporter.join.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.mapping import Bean, BeanColumn, BeanTable
 from quotascope.exporter.snapshot import LimitsHealth, Snapshot, SourceHealth, SourceRead

@@ -11,13 +11,13 @@ from quotascope.cli.main import app
 from quotascope.cli.top.choices import Choices
 from quotascope.cli.top.screen import chosen
 from quotascope.cli.usage_table import style_of
+from quotascope.exporter.api.answers import snapshot_document
 from quotascope.exporter.api.client import observed
-from quotascope.exporter.api.documents import encoded, snapshot_document
+from quotascope.exporter.api.documents import encoded
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.config.load import load_config
-from quotascope.exporter.diagnosis import diagnose
-from quotascope.exporter.diagnosis.findings import quota_findings
+from quotascope.exporter.diagnosis.findings import diagnose, quota_findings
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import ConfigError
 from quotascope.exporter.page.page import entity_list_page

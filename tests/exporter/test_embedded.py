@@ -6,7 +6,7 @@ from tests.exporter.recorded import pairs, read
 from tests.strategies import EPOCH_MS
 
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
-from quotascope.exporter.join import Join
+from quotascope.exporter.join.join import Join
 from quotascope.exporter.join.placing import interpreted
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.mapping import BeanTable, Meaning

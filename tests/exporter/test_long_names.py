@@ -26,8 +26,8 @@ from quotascope.clients.quota_admin import ConfiguredQuota
 from quotascope.exporter import names
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.config import CardinalityConfig, Config
-from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.diagnosis.explain import explain
+from quotascope.exporter.diagnosis.findings import diagnose
 from quotascope.exporter.diagnosis.selection import Selection, Show, matching
 from quotascope.exporter.discovery.build import build_sources
 from quotascope.exporter.limits.admin import rules_of

@@ -17,10 +17,11 @@ from tests.strategies import texts
 
 from quotascope.cli.status_view import as_json as status
 from quotascope.cli.top.screen import summary
-from quotascope.exporter.api import documents
+from quotascope.exporter.api import answers
+from quotascope.exporter.api.answers import snapshot_document
 from quotascope.exporter.api.client import Observed, exporter_target, observed, read_exporter, snapshot_url
-from quotascope.exporter.api.documents import encoded, snapshot_document
-from quotascope.exporter.diagnosis import diagnose
+from quotascope.exporter.api.documents import encoded
+from quotascope.exporter.diagnosis.findings import diagnose
 from quotascope.exporter.diagnosis.rule_usage import rule_usage
 from quotascope.exporter.errors import ConfigError, SourceUnreadable
 from quotascope.exporter.limits import Limits, LimitsHealth, NodeSettings
@@ -177,7 +178,7 @@ def test_an_exporter_that_sends_a_part_says_so(monkeypatch: pytest.MonkeyPatch) 
 
     Entities that are missing are counted, and a rule that has none of the others may have them.
     """
-    monkeypatch.setattr(documents, "MOST_CHARACTERS", 800)
+    monkeypatch.setattr(answers, "MOST_CHARACTERS", 800)
     rules = QuotaRules({QuotaEntity(f"u{n}"): 1.0 for n in range(9)})
     configured = limits(rules={QuotaType.PRODUCE: rules})
     many = (usage(user=f"u{n}", usage=float(n), configured=configured, limit=1.0) for n in range(9))

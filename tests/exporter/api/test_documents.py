@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from tests.exporter.examples import NOW, health, limits, snapshot, team, usage
 
-from quotascope.exporter.api import documents
+from quotascope.exporter.api import answers, documents
 from quotascope.exporter.api.openapi import ANSWERS, openapi
 from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.diagnosis.trails import Trails
@@ -31,7 +31,7 @@ TEAMS = Teams([team("billing\n", client_id="app")])
 def answer(state: Snapshot, **parameters: str) -> dict[str, Any]:
     trails = Trails()
     trails.note(state)
-    return parsed(documents.entities_document(find_entities(state, trails, EntityQuery.read(parameters), TEAMS)))
+    return parsed(answers.entities_document(find_entities(state, trails, EntityQuery.read(parameters), TEAMS)))
 
 
 def parsed(document: object) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def test_an_entity(entity: EntityUsage, expected: dict[str, Any]) -> None:
 
 
 def rules(state: Snapshot, **parameters: str) -> dict[str, Any]:
-    return parsed(documents.rules_document(find_rules(state, RuleQuery.read(parameters))))
+    return parsed(answers.rules_document(find_rules(state, RuleQuery.read(parameters))))
 
 
 def test_rules_of_clients_and_addresses() -> None:
@@ -141,7 +141,7 @@ def explained(state: Snapshot, **parameters: str) -> dict[str, Any]:
     trails.note(state)
     episodes.note(state)
     entity_result = find_entity(state, trails, episodes, *asked_entity(parameters))
-    return parsed(documents.explain_document(entity_result, EntityQuery.read(parameters)))
+    return parsed(answers.explain_document(entity_result, EntityQuery.read(parameters)))
 
 
 def test_an_explanation_has_what_is_measured_under_it() -> None:
@@ -170,7 +170,7 @@ def throttles(*states: Snapshot, **parameters: str) -> dict[str, Any]:
     episodes = Episodes()
     for state in states:
         episodes.note(state)
-    return parsed(documents.episodes_document(states[-1], episodes, EpisodeQuery.read(parameters)))
+    return parsed(answers.episodes_document(states[-1], episodes, EpisodeQuery.read(parameters)))
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_time_that_is_none(since: str) -> None:
 
 def runbooks(_shown: Snapshot, **parameters: str) -> dict[str, Any]:
     texts = {f"Alert{number}": f"# {number}" for number in range(5)}
-    return parsed(documents.runbooks_document(texts, EntityQuery.read(parameters)))
+    return parsed(answers.runbooks_document(texts, EntityQuery.read(parameters)))
 
 
 def test_a_runbook_has_the_path_of_its_page() -> None:
@@ -226,11 +226,11 @@ READ: dict[str, Callable[..., dict[str, Any]]] = {
     "rules": rules,
     "episodes": throttles,
     "explain": explained,
-    "changes": lambda state, **parameters: parsed(documents.changes_document(state, PartQuery.read(parameters))),
+    "changes": lambda state, **parameters: parsed(answers.changes_document(state, PartQuery.read(parameters))),
     "runbooks": runbooks,
-    "teams": lambda state, **_: parsed(documents.teams_document(find_teams(state, TeamQuery()))),
-    "health": lambda state, **_: parsed(documents.health_document(state)),
-    "snapshot": lambda state, **_: parsed(documents.snapshot_document(state)),
+    "teams": lambda state, **_: parsed(answers.teams_document(find_teams(state, TeamQuery()))),
+    "health": lambda state, **_: parsed(answers.health_document(state)),
+    "snapshot": lambda state, **_: parsed(answers.snapshot_document(state)),
 }
 """The function that makes each answer of a snapshot and parameters."""
 
@@ -268,7 +268,7 @@ def test_a_list_in_parts(name: str, rows: str, parameters: dict[str, str], monke
     """
     answer_of = READ[name]
     whole = answer_of(LONG_NAMES, **parameters | {"size": "500"})
-    monkeypatch.setattr(documents, "MOST_CHARACTERS", 1_000)
+    monkeypatch.setattr(answers, "MOST_CHARACTERS", 1_000)
     parts = [answer_of(LONG_NAMES, **parameters)]
     while address := parts[-1]["next"]:
         parts.append(answer_of(LONG_NAMES, **dict(parse_qsl(address.removeprefix("?"), strict_parsing=True))))
@@ -279,7 +279,7 @@ def test_a_list_in_parts(name: str, rows: str, parameters: dict[str, str], monke
 
 def test_a_snapshot_with_long_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """The document has the entities that are nearest to their limits, and counts the others."""
-    monkeypatch.setattr(documents, "MOST_CHARACTERS", 1_000)
+    monkeypatch.setattr(answers, "MOST_CHARACTERS", 1_000)
     whole = READ["snapshot"](LONG_NAMES)
     assert (len(whole["rules"]), whole["rules_total"], whole["entities_total"]) == (2, 5, 6)
     assert [row["broker"] for row in whole["entities"]] == ["4", "3"]

@@ -24,9 +24,9 @@ from quotascope.exporter.app import exporter as app
 from quotascope.exporter.app.reload import Swappable
 from quotascope.exporter.config import Config
 from quotascope.exporter.config.load import Loaded
-from quotascope.exporter.diagnosis import Catalog, FindingSeverity
+from quotascope.exporter.diagnosis.catalog import Catalog, FindingSeverity
 from quotascope.exporter.errors import CannotListen
-from quotascope.exporter.join import Join
+from quotascope.exporter.join.join import Join
 from quotascope.exporter.limits import Limits
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.otlp import OtlpPush

@@ -9,15 +9,15 @@ import pytest
 from structlog.testing import capture_logs
 from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource, table
 
-from quotascope.exporter.api.documents import health_document
+from quotascope.exporter.api.answers import health_document
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.collection.reads import STALE_AFTER_SECONDS
 from quotascope.exporter.config import CardinalityConfig
-from quotascope.exporter.diagnosis import diagnose
+from quotascope.exporter.diagnosis.findings import diagnose
 from quotascope.exporter.errors import SourceUnreachable
 from quotascope.exporter.exposition import Renderer
-from quotascope.exporter.join import Join
+from quotascope.exporter.join.join import Join
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import DiscoveryHealth, OwnHealth, PushHealth, ReloadHealth, Snapshot
 from quotascope.metrics.catalog import OVERFLOW

@@ -27,7 +27,7 @@ from quotascope.clients.errors import (
 )
 from quotascope.clients.quota_admin import ClusterDescription, Node
 from quotascope.exporter.config import CollectionConfig, Config, KafkaConfig
-from quotascope.exporter.diagnosis import Catalog, Finding
+from quotascope.exporter.diagnosis.catalog import Catalog, Finding
 from quotascope.exporter.diagnosis.cluster import ClusterAnswers, ask, permissions, reachability, windows
 from quotascope.exporter.diagnosis.doctor import Evidence, Look, checks_of, examine
 from quotascope.exporter.errors import SourceDenied

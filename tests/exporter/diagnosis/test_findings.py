@@ -15,9 +15,8 @@ from tests.exporter.nodes import idle
 from tests.exporter.recorded import pairs, table
 
 from quotascope.exporter.coverage import Coverage, EntityKind, Unplaced
-from quotascope.exporter.diagnosis import Catalog, Finding, FindingSeverity, diagnose
-from quotascope.exporter.diagnosis.catalog import worst
-from quotascope.exporter.diagnosis.findings import agent_findings, quota_findings
+from quotascope.exporter.diagnosis.catalog import Catalog, Finding, FindingSeverity, worst
+from quotascope.exporter.diagnosis.findings import agent_findings, diagnose, quota_findings
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.mapping import BeanLayout, BeanTable
 from quotascope.exporter.snapshot import (

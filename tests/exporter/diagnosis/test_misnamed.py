@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.exporter.examples import limits, snapshot, usage
 from tests.quotas.slips import SLIPS
 
-from quotascope.exporter.api.documents import rules_document
-from quotascope.exporter.diagnosis import Catalog, FindingSeverity
+from quotascope.exporter.api.answers import rules_document
+from quotascope.exporter.diagnosis.catalog import Catalog, FindingSeverity
 from quotascope.exporter.diagnosis.findings import quota_findings
 from quotascope.exporter.diagnosis.misnamed import Misnamed, measured_names, misnamed
 from quotascope.exporter.diagnosis.rule_usage import rule_usage

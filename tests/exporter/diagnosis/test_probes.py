@@ -15,7 +15,7 @@ from tests.builders.agents import answered_by
 from tests.exporter.examples import NOW
 
 from quotascope.exporter.config import OtlpConfig, OtlpProtocol, ServerConfig, SourceConfig
-from quotascope.exporter.diagnosis import Finding
+from quotascope.exporter.diagnosis.catalog import Finding
 from quotascope.exporter.diagnosis.probes import clock_compared, clocks, listening, receiver
 from quotascope.exporter.errors import ConfigError
 

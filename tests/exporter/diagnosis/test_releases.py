@@ -4,8 +4,8 @@ import pytest
 from tests.exporter.examples import snapshot
 from tests.exporter.recorded import limits
 
-from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.diagnosis.explain import as_json, explain, sentence
+from quotascope.exporter.diagnosis.findings import diagnose
 from quotascope.exporter.diagnosis.releases import TESTED, is_tested, release_line, unenforced
 from quotascope.exporter.snapshot import LimitState
 from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType

@@ -16,15 +16,14 @@ from tests.exporter.examples import ALICE, COMPLETE, NOW, health, limits, snapsh
 
 from quotascope.cli.doctor_view import as_table
 from quotascope.exporter.coverage import Coverage, EntityKind, Unplaced
-from quotascope.exporter.diagnosis import UNCERTAIN, diagnose
-from quotascope.exporter.diagnosis.catalog import FindingSeverity
+from quotascope.exporter.diagnosis.catalog import UNCERTAIN, FindingSeverity
 from quotascope.exporter.diagnosis.explain import explain, sentence
-from quotascope.exporter.diagnosis.findings import quota_findings
+from quotascope.exporter.diagnosis.findings import diagnose, quota_findings
 from quotascope.exporter.diagnosis.rule_usage import rule_usage
 from quotascope.exporter.diagnosis.units import replication_throttles, unseen_clients
 from quotascope.exporter.errors import SourceUnreadable
 from quotascope.exporter.exposition.rows import Exposed
-from quotascope.exporter.join import Join
+from quotascope.exporter.join.join import Join
 from quotascope.exporter.limits import Limits, LimitsHealth, NodeSettings
 from quotascope.exporter.mapping import BeanTable
 from quotascope.exporter.snapshot import NodeUsage, Snapshot, SourceRead

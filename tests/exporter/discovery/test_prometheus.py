@@ -13,7 +13,7 @@ from tests.exporter.sources.recorded_prometheus import Answers, answering, recor
 from quotascope.clients.quota_admin import Node, RegisteredBrokers
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import Config, PrometheusConfig, PrometheusSourceConfig
-from quotascope.exporter.diagnosis import diagnose
+from quotascope.exporter.diagnosis.findings import diagnose
 from quotascope.exporter.discovery.discovery import build_roster
 from quotascope.exporter.discovery.prometheus import PrometheusFinder, PrometheusNode
 from quotascope.exporter.errors import DiscoveryError, SourceUnreadable

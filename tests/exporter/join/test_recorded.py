@@ -3,7 +3,7 @@
 import pytest
 from tests.exporter.recorded import COMBINED_RULES, SPLIT_RULES, TAKEN_AT, joined, limits
 
-from quotascope.exporter.join import Join
+from quotascope.exporter.join.join import Join
 from quotascope.exporter.snapshot import EntityUsage, Snapshot, ThrottleCause
 from quotascope.metrics import catalog
 from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType

@@ -6,7 +6,7 @@ from math import nan
 
 from tests.exporter.recorded import read
 
-from quotascope.exporter.join import Join
+from quotascope.exporter.join.join import Join
 from quotascope.exporter.limits import Limits
 from quotascope.exporter.mapping import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.snapshot import EntityUsage, LimitsHealth, Snapshot

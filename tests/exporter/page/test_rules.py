@@ -9,7 +9,7 @@ from tests.exporter.examples import NOW, limits, snapshot, usage
 from tests.exporter.nodes import by_ip
 from tests.exporter.page.parsed import HOSTILE, Page
 
-from quotascope.exporter.api.documents import changes_document, health_document
+from quotascope.exporter.api.answers import changes_document, health_document
 from quotascope.exporter.limits import LimitChange, LimitsHealth
 from quotascope.exporter.page.query import PartQuery
 from quotascope.exporter.page.render import PageFrame

@@ -10,7 +10,8 @@ import pytest
 from tests.exporter.examples import COMPLETE, health, limits, snapshot, team, usage
 from tests.exporter.page.parsed import HOSTILE, Page
 
-from quotascope.exporter.api.documents import encoded, teams_document
+from quotascope.exporter.api.answers import teams_document
+from quotascope.exporter.api.documents import encoded
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.page.render import PageFrame
 from quotascope.exporter.page.team_list import TeamQuery, TeamsResult, find_teams, teams_page

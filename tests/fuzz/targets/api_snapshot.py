@@ -6,8 +6,9 @@ from dataclasses import replace
 from tests.exporter.recorded import COMBINED_RULES, SPLIT_RULES, joined, limits
 from tests.fuzz.target import Target
 
+from quotascope.exporter.api.answers import snapshot_document
 from quotascope.exporter.api.client import observed
-from quotascope.exporter.api.documents import encoded, snapshot_document
+from quotascope.exporter.api.documents import encoded
 from quotascope.exporter.errors import SourceError
 
 _ENTITIES_OF_A_SEED = 3
