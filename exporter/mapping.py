@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from itertools import compress, count
 from operator import is_not
-from typing import Final
+from typing import Final, NamedTuple
 
 from quotascope.metrics import catalog
 from quotascope.metrics.kafka.entities import QuotaType
@@ -31,13 +31,12 @@ _BLOCK: Final = 64
 """Columns that are compared at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bean:
+class Bean(NamedTuple):
     """
     The name of one MBean, in whichever dialect it was written.
 
     Property values are unquoted, but otherwise as Kafka wrote them: ``user`` is
-    still percent-encoded.
+    still percent-encoded. A first page makes tens of thousands, so it is a tuple.
     """
 
     domain: str
@@ -60,7 +59,10 @@ class Bean:
 
     def get(self, key: str) -> str | None:
         """Return the value of one key property, or None when the name has none."""
-        return next((value for name, value in self.properties if name == key), None)
+        for name, value in self.properties:
+            if name == key:
+                return value
+        return None
 
 
 class Meaning(Enum):
@@ -149,14 +151,26 @@ class Attribute:
         return properties.keys() <= set(self.free)
 
 
-@dataclass(frozen=True, slots=True)
-class BeanColumn:
-    """One attribute of one bean: the place of one number in a table."""
+class BeanColumn(NamedTuple):
+    """
+    One attribute of one bean: the place of one number in a table.
+
+    Two columns are equal whose bean and attribute are.
+    """
 
     bean: Bean
     attribute: str
-    mapped: Attribute | None = field(default=None, compare=False, repr=False)
+    mapped: Attribute | None = None
     """Its meaning; None as long as it was not looked up."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, BeanColumn) and self[:2] == other[:2])
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:2])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

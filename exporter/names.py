@@ -109,9 +109,12 @@ def contains(name: str, folded_text: str) -> bool:
 
 def property_known_as(key: str, value: str) -> str:
     """Return what the value of a key property of a bean is known as, ``user`` percent-encoded as Kafka writes it."""
-    if value.isascii() and len(value) <= LONGEST_BYTES and _HINT not in value:
-        return value
-    return _long_property(key, value)
+    return value if is_plain(value) else _long_property(key, value)
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a text, and each part of it, is ASCII and surely known as it is."""
+    return text.isascii() and len(text) <= LONGEST_BYTES and _HINT not in text
 
 
 @lru_cache(maxsize=64)  # the attributes of a bean come one after the other

@@ -26,6 +26,7 @@ from ..mapping import (
     wanted,
 )
 from ..rules import NAMES, START_TIME, TAGS, Name, name_of
+from .forms import Plan
 from .spellings import Role, roles_of
 
 ColumnOf = Callable[[str, Mapping[str, str]], BeanColumn | None]
@@ -210,6 +211,7 @@ def properties_of(text: str, pattern: re.Pattern[str] = _PROPERTY) -> dict[str, 
 
 # A jmx_exporter with our own rules (`quotascope rules jmx-exporter`): the table of names in the other direction
 
+_QUOTA_TYPE: Final = "quota_type"
 _NAMES_BY_FAMILY: Final[dict[str, list[Name]]] = {}
 for _name in NAMES:
     _NAMES_BY_FAMILY.setdefault(_name.family.name, []).append(_name)
@@ -243,6 +245,28 @@ def own_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     bean = Bean.of(attribute.domain, properties)
     column = wanted(BeanColumn(bean, attribute.name))
     return column if column is not None and column.mapped is attribute else None
+
+
+def own_plan(name: str, labels: Collection[str]) -> Plan | None:
+    """Return how the labels of a metric that our own rules make become a bean; None where it is about no quota."""
+    names = _NAMES_BY_FAMILY.get(name, [])
+    types = {own_name.constants.get(_QUOTA_TYPE, ""): own_name.attribute.type for own_name in names}
+    if len(types) < len(names) or any(
+        own_name.attribute.quota_type is None
+        or own_name.attribute.open
+        or own_name.attribute.fixed
+        or own_name.properties != names[0].properties
+        or own_name.constants.keys() - {_QUOTA_TYPE}
+        for own_name in names
+    ):
+        return None
+    return Plan(
+        labels={key: label for label, key in names[0].properties.items() if label in labels},
+        type_of=types.get,
+        type_label=_QUOTA_TYPE if _QUOTA_TYPE in labels and "" not in types else "",
+        keeps_empty=True,
+        types=tuple(types.items()),
+    )
 
 
 def own_factor(column: BeanColumn) -> float:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Final, NamedTuple
 
 from quotascope.metrics.kafka.errors import MalformedName
@@ -23,7 +24,8 @@ from ..coverage import Unplaced
 from ..errors import SourceUnreadable
 from ..mapping import ATTRIBUTES, SERVER, Attribute, Bean, BeanColumn, attribute_of, wanted
 from ..untrusted import shown
-from .dialects import TextDialect, own_column, own_factor, own_labels, properties_of
+from .dialects import TextDialect, own_column, own_factor, own_labels, own_plan, properties_of
+from .forms import Forms, Plan, Understood
 from .spellings import (
     APP_INFO,
     QuotaName,
@@ -117,6 +119,8 @@ class _Recipe(NamedTuple):
     """True if its labels are all key properties of a bean."""
     of_client: bool = False
     """True if it reads lines that a rule makes of a client's quota."""
+    plan: Plan | None = None
+    """How its labels become a bean, where that follows from their values alone."""
 
 
 class PageLines:
@@ -135,6 +139,7 @@ class PageLines:
         self.factors: dict[BeanColumn, float] = {}
         """The factor that makes a column's numbers Kafka's, where it is not 1."""
         self._recipes: dict[tuple[str, ...], _Recipe] = {}
+        self._forms = Forms(self._in_full, self._understood, factor_of)
         self._seen: dict[str, _Seen] = {}
         self._tags: set[str] = set()
         """Labels that tell series apart although no role is known of them: tags of a custom quota callback."""
@@ -181,7 +186,36 @@ class PageLines:
 
     def column_of(self, key: SampleKey) -> BeanColumn | None:
         """Return the column of a line, None where it has none. Raises ``SourceUnreadable`` and ``Replanned``."""
+        return self.columns_of((key,))[0][0]
+
+    def columns_of(self, keys: Iterable[SampleKey]) -> list[list[BeanColumn | None]]:
+        """Return a list with the column of each line, as `column_of`; from now on these say the units of numbers."""
+        earlier, self.factors = self.factors, {}
+        columns = self._forms.columns_of(keys)
+        if earlier:  # of pages before, perhaps by lines of another unit, which are gone
+            for column in chain.from_iterable(columns):
+                if column is not None:
+                    earlier.pop(column, None)
+            self.factors = earlier | self.factors
+        return columns
+
+    def _in_full(self, key: SampleKey) -> BeanColumn | None:
         return self.column(*self._parsed(key), key)
+
+    def _understood(self, key: SampleKey) -> Understood | None:
+        """Return how lines like one that was read are read."""
+        name, labels = _parse(key)
+        recipe = self._recipes.get((name, *labels))
+        if recipe is None or recipe.plan is None:
+            return None
+        ignored = {label: self._seen[label].value for label in recipe.meaningless_labels}
+        return Understood(labels, recipe.plan, ignored, partial(self._scale, name))
+
+    def _scale(self, name: str, column: BeanColumn, factor: float) -> None:
+        """Note that the numbers of a column are not Kafka's."""
+        self.factors[column] = factor
+        if column.attribute == _THROTTLE_TIME and not own_labels(name):
+            self._in_seconds.add(name)
 
     def _parsed(self, key: SampleKey) -> tuple[str, dict[str, str]]:
         return _parsed(self.long.get(key, key))
@@ -193,6 +227,7 @@ class PageLines:
         if recipe is None:
             if len(self._recipes) >= _MOST_RECIPES:
                 self._recipes.clear()
+                self._forms.clear()
                 self._mapped.clear()
                 self._others.clear()
             recipe = self._recipes[signature] = self._recipe(name, tuple(labels))
@@ -245,7 +280,8 @@ class PageLines:
         return tuple(sorted(filter(self._is_tag, (self._on_clients or frozenset()) - self._tags)))
 
     def forget(self, present: Iterable[SampleKey]) -> None:
-        """Drop what is kept of lines that are not ``present`` any more."""
+        """Drop what is kept of lines that are not ``present`` any more, and of names to read a page."""
+        self._forms.forget()
         if self._unplaced:
             present_keys = set(present)
             self._unplaced = {key: unplaced for key, unplaced in self._unplaced.items() if key in present_keys}
@@ -304,7 +340,7 @@ class PageLines:
     def _recipe(self, name: str, labels: tuple[str, ...]) -> _Recipe:
         if known_labels := own_labels(name):
             meaningless = tuple(label for label in labels if label not in known_labels)
-            return _Recipe(partial(self._own_column, name), meaningless)
+            return _Recipe(partial(self._own_column, name), meaningless, plan=own_plan(name, labels))
         parsed = quota_name(name)
         roles = roles_of(labels)
         if Role.OBJECT_NAME in roles:
@@ -366,7 +402,36 @@ class PageLines:
             self._become_tags(new_tags, replanned=not new_tags.isdisjoint(self._on_clients or ()))
         meaningless = tuple(label for label in remaining if label not in tags)
         column = partial(self._quota_column, parsed, tuple(pairs), tags, attribute_label, whole)
-        return _Recipe(column, meaningless, factor=parsed.factor, whole=whole, of_client=has_client and not whole)
+        return _Recipe(
+            column,
+            meaningless,
+            factor=parsed.factor,
+            whole=whole,
+            of_client=has_client and not whole,
+            plan=self._plan(parsed.type, pairs, tags, attribute_label, whole=whole),
+        )
+
+    def _plan(
+        self,
+        group: str,
+        pairs: list[tuple[str, str]],
+        tags: tuple[str, ...],
+        attribute_label: str | None,
+        *,
+        whole: bool,
+    ) -> Plan | None:
+        """Return how labels become a bean without any other line; None where two of them are one key property."""
+        labels = {key: label for label, key in pairs} | {tag: tag for tag in tags}
+        if len(labels) < len(pairs) + len(tags) or Role.TYPE.value in tags:
+            return None
+        return Plan(
+            labels={key: label for key, label in labels.items() if key != Role.TYPE.value},
+            type_of=partial(_type_of, group),
+            type_label=labels.get(Role.TYPE.value, ""),
+            attribute_label=attribute_label or "",
+            one_by_one=whole or not self._dialect.quoted,
+            types=group,
+        )
 
     def _tags_of_client(self, labels: tuple[str, ...], tags: tuple[str, ...]) -> tuple[str, ...]:
         """
@@ -391,6 +456,7 @@ class PageLines:
         self._tags |= labels
         if replanned and labels:
             self._recipes.clear()
+            self._forms.clear()
             raise Replanned(", ".join(sorted(labels)))
 
     def _is_tag(self, label: str) -> bool:
@@ -499,6 +565,12 @@ def factor_of(key: SampleKey) -> float:
     return attribute_and_factor[1] if attribute_and_factor else 1.0
 
 
+def _type_of(group: str, text: str) -> str | None:
+    """Return the type that name and label agree on, None where they do not, or it is not about quotas."""
+    named = group_of(text) if text else group
+    return named if named and named != APP_INFO and group in {"", named} else None
+
+
 def _refuse_rest(ending: str, _labels: Mapping[str, str]) -> BeanColumn | None:
     """Raise ``_NotPlaced`` for a quota metric with more at the end of its name than Kafka's attribute."""
     raise _NotPlaced(f"{shown(ending)} at the end of its name is no unit of Kafka's quota metrics")
@@ -523,14 +595,20 @@ def _by_object_name(label: str, labels: Mapping[str, str]) -> BeanColumn | None:
 
 
 def _parsed(key: SampleKey) -> tuple[str, dict[str, str]]:
-    text = text_of(key)
-    try:
-        name, labels = parse_series(text)
-    except ValueError as error:
-        raise SourceUnreadable(f"the answer is not Prometheus text: {error} ({shown(text)})") from None
-    if _SCOPE in text:
+    """Return name and labels of a line, without those that are not the agent's. Raises ``SourceUnreadable``."""
+    name, labels = _parse(key)
+    if _SCOPE in key:
         labels = {label: value for label, value in labels.items() if not label.startswith(_SCOPE)}
     return name, labels
+
+
+def _parse(key: SampleKey) -> tuple[str, dict[str, str]]:
+    """Return name and labels of a line as they stand. Raises ``SourceUnreadable``."""
+    text = text_of(key)
+    try:
+        return parse_series(text)
+    except ValueError as error:
+        raise SourceUnreadable(f"the answer is not Prometheus text: {error} ({shown(text)})") from None
 
 
 def _can_be_quota(parsed: QuotaName, roles: Mapping[Role, str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import mul
 from typing import Final
@@ -161,7 +161,7 @@ class TextReader:
         self._line_count = 0
         """Lines of the last page: new ones may be of names that no page had before."""
         self._lines: PageLines | None = None
-        self._tracker = LayoutTracker(self._columns_of, text_of, factor_of)
+        self._tracker = self._new_tracker()
         self._keys: list[SampleKey] = []
         self._layout = BeanLayout(())
         self._covered = CoverageTracker()
@@ -290,7 +290,7 @@ class TextReader:
                 if learned:  # perhaps by a label that only pages before lacked, or had another value of
                     learned = False
                     self._start(keys, long)
-                self._tracker = LayoutTracker(self._columns_of, text_of, factor_of)
+                self._tracker = self._new_tracker()
             except SourceUnreadable:
                 if not learned:
                     self._forget()
@@ -315,7 +315,7 @@ class TextReader:
 
     def _forget(self) -> None:
         self._lines, self._keys, self._unplaced, self._labels, self._in_seconds = None, [], None, (), ""
-        self._tracker = LayoutTracker(self._columns_of, text_of, factor_of)
+        self._tracker = self._new_tracker()
         dialect = self._dialect
         self._covered = CoverageTracker(
             complete=bool(dialect and dialect.complete and not self._survey.has_others),
@@ -356,18 +356,22 @@ class TextReader:
             raise SourceUnreadable(text)
         return text
 
-    def _columns_of(self, key: SampleKey) -> list[BeanColumn | None]:
-        return [self._lines.column_of(key) if self._lines else None]
+    def _new_tracker(self) -> LayoutTracker[SampleKey]:
+        return LayoutTracker(lambda key: self._columns_of((key,))[0], text_of, factor_of, self._columns_of)
+
+    def _columns_of(self, keys: Sequence[SampleKey]) -> Sequence[Sequence[BeanColumn | None]]:
+        return self._lines.columns_of(keys) if self._lines else [[None]] * len(keys)
 
 
 _GAP: Final = re.compile(r"(?m)^([ \t]*[a-zA-Z_:][a-zA-Z0-9_:]*)[ \t]+\{")
 _NAMES: Final = re.compile(
     rf"\n[ \t]*+(?!kafka_(?!server_|broker|client|quota|{TYPES_IN_NAMES}|metrics?[ \t{{])"
     r"|kafka_server_brokertopic|jvm_)"
-    r"([a-zA-Z_:][a-zA-Z0-9_:]*+)([ \t]++\{)?"
+    r"([a-zA-Z_:][a-zA-Z0-9_:]*+)(?:([ \t]++\{)|(?:\{[^\n]*+(?:\n\1\{[^\n]*+)*+)?)"
 )
 """
-A name that can be that of a quota metric, and blanks behind it; most lines of a page are none, and skipped at once.
+A name that can be that of a quota metric, and blanks behind it; most lines of a page are none, and skipped at once, and
+so are those that follow with the same name.
 """
 
 

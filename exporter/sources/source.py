@@ -10,7 +10,7 @@ import asyncio
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import nan
@@ -26,7 +26,7 @@ from quotascope.metrics.kafka.entities import QuotaType
 
 from ..coverage import Coverage, EntityKind, Unplaced
 from ..errors import SourceError, SourceUnreadable
-from ..mapping import BeanColumn, BeanLayout, BeanTable, Meaning, attribute_of, replaced
+from ..mapping import Bean, BeanColumn, BeanLayout, BeanTable, Meaning, attribute_of, replaced
 from ..memory import limit_bytes, machine_bytes, numbers_within
 from ..untrusted import shown
 
@@ -180,6 +180,7 @@ class LayoutTracker(Generic[Key]):
         columns_of: A column for each number of a key, or None for a number that is not used.
         named: The text of a key, for messages.
         factor_of: What makes the numbers of a key Kafka's.
+        columns_of_all: The same as ``columns_of`` for many keys, where that is faster than one by one.
 
     """
 
@@ -188,8 +189,10 @@ class LayoutTracker(Generic[Key]):
         columns_of: Callable[[Key], Sequence[BeanColumn | None]],
         named: Callable[[Key], str] = str,
         factor_of: Callable[[Key], float] = lambda _: 1.0,
+        columns_of_all: Callable[[Sequence[Key]], Sequence[Sequence[BeanColumn | None]]] | None = None,
     ) -> None:
-        self._columns_of, self._named, self._factor_of = columns_of, named, factor_of
+        self._columns_of_all = columns_of_all or (lambda keys: [*map(columns_of, keys)])
+        self._named, self._factor_of = named, factor_of
         self._clear()
 
     def _clear(self) -> None:
@@ -203,8 +206,8 @@ class LayoutTracker(Generic[Key]):
         """Pairs of numbers that have one place."""
         self._places: dict[Key, list[int]] = {}
         """A list of its own for each key: the places of its numbers."""
-        self._columns: dict[BeanColumn, int] = {}
-        """The place of each column; more than one key may have it."""
+        self._columns: dict[tuple[Bean, str], int] = {}
+        """The place of each column by bean and attribute; more than one key may have it."""
 
     def close(self) -> None:
         """Give back the room of its numbers."""
@@ -229,16 +232,14 @@ class LayoutTracker(Generic[Key]):
             raise
         if keys != self._order:
             places_of_keys = [*map(self._places.get, keys)]
+            new_keys = [*dict.fromkeys(key for key, places in zip(keys, places_of_keys, strict=True) if places is None)]
             # a key that is malformed raises before anything is changed
-            new_columns = {
-                key: self._columns_of(key) for key, places in zip(keys, places_of_keys, strict=True) if places is None
-            }
+            new_columns = self._columns_of_all(new_keys)
             known_count = len({*map(id, places_of_keys)} - {id(None)})
             removed = self._places.keys() - {*keys} if known_count < len(self._places) else ()
-            if removed or new_columns:
-                self._replace(removed, new_columns)
-                for number in (index for index, places in enumerate(places_of_keys) if places is None):
-                    places_of_keys[number] = self._places[keys[number]]
+            if removed or new_keys:
+                self._replace(removed, zip(new_keys, new_columns, strict=True))
+                places_of_keys = [*map(self._places.__getitem__, keys)]
             places = chain.from_iterable(filter(None, places_of_keys))
             self._targets = np.fromiter(places, np.intp, len(values))
             self._order = keys
@@ -304,7 +305,7 @@ class LayoutTracker(Generic[Key]):
             "Give quotascope the agent of each broker as a source of its own"
         )
 
-    def _replace(self, removed: Iterable[Key], added: Mapping[Key, Sequence[BeanColumn | None]]) -> None:
+    def _replace(self, removed: Iterable[Key], added: Iterable[tuple[Key, Sequence[BeanColumn | None]]]) -> None:
         """Forget keys and take others in: their columns fill the gaps first, then the last ones do."""
         columns: list[BeanColumn | None] = list(self._layout.columns)
         gaps = {place for key in removed for place in self._places.pop(key)} - {_NOWHERE}
@@ -312,26 +313,43 @@ class LayoutTracker(Generic[Key]):
         gaps.difference_update(used)
         free = sorted(gaps, reverse=True)
         for gap in free:
-            del self._columns[self._layout.columns[gap]]
+            del self._columns[self._layout.columns[gap][:2]]
             columns[gap] = None
-        for column in dict.fromkeys(chain.from_iterable(added.values())):
-            if column is not None and column not in self._columns:
-                place = free.pop() if free else len(columns)
-                columns[place : place + 1] = [column]
-                self._columns[column] = place
-        for key, columns_of_key in added.items():
-            self._places[key] = [_NOWHERE if column is None else self._columns[column] for column in columns_of_key]
+        self._take_in(added, columns, free)
         moved = {}
         for gap in reversed(free):
             while columns and columns[-1] is None:
                 columns.pop()
             if gap < len(columns) and (last_column := columns.pop()):
-                columns[gap], self._columns[last_column] = last_column, gap
+                columns[gap], self._columns[last_column[:2]] = last_column, gap
                 moved[len(columns)] = gap
         if moved:
             for places in self._places.values():
                 places[:] = [moved.get(place, place) for place in places]
         self._layout = BeanLayout(tuple(filter(None, columns)))
+
+    def _take_in(
+        self,
+        added: Iterable[tuple[Key, Sequence[BeanColumn | None]]],
+        columns: list[BeanColumn | None],
+        free: list[int],
+    ) -> None:
+        """Place the columns of new keys, in ``free`` places first, the last one before."""
+        place_of, end = self._columns.setdefault, len(columns)
+        for key, columns_of_key in added:
+            places_of_key = self._places[key] = []
+            for column in columns_of_key:
+                if column is None:
+                    places_of_key.append(_NOWHERE)
+                    continue
+                new_place = free[-1] if free else end
+                place = place_of(column[:2], new_place)
+                places_of_key.append(place)
+                if place == end:
+                    columns.append(column)
+                    end += 1
+                elif place == new_place:
+                    columns[free.pop()] = column
 
 
 def reported_ids(layout: BeanLayout) -> list[str]:
@@ -424,11 +442,9 @@ class CoverageTracker:
         """
         if layout is not self._layout:
             old_columns, new_columns = self._columns, layout.columns
-            for index in replaced(old_columns, new_columns):
-                if index < len(old_columns):
-                    self._counts[_kind_of(old_columns[index])] -= 1
-                if index < len(new_columns):
-                    self._counts[_kind_of(new_columns[index])] += 1
+            changed = replaced(old_columns, new_columns)
+            self._counts.subtract(_kinds_of([old_columns[index] for index in changed if index < len(old_columns)]))
+            self._counts.update(_kinds_of([new_columns[index] for index in changed if index < len(new_columns)]))
             self._columns = new_columns
             self._coverage = self._made(unplaced)
             self._layout = layout
@@ -470,11 +486,29 @@ _CONNECTIONS: Final = {BROKER_CONNECTIONS_PER_SECOND, LISTENER_CONNECTIONS_PER_S
 _NOTHING: Final[_Kind] = (None, Meaning.STARTED_AT, False, None)
 
 
-def _kind_of(column: BeanColumn) -> _Kind:
-    attribute = attribute_of(column)
-    if attribute is None:
-        return _NOTHING
-    bean, kind = column.bean, None
-    if attribute.quota_type is not None and not attribute.open:
-        kind = EntityKind.of(bean.get("user"), bean.get("client-id"))
-    return attribute.quota_type, attribute.meaning, attribute.open, kind
+def _kinds_of(columns: Sequence[BeanColumn]) -> Counter[_Kind]:
+    """Return the number of columns of each kind."""
+    # By identity, one step for all columns: hashing the attributes and beans of each would cost more than all else.
+    beans = [bean for bean, _, _ in columns]
+    attributes = [mapped or attribute_of(BeanColumn(bean, name)) for bean, name, mapped in columns]
+    named = {place: _names_of(bean) for place, bean in dict(zip(map(id, beans), beans, strict=True)).items()}
+    counts = Counter(zip(map(id, attributes), map(named.__getitem__, map(id, beans)), strict=True))
+    by_identity = dict(zip(map(id, attributes), attributes, strict=True))
+    kinds = Counter[_Kind]()
+    for (place, names), count in counts.items():
+        attribute, kind = by_identity[place], None
+        if attribute is None:
+            kinds[_NOTHING] += count
+            continue
+        if attribute.quota_type is not None and not attribute.open:
+            kind = EntityKind.of(names & 1, names & 2)
+        kinds[attribute.quota_type, attribute.meaning, attribute.open, kind] += count
+    return kinds
+
+
+def _names_of(bean: Bean) -> int:
+    """Return 1 for a bean of a quota with a user, 2 for one with a client-id, and their sum for one with both."""
+    if not bean.properties:
+        return 0
+    (first_key, client_id), (last_key, user) = bean.properties[0], bean.properties[-1]  # sorted by key
+    return (last_key == "user" and user != "") + 2 * (first_key == "client-id" and client_id != "")
