@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from quotascope.exporter.sources.prometheus_api import PrometheusApi
     from quotascope.pipeline.prometheus.advice import Present
     from quotascope.pipeline.prometheus.evidence import Entity
-    from quotascope.pipeline.prometheus.past import Answer, Past
+    from quotascope.pipeline.prometheus.past import Answer, Past, Server
 
 PASSWORD_VARIABLE: Final = "QUOTASCOPE_PROMETHEUS_PASSWORD"  # noqa: S105 - a name
 DAYS: Final = 14.0
@@ -45,32 +45,14 @@ _TOO_LARGE: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrometheusOptions:
+class PrometheusServer:
     """
-    Address of a Prometheus server, the period, and the login for it.
+    Address of a Prometheus server, and the login for it.
 
     With ``--config``, it is the login of the entry of this address under `sources`.
     """
 
     prometheus: Annotated[str | None, options.PROMETHEUS] = None
-    selector: Annotated[
-        str | None, _option(metavar="MATCHERS", help="Matchers of the series of one cluster: '{job=\"kafka\"}'.")
-    ] = None
-    days: Annotated[
-        float | None,
-        _option(min=0.05, max=3_660, metavar="N", help="Length of the past.", show_default=f"{DAYS:g}"),
-    ] = None
-    series: Annotated[
-        str | None,
-        _option(
-            metavar="auto|agents|exporter",
-            help="Series of the brokers' agents, or of an exporter of quotascope; auto takes the exporter's if any.",
-            show_default="auto",
-        ),
-    ] = None
-    instance_label: Annotated[
-        str | None, _option(metavar="LABEL", help="Label that tells nodes apart.", show_default="instance")
-    ] = None
     prometheus_user: Annotated[str | None, _option(metavar="NAME", help="User name for Prometheus.")] = None
     prometheus_password_file: Annotated[
         Path | None, _option(metavar="FILE", help=f"File with its password. It can also be in {PASSWORD_VARIABLE}.")
@@ -101,8 +83,6 @@ class PrometheusOptions:
     def __post_init__(self) -> None:
         """Raise ``typer.BadParameter`` for options without a server, and for those that contradict each other."""
         options.check_needed(self, "prometheus")
-        if self.series not in {None, "auto", "agents", "exporter"}:
-            raise typer.BadParameter("is one of auto, agents, exporter", param_hint="--series")
         if self.prometheus_user is None and self.prometheus_password_file is not None:
             raise typer.BadParameter("needs --prometheus-user", param_hint="--prometheus-password-file")
         if self.prometheus_key_file is not None and self.prometheus_cert_file is None:
@@ -125,17 +105,25 @@ class PrometheusOptions:
             raise typer.BadParameter(problem, param_hint=", ".join([*names, "--prometheus"]))
         return self.prometheus is not None
 
-    def config(self, settings: Config) -> PrometheusConfig:
+    def config(
+        self, settings: Config, *, selector: str | None = None, instance_label: str | None = None
+    ) -> PrometheusConfig:
         """
         Return the server's configuration, from these options and a source of this address in the file.
 
+        Args:
+            settings: the configuration, which may have a login for the server.
+            selector: the matchers of the series of one cluster; those of the file for None.
+            instance_label: the label that tells nodes apart; that of the file for None.
+
         Raises ``ConfigError``, and ``typer.BadParameter`` for options that contradict each other or the file.
+
         """
         from quotascope.exporter.config import PrometheusSourceConfig
 
         login = self._login()
         chosen = {
-            **_present(url=self.prometheus, selector=self.selector, instance_label=self.instance_label, **login),
+            **_present(url=self.prometheus, selector=selector, instance_label=instance_label, **login),
             "timeout_seconds": _TIMEOUT_S,
         }
         config = _valid(chosen)
@@ -152,7 +140,7 @@ class PrometheusOptions:
                     param_hint=", ".join(["--config", *self._login_flags()]),
                 )
         if sources:
-            source = _the_one(sources, None if self.selector is None else config.selector)
+            source = _the_one(sources, None if selector is None else config.selector)
             config = _valid({**source.model_dump(exclude_unset=True), **chosen})
         self._check_variable(config)
         return config
@@ -201,6 +189,36 @@ class PrometheusOptions:
         has_login = config.basic_auth or "authorization" in names or (config.tls and config.tls.cert_file)
         if os.environ.get(PASSWORD_VARIABLE) and not has_login:
             raise typer.BadParameter("needs --prometheus-user, or has to be unset", param_hint=PASSWORD_VARIABLE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrometheusOptions(PrometheusServer):
+    """A Prometheus server, and the part of its past that is asked about."""
+
+    selector: Annotated[
+        str | None, _option(metavar="MATCHERS", help="Matchers of the series of one cluster: '{job=\"kafka\"}'.")
+    ] = None
+    days: Annotated[
+        float | None,
+        _option(min=0.05, max=3_660, metavar="N", help="Length of the past.", show_default=f"{DAYS:g}"),
+    ] = None
+    series: Annotated[
+        str | None,
+        _option(
+            metavar="auto|agents|exporter",
+            help="Series of the brokers' agents, or of an exporter of quotascope; auto takes the exporter's if any.",
+            show_default="auto",
+        ),
+    ] = None
+    instance_label: Annotated[
+        str | None, _option(metavar="LABEL", help="Label that tells nodes apart.", show_default="instance")
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Raise ``typer.BadParameter`` as for a server, and for unknown series."""
+        PrometheusServer.__post_init__(self)
+        if self.series not in {None, "auto", "agents", "exporter"}:
+            raise typer.BadParameter("is one of auto, agents, exporter", param_hint="--series")
 
 
 _LOGIN: Final = ("basic_auth", "headers", "header_files", "tls")
@@ -292,6 +310,34 @@ class Opened:
 
 
 @contextmanager
+def asked(chosen: PrometheusServer, settings: Config) -> Iterator[Server]:
+    """
+    Yield a Prometheus server that answers queries.
+
+    Raises ``ConfigError``; its warnings are printed on standard error at the end.
+    """
+    from quotascope.exporter.discovery.build import api_of
+
+    api, _, _ = api_of(chosen.config(settings))
+    with asyncio.Runner() as runner, _warned() as warnings:
+        try:
+            yield _Server(api, runner, warnings)
+        finally:
+            runner.run(api.close())
+
+
+@contextmanager
+def _warned() -> Iterator[dict[str, None]]:
+    """Print the warnings of servers at the end, on standard error."""
+    warnings: dict[str, None] = {}
+    try:
+        yield warnings
+    finally:
+        for warning in warnings:
+            typer.echo(f"Prometheus warns: {warning}", err=True)
+
+
+@contextmanager
 def opened(
     chosen: PrometheusOptions, settings: Config, span: tuple[float | None, float | None] = (None, None)
 ) -> Iterator[Opened]:
@@ -318,10 +364,9 @@ def opened(
 
     if chosen.days is not None and span[0] is not None:
         raise typer.BadParameter("give one of them", param_hint="--days, --begin")
-    config = chosen.config(settings)
+    config = chosen.config(settings, selector=chosen.selector, instance_label=chosen.instance_label)
     api, grouping, forced = api_of(config)
-    warnings: dict[str, None] = {}
-    with asyncio.Runner() as runner:
+    with asyncio.Runner() as runner, _warned() as warnings:
         server = _Server(api, runner, warnings)
         try:
             begin, end = _period(chosen, runner.run(api.now()), *span)
@@ -374,8 +419,6 @@ def opened(
             raise QueryRefused(f"{config.label}: {error}") from None
         finally:
             runner.run(api.close())
-            for warning in warnings:
-                typer.echo(f"Prometheus warns: {warning}", err=True)
 
 
 def _period(chosen: PrometheusOptions, now: float, begin: float | None, end: float | None) -> tuple[float, float]:

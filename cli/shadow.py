@@ -14,7 +14,7 @@ import typer
 
 from . import ingest, options, outputs, past, whatif
 from .app import App
-from .past import PrometheusOptions
+from .past import PrometheusOptions, PrometheusServer
 from .settings import ConfigFile, RunningExporter, SourceOptions, configuration
 
 if TYPE_CHECKING:
@@ -251,7 +251,8 @@ def verify(
             metavar="FOLDER", help="Compare what `shadow stream` decided with the requests that it has read since."
         ),
     ] = None,
-    prometheus: Annotated[str | None, options.PROMETHEUS] = None,
+    prometheus: PrometheusServer,
+    config: ConfigFile = None,
     begin: Annotated[
         str | None,
         typer.Option(
@@ -280,16 +281,20 @@ def verify(
     """
     options.check_extra()
     from quotascope.pipeline.errors import NoHistory
+    from quotascope.pipeline.prometheus.verify import verify_prometheus
     from quotascope.pipeline.runs import verify as question
 
     times_ms = _ms(since, "--since") or 0, _ms(until, "--until"), _ms(begin, "--from")
-    if (folder is None) == (prometheus is None):
+    if (folder is None) == (prometheus.prometheus is None):
         raise typer.BadParameter("give one of them", param_hint="--folder, --prometheus")
     outputs.check(*results.files)
-    source = prometheus or folder or ""
+    source = prometheus.prometheus or folder or ""
     try:
-        compare = question.verify_log if prometheus is None else question.verify_prometheus
-        comparison = compare(source, shadow, *times_ms)
+        if folder is None:
+            with past.asked(prometheus, configuration(config)) as server:
+                comparison = verify_prometheus(server, shadow, *times_ms)
+        else:
+            comparison = question.verify_log(folder, shadow, *times_ms)
     except (question.NotVerified, NoHistory) as error:
         typer.echo(f"quotascope: {error}", err=True)
         raise typer.Exit(_NOTHING) from None

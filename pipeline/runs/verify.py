@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
-from http.client import HTTPException
 from typing import Any, Final
-from urllib.error import HTTPError
-from urllib.parse import urlencode, urlsplit
-from urllib.request import urlopen
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,11 +22,8 @@ from ..rates import span_ms
 from ..table import Table
 from .shadow import SHADOW
 
-_Key = tuple[str, str, str]
+EntityKey = tuple[str, str, str]
 """User, client-id and cluster, which is empty for a log: it is of one."""
-_TIMEOUT_S: Final = 30.0
-_MOST_BYTES: Final = 64 << 20
-"""Greatest size of an answer: about 400,000 entities."""
 _NEEDED: Final = ("timestamp", "user", "client_id", "throttle_ms", "refused")
 _MOST: Final = 50
 """Number of entities that a terminal shows."""
@@ -42,7 +33,6 @@ _COLUMNS: Final = (
     *(f"{when}_{figure}" for when in ("predicted", "happened") for figure in _FIGURES),
     *("held_back", "agrees"),
 )
-_ACTED: Final = 'kafka_quota_throttle_time_seconds{user!="__overflow__"}'
 
 
 class NotVerified(PipelineError):
@@ -65,7 +55,7 @@ class Figures:
         return Figures(round(self.throttled * scale), self.seconds * scale, round(self.refused * scale))
 
 
-_ByEntity = Mapping[_Key, Figures]
+ByEntity = Mapping[EntityKey, Figures]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,10 +246,10 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
     happened = _summed(requests, [pc.greater(throttles, pa.scalar(0)), throttles, requests["refused"]])
     held = rows.filter(pc.field("held_back_requests") > 0).select(["user", "client_id"]).to_pylist()
     held_back = {(row["user"], row["client_id"], "") for row in held}
-    return _compared(shadow, times, predicted, happened, {"": (times.until - times.since) / predicted_ms}, held_back)
+    return compared(shadow, times, predicted, happened, {"": (times.until - times.since) / predicted_ms}, held_back)
 
 
-def _summed(rows: pa.Table, figures: Sequence[Any]) -> _ByEntity:
+def _summed(rows: pa.Table, figures: Sequence[Any]) -> ByEntity:
     """Return the sums of throttled requests, throttle times in ms, and refused requests by entity."""
     key, names = ["user", "client_id"], ["throttled", "ms", "refused"]
     table: Any = pa.table([*(rows[name] for name in key), *figures], [*key, *names])
@@ -270,107 +260,13 @@ def _summed(rows: pa.Table, figures: Sequence[Any]) -> _ByEntity:
     }
 
 
-def verify_prometheus(url: str, shadow: str, since_ms: int, until_ms: int | None, begin_ms: int | None) -> Verification:
-    """
-    Compare throttle times of a shadow before its limits were set with those of the brokers after that, in a Prometheus.
-
-    Raises:
-        NotVerified: there is no prediction, or Prometheus does not answer.
-
-    """
-    times = times_of(since_ms, until_ms or time.time_ns() // 1_000_000, begin_ms)
-    # strings of PromQL, as of Go, may be written as those of JSON
-    name = json.dumps(shadow, ensure_ascii=False)
-    predicted_series = f"kafka_quota_shadow_throttle_time_seconds{{shadow={name}}}"
-    predicted = dict(_sampled(url, predicted_series, times.begin, times.since))
-    # of what is held back under a higher limit the exporter shows a lower bound of the utilization, and no throttle
-    # time
-    limited = f"kafka_quota_shadow_utilization_ratio{{shadow={name}}}"
-    bounds = _sampled(url, limited, times.begin, times.since).keys() - predicted.keys()
-    predicted |= dict.fromkeys(bounds, Figures())
-    if not predicted:
-        raise NotVerified(f"{url}: it has no prediction of shadow {shadow[:60]!r} in that time")
-    happened = _sampled(url, _ACTED, times.since, times.until)
-    samples, acted = (
-        _query(url, f"max by (cluster) (count_over_time({series}[{_span(begin, end)}]))", end)
-        for series, begin, end in ((predicted_series, times.begin, times.since), (_ACTED, times.since, times.until))
-    )
-    scales = {cluster: acted.get(key, 0.0) / count for key, count in samples.items() for cluster in key[2:]}
-    acted_before = _sampled(url, _ACTED, times.begin, times.since)
-    held_back = bounds | {key for key, figures in acted_before.items() if figures.throttled}
-    return _compared(shadow, times, predicted, happened, scales, held_back)
-
-
-def _sampled(url: str, series: str, begin_ms: int, end_ms: int) -> _ByEntity:
-    """
-    Return by entity of a cluster the number of samples above 0, and the sum of all samples.
-
-    The number is as Prometheus's evaluation interval shows it, and at least one for a sum above 0.
-    """
-    span = _span(begin_ms, end_ms)
-    by = "sum by (user, client_id, cluster)"
-    sums = _query(url, f"{by} (sum_over_time({series}[{span}]))", end_ms)
-    above = _query(url, f"{by} (count_over_time(({series} > 0)[{span}:]))", end_ms)
-    return {key: Figures(max(int(above.get(key, 0)), int(value > 0)), value) for key, value in sums.items()}
-
-
-def _span(begin_ms: int, end_ms: int) -> str:
-    """Return a range without its begin, which Prometheus before 3.0 includes."""
-    return f"{max(1, (end_ms - begin_ms - 1) // 1_000)}s"
-
-
-def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
-    """Return the values of a Prometheus by entity of a cluster. Raises `NotVerified`."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.username is not None:  # before any message has the address
-        raise NotVerified("the URL of a Prometheus must not contain a user or password")
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise NotVerified(f"{url[:60]!r} is no URL of a Prometheus")
-    query = urlencode({"query": expression, "time": time_ms / 1_000})
-    try:
-        # checked above
-        with urlopen(f"{url.rstrip('/')}/api/v1/query?{query}", timeout=_TIMEOUT_S) as answer:  # noqa: S310
-            content = answer.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise NotVerified(f"{url}: the answer has more than {_MOST_BYTES >> 20} MiB: compare with --folder")
-        samples = ((sample["metric"], sample["value"][1]) for sample in json.loads(content)["data"]["result"])
-        return {
-            (labels.get("user", ""), labels.get("client_id", ""), labels.get("cluster", "")): float(value)
-            for labels, value in samples
-        }
-    except HTTPError as error:
-        raise NotVerified(f"{url}: HTTP {error.code}: {_refusal(error)}") from error
-    except OSError as error:
-        reason = getattr(error, "reason", error)
-        text = getattr(reason, "strerror", None) or reason
-        raise NotVerified(f"{url}: Prometheus does not answer: {text}") from error
-    except (HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise NotVerified(f"{url[:200]!r}: this is not an answer of Prometheus") from error
-
-
-def _refusal(error: HTTPError) -> str:
-    """
-    Return Prometheus's reason for giving up a query, with a remedy.
-
-    It is a question if another server may have answered.
-    """
-    try:
-        reason = str(json.loads(error.read(_MOST_BYTES))["error"])
-    except (OSError, HTTPException, ValueError, KeyError, TypeError):
-        return "is this a Prometheus, and open to you?"
-    return f"{reason[:200]!r}: take a shorter time with --from and --until, or compare by --folder"
-
-
-def _compared(
+def compared(
     shadow: str,
     times: Times,
-    predicted: _ByEntity,
-    happened: _ByEntity,
+    predicted: ByEntity,
+    happened: ByEntity,
     scales: Mapping[str, float],
-    held_back: AbstractSet[_Key],
+    held_back: AbstractSet[EntityKey],
 ) -> Verification:
     """
     Compare the entities that the shadow limits.

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.cli.conftest import Run
 from tests.dashboards.stored import started
 from tests.exporter.examples import limits, snapshot, usage
 from tests.pipeline.report.results import HOSTILE
+from tests.servers import Handler, served
 from tools.demo_stack import fill
 
 from quotascope.exporter.exposition import OPENMETRICS, Renderer
@@ -110,7 +112,7 @@ def test_a_shadow_is_verified(run: Run, prometheus: str) -> None:
     assert code == 1
     assert "differs: the throttle time is off by 100.0 %, 2 of 3 entities differ" in out
     code, _, err = run("shadow", "verify", "another", *where)
-    assert (code, "it has no prediction of shadow 'another'" in err) == (2, True)
+    assert (code, "Prometheus has no prediction of shadow 'another'" in err) == (2, True)
 
 
 def test_a_query_that_is_given_up(run: Run, tmp_path: Path) -> None:
@@ -119,5 +121,24 @@ def test_a_query_that_is_given_up(run: Run, tmp_path: Path) -> None:
     with started(tmp_path, "--query.max-samples=20") as small:
         code, _, err = run("shadow", "verify", TIGHT, "--prometheus", f"http://{small.address}", *times())
     assert code == 2
-    assert "HTTP 422: 'query processing would load too many samples into memory in " in err
+    assert "HTTP 422: Prometheus says: query processing would load too many samples into memory in " in err
     assert "take a shorter time with --from and --until, or compare by --folder" in err
+
+
+def test_a_prometheus_with_a_login(run: Run, tmp_path: Path) -> None:
+    """The login of the command line is sent, and a refusal of it is an error."""
+    seen = list[str | None]()
+
+    class Guarded(Handler):
+        def do_POST(self) -> None:  # noqa: N802 - as the server calls it
+            seen.append(self.headers["Authorization"])
+            self.answer(401, b"")
+
+    (tmp_path / "password").write_text("tiger")
+    login = ("--prometheus-user", "scott", "--prometheus-password-file", str(tmp_path / "password"))
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Guarded)) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        code, _, err = run("shadow", "verify", TIGHT, "--prometheus", url, *times(), *login)
+    assert seen == ["Basic c2NvdHQ6dGlnZXI="]
+    assert code == 2
+    assert "Prometheus refuses these credentials" in err

@@ -132,7 +132,7 @@ def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     grafana = fake_grafana.FakeGrafana()
     with ExitStack() as running:
         running.enter_context(fake_grafana.serving(grafana))
-        prometheus, _ = running.enter_context(answering(THROTTLES))
+        prometheus = running.enter_context(answering(THROTTLES))
         past = f"http://{running.enter_context(backfilled(folder / 'prometheus', _past())).address}"
         server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(folder / "etc/quotascope/web.yaml")}
         guarded = Exporter(folder / "guarded", {**settings, "server": server})

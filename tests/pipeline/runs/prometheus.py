@@ -1,36 +1,58 @@
-"""Stands for a Prometheus that answers instant queries."""
+"""A Prometheus that has a few series, as an object and as a server."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from tests.servers import Handler, served
 
+from quotascope.pipeline.prometheus.past import Answer
 
-@contextmanager
-def answering(series: Mapping[str, tuple[str, int, Mapping[str, float]]]) -> Iterator[tuple[str, list[str]]]:
+
+class Prometheus:
     """
-    Its URL, and what it is asked.
+    Answers queries, and notes them.
 
     Each family has one user, a number of samples, and a value in some clusters; others have no series.
     """
-    queries: list[str] = []
 
-    class Prometheus(Handler):
-        def do_GET(self) -> None:  # noqa: N802 - as the server calls it
-            (query,) = parse_qs(urlsplit(self.path).query)["query"]
-            queries.append(query)
-            none: tuple[str, int, Mapping[str, float]] = ("", 0, {})
-            user, count, values = next((each for name, each in series.items() if name in query), none)
-            counted = query.startswith("max by (cluster)")
-            names = {} if counted else {"user": user, "client_id": "c"}
-            samples = [
-                {"metric": names | {"cluster": cluster}, "value": [0, str(count if counted else value)]}
-                for cluster, value in values.items()
-            ]  # fmt: skip
-            self.answer(200, json.dumps({"data": {"result": samples}}).encode())
+    def __init__(self, series: Mapping[str, tuple[str, int, Mapping[str, float]]]) -> None:
+        self._series = series
+        self.queries: list[str] = []
+        self.error: Exception | None = None
+        """Raised by the next query."""
 
-    with served(ThreadingHTTPServer(("127.0.0.1", 0), Prometheus)) as server:
-        yield f"http://127.0.0.1:{server.server_port}", queries
+    def ask(self, promql: str, at: float) -> Sequence[Answer]:
+        self.queries.append(promql)
+        if self.error is not None:
+            raise self.error
+        none: tuple[str, int, Mapping[str, float]] = ("", 0, {})
+        user, count, values = next((family for name, family in self._series.items() if name in promql), none)
+        by_cluster = promql.startswith("max by (cluster)")
+        names = {} if by_cluster else {"user": user, "client_id": "c"}
+        return [
+            Answer(names | {"cluster": cluster}, [(at, float(count if by_cluster else value))])
+            for cluster, value in values.items()
+        ]
+
+
+@contextmanager
+def answering(series: Mapping[str, tuple[str, int, Mapping[str, float]]]) -> Iterator[str]:
+    """Serve instant queries, and yield the address."""
+    prometheus = Prometheus(series)
+
+    class Queries(Handler):
+        def do_POST(self) -> None:  # noqa: N802 - as the server calls it
+            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            result = [
+                {"metric": answer.labels, "value": [time, str(value)]}
+                for answer in prometheus.ask(form["query"][0], float(form["time"][0]))
+                for time, value in answer.samples
+            ]
+            document = {"status": "success", "data": {"resultType": "vector", "result": result}}
+            self.answer(200, json.dumps(document).encode())
+
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Queries)) as server:
+        yield f"http://127.0.0.1:{server.server_port}"

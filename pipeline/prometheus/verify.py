@@ -1,0 +1,78 @@
+"""Comparison of a shadow's prediction with the throttles since its limits are set, by the samples of a Prometheus."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Final
+
+from ..runs.verify import ByEntity, EntityKey, Figures, NotVerified, Verification, compared, times_of
+from .past import QueryRefused, QueryTooLarge, Server
+
+_ACTED: Final = 'kafka_quota_throttle_time_seconds{user!="__overflow__"}'
+
+
+def verify_prometheus(
+    server: Server, shadow: str, since_ms: int, until_ms: int | None, begin_ms: int | None
+) -> Verification:
+    """
+    Compare throttle times of a shadow before its limits were set with those of the brokers after that, in a Prometheus.
+
+    Raises:
+        NotVerified: there is no prediction, or Prometheus does not answer.
+
+    """
+    times = times_of(since_ms, until_ms or time.time_ns() // 1_000_000, begin_ms)
+    # strings of PromQL, as of Go, may be written as those of JSON
+    name = json.dumps(shadow, ensure_ascii=False)
+    predicted_series = f"kafka_quota_shadow_throttle_time_seconds{{shadow={name}}}"
+    predicted = dict(_sampled(server, predicted_series, times.begin, times.since))
+    # of what is held back under a higher limit the exporter shows a lower bound of the utilization, and no throttle
+    # time
+    limited = f"kafka_quota_shadow_utilization_ratio{{shadow={name}}}"
+    bounds = _sampled(server, limited, times.begin, times.since).keys() - predicted.keys()
+    predicted |= dict.fromkeys(bounds, Figures())
+    if not predicted:
+        raise NotVerified(f"Prometheus has no prediction of shadow {shadow[:60]!r} in that time")
+    happened = _sampled(server, _ACTED, times.since, times.until)
+    samples, acted = (
+        _query(server, f"max by (cluster) (count_over_time({series}[{_span(begin, end)}]))", end)
+        for series, begin, end in ((predicted_series, times.begin, times.since), (_ACTED, times.since, times.until))
+    )
+    scales = {cluster: acted.get(key, 0.0) / count for key, count in samples.items() for cluster in key[2:]}
+    acted_before = _sampled(server, _ACTED, times.begin, times.since)
+    held_back = bounds | {key for key, figures in acted_before.items() if figures.throttled}
+    return compared(shadow, times, predicted, happened, scales, held_back)
+
+
+def _sampled(server: Server, series: str, begin_ms: int, end_ms: int) -> ByEntity:
+    """
+    Return by entity of a cluster the number of samples above 0, and the sum of all samples.
+
+    The number is as Prometheus's evaluation interval shows it, and at least one for a sum above 0.
+    """
+    span = _span(begin_ms, end_ms)
+    by = "sum by (user, client_id, cluster)"
+    sums = _query(server, f"{by} (sum_over_time({series}[{span}]))", end_ms)
+    above = _query(server, f"{by} (count_over_time(({series} > 0)[{span}:]))", end_ms)
+    return {key: Figures(max(int(above.get(key, 0)), int(value > 0)), value) for key, value in sums.items()}
+
+
+def _span(begin_ms: int, end_ms: int) -> str:
+    """Return a range without its begin, which Prometheus before 3.0 includes."""
+    return f"{max(1, (end_ms - begin_ms - 1) // 1_000)}s"
+
+
+def _query(server: Server, expression: str, time_ms: int) -> dict[EntityKey, float]:
+    """Return the values of a Prometheus by entity of a cluster. Raises `NotVerified`."""
+    try:
+        answers = server.ask(expression, time_ms / 1_000)
+    except QueryTooLarge as error:
+        raise NotVerified(f"{error}: take a shorter time with --from and --until, or compare by --folder") from error
+    except QueryRefused as error:
+        raise NotVerified(str(error)) from error
+    return {
+        (labels.get("user", ""), labels.get("client_id", ""), labels.get("cluster", "")): answer.samples[-1][1]
+        for answer in answers
+        for labels in (answer.labels,)
+    }
