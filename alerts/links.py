@@ -34,6 +34,7 @@ class Dashboard(Enum):
 
     OVERVIEW = (boards.OVERVIEW, ("cluster",))
     ENTITY = (boards.ENTITY, ("cluster", "user", "client_id"))
+    TEAMS = (boards.TEAMS, ("cluster", "team"))
     MUTATIONS = (boards.MUTATIONS, ("cluster", "user", "client_id"))
     BROKERS = (boards.BROKERS, ("cluster", "broker"))
     SHADOW = (boards.SHADOW, ("cluster", "shadow"))

@@ -187,6 +187,8 @@ class Filling:
         ours = {**site.labels, **(settings.labels if settings else {})}
         if is_entity and site.has_teams:
             ours["team"] = team_label(site.teams, ours.get("team"))
+        if labels["scope"] == "team":
+            ours.pop("team", None)  # the series has it
         annotations = rule["annotations"]
         links = {
             "runbook_url": named_runbook_url(site, name, is_entity=is_entity),

@@ -177,6 +177,20 @@ HEAVY_SHARE: Final = Threshold(
     reason="if it doubles, all clients notice",
     change="higher with few applications",
 )
+TEAM_BUDGET: Final = Threshold(
+    value=1.0,
+    unit="ratio",
+    meaning="usage of a team, average of half an hour / its budget over the cluster",
+    reason="the budget is what was agreed; peaks of minutes average out",
+    change="0.9 to be told before",
+)
+BROKER_SOLD: Final = Threshold(
+    value=2.0,
+    unit="ratio",
+    meaning="limits of the entities on a broker / its configured capacity",
+    reason="if half of the limits are used at once, nothing is left",
+    change="how often you sell a broker on purpose; 1 to keep every promise",
+)
 SYSTEM_THROTTLED: Final = Threshold(
     value=0.1,
     unit="s",

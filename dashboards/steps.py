@@ -8,6 +8,7 @@ from typing import Any, Final
 from quotascope.alerts import Site, Threshold, thresholds
 from quotascope.alerts.render import threshold_texts
 from quotascope.alerts.thresholds import (
+    BROKER_SOLD,
     CLIENT_TIMEOUT,
     CONNECTION_THROTTLE,
     DELAY_QUEUE,
@@ -23,6 +24,7 @@ from quotascope.alerts.thresholds import (
     SPARK_STALLED,
     SPARK_THROTTLED,
     SPIKE_ENTITIES,
+    TEAM_BUDGET,
     THROTTLED_SHARE,
 )
 
@@ -121,6 +123,8 @@ OLD_NUMBERS = steps(red=SNAPSHOT_AGE)
 JOB_WAITS = steps(red=ABOVE_ZERO, semi_dark_red=SPARK_THROTTLED)
 JOB_WAITS_IF_ANY = steps(lowest=NO_COLOR, red=ABOVE_ZERO, semi_dark_red=SPARK_THROTTLED)
 QUERY_STALLED = steps(red=SPARK_STALLED)
+BUDGET = steps(yellow=NEAR_LIMIT, red=TEAM_BUDGET)
+SOLD = steps(yellow=1.0, red=BROKER_SOLD)
 ANY = steps(orange=1)
 DOWN = steps(red=1)
 UP = steps(lowest=RED, green=1)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..scope import Scope
-from . import brokers, entity, exporter, mutations, overview, shadow, spark
+from . import brokers, entity, exporter, mutations, overview, shadow, spark, teams
 
 
 def boards(scope: Scope) -> Iterator[dict[str, Any]]:
     """Yield all dashboards."""
-    for module in (overview, entity, mutations, brokers, shadow, spark, exporter):
+    for module in (overview, entity, teams, mutations, brokers, shadow, spark, exporter):
         yield module.board(scope)

@@ -82,6 +82,7 @@ def right_now(scope: Scope) -> Row:
         scope.or_zero(
             highest(scope.keys(), clients=_count(scope, throttled(scope)), callback=count_by_callback(scope))
         ),
+        to_dashboard(Dashboard.TEAMS, "Teams"),
         *runbooks(scope.site, "KafkaQuotaManyClientsThrottled", "KafkaQuotaThrottleStorm"),
         steps=steps.ENTITIES,
     )

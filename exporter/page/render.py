@@ -44,14 +44,20 @@ class PageFrame:
 
     def board_of(self, user: str | None, client_id: str | None) -> str | None:
         """Return the address of the dashboard of an entity; None without a Grafana."""
+        return self._board(boards.ENTITY, user=user or "", client_id=client_id or "")
+
+    @property
+    def board_of_teams(self) -> str | None:
+        """The address of the dashboard of all teams; None without a Grafana."""
+        return self._board(boards.TEAMS)
+
+    def _board(self, uid: str, **variables: str) -> str | None:
         if self.grafana_url is None:
             return None
-        names = [("user", user), ("client_id", client_id)]
         if self.cluster is not None:
-            names.insert(0, ("cluster", self.cluster))
-        query = [(f"var-{label}", value or "") for label, value in names]
-        address = f"{self.grafana_url.rstrip('/')}/d/{boards.ENTITY}"
-        return f"{address}?{urlencode(query, errors='replace')}"
+            variables = {"cluster": self.cluster, **variables}
+        query = urlencode([(f"var-{label}", value) for label, value in variables.items()], errors="replace")
+        return f"{self.grafana_url.rstrip('/')}/d/{uid}{'?' if query else ''}{query}"
 
 
 @cache

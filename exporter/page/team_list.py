@@ -156,7 +156,9 @@ def teams_page(result: TeamsResult | None, frame: PageFrame, problem: str = "") 
             "following": query.following(result.total),
             "json": f"api/v1/teams{query.address}",
         }
-    return render("teams.html", frame, here="teams", result=result, problem=problem, **values)
+    return render(
+        "teams.html", frame, here="teams", board=frame.board_of_teams, result=result, problem=problem, **values
+    )
 
 
 def _cells(result: TeamResult) -> dict[str, object]:

@@ -4,6 +4,7 @@ from typing import Final
 
 OVERVIEW: Final = "quotascope-overview"
 ENTITY: Final = "quotascope-entity"
+TEAMS: Final = "quotascope-teams"
 MUTATIONS: Final = "quotascope-mutations"
 BROKERS: Final = "quotascope-brokers"
 SHADOW: Final = "quotascope-shadow"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..kafka.entities import QuotaType
-from .family import gauge
+from .family import Family, gauge
 from .type_texts import TEXTS
 
 TEAM_LABELS: Final = ("team",)
@@ -51,7 +51,7 @@ TEAM_ALLOWED: Final = {
 }
 """Sums of limits of teams, by quota type."""
 
-TEAM_STRANDED: Final = {
+TEAM_STRANDED: Final[dict[QuotaType, Family]] = {
     quota_type: gauge(
         f"kafka_quota_team_stranded_{quota_type.stem}_{quota_type.unit.name}",
         f"{_ALLOWED[quota_type]} of this team's quota entities that hold on brokers without them: of each limit once "

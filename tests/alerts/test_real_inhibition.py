@@ -34,7 +34,7 @@ _THROTTLED: Final = frozenset(
     f"KafkaQuota{kind}Throttled" for kind in ("Client", "Produce", "Fetch", "Request", "Mutation")
 )
 _BEYOND_TIMEOUT: Final = "KafkaQuotaThrottleBeyondClientTimeout"
-_OF_CLUSTERS: Final = _of_scope("entity", "broker", "cluster", "configuration")
+_OF_CLUSTERS: Final = _of_scope("entity", "team", "broker", "cluster", "configuration")
 INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     # the cluster is affected: one message instead of one for each client, broker and job
     "KafkaQuotaThrottleSpike": {

@@ -47,6 +47,11 @@ NOT_IN_THE_DEMO: Final[Mapping[str, set[str]]] = {
         # no shadow; the lines of what is in force are there
         *("Shadows", "Clients nearest to the limits of a shadow")
     },
+    "quotascope-teams": {
+        # no file of teams; what is sold of the broker is there
+        *("Budgets, the fullest first", "Used, allowed and stranded", "Used part of budgets", "Fairness over brokers"),
+        *("Produced, by team", "Fetched, by team", "Request time, by team", "Controller mutations, by team"),
+    },
     "quotascope-exporter": {
         # limits that are right, no configuration file, no certificate, no discovery, no push
         *("Configuration can be used", "Failed discoveries of brokers", "Time until certificates expire, by file"),

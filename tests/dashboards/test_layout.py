@@ -19,7 +19,7 @@ from quotascope.dashboards.scope import Scope
 
 Dashboards = dict[str, dict[str, Any]]
 SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
-BOARDS: Final = ("overview", "entity", "mutations", "brokers", "shadow", "spark", "exporter")
+BOARDS: Final = ("overview", "entity", "teams", "mutations", "brokers", "shadow", "spark", "exporter")
 WITH_NAMES: Final[dict[str, set[str]]] = {
     "overview": {"The 10 of each cluster that use most of their limit"},
     "entity": {
@@ -55,6 +55,7 @@ LINKS: Final = {
         '&var-cluster=${__data.fields["cluster"]:percentencode}'
         '&var-user=${__data.fields["user"]:percentencode}&var-client_id=${__data.fields["client_id"]:percentencode}'
     ),
+    "Teams": "/d/quotascope-teams?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}",
     "Which, and why": "/d/quotascope-exporter?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}",
     "Controller mutations": (
         "/d/quotascope-mutations?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}"
@@ -114,6 +115,7 @@ CHOICES: Final[dict[str, dict[str, Any]]] = {
 VARIABLES: Final = {
     "overview": {"team": "Team"},
     "entity": {"user": "User", "client_id": "Client-id", "find": "Find"},
+    "teams": {"team": "Team"},
     "mutations": {"user": "User", "client_id": "Client-id"},
     "brokers": {"broker": "Broker"},
     "shadow": {"shadow": "Shadow"},
@@ -457,8 +459,9 @@ def test_runbooks_come_after_the_other_links() -> None:
     assert titles["stat", "Refused (error 89)"] == ["Controller mutations", "Runbook: KafkaQuotaRefusalsRising"]
     assert titles["stat", "Connections waiting"] == ["On which brokers"]
     assert titles["stat", "Throttled"] == [
+        "Teams",
         "Runbook: KafkaQuotaManyClientsThrottled",
         "Runbook: KafkaQuotaThrottleStorm",
     ]
-    link, _ = links["stat", "Throttled"]
+    _, link, _ = links["stat", "Throttled"]
     assert link["url"] == "https://wiki.example.com/KafkaQuotaManyClientsThrottled"

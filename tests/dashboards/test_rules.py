@@ -190,6 +190,7 @@ RED_CELLS = {
     "Longer by": ABOVE_ZERO,
     "Waiting": ABOVE_ZERO,
     "In 3 hours": 1.0,  # the alert is about a trend that reaches the limit
+    "Budget used": 1.0,
     "Burst used": 1.0,  # and this one about tokens below 0
 }
 

@@ -75,6 +75,14 @@ def test_teams_by_name_and_in_parts() -> None:
     assert {"?size=1", "?offset=2&size=1"} <= {*rendered.values("a", "href")}
 
 
+def test_the_page_leads_to_the_dashboard_of_teams() -> None:
+    """Of this cluster, where the configuration names a Grafana."""
+    frame = PageFrame(teams=True, grafana_url="https://grafana.corp/", cluster="north & south")
+    address = "https://grafana.corp/d/quotascope-teams?var-cluster=north+%26+south"
+    assert address in Page(teams_page(found(), frame)).values("a", "href")
+    assert "Grafana" not in page(found()).text
+
+
 def test_a_page_without_teams_says_what_to_do() -> None:
     """It still shows what is promised of brokers, and that this is unknown."""
     rendered = Page(teams_page(find_teams(snapshot(), TeamQuery()), PageFrame()))
