@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from quotascope.exporter.coverage import Coverage, EntityKind
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.mapping import Bean, BeanColumn, BeanTable
 from quotascope.exporter.snapshot import Columns, Entity, Floats, Layout, NodeUsage, Snapshot, SourceHealth, SourceRead
@@ -30,6 +31,7 @@ RULES: Final = {kind: QuotaRules({QuotaEntity(DEFAULT, DEFAULT): LIMITS[kind]}) 
 CONFIGURED: Final = Limits(rules=RULES, nodes={"1": NodeSettings()}, active_controller="1", read_at=0.0)
 TAKEN_AT: Final = 1_795_251_780.0
 _HEALTH: Final = SourceHealth(name="broker-1", dialect="jolokia", up=True, duration_seconds=0.1)
+_COVERAGE: Final = Coverage(kinds=dict.fromkeys(TYPES, frozenset({EntityKind.PAIR})))
 _ATTRIBUTES: Final = dict.fromkeys(TYPES, "byte-rate") | {QuotaType.REQUEST: "request-time"}
 Key = tuple[QuotaType, str, str, str]
 """Quota type, user, client id, attribute."""
@@ -102,7 +104,7 @@ class Cluster:
         share = np.where(self.layout.limits < 1, 100.0, 1.0)  # percent of a thread
         numbers = np.column_stack([self._usage * share, self._throttle * 1_000])
         layout, values = self._tables.place(self._keys, numbers.ravel().tolist())
-        table = BeanTable(node_id="1", layout=layout, values=values)
+        table = BeanTable(node_id="1", layout=layout, values=values, coverage=_COVERAGE)
         return [SourceRead(health=_HEALTH, table=table)]
 
     def _entity(self, kind: QuotaType) -> Entity:

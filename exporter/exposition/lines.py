@@ -7,9 +7,9 @@ What did not change is taken over in pieces as large as can be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, compress
+from itertools import chain
 from math import isfinite
-from operator import itemgetter
+from operator import add, itemgetter
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -35,7 +35,8 @@ _LEAST: Final = 1e-4
 """Below, orjson and Prometheus write other exponents."""
 _LARGE: Final = 10.0 ** np.arange(6, 17)
 """From the first of these Prometheus writes an exponent; from the last on ``repr`` writes one, too."""
-_EXPONENTS: Final = [b"e+%02d" % exponent for exponent in range(5, 17)]
+_EXPONENTS: Final = np.array([b"", *(b"e+%02d" % exponent for exponent in range(6, 16))], object)
+_COMMA, _POINT = b",."
 
 
 class Names:
@@ -311,7 +312,7 @@ class TeamLines:
     """
     The lines of a family of teams.
 
-    The starts of all lines are kept for as long as the teams are the same.
+    Lines are kept for as long as the teams are the same, and written again where their value changes.
     """
 
     def __init__(self, family: Family, cluster: str | None) -> None:
@@ -320,7 +321,9 @@ class TeamLines:
         self.at = self.length = 0
         self._names: tuple[str, ...] = ()
         self._starts: list[bytes] = []
+        self._lines: list[bytes] = []
         self._values: Floats = np.empty(0)
+        """By line; NaN for those that are empty."""
 
     def pieces(self, view: Exposed, *_rest: object) -> Pieces | None:
         """Return the lines of a snapshot, None for those of the last one; afterwards ``length`` is theirs."""
@@ -328,19 +331,21 @@ class TeamLines:
         if sums is None:
             if not self.length:
                 return None
-            self.length, self._names, self._values = 0, (), np.empty(0)
+            self.length, self._names = 0, ()
             return (b"",)
         columns = view.team_columns[self._family]
         values = columns[0][1] if len(columns) == 1 else np.concatenate([column for _, column in columns])
         if sums.names is not self._names:
             self._names = sums.names
             self._starts = [self._start((*labels, name)) for labels, _ in columns for name in sums.names]
-        elif np.array_equal(values, self._values, equal_nan=True):
+            self._lines, self._values = [b""] * len(self._starts), np.full(len(self._starts), np.nan)
+        changed = np.flatnonzero((values != self._values) & ~(np.isnan(values) & np.isnan(self._values)))
+        if not changed.size:
             return None
         self._values = values
-        shown = np.isfinite(values)
-        starts: Iterable[bytes] = self._starts if shown.all() else compress(self._starts, shown.tolist())
-        text = b"".join(chain.from_iterable(zip(starts, texts(values[shown]), strict=True)))
+        for place, number in zip(changed.tolist(), texts(values[changed]), strict=True):
+            self._lines[place] = self._starts[place] + number if number else b""
+        text = b"".join(self._lines)
         self.length = len(text)
         return (text,)
 
@@ -382,18 +387,38 @@ def texts(values: Floats) -> list[bytes]:
     """
     if not values.size:
         return []
-    written = orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
-    large = np.flatnonzero((values >= _LARGE[0]) & (values < _LARGE[-1]))
-    exponents = np.searchsorted(_LARGE, values[large], side="right")
-    for place, exponent in zip(large.tolist(), exponents.tolist(), strict=True):
-        # Go's %g, which has an exponent where Python's repr has none yet
-        text = written[place]
-        digits = text[:1] + b"." + text[1:].replace(b".", b"")
-        written[place] = digits.rstrip(b"0.") + _EXPONENTS[exponent]
+    together = orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1]
+    # Go's %g, which has an exponent where Python's repr has none yet
+    exponents = np.searchsorted(_LARGE, values, side="right")
+    exponents[exponents == len(_LARGE)] = 0  # those that have one in Python, and NaN
+    large = np.flatnonzero(exponents)
+    if not large.size:
+        written = together.split(b",")
+    else:
+        written = _with_point_first(together, large, exponents[large]).split(b",")
+        for place in large[values[large] % 1 == 0].tolist():
+            written[place] = written[place].rstrip(b"0.")
+        written = list(map(add, written, _EXPONENTS[exponents].tolist()))
     as_in_python = (values >= _LEAST) & (values < _LARGE[-1]) | (values.view(np.int64) == 0)
     for place in np.flatnonzero(~as_in_python).tolist():
         written[place] = _rare(values.item(place), written[place])
     return written
+
+
+def _with_point_first(together: bytes, places: Rows, exponents: Rows) -> bytes:
+    """
+    Return numbers with commas between them, of which some have their point after the first digit.
+
+    That is where it stands before an exponent. ``exponents`` are places in ``_EXPONENTS``.
+    """
+    characters = np.frombuffer(together, np.uint8).copy()
+    begins = np.concatenate([[0], np.flatnonzero(characters == _COMMA) + 1])[places]
+    for exponent in np.flatnonzero(np.bincount(exponents)).tolist():
+        firsts = begins[exponents == exponent, np.newaxis]
+        moved = firsts + np.arange(1, exponent + 6)
+        characters[moved + 1] = characters[moved]
+        characters[firsts + 1] = _POINT
+    return characters.tobytes()
 
 
 def _rare(value: float, written: bytes) -> bytes:

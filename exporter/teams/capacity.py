@@ -9,12 +9,36 @@ import numpy as np
 
 from quotascope.metrics.kafka.entities import QuotaType
 
-from ..snapshot import Snapshot
+from ..snapshot import Layout, Snapshot
 from ..snapshot.layout import node_order
 from ..snapshot.teams import CapacityOrigin, Sold, SoldBy
 
 _TYPES: Final = (QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST)
 """Quotas of which each broker has a capacity of its own."""
+
+
+class _Promised:
+    """
+    The limits of one quota type on each node of a layout.
+
+    Args:
+        layout: The layout.
+        kind: The quota type.
+
+    """
+
+    def __init__(self, layout: Layout, kind: QuotaType) -> None:
+        self.rows = layout.of_type(kind)
+        self.places = layout.node_numbers[self.rows]
+        """The place of the node of each row."""
+        limits, count = layout.limits[self.rows], len(layout.nodes)
+        self.limits = np.bincount(self.places, np.nan_to_num(limits, posinf=0.0), count).astype(np.float64)
+        """By node; NaN without a limit, and where one is unknown."""
+        has_limit = np.bincount(self.places[~np.isnan(limits)], minlength=count) > 0
+        is_unknown = np.bincount(self.places[layout.limits_unknown[self.rows]], minlength=count) > 0
+        self.limits[~has_limit | is_unknown] = np.nan
+        self.brokers = sorted(zip(layout.nodes, range(count), strict=True), key=lambda pair: node_order(pair[0]))
+        """Nodes by their id, with their places."""
 
 
 class SoldKeeper:
@@ -30,23 +54,21 @@ class SoldKeeper:
         self.configured = dict(configured or {})
         """May be replaced."""
         self._highest: dict[tuple[QuotaType, str], float] = {}
+        self._layout: Layout | None = None
+        self._promised: dict[QuotaType, _Promised] = {}
+        """Of the last layout."""
 
     def of(self, joined: Snapshot) -> SoldBy:
         """Return what is sold on each broker of a snapshot with all entities; to be called for each, in their order."""
         columns, layout = joined.columns, joined.columns.layout
         nodes = {node.broker: node for node in joined.nodes}
         sold: dict[tuple[QuotaType, str], Sold] = {}
-        for kind in _TYPES:
-            rows = layout.of_type(kind)
-            places, limits, usage = layout.node_numbers[rows], layout.limits[rows], columns.usage[rows]
-            count = len(layout.nodes)
-            used = np.bincount(places, np.nan_to_num(usage, posinf=0.0, neginf=0.0), count)
-            limited = np.bincount(places, np.nan_to_num(limits, posinf=0.0), count)
-            has_limit = np.bincount(places[~np.isnan(limits)], minlength=count) > 0
-            is_unknown = np.bincount(places[layout.limits_unknown[rows]], minlength=count) > 0
-            for broker, place in sorted(
-                zip(layout.nodes, range(count), strict=True), key=lambda pair: node_order(pair[0])
-            ):
+        if layout is not self._layout:
+            self._layout, self._promised = layout, {kind: _Promised(layout, kind) for kind in _TYPES}
+        for kind, promised in self._promised.items():
+            usage = columns.usage[promised.rows]
+            used = np.bincount(promised.places, np.nan_to_num(usage, posinf=0.0, neginf=0.0), len(layout.nodes))
+            for broker, place in promised.brokers:
                 node = nodes.get(broker)
                 if node is None or node.overruled:
                     continue
@@ -54,8 +76,9 @@ class SoldKeeper:
                 if idle is not None and idle > joined.thresholds.handlers_idle and used[place] > 0:
                     self._highest[kind, broker] = max(float(used[place]), self._highest.get((kind, broker), 0.0))
                 capacity = self._capacity(joined, kind, broker)
-                if capacity is not None and has_limit[place] and not is_unknown[place]:
-                    sold[kind, broker] = Sold(limits=float(limited[place]), capacity=capacity[0], origin=capacity[1])
+                if capacity is not None and not np.isnan(promised.limits[place]):
+                    limits = float(promised.limits[place])
+                    sold[kind, broker] = Sold(limits=limits, capacity=capacity[0], origin=capacity[1])
         for key in self._highest.keys() - {(kind, broker) for kind in _TYPES for broker in nodes}:
             del self._highest[key]  # nodes come and go
         return sold
