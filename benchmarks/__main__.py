@@ -40,6 +40,7 @@ MODULES: Final = {
     "spark-catch-up": "spark_catch_up",
     "spark-overhead": "spark_overhead",
     "teams": "teams",
+    "teams-truth": "teams_truth",
     "text-parser": "text_parser",
     "under-fire": "under_fire",
 }

@@ -9,13 +9,14 @@ missed is shown, not an error.
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from benchmarks.added import Parts, report
 from benchmarks.clusters import USERS
 
 from quotascope.exporter.snapshot import Snapshot
-from quotascope.exporter.teams import SoldKeeper, TeamAdder
+from quotascope.exporter.teams import SoldKeeper, TeamAdder, TeamCounter
 from quotascope.metrics.catalog.teams import Clients, Team
 from quotascope.metrics.kafka.entities import QuotaType
 
@@ -39,8 +40,11 @@ def parts_with(owned: Sequence[Team] = ()) -> Parts:
     """Return what adds the usage of teams up, of none by default, and finds what is sold of each broker."""
     adder, sold = TeamAdder(owned) if owned else None, SoldKeeper()
 
+    counter, seconds = TeamCounter(), count(0.0, 10.0)
+
     def parts(joined: Snapshot) -> Mapping[str, Any]:
-        return {"teams": adder.of(joined) if adder else None, "sold": sold.of(joined)}
+        teams = counter.count(adder.of(joined), joined, next(seconds)) if adder else None
+        return {"teams": teams, "sold": sold.of(joined)}
 
     return parts
 

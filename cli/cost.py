@@ -30,6 +30,8 @@ quotascope cost usage --month 2026-11 --teams teams.yaml --csv november.csv --ht
 
 quotascope cost --prometheus http://prometheus:9090 --month 2026-11 --teams teams.yaml --priced --csv focus.csv
 
+quotascope cost --prometheus http://prometheus:9090 --counters --month 2026-11 --teams teams.yaml --html november.html
+
 quotascope cost usage --month 2026-11 --teams teams.yaml --cluster-name prod-eu --json | jq -r '.total'
 """
 
@@ -57,6 +59,16 @@ def cost(
             show_default="the folder's name, or kafka",
         ),
     ] = None,
+    counters: Annotated[
+        bool,
+        typer.Option(
+            "--counters",
+            help=(
+                "Of a Prometheus: add up what exporters have counted for teams, of all clusters and beyond the cap, "
+                "instead of the rates of entities."
+            ),
+        ),
+    ] = False,
     provider: Annotated[
         str, typer.Option(metavar="NAME", help="Who runs the clusters and sends the bill, in the CSV.")
     ] = "Kafka",
@@ -76,6 +88,10 @@ def cost(
     of_prometheus = prometheus.check(folder=folders[0] if folders else None)
     if of_prometheus and prometheus.days is not None:
         raise typer.BadParameter("the period is the month", param_hint="--days")
+    if counters and not of_prometheus:
+        raise typer.BadParameter("needs --prometheus", param_hint="--counters")
+    if counters and prometheus.series is not None:
+        raise typer.BadParameter("are the exporters' series: give one of them", param_hint="--counters, --series")
     now_s = time.time()
     chosen = _month(month, now_s)
     names = _names(folders or (), cluster_name or ())
@@ -88,7 +104,9 @@ def cost(
     from quotascope.pipeline.cost import charges, focus
     from quotascope.pipeline.cost import report as question
 
-    if of_prometheus:
+    if counters:
+        uses = _of_counters(prometheus, settings, chosen, names[0], now_s)
+    elif of_prometheus:
         uses = [_of_prometheus(prometheus, settings, chosen, finder, names[0], now_s)]
     else:
         uses = [*_of_histories(folders or (), chosen, finder, names, now_s)]
@@ -167,3 +185,13 @@ def _of_prometheus(
         outputs.bar("adding up throttles") as of_throttles,
     ):
         return use_of_past(opened.past, month, finder, name, (of_rates, of_throttles))
+
+
+def _of_counters(
+    prometheus: PrometheusOptions, settings: Config, month: Month, name: str, now_s: float
+) -> list[ClusterUse]:
+    from quotascope.pipeline.cost.counters import uses_of_counters
+
+    config = prometheus.config(settings)
+    with past.asked(prometheus, settings) as server:
+        return uses_of_counters(server, config.label, config.selector, month, now_s, name)

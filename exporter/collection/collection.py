@@ -20,7 +20,7 @@ from ..shadow import Shadows
 from ..snapshot import OwnHealth, Shadow, Snapshot, SourceRead
 from ..sources.source import Source
 from ..steady import steady
-from ..teams import SoldKeeper, TeamAdder
+from ..teams import SoldKeeper, TeamAdder, TeamCounter
 from .reads import Reads, States
 from .sampling import WINDOW_SECONDS, PeakKeeper
 
@@ -84,6 +84,7 @@ class Collection:
         self._sold = SoldKeeper(capacity)
         self._teams = tuple(teams)
         self._adder = TeamAdder(teams) if teams else None
+        self._counter = TeamCounter()
         self._peaks = PeakKeeper(window_seconds)
         self._run: _UnderWay | None = None
         self._fresh_until = float("-inf")
@@ -178,7 +179,7 @@ class Collection:
         await self._look_up_teams()
         reads = self._reads.so_far()
         self._roster.note(reads)
-        snapshot = self._made(reads, over=True)
+        snapshot = self._made(reads, over=True, began=began)
         self.latest, self.latest_began = snapshot, began
         self._fresh_until = began + self._max_age_seconds
         return snapshot
@@ -197,8 +198,8 @@ class Collection:
                 tables = [source_read.table for source_read in reads if source_read.table is not None]
                 await adder.look_up(self._join.layout(tables, self._limits.limits))
 
-    def _made(self, reads: Sequence[SourceRead], *, over: bool) -> Snapshot:
-        """Return the snapshot of these reads, once the collection is ``over`` or while it is under way."""
+    def _made(self, reads: Sequence[SourceRead], *, over: bool, began: float | None = None) -> Snapshot:
+        """Return the snapshot of these reads, once the collection that ``began`` is ``over``, or while it is not."""
         limits, own_health, taken_at, boot_seconds = self._limits, self._own(), self._clock(), self._steady()
         reads_by_node = [source_read.on_clock(taken_at, boot_seconds) for source_read in self._roster.once_each(reads)]
         health = limits.health_on_clock(taken_at, boot_seconds)
@@ -216,6 +217,8 @@ class Collection:
             shadows = self._shadows.of(joined, late)
         # before entities are folded, as sums have all of them
         teams = self._adder.of(joined) if self._adder else None
+        if teams is not None:
+            teams = self._counter.shown(teams) if began is None else self._counter.count(teams, joined, began)
         sold = self._sold.of(joined)
         capped = self._cardinality.apply(joined) if self._cardinality else joined
         now_seconds = asyncio.get_running_loop().time()

@@ -44,6 +44,7 @@ class Exposed:
         rows[catalog.THROTTLE_CAUSE_INFO.name] = list(_causes(self.snapshot.columns))
         for family, labels, value in chain(
             _of_sold(self.snapshot),
+            _of_team_time(self.snapshot),
             _of_shadows(self.snapshot),
             _of_nodes(self.snapshot),
             _of_limits(self.snapshot),
@@ -89,6 +90,7 @@ TEAM_FAMILIES: Final = frozenset(
         catalog.TEAM_FAIRNESS_RATIO,
         catalog.TEAM_BUDGET_RATIO,
         catalog.TEAM_THROTTLED_ENTITIES,
+        *catalog.TEAM_BYTES.values(),
     }
 )
 """Families whose series are arrays over all teams."""
@@ -107,6 +109,9 @@ def _team_columns(sums: TeamSums) -> dict[Family, TeamColumns]:
     columns[catalog.TEAM_FAIRNESS_RATIO] = [((kind.label,), sums.fairness[kind]) for kind in QuotaType]
     columns[catalog.TEAM_BUDGET_RATIO] = [((kind.label,), sums.budget_ratio(kind)) for kind in QuotaType]
     columns[catalog.TEAM_THROTTLED_ENTITIES] = [((kind.label,), sums.throttled[kind]) for kind in QuotaType]
+    nothing = np.full(len(sums.names), np.nan)
+    for kind, family in catalog.TEAM_BYTES.items():
+        columns[family] = [((), sums.bytes.get(kind, nothing))]
     return columns
 
 
@@ -130,6 +135,12 @@ def _of_sold(snapshot: Snapshot) -> _Rows:
     """Yield how much of each broker is promised."""
     for (kind, broker), sold in snapshot.sold.items():
         yield catalog.SOLD_RATIO, (kind.label, broker, sold.origin.value), sold.ratio
+
+
+def _of_team_time(snapshot: Snapshot) -> _Rows:
+    """Yield the time in which the bytes of teams were counted."""
+    if snapshot.teams is not None and snapshot.teams.seen_seconds is not None:
+        yield catalog.TEAM_SEEN_SECONDS, (), snapshot.teams.seen_seconds
 
 
 def _of_shadows(snapshot: Snapshot) -> _Rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -68,6 +68,10 @@ class TeamSums:
 
     budgets: Mapping[QuotaType, Floats]
     """Agreed usage, NaN for a team without a budget."""
+    bytes: Mapping[QuotaType, Floats] = field(default_factory=dict)
+    """Bytes since the exporter began to count, of quota types of bytes; empty where nothing is counted."""
+    seen_seconds: float | None = None
+    """Seconds of these in which all brokers were read; None where nothing is counted."""
 
     def budget_ratio(self, kind: QuotaType) -> Floats:
         """Return usage divided by budget, the least that it can be where usage is; NaN without either."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..kafka.entities import QuotaType
-from .family import Family, gauge
+from .family import Family, counter, gauge
 from .type_texts import TEXTS
 
 TEAM_LABELS: Final = ("team",)
@@ -90,6 +90,28 @@ TEAM_THROTTLED_ENTITIES = gauge(
     "which it is unknown are not in it; absent when that is unknown of all.",
     ("quota_type", *TEAM_LABELS),
     "entities",
+    "computed",
+)
+
+TEAM_BYTES: Final = {
+    quota_type: counter(
+        f"kafka_quota_team_{word}_bytes_total",
+        f"Bytes {word} by the quota entities of this team since this exporter started: their rates times the seconds "
+        "between its collections. At least, as usage of nodes that are not read is not in it.",
+        TEAM_LABELS,
+        "bytes",
+        "computed",
+    )
+    for quota_type, word in ((QuotaType.PRODUCE, "produced"), (QuotaType.FETCH, "fetched"))
+}
+"""Counters of the bytes of teams, by quota type."""
+
+TEAM_SEEN_SECONDS = counter(
+    "kafka_quota_team_seen_seconds_total",
+    "Seconds in which all brokers were read while this exporter counted the bytes of teams; what was used in other "
+    "seconds is unknown, or a part of it is.",
+    (),
+    "seconds",
     "computed",
 )
 

@@ -123,7 +123,8 @@ def find_charges(uses: Sequence[ClusterUse], teams: Sequence[Team], month: Month
     if len(currencies) > 1:
         raise NoCurrency(f"the teams have prices in {' and '.join(currencies)}, which have no sum: write one currency")
     by_name = {team.name: team for team in teams}
-    labels = (*by_name, UNOWNED, UNDECIDED)
+    others = {label for use in uses for label, _ in use.bytes} - {*by_name, UNOWNED, UNDECIDED}
+    labels = (*by_name, *sorted(others), UNOWNED, UNDECIDED)  # exporters may have had other teams
     charges = []
     for use in uses:
         for label in labels:

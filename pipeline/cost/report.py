@@ -83,7 +83,7 @@ def caveats(bill: Bill) -> Iterator[str]:
     if any(charge.amount is None for charge in bill.charges):
         yield "unknown: there was usage, and no sample or size of it."
     if any(charge.approximate for charge in bill.charges):
-        yield "≈: scrapes saw a part of the load, which stands for all of it."
+        yield "≈: a sum of rates at scrapes, which stand for the time between them."
     if any(charge.team == UNDECIDED for charge in bill.charges):
         yield "unknown team: names that the exporter does not remember, so that no pattern can decide."
 

@@ -78,6 +78,8 @@ def test_clusters_have_the_names_that_are_given(run: Run, here: Path) -> None:
         ("--month 2025-11 --teams teams.yaml", "give one of them"),
         ("usage --prometheus http://127.0.0.1:9 --teams teams.yaml", "give one of them"),
         ("--prometheus http://127.0.0.1:9 --days 3 --teams teams.yaml", "the period is the month"),
+        ("usage --teams teams.yaml --counters", "needs --prometheus"),
+        ("--prometheus http://127.0.0.1:9 --counters --series agents --teams teams.yaml", "give one of them"),
         ("usage --teams teams.yaml --cluster-name a --cluster-name b", "there are 2 names for 1 clusters"),
         ("usage --teams teams.yaml --cluster-name ''", "a name is needed"),
         ("usage --teams teams.yaml --provider ' '", "a name is needed"),

@@ -26,6 +26,7 @@ class Layout(enum.Enum):
 
     COMBINED = ((1,), (1,))
     PAIR = ((1, 2), (1,))
+    TRIO = ((1, 2, 3), (1,))
     SPLIT = ((1,), (100,))
     FAILOVER = ((1,), (101, 102, 103))
     ZOOKEEPER = ((1,), ())

@@ -193,6 +193,14 @@ def _past() -> Iterator[Backfill]:
     for name, value in values.items():
         samples = [(at, value if at % HOUR_S > HOUR_S / 2 else 0.0) for at in times]
         yield Backfill(f"kafka_server_{name}", {**node, "user": "orders"}, samples)
+    counters: dict[str, tuple[dict[str, str], float]] = {
+        "kafka_quota_team_produced_bytes_total": ({"team": "all"}, 1e6),
+        "kafka_quota_team_seen_seconds_total": ({}, 1.0),
+    }
+    for name, (labels, rate) in counters.items():
+        samples = [(at, rate * (at - times[0])) for at in times]
+        of_exporter = {"job": "quotascope", "instance": "quotascope:9749", "cluster": "prod-eu"}
+        yield Backfill(name, {**of_exporter, **labels}, samples)
     yield Backfill("kafka_server_app_info_StartTimeMs", {**node, "id": "1"}, [(at, 1.7e12) for at in times])
 
 

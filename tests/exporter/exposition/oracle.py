@@ -143,11 +143,16 @@ def _of_teams(state: Snapshot) -> Iterator[Row]:
             yield f"kafka_quota_team_allowed_{USED[kind]}", team, float(sums.allowed[kind][place])
             if kind is not QuotaType.CONTROLLER_MUTATION:
                 yield f"kafka_quota_team_stranded_{USED[kind]}", team, float(sums.stranded[kind][place])
+            if kind in sums.bytes:
+                moved = "produced" if kind is QuotaType.PRODUCE else "fetched"
+                yield f"kafka_quota_team_{moved}_bytes_total", team, float(sums.bytes[kind][place])
             of_type = {"quota_type": kind.label, **team}
             yield "kafka_quota_team_fairness_ratio", of_type, float(sums.fairness[kind][place])
             yield "kafka_quota_team_throttled_entities", of_type, float(sums.throttled[kind][place])
             budget = sums.teams[place].budgets.get(kind) if place < len(sums.teams) else None
             yield "kafka_quota_team_budget_ratio", of_type, budget and usage / budget
+    if sums and sums.seen_seconds is not None:
+        yield "kafka_quota_team_seen_seconds_total", {}, sums.seen_seconds
     for (kind, broker), sold in state.sold.items():
         labels = {"quota_type": kind.label, "broker": broker, "capacity": sold.origin.value}
         yield "kafka_quota_sold_ratio", labels, sold.limits / sold.capacity

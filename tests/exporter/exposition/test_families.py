@@ -30,7 +30,7 @@ from quotascope.exporter.snapshot import (
     Sold,
     ThrottleCause,
 )
-from quotascope.exporter.teams import TeamAdder
+from quotascope.exporter.teams import TeamAdder, TeamCounter
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import families
 from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
@@ -159,7 +159,7 @@ EVERYTHING: Final = snapshot(
     ),
     nodes=(NODE, NodeUsage(broker="9", numbers={catalog.EXEMPT_REQUEST_THREADS: {(): 0.2}}, stale_entities={REQUEST: 100})),
     limits=CONFIGURED,
-    teams=TeamAdder(TEAMS).of(STATE_OF_TEAMS),
+    teams=TeamCounter().count(TeamAdder(TEAMS).of(STATE_OF_TEAMS), STATE_OF_TEAMS, 0.0),
     sold={
         (PRODUCE, "2"): Sold(limits=401.0, capacity=100.0, origin=CapacityOrigin.OBSERVED),
         (REQUEST, "10"): Sold(limits=402.0, capacity=100.0, origin=CapacityOrigin.CONFIGURED),

@@ -1,0 +1,78 @@
+"""
+Counts the bytes that teams move, as Kafka has no counter of bytes by client.
+
+Each rate is a mean over the last ten seconds or so (Kafka's quota window). It stands for the time since the last
+collection, if that is not too long: collections up to a window apart miss nothing, those farther apart are samples.
+Counters begin at 0 with the exporter; Prometheus adds up what they grew by, over restarts and of two exporters the
+larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from quotascope.metrics.kafka.entities import QuotaType
+
+from ..snapshot import Floats, Snapshot
+from ..snapshot.layout import fixed
+from ..snapshot.teams import TeamSums
+
+LONGEST_S: Final = 90.0
+"""Seconds between two collections that a rate may stand for: the longest usual scrape interval, and half of it."""
+COUNTED: Final = tuple(kind for kind in QuotaType if kind.of_bytes)
+
+
+class TeamCounter:
+    """Adds up rates of teams over time, before entities are folded for the number of series."""
+
+    def __init__(self) -> None:
+        self._names: tuple[str, ...] = ()
+        self._bytes: dict[QuotaType, Floats] = {kind: np.empty(0) for kind in COUNTED}
+        """By place in the names."""
+        self._seen_seconds = 0.0
+        self._last_seconds: float | None = None
+
+    def count(self, sums: TeamSums, snapshot: Snapshot, now_seconds: float) -> TeamSums:
+        """
+        Count the time since the last call, and return the sums with all that was counted.
+
+        Args:
+            sums: the sums of the snapshot.
+            snapshot: all entities, which shows whether any node is missing.
+            now_seconds: when its numbers were asked for, in steady seconds.
+
+        """
+        self._follow(sums.names)
+        passed = None if self._last_seconds is None else now_seconds - self._last_seconds
+        self._last_seconds = now_seconds
+        if passed is not None and 0 < passed <= LONGEST_S:
+            for kind in COUNTED:
+                rates = np.nan_to_num(sums.usage[kind], nan=0.0, posinf=0.0, neginf=0.0)
+                self._bytes[kind] = self._bytes[kind] + np.maximum(rates, 0.0) * passed
+            if not snapshot.incomplete and not any(
+                source.late or source.stale for source in snapshot.sources if source.stand_by_of is None
+            ):
+                self._seen_seconds += passed
+        return self.shown(sums)
+
+    def shown(self, sums: TeamSums) -> TeamSums:
+        """Return the sums with all that was counted; a team without entities or bytes has no counter."""
+        self._follow(sums.names)
+        counted: Mapping[QuotaType, Floats] = {
+            kind: fixed(np.where((values > 0) | (sums.entities > 0), values, np.nan))
+            for kind, values in self._bytes.items()
+        }
+        return replace(sums, bytes=counted, seen_seconds=self._seen_seconds)
+
+    def _follow(self, names: tuple[str, ...]) -> None:
+        """Keep the counters of teams of the same name; those that left the file end."""
+        if names is self._names or names == self._names:
+            return
+        for kind, values in self._bytes.items():
+            by_name = dict(zip(self._names, values.tolist(), strict=True))
+            self._bytes[kind] = np.array([by_name.get(name, 0.0) for name in names])
+        self._names = names

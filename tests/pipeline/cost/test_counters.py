@@ -1,0 +1,97 @@
+"""Costs from counters of exporters: hours, restarts of counters, replicas and clusters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import pytest
+
+from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.pipeline.cost.charges import find_charges
+from quotascope.pipeline.cost.counters import uses_of_counters
+from quotascope.pipeline.cost.month import Month
+from quotascope.pipeline.prometheus.past import Answer, NoSamples
+
+NOVEMBER = Month(2026, 11)
+BEGIN_S, END_S = NOVEMBER.span_s
+PRODUCED, SEEN = "kafka_quota_team_produced_bytes_total", "kafka_quota_team_seen_seconds_total"
+_NAME = re.compile(r"increase\((\w+)\{(.*?)\}")
+_RANGE = re.compile(r"\[(\d+)ms:3600s\]\)$")
+
+
+Growth: TypeAlias = tuple[Mapping[str, str], float, float]
+"""Labels, the end of an hour, and what a counter grew by in it."""
+
+
+class Grown:
+    """A server whose counters grew by so much in each hour: by family, labels, and the hour's end."""
+
+    def __init__(self, growth: Mapping[str, Sequence[Growth]]) -> None:
+        self._growth = growth
+        self.queries: list[str] = []
+
+    def ask(self, promql: str, at: float) -> Sequence[Answer]:
+        self.queries.append(promql)
+        name, length = _NAME.search(promql), _RANGE.search(promql)
+        assert name is not None
+        assert length is not None
+        begin = at - (int(length[1]) + 1) / 1_000
+        sums: dict[tuple[tuple[str, str], ...], float] = {}
+        for labels, end, value in self._growth.get(name[1], ()):
+            if begin < end <= at:
+                key = tuple(sorted(labels.items()))
+                sums[key] = sums.get(key, 0.0) + value
+        return [Answer(dict(key), [(at, value)]) for key, value in sums.items()]
+
+
+def hours(
+    labels: Mapping[str, str], value: float, first: int, last: int
+) -> list[tuple[Mapping[str, str], float, float]]:
+    """Return a growth for each of some hours of November; the first is 1."""
+    return [(labels, BEGIN_S + 3_600 * hour, value) for hour in range(first, last + 1)]
+
+
+def test_each_hour_of_the_month_counts_once() -> None:
+    """Also the first and the last; not those before and after, although queries of a day meet at midnight."""
+    server = Grown({
+        PRODUCED: hours({"team": "payments"}, 1e9, -2, 723),
+        SEEN: hours({}, 3_600.0, -2, 723),
+    })  # fmt: skip
+    (use,) = uses_of_counters(server, "prometheus:9090", 'job="quotascope"', NOVEMBER, END_S + 1, "prod")
+    assert use.bytes["payments", QuotaType.PRODUCE].amount == 720 * 10**9
+    assert (use.cluster, use.seen_s, use.until_s) == ("prod", 720 * 3_600, END_S)
+    assert not use.lacks(NOVEMBER)
+    assert all('{job="quotascope"}' in query for query in server.queries)
+
+
+def test_clusters_and_hours_that_nobody_counted_are_told_apart() -> None:
+    """A cluster is its label; its hours are those that were counted, so that its cost is a lower bound."""
+    server = Grown({
+        PRODUCED: [
+            *hours({"team": "payments", "cluster": "eu"}, 1e9, 1, 720),
+            *hours({"team": "payments", "cluster": "us"}, 1e9, 1, 100),
+        ],
+        SEEN: [*hours({"cluster": "eu"}, 3_600.0, 1, 720), *hours({"cluster": "us"}, 3_600.0, 1, 100)],
+    })  # fmt: skip
+    uses = uses_of_counters(server, "prometheus:9090", "", NOVEMBER, END_S + 1, "prod")
+    assert [(use.cluster, use.seen_s / 3_600) for use in uses] == [("eu", 720), ("us", 100)]
+    bill = find_charges(uses, (), NOVEMBER, END_S + 1)
+    assert [(charge.team, charge.at_least, charge.approximate) for charge in bill.charges] == [
+        ("payments", False, True),
+        ("payments", True, True),
+    ]
+
+
+def test_a_month_that_has_not_ended_is_read_up_to_its_last_full_hour() -> None:
+    """What is later has not been counted by all."""
+    server = Grown({PRODUCED: hours({"team": "etl"}, 10.0, 1, 720), SEEN: hours({}, 3_600.0, 1, 720)})
+    (use,) = uses_of_counters(server, "prometheus:9090", "", NOVEMBER, BEGIN_S + 30.5 * 3_600, "prod")
+    assert (use.bytes["etl", QuotaType.PRODUCE].amount, use.seen_s / 3_600) == (300, 30)
+
+
+def test_no_counter_is_no_answer() -> None:
+    """Nothing was counted: the message says what exporters need for it."""
+    with pytest.raises(NoSamples, match="needs `teams: FILE`"):
+        uses_of_counters(Grown({}), "prometheus:9090", "", NOVEMBER, END_S + 1, "prod")
