@@ -11,10 +11,10 @@ from typer.core import TyperCommand, TyperGroup
 
 def _for_people(parameters: list[Any], ctx: typer.Context) -> list[Any]:
     """
-    Return parameters without types that say nothing: of flags, and of arguments whose name tells what they are.
+    Return parameters without the types of flags, and of arguments whose name already says what they are.
 
-    For the completion of a word, values stay as they are written: to make them what the command takes would cost the
-    import of pydantic, half of the time.
+    When a shell completes a word, values stay texts: converting them would import pydantic, which takes half of the
+    time.
     """
     for parameter in parameters:
         if ctx.resilient_parsing:

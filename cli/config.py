@@ -61,7 +61,7 @@ def check(
 
 
 def _target_findings(settings: Config) -> list[Finding]:
-    """Return problems of files with targets that the exporter only logs: as for Prometheus, they may come later."""
+    """Return problems of files with targets. The exporter only logs them, as the files may be written later."""
     import asyncio
 
     from quotascope.exporter.diagnosis.catalog import Catalog

@@ -34,7 +34,7 @@ class CommandGroup(Group):
         return list(self.commands)
 
     def format_help(self, ctx: typer.Context, formatter: object) -> None:  # type: ignore[override]
-        """Print the help of the whole command line, for which no command is made; typer, too, prints helps itself."""
+        """Print the help of all commands without making one of them."""
         del formatter
         options = [param.get_help_record(ctx) for param in self.get_params(ctx)]
         panels = {"Options": filter(None, options), **{title: rows.items() for title, rows in PANELS.items()}}

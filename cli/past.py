@@ -403,11 +403,11 @@ def opened(
                 answer = runner.run(limits_of_exporters(api, config.selector, end, grouping.instance_label))
                 presents = {
                     (kind, user or None, client_id or None): Present(
-                        state="unknown" if of.limit is None else "set" if of.limit < float("inf") else "unlimited",
-                        limit=of.limit,
-                        rule=of.rule,
+                        state="unknown" if row.limit is None else "set" if row.limit < float("inf") else "unlimited",
+                        limit=row.limit,
+                        rule=row.rule,
                     )
-                    for (kind, user, client_id), of in answer.limits.items()
+                    for (kind, user, client_id), row in answer.limits.items()
                 }
                 return replace(past, caveats=(*past.caveats, *answer.caveats)), presents
 

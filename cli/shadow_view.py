@@ -127,7 +127,7 @@ def nearest(snapshot: Snapshot, top: int) -> Iterator[RenderableType]:
 
 
 def advice_on(snapshot: Snapshot) -> Iterator[str]:
-    """Yield commands by which brokers measure clients that they measure together, or not at all."""
+    """Yield commands that let brokers measure each client that they now measure as a group, or not at all."""
     if snapshot.limits is None:
         return
     unmeasured = {

@@ -64,7 +64,7 @@ def diagnose(connection: Connection, complaint: str, exchange: Callable[[Sasl, s
         )
         return AdminUnreachable(connection.bootstrap_servers, hint)
     try:
-        reported = _asked_again(connection, connection.sasl, exchange)
+        reported = _log_in_again(connection, connection.sasl, exchange)
     except ssl.SSLError as error:
         return TlsFailed(connection.bootstrap_servers, refused_by_server(error))
     except (OSError, LookupError, ValueError, struct.error, ClientError):
@@ -79,7 +79,7 @@ def diagnose(connection: Connection, complaint: str, exchange: Callable[[Sasl, s
     return AuthenticationFailed(sasl.username, sasl.mechanism, reported, sasl.credential)
 
 
-def _asked_again(connection: Connection, sasl: Sasl, exchange: Callable[[Sasl, str], Exchange]) -> str | None:
+def _log_in_again(connection: Connection, sasl: Sasl, exchange: Callable[[Sasl, str], Exchange]) -> str | None:
     """
     Log in again, and return the broker's reason for a refusal, None if it accepts the credentials.
 

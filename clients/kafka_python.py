@@ -115,14 +115,16 @@ class KafkaPythonAdmin:
         """Return the releases that each of several brokers may have, or an error for a broker without an answer."""
         seconds = min(patience_seconds, self._connection.timeout_seconds)
 
-        async def one(manager: KafkaConnectionManager, node_id: int, deadline: float) -> ReleaseRange | ClientError:
+        async def release_of(
+            manager: KafkaConnectionManager, node_id: int, deadline: float
+        ) -> ReleaseRange | ClientError:
             answer = await _sent(manager, _features_request(), node_id, deadline)
             if isinstance(answer, KafkaError):
                 return _failure("ApiVersions", answer, seconds)
             releases = answers.releases(answer)
             return releases or AdminRequestFailed("ApiVersions", None, f"node {node_id} answers as no broker does")
 
-        return self._side_by_side(node_ids, seconds, one)
+        return self._side_by_side(node_ids, seconds, release_of)
 
     def describe_brokers(self) -> RegisteredBrokers:
         """Return the brokers, including those that are down where the cluster reports them."""

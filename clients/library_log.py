@@ -19,9 +19,9 @@ class LibraryLog(logging.Handler):
         self._name = name
         self.complaints: list[BaseException] = []
         """
-        The exceptions that were logged, but for repetitions.
+        Logged exceptions without repetitions.
 
-        Of one server those after the first are its consequences.
+        The first one about a server is the cause of the others about it.
         """
 
     def install(self) -> None:

@@ -45,8 +45,8 @@ class TopicAdmin(Protocol):
 
         Needs CREATE on the cluster or the topic.
 
-        What a quota on controller mutations refuses (error 89) is tried again when the broker's throttle time is over,
-        until the timeout is; then it is raised as `MutationThrottled` (KIP-599).
+        A request that a controller mutation quota refuses (error 89) is retried after the broker's throttle time. If
+        the timeout ends before that, `MutationThrottled` is raised (KIP-599).
         """
         ...
 

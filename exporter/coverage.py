@@ -37,7 +37,7 @@ class EntityKind(StrEnum):
 
     @classmethod
     def of_rule(cls, rule: QuotaEntity) -> EntityKind:
-        """Return the kind under which clients of a rule are measured, defaults being names as well."""
+        """Return the kind under which clients of a rule are measured; a default counts as a name."""
         if rule.user is None:
             return cls.CLIENT_ID
         return cls.USER if rule.client_id is None else cls.PAIR
@@ -61,7 +61,7 @@ class Unplaced:
 
     @property
     def text(self) -> str:
-        """Return all of it as a sentence without its end, fit to be shown."""
+        """Return a sentence without its period, safe to be shown."""
         if self.lost:
             return self.lost
         lines = "1 line is" if self.count == 1 else f"{self.count:,} lines are"

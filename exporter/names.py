@@ -108,7 +108,7 @@ def contains(name: str, folded_text: str) -> bool:
 
 
 def property_known_as(key: str, value: str) -> str:
-    """Return what the value of a key property of a bean is known as, ``user`` percent-encoded as Kafka writes it."""
+    """Return the value of a bean's key property, cut if it is long; ``user`` stays percent-encoded as in Kafka."""
     return value if is_plain(value) else _long_property(key, value)
 
 

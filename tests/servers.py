@@ -31,7 +31,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def served(server: Server) -> Iterator[Server]:
-    """A server that answers for the length of a `with` block."""
+    """Run a server for the length of a `with` block."""
     with server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()

@@ -234,7 +234,7 @@ def remove(
 
 
 def _real_entity(entity: Entity, old: QuotaSet) -> Entity:
-    """Return the entity of a quota whose long name was given as pages and lists cut it; any other unchanged."""
+    """Return the configured entity whose name was given in the shortened form of pages and lists; others unchanged."""
     if entity in old or not _has_cut_name(entity):
         return entity
     from quotascope.exporter.names import known_entity

@@ -185,7 +185,7 @@ def _client_json(impact: Impact) -> dict[str, object]:
 
 
 def _limit_json(name: str, limit: float | None) -> dict[str, object]:
-    """Return a limit and its state; None is an unknown limit, infinity is none."""
+    """Return a limit and its state; None is an unknown limit, infinity an unlimited client."""
     if limit is None or not isfinite(limit):
         state = LimitState.UNKNOWN if limit is None else LimitState.UNLIMITED
         return {name: None, f"{name}_state": state}

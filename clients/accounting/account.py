@@ -60,29 +60,29 @@ class RecentLongest:
     It is the same for all who ask, and however often they do. Times are seconds of one clock.
     """
 
-    __slots__ = ("_before", "_began", "_now", "_span")
+    __slots__ = ("_began", "_current", "_previous", "_span")
 
     def __init__(self, span: float, now: float) -> None:
         self._span = span
         self._began = now
-        self._before = 0
-        self._now = 0
+        self._previous = 0
+        self._current = 0
 
     def record(self, value: int, now: float) -> None:
         """Record a value that is not negative."""
         self._turn(now)
-        self._now = max(self._now, value)
+        self._current = max(self._current, value)
 
     def value(self, now: float) -> int:
         """Return the largest value; 0 when there was none."""
         self._turn(now)
-        return max(self._before, self._now)
+        return max(self._previous, self._current)
 
     def _turn(self, now: float) -> None:
         passed = int((now - self._began) // self._span)
         if passed > 0:
-            self._before = self._now if passed == 1 else 0
-            self._now = 0
+            self._previous = self._current if passed == 1 else 0
+            self._current = 0
             self._began += passed * self._span
 
 

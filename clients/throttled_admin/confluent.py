@@ -71,8 +71,8 @@ class ThrottleAwareAdmin(AdminClient):
 
         Args:
             new_topics: topics of different names.
-            retry_on_quota_violation: try again what a quota refused.
-            api_timeout: seconds for the whole call with all that is tried again.
+            retry_on_quota_violation: retry topics that a quota refused.
+            api_timeout: seconds for the whole call, retries included.
             kwargs: the library's; `request_timeout` is for each request.
 
         """

@@ -63,8 +63,8 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
             account = ThrottleAccount()
         self._turn = threading.Lock()
         self._answered = (0, 0)  # version and throttle time in ms of the last response
-        begin: _Untyped = super().__init__
-        begin(**kafka_python_config(configs, account, side="admin", user=user))
+        initialize: _Untyped = super().__init__
+        initialize(**kafka_python_config(configs, account, side="admin", user=user))
         self._throttles = client_account(self.config, account, "admin", user)
 
     def create_topics(
@@ -170,7 +170,7 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
             return MutationAnswer(version=version, throttle_time_ms=throttle_ms, results=results)
 
         if not topics:
-            ask(topics, _API_TIMEOUT_MS)  # the library knows what to say
+            ask(topics, _API_TIMEOUT_MS)  # the library reports that there is no topic
         results = mutate(api, topics, counted(send, self._throttles), options=options)
         return outcomes.entries(results, raise_errors=raise_errors)
 

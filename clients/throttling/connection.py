@@ -88,7 +88,7 @@ class ClientConnection:
         return self.throttle_delay_ms(now_ms) or otherwise_ms
 
     def timed_out(self, now_ms: int) -> bool:
-        """Return whether a request is unanswered for longer than its timeout and the throttles since it was sent."""
+        """Return whether a request is unanswered for longer than its timeout plus the throttle times since then."""
         return any(request.timed_out(now_ms) for request in self._in_flight)
 
 
@@ -103,7 +103,7 @@ class _InFlight:
         self.throttle_time_ms = 0
 
     def timed_out(self, now_ms: int) -> bool:
-        """Return whether its time is over; a clock that went back counts as no time."""
+        """Return whether the request has timed out; if the clock went back, no time has passed."""
         elapsed_ms = max(0, now_ms - self.sent_ms)
         return elapsed_ms - self.throttle_time_ms > self.timeout_ms
 

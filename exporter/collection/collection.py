@@ -168,7 +168,7 @@ class Collection:
         return _UnderWay(now_seconds, now_seconds + longest_seconds, expired, task)
 
     async def _collect(self, patience: float, expired: asyncio.Event) -> Snapshot:
-        """Read, join, cap; ends soon after the event is set."""
+        """Read, join and cap; end soon after the event is set."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         await unless(expired, self._roster.settled.wait())

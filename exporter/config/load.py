@@ -295,9 +295,9 @@ def is_secret(place: Place, root: type[Section] = Config) -> bool:
 
 def value_places(section: type[Section] = Config, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """
-    Yield the places of all values that one text can give, in the order of declaration.
+    Yield the places of all values that a variable of the environment can set, in the order of declaration.
 
-    Lists of sections have none.
+    No place is in a list of sections.
     """
     for key, model_field in section.model_fields.items():
         below = section_in(model_field.annotation)

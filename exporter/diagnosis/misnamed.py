@@ -94,9 +94,10 @@ class MeasuredNames:
 
     def client_of(self, entity: QuotaEntity, kind: QuotaType | None, at_least: Collection[str]) -> Entity | None:
         """
-        Return a client that has the literal names of an entity, where there is one under a quota of this type.
+        Return a client with the literal names of an entity, preferably one under a quota of this type.
 
-        Or else those of some kinds of names at least. A client of which the broker does not separate a name has any.
+        Without such a client, it is one that has at least the names of the kinds in ``at_least``. A name that the
+        broker does not tell apart matches any.
         """
         literal = {kind_of_name: name for kind_of_name, name in names_of(entity).items() if isinstance(name, str)}
         required = {kind_of_name: name for kind_of_name, name in literal.items() if kind_of_name in at_least}

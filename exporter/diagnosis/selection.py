@@ -155,19 +155,19 @@ _NUMBERS: Final[dict[Order, Callable[[Columns], Floats]]] = {
 """The numbers that these orders are about; NaN where there is none."""
 
 
-def _of(usages: Usages, order: Order) -> tuple[_Key, _Key]:
-    """Return a mask of the entities that have no number of an order, and the numbers; 0 for none."""
+def _numbers_of(usages: Usages, order: Order) -> tuple[_Key, _Key]:
+    """Return 1 for each entity without a number of an order and else 0, and the numbers, 0 for those without one."""
     numbers = _NUMBERS[order](usages.columns)[usages.rows]
     return np.isnan(numbers).astype(np.int8), np.nan_to_num(numbers, nan=0.0)
 
 
 def _fullest(usages: Usages) -> list[_Key]:
-    return [-_of(usages, Order.USED)[1], -_of(usages, Order.DELAY)[1]]
+    return [-_numbers_of(usages, Order.USED)[1], -_numbers_of(usages, Order.DELAY)[1]]
 
 
 def _greatest(usages: Usages, order: Order) -> list[_Key]:
     """Return keys for one type after the other, for each has its own unit; the greatest number first, none last."""
-    without, numbers = _of(usages, order)
+    without, numbers = _numbers_of(usages, order)
     return [_types(usages), without, -numbers]
 
 
@@ -211,7 +211,7 @@ _KEYS: Final[dict[Order, Callable[[Usages, float], list[_Key]]]] = {
     Order.NAME: lambda usages, _: [_names(usages)],
     Order.USAGE: lambda usages, _: _greatest(usages, Order.USAGE),
     Order.LIMIT: lambda usages, _: _greatest(usages, Order.LIMIT),
-    Order.TOKENS: lambda usages, _: [*_of(usages, Order.TOKENS)],
+    Order.TOKENS: lambda usages, _: [*_numbers_of(usages, Order.TOKENS)],
     Order.LEVEL: lambda usages, _: [_levels(usages), _names(usages)],
     Order.TYPE: lambda usages, _: [_types(usages), *_fullest(usages)],
     Order.BROKER: lambda usages, _: [_nodes(usages), *_fullest(usages)],

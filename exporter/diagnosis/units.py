@@ -307,7 +307,7 @@ def throttles_unknown(usages: Usages) -> int:
     """
     Return the number of entities that may be throttled although no agent reports it.
 
-    Without mutations, since their delays count as request throttles.
+    Controller mutations are left out: brokers report their delays as request throttles.
     """
     columns = usages.columns
     mutation = TYPES.index(QuotaType.CONTROLLER_MUTATION)

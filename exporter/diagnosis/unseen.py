@@ -117,7 +117,7 @@ def lacking_if_any(dialect: str, series: Sequence[Series]) -> str:
 
 
 def lacking(dialect: str, series: Sequence[Series]) -> str:
-    """Return the advice to have an agent show these series, by the rule that it lacks."""
+    """Return advice on the rules that an agent needs to show these series."""
     beans = [f"kafka.server:type={quota_type.group},{_TAGS[kind]}" for quota_type, kind in series[:_EXAMPLES]]
     names = f"{', '.join(beans)}{' and so on' if len(series) > _EXAMPLES else ''}"
     if dialect == "jolokia":

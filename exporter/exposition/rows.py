@@ -290,7 +290,7 @@ def label_names(family: Family, snapshot: Snapshot) -> tuple[str, ...]:
     """
     Return the labels of a family's series.
 
-    Those of the catalog, then the tags of a custom quota callback where these belong to it.
+    The labels of the catalog come first, then those of a custom quota callback if the family has them.
     """
     if family.open_labels:
         return (*family.labels, *snapshot.callbacks.labels)

@@ -167,9 +167,9 @@ def _only(buckets: _ByNames, entity: Entity, layout: Layout, decider: Entity | N
 
 def indexed(user: str, client_id: str) -> Iterable[tuple[str | None, str | None]]:
     """
-    Return under which pairs clients are found by `overlapping` and `sharing`.
+    Return the keys of a client in the index that `overlapping` and `sharing` search.
 
-    None is the place of a name that a look-up leaves open.
+    None is the key for any user, or any client-id.
     """
     return product({user, None}, {client_id, None})
 

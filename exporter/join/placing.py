@@ -160,7 +160,7 @@ class NodeColumns:
         return replace(self, rows=rows, fresh={**self.fresh, **tagged})
 
     def silenced(self) -> NodeColumns:
-        """Return the same columns, of which those with foreign tags get no row."""
+        """Return the columns, without rows for those that have foreign tags."""
         return replace(
             self, fresh={index: meaning for index, meaning in self.fresh.items() if meaning.callback is None}
         )

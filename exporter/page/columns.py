@@ -244,14 +244,14 @@ def trail_drawing(trail: Trail, kind: QuotaType, near_limit: float) -> dict[str,
     )
     what = "highest utilization" if limited else "highest usage"
 
-    def shown(value: float) -> str:
+    def text_of(value: float) -> str:
         return percent(value) if limited else measured(kind, value)
 
     words = "nothing was measured"
     if known_values.size:
         words = (
-            f"{what} in {trail.step_seconds:g} s: from {shown(float(known_values.min()))} "
-            f"to {shown(float(known_values.max()))}, latest {shown(float(known_values[-1]))}"
+            f"{what} in {trail.step_seconds:g} s: from {text_of(float(known_values.min()))} "
+            f"to {text_of(float(known_values.max()))}, latest {text_of(float(known_values[-1]))}"
         )
     steps = len(throttled)
     seen = np.count_nonzero(~np.isnan(values) | ~np.isnan(trail.throttle_time))

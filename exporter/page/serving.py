@@ -188,7 +188,7 @@ class Pages:
 
 
 def _asked(kind: type[_Query], request: web.Request) -> tuple[_Query, str]:
-    """Return the query of a request; without any parameter if it is not valid, and what is wrong with it."""
+    """Return the query of a request and an empty text, or a default query and the error of an invalid one."""
     try:
         return kind.read(request.query), ""
     except InvalidQuery as error:

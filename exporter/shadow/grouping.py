@@ -229,7 +229,7 @@ class Grouping:
         return limit, samples * window_ms, longest_ms, not self._shows(entity.user, entity.client_id)
 
     def _number(self, entity: Entity) -> int:
-        """Return the number of the entity that a row belongs to, or what else it is."""
+        """Return the number of the entity that a row belongs to, or the reason why it belongs to none."""
         kind, names = entity.quota_type, _names(entity)
         if entity.tags is not None or entity.broker in self._overruled:
             return _LEFT_OUT

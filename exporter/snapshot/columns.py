@@ -125,7 +125,7 @@ class Columns:
 
     @cached_property
     def tagged(self) -> Usages:
-        """The rows of a custom quota callback, one by one."""
+        """The usages of a custom quota callback's entities."""
         return Usages(self, np.arange(len(self))[self.layout.tagged])
 
     def usage_at(self, row: int) -> EntityUsage:

@@ -85,7 +85,7 @@ class Layout:
         """
         Return the layout without some rows (ascending), and with some more entities.
 
-        The entities are in their order if ``places`` has their rows.
+        If ``places`` has the rows of the added entities, these are sorted already.
         """
         fresh = sorted(added, key=order) if places is None else list(added)
         places = self.places(fresh) if places is None else places
@@ -105,7 +105,7 @@ class Layout:
         if "node_numbers" in layout.__dict__ and len(layout.nodes) > 2 * np.count_nonzero(
             np.bincount(layout.node_numbers)
         ):
-            # most of the nodes taken over have no entities any more: they are found again when needed
+            # most nodes of the earlier layout have lost their entities: the nodes are derived again when needed
             for name in ("nodes", "node_numbers", "_numbers_of_nodes"):
                 layout.__dict__.pop(name, None)
         return layout
@@ -182,7 +182,7 @@ class Layout:
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        """The nodes of all entities, each once; nodes of an earlier layout may be left that have none any more."""
+        """The nodes of all entities, each once; some of an earlier layout may no longer have entities."""
         return tuple(dict.fromkeys(entity.broker for entity in self.entities))
 
     @cached_property

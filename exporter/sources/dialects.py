@@ -195,8 +195,8 @@ def properties_of(text: str, pattern: re.Pattern[str] = _PROPERTY) -> dict[str, 
     """
     Return the key properties as they stand in a bean's name, unquoted. Raises ``MalformedName``.
 
-    Rules such as ``type=(.+), user=(.+), client-id=(.+)`` are greedy and cut a client-id that looks like a part of an
-    MBean's name in the wrong place: but joined again in their order, the labels are the name as it was.
+    The patterns of rules such as ``type=(.+), user=(.+), client-id=(.+)`` are greedy: they cut in the wrong place if a
+    client-id looks like a part of an MBean's name. Joined in their order, their labels are the original name again.
     """
     properties: dict[str, str] = {}
     position = 0

@@ -65,7 +65,7 @@ class LongNames:
         self.enough = False
 
     def short(self, name: str) -> str:
-        """Return a name, or what stands for a long one."""
+        """Return a name, or the digest that stands for a long one."""
         if len(name) < LONG:
             return name
         key = f"{self._BEGIN}{digest_of(name)}"

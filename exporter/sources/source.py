@@ -210,7 +210,7 @@ class LayoutTracker(Generic[Key]):
         """The place of each column by bean and attribute; more than one key may have it."""
 
     def close(self) -> None:
-        """Give back the room of its numbers."""
+        """Release the space that is reserved for its numbers."""
         NUMBERS.release(self)
 
     def place(self, keys: list[Key], values: Sequence[float] | NDArray[np.float64]) -> tuple[BeanLayout, array[float]]:
@@ -435,10 +435,14 @@ class CoverageTracker:
         in_seconds: str = "",
     ) -> Coverage:
         """
-        Return what answers with this layout can show.
+        Return what the answers of an agent can show.
 
-        Beside the layout, series that could not be placed, labels that were left out, and a unit that is not Kafka's
-        count.
+        Args:
+            layout: the beans of the answer.
+            unplaced: series that could not be placed.
+            labels_of_page: labels that were left out.
+            in_seconds: a family in another unit than Kafka's.
+
         """
         if layout is not self._layout:
             old_columns, new_columns = self._columns, layout.columns

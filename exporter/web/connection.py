@@ -275,7 +275,7 @@ class HttpConnection(web.RequestHandler):
         """
         Start the deadline of a client that takes the answer more slowly than it is written.
 
-        One for all of an answer that is written in pieces.
+        All pieces of an answer have one deadline together.
         """
         super().pause_writing()
         if self._taking is None:

@@ -124,16 +124,18 @@ def as_private_as(files: Iterable[str]) -> Iterator[None]:
     """
     Make files that are written meanwhile readable only by users who may read all of `files`.
 
-    The group keeps its permissions only where the new files have the same group. The process's umask is changed, as the
-    libraries that write the files take no mode: other threads' files are as private meanwhile, and of several threads
-    in here one waits for the other.
+    The group keeps its permissions only where the new files have the same group. The libraries that write the files
+    take no mode, so the umask of the whole process is changed: files of other threads become as private, and a second
+    thread that calls this waits for the first.
     """
     hidden = 0
     for file in files:
         status = _stat(file)
-        if status is None:  # what takes its place may be private
+        if status is None:  # a file that replaces it may be private
             hidden = 0o077
-        elif stat.S_ISREG(status.st_mode) and not status.st_mode & stat.S_IROTH:  # a pipe says nothing of what is in it
+        elif (
+            stat.S_ISREG(status.st_mode) and not status.st_mode & stat.S_IROTH
+        ):  # a pipe's mode says nothing about its content
             for_group = status.st_gid == os.getegid() and status.st_mode & stat.S_IRGRP
             hidden |= stat.S_IRWXO if for_group else stat.S_IRWXO | stat.S_IRWXG
     with _UMASK:

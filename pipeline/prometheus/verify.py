@@ -23,11 +23,11 @@ def verify_prometheus(
 
     """
     times = times_of(since_ms, until_ms or time.time_ns() // 1_000_000, begin_ms)
-    # strings of PromQL, as of Go, may be written as those of JSON
+    # PromQL reads strings of JSON
     name = json.dumps(shadow, ensure_ascii=False)
     predicted_series = f"kafka_quota_shadow_throttle_time_seconds{{shadow={name}}}"
     predicted = dict(_sampled(server, predicted_series, times.begin, times.since))
-    # of what is held back under a higher limit the exporter shows a lower bound of the utilization, and no throttle
+    # for a client held back under a higher limit, the exporter shows a lower bound of the utilization and no throttle
     # time
     limited = f"kafka_quota_shadow_utilization_ratio{{shadow={name}}}"
     bounds = _sampled(server, limited, times.begin, times.since).keys() - predicted.keys()

@@ -66,7 +66,7 @@ class Logged:
 
     @property
     def share(self) -> float | None:
-        """Throttled requests as a part of the known ones; None without any."""
+        """The throttled share of the known requests; None without known requests."""
         return self.throttled / self.known if self.known else None
 
     def __add__(self, logged: Logged) -> Logged:

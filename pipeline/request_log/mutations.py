@@ -150,9 +150,9 @@ class OneSide:
 
     def pair(self, row: Row) -> Row | None:
         """
-        Return the line about the same request as a line of the other side.
+        Return the other side's line about the same request as a line.
 
-        It is the line's pair, or the nearest in time without a pair.
+        This is the line that was paired with it before, or the nearest one in time that has no pair yet.
         """
 
         def distance(candidate: Row) -> tuple[bool, int]:

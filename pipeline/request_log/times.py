@@ -227,7 +227,7 @@ def since_1970(text: bytes, zone: tzinfo | None) -> int:
         first_s, second_s = zoned.timestamp(), zoned.replace(fold=1).timestamp()
     except (ValueError, OverflowError) as error:
         raise Unreadable(Reason.NO_TIME, f"no time of a calendar: {text!r}") from error
-    if first_s < second_s:  # taken for the first one, an hour would have the requests of two
+    if first_s < second_s:  # if all were taken for the first hour, it would have the requests of both
         how = "read the lines of each by themselves with a zone that has no summer time, such as Etc/GMT-1"
         raise Unreadable(Reason.AMBIGUOUS_TIME, f"the clocks of {zone} show it twice: {how}")
     return int(first_s) * 1_000

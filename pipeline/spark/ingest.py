@@ -221,7 +221,7 @@ def _whole_members(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 def lines_of_topic(spark: "SparkSession", source: Mapping[str, str]) -> "DataFrame":
     """
-    Return the messages of a topic as they come, each a line, as `LINES`.
+    Return a stream of a topic's messages with the columns `LINES`, a row for each message.
 
     Args:
         spark: the session, with Kafka's connector.

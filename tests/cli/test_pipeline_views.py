@@ -212,7 +212,7 @@ def test_recommend_writes_files(usage: str, tmp_path: Path, printed: Printed) ->
 
 
 def test_recommend_needs_a_day(usage: str, run: Run) -> None:
-    """Else it fails with one line that says what to do, and exit code 1; nothing is printed."""
+    """A shorter history ends with exit code 1 and one line that says what to do."""
     code, out, err = run("recommend", usage)
     assert (code, out) == (1, "")
     assert "the history covers 1 min, with requests in 1 hour: less than a day" in err

@@ -41,7 +41,7 @@ def test_pipes_devices_and_folders_are_refused_at_once(tmp_path: Path) -> None:
 
 
 def test_the_null_device_is_an_empty_file() -> None:
-    """`--config /dev/null` means none, and nothing waits there."""
+    """`--config /dev/null` is an empty configuration, which is read without waiting."""
     assert content_of(Path("/dev/null"), 100) == b""
 
 

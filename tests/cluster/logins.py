@@ -191,7 +191,7 @@ def _await(port: int) -> None:
 
 
 def settings(keys: Issuer, tickets: Realm) -> dict[str, str]:
-    """Lets both SASL listeners of brokers take tokens and tickets as well; sessions end with their token (KIP-368)."""
+    """Return settings with which both SASL listeners accept tokens and tickets; sessions end with a token (KIP-368)."""
     oauth = "org.apache.kafka.common.security.oauthbearer"
     kerberos = f'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true isInitiator=false keyTab="{tickets.broker_keytab}" principal="kafka/127.0.0.1@{REALM}";'
     values = {

@@ -147,7 +147,7 @@ class FullDisk(io.StringIO):
 
 @pytest.mark.parametrize("level", ["debug", "info", "warning", "error", "exception"])
 def test_stream_that_fails_ends_nothing(level: str) -> None:
-    """Anyone who logs goes on: a scrape is worth more than a line about it."""
+    """Code that logs continues, since a scrape is worth more than a line about it."""
     configure_logs(LogConfig(level=LogLevel.DEBUG), FullDisk())
     getattr(structlog.get_logger(), level)("no one reads this")
 

@@ -145,9 +145,10 @@ def test_an_episode_is_the_same_in_the_exporter_and_in_the_log(
 @pytest.mark.parametrize("minor", [3, 4])
 def test_throttles_beyond_a_month(minor: int, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """
-    3 MB under 1 B/s.
+    A request of 3 MB under 1 B/s is throttled beyond the range of an int.
 
-    The newest throttles for 24.8 days, 4.3 wraps around to nothing, and so say the check and what-if of either.
+    The newest release throttles for 24.8 days, 4.3 overflows and does not throttle; the check and what-if agree with
+    both.
     """
     newest = minor == 4
     cluster = request.getfixturevalue("newest_kafka" if newest else "older_kafka")

@@ -501,7 +501,7 @@ def test_episodes_are_of_throttled_clients_alone(scene: Scene) -> None:
 
 @pytest.mark.parametrize("client", CLIENTS, ids=str)
 def test_recorded_series_have_the_throttled_clients(scene: Scene, client: Client) -> None:
-    """Persistent ones are those that are throttled for most of the time."""
+    """Clients that are throttled for most of the time are persistently throttled."""
     persistent = scene.said.recorded["entity:kafka_quota_throttled:persistent"]
     share = scene.said.recorded["entity:kafka_quota_throttled:share15m"]
     assert (client.entity in persistent) == client.throttled

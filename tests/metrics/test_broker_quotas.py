@@ -65,7 +65,7 @@ class Broker:
 
 
 def muted(decision: Decision) -> tuple[QuotaType | None, int, int]:
-    """The muting quota, its time, and the response of the client."""
+    """Return the muting quota, its throttle time, and that of the response."""
     return decision.throttled_by, decision.throttle_time_ms, decision.response_ms
 
 
@@ -142,7 +142,7 @@ class TestOther:
     """All other APIs of clients, and mutations on one node and through an envelope."""
 
     def test_forwarded(self) -> None:
-        """The node it was forwarded to reports the time and mutes no client."""
+        """A node that gets a forwarded request reports the throttle time and mutes no client."""
         broker = Broker(request=1.0)
         decision = broker.quotas.other(broker.request(200, forwarded=True), NOW)
         assert muted(decision) == (None, 0, 1000)
@@ -223,7 +223,7 @@ def exempt_percent(registry: Registry) -> float:
 
 @pytest.mark.parametrize("seconds", [1, 3])
 def test_never_longer_than_a_window(registry: Registry, seconds: int) -> None:
-    """Whatever a request cost, its client is read again after one window."""
+    """A request of any cost mutes its client for one window at most."""
     config = ManagerConfig(window_seconds=seconds)
     manager = RequestQuotaManager(registry, EPOCH_MS, config)
     manager.update_quota(RULE, 0.01)

@@ -54,7 +54,7 @@ def expected_tags(rules: dict[QuotaEntity, float], user: str, client: str) -> tu
 
 
 def expected_entity(rules: dict[QuotaEntity, float], user: str, client: str) -> QuotaEntity | None:
-    """The first configured entity of the shape that the tags have."""
+    """Return the first configured entity with the names that the tags have."""
     levels = ordered(user, client)
     if user and client:
         levels = [levels[i] for i in (0, 1, 3, 4)]

@@ -231,7 +231,7 @@ def test_a_bucket_is_acceptable_down_to_zero() -> None:
 
 @given(now_ms=st.integers(0, 10_000))
 def test_a_full_bucket_is_full_by_any_clock(now_ms: int) -> None:
-    """An explicit start does not need the epoch."""
+    """A bucket that starts full is full at any time, not only long after the epoch."""
     assert TokenBucket.full(now_ms).measure(KAFKAS, now_ms) == 100.0
 
 

@@ -218,7 +218,7 @@ class TestContention:
         assert metric.value(EPOCH_MS) == (THREADS - 1) * EACH
 
     def test_one_sensor_for_all(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
-        """Anyone who asks first makes the sensor and its metric, and all record to these."""
+        """The first thread makes the sensor and its metric, and all threads record to these."""
 
         def work(_number: int) -> Sensor:
             sensor = registry.sensor("shared", EPOCH_MS)

@@ -35,7 +35,7 @@ NOTED = 1
 
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
-    """What a client with two sessions found, and another one that was there when the server was killed: all tests are of this one run."""
+    """Return the observations of one run: by a client with two sessions, and by one whose server was killed."""
     folder = tmp_path_factory.mktemp("connect")
     write_jar(folder / "plugin.jar")
     conf = {"spark.jars": str(folder / "plugin.jar"), "spark.plugins": PLUGIN}

@@ -264,7 +264,7 @@ def test_a_list_in_parts(name: str, rows: str, parameters: dict[str, str], monke
     """
     Following `next` gives each row once.
 
-    Of parts with a size, and of those that long names make shorter, as an answer is bounded.
+    Parts end at their size, or earlier where long names would make an answer too long.
     """
     answer_of = READ[name]
     whole = answer_of(LONG_NAMES, **parameters | {"size": "500"})

@@ -21,7 +21,7 @@ def finder(folder: Path, **match: str) -> FileFinder:
 
 
 def write(path: Path, *targets: str, **labels: str) -> None:
-    """Replace a file; its time of change is another one even within the clock's resolution."""
+    """Replace a file and advance its time of change, even within the clock's resolution."""
     old_time = path.stat().st_mtime_ns if path.exists() else 0
     path.write_text(json.dumps([{"targets": targets, "labels": labels}]))
     os.utime(path, ns=(old_time + 1, old_time + 1))

@@ -48,9 +48,9 @@ def samples(state: Snapshot, now_seconds: float, cluster: str | None = None) -> 
 
 def page(state: Snapshot, now_seconds: float, text_format: TextFormat = TEXT, cluster: str | None = None) -> bytes:
     """
-    Return the same as prometheus_client writes it.
+    Return the page as prometheus_client writes it.
 
-    Families as the catalog lists them, series in the order in which they are read here.
+    Families have the order of the catalog, series that in which this module reads them.
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collected(series_of(state, now_seconds, cluster)))

@@ -227,7 +227,7 @@ class History:
             assert list(snapshot.nodes) == nodes
 
     def edit(self, changes: list[Edit]) -> None:
-        """Let numbers come, change and leave; as in the sources the last column takes the place of one that left."""
+        """Add, change and remove numbers; as in the sources, the last column takes the place of a removed one."""
         for node, column, value in changes:
             numbers = self.numbers[node]
             if value is not None:

@@ -213,7 +213,7 @@ class History:
         self._labels = ("tenant",)
 
     def step(self) -> Snapshot:
-        """Some entities go, come, and are made again under another rule; any value may be another one."""
+        """Return the next state: entities are removed, added or moved to another rule, and values change."""
         if self._one((True, False)):
             self._move()
         flags = np.array(self._each((True, True, False)), np.bool_)

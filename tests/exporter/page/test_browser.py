@@ -264,7 +264,7 @@ PATHS = ("", "rules", "teams", "entity?user=alice", ENTITY, "runbooks/", "runboo
 
 @pytest.mark.parametrize("path", PATHS)
 def test_nothing_is_cut_in_any_window(path: str, chromium: Browser, url: str) -> None:
-    """On a telephone and on a desk, whatever the names; nothing complains, and no name runs as code."""
+    """Pages with any names fit telephones and desktops; the browser reports no error, and no name runs as code."""
     for width in (420, 500, 900, 1200, 1400):
         chromium.open(url + path, width=width)
         assert chromium.evaluate(WIDER) is False

@@ -203,7 +203,7 @@ def test_the_usage_stands_before_the_rules() -> None:
 
 
 def test_the_runbook_of_a_state() -> None:
-    """A throttled or nearly throttled entity leads to what there is to do, with its names; others lead nowhere."""
+    """A throttled or nearly throttled entity links to its runbook, with its names; others have no link."""
     configured = limits()
     rows = (
         usage(configured=configured, limit=1000.0, usage=950.0, throttle_time_seconds=0.2, client_id="a&b"),

@@ -64,7 +64,7 @@ ANSWERS: dict[str, tuple[Callable[[bytes], None], bytes]] = {
 
 @pytest.mark.parametrize(("read_answer", "answer"), ANSWERS.values(), ids=ANSWERS)
 def test_memory_is_in_proportion_to_the_answer(read_answer: Callable[[bytes], None], answer: bytes) -> None:
-    """Whatever it holds: `max_answer_bytes` bounds both."""
+    """Memory grows with the length of an answer of any content, so `max_answer_bytes` bounds both."""
     tracemalloc.start()
     try:
         read_answer(answer)

@@ -255,7 +255,7 @@ def test_labels_of_clusters(label: str) -> None:
 
 
 def test_nodes_of_one_cluster_may_differ() -> None:
-    """Racks, zones, pods and hosts are those of a node."""
+    """Labels for a rack, zone, pod or host tell nodes apart, and not clusters."""
     labels = ("pod", "zone", "rack", "node", "strimzi_io_pool_name")
     refuse_clusters([node(name, **dict.fromkeys(labels, name)) for name in "ab"], "", "instance")
 

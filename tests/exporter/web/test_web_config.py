@@ -35,7 +35,7 @@ def problems(folder: Path, text: str) -> list[str]:
 
 
 def test_a_file_of_the_toolkit(folder: Path) -> None:
-    """All that the format has and Python's ssl can; paths are relative to the file."""
+    """All settings of the format that Python's ssl supports are read; paths are relative to the file."""
     path = folder / "web.yaml"
     path.write_text(
         f"tls_server_config:\n{FILES}"

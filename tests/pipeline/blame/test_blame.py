@@ -173,7 +173,7 @@ def test_names_of_topics_need_no_other_table(tmp_path: Path) -> None:
 
 
 def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
-    """The numbers of threads are estimated from the log, and said to be."""
+    """The number of threads is estimated from the log, and the report calls it an estimate."""
     two = [{**request, "user": "erin"} for request in saturated() if request["client_id"] == "notebook"]
     answer = blame(stored(tmp_path, [*saturated(), *two]))
     assert answer.plan.threads == [2]

@@ -92,9 +92,9 @@ def test_numbers_of_lines() -> None:
 
 def test_parts_keep_the_same_line_together() -> None:
     """
-    Wherever a line is read, its part is the same.
+    A line has the same part, wherever it is read.
 
-    Requests of other times and users are spread over parts, junk as well.
+    Requests of other times and users, and lines that are no requests, are spread over parts.
     """
     parts_here = table(batch((line(), "a", None, 1), (b"x", "a", None, 2)))["part"]
     parts_there = table(batch((b"x", "a", None, 9), (line(), "b", None, 3)))["part"]

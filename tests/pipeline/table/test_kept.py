@@ -45,7 +45,7 @@ def test_an_empty_commit_is_found_and_restored(table: Table, version: int) -> No
 
 
 def test_a_commit_without_a_whole_copy_is_lost(table: Table) -> None:
-    """The table is as it was before it, which `restore` says."""
+    """The table returns to its state before that commit, and `restore` reports the loss."""
     _commit(table, 3).write_bytes(b"")
     (copy,) = Path(table.storage.uri, "_commits").glob(f"{3:020d}-*")
     copy.write_bytes(b"")

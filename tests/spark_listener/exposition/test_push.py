@@ -151,7 +151,7 @@ def test_no_one_there(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
 def test_a_receiver_that_does_not_answer_is_given_up(
     receiver: Receiver, protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The end of the job does not wait for it longer than it may."""
+    """The end of the job waits for a receiver no longer than the timeout."""
     receiver.released.clear()
     sent = push(lambda: [job()], endpoint=receiver.url, protocol=protocol)
     sent.close()

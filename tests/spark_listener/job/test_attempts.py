@@ -165,7 +165,7 @@ def test_space_is_bounded() -> None:
     """
     An application that fails for years does not fill the driver.
 
-    What is repeated after ages has an unknown cause.
+    A task that is repeated after a very long time has an unknown cause.
     """
     job = Job("app")
     for task in range(20_001):
