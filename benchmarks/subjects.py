@@ -7,7 +7,6 @@ from quotascope.metrics.engine.rate import Rate
 from quotascope.metrics.engine.registry import Registry
 from quotascope.metrics.engine.sensor import Sensor
 from quotascope.metrics.engine.token_bucket import TokenBucket
-from quotascope.metrics.engine.window_config import ManagerConfig
 from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
 from quotascope.metrics.kafka.principal import Principal
 
@@ -15,7 +14,6 @@ T0 = 1_700_000_000_000
 NEVER, ALWAYS = 1e12, 0.7
 """Bounds that no value and that every value goes past."""
 PAST = range(T0 - 13_000, T0, 1_000)
-LIKE_KAFKA = ManagerConfig(extra_counters=False)
 
 
 def config(bound: float) -> MetricConfig:
@@ -37,7 +35,7 @@ def sensor(registry: Registry, name: str, *, bucket: bool, bound: float) -> Sens
 
 def manager(registry: Registry, bound: float) -> ClientQuotaManager:
     """Return a Produce manager with one rule, for the default user."""
-    result = ClientQuotaManager(registry, QuotaType.PRODUCE, T0, LIKE_KAFKA)
+    result = ClientQuotaManager(registry, QuotaType.PRODUCE, T0)
     result.update_quota(QuotaEntity(DEFAULT), bound)
     return result
 

@@ -76,7 +76,7 @@ class ClientQuotaManager:
         # What requests were measured with, until a rule or the registry changes.
         self._known: dict[tuple[str, str, str], ClientSensors] = {}
         self._removals: int = registry.removals
-        self._factory = SensorFactory(registry, quota_type, extra_counters=self.config.extra_counters)
+        self._factory = SensorFactory(registry, quota_type)
 
     @property
     def quotas_enabled(self) -> bool:

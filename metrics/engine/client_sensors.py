@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Final
 
 from ..kafka.entities import QuotaType
-from .cumulative import CumulativeCount, CumulativeSum
 from .metric_name import MetricName
 from .registry import Registry
 from .sensor import Sensor
@@ -44,13 +43,12 @@ Fill = Callable[[EntityTags, Sensor], None]
 class ClientSensors:
     """The sensors of an entity (Kafka: `ClientSensors`)."""
 
-    __slots__ = ("quota", "refusal", "tags", "throttle_time")
+    __slots__ = ("quota", "tags", "throttle_time")
 
-    def __init__(self, tags: EntityTags, quota: Sensor, throttle_time: Sensor, refusal: Sensor | None = None) -> None:
+    def __init__(self, tags: EntityTags, quota: Sensor, throttle_time: Sensor) -> None:
         self.tags: EntityTags = tags
         self.quota: Sensor = quota
         self.throttle_time: Sensor = throttle_time
-        self.refusal: Sensor | None = refusal
 
 
 class SensorFactory:
@@ -62,19 +60,14 @@ class SensorFactory:
     Args:
         registry: where sensors and metrics live.
         quota_type: their group.
-        extra_counters: whether to add the metrics that Kafka lacks. `throttle-time-total` (ms) and `throttle-count`
-            share the sensor of `throttle-time`: they end with it after an hour without a throttle, and start from
-            zero with the next one, as counters do when a process restarts.
 
     """
 
-    def __init__(self, registry: Registry, quota_type: QuotaType, *, extra_counters: bool) -> None:
+    def __init__(self, registry: Registry, quota_type: QuotaType) -> None:
         self._registry = registry
         self._group: str = quota_type.group
-        self._extra_counters: bool = extra_counters
         self._quota_prefix: str = f"{self._group}-"
         self._throttle_prefix: str = f"{self._group}ThrottleTime-"
-        self._refusal_prefix: str = f"{self._group}Refusal-"
 
     def quota_sensor(self, tags: EntityTags, now_ms: int, fill: Fill) -> Sensor:
         """Return the sensor `<Type>-<suffix>`; `fill` gives a new one its metrics."""
@@ -83,10 +76,6 @@ class SensorFactory:
     def throttle_time_sensor(self, tags: EntityTags, now_ms: int) -> Sensor:
         """Return the sensor `<Type>ThrottleTime-<suffix>`; the average is over the registry's windows."""
         return self._sensor(self._throttle_prefix, tags, now_ms, self._fill_throttle_time)
-
-    def refusal_sensor(self, tags: EntityTags, now_ms: int) -> Sensor:
-        """Return the sensor `<Type>Refusal-<suffix>`, which Kafka does not have."""
-        return self._sensor(self._refusal_prefix, tags, now_ms, self._fill_refusal)
 
     def name(self, name: str, tags: EntityTags, description: str) -> MetricName:
         """Return the name of a metric of this group with these tags."""
@@ -103,12 +92,3 @@ class SensorFactory:
     def _fill_throttle_time(self, tags: EntityTags, sensor: Sensor) -> None:
         about = "Tracking average throttle-time per user/client-id"
         sensor.add(self.name("throttle-time", tags, about), Avg())
-        if self._extra_counters:
-            about = "Tracking total throttle-time in ms per user/client-id"
-            sensor.add(self.name("throttle-time-total", tags, about), CumulativeSum())
-            about = "Tracking throttled requests per user/client-id"
-            sensor.add(self.name("throttle-count", tags, about), CumulativeCount())
-
-    def _fill_refusal(self, tags: EntityTags, sensor: Sensor) -> None:
-        about = "Tracking refused mutations per user/client-id"
-        sensor.add(self.name("refusal-count", tags, about), CumulativeSum())

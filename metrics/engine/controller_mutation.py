@@ -5,7 +5,7 @@ from enum import Enum
 from ..kafka.entities import QuotaType
 from ..kafka.principal import Principal
 from .client_quota_manager import ClientQuotaManager
-from .client_sensors import ClientSensors, EntityTags
+from .client_sensors import EntityTags
 from .errors import ThrottlingQuotaExceeded
 from .mutation_quota import UNBOUNDED, MutationQuota, PermissiveMutationQuota, StrictMutationQuota
 from .quota_callback import QuotaCallback
@@ -81,12 +81,6 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
             return UNBOUNDED
         sensors = self.sensors_for(principal, client_id, now_ms)
         return PermissiveMutationQuota(sensors, self.config)
-
-    def _sensors_of(self, tags: EntityTags, now_ms: int) -> ClientSensors:
-        sensors = super()._sensors_of(tags, now_ms)
-        if self.config.extra_counters:
-            sensors.refusal = self._factory.refusal_sensor(tags, now_ms)
-        return sensors
 
     def _register_quota_metrics(self, tags: EntityTags, sensor: Sensor) -> None:
         about = "Tracking mutation-rate per user/client-id"

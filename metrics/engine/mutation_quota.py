@@ -89,8 +89,8 @@ class StrictMutationQuota(_BoundedQuota):
     """
     Refuses mutations while the bucket is in debt (Kafka: `StrictControllerMutationQuota`).
 
-    What overdraws the bucket is accepted, at any size, and answered with no throttle; the next one is refused, costs
-    nothing and is counted in `refusal-count`.
+    What overdraws the bucket is accepted, at any size, and answered with no throttle; the next one is refused and costs
+    nothing.
     """
 
     __slots__ = ()
@@ -105,8 +105,6 @@ class StrictMutationQuota(_BoundedQuota):
             self._sensors.quota.record_if_within_quota(permits, now_ms)
         except QuotaViolation as violation:
             self._remember(violation, now_ms)
-            if self._sensors.refusal is not None:
-                self._sensors.refusal.record(permits, now_ms)
             left_ms = narrow(self._throttle_time_ms)
             raise ThrottlingQuotaExceeded(left_ms) from None
 

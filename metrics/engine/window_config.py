@@ -1,4 +1,4 @@
-"""Configuration of a metric by a quota's windows, and deviations of a quota manager from Kafka on request."""
+"""Configuration of a metric by a quota's windows, and a deviation of a quota manager from Kafka on request."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,10 @@ def metric_config(windows: WindowConfig, quota: Quota | None) -> MetricConfig:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerConfig(WindowConfig):
     """
-    Settings of one quota manager (Kafka: `ClientQuotaManagerConfig`); the options are ours.
+    Settings of one quota manager (Kafka: `ClientQuotaManagerConfig`); the option is ours.
 
     The windows are `quota.window.*`, those of the controller `controller.quota.window.*`.
     """
-
-    extra_counters: bool = True
-    """Whether to count throttled ms, throttled requests and refused mutations, which Kafka does not."""
 
     charge_validate_only: bool = True
     """Whether a validate-only mutation costs as much as a real one where the release charges it, against KIP-599."""

@@ -49,8 +49,8 @@ class Setup:
             1.0,
             CreateTopics(partitions=(8, 5, 4)),
             Response(throttle_ms=2_000, again=CreateTopics(partitions=(4,))),
-            "refusal-count",
-            4.0,
+            "tokens",
+            -2.0,
         ),
         # before version 6 every topic is made and the client waits afterwards
         (

@@ -89,10 +89,7 @@ class CallbackTwin(NodeTwin):
     def __init__(self, shape: Shape, release: KafkaRelease) -> None:
         super().__init__(release)
         self._callback = Lengths()
-        # Ours count more than Kafka's unless switched off.
-        config = ManagerConfig(
-            samples=shape.samples, window_seconds=shape.window_s, extra_counters=False, release=release
-        )
+        config = ManagerConfig(samples=shape.samples, window_seconds=shape.window_s, release=release)
         produce = ClientQuotaManager(self._registry, QuotaType.PRODUCE, EPOCH_MS, config, self._callback)
         mutation = ControllerMutationQuotaManager(self._registry, EPOCH_MS, config, self._callback)
         self._managers = dict(zip(TYPES, (produce, mutation), strict=True))

@@ -34,16 +34,8 @@ def violation(error: QuotaViolation) -> str:
     return f"violation {name(error.metric_name)} {bits(error.value)} {bits(error.bound)}"
 
 
-OURS = ("throttle-time-total", "throttle-count", "refusal-count")
-"""Metrics that Kafka lacks; that everything else is equal shows that they change nothing."""
-OUR_SENSOR = "ControllerMutationRefusal-"
-
-
 class NodeTwin(Twin):
     """Base of the twins of a node's parts: a clock, and a registry that is written and expires."""
-
-    left_out: tuple[str, ...] = ()
-    """Names of metrics that are not compared."""
 
     def __init__(self, release: KafkaRelease = NEWEST_RELEASE) -> None:
         super().__init__(EPOCH_MS)
@@ -53,11 +45,7 @@ class NodeTwin(Twin):
         self._registry.expire_sensors(self._now_ms)
 
     def _op_dump(self) -> str:
-        """Write all sensors and all metrics, but for the number of metrics and those that are left out."""
-        sensors = sorted(name for name in self._registry.sensors() if not name.startswith(OUR_SENSOR))
-        metrics = [
-            metric
-            for metric in self._registry.metrics().values()
-            if metric.name.name not in self.left_out and metric.name.group != "kafka-metrics-count"
-        ]
+        """Write all sensors and all metrics, but for the number of metrics."""
+        sensors = sorted(self._registry.sensors())
+        metrics = [metric for metric in self._registry.metrics().values() if metric.name.group != "kafka-metrics-count"]
         return f"[{','.join(map(quote, sensors))}] {everything(metrics, self._now_ms)}"

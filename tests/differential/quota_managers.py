@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tests.differential.choice import HOSTILE, Choice
 from tests.differential.comparison import Operation
 from tests.differential.drive import Subject
-from tests.differential.figures import OURS, NodeTwin
+from tests.differential.figures import NodeTwin
 from tests.differential.shapes import EPOCH_MS, HUGE, LONG_MAX, TINY, Settings, Temper, amount, step_ms, temper
 from tests.differential.wire import Argument, Word, bits, flag, quote
 
@@ -67,8 +67,6 @@ class Channel(ThrottleCallback):
 
 class ManagerTwin(NodeTwin):
     """The four managers of a node, with two clocks and the quotas of requests that are under way."""
-
-    left_out = OURS
 
     def __init__(self, shape: Shape, release: KafkaRelease) -> None:
         super().__init__(release)

@@ -84,11 +84,12 @@ class TestProduce:
         assert broker.channel.maybe_unmute()
 
     def test_longer_through_request(self) -> None:
-        """The longer of the two throttles, and its manager counts it."""
+        """The longer of the two throttles, and its manager alone records it."""
         broker = Broker(produce=1000.0, request=1.0)
         decision = broker.quotas.produce(broker.request(150), 10_100, NOW, acks=1)
         assert muted(decision) == (REQUEST, 1000, 1000)
-        assert [broker.value("throttle-count", group) for group in ("Request", "Produce")] == [1.0, 0.0]
+        assert broker.value("throttle-time", "Request") == 1000.0
+        assert math.isnan(broker.value("throttle-time", "Produce"))
 
     def test_without_acks(self) -> None:
         """Thread time without a response is exempt, and bytes mute the channel; a closed channel counts nothing."""
@@ -168,8 +169,8 @@ class TestOther:
         assert muted(reported) == (None, 0, 1000)
         decision = broker.quotas.forwarded_response(broker.request(), reported.response_ms, NOW)
         assert muted(decision) == (REQUEST, 1000, 1000)
-        counts = [controller.value(name, "ControllerMutation") for name in ("throttle-count", "refusal-count")]
-        assert counts == [0.0, 5.0]
+        assert math.isnan(controller.value("throttle-time", "ControllerMutation"))
+        assert controller.value("tokens", "ControllerMutation") == -10.0
         assert broker.value("throttle-time", "Request", UNDER_CLIENT) == 1000.0
 
 

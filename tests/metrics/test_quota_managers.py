@@ -42,7 +42,6 @@ from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
 from quotascope.metrics.kafka.principal import Principal
 from quotascope.metrics.kafka.release import KafkaRelease
 
-PLAIN = ManagerConfig(extra_counters=False)
 TEN_WINDOWS = ManagerConfig(samples=10)
 HOUR_MS = 3_600_000
 
@@ -91,7 +90,7 @@ class TestRecording:
         assert math.isnan(engine.value("throttle-time", EPOCH_MS + 60_000))
 
     def test_sensors_expire_after_an_idle_hour_and_come_back(self, engine: Engine) -> None:
-        """A throttle-time sensor ends an hour after its last throttle, with its counters; others after a record."""
+        """A throttle-time sensor ends an hour after its last throttle, with its metric; others after a record."""
         manager, registry = engine.manager, engine.registry
         manager.update_quota(QuotaEntity(None, "c"), 1.0)
         manager.record_and_get_throttle_time(ALICE, "c", 1.0, 0)
@@ -99,17 +98,17 @@ class TestRecording:
         manager.record_and_get_throttle_time(ALICE, "c", 1.0, 1000)
         assert registry.expire_sensors(HOUR_MS) == ()
         assert registry.expire_sensors(HOUR_MS + 1) == ("ProduceThrottleTime-:c",)
-        assert "throttle-count" not in {name.name for name in registry.metrics()}
+        assert "throttle-time" not in {name.name for name in registry.metrics()}
         assert registry.expire_sensors(HOUR_MS + 1001) == ("Produce-:c",)
         manager.record_and_get_throttle_time(ALICE, "c", 1.0, HOUR_MS + 2000)
         assert {"Produce-:c", "ProduceThrottleTime-:c"} <= set(registry.sensors())
-        assert engine.value("throttle-count", HOUR_MS + 2000) == 0.0
+        assert math.isnan(engine.value("throttle-time", HOUR_MS + 2000))
 
 
-def test_without_extras_the_metrics_are_kafkas() -> None:
+def test_the_metrics_are_kafkas() -> None:
     """One request makes the two sensors and two metrics that a broker makes."""
     registry = Registry()
-    manager = ClientQuotaManager(registry, QuotaType.PRODUCE, 0, PLAIN)
+    manager = ClientQuotaManager(registry, QuotaType.PRODUCE, 0)
     manager.update_quota(QuotaEntity("CN=a", "c"), 1.0)
     manager.record_and_get_throttle_time(Principal("CN=a"), "c", 0.0, 0)
     assert set(registry.sensors()) == {"Produce-delayQueue", "Produce-CN%3Da:c", "ProduceThrottleTime-CN%3Da:c"}
@@ -125,7 +124,7 @@ def test_without_extras_the_metrics_are_kafkas() -> None:
 def test_descriptions() -> None:
     """Metrics describe themselves in Kafka's words."""
     registry = Registry()
-    ControllerMutationQuotaManager(registry, 0, PLAIN).sensors_for(Principal("u"), "c", 0)
+    ControllerMutationQuotaManager(registry, 0).sensors_for(Principal("u"), "c", 0)
     assert {name.name: name.description for name in registry.metrics()} == {
         "count": "total number of registered metrics",
         "queue-size": "Tracks the size of the delay queue",
@@ -246,14 +245,14 @@ def refused(quota: MutationQuota, permits: float = 1) -> int:
 class TestMutations:
     """Strict, permissive and unbounded quotas of mutations."""
 
-    def test_refusals_cost_nothing_and_are_counted(self) -> None:
-        """A refused mutation leaves the bucket and the rate alone and shows in refusal-count."""
+    def test_refusals_cost_nothing(self) -> None:
+        """A refused mutation leaves the bucket and the rate alone."""
         controller = Controller(10)
         quota = controller.strict()
         quota.record(110, EPOCH_MS)
         assert [refused(quota, permits) for permits in (3, 4)] == [1000, 1000]
-        values = [controller.value(name) for name in ("tokens", "mutation-rate", "refusal-count")]
-        assert values == [-10.0, 110 / 30, 7.0]
+        values = [controller.value(name) for name in ("tokens", "mutation-rate")]
+        assert values == [-10.0, 110 / 30]
 
     def test_a_refusal_of_zero_ms(self) -> None:
         """A residue of the arithmetic refuses, with a throttle of 0 ms that does not count as exceeded."""
@@ -309,12 +308,11 @@ class TestMutations:
         assert isinstance(old, PermissiveMutationQuota)
         assert isinstance(new, StrictMutationQuota)
 
-    def test_refusals_without_the_counter(self) -> None:
-        """Refusals are refused also where no one counts them."""
-        manager = Controller(1, PLAIN).manager
+    def test_a_refused_mutation_waits_for_the_debt(self) -> None:
+        """The manager returns the time until the bucket is even."""
+        manager = Controller(1, ManagerConfig()).manager
         manager.record_and_get_throttle_time(ALICE, "c", 12, EPOCH_MS)
         assert manager.record_and_get_throttle_time(ALICE, "c", 1, EPOCH_MS) == 1000
-        assert manager.sensors_for(ALICE, "c", EPOCH_MS).refusal is None
 
     def test_unlimited_users_have_tokens_beyond_reason(self) -> None:
         """Without a limit the bucket holds 11 times the largest long, as a broker shows it."""
