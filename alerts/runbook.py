@@ -15,6 +15,8 @@ from .thresholds import thresholds
 
 NUMBER: Final = re.compile(r"`(\w+)` \(default ([^)]*)\)")
 """A number in a runbook: the name of a threshold or time, and its default, which a test compares."""
+COMPARED: Final = re.compile(r"([\d.]+)(?=\)* # ([A-Z_]+)$)", re.MULTILINE)
+"""A number in a query of a runbook: the line ends with the name of its threshold, as a comment."""
 _ALERT: Final = re.compile(r"(?<!# )`?\bKafkaQuota[A-Z]\w+`?")
 
 
@@ -83,7 +85,13 @@ def _with_absence(site: Site, mention: re.Match[str]) -> str:
 def with_defaults(text: str, alert: str) -> str:
     """Return the text of a runbook with the defaults that thresholds and times have now."""
     defaults = numbers(Site(), alert)
-    return NUMBER.sub(lambda match: f"`{match[1]}` (default {defaults.get(match[1], match[2])})", text)
+    text = NUMBER.sub(lambda match: f"`{match[1]}` (default {defaults.get(match[1], match[2])})", text)
+    return _with_compared(text, defaults)
+
+
+def _with_compared(text: str, numbers: dict[str, str]) -> str:
+    """Return the text with these numbers, without their units, in queries."""
+    return COMPARED.sub(lambda match: numbers.get(match[2], match[1]).partition(" ")[0], text)
 
 
 def _with_numbers(text: str, numbers: dict[str, str]) -> str:
@@ -95,4 +103,4 @@ def _with_numbers(text: str, numbers: dict[str, str]) -> str:
             return match[0]
         return f"`{name}` ({numbers[name]}, default {default})"
 
-    return NUMBER.sub(with_number, text)
+    return _with_compared(NUMBER.sub(with_number, text), numbers)

@@ -14,9 +14,9 @@ from tests.cluster.tools import CLASSES
 
 from quotascope.alerts import Site
 from quotascope.alerts.render import alerts, thresholds_of
-from quotascope.alerts.runbook import NUMBER, numbers, runbooks
+from quotascope.alerts.runbook import COMPARED, NUMBER, numbers, runbooks, with_defaults
 from quotascope.alerts.settings import AlertSettings, AlertSeverity, Profile
-from quotascope.alerts.thresholds import HEAVY_SHARE, STORM
+from quotascope.alerts.thresholds import HEAVY_SHARE, NEAR_LIMIT, STORM
 
 KEYS = {
     *("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"),
@@ -54,6 +54,17 @@ def test_numbers_are_those_of_the_alert(alert: str) -> None:
     named = dict(NUMBER.findall(RUNBOOKS[alert]))
     assert named == {name: defaults[name] for name in named}
     assert {*thresholds_of(alert)} <= {*named}
+    for value, name in COMPARED.findall(RUNBOOKS[alert]):
+        assert defaults[name].partition(" ")[0] == value
+
+
+def test_queries_compare_with_the_numbers_of_a_site() -> None:
+    """A query that names a threshold has the default in the file, and the site's number for a site."""
+    name = "KafkaQuotaManyNearLimit"
+    assert "avg30m > 0.9) # NEAR_LIMIT\n" in RUNBOOKS[name]
+    theirs = dict(runbooks(Site(profile=Profile.ALL, thresholds={NEAR_LIMIT: 0.8})))[name]
+    assert "avg30m > 0.8) # NEAR_LIMIT\n" in theirs
+    assert "avg30m > 0.9) # NEAR_LIMIT\n" in with_defaults(theirs, name)
 
 
 def test_a_site_has_its_own_numbers() -> None:
