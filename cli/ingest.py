@@ -11,9 +11,9 @@ from typing import Annotated, Final
 import typer
 
 from . import outputs
-from .options import EngineName, Json, check_extra, named_folder, named_values
+from .options import CONNECTOR, EngineName, Json, check_extra, named_folder, named_values
 
-EXAMPLES = """
+EXAMPLES = f"""
 Examples:
 
 quotascope ingest /var/log/kafka/ --names 'kafka-request.log*' --broker 1 --into usage
@@ -25,7 +25,7 @@ zcat kafka-request.log.gz | quotascope ingest - --broker 1 --into usage --json
 spark-submit --master yarn "$(quotascope spark submit-script)" ingest hdfs:///logs/kafka --broker-pattern \
 '/broker-([0-9]+)/' --into hdfs:///kafka/usage
 
-spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 "$(quotascope spark submit-script)" ingest \
+spark-submit --packages {CONNECTOR} "$(quotascope spark submit-script)" ingest \
 kafka://broker-1:9092,broker-2:9092/kafka-request-log --into usage
 """
 _reading_option = partial(typer.Option, rich_help_panel="How logs are read")

@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass
 from functools import partial, wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeGuard, get_type_hints
 
 import typer
 
@@ -159,6 +159,9 @@ KafkaVersion = Annotated[
         show_default="what the log says, else the newest",
     ),
 ]
+
+CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+"""Newest Kafka connector of Spark; pages of the documentation get it by ``make docs``."""
 
 
 def check_extra() -> None:

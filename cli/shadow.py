@@ -30,10 +30,10 @@ quotascope shadow status --config /etc/quotascope.yaml --shadow candidates.yaml 
 Exit code 0: no shadow would throttle any client newly or for longer now. 3: one would. 4: none would as far as is \
 known, but something is unknown. 1: nothing could be read.
 """
-_STREAM: Final = """
+_STREAM: Final = f"""
 Examples:
 
-spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 "$(quotascope spark submit-script)" shadow \
+spark-submit --packages {options.CONNECTOR} "$(quotascope spark submit-script)" shadow \
 stream --topic kafka://broker-1:9092/kafka-request-log --candidates candidates.yaml --into usage
 
 quotascope shadow stream --topic kafka://broker-1:9092/kafka-request-log --candidates candidates.yaml --into usage \

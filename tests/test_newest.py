@@ -11,6 +11,8 @@ from tests.prometheus.releases import NEWEST, OLDEST, OLDEST_VERSION, newest_ver
 from tools import newest
 from tools.newest import CannotAsk, Registry, Software
 
+from quotascope.cli.options import CONNECTOR
+
 LISTED = """\
 [INFO] The following dependencies in Dependencies have newer versions:
 [INFO]   io.prometheus.jmx:jmx_prometheus_javaagent ................. 0 -> 1.0.1
@@ -43,13 +45,19 @@ def test_the_page_about_pushes_names_the_newest_prometheus() -> None:
     assert f"(tested with {newest_version()})" in (newest.ROOT / "docs" / "guides" / "otlp.md").read_text()
 
 
+def test_commands_and_pages_name_the_connector_that_is_tested() -> None:
+    """The pages get the version from the commands."""
+    artifact, _, version = CONNECTOR.removeprefix("org.apache.spark:").partition(":")
+    assert newest.connectors()[artifact] == version
+
+
 def test_a_file_that_names_no_version_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A pin that was moved elsewhere would else be missing in the documentation."""
-    for path in ("tests/cluster/pom.xml", "tests/cluster/pom-newest.xml", "tests/spark/versions.py"):
+    for path in ("tests/cluster/pom.xml", "tests/cluster/pom-newest.xml", "tests/spark/connector/pom.xml"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("")
     monkeypatch.setattr(newest, "ROOT", tmp_path)
-    with pytest.raises(LookupError, match=r"tests/spark/versions\.py does not name a version"):
+    with pytest.raises(LookupError, match=r"tests/spark/connector/pom\.xml does not name a version"):
         newest.tested()
 
 

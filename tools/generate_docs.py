@@ -17,6 +17,7 @@ from quotascope.alerts.files import rule_files
 from quotascope.alerts.runbook import with_defaults
 from quotascope.alerts.settings import Profile
 from quotascope.cli.alerts_config import alerts_reference
+from quotascope.cli.options import CONNECTOR
 from quotascope.dashboards.files import file_text, grafana_dashboards
 from quotascope.dashboards.scope import Scope
 from quotascope.exporter.config.reference import reference
@@ -65,6 +66,7 @@ _LABELED = re.compile(
 )
 """Texts that the page says once: in front of a line by its labels, at its top, or by the name of a family."""
 _TESTED = re.compile(r"(<!-- generated: versions -->)\n.*?(<!-- end -->)", re.DOTALL)
+_CONNECTOR = re.compile(rf"{re.escape(CONNECTOR.rpartition(':')[0])}:[\d.]+")
 _OWN = "computed"
 """The source of families that Kafka does not have."""
 _TITLES = {
@@ -86,6 +88,7 @@ def pages() -> dict[Path, str]:
         ALERTS / "all" / "quotascope-alerts.yaml": rule_files(Site(profile=Profile.ALL))["quotascope-alerts.yaml"],
         **_dashboards(),
         **runbook_files(),
+        **connector_pages(),
     }
 
 
@@ -109,6 +112,12 @@ def metrics_page() -> str:
 def runbook_files() -> dict[Path, str]:
     """Return the runbooks with the defaults that thresholds have now."""
     return {path: with_defaults(path.read_text(encoding="utf-8"), path.stem) for path in sorted(RUNBOOKS.glob("*.md"))}
+
+
+def connector_pages() -> dict[Path, str]:
+    """Return the pages that name Spark's Kafka connector, with its newest version."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
+    return {path: _CONNECTOR.sub(CONNECTOR, text) for path, text in texts.items() if _CONNECTOR.search(text)}
 
 
 def dialects_page() -> str:

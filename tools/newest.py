@@ -21,6 +21,8 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 TESTS: Final = ROOT / "tests"
+RECORDED: Final = "tests/spark_listener/recorded"
+"""Folder with the events of each version of Spark."""
 _STABLE: Final = re.compile(r"v?\d+(?:\.\d+)*")
 _UPDATES: Final = "org.codehaus.mojo:versions-maven-plugin:2.18.0:display-dependency-updates"
 _OFFERED: Final = re.compile(r"([\w.-]+:[\w.-]+) [.\s]+ \S+ ->\s+(\S+)")
@@ -65,12 +67,10 @@ class Software:
 def tested() -> tuple[Software, ...]:
     """Return all that is tested in several versions or against a foreign release, in the order of the documentation."""
     kafka, newest = _properties("tests/cluster/pom.xml"), _properties("tests/cluster/pom-newest.xml")
-    spark = _first("tests/spark/versions.py", r'^CONNECTOR = "([\d.]+)"')
-    older = re.findall(r'"([\d.]+)"', _first("tests/spark/versions.py", r"^OLDER = \(CONNECTOR, (.+)\)"))
-    connectors = dict(
-        re.findall(r"<artifactId>([\w.-]+)</artifactId>\s+<version>([\d.]+)<", _text("tests/spark/connector/pom.xml"))
-    )
-    delta = next(name for name in connectors if name.startswith("delta-spark"))
+    jars = connectors()
+    connector = jars["spark-sql-kafka-0-10_2.13"]
+    spark = sorted({connector, *recorded(), _pinned("pyspark")}, key=number)
+    delta = next(name for name in jars if name.startswith("delta-spark"))
     grafana = json.loads(_text("tests/dashboards/grafana/package.json"))["dependencies"]
     return (
         _maven("Kafka", "org.apache.kafka:kafka_2.13", kafka["kafka.version"], newest["kafka.version"], *_listed("IN_THE_GATE")),
@@ -81,13 +81,27 @@ def tested() -> tuple[Software, ...]:
         _maven("Strimzi quotas plugin", "io.strimzi:kafka-quotas-plugin", "0.3.1", note="recorded pages"),
         Software(name="Prometheus", registry=Registry.GO, package="github.com/prometheus/prometheus", versions=(_first("tests/prometheus/releases.py", r'^OLDEST_VERSION: Final = "([\d.]+)"'), _prometheus(_required("prometheus", "github.com/prometheus/prometheus"))), written=_prometheus),
         Software(name="OpenTelemetry Collector", registry=Registry.GO, package="go.opentelemetry.io/collector/otelcol", versions=(_required("collector", "go.opentelemetry.io/collector/otelcol").removeprefix("v"),), written=lambda version: version.removeprefix("v")),
-        Software(name="Spark", registry=Registry.PYPI, package="pyspark", versions=(*sorted((spark, *older), key=number), _pinned("pyspark"))),
-        _maven("Spark's Kafka connector", "org.apache.spark:spark-sql-kafka-0-10_2.13", connectors["spark-sql-kafka-0-10_2.13"]),
-        _maven("Delta Lake", f"io.delta:{delta}", connectors[delta]),
+        Software(name="Spark", registry=Registry.PYPI, package="pyspark", versions=tuple(spark)),
+        _maven("Spark's Kafka connector", "org.apache.spark:spark-sql-kafka-0-10_2.13", connector),
+        _maven("Delta Lake", f"io.delta:{delta}", jars[delta]),
         Software(name="Grafana's components", registry=Registry.NPM, package="@grafana/ui", versions=(grafana["@grafana/ui"],)),
         *(Software(name=name, registry=Registry.PYPI, package=name, versions=(_pinned(name),)) for name in ("kafka-python", "confluent-kafka", "opentelemetry-sdk")),
         Software(name="Python", registry=Registry.UV, package="cpython", versions=_pythons()),
     )  # fmt: skip
+
+
+def connectors() -> dict[str, str]:
+    """Return the versions of the jars that Spark is run with, by artifact."""
+    pom = "tests/spark/connector/pom.xml"
+    jars = re.findall(r"<artifactId>([\w.-]+)</artifactId>\s+<version>([\d.]+)<", _text(pom))
+    if not jars:
+        raise LookupError(f"{pom} does not name a version")
+    return dict(jars)
+
+
+def recorded() -> list[str]:
+    """Return the versions of Spark whose events are recorded, oldest first."""
+    return sorted((folder.name for folder in (ROOT / RECORDED).iterdir() if folder.is_dir()), key=number)
 
 
 def table() -> str:

@@ -53,7 +53,7 @@ _DAMAGED: Final = (
 """Texts in Spark's errors about files that it cannot read to their end, specific ones first."""
 _NO_CONNECTOR: Final = (
     "this Spark has no Kafka connector: run it with spark-submit --packages "
-    "org.apache.spark:spark-sql-kafka-0-10_2.13:{}; where there is none of its version, such as 4.3, use Spark 4.2"
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:{}; where there is none of its version, use an older Spark"
 )
 
 _OF_LINES: Final[Any] = {"line": pa.binary(), "file": pa.string(), "start": pa.int64(), "number": pa.int64()}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -368,60 +370,48 @@ for sys.argv[1:] in json.loads(sys.argv[1]):
             ends.append([end.code or 0, err.getvalue()])
 print(json.dumps(ends))
 """
-NEEDED = {
-    "serve": "",
-    "status --exporter http://127.0.0.1:9": "",
-    "top --exporter http://127.0.0.1:9 --json": "",
-    "doctor": "",
-    "explain --user a": "",
-    "request-topic log --bootstrap-servers 127.0.0.1:9 --wait-seconds 1": "",
-    "demo --duration 0": "",
-    "quotas list --exporter http://127.0.0.1:9": "",
-    "quotas set producer_byte_rate=1 --user a": "",
-    "quotas remove producer_byte_rate --user a": "",
-    "quotas diff quotas.yaml": "",
-    "quotas export": "",
-    "config check quotas.yaml": "",
-    "config example": "",
-    "mcp --exporter 127.0.0.1:9": "mcp",
-    "alerts write alerts": "",
-    "alerts config": "",
+OF_ROOMS = {
+    "mcp": "mcp",
     "alerts mixin": "dashboards",
-    "rules jmx-exporter": "",
-    "rules check agent.yaml": "",
-    "ingest app-1 --into usage": "pipeline",
-    "episodes usage": "pipeline",
-    "usage usage": "pipeline",
-    "cost usage --month 2026-11 --teams teams.yaml": "pipeline",
-    "whatif usage --candidates quotas.yaml": "pipeline",
-    "recommend usage": "pipeline",
-    "blame usage": "pipeline",
-    "shadow status --exporter http://127.0.0.1:9": "",
-    "shadow stream --topic kafka://b:1/t --candidates quotas.yaml --into usage": "pipeline",
-    "shadow backtest quotas.yaml --prometheus http://127.0.0.1:9": "pipeline",
-    "shadow verify a --folder usage --since 2026-01-01": "pipeline",
-    "history status usage": "pipeline",
-    "history compact usage": "pipeline",
-    "history drop usage --before 2026-01-01": "pipeline",
-    "history clean usage": "pipeline",
-    "history repair usage": "pipeline",
-    "dashboards write dashboards": "dashboards",
-    "dashboards push --grafana-url http://127.0.0.1:9 --grafana-token-file token": "dashboards",
-    "spark report app-1": "",
-    "spark py-files tasks.zip": "",
-    "spark jar plugin.jar": "",
-    "spark runner": "",
-    "spark submit-script": "",
-    "teams check teams.yaml": "",
+    "dashboards write": "dashboards",
+    "dashboards push": "dashboards",
 }
+"""Extras of commands that do not ask for that of the pipeline."""
+ENDS = {"--json": [], "--port": ["0"], "--duration": ["0"], "--wait-seconds": ["1"]}
+"""Options with which a command does its work once and ends, beside others."""
 
 
-def test_every_command_is_here() -> None:
-    """A new command says which extra it needs."""
+def example_of(path: str, command: Any) -> list[str]:
+    """Return words of a command's first example that needs neither a cluster nor a configuration, with other places."""
+    examples = [line for line in EXAMPLES.findall(command.epilog or "") if line.startswith(f"{path} ")]
+    alone = [line for line in examples if not re.search("--(config|prometheus|source) ", line)]
+    words = shlex.split(re.split("[|>]", (alone or examples or [path])[0])[0])[1:]
+    if "--bootstrap-servers" in words:
+        place = words.index("--bootstrap-servers")
+        del words[place : place + 2]
+    words = [re.sub(r"://[^/]+", "://127.0.0.1:9", Path(word).name if word.startswith("/") else word) for word in words]
+    known = {option for parameter in command.params for option in parameter.opts}
+    return words + [word for option, value in ENDS.items() if option in known for word in (option, *value)]
+
+
+def extra_of(path: str, command: Any) -> str:
+    """Return the extra that a command needs."""
+    asks = "check_extra()" in inspect.getsource(inspect.unwrap(command.callback))
+    return "pipeline" if asks else OF_ROOMS.get(path.removeprefix("quotascope "), "")
+
+
+EXAMPLES = re.compile(r"^ *(quotascope .+)$", re.MULTILINE)
+NEEDED = {shlex.join(example_of(path, command)): extra_of(path, command) for path, command in COMMANDS}
+
+
+def test_every_command_is_tried_as_its_help_shows() -> None:
+    """A command whose help shows no example is not tried."""
     names = [path.removeprefix("quotascope ") for path, _ in COMMANDS]
-    lines = [f"{line} " for line in NEEDED]
-    assert len(names) == len(lines)
-    assert all(any(line.startswith(f"{name} ") for line in lines) for name in names)
+    assert len(NEEDED) == len(names)
+    assert all(f"{line} ".startswith(f"{name} ") for line, name in zip(NEEDED, names, strict=True))
+    for (path, command), line in zip(COMMANDS, NEEDED, strict=True):
+        arguments = [parameter for parameter in command.params if parameter.required]
+        assert not arguments or len(line.split()) > len(path.split()), path
 
 
 @pytest.mark.slow
@@ -430,12 +420,13 @@ def test_a_command_names_the_extra_that_it_lacks(extra: str, tmp_path: Path) -> 
     """Most commands need no extra; the others name the extra to install in one line, and then they run."""
     work = tmp_path / "work"
     work.mkdir()
-    log(work / "app-1")
-    (work / "quotas.yaml").write_text("quotas: []\n")
+    log(work / "application_1700000000000_0042")
+    for name in ("quotas.yaml", "candidates.yaml"):
+        (work / name).write_text("quotas: []\n")
     (work / "token").write_text("secret")
     (work / "teams.yaml").write_text("teams: [{team: a, clients: [{user: b}]}]\n")
     lines = {line: needed for line, needed in NEEDED.items() if extra in {"", needed}}
-    words = json.dumps([line.split() for line in lines])
+    words = json.dumps([shlex.split(line) for line in lines])
     done = Installed(tmp_path, [f"quotascope[{extra}]"]).run(RUN, words, folder=work)
     assert done.returncode == 0, done.stderr
     ends = dict(zip(lines, json.loads(done.stdout), strict=True))

@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 from tests import class_data
 from tests.provisioning import cache
+from tools import newest
 
 ROOT = Path(__file__).parents[2]
-CONNECTOR = "4.2.0"
+CONNECTOR = newest.connectors()["spark-sql-kafka-0-10_2.13"]
 """
 The newest version that Delta Lake and the Kafka connector are released for (`connector/pom.xml`).
 
 The gate runs it beside the newest.
 """
-OLDER = (CONNECTOR, "4.0.5", "3.5.9")
-"""`make spark-matrix` runs the tests under each."""
 
 
 def _installed() -> str:
@@ -26,6 +25,8 @@ def _installed() -> str:
 
 
 NEWEST = _installed()
+OLDER = (CONNECTOR, *(version for version in reversed(newest.recorded()) if version not in {CONNECTOR, NEWEST}))
+"""Versions whose events are recorded, and the connector's: `make spark-matrix` runs the tests under each."""
 VERSIONS = (NEWEST, *OLDER)
 RUNNING = metadata.version("pyspark")
 """The version that this process imports: the newest, or one that stands first in PYTHONPATH."""

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.builders.spark_events import Event
+from tools import newest
 
 from quotascope.spark_listener.job import Job, JobSnapshot
 
-RECORDED = Path(__file__).parent / "recorded"
-VERSIONS = ["3.5.9", "4.0.5", "4.3.0"]
+RECORDED = newest.ROOT / newest.RECORDED
+VERSIONS = newest.recorded()
+"""Versions of Spark whose events are recorded, oldest first."""
+NEWEST = VERSIONS[-1]
 
 
 def recorded(version: str, case: str) -> Iterator[Event]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 from tests.builders.spark_events import application_ended, application_started, failures, log_started, written
-from tests.spark_listener.recordings import VERSIONS, log_of
+from tests.spark_listener.recordings import NEWEST, VERSIONS, log_of
 
 from quotascope.spark_listener.errors import CodecUnusable, EventLogError, NoEventLog
 from quotascope.spark_listener.events import FailureCause
@@ -364,6 +364,6 @@ def test_log_without_any_time(tmp_path: Path) -> None:
 
 def test_recorded_logs_in_a_zip(tmp_path: Path) -> None:
     """Real logs give the same figures in and out of a zip."""
-    folder = log_of("4.3.0", "rolling")
+    folder = log_of(NEWEST, "rolling")
     shutil.make_archive(str(tmp_path / "eventLogs"), "zip", folder.parent, folder.name)
     assert read_application(tmp_path / "eventLogs.zip").snapshot == read_application(folder).snapshot

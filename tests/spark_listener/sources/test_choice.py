@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.builders.spark_events import query_started
-from tests.spark_listener.recordings import log_of
+from tests.spark_listener.recordings import NEWEST, log_of
 
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.job import Job
@@ -18,7 +18,7 @@ STREAMS = SimpleNamespace(addListener=lambda _: None, removeListener=lambda _: N
 SESSION = SimpleNamespace(streams=STREAMS)
 REFUSES = SimpleNamespace()
 """A SparkContext that lets no one near its JVM."""
-LOG = LogPlace(path=log_of("4.3.0", "plain"))
+LOG = LogPlace(path=log_of(NEWEST, "plain"))
 
 
 def _opened(

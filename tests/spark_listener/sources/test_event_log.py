@@ -4,13 +4,11 @@ from pathlib import Path
 
 import pytest
 from tests.builders.spark_events import STREAMING, job_ended, query_started, written
-from tests.spark_listener.recordings import Remembered, log_of
+from tests.spark_listener.recordings import NEWEST, Remembered, log_of
 
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.event_log import EventLogDamaged, NoEventLog
 from quotascope.spark_listener.sources.event_log import EventLogSource, LogPlace, log_place
-
-VERSION = "4.3.0"
 
 
 def _clock() -> float:
@@ -20,7 +18,7 @@ def _clock() -> float:
 def test_finished_log_is_read_to_its_end() -> None:
     """The source ends with it, and says how old the oldest of it was."""
     books = Remembered()
-    source = EventLogSource(LogPlace(path=log_of(VERSION, "plain")), books, clock=_clock)
+    source = EventLogSource(LogPlace(path=log_of(NEWEST, "plain")), books, clock=_clock)
     assert source.collect() > 1_000_000_000
     assert source.ended
     assert books.kinds[-1] == "SparkListenerApplicationEnd"
@@ -33,7 +31,7 @@ def test_log_is_waited_for(tmp_path: Path) -> None:
     books = Remembered()
     source = EventLogSource(LogPlace(path=tmp_path, app_id="local-1"), books)
     assert (source.collect(), source.ended) == (0.0, False)
-    shutil.copy(log_of(VERSION, "plain"), tmp_path / "local-1")
+    shutil.copy(log_of(NEWEST, "plain"), tmp_path / "local-1")
     source.collect()
     assert source.ended
     assert books.lost_events == 0

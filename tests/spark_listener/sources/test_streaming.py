@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql.streaming.listener import QueryProgressEvent, QueryStartedEvent, QueryTerminatedEvent
 from tests.builders.spark_events import STREAMING
-from tests.spark_listener.recordings import Remembered, recorded
+from tests.spark_listener.recordings import NEWEST, Remembered, recorded
 
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.sources import streaming
@@ -34,7 +34,7 @@ def test_events_are_as_the_jvm_writes_them() -> None:
     streams, books = _Streams(), Remembered()
     source = StreamingSource(SimpleNamespace(streams=streams), books)
     (listener,) = streams.listeners
-    for event in recorded("4.3.0", "restarted"):
+    for event in recorded(NEWEST, "restarted"):
         if not event["Event"].startswith(STREAMING):
             continue
         event_class, method = _KINDS[event["Event"].rpartition("$")[2]]
