@@ -23,6 +23,7 @@ from quotascope.dashboards.scope import Scope
 from quotascope.exporter.config.reference import reference
 from quotascope.metrics.catalog import Family, families
 from quotascope.metrics.kafka.entities import TYPE_LABELS
+from quotascope.pipeline.request_log.schema import REQUESTS
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # it runs as a script, and its parts are imported by tests
@@ -67,6 +68,7 @@ _LABELED = re.compile(
 """Texts that the page says once: in front of a line by its labels, at its top, or by the name of a family."""
 _TESTED = re.compile(r"(<!-- generated: versions -->)\n.*?(<!-- end -->)", re.DOTALL)
 _CONNECTOR = re.compile(rf"{re.escape(CONNECTOR.rpartition(':')[0])}:[\d.]+")
+_COLUMNS = re.compile(r"(?<=## The table `requests`\n\n)(.*\n\n)(?:- .*\n)+")
 _OWN = "computed"
 """The source of families that Kafka does not have."""
 _TITLES = {
@@ -115,9 +117,16 @@ def runbook_files() -> dict[Path, str]:
 
 
 def connector_pages() -> dict[Path, str]:
-    """Return the pages that name Spark's Kafka connector, with its newest version."""
+    """Return the pages that name Spark's Kafka connector, with its newest version, and list columns of requests."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
-    return {path: _CONNECTOR.sub(CONNECTOR, text) for path, text in texts.items() if _CONNECTOR.search(text)}
+    texts = {path: _with_columns(text) for path, text in texts.items() if _CONNECTOR.search(text)}
+    return {path: _CONNECTOR.sub(CONNECTOR, text) for path, text in texts.items()}
+
+
+def _with_columns(text: str) -> str:
+    """Return a page with the columns of requests that it lists."""
+    lines = [f"- `{column.name}`: {(column.metadata or {})[b'description'].decode()}\n" for column in REQUESTS]
+    return _COLUMNS.sub(lambda match: match[1] + "".join(lines), text)
 
 
 def dialects_page() -> str:

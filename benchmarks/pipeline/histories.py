@@ -79,7 +79,8 @@ def _table(crowd: Crowd, first_rank: int, counts: Integers, random: np.random.Ge
         "file": _named([f"/logs/broker-{index + 1}.log" for index in range(BROKERS)], broker),
         "position": np.argsort(np.argsort(timestamp, kind="stable")),
     }
-    return pa.table(columns, schema=HISTORY)
+    unknown = {field.name: pa.nulls(rows, field.type) for field in HISTORY if field.name not in columns}
+    return pa.table(columns | unknown, schema=HISTORY)
 
 
 def _requests(counts: Integers, random: np.random.Generator) -> tuple[Integers, Integers, Integers]:
