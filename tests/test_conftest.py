@@ -16,7 +16,11 @@ GIVE = "import tempfile; print(tempfile.gettempdir(), end='')"
 
 
 def test_what_is_left_lies_in_the_folder_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Of this process and of those that it starts, Spark's included; pytest removes it after a run without failures."""
+    """
+    Files of this process and of those that it starts lie there, Spark's included.
+
+    Pytest removes it after a run without failures.
+    """
     base = tmp_path_factory.getbasetemp()
     child = subprocess.run([sys.executable, "-c", GIVE], check=True, capture_output=True, text=True).stdout
     option = os.environ["SPARK_SUBMIT_OPTS"].partition("java.io.tmpdir=")[2]

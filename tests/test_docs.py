@@ -56,7 +56,11 @@ def build(config: Path, site: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_site_is_complete(tmp_path: Path) -> None:
-    """No dead link or anchor, each page in the navigation; runbooks and commands are pages; nothing is loaded from another host."""
+    """
+    The site has no dead link or anchor, and each page in the navigation.
+
+    Runbooks and commands are pages; nothing is loaded from another host.
+    """
     done = build(ROOT / "mkdocs.yml", tmp_path)
     assert done.returncode == 0, done.stderr
     pages = {

@@ -129,7 +129,7 @@ def test_each_registry_is_asked_by_its_client(monkeypatch: pytest.MonkeyPatch) -
 def test_a_registry_that_does_not_answer_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], one: Software, answer: str | int, words: str
 ) -> None:
-    """On standard error, with exit code 1: no answer is not an answer that nothing is newer."""
+    """The registry is named on standard error, with exit code 1: no answer is not an answer that nothing is newer."""
     answering(monkeypatch, {one.registry.value: answer})
     monkeypatch.setattr(newest, "tested", lambda: (one,))
     assert newest.main([]) == 1
@@ -140,7 +140,7 @@ def test_a_registry_that_does_not_answer_is_named(
 
 
 def test_a_missing_client_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """With what installs it."""
+    """The message names what installs the client."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CannotAsk, match="`npm` is missing: run `make services`"):
         newest.offered([row("x", "1", registry=Registry.NPM)])
@@ -148,6 +148,6 @@ def test_a_missing_client_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 @pytest.mark.real
 def test_the_releases_of_prometheus_are_those_of_the_documentation() -> None:
-    """One before and one after the change of ranges; the newest is the one that `go.mod` names."""
+    """There is one before and one after the change of ranges; the newest is the one that `go.mod` names."""
     assert newest.number("2.42") <= newest.number(OLDEST.version) < (3,)
     assert NEWEST.version == newest_version()

@@ -52,7 +52,7 @@ def test_slow_once(number):
 
 def test_few_get_one_who_wait_for_a_process(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Itself or by a fixture; a test that fails twice fails, and what failed at the first try is shown.
+    A test waits itself or by a fixture; a test that fails twice fails, and what failed at the first try is shown.
 
     Three of the five second tries of a run are left to the first file, two to the second: what fails once in every test
     is no accident.

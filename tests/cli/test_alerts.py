@@ -76,7 +76,7 @@ def test_what_is_printed_changes_nothing(run: Run, tmp_path: Path) -> None:
 
 
 def test_every_threshold_and_alert_is_printed(run: Run) -> None:
-    """With its value, unit and reason, or its severity, times and headline: those of the catalog."""
+    """The file has each with its value, unit and reason, or its severity, times and headline: those of the catalog."""
     _, printed, _ = run("alerts", "config")
     loaded = yaml.safe_load(printed)
     assert loaded["thresholds"] == {name: threshold.value for name, threshold in thresholds()}
@@ -101,7 +101,7 @@ def test_examples_can_be_uncommented(run: Run, write: Write) -> None:
 
 
 def test_a_threshold_takes_effect_wherever_it_stands(run: Run, write: Write, tmp_path: Path) -> None:
-    """In alerts, recording rules, texts, runbooks and the colors of dashboards; nothing else changes."""
+    """Alerts, recording rules, texts, runbooks and the colors of dashboards follow it; nothing else changes."""
     defaults = write({})
     values = {"THROTTLED": 0.25, "THROTTLED_SHARE": 0.7, "SPIKE_FACTOR": 2.123456789, "CLIENT_TIMEOUT": 45}
     wiki = tmp_path / "wiki"
@@ -133,7 +133,11 @@ def test_a_threshold_takes_effect_wherever_it_stands(run: Run, write: Write, tmp
 
 
 def test_an_alert_is_as_it_is_set(write: Write) -> None:
-    """Severity, times and labels; one that is off is left out, and the labels of all are on each."""
+    """
+    Rules have the configured severity, times and labels.
+
+    One that is off is left out, and the labels of all are on each.
+    """
     name = "KafkaQuotaNearLimit"
     changed = {"severity": "info", "for": "1h", "keep_firing_for": "0s", "labels": {"queue": "later"}}
     settings = {name: changed, "KafkaQuotaRuleChanged": {"enabled": False}}
@@ -214,7 +218,7 @@ def test_labels_of_alerts_leave_the_clusters_label_alone(run: Run, tmp_path: Pat
 
 @pytest.mark.parametrize("wrong", ["soon", "300y", f"{10**20}s", "9" * 5_000 + "ms"])
 def test_nothing_is_written_for_a_mistake(wrong: str, run: Run, tmp_path: Path) -> None:
-    """One message with the key and its line; earlier files stay as they are."""
+    """One message names the key and its line; earlier files stay as they are."""
     config, folder = tmp_path / "alerts.yaml", tmp_path / "rules"
     command = ("alerts", "write", folder, "--alerts-config", config)
     config.write_text("thresholds:\n  STORM: 70\n")
@@ -298,7 +302,7 @@ def parsed(kinds: dict[str, Any]) -> dict[str, Any]:
 def test_the_defaults_are_the_rules_that_are_written(
     render: Render, groups: Groups, tmp_path: Path, config: dict[str, Any]
 ) -> None:
-    """With teams and objectives from the file."""
+    """The rules have teams and objectives from the file."""
     expected = groups(config)
     rules = render(None, "--alerts-config", str(tmp_path / "alerts.yaml"))
     assert parsed(rules) == parsed(expected)

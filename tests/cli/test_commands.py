@@ -138,7 +138,11 @@ def test_exported_manifests_are_one_for_each_user(command: Command) -> None:
 
 
 def test_difference_for_programs(command: Command) -> None:
-    """Every change with the old and the new value, and exit code 2; the same is no change, and exit code 0."""
+    """
+    The document has every change with the old and the new value, and the command ends with 2.
+
+    The same is no change, and exit code 0.
+    """
     words = "quotas diff q.yaml --bootstrap-servers empty:9092"
     code, out, err = command(f"{words} --json")
     assert (code, err) == (2, "")
@@ -213,7 +217,7 @@ def test_topic_in_words(numbers: tuple[int | None, int | None], text: str, *, cr
 
 
 def test_throttles_of_a_topics_creation(capsys: Capture) -> None:
-    """In seconds and on standard error; nothing where there was none."""
+    """The command prints seconds on standard error; nothing where there was none."""
     account = ThrottleAccount()
     _print_throttles(account)
     assert capsys.readouterr() == ("", "")

@@ -245,7 +245,7 @@ def test_a_gap_of_centuries_costs_no_time(tmp_path: Path) -> None:
 
 
 def test_what_an_interrupted_run_left_is_not_covered(folder: Path, run: Run) -> None:
-    """Requests that came to the history, and not to its episodes yet."""
+    """The period leaves out requests that came to the history, and not to its episodes yet."""
     source = IngestTables.create(str(folder)).requests
     append(source, "late", requests({"timestamp": START_MS, "throttle_ms": 9}))
     history = History.create(str(folder))
@@ -378,7 +378,7 @@ def test_an_exporter_is_asked_once(exporter: str, run: Run, monkeypatch: pytest.
 
 
 def test_a_running_exporter(exporter: str, run: Run) -> None:
-    """All parts of its answer; what it cannot know is null, and its gaps are said."""
+    """The command shows all parts of its answer; what it cannot know is null, and its gaps are said."""
     answer = asked(run, "--exporter", exporter)
     alice, bob = answer["episodes"]
     expected = {

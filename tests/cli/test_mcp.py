@@ -32,7 +32,7 @@ def serving(source: str) -> Iterator[str]:
 
 @pytest.mark.slow
 async def test_an_assistant_asks_an_exporter(agent: Serve) -> None:
-    """The throttled clients of a recorded broker, the rule of one (unknown, without Kafka), and the alert's runbook."""
+    """The tools show throttled clients of a recorded broker, the rule of one (unknown), and the alert's runbook."""
     with serving(agent(CAPTURE).url) as address:
         async with assistant(address) as client:
             throttled = answer_of(await client.call_tool("entities", {"show": "throttled", "sort": "delay"}))

@@ -66,7 +66,11 @@ SEVEN = each_user(*range(10_000, 80_000, 10_000))
 
 
 def test_whatif_fits_a_terminal(whatif: Asked, printed: Printed) -> None:
-    """Candidates below, clients beside each other; what does not fit is counted, and names cannot move the cursor."""
+    """
+    Candidates stand below, clients beside each other.
+
+    What does not fit is counted, and names cannot move the cursor.
+    """
     out = printed(*whatif("grid", SEVEN))
     assert max(map(len, out.splitlines())) <= 80
     for words in ("Candidates, open loop", "3 of 3", "3 clients, 7 candidates"):
@@ -220,7 +224,7 @@ def test_recommend_needs_a_day(usage: str, run: Run) -> None:
 
 
 def test_progress_is_shown_on_a_terminal(usage: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bar of buckets, beside the output."""
+    """A bar of buckets grows beside the output."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FORCE_COLOR", "1")
     _, out, errors = run("recommend", usage, "--short-log", "--json")

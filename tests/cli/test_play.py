@@ -58,7 +58,7 @@ async def test_fills_no_more_than_the_terminal() -> None:
 
 
 async def test_as_many_rows_as_there_is_room_for() -> None:
-    """Beside a heading, a blank line, and a line about the whole: not one less, and one at least."""
+    """The table leaves room for a heading, a blank line, and a line about the whole: not one less, and one at least."""
     snapshot = await demo_after(10)
     every = len(ranking(snapshot.measured))
     for height in range(1, every + 10):

@@ -120,7 +120,11 @@ def test_an_affected_address_is_shown_with_its_limits(impact: IpImpact, row: str
 
 
 def test_limits_of_the_affected_for_programs() -> None:
-    """No infinity, which JSON lacks: a state distinguishes unlimited and unknown. Names are as they are."""
+    """
+    The document has no infinity, which JSON lacks: a state distinguishes unlimited and unknown.
+
+    Names are as they are.
+    """
     rule = QuotaEntity('a\n"\x1b')
     client = Impact(
         quota_type=QuotaType.REQUEST,
@@ -243,7 +247,7 @@ def of_client(**known: Any) -> RuleUsage:
     ids=["unknown", "none", "unknown use", "zero", "overruled"],
 )
 def test_unknown_none_and_zero(rule: RuleUsage, used: float | None, hits: int | None, row: str) -> None:
-    """The clients under a rule, and its utilization: text and JSON distinguish unknown from none."""
+    """The table has the clients under a rule, and its utilization: text and JSON distinguish unknown from none."""
     assert listed(rule) == f"7 client-id app produce 1.00 kB/s {row}"
     endless = replace(rule, value=inf)
     assert listed(endless) == f"7 client-id app produce unlimited {row.replace('?', '-')}"
@@ -341,7 +345,11 @@ def test_a_long_name_may_be_given_as_it_is_shown(
 
 
 def test_a_quota_that_would_apply_to_no_client_is_said_before_it_is_set() -> None:
-    """With the rule that decides in its place; of the others nothing is said, nor of one that is removed."""
+    """
+    The message names the rule that decides in its place.
+
+    Of the others nothing is said, nor of one that is removed.
+    """
     old = QuotaSet(
         {
             QuotaEntity(DEFAULT, DEFAULT): {"producer_byte_rate": 1e6},

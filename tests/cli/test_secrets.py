@@ -55,7 +55,7 @@ class Canaries:
 
 
 def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
-    """A canary in clear, and one in the header of basic authentication."""
+    """The search finds a canary in clear, and one in the header of basic authentication."""
     canaries = Canaries()
     first, second = canaries.new(), canaries.new()
     third = Path(canaries.file(tmp_path)).read_text()
@@ -289,7 +289,7 @@ async def test_with_everything_that_it_wants(
 async def test_a_refusal_names_the_options(
     exporter: Exporter, certificates: Certificates, user: list[str] | None, password: str, expected: str
 ) -> None:
-    """One sentence, with the options that help, and without the password."""
+    """The message is one sentence, with the options that help, and without the password."""
     login = [] if user is None else [*access(certificates), *user]
     code, output, errors = await run("top", "--exporter", exporter.url, *login, QUOTASCOPE_EXPORTER_PASSWORD=password)
     assert (code, output) == (1, "")

@@ -167,7 +167,7 @@ def test_it_says_how_to_measure_without_a_limit(status: Run, rules: dict[QuotaEn
 
 
 def test_top_and_status_have_a_column_for_shadows() -> None:
-    """The longest throttle in any of them, else the highest utilization; no column without shadows."""
+    """The column has the longest throttle in any of them, else the highest utilization; no column without shadows."""
     closest = tuple(
         in_shadow(usage(user=user, limit=10.0, usage=used)) for user, used in (("alice", 9.0), ("bob", 4.5))
     )

@@ -10,7 +10,7 @@ from tests.spark_listener.report.throttled import log
 
 
 def test_files_are_written(tmp_path: Path, run: Run) -> None:
-    """A page and a picture, beside the tables."""
+    """The command writes a page and a picture, beside the tables."""
     page, picture = tmp_path / "a.html", tmp_path / "a.svg"
     path = log(tmp_path / "app-1")
     code, out, err = run("spark", "report", path, "--html", page, "--svg", picture)

@@ -86,7 +86,7 @@ def test_scrolling_ends_at_the_top() -> None:
     [((UP, "k"), -1), ((DOWN, "j"), 1), ((PAGE_UP,), -10), ((PAGE_DOWN, " "), 10), ((HOME,), -50), (("x", "\n"), 0)],
 )
 def test_keys_scroll_by_rows_and_pages(keys: tuple[str, ...], rows: int) -> None:
-    """Letters as arrows, the space bar as the key for the next page; others not at all."""
+    """Letters act as arrows, the space bar as the key for the next page; others not at all."""
     assert {Choices(scrolled=50).pressed(key).scrolled for key in keys} == {50 + rows}
 
 
@@ -315,7 +315,7 @@ CAPTURE = "split/throttled.1.jolokia2.json"
 
 @pytest.mark.slow
 def test_keys_sort_filter_and_end(agent: Serve) -> None:
-    """Drawn again and again; the terminal is as before in the end."""
+    """The table is drawn again and again; the terminal is as before in the end."""
     broker = agent(CAPTURE)
     source = f"jolokia:1={broker.url}"
     with terminal(COMMAND, "top", "--source", source, "--every", "0.2s") as screen:
@@ -354,7 +354,7 @@ def test_a_source_that_goes_away_is_reported_and_the_last_numbers_stay(agent: Se
 
 
 def test_without_a_terminal_there_is_one_plain_table(agent: Serve, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For pipes and logs: no colors, no cursor, and it ends."""
+    """Pipes and logs get one table: no colors, no cursor, and it ends."""
     monkeypatch.setenv("COLUMNS", "120")
     _, out, _ = run("top", "--source", f"jolokia:1={agent(CAPTURE).url}", "--type", "produce")
     assert "\x1b" not in out
@@ -366,7 +366,7 @@ def test_without_a_terminal_there_is_one_plain_table(agent: Serve, run: Run, mon
 
 @pytest.mark.parametrize(("url", "exit_code"), [("http://127.0.0.1:1", 1), ("ftp://x", 2)])
 def test_an_exporter_that_cannot_be_asked_is_an_error(run: Run, url: str, exit_code: int) -> None:
-    """One line and exit code 1, or that of wrong usage."""
+    """The command prints one line and ends with exit code 1, or that of wrong usage."""
     code, out, err = run("top", "--exporter", url)
     assert (code, out) == (exit_code, "")
     assert err.startswith("quotascope: ")

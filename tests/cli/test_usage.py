@@ -203,7 +203,7 @@ def test_tables(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_csv_has_the_rows_of_json(run: Run, folder: Path) -> None:
-    """A row for each client and quota type; what is unknown, or not of a quota type, is empty."""
+    """The file has a row for each client and quota type; what is unknown, or not of a quota type, is empty."""
     code, out, _ = run("usage", folder, "--csv", "-")
     rows = {(row["user"], row["quota_type"]): row for row in csv.DictReader(io.StringIO(out))}
     clients = asked(run, folder)

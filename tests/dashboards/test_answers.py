@@ -167,7 +167,7 @@ def test_every_panel_has_answers() -> None:
 def test_panels_show_what_is_known(
     prometheus: Prometheus, board: str, subtests: pytest.Subtests, *, recorded: bool
 ) -> None:
-    """Every row, number, line, unit and color of every panel; where recording rules are read, too."""
+    """The file lists every row, number, line, unit and color of every panel; where recording rules are read, too."""
     board_panels = panels(Scope(recorded=recorded))
     chosen = CHOSEN if board == "entity" else EVERYWHERE
     url = f"http://{prometheus.address}"

@@ -27,7 +27,11 @@ def test_examples(module: ModuleType) -> None:
 
 
 def test_dashboards_and_their_provisioning_are_written(tmp_path: Path) -> None:
-    """One file for each, named by its uid; Grafana reads the folder that is named, whatever characters it holds."""
+    """
+    Each dashboard has one file, named by its uid.
+
+    Grafana reads the folder that is named, whatever characters it holds.
+    """
     folder = tmp_path / "new" / 'a "b": {c} #'
     paths = write(folder, Scope())
     boards = {path.stem: json.loads(path.read_text("utf-8"))["uid"] for path in paths if path.suffix == ".json"}

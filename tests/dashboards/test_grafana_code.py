@@ -132,7 +132,7 @@ def compiled(project: Path, node: str) -> str:
 
 
 def test_every_dashboard_compiles(project: Path, node: str) -> None:
-    """Frame, annotations, panels, options, field configuration and overrides, of every variant."""
+    """Grafana's types take frame, annotations, panels, options, field configuration and overrides of every variant."""
     for name, scope in {"plain": Scope(), "recorded": Scope(recorded=True)}.items():
         for uid, dashboard in grafana_dashboards(scope).items():
             (project / f"{uid}_{name}.ts").write_text(module_of(dashboard))

@@ -311,7 +311,11 @@ def test_tables_show_ten_rows_and_whole_columns_at_1600_pixels(*, recorded: bool
 
 
 def test_dashboards_share_their_frame(dashboards: Dashboards) -> None:
-    """Time, refresh, the way to the others; marks of changed limits, and where clients are of throttle episodes."""
+    """
+    All have time, refresh, the way to the others.
+
+    Marks of changed limits, and where clients are of throttle episodes.
+    """
     for uid, dashboard in dashboards.items():
         own_keys = {"annotations", "description", "panels", "templating", "title", "uid"}
         assert {key: dashboard[key] for key in {*dashboard} - own_keys} == FRAME
@@ -337,7 +341,7 @@ def test_viewers_choose_by_these_variables(dashboards: Dashboards) -> None:
 
 
 def test_graphs_are_drawn_alike(dashboards: Dashboards) -> None:
-    """Thin lines from zero; a stacked graph is filled, a threshold is dashed, a limit is dashed and red."""
+    """Graphs have thin lines from zero; a stacked graph is filled, a threshold is dashed, a limit is dashed and red."""
     for board, panel in _of(dashboards, "timeseries"):
         defaults = panel["fieldConfig"]["defaults"]
         custom = defaults["custom"]
@@ -365,7 +369,7 @@ def test_graphs_are_drawn_alike(dashboards: Dashboards) -> None:
 
 
 def test_numbers_are_drawn_alike(dashboards: Dashboards) -> None:
-    """On the color of their threshold; gray where nothing is known, which is neither good nor bad."""
+    """Numbers have the color of their threshold; gray where nothing is known, which is neither good nor bad."""
     for _, panel in _of(dashboards, "stat"):
         defaults = panel["fieldConfig"]["defaults"]
         assert (panel["options"], panel["fieldConfig"]["overrides"]) == (STAT, [])
@@ -406,7 +410,7 @@ def test_tables_are_drawn_alike(dashboards: Dashboards) -> None:
 
 
 def test_tables_show_the_columns_of_their_queries_once(dashboards: Dashboards) -> None:
-    """In one order, each under one title; rows of equal labels are one row."""
+    """Columns stand in one order, each under one title; rows of equal labels are one row."""
     for _, panel in _of(dashboards, "table"):
         merge, organize = panel["transformations"]
         assert merge == {"id": "merge", "options": {}}
@@ -424,7 +428,7 @@ def test_tables_show_the_columns_of_their_queries_once(dashboards: Dashboards) -
 
 
 def test_queries_are_named_in_order(dashboards: Dashboards) -> None:
-    """A, B, C: what overrides and columns are about; as code, which an editor must not rewrite."""
+    """Queries are called A, B, C: what overrides and columns are about; as code, which an editor must not rewrite."""
     for panel in (panel for dashboard in dashboards.values() for panel in panels_of(dashboard)):
         assert panel["type"] == "row" or panel["datasource"] == SOURCE
         for letter, target in zip("ABCDEFGH", panel.get("targets", ()), strict=False):

@@ -158,7 +158,7 @@ ALWAYS_AT = {
 
 
 def test_red_begins_where_an_alert_does() -> None:
-    """At a threshold of an alert to whose runbook the panel links."""
+    """Red begins at a threshold of an alert to whose runbook the panel links."""
     site = Site(runbook_url="https://wiki.example.com/{alert}")
     named = dict(thresholds())
     values_by_url = {

@@ -135,7 +135,7 @@ def harmless() -> set[tuple[str, tuple[str, ...]]]:
 
 @pytest.mark.parametrize("log_format", [LogFormat.JSON, LogFormat.HUMAN])
 def test_nasty_names_are_data_everywhere(log_format: LogFormat) -> None:
-    """In metrics, page, JSON and log: whole, escaped, and nothing but names."""
+    """Names are data in metrics, page, JSON and log: whole, escaped, and nothing but names."""
     page = checked(list({shown_as(name): name for name in NASTY}.values()), log_format)
     assert "<script>alert(1)</script>" in page.text
     assert "[bold red]x[/]" in page.text

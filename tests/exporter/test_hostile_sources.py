@@ -140,7 +140,11 @@ def test_short_lines_of_a_long_page_are_looked_at_in_pieces() -> None:
 
 
 async def test_a_redirect_leads_nowhere() -> None:
-    """Neither to another host nor in circles: anyone who answers for a node cannot choose whom we ask."""
+    """
+    A redirect leads neither to another host nor in circles.
+
+    Anyone who answers for a node cannot choose whom we ask.
+    """
     was_asked = asyncio.Event()
 
     async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

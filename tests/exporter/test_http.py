@@ -59,7 +59,7 @@ async def test_the_page_is_read_again_after_the_clock_was_set_back() -> None:
 
 
 async def test_metrics_as_text(serve: Serve) -> None:
-    """Classic text for a plain request; Prometheus gets the format and the encoding that it asks for."""
+    """A plain request gets classic text; Prometheus gets the format and the encoding that it asks for."""
     client = await serve(ScriptedSource())
     plain = await client.get("/metrics", headers={"Accept-Encoding": "identity"})
     assert plain.status == 200

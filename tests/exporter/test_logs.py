@@ -207,7 +207,11 @@ def test_record_that_cannot_be_formatted_ends_nothing(capsys: pytest.CaptureFixt
 
 
 def test_a_failure_is_logged_again_when_its_kind_changes() -> None:
-    """The first reason at once; another kind after a minute, whenever it appeared; numbers make no other kind."""
+    """
+    The first reason is logged at once.
+
+    Another kind after a minute, whenever it appeared; numbers make no other kind.
+    """
     now_seconds = 0.0
     failures = FailureLog("source is down", clock=lambda: now_seconds)
     reasons = {

@@ -102,7 +102,7 @@ def test_states_are_sent_to_the_service_manager(tmp_path: Path, bound: str, name
     ],
 )
 def test_without_a_service_manager_nothing_is_sent(environ: dict[str, str], events: list[str]) -> None:
-    """Nor with a socket of another kind; one that is gone costs a warning."""
+    """A socket of another kind gets nothing either; one that is gone costs a warning."""
     with capture_logs() as lines:
         notify(READY, environ)
     assert [line["event"] for line in lines] == events

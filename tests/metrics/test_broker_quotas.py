@@ -182,7 +182,7 @@ def mute(by: QuotaType, ms: int) -> Decision:
 
 
 def test_a_time_that_wrapped_around_is_none() -> None:
-    """Alone, and beside the other quota's; tests/conformance has other times."""
+    """The time is none alone, and beside the other quota's; tests/conformance has other times."""
     decisions = [combine_produce(-1_294_977_296, request_ms, acks=1) for request_ms in (0, 7)]
     assert decisions == [Decision(), mute(REQUEST, 7)]
 

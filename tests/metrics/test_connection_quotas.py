@@ -152,7 +152,7 @@ def test_addresses_are_measured_only_under_a_limit(registry: Registry) -> None:
 
 
 def test_an_own_limit_beats_the_default(registry: Registry) -> None:
-    """Also when the default changes afterwards."""
+    """The own limit stays when the default changes afterwards."""
     quotas = make(registry)
     quotas.update_ip_rate(IP, 3)
     quotas.update_ip_rate(None, 1)
@@ -186,7 +186,7 @@ def test_too_many_connections_of_an_address(registry: Registry) -> None:
 
 
 def test_a_listener_comes_once_and_goes(registry: Registry) -> None:
-    """With all its metrics; a broker that stops takes its own along."""
+    """The listener comes and goes with all its metrics; a broker that stops takes its own along."""
     quotas = make(registry)
     quotas.add_listener("CLIENT", EPOCH_MS, max_rate=1)
     assert [quotas.accept("CLIENT", EPOCH_MS) for _ in range(2)] == [0, 0]
@@ -198,7 +198,7 @@ def test_a_listener_comes_once_and_goes(registry: Registry) -> None:
 
 
 def test_mbeans_are_kafkas(registry: Registry) -> None:
-    """One for the broker, one for each listener and each address; only the latter expire."""
+    """There is one for the broker, one for each listener and each address; only the latter expire."""
     quotas = make(registry)
     quotas.update_ip_rate("::1", 5)
     quotas.admit("CLIENT", "::1", EPOCH_MS)

@@ -66,7 +66,7 @@ def test_one_bin_reports_nothing(count: int) -> None:
 
 @pytest.mark.parametrize("max_value", [-1.0, math.nan, sys.float_info.max, 5e-324])
 def test_linear_bins_that_cannot_be_computed_are_refused(max_value: float) -> None:
-    """Rather at once than at every record, as in Kafka."""
+    """Bins are refused at once, and not at every record as in Kafka."""
     with pytest.raises(InvalidConfig, match="cannot be cut"):
         LinearBins(10, max_value)
 

@@ -39,7 +39,7 @@ from quotascope.metrics.kafka.sanitizer import desanitize, sanitize
     ],
 )
 def test_as_kafka_writes_it(name: str, sanitized: str) -> None:
-    """Figures of Kafka's own class on Java 17."""
+    """The figures are those of Kafka's own class on Java 17."""
     assert sanitize(name) == sanitized
 
 
@@ -104,12 +104,12 @@ any_text = texts | broken_texts
     ],
 )
 def test_quotes_as_kafka_does(value: str, quoted: str) -> None:
-    """Figures of Kafka's and Java's own classes."""
+    """The figures are those of Kafka's and Java's own classes."""
     assert quote_tag_value(value) == quoted
 
 
 def test_68_characters_need_no_quotes() -> None:
-    """ASCII letters, digits and six others, alone and together."""
+    """ASCII letters, digits and six others stand alone and together."""
     plain = string.ascii_letters + string.digits + "_-%. \t"
     unquoted = [chr(code) for code in range(0x3000) if quote_tag_value(chr(code)) == chr(code)]
     assert sorted(unquoted) == sorted(plain)

@@ -107,7 +107,7 @@ def test_no_tags_are_tags(managers: QuotaManagers, registry: Registry) -> None:
 
 
 def test_answers_about_requests(managers: QuotaManagers) -> None:
-    """From the callback; no rule decides."""
+    """Answers come from the callback; no rule decides."""
     fetch = managers.fetch
     assert fetch.quota(ALICE, "c").bound == 10.0
     assert fetch.quota(BOB, "c").bound == UNLIMITED
@@ -133,7 +133,7 @@ def test_configured_quotas_are_passed_on(managers: QuotaManagers, groups: Groups
 
 
 def test_a_reset_is_asked_for_at_every_request(managers: QuotaManagers, groups: Groups, registry: Registry) -> None:
-    """One type at a time; metrics of other requests get their new bounds too."""
+    """The reset is of one type at a time; metrics of other requests get their new bounds too."""
     managers.produce.record_no_throttle(ALICE, "c", 1, EPOCH_MS)
     groups.limits = {"a": 7.0}
     managers.produce.record_no_throttle(BOB, "c", 1, EPOCH_MS)

@@ -360,7 +360,7 @@ class TestManagersOfANode:
         assert name not in [thread.name for thread in threading.enumerate()]
 
     def test_two_sets_meet_in_the_same_sensors(self) -> None:
-        """Broker and controller in one process: what one set records counts for the other."""
+        """Broker and controller are in one process: what one set records counts for the other."""
         registry = Registry()
         quotas = []
         for managers in (QuotaManagers(registry, EPOCH_MS), QuotaManagers(registry, EPOCH_MS)):

@@ -52,12 +52,12 @@ def messages(
     ],
 )
 def test_stores(entity: Mapping[str, str | None], key: str, value: float) -> None:
-    """Any user or client-id, its default, and pairs; removals whatever the key."""
+    """Kafka stores any user or client-id, its default, and pairs; removals whatever the key."""
     assert messages(entity, (key, value)) == []
 
 
 def test_stores_limits_of_addresses() -> None:
-    """Up to the largest 32-bit number; host names are checked by a caller that can resolve them."""
+    """Kafka stores limits up to the largest 32-bit number; host names are checked by a caller that can resolve them."""
     for ip in ("1.2.3.4", "::1", None):
         assert messages({"ip": ip}, ("connection_creation_rate", 2147483647.0)) == []
     entity, changes = {"ip": "localhost"}, [("connection_creation_rate", 1.0)]
@@ -77,7 +77,7 @@ def test_stores_limits_of_addresses() -> None:
     ]
 )  # fmt: skip
 def test_refuses_entities(entity: Mapping[str, str | None], message: str) -> None:
-    """With one problem each, under error 42 and no key; a value that is right for any entity adds none."""
+    """Each has one problem, under error 42 and no key; a value that is right for any entity adds none."""
     changes = [("producer_byte_rate", 1.0), ("connection_creation_rate", 1.0)]
     expected = [QuotaProblem(message=message)]
     assert validate_alteration(entity, changes) == expected

@@ -132,7 +132,7 @@ class TestSensors:
         assert again.has_expired(EPOCH_MS + 1_001)
 
     def test_removal_takes_metrics_and_children(self, registry: Registry) -> None:
-        """Kafka's own tree (`MetricsTest.testRemoveSensor`): the other parent stays."""
+        """The tree is Kafka's own (`MetricsTest.testRemoveSensor`): the other parent stays."""
         one, two = registry.sensor("one", EPOCH_MS), registry.sensor("two", EPOCH_MS)
         child = registry.sensor("child", EPOCH_MS, parents=(one, two))
         registry.sensor("grandchild", EPOCH_MS, parents=(child,)).add(NAME, CumulativeSum())

@@ -53,7 +53,7 @@ def test_the_sensor_lives_an_hour(registry: Registry) -> None:
 
 
 def test_the_wait_is_not_clamped() -> None:
-    """Neither to a window nor to 32 bits; a bound of 0 waits forever."""
+    """The wait is clamped neither to a window nor to 32 bits; a bound of 0 waits forever."""
     manager = RLMQuotaManager(Registry(), RLMQuotaType.FETCH, 1)
     manager.record(3e9, EPOCH_MS)
     assert manager.throttle_time_ms(EPOCH_MS) == 2_999_999_999_000
@@ -70,7 +70,7 @@ def waits(registry: Registry) -> dict[str, float]:
 
 
 def test_waits_are_measured(registry: Registry) -> None:
-    """Average and maximum of each direction, from its first wait on."""
+    """Each direction has an average and a maximum, from its first wait on."""
     quotas = TieredStorageQuotas(registry, (100, WindowConfig()), (10, WindowConfig()))
     assert quotas.wait_ms(RLMQuotaType.FETCH, EPOCH_MS) == 0
     assert waits(registry) == {}
@@ -85,7 +85,7 @@ def test_waits_are_measured(registry: Registry) -> None:
 
 
 def test_metrics_and_keys_are_named_as_kafkas(registry: Registry) -> None:
-    """Word by word; one attribute of one MBean for each kind."""
+    """Names agree word by word; one attribute of one MBean for each kind."""
     quotas = TieredStorageQuotas(registry, (10, WindowConfig()), (10, WindowConfig()))
     for tiered in RLMQuotaType:
         what, name = tiered.name.lower(), quotas.of(tiered).metric_name
@@ -235,7 +235,7 @@ def test_refuses_a_rate_that_is_no_long(quotas: ReplicationQuotas, text: str) ->
 
 
 def test_topics_mark_replicas(quotas: ReplicationQuotas) -> None:
-    """Leader and follower apart; a config that is gone takes its marks along."""
+    """Leaders and followers are marked apart; a config that is gone takes its marks along."""
 
     def marked() -> list[bool]:
         leader, follower = quotas.leader, quotas.follower

@@ -99,7 +99,7 @@ class TestAdd:
         assert sensor.has_metrics()
 
     def test_the_sensors_config_is_the_default(self, registry: Registry) -> None:
-        """Metric, sensor, registry: the nearest config counts."""
+        """The config of a metric comes before that of its sensor and of the registry: the nearest config counts."""
         sensor = registry.sensor("own", EPOCH_MS, FIVE)
         sensor.add(named("a"), CumulativeSum())
         sensor.add(named("b"), CumulativeSum(), MetricConfig(samples=7))

@@ -196,7 +196,7 @@ KAFKAS = MetricConfig(samples=10, time_window_ms=2_000, quota=Quota(5.0))
 
 @given(config=configs, trace=traces())
 def test_a_bucket_is_never_above_the_burst(config: MetricConfig, trace: list[Event]) -> None:
-    """Neither time nor tokens given back fill it beyond."""
+    """Neither time nor tokens that are given back fill it beyond."""
     bucket = TokenBucket()
     burst = config.samples * (config.time_window_ms / 1000) * (config.quota or Quota(0.0)).bound
     for event in trace:

@@ -231,7 +231,7 @@ class TestContention:
         assert only_metric(sensors[0]).value(EPOCH_MS) == THREADS
 
     def test_sensors_come_and_go(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
-        """Expiry beside recording, reading and registration: in the end nothing is left over."""
+        """Sensors expire beside recording, reading and registration: in the end nothing is left over."""
 
         def work(number: int) -> None:
             for turn in range(EACH):
@@ -332,7 +332,11 @@ def test_throttle_counters_are_exact(pool: ThreadPoolExecutor) -> None:
 
 @pytest.mark.usefixtures("_contention")
 def test_no_one_meets_a_sensor_without_metrics(pool: ThreadPoolExecutor) -> None:
-    """First requests of many clients at once: every value counts, also while quotas change and sensors expire."""
+    """
+    Many clients send their first requests at once.
+
+    Every value counts, also while quotas change and sensors expire.
+    """
     registry = Registry()
     managers = QuotaManagers(registry, EPOCH_MS)
     managers.update_quota(QuotaType.PRODUCE, QuotaEntity(None, "other"), 1.0)

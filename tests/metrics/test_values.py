@@ -52,7 +52,7 @@ from quotascope.metrics.kafka.windows import WindowConfig
 
 
 def test_kafkas_defaults() -> None:
-    """2 x 30 s, no end by events, no quota, INFO."""
+    """The defaults are 2 x 30 s, no end by events, no quota, INFO."""
     assert MetricConfig() == MetricConfig(2, 30_000, LONG_MAX, None, (), RecordingLevel.INFO)
 
 
@@ -138,7 +138,7 @@ longs = st.integers(LONG_MIN, LONG_MAX)
     ],
 )
 def test_conversions(convert: Callable[[float], float], values: Mapping[float, float]) -> None:
-    """Java's rounding and casts."""
+    """Numbers are rounded and cast as in Java."""
     assert {value: convert(value) for value in values} == values
 
 

@@ -52,7 +52,7 @@ def figures(episodes: pa.Table) -> list[Figures]:
 def test_an_episode_ends_with_a_pause_of_more_than_a_minute(
     given: list[tuple[int, int]], expected: list[Figures]
 ) -> None:
-    """Counted from the end of the longest throttle; an unknown throttle time is none."""
+    """The pause counts from the end of the longest throttle; an unknown throttle time is none."""
     fragments = fragments_of(history_of(requests(*(throttled(*each) for each in given))))
     assert figures(fragments) == expected
 
@@ -133,7 +133,7 @@ def test_a_history_counts_each_throttle_once(tmp_path: Path, monkeypatch: pytest
 
 
 def test_an_older_history_gets_its_episodes(tmp_path: Path) -> None:
-    """At the next update, of all its requests."""
+    """The next update adds them, of all requests."""
     source = IngestTables.create(str(tmp_path)).requests
     append(source, "1", requests(throttled(0, 5)))
     History.create(str(tmp_path)).update(source)

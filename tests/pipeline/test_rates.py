@@ -75,7 +75,7 @@ def test_hours_that_were_not_seen_are_distinguished_from_idle_ones() -> None:
 
 
 def test_pieces_stand_at_their_times() -> None:
-    """From the whole second before the span on; seconds without usage are missing."""
+    """Pieces begin at the whole second before the span; seconds without usage are missing."""
     starts = MONDAY + np.array([0, 3_000, 4_000])
     amounts = np.array([1_100, 2_200, 0])
     span = (MONDAY + 250, MONDAY + 10_000)

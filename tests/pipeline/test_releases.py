@@ -61,7 +61,7 @@ def test_releases_are_kept_with_the_table(tmp_path: Path) -> None:
 
 
 def test_a_table_that_knows_no_release(tmp_path: Path) -> None:
-    """No answer named one, or one before KRaft did."""
+    """The release is unknown where no answer named one, or one before KRaft did."""
     log, folder = tmp_path / "a.log", tmp_path / "usage"
     log.write_bytes(b"\n".join([line(), answer(9, 3)]))
     ingest_logs([str(log)], str(folder), IngestOptions(broker="1"))

@@ -230,6 +230,6 @@ def test_patterns_that_take_too_much_memory_together_match_one_by_one() -> None:
 
 
 def test_a_wrong_pattern_of_a_set_is_named() -> None:
-    """As that of a single pattern."""
+    """A wrong pattern of a set is named as a single one is."""
     with pytest.raises(ValueError, match=r"'\(' is not an RE2 expression"):
         PatternSet(["a", "("])

@@ -26,7 +26,7 @@ BYTES = (QuotaType.PRODUCE, QuotaType.FETCH)
     [(BYTES, 0.02), ((QuotaType.CONTROLLER_MUTATION,), 0.02), ((QuotaType.REQUEST,), 0.10)]
 )  # fmt: skip
 def test_totals_are_predicted(name: str, kinds: tuple[QuotaType, ...], error: float) -> None:
-    """Request time within 10 %, though the log leaves out what network threads did; all others within 2 %."""
+    """Request time is predicted within 10 %, though the log leaves out what network threads did; all others within 2 %."""
     checked_totals = [total for total in checked(name).totals if total.kind in kinds]
     assert checked_totals
     assert all(abs(total.error) < error for total in checked_totals)
@@ -196,7 +196,7 @@ def test_a_log_without_the_feature_names_none() -> None:
 
 
 def test_what_is_known_now_overrules_the_log() -> None:
-    """The option first, then the cluster, then the newest of the log."""
+    """The option comes first, then the cluster, then the newest of the log."""
     older, newer = KafkaRelease(4, 2), KafkaRelease(4, 3)
     by_cluster = followed(None, cluster=older, log=newer)
     assert (by_cluster.release, by_cluster.known_by) == (older, KnownBy.CLUSTER)

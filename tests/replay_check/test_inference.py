@@ -88,7 +88,7 @@ def test_two_answers_have_to_be_put_right() -> None:
 )
 def test_a_windows_beginning_lies_within_its_handlers_time(error_ms: int, found: dict[int, int]) -> None:
     """
-    Of 3 ms, and one for the log's rounding; what is longer is no matter of clocks.
+    The beginning lies within 3 ms, and one for the log's rounding; what is longer is no matter of clocks.
 
     Shorter by two ms at most, the answer's own moment is off.
     """
@@ -136,7 +136,7 @@ SHOWN = shown(500, 1000, 10_000, 2.0)
     ],
 )
 def test_a_throttle_shows_what_the_sensor_held(seen: Shown, held: float, missing: float) -> None:
-    """To the rounding of one ms."""
+    """A throttle shows it to the rounding of one ms."""
     assert seen.missing(held) == pytest.approx(missing)
 
 
@@ -286,7 +286,7 @@ def test_totals_add_up_by_client_and_quota() -> None:
 def test_a_total_holds_within_its_tolerance(
     kind: QuotaType, reported_s: float, predicted_s: float, *, holds: bool
 ) -> None:
-    """5 % of bytes and mutations, 20 % of request time; of less than a second, as much of a second."""
+    """The tolerance is 5 % of bytes and mutations, 20 % of request time; of less than a second, as much of a second."""
     total = Total(
         user="u",
         client_id="c",

@@ -20,7 +20,7 @@ def test_a_seed(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_new_seeds(tmp_path: Path) -> None:
-    """Seeds of this run; the message of one that does not hold names it."""
+    """Seeds of this run hold; the message of one that does not hold names it."""
     for _ in range(3):
         seed = randbelow(10**9)
         simulate(seed, tmp_path / str(seed))

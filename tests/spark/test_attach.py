@@ -43,7 +43,7 @@ def mistake(_: SparkSession) -> None:
 
 
 def test_shared_sparks_are_of_the_version_under_test(spark: SparkSession, local_cluster: SparkProcess) -> None:
-    """Here and in another process, which lives on after a job that failed."""
+    """The version is the same here and in another process, which lives on after a job that failed."""
     with pytest.raises(JobFailed, match="no such thing"):
         local_cluster.call(mistake)
     assert versions(spark) == [RUNNING, RUNNING, LOCAL]
@@ -96,7 +96,7 @@ def _queue_threads(spark: SparkSession) -> int:
 @pytest.mark.parametrize("source", ["pull", "callbacks"])
 def test_events_arrive(source: str, spark: SparkSession, listened: Callable[..., Listener]) -> None:
     """
-    Failures by cause; successes are counted; each event once, and the source is said.
+    Failures are counted by cause; successes are counted; each event once, and the source is said.
 
     When the listener is closed, the last events are in the books; it leaves no handler, and no queue with its thread.
     """
@@ -241,7 +241,7 @@ def test_jvm_that_cannot_queue_calls_back(
 def test_driver_without_a_way_to_its_bus_listens_to_queries(
     spark: SparkSession, listened: Callable[..., Listener], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on platforms that forbid py4j: streaming queries still report themselves."""
+    """The driver has no way to its bus, as on platforms that forbid py4j: streaming queries still report themselves."""
 
     def refuse(_: object, __: object) -> None:
         raise PermissionError("py4j is not allowed here")

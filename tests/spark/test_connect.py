@@ -116,7 +116,11 @@ def test_books_of_both_sessions(facts: Facts) -> None:
 
 
 def test_metrics_of_spark_show_all_sessions(facts: Facts) -> None:
-    """Without a client that listens: failures, and the throttle times of all attempts, also of those that succeeded, which no event has."""
+    """
+    No client listens.
+
+    Failures, and the throttle times of all attempts, also of those that succeeded, which no event has.
+    """
     assert facts["metrics"] == {
         "executorsLost": 0,
         "kafkaQuotaFailures": 0,
@@ -146,7 +150,7 @@ def test_client_outlives_its_server(facts: Facts) -> None:
 
 @pytest.mark.parametrize(("name", "tried"), [("crowd", CROWD), ("shared", [SHARED])])
 def test_frames_are_replayed(facts: Facts, name: str, tried: list[Candidate]) -> None:
-    """With the results of one process."""
+    """Frames have the results of one process."""
     found = pa.Table.from_pylist(facts["replayed"][name], RESULTS)
     here = replay(crowd(users=9, rows=500), tried)
     assert len(found) > 0

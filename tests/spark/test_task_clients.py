@@ -113,7 +113,7 @@ def test_the_sums_are_what_brokers_reported(
     watched: Watched, kafka: Cluster, traffic: Traffic, tolds: list[Reported], side: Side
 ) -> None:
     """
-    For each library to the millisecond, with attempts that fail.
+    Sums are right to the millisecond for each library, with attempts that fail.
 
     The broker says the same, but for fetches that no one waited for.
     """
@@ -197,7 +197,11 @@ def blocks() -> list[str]:
 
 
 def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:
-    """Against a real broker, on a real Spark; what is printed in the end has every client, and none was throttled."""
+    """
+    The examples run against a real broker, on a real Spark.
+
+    What is printed in the end has every client, and none was throttled.
+    """
     with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
         admin.delete_topics(["orders", "refunds"], raise_errors=False)
         shape = {"num_partitions": 1, "replication_factor": 1}

@@ -54,7 +54,11 @@ def test_driver_needs_what_its_distribution_installs(tmp_path: Path) -> None:
 
 
 def test_what_the_distribution_declares() -> None:
-    """No web server, no command line, and no minor version of OpenTelemetry: a driver shares the job's environment."""
+    """
+    The distribution needs no web server, no command line, and no minor version of OpenTelemetry.
+
+    A driver shares the job's environment.
+    """
     assert closure(SMALL["dependencies"]) == {"librt", "orjson", "prometheus-client"}
     otlp = [
         requirement

@@ -67,7 +67,7 @@ def test_only_what_was_refused_is_asked_for_again() -> None:
 
 @pytest.mark.parametrize("code", [KafkaError.TOPIC_ALREADY_EXISTS, KafkaError.FENCED_INSTANCE_ID, REFUSED + 1])
 def test_what_is_no_refusal_does_not_wait_for_the_others(code: int) -> None:
-    """Codes below and above 89 alike: that future is done before the refused ones are asked for again."""
+    """Codes below and above 89 are alike: that future is done before the refused ones are asked for again."""
     futures: dict[str, Future[object]] = {}
     started = Event()
     states: list[bool] = []

@@ -66,7 +66,7 @@ def sent(state: Snapshot, configured: Limits | None = None) -> Observed:
     "name", ["combined_throttled", "split_throttled", "split_removed", "split_forwarded", "pair_throttled"]
 )
 def test_real_nodes_are_read_back(name: str, request: pytest.FixtureRequest) -> None:
-    """Entities, nodes, sources and limits, and with them the findings."""
+    """Entities, nodes, sources, limits and findings are those that were sent."""
     state: Snapshot = request.getfixturevalue(name)
     received, findings = sent(state)
     assert parts(received) == parts(state)

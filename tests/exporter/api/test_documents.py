@@ -217,7 +217,7 @@ def runbooks(_shown: Snapshot, **parameters: str) -> dict[str, Any]:
 
 
 def test_a_runbook_has_the_path_of_its_page() -> None:
-    """Relative to the exporter's address."""
+    """The path is relative to the exporter's address."""
     assert runbooks(snapshot())["runbooks"][0] == {"alert": "Alert0", "path": "runbooks/Alert0", "text": "# 0"}
 
 
@@ -315,7 +315,7 @@ def test_every_described_parameter_is_read(name: str) -> None:
 
 
 def test_health() -> None:
-    """The findings with the worst severity, sources and nodes."""
+    """The answer has the findings with the worst severity, sources and nodes."""
     down = health(up=False, error="refused")
     node = NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: 3.0})
     document = READ["health"](snapshot(usage(), sources=(down,), nodes=(node,)))

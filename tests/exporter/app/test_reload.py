@@ -126,7 +126,7 @@ async def test_parts_that_cannot_be_made_change_nothing() -> None:
 
 async def test_a_file_that_cannot_be_read_to_its_end_holds_no_reload_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    As on a network file system that hangs.
+    The read hangs, as on a network file system.
 
     A file system that hangs stops neither the next request nor the end of the exporter: the failure shows.
     """
@@ -430,7 +430,7 @@ def test_the_configuration_of_the_alerts_is_read_again_when_it_changes(tmp_path:
 
 
 def test_teams_are_read_again_when_their_file_changes(tmp_path: Path) -> None:
-    """With the same file in the configuration of the alerts; a fault is reported with file, line and key."""
+    """The configuration of the alerts has the same file; a fault is reported with file, line and key."""
     file, alerts = tmp_path / "teams.yaml", tmp_path / "alerts.yaml"
     alerts.write_text(f"teams: {file}")
     file.write_text("teams: [{team: payments, clients: [{user: alice}]}]")

@@ -276,7 +276,11 @@ def test_a_place_that_does_not_make_way_yet_protects_no_other() -> None:
 
 
 def test_entities_of_a_callback_beyond_the_cap_are_one_entity() -> None:
-    """The largest stay; every tag of the fold says so, its throttle is the longest, and all of it is counted."""
+    """
+    The largest entities stay.
+
+    Every tag of the fold says so, its throttle is the longest, and all of it is counted.
+    """
     tagged = [
         EntityUsage(
             entity=Entity(broker="1", quota_type=QuotaType.PRODUCE, user="", client_id="", tags=(tenant, "gold")),
@@ -461,7 +465,11 @@ def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
 def test_what_is_shown_follows_plainly(
     history: list[tuple[float, str, list[EntityUsage]]], config: dict[str, Any]
 ) -> None:
-    """Row by row, fold by fold and count by count: what one gets that goes from identity to identity."""
+    """
+    A plain model shows the same, row by row, fold by fold and count by count.
+
+    What one gets that goes from identity to identity.
+    """
     if any(later > earlier + 15 for (earlier, *_), (later, *_) in pairwise(history)):
         # for how long one that is away is remembered is a case of its own
         config.pop("idle_after_seconds", None)

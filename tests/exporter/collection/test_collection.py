@@ -237,7 +237,11 @@ async def test_a_clock_that_is_set_changes_no_age(make: Make, quick: ScriptedSou
 async def test_source_that_took_long_is_not_waited_for(
     make: Make, slow: ScriptedSource, quick: ScriptedSource, clock: Clock, *, fails: bool
 ) -> None:
-    """Neither when it answered late nor when it failed late: the others' numbers are there at once."""
+    """
+    A source is not waited for when it answered late, nor when it failed late.
+
+    The others' numbers are there at once.
+    """
     slow.error = slow.fail() if fails else None
     collection = make(slow, quick)
     first_task = await begun(collection)
@@ -333,7 +337,7 @@ async def test_impatient_scrapes_are_no_news_of_a_source(
     make: Make, slow: ScriptedSource, quick: ScriptedSource
 ) -> None:
     """
-    However many cut collections short.
+    Nothing is reported of a source, however many scrapes cut collections short.
 
     A source that may still answer in time is no other than before, and the patient get all of it.
     """

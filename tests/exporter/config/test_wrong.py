@@ -173,7 +173,7 @@ def each_in(text: str, lines: str) -> list[str]:
 )
 def test_all_problems_are_reported_with_their_lines(text: str) -> None:
     """
-    At once and in the order of the lines, those of form and those of content.
+    Problems of form and of content are reported at once, in the order of the lines.
 
     Nothing hides another problem or causes a second one. No secret is repeated: neither a wrong one, nor one in a wrong
     place, nor a variable that was filled in. Names and values of any length stay short and printable.

@@ -101,7 +101,7 @@ async def test_of_authorities_one_is_enough(certificates: Certificates, tmp_path
 
 
 def test_secrets_that_every_user_can_read(tmp_path: Path) -> None:
-    """Passwords, tokens and keys, each once; certificates are public."""
+    """Passwords, tokens and keys are named, each once; certificates are public."""
     files = {name: tmp_path / name for name in ("password", "token", "key", "cert")}
     for file in files.values():
         file.touch(0o644)

@@ -238,7 +238,7 @@ def test_a_request_that_the_cluster_does_not_know() -> None:
     ],
 )
 def test_a_cluster_that_does_not(error: ClientError, advice: str) -> None:
-    """The reason, and which setting to look at; nothing is said of permissions then."""
+    """The finding has the reason, and which setting to look at; nothing is said of permissions then."""
     answers = ClusterAnswers(description=error)
     (result,) = reachability(answers)
     assert (result.code, result.text) == ("kafka_unreachable", str(error))

@@ -222,7 +222,7 @@ def test_other_gaps() -> None:
 
 
 def test_begin_and_end_are_lines_of_the_log() -> None:
-    """With who, when, how long, how much and by which rule."""
+    """The lines say who, when, how long, how much and by which rule."""
     slow = usage(configured=limits(), limit=1_000.0, usage=2_000.0, throttle_time_seconds=SLOW)
     episodes = Episodes()
     with capture_logs() as lines:
@@ -269,7 +269,7 @@ def test_a_storm_does_not_flood_the_log() -> None:
 @pytest.mark.usefixtures("logging_restored")
 @pytest.mark.parametrize("log_format", [LogFormat.LOGFMT, LogFormat.JSON])
 def test_no_name_breaks_a_line(log_format: LogFormat) -> None:
-    """Neither that of a client nor of a node."""
+    """No name of a client or of a node breaks a line."""
     stream = io.StringIO()
     configure_logs(LogConfig(format=log_format), stream)
     hostile = [usage(user=name, client_id=name, broker=name, throttle_time_seconds=SLOW) for name in HOSTILE]

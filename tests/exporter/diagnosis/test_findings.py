@@ -138,7 +138,7 @@ LATE = health("b2", late=True, read_at=NOW - 7)
     ]
 )  # fmt: skip
 def test_problems_of_a_snapshot_with_an_entity(changes: dict[str, Any], expected: str) -> None:
-    """Only those, with the evidence in the text."""
+    """The answer has only those, with the evidence in the text."""
     check(diagnose(snapshot(usage(), **changes)), expected)
 
 

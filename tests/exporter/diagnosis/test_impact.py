@@ -60,7 +60,11 @@ FOR_ALL, FOR_CLIENTS = QuotaEntity(DEFAULT), QuotaEntity(None, DEFAULT)
 def test_a_throttled_client_uses_at_least_what_is_seen(
     kind: QuotaType, numbers: dict[str, Any], *, held_back: bool
 ) -> None:
-    """Under its own limit on any broker; what a controller delays does not hold its request time back."""
+    """
+    A client is affected under its own limit on any broker.
+
+    What a controller delays does not hold its request time back.
+    """
     old, new = (QuotaSet({ALICE: {kind.quota_key: bound}}) for bound in (1000.0, 2500.0))
     free = usage(kind, limit=1000.0, usage=900.0, throttle_time_seconds=0.0, tokens=5.0)
     rows = [free, usage(kind, broker="2", limit=1000.0, **{"usage": 1000.0, **numbers})]
@@ -150,12 +154,16 @@ def test_who_is_affected(
     measured: list[EntityUsage],
     expected: list[tuple[str, str, float | None, float | None, bool]],
 ) -> None:
-    """With the old and the new limit; from scratch where another entity is measured than before."""
+    """
+    Each client is listed with the old and the new limit.
+
+    From scratch where another entity is measured than before.
+    """
     assert names(impacts(produce(old), produce(new), measured)) == expected
 
 
 def test_usage_is_held_against_the_new_limit() -> None:
-    """Today's, the greatest of all brokers, the fullest first; 200 percent are two threads."""
+    """The usage is today's, the greatest of all brokers, the fullest first; 200 percent are two threads."""
     old = QuotaSet({ALICE: {PRODUCE: 1000.0, REQUEST: 100.0}})
     new = QuotaSet({ALICE: {PRODUCE: 400.0, REQUEST: 200.0}})
     measured = [usage(QuotaType.REQUEST, usage=1.0), usage(usage=100.0), usage(usage=800.0, broker="2")]
@@ -211,7 +219,7 @@ def test_every_known_client_is_reported_if_and_only_if_something_changes(
 )
 def test_a_limit_that_is_meant_to_be_out_of_reach(kind: QuotaType, used: float, *, reached: bool) -> None:
     """
-    1 TB/s, 10,000 threads, 1e9 partitions/s.
+    Nobody is affected by 1 TB/s, 10,000 threads or 1e9 partitions/s.
 
     What a broker measures of all its entities is at most a hundredth of it.
     """
@@ -241,7 +249,11 @@ def node(broker: str, rate: float | None) -> NodeUsage:
 
 
 def test_addresses_whose_limit_changes_are_affected() -> None:
-    """With the greatest rate of all brokers; only rules for addresses count, and the default one has its own name."""
+    """
+    Each address has the greatest rate of all brokers.
+
+    Only rules for addresses count, and the default one has its own name.
+    """
     assert connection_rules(OLD) == {"<default>": 10.0}
     new = QuotaSet({**OLD, IpEntity("10.0.0.1"): {KEY: 4.0}})
     (impact,) = ip_impacts(OLD, new, [node("1", 2.0), node("2", 8.0)])
@@ -299,7 +311,7 @@ def by_rule(rules: list[RuleUsage]) -> dict[tuple[Entity, str], RuleUsage]:
 
 
 def test_every_rule_is_there_with_whom_it_hits() -> None:
-    """Used or not; the fullest of its hits first, whatever broker it is on."""
+    """Each rule is listed, used or not; the fullest of its hits first, whatever broker it is on."""
     alice = usage(configured=LIMITS, usage=900.0, limit=1000.0)
     elsewhere = usage(configured=LIMITS, usage=990.0, limit=1000.0, broker="2")
     bob = usage(user="bob", configured=LIMITS, usage=600.0, limit=500.0)

@@ -75,7 +75,7 @@ def test_a_rule_without_effect_needs_a_rule() -> None:
     ],
 )
 def test_the_release_in_a_line(releases: dict[str, ReleaseRange], line: str) -> None:
-    """For status and the page: the same words as the doctor's."""
+    """Status and the page have one line: the same words as the doctor's."""
     assert release_line(limits({}, releases=releases)) == line
 
 

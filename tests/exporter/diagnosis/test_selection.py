@@ -99,7 +99,7 @@ def test_orders(order: Order, names: list[str]) -> None:
 
 def test_by_urgency() -> None:
     """
-    The throttled by their throttle time, the near, the unknown, the others, the unlimited.
+    The throttled come first, by their throttle time, then the near, the unknown, the others, the unlimited.
 
     None of them is passed by a great number.
     """
@@ -146,7 +146,7 @@ def test_no_number_is_no_zero(order: Order) -> None:
 
 
 def test_by_the_rule_that_decides() -> None:
-    """The strongest level first; a rule for no one last."""
+    """The strongest level comes first; a rule for no one last."""
     rules = limits()
     rows = [usage(user="x"), usage(user="zoe", configured=rules), usage(user="alice", configured=rules)]
     assert ordered(rows, Selection(near_limit=NEAR, order=Order.LEVEL)) == ["alice", "zoe", "x"]
@@ -199,7 +199,11 @@ def test_an_alert_and_the_page_call_the_same_close_to_a_limit() -> None:
     ],
 )
 def test_from_the_threshold_of_the_alert_on_it_is_close(used: float, color: str, terminal: str, *, near: bool) -> None:
-    """Documented in docs/guides/page.md; page, terminal and filter agree; what is throttled is red whatever it uses."""
+    """
+    docs/guides/page.md documents the threshold.
+
+    Page, terminal and filter agree; what is throttled is red whatever it uses.
+    """
     full = usage(usage=used * 1000, limit=1000.0)
     assert bool(matching(Columns.of([full]).usages, Selection(near_limit=NEAR, show=Show.NEAR))) is near
     assert color_of(used, NEAR) == color

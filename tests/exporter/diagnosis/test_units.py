@@ -65,7 +65,7 @@ def test_usage_of_limit(quota_type: QuotaType, usage: float | None, limit: float
 
 
 def test_units_of_what_is_measured_and_of_what_is_configured() -> None:
-    """SI prefixes of bytes; request time is percent of a thread, as configured; counts have no prefix."""
+    """Bytes have SI prefixes; request time is percent of a thread, as configured; counts have no prefix."""
     texts = {
         (QuotaType.PRODUCE, 0.0): ("0.00 B/s", "0.00 B/s"),
         (QuotaType.PRODUCE, 999.0): ("999 B/s", "999 B/s"),
@@ -127,7 +127,7 @@ def test_names_of_entities_and_rules() -> None:
 
 
 def test_what_is_not_shown_one_by_one() -> None:
-    """Every reason with its number; none when there is none."""
+    """The text has every reason with its number; none when there is none."""
     assert units.left_out(snapshot()) == ""
     folds = Folds(overflow=1_200, excluded=3, idle=4)
     assert units.left_out(snapshot(folds=folds)) == "1200 folded, 3 excluded, 4 idle"

@@ -179,7 +179,7 @@ RULES = limits(
 def test_an_idle_rule_is_not_visible_where_an_agent_may_hide_its_clients(
     coverages: Sequence[Coverage | None], hidden: Mapping[str, Sequence[str]]
 ) -> None:
-    """In every view of rules: hits are unknown, the nodes are named, and no name is called misspelled."""
+    """Every view of rules says so: hits are unknown, the nodes are named, and no name is called misspelled."""
     given_ = nodes(*coverages)
     configured = replace(RULES, nodes=given_["limits"].nodes)
     state = snapshot(usage(user="carol"), **given_ | {"limits": configured})

@@ -72,7 +72,7 @@ async def test_credentials_and_headers_are_sent(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
-    """Problems of all sources at once, none of them with a secret in it."""
+    """Problems of all sources are reported at once, none of them with a secret in it."""
     broken, binary, missing = (tmp_path / name for name in ("ca.pem", "token", "gone"))
     broken.write_text("no certificate")
     binary.write_bytes(b"\xff")

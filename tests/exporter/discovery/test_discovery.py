@@ -109,7 +109,7 @@ async def test_first_collection_waits_for_the_first_look() -> None:
 
 
 async def test_it_looks_again_and_again() -> None:
-    """Each finder at its own pace."""
+    """Each finder looks at its own pace."""
     roster, discovery = following([ScriptedFinder("kafka", target("a:1"))])
     pauses: list[float] = []
 

@@ -160,7 +160,7 @@ TARGETS = [
 )
 def test_json_and_yaml_say_the_same(name: str, text: str, expected: list[FileTarget]) -> None:
     """
-    Both formats of Prometheus, each target with the labels of its group.
+    Both formats of Prometheus give each target the labels of its group.
 
     An empty list is no mistake, nor is an empty YAML file.
     """

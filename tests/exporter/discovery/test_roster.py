@@ -102,7 +102,11 @@ async def test_configured_sources_can_be_replaced() -> None:
 
 
 async def test_node_that_is_found_twice_is_read_once(twins: World) -> None:
-    """The one that answered first; the other one stands by, is looked at every minute and is shown meanwhile."""
+    """
+    The source that answered first is read.
+
+    The other one stands by, is looked at every minute and is shown meanwhile.
+    """
     with capture_logs() as lines:
         for _ in range(3):
             assert await twins.collect() == {"a": "", "b": "1"}
@@ -219,7 +223,7 @@ async def test_source_that_is_always_another_node_fills_no_memory() -> None:
 
 @pytest.mark.parametrize("answers_later", [True, False])
 async def test_impostor_displaces_no_other_source(*, answers_later: bool) -> None:
-    """Neither a configured source, nor one whose id a discovery knows, whatever comes first in a list."""
+    """An impostor displaces no configured source, and none whose id a discovery knows, whatever comes first."""
     world = World(ScriptedSource("fixed", "9"))
     await world.follow("evil", "worse", "good")
     evil, worse, good = world.made

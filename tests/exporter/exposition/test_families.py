@@ -172,7 +172,11 @@ EVERYTHING: Final = snapshot(
 @pytest.mark.parametrize("later", [40.0, -100.0])
 @pytest.mark.parametrize("cluster", [None, "prod"])
 def test_each_number_stands_in_its_own_series(text_format: TextFormat, later: float, cluster: str | None) -> None:
-    """Families, labels and units; ages grow until the scrape, and are never negative when a clock was set back."""
+    """
+    Each number has its family, labels and unit.
+
+    Ages grow until the scrape, and are never negative when a clock was set back.
+    """
     expected = page(EVERYTHING, NOW + later, text_format, cluster)
     assert Renderer(cluster).render(EVERYTHING, NOW + later, text_format) == expected
 

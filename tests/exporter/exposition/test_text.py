@@ -77,7 +77,7 @@ NUMBERS = st.one_of(
 
 @given(st.lists(NUMBERS))
 def test_number_is_written_as_the_client_library_writes_it(values: list[float]) -> None:
-    """Whole or not, small or huge."""
+    """Numbers are whole or not, small or huge."""
     expected = [floatToGoString(value).encode() for value in values]  # type: ignore[no-untyped-call]
     assert texts(np.array(values, np.float64)) == expected
 

@@ -160,7 +160,7 @@ def strimzi(bound: float, factor: float | None = None, name: str = "Produce") ->
 @pytest.mark.parametrize("name", ["jolokia2.json", "quotascope_rules.txt", "jmx_default.txt", "strimzi.txt"])
 def test_a_real_broker_reports_the_limits_of_strimzis_plugin(name: str) -> None:
     """
-    In each dialect.
+    The limits are there in each dialect.
 
     The rules in force were 50,000 and 80,000 bytes/s, and 200 % of a thread, with carol excluded.
     """
@@ -179,7 +179,7 @@ def test_a_real_broker_reports_the_limits_of_strimzis_plugin(name: str) -> None:
 
 
 def test_a_full_volume_leaves_nothing_of_the_produce_limit() -> None:
-    """A real broker whose storage check found too little room; the plugin keeps 1 byte/s."""
+    """A real broker was recorded whose storage check found too little room; the plugin keeps 1 byte/s."""
     snapshot = joined(["strimzi_quotas/full.jolokia2.json"], None)
     assert lines(snapshot, "kafka_quota_callback_produce_limit") == [
         'kafka_quota_callback_produce_limit_bytes_per_second{broker="1",excluded_principal_quota_key="",tag_quota_type="PRODUCE"} 1.0'
@@ -201,7 +201,7 @@ def test_a_full_volume_leaves_nothing_of_the_produce_limit() -> None:
     ],
 )
 def test_unlimited_and_unknown_are_two_things(reported: Numbers, limit: float | None, state: LimitState) -> None:
-    """Under Strimzi's plugin and any other callback; the next limits count without a change of beans."""
+    """They differ under Strimzi's plugin and any other callback; the next limits count without a change of beans."""
     world = World()
     for _ in range(2):
         joined_state = world.collect_one(tagged(PRODUCE, 1.0, quota_type="PRODUCE"), reported)

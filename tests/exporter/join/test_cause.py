@@ -143,7 +143,7 @@ LEADER = leads(1)
 
 def test_the_mutation_quota_has_the_throttle_that_it_decides() -> None:
     """
-    On its controller, with its rule; the request throttle stays on its broker and refers to it.
+    The throttle is shown on its controller, with its rule; the request throttle stays on its broker and refers to it.
 
     It is 0 when the broker throttles no more.
     """

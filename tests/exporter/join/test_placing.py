@@ -34,7 +34,11 @@ def table(*columns: BeanColumn) -> BeanTable:
 
 @given(st.sampled_from(QuotaType), texts, texts)
 def test_every_name_survives_from_the_broker_to_the_snapshot(quota_type: QuotaType, user: str, client_id: str) -> None:
-    """Sanitized and quoted by Kafka, unquoted and decoded by us: the name is what the client sent, a long one cut."""
+    """
+    Kafka sanitizes and quotes names, we unquote and decode them.
+
+    The name is what the client sent, a long one cut.
+    """
     name = mbean_name("kafka.server", quota_type.group, [("user", sanitize(user)), ("client-id", client_id)])
     (column,) = columns_of((name, ("throttle-time",)))
     assert column is not None

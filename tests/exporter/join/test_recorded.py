@@ -154,7 +154,7 @@ def test_before_the_limits_are_read_usage_is_shown_without_them() -> None:
 
 @pytest.mark.parametrize("agent", ["jolokia1.json", "jmx_exporter.txt"])
 def test_other_agents_give_the_same_entities(combined_throttled: Snapshot, agent: str) -> None:
-    """The same limits, rules and causes, whatever the dialect."""
+    """Limits, rules and causes are the same, whatever the dialect."""
     other_agent = joined([f"combined/throttled.{agent}"], limits(COMBINED_RULES))
     causes, theirs = (
         {usage.entity: usage.cause for usage in state.entities} for state in (combined_throttled, other_agent)

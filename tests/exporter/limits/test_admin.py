@@ -35,7 +35,7 @@ def source(admin: ScriptedAdmin) -> AdminLimits:
 
 async def test_everything_is_read(source: AdminLimits, admin: ScriptedAdmin) -> None:
     """
-    Quotas, settings of each broker, the cluster's id, and who leads.
+    The limits have quotas, settings of each broker, the cluster's id, and who leads.
 
     A broker that left says nothing about the cluster any more.
     """
@@ -93,7 +93,11 @@ def test_entities_of_all_eight_shapes() -> None:
 
 
 def test_each_key_goes_to_its_quota_type() -> None:
-    """Four kinds of client quota, and limits of connections by address; what a newer Kafka may add is left out."""
+    """
+    There are four kinds of client quota, and limits of connections by address.
+
+    What a newer Kafka may add is left out.
+    """
     quotas = [
         quota(1, "consumer_byte_rate", user="u"),
         quota(2, "request_percentage", user="u"),
@@ -176,7 +180,7 @@ def kafka(**keys: Any) -> KafkaConfig:
 
 
 def test_settings_are_passed_on(tmp_path: Path) -> None:
-    """A mounted secret without the line end that editors add, and shown nowhere."""
+    """A mounted secret is passed on without the line end that editors add, and shown nowhere."""
     plain = connection_of(kafka(timeout_seconds=3))
     assert (plain.bootstrap_servers, plain.timeout_seconds) == (("a:9092", "b:9092"), 3)
     assert (plain.protocol, plain.sasl) == (SecurityProtocol.PLAINTEXT, None)
@@ -206,7 +210,7 @@ def test_settings_are_passed_on(tmp_path: Path) -> None:
     ]
 )  # fmt: skip
 def test_a_login_without_a_password(sasl: dict[str, Any], credential: str) -> None:
-    """Each of the sources of tokens and tickets; nothing is asked for yet, and no secret shown."""
+    """Each of the sources of tokens and tickets is passed on; nothing is asked for yet, and no secret shown."""
     login = connection_of(kafka(security_protocol="SASL_SSL", sasl=sasl))
     assert login.sasl is not None
     assert login.sasl.credential == credential
@@ -224,7 +228,7 @@ def test_a_login_without_a_password(sasl: dict[str, Any], credential: str) -> No
     ],
 )
 def test_files_that_cannot_be_used_are_reported(section: dict[str, Any], message: str, tmp_path: Path) -> None:
-    """A wrong CA file, a missing certificate, an unreadable secret: each is a message."""
+    """A wrong CA file, a missing certificate and an unreadable secret are named: each is a message."""
     files = {name: tmp_path / name for name in ("broken", "empty", "gone")}
     for name, file in files.items():
         file.write_bytes(b"hunter2\xff" if name == "broken" else b"")

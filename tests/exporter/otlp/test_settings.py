@@ -119,7 +119,7 @@ def test_a_key_in_the_query_is_not_shown() -> None:
 
 
 def test_certificates(tmp_path: Path) -> None:
-    """Ours before those of the environment."""
+    """Our certificates come before those of the environment."""
     ours, theirs = tmp_path / "ours.pem", tmp_path / "theirs.pem"
     for file in (ours, theirs):
         file.touch()

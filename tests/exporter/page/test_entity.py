@@ -53,7 +53,7 @@ def test_the_rule_that_applies_and_those_that_it_overrules() -> None:
 
 
 def test_usage_on_the_cluster() -> None:
-    """Above the rows of all brokers: their sum, and the limits of all brokers."""
+    """The sum stands above the rows of all brokers: their sum, and the limits of all brokers."""
     rows = (
         usage(usage=600.0, limit=1000.0, configured=limits()),
         usage(usage=200.0, limit=1000.0, broker="2", configured=limits()),
@@ -116,7 +116,7 @@ def test_what_is_measured_of_it(user: str | None, client_id: str | None, rows: l
 
 
 def test_the_last_minutes_and_the_episodes() -> None:
-    """In words beside the drawing; an episode has its times, its length, and the rule."""
+    """Words beside the drawing say the same; an episode has its times, its length, and the rule."""
     configured = limits()
     start = NOW - NOW % 15
     numbers = [(0.5, 0.0), (1.25, 0.5), (1.0, 2.0), (0.25, 0.0)]
@@ -184,7 +184,7 @@ def test_the_last_minutes_have_a_full_bar_above_a_limit_of_zero() -> None:
 
 
 def test_the_board_in_grafana() -> None:
-    """The same dashboard and variables as those of the alerts; names are quoted."""
+    """The link has the dashboard and variables of the alerts; names are quoted."""
     frame = PageFrame(cluster="prod eu", grafana_url="https://grafana.corp/x/")
     rendered = page(snapshot(), user='a&"b', frame=frame)
     (board,) = [link for link in rendered.values("a", "href") if "grafana" in link]

@@ -46,7 +46,7 @@ def test_the_legend_says_what_near_is() -> None:
 
 def test_all_about_an_entity() -> None:
     """
-    Usage, limit, part, throttle, level and rule.
+    The page has usage, limit, part, throttle, level and rule.
 
     And what the last minutes were in words, and drawn with the limit at 80 % of 16 pixels; a bar ends at the limit.
     """

@@ -65,7 +65,7 @@ def test_whom_a_rule_applies_to() -> None:
 )
 def test_some_of_them(parameters: dict[str, str], expected: list[str]) -> None:
     """
-    The most urgent first, those without a client last.
+    The most urgent come first, those without a client last.
 
     By what they limit, by name, by whether a client is near, and in parts.
     """
@@ -73,7 +73,7 @@ def test_some_of_them(parameters: dict[str, str], expected: list[str]) -> None:
 
 
 def test_parts_and_filters_stay_in_links() -> None:
-    """Also in that to the same as JSON."""
+    """Links keep them, also the one to the same as JSON."""
     rendered = page(BUSY, show="all", size="1", offset="1", q="a")
     links = rendered.values("a", "href")
     assert {"?q=a&size=1", "?q=a&offset=2&size=1"} <= set(links)
@@ -83,7 +83,7 @@ def test_parts_and_filters_stay_in_links() -> None:
 
 @pytest.mark.parametrize("long", [1, 500])
 def test_hostile_names_are_text(long: int) -> None:
-    """In rules, addresses, entities and the query."""
+    """Hostile names in rules, addresses, entities and the query are text."""
     bad = HOSTILE * long
     rules = limits(
         rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity(bad, bad): 1.0, QuotaEntity(bad): 1.0})},
@@ -117,7 +117,7 @@ def test_names_that_may_be_a_slip(name: str) -> None:
 
 def test_what_changed_lately_is_listed() -> None:
     """
-    On the page and in the API, newest first, with old and new value.
+    The page and the API list changes, newest first, with old and new value.
 
     An infinite quota is unlimited, and null in JSON.
     """

@@ -76,7 +76,7 @@ DOCUMENTS = {
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 async def test_every_document_is_served(served: Served, name: str) -> None:
-    """From one snapshot, as JSON."""
+    """Every document is made from one snapshot, as JSON."""
     await served.collection.snapshot(5.0)
     answer = await served.client.get(f"/api/v1/{name}")
     assert (answer.status, answer.content_type) == (200, "application/json")
@@ -165,7 +165,7 @@ async def test_only_our_own_style_and_script(served: Served) -> None:
 
 @pytest.mark.parametrize("path", openapi()["paths"])
 async def test_every_described_path_is_served(served: Served, path: str) -> None:
-    """With a document, and never with "not found"."""
+    """Each path answers with a document, and never with "not found"."""
     await served.collection.snapshot(5.0)
     answer = await served.client.get(f"{path}?user=alice" if path.endswith("explain") else path)
     assert (answer.status, answer.content_type) == (200, "application/json")

@@ -114,7 +114,7 @@ def test_a_rule_is_harmless(rule: dict[str, object]) -> None:
 
 
 def test_what_is_of_no_use_is_left_out() -> None:
-    """Other attributes, other errors, other beans."""
+    """The rules leave out other attributes, other errors, other beans."""
     requests = [("type", "RequestMetrics"), ("name", "ThrottleTimeMs"), ("request", "Fetch")]
     errors = [("type", "RequestMetrics"), ("name", "ErrorsPerSec"), ("request", "Fetch"), ("error", "NONE")]
     assert sample(TEXT, "kafka.network", requests, "99thPercentile") is None
@@ -181,7 +181,7 @@ def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
 
 
 def test_what_the_rules_never_write_is_left_out() -> None:
-    """Other families of ours, labels of another kind, broken quotes and tags."""
+    """Other families of ours, labels of another kind, broken quotes and tags are left out."""
     never: list[tuple[str, dict[str, str]]] = [
         ("utilization_ratio", {"user": "u"}),
         ("throttle_time_seconds", {"user": "u"}),

@@ -253,7 +253,7 @@ def test_tags_of_a_custom_callback_come_as_they_are(dialect: TextDialect, label:
 
 
 def test_refusals_have_a_name_in_each_dialect() -> None:
-    """The same column, so that nothing behind the sources knows the difference."""
+    """Refusals have the same column, so that nothing behind the sources knows the difference."""
     refused = {"error": "THROTTLING_QUOTA_EXCEEDED", "request": "CreateTopics"}
     named = {"name": "ErrorsPerSec", **refused}
     errors = "kafka_network_requestmetrics_errors"
@@ -272,7 +272,7 @@ CHANGED = {"byte-rate", "request-time", "mutation-rate", "exempt-request-time", 
 
 
 def test_it_has_all_that_jolokia_has() -> None:
-    """The same beans and attributes, and in Kafka's units the same numbers."""
+    """Beans and attributes are the same, and in Kafka's units the numbers."""
     jolokia = numbers(table("rules/throttled.jolokia2.json"))
     page = table("rules/throttled.txt")
     assert page.node_id == "1"

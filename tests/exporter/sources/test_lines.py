@@ -210,7 +210,7 @@ def test_labels_of_the_page_and_tags_may_stand_together(name: str) -> None:
 )
 @pytest.mark.parametrize("another_line", ['user="b"', 'user="b",clientId="c"', 'clientId="c"'])
 def test_a_label_on_some_lines_of_one_rule_tells_series_apart(label: str, advice: str, another_line: str) -> None:
-    """An absent tag of a callback and two pages as one look so; another rule may have labels of its own."""
+    """An absent tag of a callback looks so, and two pages as one do; another rule may have labels of its own."""
     plain, labeled = (
         f'kafka_server_quota_byte_rate{{resource="Fetch",{another_line}}} 1',
         f'resource="Fetch",{another_line},{label}',

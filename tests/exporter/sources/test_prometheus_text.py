@@ -298,7 +298,7 @@ def test_only_lines_about_quotas_are_read() -> None:
 
 
 def test_a_key_is_the_text_of_the_series() -> None:
-    """Whatever its number; exemplars and float timestamps of OpenMetrics belong to no number."""
+    """The key is the text, whatever its number; exemplars and float timestamps of OpenMetrics belong to no number."""
     series = 'kafka_a{user="a } b",client_id="\\"1 # {2}\\""}'
     for ending in (" 1", " NaN 1700000000000", ' 1 # {trace_id="x"} 0.5 1700000000.1'):
         keys, _ = numbers_in(series + ending, WANTED)

@@ -226,7 +226,7 @@ def older(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> dict[tupl
 async def test_older_agents_report_the_same(
     agents: Agents, older: dict[tuple[str, str], str], version: str, dialect: str
 ) -> None:
-    """The versions of jmx_exporter that people run beside the newest: the same entities and numbers as Jolokia."""
+    """Versions of jmx_exporter that people run are read beside the newest: the same entities and numbers as Jolokia."""
     jolokia, other_source = JolokiaSource("json", HttpTarget(url=agents.jolokia)), text(older[version, dialect])
     try:
         await settle(jolokia, other_source, anything)

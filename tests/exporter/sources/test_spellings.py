@@ -194,7 +194,7 @@ def test_any_consistent_spelling_gives_the_same_entities(
 def test_a_page_in_two_spellings_is_read(
     spelling: Spelling, other_spelling: Spelling, values: Mapping[tuple[QuotaType, str, str], float]
 ) -> None:
-    """Half of the lines by one rule and half by another, as of an agent with rules from two places."""
+    """One rule spells half of the lines and another the rest, as of an agent with rules from two places."""
     if (
         spelling.prefix != other_spelling.prefix
         or spelling.gap != other_spelling.gap
@@ -377,7 +377,7 @@ def test_type_and_attribute_may_both_be_labels(name: str, beginning: str) -> Non
     "name", ["kafka_server_fetch_kilobytes", "kafka_server_Request_time_ratio", "kafka_quota_produce_rate5m"]
 )
 def test_an_attribute_that_kafka_has_not_is_counted(name: str) -> None:
-    """Beside others, with a client; without one, such a name is of something else."""
+    """The attribute stands beside others, with a client; without one, such a name is of something else."""
     good_line = 'kafka_server_produce_throttle_time{user="a",client_id="b"} 12\n'
     for labels, count in (('{user="a",client_id="b"}', 1), ("", 0), ('{topic="t"}', 0)):
         unplaced = TextReader().read(f"{good_line}{name}{labels} 3\n".encode()).coverage.unplaced

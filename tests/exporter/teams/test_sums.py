@@ -108,7 +108,11 @@ STATES = st.lists(st.lists(ENTITIES, max_size=15, unique_by=place), min_size=1, 
 @given(STATES)
 @example([[usage(usage=1.0)], [usage(usage=2.0), usage(user="aa", usage=3.0)]])
 def test_sums_of_teams_are_those_of_their_entities(states: Sequence[Sequence[EntityUsage]]) -> None:
-    """Of one snapshot after the other; what is unknown of all of them is left out, and nothing is counted twice."""
+    """
+    The sums follow one snapshot after the other.
+
+    What is unknown of all of them is left out, and nothing is counted twice.
+    """
     adder, finder = TeamAdder(TEAMS), TeamFinder(TEAMS)
     for rows in states:
         sums = of(*rows, adder=adder)
@@ -174,7 +178,7 @@ def test_one_client_without_a_limit_leaves_no_bound(row: EntityUsage, unlimited:
     ],
 )
 def test_limits_on_an_unknown_number_of_brokers_have_no_sum(changes: dict[str, Any]) -> None:
-    """Neither where a custom callback decides on one of them."""
+    """They have no sum either where a custom callback decides on one of them."""
     sums = of(usage(user="alice", usage=3.0, limit=20.0, configured=RULES), **changes)
     assert named(sums, sums.allowed[QuotaType.PRODUCE]) == {}
     assert named(sums, sums.usage[QuotaType.PRODUCE]) == {"payments": 3.0}

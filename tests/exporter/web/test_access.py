@@ -153,7 +153,7 @@ async def test_an_answer_that_is_not_taken_keeps_its_place() -> None:
     ids=["line", "header", "headers"],
 )
 async def test_a_head_is_bounded(ask: bytes) -> None:
-    """A request line, a header, and their number."""
+    """A request line, a header, and their number have bounds."""
     async with serving() as served:
         assert (await exchange(served.url, ask)).startswith(b"HTTP/1.0 400 ")
 
@@ -182,7 +182,7 @@ async def test_requests_at_once_are_limited() -> None:
 
 
 def test_rate_limit() -> None:
-    """A burst at once, and then one for each interval; changes hold at once."""
+    """A burst is answered at once, and then one request for each interval; changes hold at once."""
     now_seconds = 0.0
     policy = AccessPolicy(WebSettings, 1, ["localhost"], clock=lambda: now_seconds)
     limit = RateLimitConfig(interval=0.5, burst=2)
@@ -194,7 +194,7 @@ def test_rate_limit() -> None:
 
 
 async def test_rate_limit_of_the_file(tmp_path: Path) -> None:
-    """429, as all exporters answer; health checks go on, and count for nothing."""
+    """The answer is 429, as that of all exporters; health checks go on, and count for nothing."""
     file = web_file(tmp_path, rate_limit={"interval": "1h", "burst": 1})
     async with serving(web_config_file=file) as served:
         paths = ("/-/healthy", "/", "/", "/-/healthy")
@@ -315,12 +315,12 @@ async def test_a_page_has_its_own_policy_unless_the_file_has_one(tmp_path: Path)
     ],
 )
 def test_credentials(header: str, expected: tuple[str, bytes] | None) -> None:
-    """RFC 7617; anything else is none."""
+    """RFC 7617 says how credentials are sent; anything else is none."""
     assert credentials(header) == expected
 
 
 async def test_every_path_needs_the_password(tmp_path: Path) -> None:
-    """Health checks and unknown paths, too: a client that is refused learns nothing."""
+    """Health checks and unknown paths need it, too: a client that is refused learns nothing."""
     async with serving(web_config_file=web_file(tmp_path, **USERS)) as served:
         for path in ("/", "/-/healthy", "/nope"):
             status, headers = await get(served.url + path)

@@ -56,7 +56,7 @@ async def answering(served: Served) -> None:
     ids=["nothing", "half a head", "idle"],
 )
 async def test_a_client_that_sends_nothing_is_cut_off(limits: ServerLimits, sent: bytes, received: bytes) -> None:
-    """At the beginning, in the middle of a head, and after an answer."""
+    """The client is cut off at the beginning, in the middle of a head, and after an answer."""
     async with serving(limits=limits) as served:
         assert (await exchange(served.url, sent))[-5:] == received
 
@@ -230,7 +230,7 @@ async def test_a_defect_is_in_the_log_and_not_in_the_answer(caplog: pytest.LogCa
 
 
 async def test_a_client_that_leaves_before_the_answer_leaves_nothing() -> None:
-    """Neither a place nor a deadline."""
+    """Neither a place nor a deadline is left."""
     held = Held()
     async with serving(held.answer) as served:
         async with connected(served.url) as (_, write):

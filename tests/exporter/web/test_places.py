@@ -212,7 +212,7 @@ def test_a_client_that_is_known_has_one_place_more() -> None:
     ],
 )
 def test_networks_around_an_address(network: str, wider: tuple[str, ...]) -> None:
-    """Three of them, the nearest first; what is no address has none."""
+    """Three networks are tried, the nearest first; what is no address has none."""
     assert surroundings(network) == wider
 
 

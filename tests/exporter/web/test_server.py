@@ -272,7 +272,7 @@ async def test_other_errors_of_the_loop_are_logged_as_asyncio_does(caplog: pytes
 def test_connections_within_the_limit_of_files(
     soft: int, hard: int, expected: int, raised: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of the files; the soft limit is raised as far as the hard one permits."""
+    """Connections take half of the files; the soft limit is raised as far as the hard one permits."""
     changed: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda _, pair: changed.append(pair))

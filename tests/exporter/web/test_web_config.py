@@ -115,7 +115,7 @@ def test_what_cannot_be_used_is_refused(folder: Path, text: str, expected: str) 
 
 
 def test_a_key_that_is_no_key(folder: Path, certificates: Certificates) -> None:
-    """Such as that of another certificate, or one with a password: no one is asked for it on the terminal."""
+    """A key is refused that is of another certificate, or has a password: no one is asked for it on the terminal."""
     key = folder / "server.key"
     key.unlink()
     key.write_bytes(certificates.client_key.read_bytes())
@@ -128,7 +128,7 @@ def test_a_key_that_is_no_key(folder: Path, certificates: Certificates) -> None:
 
 
 def test_an_authority_that_is_none(folder: Path) -> None:
-    """Neither as a file nor as text."""
+    """The authority is read neither as a file nor as text."""
     kind = "  client_auth_type: VerifyClientCertIfGiven\n"
     (folder / "ca.pem").unlink()
     (folder / "ca.pem").write_text("hunter2")
@@ -149,7 +149,11 @@ def test_an_authority_that_is_none(folder: Path) -> None:
 def test_whose_order_of_suites_counts(
     tmp_path: Path, certificates: Certificates, options: dict[str, Any], minimum: ssl.TLSVersion, *, servers: bool
 ) -> None:
-    """The server's, unless the file leaves it to clients; suites of TLS 1.3 alone mean TLS 1.3, as in Go."""
+    """
+    The server's order counts, unless the file leaves it to clients.
+
+    Suites of TLS 1.3 alone mean TLS 1.3, as in Go.
+    """
     context = load_web_settings(web_file(tmp_path, **tls_section(certificates, **options))).tls
     assert context is not None
     assert context.minimum_version is minimum

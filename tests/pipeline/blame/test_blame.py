@@ -81,7 +81,11 @@ def test_names_are_kept(tmp_path: Path) -> None:
 
 
 def test_parts_add_up_to_the_waits(tmp_path: Path) -> None:
-    """In each table, at any number of rows shown, and in JSON; and a request of unknown queue time is counted apart."""
+    """
+    Parts add up in each table, at any number of rows shown, and in JSON.
+
+    A request of unknown queue time is counted apart.
+    """
     rows = [*saturated(), row(500, None, 5, "old"), row(900, 2.0, 5, "lone", broker="3")]
     answer = blame(stored(tmp_path, rows), threads=1)
     waits = round(1e6 * sum(each["queue_time_ms"] or 0.0 for each in rows))

@@ -63,7 +63,7 @@ def test_an_unknown_duration_is_counted_and_never_zero(name: str, value: object)
     ],
 )
 def test_the_topic_is_the_one_with_most_bytes(traffic: Any, topic: str) -> None:
-    """The first of several with as many; its id where no response has the name."""
+    """Of several with as many bytes the first counts; its id where no response has the name."""
     entries = traffic and [dict(zip(("topic", "id", "bytes"), topic_bytes, strict=True)) for topic_bytes in traffic]
     result = made({"traffic": [{"topic": "z", "id": "Z", "bytes": 9}]}, {"traffic": entries})
     assert result.names[result.groups[1]] == Group("alice", "app", 1, topic)
@@ -179,7 +179,7 @@ def test_many_groups_and_a_long_queue(way: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_lone_holder_is_blamed_for_all_but_the_margins() -> None:
     """
-    One thread; a request of 100 ms, and one that waits for its end.
+    There is one thread; a request of 100 ms, and one that waits for its end.
 
     Of 101 ms, margins included, 99.5 ms are the first's and 0.5 its own.
     """

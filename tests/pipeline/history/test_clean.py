@@ -16,7 +16,7 @@ from quotascope.pipeline.table import Table
 
 @pytest.mark.parametrize("table", ["requests", "history", "seconds"])
 def test_clean_beside_an_ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str) -> None:
-    """With an age of zero, before any commit: the tables are those of an ingest without it."""
+    """A clean runs with an age of zero, before any commit: the tables are those of an ingest without it."""
     into = str(tmp_path / "usage")
     ingest_logs([log(tmp_path, *PLAIN[:300])], into, NAMED)
     advance = Table.advance
@@ -36,7 +36,7 @@ def test_clean_beside_an_ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_what_was_merged_before_it_was_taken_over_stays(tmp_path: Path) -> None:
-    """A killed ingest, a compaction and a clean: the next ingest takes the rows over."""
+    """An ingest is killed before a compaction and a clean: the next ingest takes the rows over."""
     into = str(tmp_path / "usage")
     ingest_logs([log(tmp_path, *PLAIN[:300])], into, NAMED)
     ingest([log(tmp_path, *PLAIN[300:600], name="b.log")], into, NAMED)  # killed before its history

@@ -110,7 +110,7 @@ def without_last_commit(request: pytest.FixtureRequest, into: str) -> Iterator[s
 
 
 def test_a_lost_commit_is_put_back(into: str, tmp_path: Path, without_last_commit: str) -> None:
-    """From its copy; until then commands fail instead of leaving rows out."""
+    """The commit comes from its copy; until then commands fail instead of leaving rows out."""
     with pytest.raises(UnreadableTable, match="history repair"):
         ingest_logs([str(tmp_path / "a.log")], into, NAMED)
     assert [finding.table for finding in _findings(into, write=False)] == [without_last_commit]

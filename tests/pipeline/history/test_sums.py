@@ -65,7 +65,7 @@ UNCHARGED = dict.fromkeys((*THREADS, "produce_bytes", "fetch_bytes", "mutations"
     ],
 )
 def test_what_a_request_charges(change: dict[str, Any], expected: dict[str, Any]) -> None:
-    """At the broker's decision, and nothing else."""
+    """A request charges at the broker's decision, and nothing else."""
     (row,) = history_of(requests(change)).to_pylist()
     whole = {"timestamp": START_MS, "completed": START_MS + 5, "user": "alice", "client_id": "app", "broker": "1"}
     whole |= UNCHARGED | expected
@@ -74,7 +74,7 @@ def test_what_a_request_charges(change: dict[str, Any], expected: dict[str, Any]
 
 @pytest.mark.parametrize("change", [{"api_key": 1, "follower": True}, {"api_key": 19, "forwarded": True}])
 def test_what_is_left_out(change: dict[str, Any]) -> None:
-    """A follower's Fetch, as brokers charge nothing to each other, and the second line of a forwarded request."""
+    """A follower's Fetch is left out, which brokers do not charge, and so is the second line of a forwarded request."""
     assert history_of(requests(change)).num_rows == 0
 
 
@@ -225,7 +225,7 @@ def test_topics_add_up_to_what_was_charged(rows: list[Row], cut: int) -> None:
 
 
 def test_names_of_ids() -> None:
-    """Once a day, of no client; a row of requests has no name that it did not log."""
+    """Names are kept once a day, of no client; a row of requests has no name that it did not log."""
     pair = {"topic_ids": [{"topic": "orders", "id": "i1"}, {"topic": "<b>", "id": "i2"}]}
     later = pair | {"timestamp": START_MS + 86_400_000}
     sums_found = topics_of(requests(pair, pair | {"user": "bob"}, later))

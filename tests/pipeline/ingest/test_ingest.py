@@ -37,7 +37,7 @@ from quotascope.pipeline.runs.ingest import ingest_logs
 
 def test_a_real_log_is_read_once(tmp_path: Path) -> None:
     """
-    All of it, but for the second lines of forwarded requests.
+    All of it is read, but for the second lines of forwarded requests.
 
     Again, as a copy, a part or compressed otherwise, it adds nothing.
     """
@@ -409,7 +409,7 @@ def test_junk_that_comes_again_has_one_row(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_chunks_are_bounded_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Client ids of 32,000 bytes.
+    Chunks are small where client ids have 32,000 bytes.
 
     As many rows are held at once as have the bytes of a chunk, here and in the history, and so do readers of its files.
     """

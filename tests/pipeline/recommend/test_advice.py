@@ -106,7 +106,7 @@ def test_only_what_differs_is_a_change() -> None:
 
 
 def test_hits_are_those_of_the_recommended_limits() -> None:
-    """Beside them, for how long the configured ones throttled the same client."""
+    """Beside hits stands for how long the configured limits throttled the same client."""
     rows = [
         throttled(9_000, candidate=RECOMMENDED),
         throttled(70_000, candidate=NOW),

@@ -89,14 +89,14 @@ def test_each_broker_counts_by_itself() -> None:
     ]
 )  # fmt: skip
 def test_shape_names_the_entities(shape: RuleShape, expected: dict[QuotaEntity, int]) -> None:
-    """All clients of a user, a client-id of all users, or each pair; rows may come in any order."""
+    """An entity is all clients of a user, a client-id of all users, or each pair; rows may come in any order."""
     rows = history([produced(0, 40_000, user="bob"), produced(0, 20_000, client_id="app2"), produced(0, 10_000)])
     chosen = Policy(share=0, shape=shape)
     assert {need.entity: need.steps for need in needs(rows, chosen, ClusterWindows())} == expected
 
 
 def test_what_needs_nothing() -> None:
-    """No request; and Kafka stores no quota for an empty client-id."""
+    """A log without a request needs nothing; and Kafka stores no quota for an empty client-id."""
     assert list(needs(history([]), Policy(), ClusterWindows())) == []
     rows = history([produced(0, 10_000, client_id="")])
     assert list(needs(rows, Policy(shape=RuleShape.PAIR), ClusterWindows())) == []
@@ -220,7 +220,7 @@ def test_finds_exactly_the_lowest(data: st.DataObject) -> None:
 
 @given(steps=st.integers(1, 10**12))
 def test_rounding_goes_up_and_not_far(steps: int) -> None:
-    """Three digits, and less than 1 % more."""
+    """Limits have three digits, and are less than 1 % higher."""
     rounded = rounded_up(steps)
     assert steps <= rounded < steps * 1.01 + 1
     assert len(str(rounded).rstrip("0")) <= 3

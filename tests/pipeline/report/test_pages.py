@@ -108,7 +108,7 @@ MORE: dict[Callable[..., str], set[str]] = {blamed: {"fill", "style"}, used: {"f
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page_holds_nothing_that_runs(page: Callable[..., str]) -> None:
-    """No script, no address, no handler: whatever names are, they are text."""
+    """The page has no script, no address, no handler: whatever names are, they are text."""
     text = page(hostile=True)
     reader = Reader(text)
     assert reader.kinds <= PLAIN

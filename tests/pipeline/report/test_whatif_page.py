@@ -42,7 +42,7 @@ ALICE = LimitGroup(QuotaType.PRODUCE, "alice", "app1")
 
 
 def test_candidates_are_added_up_in_their_order() -> None:
-    """Sums, maxima, and the worst client; a candidate that limits no client is there as well."""
+    """Each candidate has sums, maxima, and the worst client; a candidate that limits no client is there as well."""
     rows = [
         throttled(1_000, candidate="tight", delayed_bytes=7),
         throttled(3_000, candidate="tight", user="bob", throttled_share=0.5),
@@ -70,7 +70,7 @@ def test_level_says_who_shares_a_limit(levels: list[str], user: str | None, clie
 
 
 def test_groups_that_wait_longest_come_first() -> None:
-    """Then those that use most of their limit, any usage of a limit of 0 among them; limits are by candidate."""
+    """Then come those that use most of their limit, any usage of a limit of 0 among them; limits are by candidate."""
     rows = [
         result(user="idle", amount=1.0),
         result(user="busy", amount=500.0),
@@ -159,7 +159,7 @@ def test_equal_limits_far_above_are_one_line() -> None:
 
 
 def test_quota_types_are_words() -> None:
-    """Above a chart as in the tables."""
+    """Words stand above a chart as in the tables."""
     row = throttled(1_000, candidate="tight", quota_type="controller_mutation")
     summary = replayed(row)
     rows = seconds([(0, 1)], quota_type="controller_mutation")
@@ -170,7 +170,7 @@ def test_quota_types_are_words() -> None:
 
 
 def test_figures_of_a_client() -> None:
-    """Each in its unit: results hold ms, bytes and shares."""
+    """Each figure has its unit: results hold ms, bytes and shares."""
     row = throttled(
         90_000,
         candidate="tight",
@@ -355,7 +355,7 @@ def test_a_raised_limit_does_not_free_what_was_held_back() -> None:
 
 
 def test_legend_draws_limits_as_the_chart_does() -> None:
-    """In the color of the candidate, dashed from the ninth on; equal limits share a line."""
+    """Limits have the color of the candidate, dashed from the ninth on; equal limits share a line."""
     curve = Curve(begin_ms=0, end_ms=1_000, piece_ms=1_000, times_ms=[0], mean=[1.0], peak=[1.0])
     drawn = GroupUsage(broker="1", usage=curve, by_hour=[])
     values = {0: 1_000.0, 7: 2_000.0, 8: 3_000.0, 9: 3_000.0}

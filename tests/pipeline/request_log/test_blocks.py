@@ -89,7 +89,7 @@ def in_columns(lines: list[bytes], source: LogSource) -> tuple[list[Row], list[R
 @given(st.integers(0, 1 << 64).map(Random), st.sampled_from([None, "b"]), st.sampled_from(["UTC", "Europe/Berlin"]))
 def test_columns_have_the_rows_of_one_line_after_the_other(random: Random, broker: str | None, zone: str) -> None:
     """
-    Any lines: equal rows, in their order, bit for bit, and equal reasons in the quarantine.
+    Columns equal rows for any lines: equal rows, in their order, bit for bit, and equal reasons in the quarantine.
 
     `repr` tells 0.0 from -0.0, and 1 from True.
     """

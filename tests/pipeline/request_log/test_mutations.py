@@ -224,7 +224,11 @@ def test_a_second_line_comes_again() -> None:
 
 
 def test_a_program_that_asks_for_the_same_each_minute() -> None:
-    """With the same number each time, as it begins again: each pair of lines takes as long as the first one."""
+    """
+    The program sends the same number each time, as it begins again.
+
+    Each pair of lines takes as long as the first one.
+    """
     clocks = [
         f"2026-11-{minute // 1440:02d} {minute // 60 % 24:02d}:{minute % 60:02d}" for minute in range(1440, 2 * 1440)
     ]

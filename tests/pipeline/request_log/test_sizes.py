@@ -138,7 +138,7 @@ def test_a_fetch_response_weighs_what_another_client_writes(
 
 def test_a_share_fetch_response_weighs_its_fields() -> None:
     """
-    Counted by hand from ShareFetchResponse.json.
+    The weights are counted by hand from ShareFetchResponse.json.
 
     4 for Kafka, 12 of the top, 18 of the topic, 23 + 19 + 501 of the partition, tags.
     """
@@ -156,7 +156,7 @@ def test_a_share_fetch_response_weighs_its_fields() -> None:
 
 
 def test_old_versions_lack_what_came_later() -> None:
-    """From documentation: Produce before 3 has no transactional id, Fetch 0 no throttle time."""
+    """The lines are made after documentation: Produce before 3 has no transactional id, Fetch 0 no throttle time."""
     request_body = logged([("t", [10])], "name", "partitionData", index=0)
     answered = logged([("t", [10])], "topic", "partitions", partitionIndex=0)
     assert produce_bytes(0, "c", {"topicData": request_body}) == 11 + 6 + 4 + 3 + 4 + 8 + 10

@@ -234,7 +234,11 @@ def test_verified_by_the_log(
     throttles: tuple[float, float],
     agrees: bool,  # noqa: FBT001 - of a table
 ) -> None:  # fmt: skip
-    """Predicted in the first half; in the second the log has throttles near that, none, or three times as much."""
+    """
+    Limits are predicted in the first half.
+
+    In the second the log has throttles near that, none, or three times as much.
+    """
     growing.shadow(USERS)
     growing.add(ROWS.slice(0, 60))
     growing.shadow(USERS).step(map, all_of_it=True)

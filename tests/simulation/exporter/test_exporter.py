@@ -50,7 +50,7 @@ def test_some_seeds_hold(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_new_seeds_hold(tmp_path: Path) -> None:
-    """Seeds of this run; the message of one that does not hold names it."""
+    """Seeds of this run hold; the message of one that does not hold names it."""
     for _ in range(3):
         simulate(randbelow(10**9), tmp_path)
 

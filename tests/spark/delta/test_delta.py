@@ -120,7 +120,7 @@ def test_the_session_of_the_commands(driver: SparkProcess, usage: str) -> None:
 
 
 def test_history_is_kept(driver: SparkProcess, tmp_path: Path) -> None:
-    """As by the newest Spark."""
+    """The history is kept as by the newest Spark."""
     kept.is_kept(tmp_path, driver.call(kept.job, str(tmp_path)))
 
 

@@ -58,7 +58,7 @@ def test_spark_recommends_the_same(shape: RuleShape, spark: SparkSession, tmp_pa
 )
 def test_spark_replays_the_same(entity: QuotaEntity, mode: Mode, spark: SparkSession, tmp_path: Path) -> None:
     """
-    The same results, and so the same page; tasks are reported to the last one.
+    Results are the same, and so is the page; tasks are reported to the last one.
 
     The other modes are in test_whatif.py.
     """

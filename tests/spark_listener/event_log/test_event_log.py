@@ -213,7 +213,7 @@ OTHERS = ["app-1.json", "app-10", "app-2.zstd.inprogress.crc"]
     ],
 )
 def test_log_that_a_path_names(names: list[str], path: str, expected: str, follow: Follow) -> None:
-    """The only log of a folder, or one by its id, in whatever form Spark writes it and before its application ended."""
+    """A path names the only log of a folder, or one by its id, in any form, also before its application ended."""
     followed = follow(path, dict.fromkeys(names, BEGIN))
     assert followed.log.path == followed.folder / expected
 

@@ -86,7 +86,7 @@ TASK_FILES = "spark://driver:7077/files/quotascope_tasks.zip"
 def test_clients_that_an_environment_shows(
     properties: object, entries: object, expected: tuple[bool, str, bool]
 ) -> None:
-    """The listener by its property or files; no Java client of Kafka only where each jar is known."""
+    """The listener shows by its property or files; no Java client of Kafka only where each jar is known."""
     record = parsed(environment(properties, entries))
     assert (record.listener, record.summary_file, record.without_java_clients) == expected
 

@@ -227,7 +227,7 @@ def series(page: str) -> dict[Key, float]:
 
 @pytest.mark.real
 def test_a_collector_understands_the_driver(collector: Collector) -> None:
-    """Units, sums that began with the job, and the driver as an instance."""
+    """The collector gets units, sums that began with the job, and the driver as an instance."""
     properties = {"spark.driver.host": "127.0.0.1", "spark.quotascope.otlp.endpoint": collector.http}
     reported(properties, lambda: [job()]).close()
     named = {metric["name"]: metric for metric in received(collector)}

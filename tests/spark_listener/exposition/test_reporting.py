@@ -156,7 +156,7 @@ def test_without_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_books_that_cannot_be_read_do_not_hurt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither starting nor closing raises."""
+    """Starting and closing raise nothing."""
 
     def broken() -> list[JobSnapshot]:
         raise RuntimeError

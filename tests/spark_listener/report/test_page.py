@@ -67,7 +67,7 @@ def read(text: str) -> Reader:
 
 @pytest.mark.parametrize("name", ["", HOSTILE, "x" * 10_000])
 def test_page_holds_nothing_that_runs(tmp_path: Path, name: str) -> None:
-    """No script, no address, no handler: whatever names are, they are text."""
+    """The page has no script, no address, no handler: whatever names are, they are text."""
     text = page(read_application(log(tmp_path / "app-1", name)))
     document = read(text)
     assert document.kinds <= KNOWN

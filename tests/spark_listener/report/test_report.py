@@ -111,7 +111,7 @@ def test_causes_are_not_broken(tmp_path: Path, width: int) -> None:
 
 @pytest.mark.parametrize("count", ["throttled_ms", "responses", "quota_retries"])
 def test_any_count_makes_a_row(count: str) -> None:
-    """A throttle time, a throttled response, or a refused call; a client without any is left out."""
+    """A throttle time, a throttled response, or a refused call makes a row; a client without any is left out."""
     rows = [("", ClientTotals(CLIENT)), ("", ClientTotals(CLIENT, **{count: 1}))]
     application: Any = SimpleNamespace(throttles=rows)
     assert [*throttled_clients(application)] == rows[1:]

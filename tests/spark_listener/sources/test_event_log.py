@@ -57,7 +57,11 @@ ATTEMPTS = ["app_9.zstd", "eventlog_v2_app_10", "app_2", "app_1.inprogress"]
 def test_folder_is_searched_for_the_application(
     tmp_path: Path, names: list[str], app_id: str, attempt: str | None, expected: str | None
 ) -> None:
-    """Among many applications' logs; YARN starts an application again under its id, with a log for each attempt."""
+    """
+    The log of the application is found among many others.
+
+    YARN starts an application again under its id, with a log for each attempt.
+    """
     for name in names:
         (tmp_path / name).mkdir() if name.startswith("eventlog") else (tmp_path / name).touch()
     place = LogPlace(path=tmp_path, app_id=app_id, attempt=attempt)
