@@ -10,7 +10,7 @@ VECTORS ?= tests/conformance/kafka-vectors.json
 APART := deploy differential integration/spark pipeline spark spark_listener
 ROOMS := alerts cli clients dashboards demo exporter metrics pages pipeline quotas spark_listener
 
-.PHONY: help demo demo-stack test quick lint types contracts simulated unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark bench-catch-up conformance differential replay-check simulate fuzz thorough soak mutation newest requirements rules docs pictures format jars collector deploy services spark spark-jar spark-matrix kafka-matrix tier-brokers tier-jobs tier-releases tier-units clean
+.PHONY: help demo demo-stack test quick lint types contracts simulated unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark bench-catch-up conformance differential replay-check simulate fuzz thorough soak mutation newest requirements release-check rules docs pictures format jars collector deploy services spark spark-jar spark-matrix kafka-matrix tier-brokers tier-jobs tier-releases tier-units clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -136,6 +136,9 @@ rules: .venv/ready-run ## Write what releases have of the alerts, as a Prometheu
 	  $(BIN)/quotascope alerts write build/rules/$$profile --profile $$profile --prometheus-rule build/rules/quotascope-prometheusrule-$$profile.yaml; \
 	done
 	$(BIN)/quotascope alerts mixin > build/rules/quotascope-mixin.libsonnet
+
+release-check: .venv/ready-dev ## Build all files of a release that can be built here, and install them where nothing else is; needs `make services`
+	@$(BIN)/python tools/release_check.py
 
 format: .venv/ready-dev ## Format the code
 	$(BIN)/ruff format .

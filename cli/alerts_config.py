@@ -90,7 +90,7 @@ class ClientsConfig(Section):
     user: str | None = Field(default=None, description="Name of the user.", examples=["alice"])
     user_pattern: Pattern | None = Field(
         default=None,
-        description="RE2 expression that matches the user's name as a whole. Needs quotascope[patterns].",
+        description="RE2 expression that matches the user's name as a whole. Needs the extra `patterns`.",
         examples=["payments-.*"],
     )
     client_id: str | None = Field(default=None, description="The client-id.", examples=["billing"])

@@ -8,6 +8,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from quotascope.metrics.errors import QuotascopeError
+
 
 def _for_people(parameters: list[Any], ctx: typer.Context) -> list[Any]:
     """
@@ -41,6 +43,17 @@ class Command(TyperCommand):
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         """Return the parameters as the help shows them."""
         return _for_people(super().get_params(ctx), ctx)
+
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        """Run the command. Raises ``typer.BadParameter`` for errors of ours that are about the command line."""
+        try:
+            return super().invoke(ctx)
+        except QuotascopeError as error:
+            if not error.is_of_usage:
+                raise
+            problem = typer.BadParameter(str(error))
+            problem.ctx = ctx
+            raise problem from error
 
 
 class Group(TyperGroup):

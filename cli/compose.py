@@ -21,7 +21,7 @@ from quotascope.exporter.config import Config, KafkaConfig, PrometheusSourceConf
 from quotascope.exporter.config.load import loaded
 from quotascope.exporter.discovery import Discovery, Roster
 from quotascope.exporter.discovery.discovery import discovery_of
-from quotascope.exporter.errors import ConfigError
+from quotascope.exporter.errors import WITHOUT_FILE, ConfigError
 from quotascope.exporter.limits.admin import connection_of
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.logs import LogWriter, configure_logs
@@ -58,14 +58,14 @@ def build_exporter(
 def with_source(config: Config) -> Config:
     """Return the configuration if it has a source or a discovery. Raises ``ConfigError`` otherwise."""
     if not config.sources and not config.discovery.wanted:
-        raise ConfigError("configuration", [_NO_SOURCE])
+        raise ConfigError(WITHOUT_FILE, [_NO_SOURCE])
     return config
 
 
 def kafka_of(config: Config) -> KafkaConfig:
     """Return the connection to the Admin API. Raises ``ConfigError`` if there is none."""
     if config.kafka is None:
-        raise ConfigError("configuration", [_NO_KAFKA])
+        raise ConfigError(WITHOUT_FILE, [_NO_KAFKA])
     return config.kafka
 
 

@@ -7,6 +7,8 @@ from datetime import tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import typer
+
 from . import options, outputs, past
 from .options import TimeZone, check_extra, grouped, span_of, zone_of
 from .past import PrometheusOptions
@@ -67,6 +69,8 @@ def episodes(
     zone, exporter = zone_of(time_zone), running.target()
     span = span_of(begin, end, zone)
     prometheus.check(folder=folder, exporter=running.exporter)
+    if exporter is not None and quotas is not None:
+        raise typer.BadParameter("has no effect: an exporter names the rules itself", param_hint="--quotas, --exporter")
     outputs.check(*results.files)
     if exporter is not None:
         answer = asyncio.run(_of_exporter(exporter, user, client_id, *span))

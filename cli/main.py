@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
-from quotascope.metrics.errors import QuotascopeError
+from quotascope.metrics.errors import InvalidInput, QuotascopeError
 
 from .app import App, Group
 from .commands import PANELS, Commands
@@ -136,7 +136,7 @@ def _fail_of(error: Exception) -> NoReturn:
     if hasattr(error, "format_message"):
         _fail_of_usage(error)
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("quotascope"):
-        _fail(f"{error.name} is missing: pip install --force-reinstall quotascope")
+        _fail(f"{error.name} is missing: install quotascope again, with what it needs")
     if isinstance(error, QuotascopeError):
         _fail(str(error))
     if isinstance(error, typer.Abort):
@@ -154,9 +154,17 @@ def _fail_of_usage(error: Any) -> NoReturn:  # noqa: ANN401 typer's exceptions h
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(context.get_help(), err=True)
         sys.exit(error.exit_code)
-    message = " ".join(error.format_message().split()).rstrip(".").removeprefix("Invalid value: ")
+    cause = error.__cause__
+    ours = cause if isinstance(cause, InvalidInput) and cause.is_of_usage else None
+    # a list of problems has a line for each
+    first, *others = str(ours).splitlines() if ours else [" ".join(error.format_message().split())]
+    message = _QUOTED.sub(r"\1\2", first).rstrip(".").removeprefix("Invalid value: ")
     path = "quotascope" if context is None else context.command_path
-    _fail(f"{message[:1].lower()}{message[1:]} ({path} --help)", error.exit_code)
+    _fail("\n".join([f"{message[:1].lower()}{message[1:]} ({path} --help)", *others]), error.exit_code)
+
+
+_QUOTED: Final = re.compile(r"^(Invalid value for |Missing (?:argument|option) )'([^']+)'")
+"""Beginning of a message of typer's about a parameter, which ours have without quotes."""
 
 
 def _mute_py4j() -> None:

@@ -56,7 +56,7 @@ def read_token(file: Path | None, environment: Mapping[str, str]) -> str:
             token = file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or "it is not text"
-            raise GrafanaError(f"cannot read the token from {file}: {why}") from error
+            raise GrafanaError(f"the file with the token cannot be read: {why}") from error
     if not token:
         where = str(file) if file else f"the environment ({VARIABLE})"
         raise GrafanaError(f"there is no token in {where}; Grafana gives one to a service account with the role Editor")

@@ -25,6 +25,7 @@ from __future__ import annotations
 import errno
 import os
 import ssl
+from typing import Final
 
 from quotascope.metrics.errors import InvalidInput, QuotascopeError
 
@@ -33,8 +34,17 @@ class ExporterError(QuotascopeError):
     """Base of all errors of the exporter; the message says what was wrong, where, and what to do."""
 
 
+WITHOUT_FILE: Final = "configuration"
+"""Subject of a configuration that flags and environment variables make, without a file."""
+
+
 class ConfigError(InvalidInput, ExporterError):
     """The configuration cannot be used."""
+
+    @property
+    def is_of_usage(self) -> bool:  # type: ignore[override] # it depends on where the configuration is from
+        """Whether the configuration has no file: what is wrong or missing is on the command line."""
+        return self.subject == WITHOUT_FILE
 
 
 class McpMissing(ExporterError):

@@ -24,6 +24,9 @@ from collections.abc import Sequence
 class QuotascopeError(Exception):
     """Any error that quotascope reports in words of its own; the message says what is wrong, where, and what to do."""
 
+    is_of_usage: bool = False
+    """Whether the words of the command line are at fault, which have an exit code of their own."""
+
 
 class InvalidInput(QuotascopeError):
     """Input that cannot be used; holds every problem, not only the first. Base of the errors of several rooms."""

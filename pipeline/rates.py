@@ -302,6 +302,20 @@ def rate(kind: QuotaType, value: float) -> str:
     return f"{amount(value)}{kind.unit.short}"
 
 
+def units_legend(kinds: Iterable[QuotaType]) -> str:
+    """
+    Return what a table has to explain about the units of these quota types; empty for bytes alone.
+
+    >>> units_legend([QuotaType.PRODUCE, QuotaType.REQUEST])
+    '%: percent of a thread'
+    """
+    present = set(kinds)
+    parts = ["%: percent of a thread"] if QuotaType.REQUEST in present else []
+    if QuotaType.CONTROLLER_MUTATION in present:
+        parts.append("mut: controller mutations (partitions created, added or deleted)")
+    return "; ".join(parts)
+
+
 def hours_of_week(times_ms: Ints, zone: tzinfo) -> Ints:
     """
     Return the hour of the week of each moment (ms since 1970) by the clocks of a zone, daylight saving included.

@@ -23,6 +23,8 @@ class QuotasError(QuotascopeError):
 class BadWindows(QuotasError):
     """No cluster has such windows, or a replay does not support them."""
 
+    is_of_usage = True
+
 
 class InvalidQuotas(InvalidInput, QuotasError):
     """Quotas that no controller would store."""

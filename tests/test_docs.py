@@ -70,6 +70,8 @@ def test_site_is_complete(tmp_path: Path) -> None:
     assert runbooks
     assert runbooks <= pages.keys()
     assert all(f'href="../{runbook}"' in pages["reference/alerts.html"] for runbook in runbooks)
+    assert 'id="kafka_quota_utilization_ratio"' in pages["reference/metrics.html"]
+    assert 'id="spark_kafka_throttled_seconds_total"' in pages["reference/spark-metrics.html"]
     assert 'id="quotascope-quotas-set"' in pages["reference/commands.html"]
     assert "--measure-only" in pages["reference/commands.html"]
     assert [found for text in pages.values() for found in LOADED.findall(text)] == []

@@ -42,6 +42,9 @@ REFERENCES = {
 ALERTS = "reference/alerts.md"
 SOURCES: dict[str, str] = {}
 """Markdown of the pages of this build, by the path in the site."""
+METRICS = ("reference/metrics.md", "reference/spark-metrics.md")
+"""Pages with a list item for each metric."""
+METRIC = re.compile(r"<li>(\s*(?:<p>)?<code>(\w+)</code>)")
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -116,6 +119,11 @@ def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     text = LINK.sub(replaced, markdown)
     SOURCES[page.file.src_uri] = text
     return text
+
+
+def on_page_content(html: str, *, page: Page, **_: object) -> str:
+    """Give each metric that a page of the reference lists an anchor of its name."""
+    return METRIC.sub(r'<li id="\2">\1', html) if page.file.src_uri in METRICS else html
 
 
 def on_post_build(config: MkDocsConfig) -> None:

@@ -159,7 +159,7 @@ def set_(
 
     Without --apply, only show what would change, and for which clients.
     """
-    from quotascope.quotas import QuotaSet, altered, merged, read_quotas
+    from quotascope.quotas import InvalidQuotas, QuotaSet, altered, merged, read_quotas
 
     altered_quotas: Callable[[QuotaSet], QuotaSet]
     if file is not None and (values or whom.named or measure_only):
@@ -171,7 +171,11 @@ def set_(
     else:
         entity, numbers = whom.entity(), _parsed(values or [])
         _refuse_principal(entity)
-        altered(QuotaSet(), entity=entity, values=numbers)  # refuse values that no controller stores
+        try:
+            altered(QuotaSet(), entity=entity, values=numbers)
+        except InvalidQuotas as error:  # keys and values that no controller stores
+            error.is_of_usage = True
+            raise
 
         def with_values(old: QuotaSet) -> QuotaSet:
             return altered(old, entity=_real_entity(entity, old), values=numbers)

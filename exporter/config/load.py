@@ -18,7 +18,7 @@ from quotascope.clients.reading import content_of
 from quotascope.metrics.connection_settings import PREFIX, variable
 from quotascope.quotas import named
 
-from ..errors import ConfigError
+from ..errors import WITHOUT_FILE, ConfigError
 from ..untrusted import one_line
 from .file import ConfigDocument, Place, read_document
 from .model import Config
@@ -57,7 +57,7 @@ def load_config(path: Path | None, environ: Mapping[str, str], flags: Iterable[O
     Raises ``ConfigError`` with all mistakes at once.
     """
     document = read_document(path, environ) if path else ConfigDocument()
-    subject = named(path) if path else "configuration"
+    subject = named(path) if path else WITHOUT_FILE
     return build_config(document, subject, environ, flags)
 
 

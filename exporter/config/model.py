@@ -16,10 +16,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, FilePath, SecretStr
 from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.quotas.patterns import matcher
 
-from .section import Seconds, Section, check_headers, comma_separated
+from .section import Seconds, SecretFile, Section, check_headers, comma_separated
 from .sources import (
     DiscoveryConfig,
-    HeaderFile,
     HeaderName,
     HttpUrl,
     KafkaConfig,
@@ -211,7 +210,7 @@ class CardinalityConfig(Section):
         default=(),
         description=(
             "Show only users with a name that matches one of these RE2 expressions as a whole, such as team-.*. "
-            "An entity without a user is not affected. Needs quotascope[patterns]."
+            "An entity without a user is not affected. Needs the extra `patterns`."
         ),
     )
     exclude_users: Patterns = Field(
@@ -322,7 +321,7 @@ class OtlpConfig(Section):
         description="Headers to send (metadata of gRPC), such as a token.",
         examples=[{"Authorization": "Bearer ${OTLP_TOKEN}"}],
     )
-    header_files: Annotated[dict[HeaderName, HeaderFile], BeforeValidator(_pairs)] = Field(
+    header_files: Annotated[dict[HeaderName, SecretFile], BeforeValidator(_pairs)] = Field(
         default_factory=dict,
         description="Headers with values that are read from files.",
         examples=[{"Authorization": "/run/secrets/otlp-authorization"}],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -82,6 +83,14 @@ class Section(BaseModel):
         return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}
 
 
+class Undisclosed:
+    """Mark of a field whose keys and values no message shows: it names files of secrets, or has one by mistake."""
+
+
+SecretFile = Annotated[FilePath, Undisclosed]
+"""A file with a secret: no message shows what stands in its place, which may be the secret itself."""
+
+
 def described(setting: ConnectionSetting, *, default: object = None, min_length: int | None = None) -> Any:  # noqa: ANN401 - as Field
     """Return the field of a setting of the connection to Kafka."""
     return Field(
@@ -106,7 +115,7 @@ class TlsConfig(Section):
     key_password: SecretStr | None = Field(
         default=None, description="Password of the private key.", examples=["${KEY_PASSWORD}"]
     )
-    key_password_file: FilePath | None = Field(
+    key_password_file: SecretFile | None = Field(
         default=None, description="The same, read from a file.", examples=["/run/secrets/key-password"]
     )
     verify: bool = Field(default=True, description="Whether the other side's certificate and host name must be valid.")
@@ -152,10 +161,6 @@ def exactly_one(section: Section, *names: str) -> None:
         raise ValueError(f"needs {' or '.join(names)}")
 
 
-class Undisclosed:
-    """Mark of a field whose keys and values no message shows: it names files of secrets, or has one by mistake."""
-
-
 def check_headers(headers: Iterable[str], files: Iterable[str], *, has_login: bool = False) -> None:
     """
     Raise ValueError for a header that is there twice: case does not tell names of headers apart.
@@ -181,6 +186,10 @@ def secret(value: SecretStr | None, file: Path | None) -> str | None:
         return None if value is None else value.get_secret_value()
     try:
         return content_of(file, MOST_BYTES).decode().rstrip("\r\n")
+    except OSError as error:
+        if not os.path.exists(file):  # noqa: PTH110 - that of Path raises for a name that is too long
+            error.filename = "the file"  # what stands in its place may be the secret itself
+        raise
     except UnicodeDecodeError:
         raise ValueError(f"{file} is not UTF-8 text") from None
 

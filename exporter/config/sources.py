@@ -17,9 +17,9 @@ from quotascope.metrics import connection_settings as settings
 
 from .section import (
     Seconds,
+    SecretFile,
     Section,
     TlsConfig,
-    Undisclosed,
     check_headers,
     comma_separated,
     described,
@@ -73,7 +73,6 @@ HeaderName = Annotated[
     str,
     matching(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", problem="is not the name of an HTTP header"),
 ]
-HeaderFile = Annotated[FilePath, Undisclosed]
 UserName = Annotated[str, matching("[^:]*", problem="must not contain a colon: HTTP ends the name there")]
 
 
@@ -84,7 +83,7 @@ class BasicAuthConfig(Section):
     password: SecretStr | None = Field(
         default=None, description="Password; either this or password_file.", examples=["${AGENT_PASSWORD}"]
     )
-    password_file: FilePath | None = Field(
+    password_file: SecretFile | None = Field(
         default=None, description="The same, read from a file.", examples=["/run/secrets/agent-password"]
     )
 
@@ -158,7 +157,7 @@ class AccessConfig(Section):
         description="HTTP headers to send, such as a token that a proxy requires.",
         examples=[{"Authorization": "Bearer ${AGENT_TOKEN}"}],
     )
-    header_files: dict[HeaderName, HeaderFile] = Field(
+    header_files: dict[HeaderName, SecretFile] = Field(
         default_factory=dict,
         description="HTTP headers with values that are read from files.",
         examples=[{"Authorization": "/run/secrets/agent-authorization"}],
@@ -316,11 +315,11 @@ class SaslConfig(Section):
     mechanism: SaslMechanism = described(settings.MECHANISM, default=SaslMechanism.PLAIN)
     username: str | None = described(settings.USERNAME, min_length=1)
     password: SecretStr | None = described(settings.PASSWORD)
-    password_file: FilePath | None = described(settings.PASSWORD_FILE)
+    password_file: SecretFile | None = described(settings.PASSWORD_FILE)
     token_url: Annotated[str, AfterValidator(_token_url)] | None = described(settings.TOKEN_URL)
     client_id: str | None = described(settings.CLIENT_ID, min_length=1)
     client_secret: SecretStr | None = described(settings.CLIENT_SECRET)
-    client_secret_file: FilePath | None = described(settings.CLIENT_SECRET_FILE)
+    client_secret_file: SecretFile | None = described(settings.CLIENT_SECRET_FILE)
     scope: str | None = described(settings.SCOPE)
     token_ca_file: FilePath | None = described(settings.TOKEN_CA_FILE)
     token_file: Path | None = described(settings.TOKEN_FILE)

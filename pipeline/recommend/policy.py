@@ -61,6 +61,8 @@ class RuleShape(Enum):
 class BadPolicy(PipelineError):
     """A number of the policy is out of its range."""
 
+    is_of_usage = True
+
 
 @dataclass(frozen=True, slots=True)
 class QueueTarget:

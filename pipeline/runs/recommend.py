@@ -23,7 +23,7 @@ from ..columns import GroupKey
 from ..engine import Engine
 from ..history import History
 from ..losses import MOST_MISSING, losses_of
-from ..rates import HOURS, GroupUsage, LimitGroup, hour_name, rate, span_ms, usages
+from ..rates import HOURS, GroupUsage, LimitGroup, hour_name, rate, span_ms, units_legend, usages
 from ..recommend.advice import (
     NOW,
     RECOMMENDED,
@@ -227,7 +227,8 @@ def report(advice: Advice, commands: Commands, drawn: Mapping[LimitGroup, GroupU
 def _blocks(advice: Advice, commands: Commands, drawn: Mapping[LimitGroup, GroupUsage]) -> Iterator[Block]:
     if advice.recommended:
         rows = [_row(recommendation, advice) for recommendation in advice.recommended]
-        yield Rows(title="Limits", heads=_HEADS, rows=rows, page_only=_HEADS[-3:], terminal_rows=_MOST)
+        legend = units_legend(recommendation.kind for recommendation in advice.recommended)
+        yield Rows(title="Limits", heads=_HEADS, rows=rows, legend=legend, page_only=_HEADS[-3:], terminal_rows=_MOST)
     if advice.configured is not None:
         changes = [(change.entity.rule, change_text(change)) for change in advice.changes]
         yield Rows(

@@ -21,7 +21,7 @@ from ..columns import added, having
 from ..errors import NoTable
 from ..history import History
 from ..losses import SHOWN, Losses, losses_of
-from ..rates import rate, span_ms, sums_of
+from ..rates import rate, span_ms, sums_of, units_legend
 from ..table import Table
 from ..topics import ID, MINUTE_MS, TOPICS, Kind, topic_names
 
@@ -30,13 +30,14 @@ MOST: Final = 12
 _US: Final = 1e6
 _TO_PERCENT: Final = 1e-4
 """Factor from us of thread time a second to percent of a thread."""
-NOTES: Final = (
-    "The sum of all brokers, each of which enforces limits separately.",
-    (
-    "Protocol is what the quota charges beside records: headers, names, empty responses. Records that brokers "
-    "fetched from remote storage are among those of fetch."),
-    "The size of a throttled Fetch, which is answered empty, is unknown, and so are the partitions of some requests.",
-)  # fmt: skip
+_SUM: Final = "The sum of all brokers, each of which enforces limits separately."
+_PROTOCOL: Final = (
+    "Protocol is what the quota charges beside records: headers, names, empty responses. Records that brokers fetched "
+    "from remote storage are among those of fetch."
+)
+_UNSIZED: Final = (
+    "The size of a throttled Fetch, which is answered empty, is unknown, and so are the partitions of some requests."
+)
 NOTHING: Final = "The history has no request of these clients in this period."
 _CLIENT: Final = ("user", "client_id", "quota_type")
 _OF_ALL: Final = ("quota_type", "kind")
@@ -109,7 +110,17 @@ class Usage:
     @property
     def notes(self) -> Sequence[str]:
         """Notes for readers of the figures, one sentence each."""
-        return (*self.losses.notes, *NOTES)
+        return (*self.losses.notes, _SUM, *([_PROTOCOL] if self.has_topics else ()), *self.of_sizes)
+
+    @property
+    def has_topics(self) -> bool:
+        """Whether there are clients whose bytes are of topics."""
+        return any(client.kind.of_bytes for client in self.clients)
+
+    @property
+    def of_sizes(self) -> Sequence[str]:
+        """Notes on requests of unknown size, if there are any."""
+        return [_UNSIZED] if any(self.unsized.values()) else []
 
 
 def find_usage(
@@ -273,7 +284,8 @@ def report(usage: Usage, zone: tzinfo = UTC, *, limit: int = TERMINAL_ROWS, by_t
         headline=() if usage.clients else (NOTHING,),
         caveats=usage.losses.notes,
         blocks=[block for kind in QuotaType for block in _blocks(usage, kind, limit, by_topic=by_topic)],
-        notes=NOTES,
+        notes=(_SUM, *([_PROTOCOL] if by_topic and usage.has_topics else ()), *usage.of_sizes),
+        chart_notes=() if by_topic or not usage.has_topics else (_PROTOCOL,),
     )
 
 
@@ -288,6 +300,7 @@ def _blocks(usage: Usage, kind: QuotaType, limit: int, *, by_topic: bool) -> Ite
         heads=_HEADS,
         rows=[(_name(client), *_cells(usage, client, total)) for client in clients],
         shares=[None if client.unsized else client.amount / total for client in clients],
+        legend=units_legend([kind] if kind is QuotaType.CONTROLLER_MUTATION else ()),
         terminal_rows=limit,
     )
     for place, client in enumerate(clients[:MOST] if kind.of_bytes else ()):

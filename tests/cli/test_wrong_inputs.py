@@ -29,7 +29,7 @@ WRONG = (
     ("top --exporter http://{silent} --exporter-ca-file text", "the CA file text cannot be used: no certificate"),
     (
         "top --exporter http://{silent} --exporter-user a --exporter-password-file none",
-        "none cannot be read: No such file",
+        "the file cannot be read: No such file",
     ),
     ("serve --port x", "expected a whole number, not 'x'"),
     ("serve --port 70000", "less than or equal to 65535"),
@@ -93,6 +93,22 @@ MISUSED = (
     ("export --format kafka-user", "needs --strimzi-cluster"),
 )
 """Of `quotascope quotas`: what cannot be meant is a wrong usage, with exit code 2."""
+OF_USAGE = (
+    ("status", "no source: give --source or --discover"),
+    ("status --source foo", "is not a URL"),
+    ("explain --user a", "no Kafka: give --bootstrap-servers"),
+    ("recommend usage --protect x", "such as p99=20ms, not 'x'"),
+    ("recommend usage --floor producer_byte_rate=nan", "a floor must be above 0"),
+    ("recommend usage --windows x", "NUMxSECONDS, such as 11x1"),
+    ("recommend usage --share nan", "the share of time must be from 0 %"),
+    ("quotas set nope=1 --user a", "none of this entity's keys"),
+    ("episodes --exporter http://{silent} --quotas quotas.yaml", "has no effect: an exporter names the rules itself"),
+    ("top --exporter http://{silent} --exporter-user a --exporter-password-file hunter2", "the file cannot be read"),
+    ("serve --sasl-username a --sasl-password-file hunter2 --bootstrap-servers a:1", "expected a file that is there"),
+    ("demo --port x", "invalid value for --port: "),
+    ("alerts write", "missing argument DIR"),
+)
+"""What is wrong with the command line alone: exit code 2, and the help that has the right form."""
 SILENT = (
     "status --exporter http://{silent}",
     "status --config named.yaml",
@@ -135,6 +151,16 @@ def test_a_wrong_input_is_explained(run: Run, silent: str, words: str, message: 
     assert code in codes
     assert message in err
     assert not INTERNALS.search(err)
+
+
+@pytest.mark.parametrize(("words", "message"), OF_USAGE)
+def test_wrong_usage_has_one_form(run: Run, silent: str, words: str, message: str) -> None:
+    """Message, command and exit code; a password that stands in the place of its file is not repeated."""
+    code, _, err = run(*shlex.split(words.format(silent=silent)))
+    assert code == 2
+    assert message in err
+    assert re.fullmatch(r"quotascope: [^\n]+ \(quotascope [a-z ]+ --help\)\n(?:  [^\n]+\n)*", err)
+    assert "hunter2" not in err
 
 
 @pytest.mark.parametrize(("words", "code"), [("--nix f", 1), ("", 1), ("f --json --kafka-configs", 1), ("--help", 0)])
