@@ -175,7 +175,9 @@ local ofEntity = parameters([{ name: name, parameter: name } for name in ['user'
     local set = c.labels + own.labels;
     local labels =
       set + { severity: own.severity, scope: rule.labels.scope }
-      + (if site.has_teams && rule.labels.scope == 'entity' then { team: team(std.get(set, 'team', '')) } else {});
+      + (if site.has_teams && rule.labels.scope == 'entity' then { team: team(std.get(set, 'team', '')) } else {})
+      // the series has it
+      + (if rule.labels.scope == 'team' then { team: '' } else {});
     {
       alert: rule.alert,
       expr: expression(rule.expr, values, names),

@@ -157,6 +157,16 @@ def test_a_site_shows_in_all_rules() -> None:
     assert 'user=~"ops-.*"' in rule_files(SITE)["quotascope-alerts.yaml"]
 
 
+def test_an_alert_on_a_team_keeps_the_label_of_its_series() -> None:
+    """A label `team` of the site is that of all other alerts, so that they reach some team."""
+    site = Site(profile=Profile.ALL, labels={"team": "platform", "env": "prod"}, teams=EVERYTHING.teams)
+    labels = {rule["alert"]: rule["labels"] for rule in written_alerts(site)}
+    of_team = labels.pop("KafkaQuotaTeamOverBudget")
+    assert of_team == {"severity": "warning", "scope": "team", "env": "prod"}
+    assert labels["KafkaQuotaBrokerOversold"]["team"] == "platform"
+    assert all("platform" in of_alert["team"] for of_alert in labels.values())
+
+
 def test_descriptions_have_numbers_as_people_read_them() -> None:
     """Descriptions have thresholds with four digits, expressions have all digits."""
     digits = {NEAR_LIMIT: 0.07, HEAVY_SHARE: 2 / 3, CLIENT_TIMEOUT: 100 / 3, SPIKE_ENTITIES: 12345.0}
@@ -205,6 +215,7 @@ SITES = {
     "links": SITE,
     "thresholds": Site(profile=Profile.ALL, cluster_label="c", thresholds=ONE_AND_A_HALF, system_users='a"b\\.c'),
     "teams and objectives": EVERYTHING,
+    "a label of teams": Site(profile=Profile.ALL, labels={"team": "platform"}),
     "without guards": Site(
         profile=Profile.ALL,
         alerts=dict.fromkeys(
