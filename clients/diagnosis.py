@@ -50,7 +50,7 @@ def diagnose(connection: Connection, complaint: str, exchange: Callable[[Sasl, s
     Return an error that states why the login failed.
 
     Args:
-        connection: how to ask again; the same credentials go over it in the same way.
+        connection: the way to the cluster, on which the same credentials are sent once more.
         complaint: what the library said.
         exchange: begins the connection's SASL mechanism with a host.
 

@@ -95,7 +95,7 @@ def throttled_by_callback(scope: Scope) -> str:
 
 
 def count_by_callback(scope: Scope, *labels: str) -> str:
-    """Return the number of these clients, on the broker and of the quota type with most: brokers cannot be added up."""
+    """Return the number of these clients for the broker and quota type with the most; brokers cannot be added up."""
     throttled_clients = scope.by("count", throttled_by_callback(scope), "instance", "broker", "quota_type")
     return scope.by("max", throttled_clients, *labels)
 

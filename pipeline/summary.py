@@ -275,7 +275,7 @@ class GroupSummary:
     """Limits by candidate."""
 
     def weight(self) -> tuple[int, float]:
-        """Return throttled time, and usage as a part of the lowest limit, by which groups are ordered."""
+        """Return the key by which groups are ordered: throttled time, then usage divided by the lowest limit."""
         lowest = min(self.limits.values())
         if lowest == 0.0:  # any usage is above it
             return self.muted_ms, math.inf if self.amount else 0.0

@@ -120,7 +120,7 @@ class _Names:
         self._entries_of_pattern = [*self._by_pattern.values()]
 
     def matching(self, name: str) -> set[int] | None:
-        """Return the entries whose condition a name meets; None where that is unknown of some."""
+        """Return the entries whose condition a name meets; None if that is unknown for one of them."""
         entries: Iterable[set[int]] = ()
         if self._by_pattern:
             text = self._real_name(name)

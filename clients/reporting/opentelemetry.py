@@ -17,8 +17,8 @@ def observe(account: ThrottleAccount, meter: Meter) -> None:
     """
     Show an account through observable instruments: `observe(account, get_meter("my.program"))`.
 
-    Names and units are such that Prometheus, behind a Collector, calls the series as `ThrottleCollector` does. A label
-    that is empty is left out, which means the same.
+    Behind a Collector, Prometheus derives the same names of series from these names and units as `ThrottleCollector`
+    has. Empty labels are left out, which Prometheus treats alike.
     """
     for reading in READINGS:
         family = reading.family

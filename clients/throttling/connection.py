@@ -47,8 +47,8 @@ class ClientConnection:
         """
         Record the response to the oldest request; return whether it makes the client wait.
 
-        A version that does not is recorded in the metrics all the same, and so is a throttle time of 0, which is what a
-        response without that field has.
+        The metrics also record responses of versions for which a client does not wait, and throttle times of 0. A
+        response without that field counts as 0.
         """
         if self._in_flight:
             self._in_flight.popleft()

@@ -325,8 +325,8 @@ class ReleaseRange:
         """
         Return the releases whose brokers answer these APIs.
 
-        None if they are no broker's: a broker that does not know the version of an ApiVersions answers with that API
-        alone.
+        None if no broker has them, as in the answer of a broker to an ApiVersions of an unknown version, which has that
+        API alone.
 
         Args:
             newest: newest version by API key, as in an answer to ApiVersions.

@@ -248,7 +248,7 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
 
 
 def _folded(timeline: pa.Table) -> pa.Table:
-    """Return the timeline with `OTHERS` in the place of culprits with little of a slot's waits."""
+    """Return the timeline with `OTHERS` for culprits that caused only a small part of a slot's waits."""
     slots, victims, culprits, waits = (timeline[name].to_numpy() for name in ("slot", "victim", "culprit", "wait_ns"))
     _, of_slots = np.unique(slots, return_inverse=True)
     different, of_pairs = np.unique(of_slots * (1 << 32) + culprits, return_inverse=True)

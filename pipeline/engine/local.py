@@ -47,7 +47,7 @@ class Local(Engine):
         return self.map(lambda files: work(encoded(table, files, columns)), [files] if files else [], progress)
 
     def waits(self, requests: Requests, threads: int | None, progress: Progress | None = None) -> tuple[Plan, Sums]:
-        """Hold all requests in memory, and divide their waits a pool after the other."""
+        """Read all requests into memory, and attribute the waits of one pool after the other."""
         from ..blame.intervals import read, together  # noqa: PLC0415 - brings Numba in, which ingest does not need
         from ..blame.summing import Sums, Survey  # noqa: PLC0415 - likewise
 

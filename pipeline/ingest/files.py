@@ -101,7 +101,7 @@ def printable(path: str) -> str:
 
 
 def path_here(path: str) -> str:
-    """Return the path that Spark takes a URI for: `/a%20b` for `file:///a%20b`; other paths as they are."""
+    """Return the path that Spark reads for a URI (`/a%20b` for `file:///a%20b`), and other paths unchanged."""
     local = path.startswith("file:/")
     return f"/{path.removeprefix('file:').lstrip('/')}" if local else path
 
@@ -133,9 +133,7 @@ def as_private_as(files: Iterable[str]) -> Iterator[None]:
         status = _stat(file)
         if status is None:  # a file that replaces it may be private
             hidden = 0o077
-        elif (
-            stat.S_ISREG(status.st_mode) and not status.st_mode & stat.S_IROTH
-        ):  # a pipe's mode says nothing about its content
+        elif stat.S_ISREG(status.st_mode) and not status.st_mode & stat.S_IROTH:  # what a pipe holds has no mode
             for_group = status.st_gid == os.getegid() and status.st_mode & stat.S_IRGRP
             hidden |= stat.S_IRWXO if for_group else stat.S_IRWXO | stat.S_IRWXG
     with _UMASK:

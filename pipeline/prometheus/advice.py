@@ -73,7 +73,7 @@ class PastLimit:
 
     @property
     def refusal(self) -> str | None:
-        """The reason why no command is made of it."""
+        """The reason why the recommendation has no command."""
         if self.sight in {Sight.BURSTS, Sight.UNSEEN}:
             return f"a scrape every {self.interval_s:.0f} s does not see its bursts: scrape every {SEEN_BY_S:.0f} s"
         if self.coverage < 1 - MOST_MISSING:

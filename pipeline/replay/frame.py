@@ -377,7 +377,7 @@ def _percents(table: pa.Table, name: str) -> Floats:
 
 
 def dense(codes: Ints) -> tuple[Ints, Codes]:
-    """Return the distinct numbers, sorted, and the place of each element's; quick if equal ones stand together."""
+    """Return the distinct numbers, sorted, and the place of each element's number; fast for runs of one number."""
     if not len(codes):
         return codes, codes.astype(np.int32)
     starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])

@@ -229,7 +229,7 @@ class _Contents:
         entries = self._entries = decoded.entries
         count = len(entries)
         self.bad: set[int] = set()
-        """Indexes of lines that are not of the shape of their API; the columns are those of none if there are any."""
+        """Indexes of lines without the shape of their API; if there are any, the columns are not to be used."""
         self.headers = [entry.request_header for entry in entries]
         keys = [header.request_api_key for header in self.headers]
         self.keys: Numbers = np.array(keys, np.int64)

@@ -252,9 +252,9 @@ def _added(
     batches: Iterable[pa.RecordBatch], key: Sequence[str], span: tuple[int, int], named_client: Mapping[str, str | None]
 ) -> list[dict[str, Any]]:
     """
-    Return sums by key of the rows that start in a span, in the memory of a row group.
+    Return sums by key of the rows that start in a span, with no more than a row group in memory.
 
-    All other clients are one, without names.
+    Clients other than the named one are added up as one client without names.
     """
     inside = (pc.field("start") >= span[0]) & (pc.field("start") < span[1])
     parts = []

@@ -83,7 +83,7 @@ def _checkpoint(storage: Storage) -> int:
 
 
 def listed(storage: Storage) -> list[Kept]:
-    """Return the names of what is kept, oldest first."""
+    """Return the names of the kept copies, oldest first."""
     names = (_NAME.fullmatch(info.base_name) for info in storage.listing(_FOLDER))
     return sorted(Kept(int(name[1]), name[2], name[3]) for name in names if name)
 

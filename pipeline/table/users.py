@@ -19,8 +19,8 @@ def whole_users(table: Table, files: Sequence[File], columns: Sequence[str]) -> 
     """
     Yield the rows of all files of a shard in tables that hold all rows of some users each, in no particular order.
 
-    A table has about `SHARE` rows at most, or those of one user; of more rows the files are read once for each table.
-    Rows are `encoded`.
+    A table has about `SHARE` rows at most, or all rows of one user. The files are read once for each table. Rows are
+    `encoded`.
     """
     key, shards = table.layout.shard_of, table.layout.shards
     shares = 1 if key is None else max(1, -(-sum(file.rows for file in files) // SHARE))

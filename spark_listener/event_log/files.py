@@ -167,7 +167,7 @@ def files(log: Path) -> Sequence[LogFile]:
     """
     Return the files of a log, in their order.
 
-    After a compaction those that are left, during one those that were there before.
+    Files that a compaction has replaced are left out. While a compaction runs, its result is left out instead.
 
     Raises `EventLogError` and `OSError`.
     """

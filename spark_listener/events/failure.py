@@ -251,11 +251,9 @@ def python_chain(text: str) -> tuple[Raised, ...]:
 
 def java_chain(text: str) -> tuple[Raised, ...]:
     """
-    Return the exceptions of a Java stack trace, outermost first: causes and suppressed ones.
+    Return the exceptions of a Java stack trace, outermost first, with causes, suppressed ones and those of Python.
 
-    Where Python raised one, its chain as well.
-
-    A line counts where the frames of another exception have just ended, so not in the midst of a message.
+    A line names an exception only if it follows the frames of another one, since messages may have several lines.
     """
     exceptions: list[Raised] = []
     for part in _parts(text):

@@ -64,10 +64,10 @@ class PluginTotals:
 
     def totals(self) -> list[tuple[str, ClientTotals]]:
         """
-        Return the absolute counts by streaming query (its id; empty where it is none or not known) and client.
+        Return the absolute counts by id of the streaming query (empty for none or an unknown one) and client.
 
-        Answers after the end of the application, too, as long as the driver's JVM lives. Raises `PluginUnreadable`, and
-        py4j's errors when that is gone.
+        This works after the end of the application, too, while the driver's JVM runs. Raises `PluginUnreadable`, and
+        errors of py4j after the end of the JVM.
         """
         return read(str(self._plugin.totals(self._application)))
 

@@ -213,7 +213,7 @@ class Application:
     @cached_property
     def _shares(self) -> dict[str | None, float]:
         """
-        Throttled share of attempts without a note, by query.
+        Return the throttled share of attempts without a note, by query.
 
         The key None stands for queries without throttle times of their own.
         """

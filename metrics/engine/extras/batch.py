@@ -75,7 +75,7 @@ def _by_entity(owners: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 
 def _times(when: NDArray[np.int64]) -> list[int]:
-    # One moment for all is one object for all.
+    # records of one moment share one integer object
     if when.size and when.min() == when.max():
         return [int(when[0])] * when.size
     times_ms: list[int] = when.tolist()
