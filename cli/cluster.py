@@ -143,7 +143,7 @@ def limits_and_usage(config: Config, exporter: HttpTarget | None) -> tuple[Limit
     """
     Return the rules and the entities under them, from the Admin API and the sources, or both from an exporter.
 
-    Raises ``ConfigError`` for two clusters.
+    Raises ``ConfigError`` if they are of different clusters.
     """
     snapshot = None if exporter is not None and config.kafka is not None else usage(config, exporter)
     if snapshot is None:

@@ -75,7 +75,7 @@ def admin_of(kafka: KafkaConfig) -> QuotaAdmin:
 
 
 def alert_terms(path: Path) -> AlertTerms:
-    """Return what the exporter takes from the configuration of the alerts. Raises ``ConfigError``."""
+    """Return the thresholds and teams in the configuration of the alerts. Raises ``ConfigError``."""
     from .alerts_config import read_alert_terms  # its models are built from all alerts
 
     return read_alert_terms(path)

@@ -45,7 +45,7 @@ def open_topic_admin(connection: Connection, account: ThrottleAccount) -> TopicA
 def _library(connection: Connection) -> Iterator[None]:
     """Import kafka-python, and the library that the login needs, within the block: errors say what to install."""
     if connection.sasl is not None:
-        from .login import check_library  # noqa: PLC0415 - with what signs and hashes
+        from .login import check_library  # noqa: PLC0415 - it imports hashing and signing
 
         check_library(connection.sasl)
     try:

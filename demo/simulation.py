@@ -40,7 +40,7 @@ class DemoClient:
         return self._again or self.role.request
 
     def answered(self, response: Response, now_ms: int) -> None:
-        """Plan the next request: after the throttle, and first of all what was held back or refused."""
+        """Plan the next request after the throttle; a request that was held back or refused is sent first."""
         self._again = response.again
         ready_ms = now_ms + response.throttle_ms
         if response.again is not None:
@@ -117,7 +117,7 @@ def pause_ms(due_in_ms: int) -> int:
     """
     Return how long to sleep, in ms.
 
-    Long enough to cost little, and short enough that a throttle ends in time and a machine that was suspended
-    continues.
+    The pause is long enough to cost little, and short enough for throttles to end in time and for the demo to continue
+    after the machine was suspended.
     """
     return min(max(due_in_ms, _SHORTEST_MS), _LONGEST_MS)

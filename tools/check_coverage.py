@@ -27,12 +27,12 @@ FLOORS = {
 
 
 def percent(data: Coverage, room: str) -> float:
-    """Covered lines and branches of one room in percent. Raises coverage's NoDataError for an empty room."""
+    """Return covered lines and branches of one room in percent. Raises coverage's NoDataError for an empty room."""
     return data.report(include=f"{room}/*", file=io.StringIO())
 
 
 def main() -> int:
-    """0 when every room reaches its floor, else 1."""
+    """Return 0 when every room reaches its floor, else 1."""
     data = Coverage()
     data.load()
     figures = {room: percent(data, room) for room in FLOORS}

@@ -112,7 +112,7 @@ def table() -> str:
 
 
 def number(version: str) -> tuple[int, ...]:
-    """Return a version to compare; of one that is not stable, nothing."""
+    """Return the numbers of a version for comparisons; empty for a version that is not stable."""
     return tuple(map(int, re.findall(r"\d+", version))) if _STABLE.fullmatch(version) else ()
 
 

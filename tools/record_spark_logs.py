@@ -47,7 +47,7 @@ def record(version: str) -> None:
 
 
 def checksums(_: str, names: list[str]) -> list[str]:
-    """Hadoop's files beside the logs."""
+    """Return the names of Hadoop's checksum files beside the logs."""
     return [name for name in names if name.endswith(".crc")]
 
 

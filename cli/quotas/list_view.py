@@ -51,8 +51,8 @@ def as_table(rules: Sequence[RuleUsage], near_limit: float | None, teams: TeamFi
     """
     Return a row for each rule, whose last columns are the entities under it.
 
-    Entities are near their limit from the utilization ``near_limit`` on; None leaves these columns out. With ``teams``,
-    a column has those of the entities.
+    An entity is near its limit if its utilization is at least ``near_limit``; None leaves these columns out. With
+    ``teams``, a column has the teams of the entities.
     """
     if not rules:
         return Text("no quota is configured: no client is limited")

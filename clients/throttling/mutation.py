@@ -144,8 +144,8 @@ class MutationCall(Generic[K]):
         """
         End the call if its deadline is over; return whether it is.
 
-        Topics that were last refused for their quota fail with `MutationThrottled` and what is left of the throttle,
-        all others with `AdminTimeout`.
+        Topics that a quota refused last fail with `MutationThrottled`, which has the rest of the throttle time; all
+        others fail with `AdminTimeout`.
         """
         if self.remaining_ms(now_ms) >= 0:
             return False

@@ -117,8 +117,8 @@ def _terms(config: Config, read_terms: ReadTerms) -> AlertTerms:
     """
     Return thresholds and teams.
 
-    Raises ``ConfigError`` also where the alerts have other teams than the exporter: they would go to one team, and
-    their clients would count as another's.
+    Raises ``ConfigError`` also if the alerts have other teams than the exporter: an alert would go to one team while
+    the exporter counts its clients as another's.
     """
     terms = read_terms(config.alerts_config) if config.alerts_config else DEFAULT_TERMS
     teams = read_known_teams(config.teams) if config.teams else ()

@@ -111,7 +111,7 @@ class Columns:
 
     @cached_property
     def held_back(self) -> NDArray[np.bool_]:
-        """Return whether the limit of an entity throttles it: without that it would use at least as much as it does."""
+        """Return whether the limit of an entity throttles it, so that its usage is a lower bound of its demand."""
         limits, delays, tokens = self.layout.limits, self.throttle_time, self.tokens
         at_limit = np.isnan(delays) & np.isnan(tokens) & (self.usage >= limits)
         held: NDArray[np.bool_] = (delays > 0) | (tokens < 0) | at_limit

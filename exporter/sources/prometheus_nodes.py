@@ -207,7 +207,7 @@ def refuse_clusters(nodes: Iterable[NodeSeries], selector: str, instance_label: 
     """
     Raise ``SourceUnreadable`` for nodes that differ in a label that all nodes of one cluster share.
 
-    A label that the selector names was chosen.
+    Labels in the selector are not compared.
     """
     named = {match[1] for match in _MATCHED_LABEL.finditer(selector)}
     first: dict[str, tuple[str, str]] = {}

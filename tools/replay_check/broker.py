@@ -114,7 +114,7 @@ class ReplayedBroker:
         )
 
     def most_fetched(self, request: Request) -> float:
-        """Bytes that one fetch may read."""
+        """Return the number of bytes that one fetch may read."""
         return self._managers.fetch.max_value_in_quota_window(request.principal, request.client_id, request.decided_ms)
 
     def mutate(self, request: Request, charges: Iterable[int], now_ms: int) -> None:
@@ -148,7 +148,7 @@ class ReplayedBroker:
 
     def _learn_bucket(self, request: Request, permits: int, now_ms: int) -> None:
         """
-        Fill a bucket, at its first throttle, with what that shows.
+        Fill a bucket at its first throttle with the tokens that the throttle time implies.
 
         Earlier mutations are not in the log, or were charged before the rule came.
         """
@@ -211,7 +211,7 @@ class ReplayedBroker:
         return name, rate.stat.oldest_start_ms(request.decided_ms)
 
     def request_sensor(self, request: Request) -> tuple[str, KafkaMetric] | None:
-        """Name and metric of the sensor that a request's time is charged to; None without a limit."""
+        """Return name and metric of the sensor that a request's time is charged to; None without a limit."""
         manager = self._managers.request
         if not manager.quotas_enabled:
             return None

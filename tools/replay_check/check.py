@@ -165,7 +165,7 @@ def _off_with(plan: Plan, kafka: Followed, key: Key, delay_ms: int) -> int:
 
 def late_rules(plan: Plan, comparisons: Iterable[Comparison]) -> dict[Key, list[int]]:
     """
-    Return by how many ms quotas of bytes may have come into force later than their change was answered, about.
+    Return about how many ms after the answer to a change a quota of bytes may have come into force.
 
     In ZooKeeper mode a broker hears of changes one after the other, up to some hundred ms later. What a client sent
     until then was not charged to the rule's sensor: its first throttle is shorter by as much, which the bytes that it

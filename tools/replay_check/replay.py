@@ -148,7 +148,7 @@ class Replay:
         self.moments = Moments()
 
     def comparisons(self) -> Iterator[Comparison]:
-        """Answers to clients, in the order of the broker's decisions."""
+        """Yield the answers to clients, in the order of the broker's decisions."""
         for event in self._events:
             request = event.request
             if event.change is not None:
