@@ -370,6 +370,12 @@ def opened(
         server = _Server(api, runner, warnings)
         try:
             begin, end = _period(chosen, runner.run(api.now()), *span)
+            if api.is_victoria_metrics:
+                raise QueryRefused(
+                    f"{config.label} is VictoriaMetrics, which evaluates subqueries at other times than Prometheus, so "
+                    "that hours would be taken for others: only its present values can be read (--source, sources). "
+                    "Ask a Prometheus that has the same samples"
+                )
             of_exporter = {"agents": False, "exporter": True}.get(chosen.series or "auto")
             node_ids = {instance: str(node) for instance, node in config.nodes.items()}
             with outputs.bar("asking for the series"):

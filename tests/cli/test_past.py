@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 from tests.cli.conftest import Run
+from tests.servers import Handler, served
 
 from quotascope.cli.past import PASSWORD_VARIABLE, PrometheusOptions, _period
 from quotascope.cli.settings import configuration
@@ -50,6 +53,25 @@ def test_a_password_may_be_in_the_environment(monkeypatch: pytest.MonkeyPatch) -
     assert config.basic_auth is not None
     assert config.basic_auth.password is not None
     assert config.basic_auth.password.get_secret_value() == "secret"
+
+
+class VictoriaMetrics(Handler):
+    """Answers any query as VictoriaMetrics answers `time()`."""
+
+    def do_POST(self) -> None:  # noqa: N802 - the library's name
+        self.body()
+        result = [{"metric": {}, "value": [1796099078, "1796099048.407"]}]
+        answer = {"status": "success", "data": {"resultType": "vector", "result": result}}
+        self.answer(200, json.dumps(answer).encode())
+
+
+def test_the_past_of_victoria_metrics_is_refused(run: Run) -> None:
+    """Its subqueries are evaluated at other times, and hours would be taken for others."""
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), VictoriaMetrics)) as server:
+        address = f"http://127.0.0.1:{server.server_port}"
+        code, output, errors = run("recommend", "--prometheus", address, "--short-log")
+    assert (code, output) == (1, "")
+    assert f"{server.server_port} is VictoriaMetrics, which evaluates subqueries at other times" in errors
 
 
 def test_the_login_of_the_configuration_is_used(tmp_path: Path) -> None:

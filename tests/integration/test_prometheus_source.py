@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from functools import partial
-from math import inf, isnan, nan
+from math import isnan
 from pathlib import Path
 
 import pytest
 from tests.cluster.cluster import Cluster
 from tests.exporter.recorded import CAPTURES, DIALECT_PAGES
 from tests.exporter.sources.prometheus_recording import PageServer
+from tests.integration.agreement import assert_agree
 from tests.integration.eventually import eventually
 from tests.integration.exporter import Exporter, serving, settings_for
-from tests.integration.page import Page
 from tests.integration.prometheus import Prometheus, running
-from tests.integration.readings import OWN_PEAK
 from tests.prometheus.releases import RELEASES, Release
 from tests.servers import served
 
@@ -29,9 +28,8 @@ from quotascope.exporter.sources.prometheus_text import TextReader
 
 pytestmark = pytest.mark.real
 
-Series = tuple[str, tuple[tuple[str, str], ...]]
-AGENTS = ("own_rules", "strimzi")
-"""Two dialects of the shared broker, a job of its own each; recorded pages of all are in `test_prometheus_live.py`."""
+AGENTS = ("jmx_exporter", "own_rules", "strimzi")
+"""Dialects of the shared broker, a job of its own each; recorded pages of all are in `test_prometheus_live.py`."""
 INSTANCE = "broker-1:9404"
 
 
@@ -75,42 +73,8 @@ def exporters(
 
 
 def test_the_numbers_are_those_of_the_agent(exporters: tuple[Exporter, Exporter]) -> None:
-    """
-    All series of clients and nodes are there, and each number was one of the agent's own.
-
-    An agent is read before and after each scrape of Prometheus; a number that moves lies between the two.
-    """
-    of_agent, of_prometheus = exporters
-    open_series: set[Series] = set()
-
-    def same_series() -> None:
-        page = of_prometheus.page()
-        assert page.value("quotascope_source_up") == 1, of_prometheus.child.lines()
-        ours, theirs = _series(page), _series(of_agent.page())
-        assert ours.keys() ^ theirs.keys() == set()
-        open_series.update(ours)
-
-    eventually(same_series, seconds=60)
-    assert len(open_series) > len(AGENTS)
-    low: dict[Series, float] = {}
-    high: dict[Series, float] = {}
-
-    def between() -> None:
-        theirs = _series(of_agent.page())
-        for series, value in theirs.items():
-            low[series], high[series] = min(low.get(series, value), value), max(high.get(series, value), value)
-        ours = _series(of_prometheus.page())
-        wrong = {
-            series: (low.get(series), ours.get(series), high.get(series))
-            for series in open_series
-            # one that ended in both was of a client that the broker has forgotten
-            if (series in ours or series in theirs)
-            and not low.get(series, inf) <= ours.get(series, nan) <= high.get(series, -inf)
-        }
-        open_series.intersection_update(wrong)
-        assert not wrong, wrong
-
-    eventually(between, seconds=90)
+    """All series of clients and nodes are there, and each number was one of the agent's own."""
+    assert_agree(*exporters)
 
 
 def test_the_age_is_that_of_the_scrape(exporters: tuple[Exporter, Exporter]) -> None:
@@ -119,14 +83,6 @@ def test_the_age_is_that_of_the_scrape(exporters: tuple[Exporter, Exporter]) -> 
     (age,) = of_prometheus.page().series("quotascope_source_age_seconds")
     assert 0 < age.value < 60
     assert age.labels["source"].endswith(f"/{INSTANCE}")
-
-
-def _series(page: Page) -> dict[Series, float]:
-    return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for sample in page.samples
-        if sample.name.startswith("kafka_quota_") and sample.name != OWN_PEAK and sample.value == sample.value
-    }
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)

@@ -44,6 +44,7 @@ class RecordedPrometheus:
         self.asked: list[str] = []
         """The kinds of answers in the order in which they were asked for."""
         self.queries: list[str] = []
+        self.nocache: list[str] = []
         self.headers: dict[str, str] = {}
         """The headers of the last request."""
         self.timeout = ""
@@ -57,6 +58,7 @@ class RecordedPrometheus:
         kind = kind_of(request.path.removeprefix("/api/v1/"), parameters)
         self.asked.append(kind)
         self.queries.append(parameters.get("query", ""))
+        self.nocache.append(parameters.get("nocache", ""))
         self.timeout = parameters.get("timeout", self.timeout)
         if self.refusal is not None:
             return web.Response(status=self.refusal[0], body=self.refusal[1])

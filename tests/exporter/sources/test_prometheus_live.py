@@ -405,6 +405,21 @@ async def test_servers_without_metadata_are_read() -> None:
     assert numbers(table).keys() == numbers(TextReader().read(PAGES["broker-2:9404"])).keys()
 
 
+async def test_victoria_metrics_answers_with_vectors_about_the_present() -> None:
+    """Its clock is the number of a vector, and without `nocache` its values are 30 s older than it says."""
+
+    def as_vector(answers: Answers) -> None:
+        at, text = answers["now"]["result"]
+        answers["now"] = {"resultType": "vector", "result": [{"metric": {}, "value": [at, text]}]}
+
+    direct = await read()
+    assert numbers(await read(as_vector)) == pytest.approx(numbers(direct), nan_ok=True)
+    async with answering(change=as_vector) as (prometheus, config), live_of(config) as (live, _):
+        await live.reading()
+        asked = zip(prometheus.asked, prometheus.nocache, strict=True)
+        assert {nocache for kind, nocache in asked if kind in {"vector", "beats"}} == {"1"}
+
+
 async def test_queries_end_with_the_read() -> None:
     """The server is told when the read is over; it knows no fractions of a second."""
     async with (
