@@ -16,6 +16,7 @@ from ..cardinality import Cardinality
 from ..discovery import Roster
 from ..join.join import Join
 from ..limits.refresh import LimitsRefresh
+from ..mapping import BeanTable
 from ..shadow import Shadows
 from ..snapshot import OwnHealth, Shadow, Snapshot, SourceRead
 from ..sources.source import Source
@@ -79,6 +80,8 @@ class Collection:
         self._reads = Reads(steady)
         self._states = States()
         self._join = Join()
+        self._placing = asyncio.Lock()
+        """Held while a thread uses the join."""
         self._shadows = shadows
         self._thresholds = thresholds
         self._sold = SoldKeeper(capacity)
@@ -116,9 +119,10 @@ class Collection:
             await asyncio.wait({run.task}, timeout=None if patient else timeout_seconds)
         finally:
             run.waiting -= 1
-        if run.task.done():
-            return run.task.result()
-        return self._made(self._reads.so_far(), over=False)
+        async with self._placing:
+            if run.task.done():
+                return run.task.result()
+            return self._made(self._reads.so_far(), over=False)
 
     def configure(  # noqa: PLR0913, PLR0917 - as the class
         self,
@@ -176,6 +180,7 @@ class Collection:
         async with self._roster.reading() as sources:
             self._reads.begin(sources, patience)
             await unless(expired, self._reads.done(), self._limits.settled.wait())
+        await self._place()
         await self._look_up_teams()
         reads = self._reads.so_far()
         self._roster.note(reads)
@@ -183,6 +188,21 @@ class Collection:
         self.latest, self.latest_began = snapshot, began
         self._fresh_until = began + self._max_age_seconds
         return snapshot
+
+    def _tables(self) -> list[BeanTable]:
+        """Return what was read so far, one table for each node."""
+        reads = self._roster.once_each(self._reads.so_far())
+        return [source_read.table for source_read in reads if source_read.table is not None]
+
+    async def _place(self) -> None:
+        """
+        Find the rows of entities that came, in a thread if they are many, as after a start or with other quotas.
+
+        A request that cannot wait for a collection waits for this all the same: the event loop serves others meanwhile.
+        """
+        while self._join.is_long(tables := self._tables(), limits := self._limits.limits):
+            async with self._placing:
+                await asyncio.to_thread(self._join.layout, tables, limits)
 
     async def _look_up_teams(self) -> None:
         """
@@ -194,9 +214,7 @@ class Collection:
         while self._adder is not adder:  # a reload may have come between
             adder = self._adder
             if adder is not None:
-                reads = self._roster.once_each(self._reads.so_far())
-                tables = [source_read.table for source_read in reads if source_read.table is not None]
-                await adder.look_up(self._join.layout(tables, self._limits.limits))
+                await adder.look_up(self._join.layout(self._tables(), self._limits.limits))
 
     def _made(self, reads: Sequence[SourceRead], *, over: bool, began: float | None = None) -> Snapshot:
         """Return the snapshot of these reads, once the collection that ``began`` is ``over``, or while it is not."""

@@ -18,6 +18,8 @@ from .usage import NodeNumbers, NodeUsages, UsageReader
 
 _ENTITIES_SECONDS: Final = 300.0
 """Time that a node which is not read keeps its entities and last numbers, which are large and soon made again."""
+FEW: Final = 2000
+"""Columns and entities that are placed on the event loop: some hundredths of a second."""
 _NODE_SECONDS: Final = 3600.0
 """Time that it keeps its totals, which must not go back."""
 
@@ -43,6 +45,10 @@ class Join:
     def layout(self, tables: Sequence[BeanTable], limits: Limits | None) -> Layout:
         """Return the rows that the next snapshot of these tables has, one table for each node."""
         return self._placing.place(tables, limits).layout
+
+    def is_long(self, tables: Sequence[BeanTable], limits: Limits | None) -> bool:
+        """Return whether finding the rows of these tables would hold an event loop for long."""
+        return self._placing.work(tables, limits) > FEW
 
     def snapshot(
         self,

@@ -23,7 +23,7 @@ from quotascope.metrics.kafka.errors import MalformedName
 from quotascope.metrics.kafka.sanitizer import desanitize
 
 from ..coverage import Unplaced
-from ..limits import Limits
+from ..limits import Limits, version_of
 from ..mapping import Attribute, BeanColumn, BeanTable, Meaning, attribute_of, replaced
 from ..snapshot import Callbacks, Entity, Layout
 from ..snapshot.columns import NAMES
@@ -266,9 +266,10 @@ class Placing:
             nodes[name] = nodes[name].silenced()
         layout = self._follow(nodes, tags, rules, static)
         if rules is not self._rules or static != self._static:
+            known = np.flatnonzero(layout.rows_in(self._layout) >= 0).tolist()  # the others are under these already
             limited_entities = {
                 row: under
-                for row, entity in enumerate(layout.entities)
+                for row, entity in zip(known, layout.entities[known], strict=True)
                 if (under := limited(entity, rules.on(entity.broker), static, tags)) is not entity
             }
             layout = layout.under(limited_entities) if limited_entities else layout
@@ -281,6 +282,16 @@ class Placing:
         columns_of_tables = [nodes[table.node_id] for table in tables]
         self._placed = Placed(layout, columns_of_tables, rules, static, callbacks)
         return self._placed
+
+    def work(self, tables: Sequence[BeanTable], limits: Limits | None) -> int:
+        """Return how many new columns `place` would look at, and how many entities under other limits."""
+        count = 0 if version_of(limits) == version_of(self._rules.limits) else len(self._layout)
+        for table in tables:
+            node = self._nodes.get(table.node_id)
+            columns = () if node is None else node.columns
+            if columns is not table.layout.columns:
+                count += len(replaced(columns, table.layout.columns))
+        return count
 
     def forget(self, node_id: str) -> None:
         """Drop the entities of a node."""

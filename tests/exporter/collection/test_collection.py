@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource, table
+from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource, limits, rates, table
 
 from quotascope.exporter.api.answers import health_document
 from quotascope.exporter.cardinality import Cardinality
@@ -17,7 +18,8 @@ from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.diagnosis.findings import diagnose
 from quotascope.exporter.errors import SourceUnreachable
 from quotascope.exporter.exposition import Renderer
-from quotascope.exporter.join.join import Join
+from quotascope.exporter.join.join import FEW, Join
+from quotascope.exporter.join.placing import Placing
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import DiscoveryHealth, OwnHealth, PushHealth, ReloadHealth, Snapshot
 from quotascope.metrics.catalog import OVERFLOW
@@ -511,3 +513,52 @@ async def test_a_snapshot_shows_how_the_exporter_does_at_its_moment(make: Make, 
         assert len(health_reports) == number + 1
         for field in fields(OwnHealth):
             assert getattr(state, field.name) == getattr(health_reports[-1], field.name)
+
+
+@pytest.mark.parametrize("change", ["start", "other quotas"])
+async def test_many_entities_are_placed_beside_the_event_loop(
+    make: Make, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """It turns meanwhile, and a request that cannot wait for the collection gets no half of its entities."""
+    loop_thread, entered, go = threading.get_ident(), threading.Event(), threading.Event()
+    place = Placing.place
+
+    def held(placing: Placing, *arguments: Any) -> object:
+        if threading.get_ident() != loop_thread:
+            entered.set()
+            assert go.wait(LONG)
+        return place(placing, *arguments)
+
+    many, refresh = ScriptedSource(), LimitsRefresh()
+    many.table = rates("1", {f"user-{number}": 1.0 for number in range(FEW + 1)})
+    collection = make(many, limits=refresh)
+    if change == "other quotas":
+        await collection.snapshot(LONG)
+        refresh.read_from(ScriptedLimits(limits()), LONG, LONG)
+        await refresh.refresh()
+    monkeypatch.setattr(Placing, "place", held)
+    task = await begun(collection)
+    assert await asyncio.to_thread(entered.wait, LONG)
+    hasty = asyncio.create_task(collection.snapshot(0))
+    await turn()
+    assert not task.done()
+    assert not hasty.done()
+    go.set()
+    for state in await asyncio.gather(task, hasty):
+        assert len(state.columns.layout) == FEW + 1
+
+
+async def test_few_entities_are_placed_at_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread would cost more than it spares."""
+    threads: set[int] = set()
+    place = Placing.place
+
+    def noted(placing: Placing, *arguments: Any) -> object:
+        threads.add(threading.get_ident())
+        return place(placing, *arguments)
+
+    monkeypatch.setattr(Placing, "place", noted)
+    source = ScriptedSource()
+    source.table = rates("1", {f"user-{number}": 1.0 for number in range(FEW)})
+    await make(source).snapshot(LONG)
+    assert threads == {threading.get_ident()}
