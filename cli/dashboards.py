@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -32,6 +32,8 @@ Examples:
   quotascope dashboards write build --cluster-label kafka_cluster --exporter-url https://quotascope.corp
 
   quotascope dashboards write build --alerts-config alerts.yaml
+
+  quotascope dashboards write build --schema v2
 """
 _PUSH = """
 Examples:
@@ -49,13 +51,24 @@ def write(
     *,
     installation: SiteOptions,
     recorded: Recorded = False,
+    schema: Annotated[
+        Literal["classic", "v2"],
+        typer.Option(
+            "--schema",
+            help=(
+                "Form of the JSON. classic: Grafana 12 and 13. v2: Grafana 13, where panels that are often empty are "
+                "shown only while they have data."
+            ),
+        ),
+    ] = "classic",
 ) -> None:
     """Write the dashboards, and the files that make a Grafana load them (provisioning)."""
+    from quotascope.dashboards.files import Schema
     from quotascope.dashboards.files import write as write_files
     from quotascope.dashboards.scope import Scope
 
     ours = installation.site()
-    for path in write_files(folder, Scope(site=ours, recorded=recorded)):
+    for path in write_files(folder, Scope(site=ours, recorded=recorded), Schema(schema)):
         typer.echo(path)
     report_missing_links(ours, to_dashboards=False)
 

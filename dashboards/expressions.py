@@ -182,6 +182,27 @@ def row_key(expression: str, *labels: str) -> str:
     return f'label_join({expression}, "entity", " / ", {names})'
 
 
+def spelled_entity(expression: str) -> str:
+    """
+    Add the label ``entity`` to every series: user and client-id as a legend spells them.
+
+    The spelling is that of `quotascope.metrics.kafka.entities.spelled` for plain names: ``alice / etl``, ``user alice``
+    and ``client-id etl``. Names are cut off nowhere, and not quoted.
+    """
+    by_user = call("label_replace", row_key(expression), '"entity"', '"user $1"', '"entity"', '"(?s)(.+) / "')
+    return call("label_replace", by_user, '"entity"', '"client-id $1"', '"entity"', '"(?s) / (.*)"')
+
+
+def occurred(scope: Scope, family: Family, expression: str, *labels: str, matchers: tuple[str, ...] = ()) -> str:
+    """Return the lines of an expression whose family is above 0 somewhere in the dashboard's range."""
+    over_range = f"{scope.of(family, *matchers, window='$__range')} @ end()"
+    if family.type is FamilyType.COUNTER:
+        highest = call("increase", over_range)
+    else:
+        highest = call("max_over_time", over_range)
+    return both(expression, above(highest, 0), scope.keys(*labels))
+
+
 def counter_rate(scope: Scope, family: Family, *matchers: str) -> str:
     """Return the growth of a counter of the chosen clusters per second."""
     return rate(family, RATE_INTERVAL, scope.chosen, *matchers, extra=scope.cluster)

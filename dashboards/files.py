@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,19 @@ from quotascope.alerts.mixin import CLUSTER_LABEL, RUNBOOKS
 from quotascope.pages.files import put_all
 
 from .errors import DashboardsNotWritten, GrafanalibMissing
+from .schema_v2 import resource
 from .scope import Scope
 from .steps import at_thresholds, by_names
+
+
+class Schema(StrEnum):
+    """The form of a dashboard's JSON."""
+
+    CLASSIC = "classic"
+    """Grafana 12 and 13."""
+    V2 = "v2"
+    """Grafana 13: rows that are often empty are there only while they have data."""
+
 
 FOLDER = "Kafka quotas"
 _PROVIDER = """\
@@ -94,9 +106,14 @@ def file_text(dashboard: Mapping[str, Any]) -> str:
     return json.dumps(dashboard, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def write(folder: Path, scope: Scope) -> list[Path]:
+def write(folder: Path, scope: Scope, schema: Schema = Schema.CLASSIC) -> list[Path]:
     """
     Write dashboards and provisioning files, all or none, and return their paths.
+
+    Args:
+        folder: It is created.
+        scope: Of the dashboards.
+        schema: Of the dashboards' JSON.
 
     Raises:
         GrafanalibMissing: The extra ``dashboards`` is not installed.
@@ -104,6 +121,8 @@ def write(folder: Path, scope: Scope) -> list[Path]:
 
     """
     models = grafana_dashboards(scope)
+    if schema is Schema.V2:
+        models = {uid: resource(model) for uid, model in models.items()}
     inner = folder / "dashboards"
     texts = {inner / f"{uid}.json": file_text(model) for uid, model in models.items()}
     path = json.dumps(str(inner.absolute()), ensure_ascii=False)

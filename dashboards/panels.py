@@ -19,6 +19,7 @@ from quotascope.alerts import Dashboard
 from quotascope.metrics.catalog import LIMIT_CHANGES
 
 from .columns import BoardColumn
+from .expressions import spelled_entity
 from .links import Link
 from .promql import above, call, increase
 from .scope import RATE_INTERVAL, Scope
@@ -32,13 +33,23 @@ _WIDTH: Final = 24
 """Number of columns of Grafana's grid."""
 _HEIGHTS: Final = {"stat": 6, "timeseries": 8, "table": 13}
 """Heights in steps of 38 pixels; a table has room for ten rows, a stat for readable texts of five clusters."""
+_LISTING: Final = 9
+"""Height of a graph with a legend at its right, which has room for ten entities."""
 _SHARED_CROSSHAIR: Final = 1
 _GRAY: Final = "#808080"
+_NO_WORD_BELOW_TIMES: Final = {
+    "matcher": {"id": "byType", "options": "time"},
+    "properties": [{"id": "custom.axisLabel", "value": ""}],
+}
+"""Override for the axis of times, which would have the word of the other axis."""
 _SAVED_KEYS: Final = (
     *("datasource", "description", "fieldConfig", "links", "options"),
     *("targets", "title", "transformations", "type"),
 )
 """Keys of a panel that Grafana saves; grafanalib adds twelve keys of older versions."""
+
+ENTITY: Final = "{{entity}}"
+"""The user and client-id in a legend, as `spelled_entity` spells them."""
 
 Panel = dict[str, Any]
 """JSON of a panel without its place."""
@@ -76,6 +87,11 @@ def side_by_side(*panels: Panel) -> tuple[tuple[int, Panel], ...]:
     return tuple((_WIDTH // len(panels), panel) for panel in panels)
 
 
+def below_each_other(*panels: Panel) -> tuple[tuple[int, Panel], ...]:
+    """Return panels over the whole width: graphs with legends of entities, which stand at their right."""
+    return tuple((_WIDTH, panel) for panel in panels)
+
+
 def graph(  # noqa: PLR0913  # a panel has as many properties
     scope: Scope,
     title: str,
@@ -83,38 +99,58 @@ def graph(  # noqa: PLR0913  # a panel has as many properties
     unit: str,
     *lines: Line,
     steps: Steps = NO_STEPS,
+    axis: str = "",
     stacked: bool = False,
     links: Iterable[Link] = (),
 ) -> Panel:
     """
     Return a graph of lines over time, from zero, with legends that begin with the cluster.
 
-    The legend of users and client-ids, which may be many, is a table.
+    The legend of entities, which may be many, is a table, and their lines have no areas that would cover each other.
+
+    Args:
+        scope: Of the dashboard.
+        title: Of the panel.
+        description: Text behind the panel's mark.
+        unit: One of Grafana's.
+        lines: Queries with their legends.
+        steps: Thresholds that are drawn.
+        axis: Word beside the axis: what is counted, where the unit is ``short``.
+        stacked: Whether lines add up.
+        links: Of the panel.
+
     """
-    by_name = any("user" in line.legend for line in lines)
+    if (unit == "short") != bool(axis):
+        raise ValueError(f"{title}: an axis of plain numbers, and no other, needs a word for what they count")
+    by_name = any(ENTITY in line.legend for line in lines)
     lettered = zip(ascii_uppercase, lines, strict=False)
     return _panel(
         core.TimeSeries(
             **_common(title, description, links),
             targets=[
                 {
-                    **_target(letter, line.expr),
+                    **_target(letter, spelled_entity(line.expr) if ENTITY in line.legend else line.expr),
                     "legendFormat": f"{{{{{scope.cluster}}}}} {line.legend}",
                 }
                 for letter, line in zip(ascii_uppercase, lines, strict=False)
             ],
             unit=unit,
-            fillOpacity=40 if stacked else 8,
+            axisLabel=axis,
+            fillOpacity=40 if stacked else 0 if by_name else 8,
             stacking={"group": "A", "mode": "normal" if stacked else "none"},
             showPoints="never",
             axisSoftMin=0,
             legendDisplayMode="table" if by_name else "list",
+            legendPlacement="right" if by_name else "bottom",
             legendCalcs=["lastNotNull", "max"] if by_name else [],
             tooltipMode="multi",
             tooltipSort="desc",
             thresholds=steps,
             thresholdsStyleMode="off" if steps is NO_STEPS else "dashed",
-            overrides=[_as_limit(letter) for letter, line in lettered if line.is_limit],
+            overrides=[
+                *([_NO_WORD_BELOW_TIMES] if axis else []),
+                *(_as_limit(letter) for letter, line in lettered if line.is_limit),
+            ],
             extraJson={"options": {"legend": {"showLegend": True}}},
         )
     )
@@ -371,7 +407,7 @@ def _placed(rows: Iterable[Row]) -> list[Panel]:
         inside = folded if row.collapsed else placed
         below = top
         for line in _lines(row.panels):
-            height = row.height or max(_HEIGHTS[panel["type"]] for _, panel in line)
+            height = row.height or max(_height(panel) for _, panel in line)
             x = 0
             for width, panel in line:
                 place = {"h": height, "w": width, "x": x, "y": below}
@@ -380,6 +416,11 @@ def _placed(rows: Iterable[Row]) -> list[Panel]:
             below += height
         top = top if row.collapsed else below
     return placed
+
+
+def _height(panel: Panel) -> int:
+    legend = panel["options"].get("legend", {})
+    return _LISTING if legend.get("placement") == "right" else _HEIGHTS[panel["type"]]
 
 
 def _lines(panels: Iterable[tuple[int, Panel]]) -> Iterator[list[tuple[int, Panel]]]:

@@ -11,7 +11,7 @@ from quotascope.metrics.catalog import Family
 from quotascope.metrics.kafka.entities import QuotaType
 
 from .. import steps
-from ..expressions import counter_rate, ratio, total
+from ..expressions import counter_rate, occurred, ratio, total
 from ..links import runbooks
 from ..panels import Line, Row, dashboard, graph, limit, side_by_side
 from ..promql import operation
@@ -67,16 +67,26 @@ def waiting(scope: Scope) -> Row:
         _of(scope, catalog.DELAY_QUEUE_SIZE_MAX, "broker", "quota_type", end=", peak"),
         steps=steps.MUTED_BY_BROKER,
         links=runbooks(scope.site, "KafkaQuotaDelayQueueGrowing"),
+        axis="connections",
     )
-    delays = total(scope, catalog.REQUEST_THROTTLED_SECONDS, "broker", "request", matchers=(CHOSEN,))
+    labels = ("broker", "request")
+    delays = occurred(
+        scope,
+        catalog.REQUEST_THROTTLED_SECONDS,
+        total(scope, catalog.REQUEST_THROTTLED_SECONDS, *labels, matchers=(CHOSEN,)),
+        *labels,
+        matchers=(CHOSEN,),
+    )
     delayed = graph(
         scope,
         "Throttle time, by broker",
-        "Seconds of delay per second, by request: about the number of connections that do nothing but wait.",
+        "Seconds of delay per second, by request: about the number of connections that do nothing but wait. "
+        "Requests that had none are left out.",
         "short",
         Line(delays, "{{request}} on {{broker}}"),
         stacked=True,
         links=runbooks(scope.site, "KafkaQuotaThrottleSpike"),
+        axis="s of delay per s",
     )
     return Row(title="Clients that wait", panels=side_by_side(muted, delayed))
 
@@ -112,13 +122,19 @@ def load(scope: Scope) -> Row:
         _of(scope, catalog.NETWORK_PROCESSOR_IDLE, "broker", end=", network"),
         _of(scope, catalog.CONTROLLER_EVENT_IDLE, "broker", end=", controller"),
     )
+    worst = (CHOSEN, 'percentile="99"')
+    waits = scope.by("max", scope.of(catalog.REQUEST_QUEUE_SECONDS, *worst), "broker", "request")
     queue = graph(
         scope,
         "Wait for a request handler",
-        "The 99th percentile of the last requests, mostly of 5 minutes, by request.",
+        "The 99th percentile of the last requests, mostly of 5 minutes, by request. Requests that never waited are "
+        "left out.",
         "s",
-        _of(scope, catalog.REQUEST_QUEUE_SECONDS, "broker", "request", matchers=('percentile="99"',))
-    )  # fmt: skip
+        Line(
+            occurred(scope, catalog.REQUEST_QUEUE_SECONDS, waits, "broker", "request", matchers=worst),
+            _name(("broker", "request")),
+        ),
+    )
     return Row(title="Load", panels=side_by_side(idle, other_threads, queue))
 
 
@@ -253,6 +269,7 @@ def leftovers(scope: Scope) -> Row:
         catalog.STALE_ENTITIES.help,
         "short",
         _of(scope, catalog.STALE_ENTITIES, "broker", "quota_type"),
+        axis="entities",
     )
     return Row(title="Leftovers", panels=side_by_side(stale), collapsed=True)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from string import ascii_uppercase
 from typing import Any, Final
 
 from quotascope.alerts import Dashboard
@@ -28,14 +30,28 @@ from ..expressions import (
 )
 from ..job_clients import behind, keyed
 from ..links import runbooks, to_job
-from ..panels import Line, Panel, Row, dashboard, episodes, graph, limit, side_by_side, table
+from ..panels import ENTITY as ENTITY_LEGEND
+from ..panels import Line, Panel, Row, below_each_other, dashboard, episodes, graph, limit, side_by_side, table
 from ..promql import call, either
 from ..scope import Scope
 from ..variables import NOTE, backtick_note, common, contains, exactly_or_none, text
 
 SELECTED: Final = (exactly_or_none("user"), exactly_or_none("client_id"))
 """Matchers of the pair, the user alone and the client-id alone: a quota can apply to each."""
-_NAMES = "{{user}} / {{client_id}}"
+_NAMES = ("user", "client_id")
+_OF_UNITS: Final = {
+    ("B/s", "Limit B/s", "Bps"): (QuotaType.PRODUCE, QuotaType.FETCH),
+    ("Thread", "Limit thread", "percentunit"): (QuotaType.REQUEST,),
+}
+"""
+Quota types by the titles of their usage and limit and their unit, as Grafana has one unit for a column.
+
+There is no room for controller mutations, which have a row of their own.
+"""
+_HEAD, _LETTER = 34, 7
+"""Pixels of the padding and the filter of a column's head, and of a letter."""
+_FIRST_NUMBER: Final = 5
+"""Number of the query of the first of these columns."""
 _ROWS = 50
 _SHORT: Final = 7
 """Height of a table of the few quotas of a user and client-id, which has room for four, in Grafana's steps."""
@@ -78,8 +94,8 @@ def quotas(scope: Scope) -> Row:
     rules = table(
         "Quotas that apply, by which rule",
         "Each quota of this user, of this client-id and of both together: the rule that applies, the share of the "
-        "limit used on the busiest broker, the part of the last 15 minutes in which Kafka throttled it, and the "
-        "average delay.",
+        "limit used on the busiest broker, usage and limit of bytes and request time, the part of the last 15 minutes "
+        "in which Kafka throttled it, and the average delay. Controller mutations have a row of their own below.",
         map(
             row_key,
             (
@@ -88,19 +104,35 @@ def quotas(scope: Scope) -> Row:
                 delayed,
                 cause(scope, delayed, *SELECTED),
                 share_throttled(scope, *SELECTED),
+                *(expression for kinds in _OF_UNITS.values() for expression in _usage_and_limit(scope, kinds)),
             ),
         ),
         columns.quota_type(),
         *columns.entity(scope.site),
-        columns.rule(),
-        columns.used("B"),
-        columns.throttled_for("E"),
-        columns.delay("C"),
+        replace(columns.rule(), width=200),
+        replace(columns.used("B"), width=100),
+        *_numbers(),
+        replace(columns.throttled_for("E"), width=97),
+        replace(columns.delay("C"), width=70),
         columns.cause(),
-        columns.cluster(scope.site),
+        replace(columns.cluster(scope.site), width=90),
         sort="Used",
     )
-    return Row(title=f"Quotas{NOTE}", panels=side_by_side(rules))
+    return Row(title=f"Quotas{NOTE}", panels=side_by_side(rules), height=_SHORT)
+
+
+def _usage_and_limit(scope: Scope, kinds: Sequence[QuotaType]) -> tuple[str, str]:
+    """Return the usages and the limits of quotas with one unit, on the broker with most; the quota type is a label."""
+    usage = _of_types(kinds, lambda kind: scope.by("max", scope.of(catalog.USAGE[kind], *SELECTED), *_NAMES))
+    return usage, _of_types(kinds, lambda kind: _bound(scope, catalog.LIMIT[kind]))
+
+
+def _numbers() -> Iterator[BoardColumn]:
+    """Yield a column of usages and one of limits for each unit; Grafana leaves out those without a value."""
+    letters = iter(ascii_uppercase[_FIRST_NUMBER:])
+    for usage_title, limit_title, unit in _OF_UNITS:
+        for head, least in ((usage_title, 80), (limit_title, 97)):
+            yield columns.number(head, next(letters), unit, max(least, _HEAD + _LETTER * len(head)))
 
 
 def needed_limits(scope: Scope) -> Row:
@@ -111,28 +143,20 @@ def needed_limits(scope: Scope) -> Row:
 
 
 def _needed_limits(scope: Scope, title: str, unit: str, *quota_types: QuotaType) -> Panel:
-    def of_types(expression: Callable[[QuotaType], str]) -> str:
-        """Return an expression for all types, with the type as a label."""
-        labeled = (
-            call("label_replace", expression(kind), '"quota_type"', f'"{kind.label}"', '""', '""')
-            for kind in quota_types
-        )
-        return row_key("\nor\n".join(labeled))
-
     return table(
         title,
         "The limit, and the lowest one that would throttle for at most 1 % of the active time (usage above 0) of the "
         "range chosen above, on the broker that needs most; of a client that was throttled meanwhile, it is a lower "
         "bound. Choose a day or more. Scraped every 10 s or more often, it is within 10 % of what quotascope recommend "
         "finds in the request log, but for bursts shorter than a minute: these need a scrape every 5 s.",
-        map(
-            of_types,
-            (
+        (
+            row_key(_of_types(quota_types, expression))
+            for expression in (
                 lambda kind: latest(scope, catalog.USAGE[kind], *SELECTED),
                 lambda kind: _bound(scope, catalog.LIMIT[kind]),
                 lambda kind: limit_for_a_hundredth(scope, catalog.USAGE[kind], *SELECTED),
                 lambda kind: share_of_range_throttled(scope, kind, *SELECTED),
-            ),
+            )
         ),
         columns.quota_type(),
         *columns.entity(scope.site),
@@ -145,9 +169,15 @@ def _needed_limits(scope: Scope, title: str, unit: str, *quota_types: QuotaType)
     )
 
 
+def _of_types(kinds: Sequence[QuotaType], expression: Callable[[QuotaType], str]) -> str:
+    """Return an expression for some quota types, with the type as a label."""
+    labeled = (call("label_replace", expression(kind), '"quota_type"', f'"{kind.label}"', '""', '""') for kind in kinds)
+    return "\nor\n".join(labeled)
+
+
 def utilization_and_delay(scope: Scope) -> Row:
     """Return the row of utilization and throttle times."""
-    legend = f"{{{{quota_type}}}} {_NAMES} on {{{{broker}}}}"
+    legend = f"{{{{quota_type}}}} {ENTITY_LEGEND} on {{{{broker}}}}"
     share = graph(
         scope,
         "Share of the limit, by broker",
@@ -168,7 +198,7 @@ def utilization_and_delay(scope: Scope) -> Row:
         steps=steps.DELAY,
         links=runbooks(scope.site, "KafkaQuotaThrottleBeyondClientTimeout"),
     )
-    return Row(title="Share of the limit, and delay", panels=side_by_side(share, delay))
+    return Row(title="Share of the limit, and delay", panels=below_each_other(share, delay))
 
 
 def bytes_used(scope: Scope) -> Row:
@@ -176,20 +206,16 @@ def bytes_used(scope: Scope) -> Row:
     produced = _against_limit(
         scope,
         "Produced",
-        catalog.USAGE[QuotaType.PRODUCE],
-        catalog.LIMIT[QuotaType.PRODUCE],
-        "Bps",
+        QuotaType.PRODUCE,
         "KafkaQuotaProduceThrottled",
     )
     fetched = _against_limit(
         scope,
         "Fetched",
-        catalog.USAGE[QuotaType.FETCH],
-        catalog.LIMIT[QuotaType.FETCH],
-        "Bps",
+        QuotaType.FETCH,
         "KafkaQuotaFetchThrottled",
     )
-    return Row(title="Bytes", panels=side_by_side(produced, fetched))
+    return Row(title="Bytes", panels=below_each_other(produced, fetched))
 
 
 def request_time(scope: Scope) -> Row:
@@ -197,12 +223,10 @@ def request_time(scope: Scope) -> Row:
     threads = _against_limit(
         scope,
         "Request time, percent of a thread",
-        catalog.USAGE[QuotaType.REQUEST],
-        catalog.LIMIT[QuotaType.REQUEST],
-        "percentunit",
+        QuotaType.REQUEST,
         "KafkaQuotaRequestThrottled",
     )
-    return Row(title="Request time", panels=side_by_side(threads))
+    return Row(title="Request time", panels=below_each_other(threads))
 
 
 def topic_changes(scope: Scope) -> Row:
@@ -210,9 +234,7 @@ def topic_changes(scope: Scope) -> Row:
     changes = _against_limit(
         scope,
         "Controller mutations per second",
-        catalog.USAGE[QuotaType.CONTROLLER_MUTATION],
-        catalog.LIMIT[QuotaType.CONTROLLER_MUTATION],
-        "short",
+        QuotaType.CONTROLLER_MUTATION,
         "KafkaQuotaMutationThrottled",
     )
     tokens = graph(
@@ -221,24 +243,25 @@ def topic_changes(scope: Scope) -> Row:
         "Partitions that may still be created, added or deleted at once. Below 0 Kafka refuses; the bucket refills "
         "at the rate of the limit.",
         "short",
-        Line(_per_broker(scope, catalog.CONTROLLER_MUTATION_TOKENS), f"{_NAMES} on {{{{broker}}}}"),
-        limit(_bound(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {_NAMES}"),
+        Line(_per_broker(scope, catalog.CONTROLLER_MUTATION_TOKENS), f"{ENTITY_LEGEND} on {{{{broker}}}}"),
+        limit(_bound(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {ENTITY_LEGEND}"),
         links=runbooks(scope.site, "KafkaQuotaMutationTokensExhausted"),
+        axis="partitions",
     )
-    panels = side_by_side(changes, tokens)
+    panels = below_each_other(changes, tokens)
     return Row(title="Controller mutations", panels=panels, collapsed=True)
 
 
-def _against_limit(  # a panel has as many properties
-    scope: Scope, title: str, usage: Family, bound: Family, unit: str, alert: str
-) -> Panel:
+def _against_limit(scope: Scope, title: str, kind: QuotaType, alert: str) -> Panel:
+    usage, unit = catalog.USAGE[kind], columns.UNITS.get(kind.unit, "short")
     return graph(
         scope,
         title,
         f"{usage.help} The dashed line is the limit, which each broker applies separately.",
         unit,
-        Line(_per_broker(scope, usage), f"{_NAMES} on {{{{broker}}}}"),
-        limit(_bound(scope, bound), f"limit of {_NAMES}"),
+        Line(_per_broker(scope, usage), f"{ENTITY_LEGEND} on {{{{broker}}}}"),
+        limit(_bound(scope, catalog.LIMIT[kind]), f"limit of {ENTITY_LEGEND}"),
+        axis="partitions/s" if unit == "short" else "",
         links=runbooks(scope.site, alert, "KafkaQuotaClientThrottled"),
     )
 

@@ -144,6 +144,7 @@ def sources(scope: Scope) -> Row:
         "short",
         Line(readings, "{{source}}"),
         links=runbooks(scope.site, "KafkaQuotaSourceEmpty"),
+        axis="values",
     )
     panels = ((24, every), (12, duration), (12, numbers))
     return Row(title="Sources", panels=panels)
@@ -181,6 +182,7 @@ def entities(scope: Scope) -> Row:
         "short",
         Line(scope.by("avg", scope.of(catalog.ENTITIES), "state"), "{{state}}"),
         stacked=True,
+        axis="entities",
     )
     dropped = graph(
         scope,
@@ -189,6 +191,7 @@ def entities(scope: Scope) -> Row:
         "short",
         _each(scope, catalog.SERIES_DROPPED, "reason", legend="{{reason}}"),
         links=runbooks(scope.site, "KafkaQuotaSeriesDropped"),
+        axis="series",
     )
     callbacks = graph(
         scope,
@@ -196,6 +199,7 @@ def entities(scope: Scope) -> Row:
         f"{catalog.CALLBACK_DETECTED.help} Only the limits of Strimzi's quotas plugin can be read.",
         "short",
         _each(scope, catalog.CALLBACK_DETECTED, "broker", legend="broker {{broker}}"),
+        axis="1 = a callback decides",
     )
     return Row(title="What is shown", panels=side_by_side(states, dropped, callbacks))
 
@@ -211,6 +215,7 @@ def around(scope: Scope) -> Row:
         catalog.DISCOVERED_SOURCES.help,
         "short",
         _each(scope, catalog.DISCOVERED_SOURCES, "discovery", legend="{{discovery}}"),
+        axis="nodes",
     )
     failures = graph(
         scope,
@@ -239,6 +244,7 @@ def around(scope: Scope) -> Row:
         "short",
         Line(scope.by("min", reloaded), "configuration"),
         links=runbooks(scope.site, "KafkaQuotaConfigurationRefused"),
+        axis="1 = it can",
     )
     certificates = graph(
         scope,
@@ -255,6 +261,7 @@ def around(scope: Scope) -> Row:
         "short",
         _each(scope, catalog.UTILIZATION_DISAGREEMENTS, "broker", legend="broker {{broker}}"),
         links=runbooks(scope.site, "KafkaQuotaUtilizationDisagrees"),
+        axis="entities",
     )
     return Row(
         title="Discovery, push over OTLP, configuration, reported utilization",

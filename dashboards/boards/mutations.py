@@ -12,7 +12,7 @@ from quotascope.metrics.kafka.entities import QuotaType
 from .. import columns, steps
 from ..expressions import ratio, refused, row_key, throttled, top, total
 from ..links import runbooks
-from ..panels import Line, Row, dashboard, graph, limit, side_by_side, stat, table
+from ..panels import Line, Row, below_each_other, dashboard, graph, limit, side_by_side, stat, table
 from ..promql import above, both, compare, either, grouped, operation
 from ..scope import Scope
 from ..variables import NOTE, backtick_note, common, contains, text
@@ -20,7 +20,7 @@ from ..variables import NOTE, backtick_note, common, contains, text
 NAMES = ("user", "client_id")
 MUTATION = 'quota_type="controller_mutation"'
 CHOSEN = (contains("user"), contains("client_id"))
-_LEGEND = "{{user}} / {{client_id}}"
+_LEGEND = "{{entity}}"
 _ROWS = 50
 
 
@@ -148,6 +148,7 @@ def over_time(scope: Scope) -> Row:
         "short",
         Line(_of(scope, catalog.USAGE[QuotaType.CONTROLLER_MUTATION]), _LEGEND),
         limit(_of(scope, catalog.LIMIT[QuotaType.CONTROLLER_MUTATION]), f"limit of {_LEGEND}"),
+        axis="partitions/s",
     )
     tokens = graph(
         scope,
@@ -156,6 +157,7 @@ def over_time(scope: Scope) -> Row:
         "short",
         Line(_of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min"), _LEGEND),
         limit(_of(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {_LEGEND}"),
+        axis="partitions",
     )
     used = graph(
         scope,
@@ -168,7 +170,7 @@ def over_time(scope: Scope) -> Row:
         steps=steps.BURST,
         links=runbooks(scope.site, "KafkaQuotaMutationTokensExhausted"),
     )
-    return Row(title="Over time", panels=side_by_side(pace, tokens, used))
+    return Row(title="Over time", panels=below_each_other(pace, tokens, used))
 
 
 def refusals(scope: Scope) -> Row:
@@ -192,7 +194,7 @@ def refusals(scope: Scope) -> Row:
         steps=steps.DELAY,
         links=runbooks(scope.site, "KafkaQuotaMutationThrottled"),
     )
-    return Row(title="Refused and delayed", panels=side_by_side(errors, delays))
+    return Row(title="Refused and delayed", panels=below_each_other(errors, delays))
 
 
 def controller(scope: Scope) -> Row:

@@ -18,6 +18,7 @@ from ..expressions import (
     count_by_callback,
     count_of_sources_down,
     deciding_rule,
+    occurred,
     of_entities,
     predicted,
     refused,
@@ -214,14 +215,14 @@ def who_is_next(scope: Scope) -> Row:
 
 def who_uses_most(scope: Scope) -> Row:
     """Return the row of the biggest clients by quota type, with and without a limit."""
-    heavy = "KafkaQuotaHeavyClientWithoutLimit"
     names = ("user", "client_id")
 
-    def biggest(kind: str, usage: catalog.Family, bound: catalog.Family, unit: str, *alerts: str) -> Panel:
+    def biggest(kind: QuotaType) -> Panel:
+        usage, unit = catalog.USAGE[kind], columns.UNITS.get(kind.unit, "short")
         chosen = top(scope, _ROWS, scope.of_teams(scope.by("max", scope.of(usage), *names)))
-        limits = scope.by("max", scope.of(bound), *names)
+        limits = scope.by("max", scope.of(catalog.LIMIT[kind]), *names)
         return table(
-            f"{kind}: most on one broker",
+            f"{kind.title.capitalize()}: most on one broker",
             f"{usage.help} Each on its busiest broker. No quota throttles clients without a limit. {_AT_MOST}",
             map(row_key, (chosen, both(limits, chosen, scope.keys(*names)))),
             *columns.entity(scope.site),
@@ -229,22 +230,19 @@ def who_uses_most(scope: Scope) -> Row:
             columns.number("Limit", "B", unit, 100),
             columns.cluster(scope.site),
             sort="Usage",
-            links=runbooks(scope.site, *alerts),
+            links=runbooks(scope.site, *(["KafkaQuotaHeavyClientWithoutLimit"] if kind.of_bytes else [])),
         )
 
-    produce = biggest("Produce", catalog.USAGE[QuotaType.PRODUCE], catalog.LIMIT[QuotaType.PRODUCE], "Bps", heavy)
-    fetch = biggest("Fetch", catalog.USAGE[QuotaType.FETCH], catalog.LIMIT[QuotaType.FETCH], "Bps", heavy)
-    threads = biggest("Request time", catalog.USAGE[QuotaType.REQUEST], catalog.LIMIT[QuotaType.REQUEST], "percentunit")
     nearest = graph(
         scope,
         f"The {_LINES} of each cluster that use most of their limit",
         "Share of the limit on the busiest broker, of those that are highest at the end of the chosen time.",
         "percentunit",
-        Line(steady_top(scope, _LINES), "{{quota_type}} {{user}} / {{client_id}}"),
+        Line(steady_top(scope, _LINES), "{{quota_type}} {{entity}}"),
         steps=steps.USED,
         links=runbooks(scope.site, "KafkaQuotaNearLimit"),
     )
-    panels = ((12, panel) for panel in (produce, fetch, threads, nearest))
+    panels = (*((12, biggest(kind)) for kind in QuotaType), (24, nearest))
     return Row(title="Who uses most", panels=panels)
 
 
@@ -266,6 +264,7 @@ def over_time(scope: Scope) -> Row:
         Line(count_by_callback(scope, "quota_type"), "{{quota_type}} of a custom callback"),
         stacked=True,
         links=runbooks(scope.site, "KafkaQuotaCallbackThrottled"),
+        axis="entities",
     )
     connections = graph(
         scope,
@@ -274,16 +273,26 @@ def over_time(scope: Scope) -> Row:
         "short",
         Line(total(scope, catalog.DELAY_QUEUE_SIZE, "quota_type"), "{{quota_type}}"),
         stacked=True,
+        axis="connections",
     )
     delays = graph(
         scope,
         "Throttle time",
         "Seconds of delay per second, by request: about the number of connections that do nothing but wait. Every "
-        "delay counts, however short.",
+        "delay counts, however short. Requests that had none are left out.",
         "short",
-        Line(total(scope, catalog.REQUEST_THROTTLED_SECONDS, "request"), "{{request}}"),
+        Line(
+            occurred(
+                scope,
+                catalog.REQUEST_THROTTLED_SECONDS,
+                total(scope, catalog.REQUEST_THROTTLED_SECONDS, "request"),
+                "request",
+            ),
+            "{{request}}",
+        ),
         stacked=True,
         links=runbooks(scope.site, "KafkaQuotaThrottleSpike"),
+        axis="s of delay per s",
     )
     panels = side_by_side(entities, connections, delays)
     return Row(title="Over time", panels=panels)
@@ -319,6 +328,7 @@ def configured_rules(scope: Scope) -> Row:
         "short",
         Line(scope.by("max", scope.of(catalog.RULES), "quota_key"), "{{quota_key}}"),
         links=runbooks(scope.site, "KafkaQuotaRuleChanged"),
+        axis="rules",
     )
     panels = ((24, rules), (24, counts))
     return Row(title="Configured rules", panels=panels, collapsed=True)

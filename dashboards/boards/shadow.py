@@ -11,7 +11,7 @@ from quotascope.metrics.catalog import Family
 from .. import columns, steps
 from ..expressions import ENTITY, row_key, throttled, top, utilization
 from ..links import runbooks
-from ..panels import Line, Row, dashboard, graph, limit, side_by_side, table
+from ..panels import Line, Row, below_each_other, dashboard, graph, limit, side_by_side, table
 from ..promql import above, both, call, either, grouped, span
 from ..scope import Scope
 from ..variables import common, one_of, values
@@ -19,7 +19,7 @@ from ..variables import common, one_of, values
 _CHOSEN: Final = one_of("shadow")
 _RULES: Final = ("shadow", "quota_type")
 _CLIENT: Final = ("shadow", *ENTITY)
-_LEGEND: Final = "{{quota_type}} of {{user}} / {{client_id}}"
+_LEGEND: Final = "{{quota_type}} of {{entity}}"
 _RELIEF: Final = 'change=~"shorter|ended"'
 _ROWS: Final = 50
 _PAST: Final = "14d:5m"
@@ -109,6 +109,7 @@ def over_time(scope: Scope) -> Row:
         "short",
         Line(_throttled(scope), "{{shadow}}, {{quota_type}}"),
         limit(enforced, "in force, {{quota_type}}"),
+        axis="clients",
     )
     longest = graph(
         scope,
@@ -118,7 +119,7 @@ def over_time(scope: Scope) -> Row:
         Line(above(_of(scope, catalog.SHADOW_THROTTLE_TIME), 0), f"{{{{shadow}}}}: {_LEGEND}"),
         limit(throttled(scope), f"in force: {_LEGEND}"),
     )
-    return Row(title="Over time", panels=side_by_side(number, longest))
+    return Row(title="Over time", panels=below_each_other(number, longest))
 
 
 def _throttled(scope: Scope, changes: str = catalog.WORSE) -> str:

@@ -14,7 +14,7 @@ from ..columns import BoardColumn
 from ..expressions import row_key, throttled, utilization
 from ..job_clients import CLIENT, SEEN_AS, beside, keyed, of_jobs, seen_as, waits
 from ..links import runbooks, to_entity_in_chosen_clusters
-from ..panels import Line, Row, dashboard, graph, side_by_side, table
+from ..panels import Line, Row, below_each_other, dashboard, graph, side_by_side, table
 from ..promql import above, both, call, compare, either, grouped, rate, select
 from ..recorded import growth, waiting
 from ..scope import RATE_INTERVAL, Scope
@@ -97,7 +97,7 @@ def clients_of_jobs(scope: Scope) -> Row:
 
 def over_time(scope: Scope) -> Row:
     """Return the row of waits of jobs, beside the brokers' figures of the same clients."""
-    legend = "{{quota_type}} {{user}} / {{client_id}}"
+    legend = "{{quota_type}} {{entity}}"
     by_job = graph(
         scope,
         "Waiting, by job",
@@ -107,6 +107,7 @@ def over_time(scope: Scope) -> Row:
         Line(scope.by("sum", waiting(APP, QUERY), "app", "query", "side"), "{{app}} {{query}} {{side}}"),
         steps=steps.JOB_WAITS,
         links=runbooks(scope.site, "KafkaQuotaSparkJobThrottled"),
+        axis="tasks that wait",
     )
     delay = graph(
         scope,
@@ -127,7 +128,7 @@ def over_time(scope: Scope) -> Row:
         steps=steps.USED,
         links=runbooks(scope.site, "KafkaQuotaNearLimit"),
     )
-    return Row(title="The same clients, as brokers see them", panels=side_by_side(by_job, delay, share))
+    return Row(title="The same clients, as brokers see them", panels=below_each_other(by_job, delay, share))
 
 
 def failures(scope: Scope) -> Row:
@@ -147,6 +148,7 @@ def failures(scope: Scope) -> Row:
         by_cause(catalog.SPARK_TASK_RETRIES),
         stacked=True,
         links=runbooks(scope.site, "KafkaQuotaSparkRetries"),
+        axis="attempts",
     )
     failed = graph(
         scope,
@@ -155,6 +157,7 @@ def failures(scope: Scope) -> Row:
         "short",
         by_cause(catalog.SPARK_TASK_FAILURES),
         stacked=True,
+        axis="attempts",
     )
     other_retries = graph(
         scope,
@@ -164,6 +167,7 @@ def failures(scope: Scope) -> Row:
         Line(_grown(scope, catalog.SPARK_STAGE_RETRIES, "app"), "{{app}} stages"),
         Line(_grown(scope, catalog.SPARK_ADMIN_QUOTA_RETRIES, "app"), "{{app}} Admin calls"),
         Line(_grown(scope, catalog.SPARK_EXECUTORS_LOST, "app"), "{{app}} executors"),
+        axis="stages, calls, executors",
     )
     return Row(title="Attempts", panels=side_by_side(retries, failed, other_retries))
 
@@ -193,6 +197,7 @@ def queries(scope: Scope) -> Row:
         "short",
         worst_query(catalog.SPARK_QUERY_MAX_OFFSETS_BEHIND, " worst"),
         worst_query(catalog.SPARK_QUERY_AVG_OFFSETS_BEHIND, " average"),
+        axis="offsets",
     )
     duration = graph(
         scope,
@@ -207,6 +212,7 @@ def queries(scope: Scope) -> Row:
         catalog.SPARK_QUERY_RESTARTS.help,
         "short",
         Line(_grown(scope, catalog.SPARK_QUERY_RESTARTS, "app", "query"), "{{app}} {{query}}"),
+        axis="restarts",
     )
     panels = side_by_side(age, offsets, duration, restarts)
     return Row(title="Streaming queries", panels=panels)
@@ -292,6 +298,7 @@ def listener(scope: Scope) -> Row:
         "short",
         Line(_grown(scope, catalog.SPARK_UNKNOWN_ATTEMPTS, "app"), "{{app}} attempts"),
         Line(_grown(scope, catalog.SPARK_LISTENER_PROBLEMS, "app", "part"), "{{app}} {{part}}"),
+        axis="attempts, problems",
     )
     panels = side_by_side(handled, lag, holes)
     return Row(title="The listener", panels=panels, collapsed=True)

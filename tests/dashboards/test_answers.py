@@ -90,7 +90,8 @@ class Shown:
         drawn = defaults["custom"]["thresholdsStyle"]["mode"] != "off"
         steps = f", {_steps(defaults['thresholds']['steps'])}" if drawn else ""
         yield defaults["unit"] + (", stacked" if stacked else "") + steps
-        limits = {override["matcher"]["options"] for override in panel["fieldConfig"]["overrides"]}
+        matchers = [override["matcher"] for override in panel["fieldConfig"]["overrides"]]
+        limits = {matcher["options"] for matcher in matchers if matcher["id"] == "byFrameRefID"}
         for target in panel["targets"]:
             mark = "-- " if target["refId"] in limits else ""
             named = (

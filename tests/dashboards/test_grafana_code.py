@@ -15,6 +15,7 @@ from tests.dashboards.boards import module_of, panels_of
 from tests.dashboards.provision import SOURCES
 
 from quotascope.dashboards.files import grafana_dashboards
+from quotascope.dashboards.schema_v2 import resource
 from quotascope.dashboards.scope import Scope
 
 pytestmark = pytest.mark.real
@@ -129,6 +130,43 @@ def compiled(project: Path, node: str) -> str:
     )
     assert bool(done.stdout) is bool(done.returncode), done.stderr
     return done.stdout
+
+
+def module_of_resource(document: Json) -> str:
+    """A module with one constant: a dashboard of schema v2, by the type that Grafana generates from its own schema."""
+    source = "import type { Spec } from '@grafana/schema/apis/dashboard.grafana.app/v2';"
+    return f"{source}\nexport const spec = {json.dumps(document['spec'], indent=1)} satisfies Spec;\n"
+
+
+def test_every_dashboard_of_schema_v2_compiles(project: Path, node: str) -> None:
+    """Annotations, variables, elements, layouts and rules of every dashboard are as Grafana's schema has them."""
+    for uid, document in _resources().items():
+        (project / f"{uid}.ts").write_text(module_of_resource(document))
+    assert compiled(project, node) == ""
+
+
+MISTAKES_OF_V2: Final[Mapping[str, Callable[[Json], Any]]] = {
+    "unknown_key": lambda spec: spec.update(graphTooltip=1),
+    "unknown_hide": lambda spec: spec["variables"][0]["spec"].update(hide=0),
+    "no_layout": lambda spec: spec.pop("layout"),
+    "unknown_kind": lambda spec: spec["layout"]["spec"]["rows"][0].update(kind="Row"),
+    "missing_query": lambda spec: next(iter(spec["elements"].values()))["spec"].pop("data"),
+    "sort_as_number": lambda spec: spec["variables"][1]["spec"].update(sort=1),
+}
+
+
+def test_mistakes_in_schema_v2_are_found(project: Path, node: str) -> None:
+    """The compiler complains about each of the usual mistakes: the check can fail."""
+    for name, mistake in MISTAKES_OF_V2.items():
+        wrong = copy.deepcopy(_resources()["quotascope-overview"])
+        mistake(wrong["spec"])
+        (project / f"{name}.ts").write_text(module_of_resource(wrong))
+    complaints = compiled(project, node)
+    assert {name for name in MISTAKES_OF_V2 if f"{name}.ts(" in complaints} == {*MISTAKES_OF_V2}
+
+
+def _resources() -> dict[str, Json]:
+    return {uid: resource(model) for uid, model in grafana_dashboards(Scope()).items()}
 
 
 def test_every_dashboard_compiles(project: Path, node: str) -> None:

@@ -7,6 +7,7 @@ Places and styles of panels.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from string import ascii_uppercase
 from typing import Any, Final
 
 import pytest
@@ -144,6 +145,11 @@ LIMIT_LINE: Final = [
     {"id": "custom.stacking", "value": {"group": "limit", "mode": "none"}},
     {"id": "color", "value": {"fixedColor": "red", "mode": "fixed"}},
 ]
+WORDLESS_TIME: Final = {
+    "matcher": {"id": "byType", "options": "time"},
+    "properties": [{"id": "custom.axisLabel", "value": ""}],
+}
+"""What keeps the word of the other axis away from the times."""
 TABLE: Final = {"align": "auto", "cellOptions": {"type": "auto"}, "filterable": True, "inspect": False}
 LINK: Final = {
     "asDropdown": False,
@@ -286,7 +292,10 @@ def test_rows_are_full_and_follow_each_other(dashboards: Dashboards) -> None:
         assert numbers == [*range(1, len(numbers) + 1)]
 
 
-OF_ONE = {"Limits of bytes, and what would do", "Limits of request time, and what would do"}
+OF_ONE = {
+    *("Quotas that apply, by which rule", "Limits of bytes, and what would do"),
+    "Limits of request time, and what would do",
+}
 """Tables with the quotas of one user and client-id only."""
 
 
@@ -347,23 +356,29 @@ def test_graphs_are_drawn_alike(dashboards: Dashboards) -> None:
         custom = defaults["custom"]
         stacked = custom["stacking"] == {"group": "A", "mode": "normal"}
         colored = len(defaults["thresholds"]["steps"]) > 1
+        named = panel["title"] in WITH_NAMES.get(board, ())
+        assert (custom["axisLabel"] == "") == (defaults["unit"] != "short"), panel["title"]
         assert custom == GRAPH | {
-            "fillOpacity": 40 if stacked else 8,
+            "axisLabel": custom["axisLabel"],
+            "fillOpacity": 40 if stacked else 0 if named else 8,
             "stacking": {"group": "A", "mode": "normal" if stacked else "none"},
             "thresholdsStyle": {"mode": "dashed" if colored else "off"},
         }
         assert defaults["color"] == {"mode": "palette-classic"}
-        named = panel["title"] in WITH_NAMES.get(board, ())
         assert panel["options"] == {
             "legend": {
                 "calcs": ["lastNotNull", "max"] if named else [],
                 "displayMode": "table" if named else "list",
-                "placement": "bottom",
+                "placement": "right" if named else "bottom",
                 "showLegend": True,
             },
             "tooltip": {"mode": "multi", "sort": "desc"},
         }
-        for limit in panel["fieldConfig"]["overrides"]:
+        limits = panel["fieldConfig"]["overrides"]
+        if custom["axisLabel"]:
+            assert limits[0] == WORDLESS_TIME
+            limits = limits[1:]
+        for limit in limits:
             assert limit["matcher"]["id"] == "byFrameRefID"
             assert limit["properties"] == LIMIT_LINE
 
@@ -431,7 +446,7 @@ def test_queries_are_named_in_order(dashboards: Dashboards) -> None:
     """Queries are called A, B, C: what overrides and columns are about; as code, which an editor must not rewrite."""
     for panel in (panel for dashboard in dashboards.values() for panel in panels_of(dashboard)):
         assert panel["type"] == "row" or panel["datasource"] == SOURCE
-        for letter, target in zip("ABCDEFGH", panel.get("targets", ()), strict=False):
+        for letter, target in zip(ascii_uppercase, panel.get("targets", ()), strict=False):
             assert (target["refId"], target["editorMode"], target["datasource"]) == (letter, "code", SOURCE)
             assert target["format"] == ("table" if panel["type"] == "table" else "time_series")
 

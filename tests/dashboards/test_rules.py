@@ -222,7 +222,7 @@ def test_untrusted_names_are_free_text(dashboards: Dashboards) -> None:
             assert variable["type"] == "textbox"
     for panel in _panels(dashboards):
         for target in panel["targets"]:
-            unsafe = re.findall(r"\$(?!\{|cluster\b|__rate_interval\b|__range\b)\w*", target["expr"])
+            unsafe = re.findall(r"\$(?!\{|1\b|cluster\b|__rate_interval\b|__range\b)\w*", target["expr"])
             quoted = re.findall(r'"[^"`]*\$\{[^"]*"', target["expr"])
             assert (unsafe, quoted) == ([], [])
 
@@ -310,7 +310,7 @@ def test_rates_are_of_counters_over_the_rate_interval(every: Expressions) -> Non
     ]
     assert ranges
     for title, function, name in ranges:
-        if function == "predict_linear":
+        if function in {"predict_linear", "max_over_time"}:
             assert FAMILIES[name].type is FamilyType.GAUGE, title
         elif function != "last_over_time":
             assert function in COUNTER_FUNCTIONS, title

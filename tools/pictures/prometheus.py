@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_VARIABLE = re.compile(r"\$\{(\w+):(\w+)\}|\$(\w+)")
+_VARIABLE = re.compile(r"\$\{(\w+):(\w+)\}|\$([A-Za-z_]\w*)")
 _SCRAPES = 4
 _POINTS = 120
 Series = dict[str, Any]

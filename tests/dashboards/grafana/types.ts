@@ -42,7 +42,7 @@ type Query = {
 type Override<Id extends string, Value> = { id: Id; value: Value };
 type Link = { targetBlank: boolean; title: string; url: string };
 type Property =
-  | Override<'unit', string>
+  | Override<'unit' | 'custom.axisLabel', string>
   | Override<'min' | 'max' | 'custom.width' | 'custom.fillOpacity', number>
   | Override<'custom.cellOptions', Json<TableCellOptions>>
   | Override<'custom.lineStyle', Json<NonNullable<TimeSeriesFieldConfig['lineStyle']>>>
@@ -53,7 +53,7 @@ type Property =
   | Override<'color', Json<NonNullable<FieldConfig['color']>>>;
 type Custom<Field> = {
   defaults: Json<Omit<FieldConfig, 'custom'>> & { custom?: Json<Field> };
-  overrides: { matcher: { id: 'byName' | 'byFrameRefID'; options: string }; properties: Property[] }[];
+  overrides: { matcher: { id: 'byName' | 'byFrameRefID' | 'byType'; options: string }; properties: Property[] }[];
 };
 type Of<Type extends string, Options, Field> = Omit<
   Json<Panel>,
