@@ -25,6 +25,11 @@ CAUSES: Final = {
 }
 
 
+def axis_of(kind: QuotaType) -> str:
+    """Return the word beside the axis of a quota type's usage; empty where Grafana has a unit for it."""
+    return "" if kind.unit in UNITS else kind.unit.words
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardColumn:
     """A column of a table."""

@@ -261,7 +261,7 @@ def _against_limit(scope: Scope, title: str, kind: QuotaType, alert: str) -> Pan
         unit,
         Line(_per_broker(scope, usage), f"{ENTITY_LEGEND} on {{{{broker}}}}"),
         limit(_bound(scope, catalog.LIMIT[kind]), f"limit of {ENTITY_LEGEND}"),
-        axis="partitions/s" if unit == "short" else "",
+        axis=columns.axis_of(kind),
         links=runbooks(scope.site, alert, "KafkaQuotaClientThrottled"),
     )
 

@@ -145,6 +145,7 @@ def over_time(scope: Scope) -> Row:
             description,
             columns.UNITS.get(kind.unit, "short"),
             Line(_of(scope, catalog.TEAM_USAGE[kind], "team"), "{{team}}"),
+            axis=columns.axis_of(kind),
         )
         for kind, title, description in (
             (QuotaType.PRODUCE, "Produced, by team", "Bytes per second on all brokers that are read."),
@@ -172,6 +173,7 @@ def over_time(scope: Scope) -> Row:
         "Jain's index of a team's usage over all brokers: 1 if all have the same, 1 / brokers if one has all.",
         "short",
         Line(_of(scope, catalog.TEAM_FAIRNESS_RATIO, *_BUDGET), "{{team}}, {{quota_type}}"),
+        axis="Jain's index",
     )
     return Row(title="Over time", panels=(*side_by_side(*usage), *side_by_side(used, fairness)))
 
