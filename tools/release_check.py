@@ -69,8 +69,8 @@ def distributions() -> str:
     run(BIN / "uv", "build", "--out-dir", FILES, SOURCE, environ=pure)
     run(BIN / "uv", "build", "--wheel", "--out-dir", FILES, SOURCE / "packaging" / "spark", environ=pure)
     run(BIN / "uv", "build", "--wheel", "--out-dir", FILES, SOURCE, environ={**pure, "QUOTASCOPE_PURE": "0"})
-    run(BIN / "twine", "check", "--strict", *sorted(FILES.iterdir()))
-    return ", ".join(sorted(path.name for path in FILES.iterdir()))
+    run(BIN / "twine", "check", "--strict", *_distributions())
+    return ", ".join(path.name for path in _distributions())
 
 
 def installation() -> str:
@@ -103,7 +103,9 @@ def extras() -> str:
 
 
 def rules() -> str:
-    """Write the rules and the mixin with the installed wheel, and let Prometheus check them."""
+    """Write the rules and the mixin with the installed wheel and the workflow's tools; let Prometheus check them."""
+    install = (BIN / "uv", "pip", "install", "--python", FRESH / "bin" / "python")
+    run(*install, "--require-hashes", "--requirement", SOURCE / ".github" / "tools.txt")
     quotascope, folder = FRESH / "bin" / "quotascope", OUT / "rules"
     for profile in ("core", "all"):
         written = FILES / f"quotascope-prometheusrule-{profile}.yaml"
@@ -168,6 +170,10 @@ def checksums() -> str:
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     (FILES / "SHA256SUMS").write_text("".join(lines), encoding="ascii")
     return f"{len(files)} files"
+
+
+def _distributions() -> list[Path]:
+    return sorted([*FILES.glob("*.whl"), *FILES.glob("*.tar.gz")])
 
 
 def _compiled_wheel() -> Path:
