@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.output import say
-from tests.integration.truth import BOTH, CAP, measure, three_brokers
+from tests.integration.truth import BOTH, CAP, WINDOW_SECONDS, measure, three_brokers
 
 GOAL = 0.01
 """Greatest difference from the brokers' counters."""
@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--living", type=int, default=20, help="sessions at a time")
     parser.add_argument("--size", type=int, default=60_000, help="bytes of a record")
     parser.add_argument("--pace", type=float, default=10.0, help="records of a producer in a second")
-    parser.add_argument("--every", type=float, default=5.0, help="seconds between scrapes")
+    parser.add_argument("--every", type=float, default=WINDOW_SECONDS, help="seconds between scrapes")
 
 
 def main(options: argparse.Namespace) -> int:

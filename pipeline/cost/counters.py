@@ -15,8 +15,8 @@ from .usage import BYTES, ClusterUse, Key, TeamBytes
 _DAY_S: Final = 86_400.0
 """Length of the range of a query: a thousand teams scraped each 15 s are 6 million samples."""
 CAVEAT: Final = (
-    "Counted by exporters, from the rates of brokers at each scrape: of a client that sends less than about ten "
-    "requests a second to a broker, Kafka's rate is too high, by up to 5 % at one a second. Request logs are exact."
+    "Counted by exporters, from the rates of brokers at each scrape: Kafka's rates are a few percent too high for "
+    "clients whose requests are few or come in bursts. Request logs are exact."
 )
 
 

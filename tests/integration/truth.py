@@ -33,6 +33,8 @@ _FAMILIES: Final = {
     QuotaType.PRODUCE: "kafka_quota_team_produced_bytes_total",
     QuotaType.FETCH: "kafka_quota_team_fetched_bytes_total",
 }
+WINDOW_SECONDS: Final = 11.0
+"""Length of the windows of a rate, as brokers have it by default."""
 _IDLE: Final = 1_000.0
 """Bytes per second that no session is behind, such as those of empty answers."""
 Sums = Mapping[QuotaType, Mapping[str, float]]
@@ -76,7 +78,7 @@ def measure(
     seconds: int,
     *,
     count: int = 300,
-    every: float = 5.0,
+    every: float = WINDOW_SECONDS,
     say: Callable[[str], object] = lambda _text: None,
     **changes: Any,
 ) -> Truth:
@@ -90,7 +92,8 @@ def measure(
         folder: for files.
         seconds: how long sessions work.
         count: number of sessions.
-        every: seconds between scrapes.
+        every: seconds from one scrape to the next; with those of a window, each byte is in one window, also where
+            scrapes slow the load down.
         say: called with a sentence for each step.
         changes: fields of `Sessions`.
 
@@ -107,12 +110,17 @@ def measure(
         ]
         texts: dict[int, str] = {}
 
+        due = time.monotonic()
+
         def scrape() -> float:
+            nonlocal due
+            due += every
+            time.sleep(max(0.0, due - time.monotonic()))
             for place, exporter in enumerate(exporters):
                 texts[place] = exporter.get("/metrics").text  # not parsed: sessions would wait for that, then catch up
             return time.monotonic()
 
-        times = stack.enter_context(again_and_again(scrape, pause=every))
+        times = stack.enter_context(again_and_again(scrape))
         eventually(lambda: some(times))
         moved_before, began = sessions.moved(cluster), time.time()
         say(f"{count} sessions within {seconds} s")
