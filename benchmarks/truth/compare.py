@@ -192,7 +192,7 @@ def _verdicts(
 
 
 def _show_limits(recording: Recording, limits: Sequence[Limit]) -> None:
-    """Print the ratios of each load and interval, as docs/recommend.md has them."""
+    """Print the ratios of each load and interval, as docs/guides/recommend.md has them."""
     minutes = (recording.end - recording.begin) / 60
     say(f"{minutes:.0f} minutes, {len(AGENTS)} agents, {recording.seeds} clients of each load")
     say(f"| load | {' | '.join(f'{every_s} s' for every_s in INTERVALS)} |")
