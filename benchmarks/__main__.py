@@ -29,6 +29,7 @@ MODULES: Final = {
     "pipeline-page": "pipeline.paper",
     "pipeline-tables": "pipeline.tables",
     "prometheus-history": "prometheus_history",
+    "prometheus-samples": "prometheus_samples",
     "prometheus-truth": "truth.run",
     "rules": "rules.run",
     "sampling": "sampling",

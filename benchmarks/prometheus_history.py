@@ -25,7 +25,7 @@ from tests.prometheus.releases import NEWEST, OLDEST
 from quotascope.cli.past import PrometheusOptions, opened
 from quotascope.exporter.config import Config
 from quotascope.pipeline.prometheus.advice import advise
-from quotascope.pipeline.prometheus.past import Answer, Server
+from quotascope.pipeline.prometheus.past import Answer, Server, Store
 from quotascope.pipeline.recommend.policy import Policy
 
 _BROKERS: Final = 10
@@ -86,6 +86,7 @@ def main(options: argparse.Namespace) -> int:
     ):
         pid = prometheus.child.pid
         idle_mib, used_s = peak_mib(pid), cpu_seconds(pid)
+        assert not isinstance(asked.past.server, Store)
         server = _Counting(asked.past.server)
         started = time.perf_counter()
         advice = advise(replace(asked.past, server=server), Policy(short_log=True))

@@ -45,6 +45,9 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
             "Show when a client was throttled, by which rule, and for how long: from a history, an exporter, or "
             "a Prometheus."
         ),
+        "ingest-prometheus": (
+            "Copy each sample of clients from a Prometheus into a table, which --samples of other commands reads."
+        ),
     },
     "From request logs, where brokers write them": {
         "ingest": "Read request logs of Kafka brokers (kafka.request.logger) into a folder of usage history.",

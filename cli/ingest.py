@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from . import outputs
-from .options import CONNECTOR, EngineName, Json, check_extra, named_folder, named_values
+from .options import CONNECTOR, INTO, EngineName, Json, check_extra, named_values
 
 EXAMPLES = f"""
 Examples:
@@ -57,14 +57,7 @@ Logs = Annotated[
         ),
     ),
 ]
-Into = Annotated[
-    str,
-    typer.Option(
-        metavar="FOLDER",
-        help="Created if needed. Lines that were read before are not added again.",
-        callback=named_folder,
-    ),
-]
+Into = Annotated[str, INTO]
 Broker = Annotated[
     str | None,
     _reading_option(

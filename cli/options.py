@@ -116,6 +116,11 @@ FOLDER = typer.Argument(
     metavar="FOLDER", help="What `quotascope ingest --into` wrote: a folder or URI.", callback=named_folder
 )
 Folder = Annotated[str, FOLDER]
+INTO = typer.Option(
+    metavar="FOLDER",
+    help="Created if needed; or a URI. What was read before is not added again.",
+    callback=named_folder,
+)
 EngineName = Annotated[
     Literal["auto", "local", "spark"],
     typer.Option(

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from . import options, outputs
+from .opened import Opened, with_limits
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config, PrometheusConfig
     from quotascope.exporter.sources.prometheus_api import PrometheusApi
-    from quotascope.pipeline.prometheus.advice import Present
-    from quotascope.pipeline.prometheus.evidence import Entity
-    from quotascope.pipeline.prometheus.past import Answer, Past, Server
+    from quotascope.exporter.sources.prometheus_history import Inventory
+    from quotascope.exporter.sources.prometheus_limits import ExporterLimits
+    from quotascope.pipeline.prometheus.past import Answer, Server
 
 PASSWORD_VARIABLE: Final = "QUOTASCOPE_PROMETHEUS_PASSWORD"  # noqa: S105 - a name
 DAYS: Final = 14.0
@@ -193,8 +194,23 @@ class PrometheusServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrometheusOptions(PrometheusServer):
-    """A Prometheus server, and the part of its past that is asked about."""
+    """A Prometheus server, or a table of its samples, and the part of its past that is asked about."""
 
+    samples: Annotated[
+        str | None,
+        _option(
+            metavar="TABLE",
+            help="Read a table of samples that ingest-prometheus has made, instead of asking the server.",
+        ),
+    ] = None
+    samples_engine: Annotated[
+        str | None,
+        _option(
+            metavar="auto|local|spark",
+            help="What reads that table; auto takes Spark under spark-submit, and for large ones.",
+            show_default="auto",
+        ),
+    ] = None
     selector: Annotated[
         str | None, _option(metavar="MATCHERS", help="Matchers of the series of one cluster: '{job=\"kafka\"}'.")
     ] = None
@@ -215,12 +231,49 @@ class PrometheusOptions(PrometheusServer):
     ] = None
 
     def __post_init__(self) -> None:
-        """Raise ``typer.BadParameter`` as for a server, and for unknown series."""
-        PrometheusServer.__post_init__(self)
+        """Raise ``typer.BadParameter`` as for a server, for options that a table has no use for, and unknown values."""
+        if self.samples is None:
+            PrometheusServer.__post_init__(self)
+        elif flags := set(options.given_flags(self, "samples")) - set(_OF_TABLES):
+            problem = "asks a server, and the table of --samples needs none: leave one of them out"
+            raise typer.BadParameter(problem, param_hint=", ".join(sorted(flags)))
+        if self.samples_engine is not None and self.samples is None:
+            raise typer.BadParameter("has no effect without --samples", param_hint="--samples-engine")
+        if self.samples_engine not in {None, "auto", "local", "spark"}:
+            raise typer.BadParameter("is one of auto, local, spark", param_hint="--samples-engine")
         if self.series not in {None, "auto", "agents", "exporter"}:
             raise typer.BadParameter("is one of auto, agents, exporter", param_hint="--series")
 
+    def check(self, **others: str | None) -> bool:
+        """Return whether samples are asked for, of a server or a table, as `PrometheusServer.check` does."""
+        if self.samples is None and (
+            self.prometheus is not None or any(place is not None for place in others.values())
+        ):
+            return PrometheusServer.check(self, **others)
+        if self.samples is None or any(place is not None for place in (self.prometheus, *others.values())):
+            names = [name.upper() if name == "folder" else f"--{name}" for name in others]
+            raise typer.BadParameter("give one of them", param_hint=", ".join([*names, "--prometheus", "--samples"]))
+        return True
 
+    def config(
+        self, settings: Config, *, selector: str | None = None, instance_label: str | None = None
+    ) -> PrometheusConfig:
+        """Return the configuration as `PrometheusServer.config` does, with the selector and label of these options."""
+        return PrometheusServer.config(
+            self,
+            settings,
+            selector=self.selector if selector is None else selector,
+            instance_label=self.instance_label if instance_label is None else instance_label,
+        )
+
+    @property
+    def by_exporter(self) -> bool | None:
+        """Whether series of an exporter of ours are read; None if there are any."""
+        return {"agents": False, "exporter": True}.get(self.series or "auto")
+
+
+_OF_TABLES: Final = ("--days", "--series", "--samples-engine")
+"""Options that a table of samples has, too."""
 _LOGIN: Final = ("basic_auth", "headers", "header_files", "tls")
 """Keys of a source that say how to log in."""
 
@@ -235,6 +288,11 @@ def _present(**values: object) -> dict[str, Any]:
 
 def _same(url: str, other: str | None) -> bool:
     return other is not None and url.rstrip("/") == other.rstrip("/")
+
+
+def defaults() -> PrometheusConfig:
+    """Return the configuration of a server of which nothing is known."""
+    return _valid({"url": "http://prometheus:9090"})
 
 
 def _valid(entry: dict[str, Any]) -> PrometheusConfig:
@@ -294,21 +352,6 @@ class _Server:
         ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
-    """A server that is asked about the past of a cluster."""
-
-    past: Past
-    limits: Callable[[], tuple[Past, dict[Entity, Present]]]
-    """
-    Reads today's limits as exporters of ours show them; none where there is no exporter.
-
-    The past has caveats about those on which exporters disagree.
-    """
-    gaps: Callable[[], list[tuple[str, float, float]]]
-    """Reads the times without a sample of a node: its name, begin and end."""
-
-
 @contextmanager
 def asked(chosen: PrometheusServer, settings: Config) -> Iterator[Server]:
     """
@@ -337,34 +380,35 @@ def _warned() -> Iterator[dict[str, None]]:
             typer.echo(f"Prometheus warns: {warning}", err=True)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surveyed:
+    """A server, and the series that it has of the clients of a cluster in a period of whole hours."""
+
+    config: PrometheusConfig
+    server: _Server
+    stock: Inventory
+    begin: float
+    """Unix time in seconds: the first hour with samples."""
+    end: float
+    limits: Callable[[], ExporterLimits]
+    """Reads today's limits as exporters of ours show them."""
+
+
 @contextmanager
-def opened(
+def surveyed(
     chosen: PrometheusOptions, settings: Config, span: tuple[float | None, float | None] = (None, None)
-) -> Iterator[Opened]:
-    """
-    Yield the past of a cluster in a Prometheus server, up to its last full hour.
-
-    Args:
-        chosen: the server.
-        settings: the configuration, which may have a login for it.
-        span: begin and end, Unix times in seconds; `--days` up to now for None.
-
-    Raises:
-        ConfigError: a login cannot be used.
-        PipelineError: the server cannot be asked, or has no samples.
-
-    """
+) -> Iterator[Surveyed]:
+    """Yield a server that is asked about a period, as `opened` takes it. Raises what `opened` raises."""
     from quotascope.exporter.discovery.build import api_of
     from quotascope.exporter.errors import SourceError
     from quotascope.exporter.sources.prometheus_history import inventory
     from quotascope.exporter.sources.prometheus_limits import limits_of_exporters
-    from quotascope.pipeline.prometheus.advice import Present
-    from quotascope.pipeline.prometheus.nodes import begin_of, gaps_of, nodes_of
-    from quotascope.pipeline.prometheus.past import Past, QueryRefused
+    from quotascope.pipeline.prometheus.nodes import begin_of
+    from quotascope.pipeline.prometheus.past import QueryRefused
 
     if chosen.days is not None and span[0] is not None:
         raise typer.BadParameter("give one of them", param_hint="--days, --begin")
-    config = chosen.config(settings, selector=chosen.selector, instance_label=chosen.instance_label)
+    config = chosen.config(settings)
     api, grouping, forced = api_of(config)
     with asyncio.Runner() as runner, _warned() as warnings:
         server = _Server(api, runner, warnings)
@@ -376,8 +420,6 @@ def opened(
                     "that hours would be taken for others: only its present values can be read (--source, sources). "
                     "Ask a Prometheus that has the same samples"
                 )
-            of_exporter = {"agents": False, "exporter": True}.get(chosen.series or "auto")
-            node_ids = {instance: str(node) for instance, node in config.nodes.items()}
             with outputs.bar("asking for the series"):
                 stock = runner.run(
                     inventory(
@@ -385,46 +427,74 @@ def opened(
                         grouping,
                         config.selector,
                         (begin, end),
-                        node_ids=node_ids,
+                        node_ids={instance: str(node) for instance, node in config.nodes.items()},
                         forced=forced,
-                        by_exporter=of_exporter,
+                        by_exporter=chosen.by_exporter,
                     )
                 )
                 begin = begin_of(server, stock.beat, begin, end)
-                nodes = nodes_of(server, stock.beat, begin, end)
-            past = Past(
+            yield Surveyed(
+                config=config,
                 server=server,
-                address=config.label,
-                selector=config.selector,
+                stock=stock,
                 begin=begin,
                 end=end,
-                series=stock.series,
-                nodes=nodes,
-                caveats=stock.caveats,
+                limits=lambda: runner.run(limits_of_exporters(api, config.selector, end, grouping.instance_label)),
             )
-
-            def limits() -> tuple[Past, dict[Entity, Present]]:
-                if not stock.by_exporter:
-                    return past, {}
-                answer = runner.run(limits_of_exporters(api, config.selector, end, grouping.instance_label))
-                presents = {
-                    (kind, user or None, client_id or None): Present(
-                        state="unknown" if row.limit is None else "set" if row.limit < float("inf") else "unlimited",
-                        limit=row.limit,
-                        rule=row.rule,
-                    )
-                    for (kind, user, client_id), row in answer.limits.items()
-                }
-                return replace(past, caveats=(*past.caveats, *answer.caveats)), presents
-
-            def gaps() -> list[tuple[str, float, float]]:
-                return gaps_of(server, stock.beat, begin, end, past.step_s)
-
-            yield Opened(past=past, limits=limits, gaps=gaps)
         except SourceError as error:
             raise QueryRefused(f"{config.label}: {error}") from None
         finally:
             runner.run(api.close())
+
+
+@contextmanager
+def opened(
+    chosen: PrometheusOptions, settings: Config, span: tuple[float | None, float | None] = (None, None)
+) -> Iterator[Opened]:
+    """
+    Yield the past of a cluster in a Prometheus server, up to its last full hour, or in a table of samples.
+
+    Args:
+        chosen: the server, or the table.
+        settings: the configuration, which may have a login for it.
+        span: begin and end, Unix times in seconds; `--days` up to now for None.
+
+    Raises:
+        ConfigError: a login cannot be used.
+        PipelineError: the server cannot be asked, or has no samples.
+
+    """
+    from quotascope.pipeline.prometheus.nodes import gaps_of, nodes_of
+    from quotascope.pipeline.prometheus.past import Past
+
+    if chosen.samples is not None:
+        from .samples import opened_table
+
+        if chosen.days is not None and span[0] is not None:
+            raise typer.BadParameter("give one of them", param_hint="--days, --begin")
+        yield opened_table(
+            chosen.samples, span, chosen.days, by_exporter=chosen.by_exporter, engine=chosen.samples_engine or "auto"
+        )
+        return
+    with surveyed(chosen, settings, span) as survey:
+        server, stock, begin, end = survey.server, survey.stock, survey.begin, survey.end
+        with outputs.bar("counting scrapes"):
+            nodes = nodes_of(server, stock.beat, begin, end)
+        past = Past(
+            server=server,
+            address=survey.config.label,
+            selector=survey.config.selector,
+            begin=begin,
+            end=end,
+            series=stock.series,
+            nodes=nodes,
+            caveats=stock.caveats,
+        )
+        yield Opened(
+            past=past,
+            limits=lambda: with_limits(past, survey.limits() if stock.by_exporter else None),
+            gaps=lambda: gaps_of(server, stock.beat, begin, end, past.step_s),
+        )
 
 
 def _period(chosen: PrometheusOptions, now: float, begin: float | None, end: float | None) -> tuple[float, float]:

@@ -32,6 +32,8 @@ quotascope recommend --prometheus http://prometheus:9090 --days 14 --bootstrap-s
 quotascope recommend --prometheus https://mimir:8080/prometheus --selector '{cluster="prod-eu"}' \
 --prometheus-header X-Scope-OrgID=kafka --csv limits.csv
 
+quotascope recommend --samples samples
+
 quotascope recommend usage
 
 quotascope recommend usage --share 5 --headroom 50 --for user,client-id --bootstrap-servers broker-1:9092

@@ -21,6 +21,8 @@ Examples:
 
 quotascope usage --prometheus http://prometheus:9090 --begin 2026-11-01 --end 2026-12-01 --by-user --csv november.csv
 
+quotascope usage --samples samples --begin 2026-11-01 --end 2026-12-01 --by-user
+
 quotascope usage usage --by-topic
 
 quotascope usage usage --user alice --begin 2026-11-22T18:00 --end 2026-11-23T08:00 --time-zone Europe/Berlin

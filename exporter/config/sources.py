@@ -24,7 +24,9 @@ from .section import (
     comma_separated,
     described,
     exactly_one,
+    header_values,
     matching,
+    secret,
 )
 
 
@@ -167,6 +169,20 @@ class AccessConfig(Section):
     def _one_of_each_header(self) -> Self:
         check_headers(self.headers, self.header_files, has_login=self.basic_auth is not None)
         return self
+
+    def with_secrets(self) -> Self:
+        """
+        Return the same with passwords and headers in place of their files, for another machine.
+
+        Raises as ``secret`` and ``header_values``.
+        """
+        auth = self.basic_auth
+        if auth is not None:
+            password = SecretStr(secret(auth.password, auth.password_file) or "")
+            auth = auth.model_copy(update={"password": password, "password_file": None})
+        headers = header_values(self.headers, self.header_files)
+        of_headers = {name: SecretStr(value) for name, value in headers.items()}
+        return self.model_copy(update={"basic_auth": auth, "headers": of_headers, "header_files": {}})
 
 
 class SourceConfig(AccessConfig, AddressConfig):  # in this order, fields of the address come first

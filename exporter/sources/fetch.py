@@ -150,7 +150,8 @@ class HttpFetch:
 
     async def _bounded(self, response: aiohttp.ClientResponse, shortening: Shortening | None, held: Body) -> bytearray:
         body, max_bytes, taken = bytearray(), self._target.max_bytes, 0
-        unpacker = Unpacker(response.headers.get("Content-Encoding", ""))
+        encoding = response.headers.get("Content-Encoding", "")
+        unpacker = Unpacker("" if encoding == self._peer.packed_as else encoding)
         step = _PACKED_BYTES if unpacker.packed else _CHUNK_BYTES
         _acknowledge(response)
         async for chunk in response.content.iter_chunked(_CHUNK_BYTES):

@@ -59,6 +59,8 @@ class Peer:
     trust: str = "set tls.ca_file to the authority that signed it"
     reason: Callable[[bytes], str | None] | None = None
     """What finds the error that the body of a refusal names, where this kind of server names one."""
+    packed_as: str = ""
+    """`Content-Encoding` of answers that are left packed, as their protocol says, for a reader that bounds them."""
 
     def late(self, host: str | None, port: int | None, seconds: float, *, https: bool) -> SourceUnreachable:
         """Return the error of an answer that is not complete in time."""

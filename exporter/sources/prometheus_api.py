@@ -34,6 +34,12 @@ def _reason(body: bytes) -> str | None:
     return shown(error[:_LONGEST_REASON]) if isinstance(error, str) and error else None
 
 
+def _text_of(body: bytes) -> str | None:
+    """Return the body of a refusal that is text; None for none, and for a page."""
+    text = body[:_LONGEST_REASON].decode(errors="replace").strip()
+    return shown(text) if text and not text.startswith("<") else None
+
+
 PROMETHEUS: Final = Peer(
     name="Prometheus",
     silent="it is overloaded{maybe}, or timeout_seconds is too short for this many series",
@@ -42,6 +48,14 @@ PROMETHEUS: Final = Peer(
     login="check basic_auth and headers of this source",
     reason=_reason,
 )
+
+
+_READ_HINT: Final = (
+    "remote read is of Prometheus, Mimir and Cortex (…/prometheus); of other servers, such as Thanos, dump blocks by "
+    "promtool"
+)
+_OF_READS: Final = replace(PROMETHEUS, reason=_text_of, packed_as="snappy")
+"""The server where it answers remote reads, whose refusals are text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +92,7 @@ class PrometheusApi:
         self.is_victoria_metrics = False
         """True once its clock was a vector, which of all servers only that of VictoriaMetrics is."""
         form = {"Content-Type": "application/x-www-form-urlencoded"}
+        self._target = target
         self._fetch = HttpFetch(replace(target, headers={**form, **target.headers}), _HINT, PROMETHEUS)
 
     async def query(self, promql: str, at: float | None = None) -> QueryAnswer:
@@ -130,6 +145,15 @@ class PrometheusApi:
         """Return type and help of metrics by their names, as agents gave them. Raises ``SourceError``."""
         data, _ = await self._ask("metadata", {}, post=False)
         return data if isinstance(data, dict) else {}
+
+    async def read(self, request: bytes, headers: Mapping[str, str]) -> bytes:
+        """Return the answer to a remote read, a request with headers of its own. Raises ``SourceError``."""
+        url = self._base.with_path(f"{self._base.path.rstrip('/')}/api/v1/read").with_query(self._kept_query)
+        fetch = HttpFetch(replace(self._target, headers={**headers, **self._target.headers}), _READ_HINT, _OF_READS)
+        try:
+            return await fetch.read(url, request)
+        finally:
+            await fetch.close()
 
     async def close(self) -> None:
         """Release connections."""

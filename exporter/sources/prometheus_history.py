@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog.family import OVERFLOW
@@ -22,7 +22,7 @@ from ..errors import SourceUnreadable
 from ..mapping import MILLISECONDS, Bean, Meaning, attribute_of
 from ..untrusted import shown
 from .dialects import TextDialect, own_labels
-from .prometheus_api import Labels, PrometheusApi, Series
+from .prometheus_api import Labels, Series
 from .prometheus_limits import KINDS, OWN_LIMIT, OWN_RULE, own_label, own_value
 from .prometheus_nodes import (
     EXPORTER_MARKS,
@@ -84,6 +84,8 @@ class Beat:
 
     selectors: Sequence[str]
     """One for each metric: Prometheus refuses counts of two metrics whose labels are the same."""
+    names: Sequence[str]
+    """The names of these metrics."""
     by: tuple[str, ...]
     """The label of the node, then those of exporters and servers."""
     node_of: Mapping[tuple[str, ...], str]
@@ -100,12 +102,24 @@ class Inventory:
     beat: Beat
     by_exporter: bool
     """True if they are families of an exporter of ours, which have limits, too."""
+    listed: Sequence[Series] = field(repr=False)
+    """All series from which this was read: the same come to the same inventory again."""
     caveats: tuple[str, ...] = ()
     """What of the cluster is in no series that can be read, a sentence each."""
 
 
+class Listing(Protocol):
+    """A server, or a table of its samples, that lists its series (`PrometheusApi`)."""
+
+    async def names(self, selector: str, start: float, end: float) -> list[str]:
+        """Return the names of the metrics of a period."""
+
+    async def series(self, selector: str, start: float, end: float) -> list[Series]:
+        """Return the series of a selector in a period."""
+
+
 async def inventory(  # noqa: PLR0913 - the parts of a configuration
-    api: PrometheusApi,
+    api: Listing,
     grouping: Grouping,
     selector: str,
     period: tuple[float, float],
@@ -200,8 +214,15 @@ def _of_agents(
     unseen = sorted(node_ids.keys() - groups.keys())
     return Inventory(
         series=measured,
-        beat=Beat(selectors=[query_of([name], selector) for name in beats], by=by, node_of=node_of, count=count),
+        beat=Beat(
+            selectors=[query_of([name], selector) for name in beats],
+            names=beats,
+            by=by,
+            node_of=node_of,
+            count=count,
+        ),
         by_exporter=False,
+        listed=[one for node in nodes for one in node.series],
         caveats=(
             *(f"Node {_listed(nodes)}: {text}" for text, nodes in caveats.items()),
             *([f"`nodes` names {_listed(unseen)}, of which there is no series in this period."] if unseen else []),
@@ -380,6 +401,7 @@ def _of_exporters(series: Sequence[Series], grouping: Grouping, selector: str) -
         series=measured,
         beat=_own_beat(series, grouping, selector),
         by_exporter=True,
+        listed=series,
         caveats=(
             "The samples are the families of an exporter of quotascope; --series agents takes those of the agents.",
             *(
@@ -405,4 +427,4 @@ def _own_beat(series: Iterable[Series], grouping: Grouping, selector: str) -> Be
             node = own_value(one.labels, "broker")
             node_of[node, *(one.labels.get(other, "") for other in others)] = node
     selectors = [query_of([name], selector) for name in names]
-    return Beat(selectors=selectors, by=(label, *others), node_of=node_of, count=count)
+    return Beat(selectors=selectors, names=[*names], by=(label, *others), node_of=node_of, count=count)

@@ -6,13 +6,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from quotascope.metrics import catalog
 from quotascope.metrics.kafka.entities import QuotaType, spelled
 
 from ..untrusted import shown
-from .prometheus_api import Labels, PrometheusApi
+from .prometheus_api import Labels, QueryAnswer
 from .prometheus_nodes import NAME, query_of
 
 OWN_LIMIT: Final = {family.name: kind for kind, family in catalog.LIMIT.items()}
@@ -55,8 +55,15 @@ class ExporterLimits:
     """Entities of which exporters show different limits or rules, with the exporters, one sentence or two each."""
 
 
+class Answering(Protocol):
+    """A server, or a table of its samples, that has the present values of series (`PrometheusApi`)."""
+
+    async def query(self, promql: str, at: float | None = None) -> QueryAnswer:
+        """Return the values of a selector at a Unix time."""
+
+
 async def limits_of_exporters(
-    api: PrometheusApi, selector: str, at: float, instance_label: str = "instance"
+    api: Answering, selector: str, at: float, instance_label: str = "instance"
 ) -> ExporterLimits:
     """
     Return the limits that exporters show at a Unix time.

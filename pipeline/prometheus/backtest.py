@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
@@ -211,15 +212,11 @@ def _evidence(
     kind, shape = asked
     past = replace(past, series=[one for one in past.series if one.quota_type is kind])
     names = {f"above {limit!r}": limit for limit in values}
-
-    def above(limit: float) -> promql.Query:
-        return lambda samples, length_s, step_s: promql.active(samples, length_s, step_s, limit)
-
     queries: dict[str, promql.Query] = {
         "active_s": promql.active,
         "changes": promql.changes,
         "seen_s": promql.seen,
-        **{name: above(limit) for name, limit in names.items()},
+        **{name: partial(promql.active, above=limit) for name, limit in names.items()},
     }
     common, by_limit = [], defaultdict(list)
     for name, target, value in answered(past, queries, shape=shape, progress=progress):

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Final
 
 from quotascope.metrics.kafka.entities import QuotaType
@@ -163,11 +164,7 @@ def needs_of(
 
     """
     of_rates, of_throttles = (*progress, None, None)[:2]
-    query = promql.highest_hour if by_hour else promql.quantile
-
-    def need(samples: promql.Samples, seconds: float, step_s: float) -> str:
-        return query(samples, 1 - share, seconds, step_s)
-
+    need = partial(promql.highest_hour if by_hour else promql.quantile, share=1 - share)
     queries: dict[str, promql.Query] = {
         "active_s": promql.active,
         "changes": promql.changes,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from .intervals import WINDOW_S, Hour, intervals_of
 from .past import MOST_SAMPLES, Node, NoSamples, Pace, Server
@@ -20,6 +20,10 @@ _LOOKBACK_S: Final = 300.0
 """Seconds for which Prometheus shows a sample (`--query.lookback-delta`)."""
 _LATE_S: Final = 120.0
 """Seconds after a whole hour at which the first sample may be for the hour to count as whole."""
+
+
+Scraped: TypeAlias = tuple[str, str]
+"""A node, and the server or exporter that scraped it (`Measured.replica`)."""
 
 
 class Beats(Protocol):
@@ -52,15 +56,14 @@ def nodes_of(
     """Return the scrapes of each node in a period of whole hours. Raises `NoSamples` if there is none."""
     fitting = most_samples * _SHORTEST_S / max(1, beat.count)
     length = max(HOUR_S, min(end - begin, fitting) // HOUR_S * HOUR_S)
-    busiest: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-    counts: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    busiest: dict[Scraped, dict[int, float]] = defaultdict(dict)
+    counts: dict[Scraped, dict[int, float]] = defaultdict(dict)
 
-    def note(numbers: dict[tuple[str, str], dict[int, float]], query: str, at: float) -> None:
+    def note(numbers: dict[Scraped, dict[int, float]], query: str, at: float) -> None:
         for answer in server.ask(query, at):
-            values = tuple(answer.labels.get(label, "") for label in beat.by)
-            node = beat.node_of.get(values)
-            if node is not None:
-                by_hour = numbers[node, ",".join(filter(None, values[1:]))]
+            scraped = scraped_by(beat, answer.labels)
+            if scraped is not None:
+                by_hour = numbers[scraped]
                 for hour, value in answer.samples:
                     by_hour[round(hour)] = max(by_hour.get(round(hour), 0.0), value)
 
@@ -68,18 +71,40 @@ def nodes_of(
         for selector in beat.selectors:
             note(busiest, busiest_windows(selector, beat.by, WINDOW_S, until - since), until)
             note(counts, scrapes(selector, beat.by, until - since), until)
-    if not busiest:
-        raise NoSamples("the server has no sample of a node in whole hours of this period: take more --days")
+    hours = {
+        scraped: {hour: Hour(count, counts[scraped].get(hour, count)) for hour, count in by_hour.items()}
+        for scraped, by_hour in busiest.items()
+    }
+    return nodes_by_hours(hours, end - begin)
+
+
+def scraped_by(beat: Beats, labels: Mapping[str, str]) -> Scraped | None:
+    """Return node and server of a series that shows scrapes; None if it is of no node."""
+    values = tuple(labels.get(label, "") for label in beat.by)
+    node = beat.node_of.get(values)
+    return None if node is None else (node, ",".join(filter(None, values[1:])))
+
+
+def nodes_by_hours(hours_of: Mapping[Scraped, Mapping[int, Hour]], seconds: float) -> dict[str, Node]:
+    """
+    Return the scrapes of each node in a period, by its hours. Raises `NoSamples` if there is none.
+
+    Args:
+        hours_of: scrapes of each clock hour, by its end, by node and server.
+        seconds: length of the period.
+
+    """
+    if not hours_of:
+        raise NoSamples("there is no sample of a node in whole hours of this period: take more --days")
     by_node: dict[str, dict[str, dict[int, tuple[float, float]]]] = defaultdict(dict)
-    for (node, replica), by_hour in busiest.items():
-        of_hours = counts[node, replica]
-        hours = {hour: Hour(count, of_hours.get(hour, count)) for hour, count in sorted(by_hour.items())}
+    for (node, replica), by_hour in hours_of.items():
+        hours = dict(sorted(by_hour.items()))
         intervals = intervals_of([*hours.values()])
         by_node[node][replica] = {
             hour: (interval_s, scraped.scrapes * interval_s)
             for (hour, scraped), interval_s in zip(hours.items(), intervals, strict=True)
         }
-    return {node: _node(by_replica, end - begin) for node, by_replica in by_node.items()}
+    return {node: _node(by_replica, seconds) for node, by_replica in by_node.items()}
 
 
 def _node(by_replica: Mapping[str, Mapping[int, tuple[float, float]]], seconds: float) -> Node:
@@ -120,11 +145,20 @@ def begin_of(server: Server, beat: Beats, begin: float, end: float) -> float:
         raise NoSamples(
             "the server has no sample of a node in this period: how long does it keep samples (--days, --end)?"
         )
-    # a sample at a whole hour was seen by the step that ends the hour before
-    hour = float(math.ceil(first / HOUR_S) - 1) * HOUR_S
+    hour = _hour_of(first)
     exact = _first(server, beat, hour, min(end, hour + HOUR_S), _MINUTE_S)
-    starts_within = exact is not None and exact - hour > _LATE_S and hour + HOUR_S < end
-    return max(begin, hour + HOUR_S if starts_within else hour)
+    return max(begin, hour if exact is None else whole_hour(exact, end))
+
+
+def _hour_of(at: float) -> float:
+    """Return the begin of the hour that a sample is in: one at a whole hour is in the hour that ends with it."""
+    return float(math.ceil(at / HOUR_S) - 1) * HOUR_S
+
+
+def whole_hour(first: float, end: float) -> float:
+    """Return the begin of the first hour that is seen whole, by the first sample of a period up to `end`."""
+    hour = _hour_of(first)
+    return hour + HOUR_S if first - hour > _LATE_S and hour + HOUR_S < end else hour
 
 
 def _first(server: Server, beat: Beats, begin: float, end: float, step_s: float) -> float | None:
@@ -141,6 +175,11 @@ def gaps_of(server: Server, beat: Beats, begin: float, end: float, step_s: float
         if node is not None:
             # a sample counts for the quarter that ends with it
             seen[node].update(round(at) // QUARTER_S - 1 for at, _ in answer.samples)
+    return gaps_between(seen, begin, end)
+
+
+def gaps_between(seen: Mapping[str, Collection[int]], begin: float, end: float) -> list[tuple[str, float, float]]:
+    """Return the times without a sample, by the quarters of an hour since 1970 in which each node has one."""
     gaps: list[tuple[str, float, float]] = []
     quarters = range(int(begin // QUARTER_S), int(end // QUARTER_S))
     for node, of_node in seen.items():

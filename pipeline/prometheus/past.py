@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,6 +52,29 @@ class Server(Protocol):
 
     def ask(self, promql: str, at: float) -> Sequence[Answer]:
         """Return the answer to a query at a Unix time. Raises `QueryTooLarge` and `QueryRefused`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query about a group in a range."""
+
+    group: Group
+    begin: float
+    """Unix time in seconds, which is not in the range."""
+    end: float
+    """Unix time in seconds, which is."""
+    name: str
+    query: Query
+
+
+class Store(ABC):
+    """Samples that are not in a server, of which the same questions are asked."""
+
+    @abstractmethod
+    def answers(
+        self, questions: Sequence[Question], step_s: float, progress: Progress | None = None
+    ) -> Iterator[tuple[str, Target, Answer]]:
+        """Yield the name of the query, the target, and the answer, as `Past.ask` does."""
 
 
 class Measured(Protocol):
@@ -143,7 +167,7 @@ class Group:
 
     def target(self, labels: Labels) -> Target | None:
         """Return the target of an answer; None for one that is about something else."""
-        return self.targets.get(_key(labels))
+        return self.targets.get(key_of(labels))
 
     def by_node(self, nodes_by_label: Mapping[str, int]) -> Iterator[Group]:
         """Yield the same for the nodes one by one."""
@@ -160,7 +184,8 @@ class Group:
         return {node: math.ceil(count * scale) for node, count in counts.items()}
 
 
-def _key(labels: Labels) -> Key:
+def key_of(labels: Labels) -> Key:
+    """Return labels as a key of `Group.targets`."""
     return frozenset((label, value) for label, value in labels.items() if label != "__name__" and value)
 
 
@@ -196,9 +221,9 @@ class Node:
 class Past:
     """The samples of one cluster in a period."""
 
-    server: Server = field(repr=False)
+    server: Server | Store = field(repr=False)
     address: str
-    """The server's address, without secrets."""
+    """The server's address, or the table, without secrets."""
     selector: str
     begin: float
     """Unix time in seconds."""
@@ -258,7 +283,7 @@ class Past:
             by = () if shape is None else (*one.part_labels, *names)
             labels = one.labels if shape is None else {label: one.labels.get(label, "") for label in by}
             pair = shape in {None, RuleShape.PAIR}
-            targets_by_query[one.name, by, one.factor][_key(labels)] = Target(
+            targets_by_query[one.name, by, one.factor][key_of(labels)] = Target(
                 kind=one.quota_type,
                 user=(one.user or None) if pair or shape is RuleShape.USER else None,
                 client_id=(one.client_id or None) if pair or shape is RuleShape.CLIENT else None,
@@ -302,7 +327,7 @@ class Past:
         progress: Progress | None = None,
     ) -> Iterator[tuple[str, Target, Answer]]:
         """
-        Ask each query about each group, in ranges that the server can answer.
+        Ask each query about each group, in ranges that a server can answer.
 
         Yields the name of the query, the target, and the answer, of which there is one for each range.
 
@@ -315,17 +340,22 @@ class Past:
 
         """
         planned = [
-            (group, part, name)
+            Question(group, *part, name, query)
             for group in groups
             for span in ranges(self.begin, self.end, self.lengths(group, divisible=divisible))
-            for name in queries
+            for name, query in queries.items()
             for part in (self._paced(span) if name in as_scraped else (span,))
         ]
-        for done, (group, (begin, end), name) in enumerate(planned):
+        if isinstance(self.server, Store):
+            yield from self.server.answers(planned, self.step_s, progress)
+            return
+        for done, one in enumerate(planned):
             if progress is not None:
                 progress(done, len(planned))
-            for target, answer in self._asked(group, queries[name], begin, end, divisible=divisible):
-                yield name, target, answer
+            for target, answer in self._asked(
+                self.server, one.group, one.query, one.begin, one.end, divisible=divisible
+            ):
+                yield one.name, target, answer
         if progress is not None:
             progress(len(planned), len(planned))
 
@@ -338,7 +368,7 @@ class Past:
             begin = until
 
     def _asked(
-        self, group: Group, query: Query, begin: float, end: float, *, divisible: bool
+        self, server: Server, group: Group, query: Query, begin: float, end: float, *, divisible: bool
     ) -> Iterator[tuple[Target, Answer]]:
         """Yield the answers about a range; one that is too large is divided by time, then by node."""
         too_large = group.series * (end - begin) / self.step_s > self.most_samples
@@ -346,7 +376,7 @@ class Past:
         nodes = {} if group.samples.node is not None else group.nodes
         if not (too_large and (can_divide or len(nodes) > 1)):
             try:
-                answers = self.server.ask(query(group.samples, end - begin, self.step_s), end)
+                answers = server.ask(query(group.samples, end - begin, self.step_s), end)
             except QueryTooLarge as error:
                 if not can_divide and len(nodes) < 2:  # noqa: PLR2004 - nothing to divide
                     raise QueryTooLarge(
@@ -362,10 +392,10 @@ class Past:
         if can_divide:
             half = max(HOUR_S, (end - begin) / 2 // HOUR_S * HOUR_S)
             for part in ranges(begin, end, half):
-                yield from self._asked(group, query, *part, divisible=divisible)
+                yield from self._asked(server, group, query, *part, divisible=divisible)
         else:
             for part_of_group in group.by_node(nodes):
-                yield from self._asked(part_of_group, query, begin, end, divisible=divisible)
+                yield from self._asked(server, part_of_group, query, begin, end, divisible=divisible)
 
 
 def _labels_of(one: Measured, shape: RuleShape | None) -> tuple[str, ...] | None:

@@ -49,7 +49,11 @@ class Samples:
 
 
 Query: TypeAlias = Callable[[Samples, float, float], str]
-"""Function of samples, the length of a range and the step in seconds."""
+"""
+Function of samples, the length of a range and the step in seconds.
+
+It is one of this module, or a `functools.partial` of it, so that samples in a table answer it as well.
+"""
 
 
 def quoted(text: str) -> str:
@@ -77,14 +81,14 @@ def within(seconds: float) -> str:
     return f"{seconds * 1_000 - 1:.0f}ms"
 
 
-def quantile(samples: Samples, share: float, seconds: float, step_s: float) -> str:
+def quantile(samples: Samples, seconds: float, step_s: float, share: float) -> str:
     """Return the query for the rate that a part `share` of the samples above 0 reach at most."""
     return f"quantile_over_time({share:.12g},({samples.expression} > 0)[{within(seconds)}:{duration(step_s)}])"
 
 
-def highest_hour(samples: Samples, share: float, seconds: float, step_s: float) -> str:
+def highest_hour(samples: Samples, seconds: float, step_s: float, share: float) -> str:
     """Return the query for the highest of the quantiles of each clock hour; the range ends at a whole hour."""
-    of_hour = quantile(samples, share, HOUR_S, step_s)
+    of_hour = quantile(samples, HOUR_S, step_s, share)
     return f"max_over_time({of_hour}[{within(seconds)}:{duration(HOUR_S)}])"
 
 

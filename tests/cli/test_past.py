@@ -191,7 +191,7 @@ def test_periods_are_whole_hours_up_to_the_last_full_one(
         (("usage", "--prometheus", URL, "--by-topic"), "needs a request log"),
         (("usage", "--prometheus", URL, "--days", "1", "--begin", "2026-01-01"), "--days, --begin"),
         (("episodes", "usage", "--prometheus", URL), "FOLDER, --exporter, --prometheus"),
-        (("shadow", "backtest", "no-file.yaml"), "--prometheus: is needed"),
+        (("shadow", "backtest", "no-file.yaml"), "--prometheus, --samples: give one of them"),
         *((command, "auto, agents, exporter") for command in ASKING),
         (("usage", "usage", "--days", "7"), "for --days: has no effect without --prometheus"),
         (("recommend", "usage", "--series", "auto"), "for --series: has no effect without --prometheus"),

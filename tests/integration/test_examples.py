@@ -38,6 +38,7 @@ from tests.integration.eventually import eventually, some
 from tests.integration.exporter import Exporter, settings_for, write_config
 from tests.integration.preloaded import preloaded
 from tests.pipeline.runs.prometheus import answering
+from tests.prometheus.releases import OLDEST
 
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions
@@ -148,6 +149,7 @@ def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             "SSL_CERT_FILE": str(kafka.certificates.ca),
             "COLUMNS": "100",
         }  # fmt: skip
+        _write_samples(folder, past)
         running.enter_context(preloaded(folder / "bin/quotascope", environ))
         yield Place(
             folder,
@@ -202,6 +204,14 @@ def _past() -> Iterator[Backfill]:
         of_exporter = {"job": "quotascope", "instance": "quotascope:9749", "cluster": "prod-eu"}
         yield Backfill(name, {**of_exporter, **labels}, samples)
     yield Backfill("kafka_server_app_info_StartTimeMs", {**node, "id": "1"}, [(at, 1.7e12) for at in times])
+
+
+def _write_samples(folder: Path, prometheus: str) -> None:
+    """Write a table of the samples of a Prometheus, and a dump of its blocks."""
+    command = f"{COMMAND} ingest-prometheus --prometheus {prometheus} --days 30 --into {folder / 'samples'}"
+    subprocess.run(command.split(), check=True, timeout=120)
+    dump = subprocess.check_output([OLDEST.program("promtool"), "tsdb", "dump", folder / "prometheus/data"])
+    (folder / "november.txt.gz").write_bytes(gzip.compress(dump))
 
 
 def _write_data(folder: Path) -> None:

@@ -1,0 +1,145 @@
+r"""
+Samples in text, as `promtool tsdb dump` and `promtool tsdb dump-openmetrics` write them of blocks.
+
+A line is `{__name__="kafka_x", user="alice"} 1.5 1700000000000` of the one, in ms, and `kafka_x{user="alice"} 1.5
+1700000000.0` of the other, in seconds, with labels quoted as in Go. NaN is taken for the end of a series: text does not
+tell Kafka's NaN, of a throttle time without a request, from a staleness marker, and neither is a number above 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from ast import literal_eval
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import UnreadableLog, plain
+from .remote_read import RawSeries
+
+_LABEL: Final = re.compile(r'\s*"?([a-zA-Z_][a-zA-Z0-9_.:]*)"?\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
+_NAME: Final = "__name__"
+_CHUNK: Final = 500_000
+"""Number of samples that are in memory at once."""
+_LONGEST: Final = 200
+_BLOCK: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """A file, plain or packed by gzip or zstd."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a dump has."""
+
+    dump: Dump
+    digest: str
+    """SHA-256 of its content, by which it is known again."""
+    series: Sequence[Mapping[str, str]]
+    """Labels of its series, the name among them."""
+
+
+def listed_in(dump: Dump) -> Listed:
+    """Return what a dump has. Raises `UnreadableLog`."""
+    digest = hashlib.sha256()
+    texts = dict.fromkeys(labels for labels, _, _ in _lines(dump, digest))
+    return Listed(dump, digest.hexdigest(), [_labels_of(text, dump) for text in texts])
+
+
+def series_of(dump: Dump) -> Iterator[RawSeries]:
+    """Yield the samples of a dump, of a series in several parts if it is long. Raises `UnreadableLog`."""
+    text, times, values = "", list[int](), list[float]()
+    for labels, value, time_ms in _lines(dump, None):
+        if times and (labels != text or len(times) >= _CHUNK):
+            yield _series(text, times, values, dump)
+            times, values = [], []
+        text = labels
+        times.append(time_ms)
+        values.append(value)
+    if times:
+        yield _series(text, times, values, dump)
+
+
+def _series(text: str, times: Sequence[int], values: Sequence[float], dump: Dump) -> RawSeries:
+    numbers = np.array(values, np.float64)
+    return RawSeries(_labels_of(text, dump), np.array(times, np.int64), numbers, np.isnan(numbers))
+
+
+def _lines(dump: Dump, digest: Any) -> Iterator[tuple[str, float, int]]:  # noqa: ANN401 - hashlib names no type
+    """Yield labels as text, value, and time in ms of each line; the digest is of the whole content."""
+    number = 0
+    try:
+        with pa.input_stream(dump.path, compression="detect", buffer_size=_BLOCK) as stream:
+            for line in io.BufferedReader(_Raw(stream, digest), _BLOCK):
+                text = line.decode("utf-8").strip()
+                if not text or text.startswith("#"):
+                    number += 1
+                    continue
+                labels, value, time = text.rsplit(" ", 2)
+                # OpenMetrics has seconds, as a rule with a point; ms of today have 13 digits
+                is_ms = "." not in time and "e" not in time and len(time) > 11  # noqa: PLR2004 - of seconds
+                yield labels, float(value), int(time) if is_ms else round(float(time) * 1_000)
+                number += 1
+    except (OSError, pa.ArrowException) as error:
+        raise UnreadableLog(dump.path, plain(error)) from None
+    except (ValueError, OverflowError):
+        raise UnreadableLog(
+            dump.path, f"line {number + 1} is no sample as `promtool tsdb dump` writes it: LABELS VALUE TIME"
+        ) from None
+
+
+class _Raw(io.RawIOBase):
+    """A stream of Arrow as Python's, whose content goes into a digest."""
+
+    def __init__(self, stream: Any, digest: Any) -> None:  # noqa: ANN401 - Arrow's and hashlib's
+        self._stream, self._digest = stream, digest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - a buffer of any kind
+        content = self._stream.read(len(buffer))
+        buffer[: len(content)] = content
+        if self._digest is not None:
+            self._digest.update(content)
+        return len(content)
+
+
+def _labels_of(text: str, dump: Dump) -> dict[str, str]:
+    r"""
+    Return the labels of a line.
+
+    >>> _labels_of('kafka_x{user="a, \\"b\\""}', Dump("x"))
+    {'__name__': 'kafka_x', 'user': 'a, "b"'}
+    """
+    name, brace, rest = text.partition("{")
+    labels = {_NAME: name.strip()} if name.strip() else {}
+    place, end = 0, rest.rfind("}") if brace else 0
+    while brace and place < end:
+        label = _LABEL.match(rest, place, end)
+        if label is None:
+            raise UnreadableLog(dump.path, f"labels that cannot be read: {text[:_LONGEST]!r}")
+        value = label[2]
+        labels[label[1]] = _unquoted(value) if "\\" in value else value
+        place = label.end()
+    if _NAME not in labels:
+        raise UnreadableLog(dump.path, f"a series without a name: {text[:_LONGEST]!r}")
+    return labels
+
+
+def _unquoted(text: str) -> str:
+    """Return a string that Go has quoted; its escapes are Python's."""
+    try:
+        value = literal_eval(f'"{text}"')
+    except (SyntaxError, ValueError):
+        return text
+    return value if isinstance(value, str) else text

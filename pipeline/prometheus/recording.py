@@ -1,0 +1,327 @@
+"""From the samples of a Prometheus to a table of them, and the past in it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from ..engine import Engine
+from ..errors import NoTable, PipelineError
+from ..ingest.files import path_here, size_of
+from ..runs.engine import MOST_LOCAL_BYTES, MOST_LOCAL_ROWS, EngineChoice, chosen, engine_for, engine_of
+from ..table import File, Progress, Table, writing
+from ..table.storage import DAY_MS
+from .dumps import Dump, Listed, listed_in
+from .dumps import series_of as series_of_dump
+from .recorded import TableStore
+from .remote_read import RawSeries
+from .samples import (
+    NAME,
+    SAMPLES,
+    Labels,
+    nodes_in,
+    recorded_in,
+    rows_of,
+    samples_layout,
+    series_id,
+)
+from .slices import DAY_S, HOUR_S, HOURS, MOST_SAMPLES, Reader, Slice, Wanted, slices_of
+
+ORIGIN: Final = "quotascope_ingest"
+"""Name of a series without samples that says where samples are from: address and selector."""
+_LATE_S: Final = 120
+"""Time in seconds before a whole hour up to which the last sample may be for the hour to count as whole."""
+_TASKS: Final = 64
+"""Least number of tasks of one run of the engine, so that Spark's workers have something to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestedSamples:
+    """The result of an ingest."""
+
+    samples: int
+    """Number of rows that were added."""
+    hours: int
+    """Number of hours that were read; 0 for dumps."""
+    known_hours: int
+    """Number of hours of the period that were in the table before."""
+    known_dumps: Sequence[str] = ()
+    """Paths of dumps that were in the table before."""
+
+
+class NoSamplesTable(PipelineError):
+    """A folder holds no table of samples."""
+
+
+def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
+    into: str,
+    origin: Mapping[str, str],
+    settings: Mapping[str, str],
+    wanted: Sequence[Wanted],
+    period: tuple[float, float],
+    read: Reader,
+    *,
+    engine: EngineChoice = EngineChoice.AUTO,
+    progress: Progress = lambda _done, _all: None,
+) -> IngestedSamples:
+    """
+    Read the samples of a server into a table. Hours that were read before are not read again.
+
+    Each day is committed as a whole, so another run continues where one was interrupted.
+
+    Args:
+        into: folder or URI of the table, which is created if needed.
+        origin: address and selector, which tell ingests apart.
+        settings: what readers have to know, `instance_label` among it, the label that tells nodes apart.
+        wanted: the series.
+        period: begin and end, Unix times in seconds, whole hours.
+        read: function that reads a slice.
+        engine: the engine whose workers read and write.
+        progress: called with the number of slices that are done, and of all.
+
+    Raises:
+        PipelineError: a slice cannot be read, or the table not written; days that were committed stay.
+
+    """
+    with_samples = [one for one in wanted if one.has_samples]
+    context = [one.labels for one in wanted if not one.has_samples]
+    table = Table.create(into, SAMPLES, samples_layout(len(with_samples)))
+    entities = {series_id(one.labels): one for one in with_samples}
+    days = list(_days(table, origin, *period))
+    planned = [
+        (day, mask, [*slices_of(with_samples, settings["instance_label"], day, mask & ~known, known)])
+        for day, known, mask in days
+        if mask & ~known
+    ]
+    known_by_day = {day: known for day, known, _ in days}
+    count = sum(len(slices) for _, _, slices in planned)
+    samples = MOST_SAMPLES // 2 * count
+    workers = engine_of(chosen(engine, samples, MOST_LOCAL_ROWS), "reading of samples")
+    work = partial(_recorded, table, read, entities)
+    added = done = 0
+    with writing([table.storage]):
+        for some in _runs(planned):
+            slices = [(day, one) for day, _, of_day in some for one in of_day]
+            files: dict[int, list[File]] = defaultdict(list)
+            staged: list[File] = []
+            with table.discarded_unless_committed(staged):
+                shown = partial(_shown, progress, done, count)
+                for (day, _), of_slice in zip(
+                    slices, workers.map(work, [one for _, one in slices], shown), strict=True
+                ):
+                    files[day] += of_slice
+                    staged += of_slice
+            done += len(slices)
+            for day, mask, _ in some:
+                known = known_by_day[day]
+                hours = [hour for hour in range(HOURS) if (mask & ~known) >> hour & 1]
+                span = tuple(day * DAY_S + hour * HOUR_S for hour in (hours[0], hours[-1] + 1))
+                about = table.stage(_about({**origin, **settings}, span, context))
+                added += table.advance(
+                    _batch_id(origin, day),
+                    [*files[day], *about],
+                    after_epoch=known or None,
+                    epoch=known | mask,
+                )
+    _tidied(table, workers)
+    new = sum((mask & ~known).bit_count() for _, known, mask in days)
+    asked = sum(mask.bit_count() for _, _, mask in days)
+    return IngestedSamples(samples=added, hours=new, known_hours=asked - new)
+
+
+def _shown(progress: Progress, before: int, count: int, done: int, _: int) -> None:
+    progress(min(count, before + done), count)
+
+
+def _days(table: Table, origin: Mapping[str, str], begin: float, end: float) -> Iterator[tuple[int, int, int]]:
+    """Yield each day of a period, with the hours of it that are in the table, and those of the period, as bits."""
+    for day in range(int(begin // DAY_S), int(-(-end // DAY_S))):
+        starts = (day * DAY_S + hour * HOUR_S for hour in range(HOURS))
+        mask = sum(1 << hour for hour, start in enumerate(starts) if begin <= start < end)
+        yield day, table.last_epoch(_batch_id(origin, day)) or 0, mask
+
+
+def _batch_id(origin: Mapping[str, str], day: int) -> str:
+    return f"samples of day {day} of {series_id(origin):x}"
+
+
+def _runs(planned: Sequence[tuple[int, int, list[Slice]]]) -> Iterator[list[tuple[int, int, list[Slice]]]]:
+    """Yield days whose slices are read together."""
+    some: list[tuple[int, int, list[Slice]]] = []
+    for one in planned:
+        some.append(one)
+        if sum(len(slices) for _, _, slices in some) >= _TASKS:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _recorded(table: Table, read: Reader, wanted: Mapping[int, Wanted], one: Slice) -> list[File]:
+    """Read a slice and stage its rows; series that are not wanted are left out."""
+    return table.stage(batch for rows in _rows_of(wanted, read(one)) for batch in rows.to_batches())
+
+
+def _rows_of(wanted: Mapping[int, Wanted], series: Iterable[RawSeries]) -> Iterator[pa.Table]:
+    """Yield the rows of series that are wanted."""
+    names = {name for one in wanted.values() for name in one.labels}
+    for raw in series:
+        known = wanted.get(series_id(raw.labels))
+        if known is None:  # a server adds its external labels
+            known = wanted.get(series_id({name: value for name, value in raw.labels.items() if name in names}))
+        if known is not None:
+            yield rows_of([(known.labels, known.entity, raw.times_ms, raw.values, raw.ended)])
+
+
+def _about(origin: Mapping[str, str], span: tuple[int, ...], context: Iterable[Labels]) -> pa.Table:
+    """Return rows with the labels of series without samples, and with where the others are from, and of which hours."""
+    begin, end = span
+    labels = [{NAME: ORIGIN, **origin, "begin": str(begin), "end": str(end)}, *context]
+    times, values, ended = np.array([begin * 1_000]), np.zeros(1), [True]
+    return rows_of((one, "", times, values, ended) for one in labels)
+
+
+def _span_of(files: Sequence[File]) -> tuple[int, int]:
+    """Return the whole hours that files have samples of; a last scrape may be some time before the end of its hour."""
+    first_ms = min(file.day * DAY_MS if file.first_ms is None else file.first_ms for file in files)
+    last_ms = max((file.day + 1) * DAY_MS if file.last_ms is None else file.last_ms for file in files)
+    return first_ms // 1_000 // HOUR_S * HOUR_S, (last_ms // 1_000 + _LATE_S) // HOUR_S * HOUR_S
+
+
+def listed(
+    dumps: Sequence[str], engine: EngineChoice = EngineChoice.AUTO, progress: Progress | None = None
+) -> list[Listed]:
+    """Return what dumps have, each of which a worker reads. Raises `UnreadableLog`."""
+    paths = [path_here(path) for path in dumps]
+    workers = engine_of(chosen(engine, sum(map(size_of, paths)), MOST_LOCAL_BYTES), "listing of dumps")
+    return list(workers.map(listed_in, [Dump(path) for path in paths], progress))
+
+
+def ingest_dumps(
+    into: str,
+    settings: Mapping[str, str],
+    dumps: Sequence[Listed],
+    wanted: Sequence[Wanted],
+    *,
+    engine: EngineChoice = EngineChoice.AUTO,
+    progress: Progress = lambda _done, _all: None,
+) -> IngestedSamples:
+    """
+    Read dumps of blocks into a table; one whose content was read before is not read again.
+
+    Args:
+        into: folder or URI of the table, which is created if needed.
+        settings: what readers have to know, as of `ingest_remote`.
+        dumps: the dumps, and what is in them.
+        wanted: the series.
+        engine: the engine whose workers read and write; each dump is one task.
+        progress: called with the number of dumps that are done, and of all.
+
+    Raises:
+        PipelineError: a dump cannot be read, or the table not written; dumps that were committed stay.
+
+    """
+    with_samples = [one for one in wanted if one.has_samples]
+    context = [one.labels for one in wanted if not one.has_samples]
+    table = Table.create(into, SAMPLES, samples_layout(len(with_samples)))
+    entities = {series_id(one.labels): one for one in with_samples}
+    new = [one for one in {one.digest: one for one in dumps}.values() if not table.holds(_dump_id(one))]
+    size = sum(size_of(one.dump.path) for one in new)
+    workers = engine_of(chosen(engine, size, MOST_LOCAL_BYTES), "reading of dumps")
+    work = partial(_dumped, table, entities)
+    added = 0
+    with writing([table.storage]):
+        for one, files in zip(new, workers.map(work, [one.dump for one in new], progress), strict=True):
+            about = table.stage(_about(settings, _span_of(files), context)) if files else []
+            added += table.advance(_dump_id(one), [*files, *about], after_epoch=None, epoch=0)
+    _tidied(table, workers)
+    known = [one.dump.path for one in dumps if one not in new]
+    return IngestedSamples(samples=added, hours=0, known_hours=0, known_dumps=known)
+
+
+def _dump_id(one: Listed) -> str:
+    return f"dump {one.digest}"
+
+
+def _dumped(table: Table, wanted: Mapping[int, Wanted], dump: Dump) -> list[File]:
+    return table.stage(batch for rows in _rows_of(wanted, series_of_dump(dump)) for batch in rows.to_batches())
+
+
+def _tidied(table: Table, engine: Engine) -> None:
+    """Merge the files of each shard and day, and delete those that were merged a day ago."""
+    table.compact(map_items=engine.map)
+    table.clean()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedPast:
+    """The past in a table of samples."""
+
+    store: TableStore
+    begin: float
+    """Unix time in seconds: the first hour that is asked for and in the table."""
+    end: float
+    origins: Sequence[Labels]
+    """Addresses and selectors of what is in the table."""
+    series: Sequence[Labels]
+    """Labels of all its series in the period."""
+
+
+def recorded_past(
+    folder: str, span: tuple[float | None, float | None], days: float | None, engine: EngineChoice = EngineChoice.AUTO
+) -> RecordedPast:
+    """
+    Open a table of samples, of which whole hours are read.
+
+    Args:
+        folder: folder or URI of the table.
+        span: begin and end, Unix times in seconds; those of the table for None.
+        days: length of the period up to its end, if no begin is given; None for all of the table.
+        engine: the engine that reads it.
+
+    Raises:
+        NoSamplesTable: there is none, or it has no samples in the period.
+
+    """
+    try:
+        table = Table.open(folder)
+    except NoTable:
+        raise NoSamplesTable(f"{folder}: no table of samples; `quotascope ingest-prometheus` makes one") from None
+    if table.schema.names != SAMPLES.names:
+        raise NoSamplesTable(f"{folder}: a table, but none of samples, as `quotascope ingest-prometheus` makes them")
+    workers = engine_for(engine, table, "samples")
+    origins = [labels for labels in nodes_in(table) if labels[NAME] == ORIGIN]
+    if not origins:
+        raise NoSamplesTable(f"{folder}: the table of samples is empty")
+    begin, end = _hours_of(origins, span, days)
+    if begin >= end:
+        raise NoSamplesTable(f"{folder}: has no full hour of samples in this period (--begin, --end, --days)")
+    recorded = recorded_in(table, workers, begin, end)
+    series = {number: one for number, one in recorded.items() if one.labels[NAME] != ORIGIN}
+    return RecordedPast(
+        store=TableStore(table=table, engine=workers, series=series),
+        begin=begin,
+        end=end,
+        origins=origins,
+        series=[one.labels for one in series.values()],
+    )
+
+
+def _hours_of(
+    origins: Sequence[Labels], span: tuple[float | None, float | None], days: float | None
+) -> tuple[float, float]:
+    """Return begin and end of the whole hours of a period that are in a table."""
+    begin, end = min(float(one["begin"]) for one in origins), max(float(one["end"]) for one in origins)
+    if span[1] is not None:
+        end = min(end, span[1] // HOUR_S * HOUR_S)
+    if span[0] is not None:
+        begin = max(begin, span[0] // HOUR_S * HOUR_S)
+    elif days is not None:
+        begin = max(begin, end - max(1, round(days * 24)) * HOUR_S)
+    return begin, end

@@ -1,0 +1,165 @@
+"""
+The table of raw samples of clients: its columns, its series, and tracks of its rows.
+
+A row is a sample. The first row of each series in a slice of an ingest has the series's labels, so that the table needs
+no other. Files are of one UTC day and one shard of entities.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..columns import column
+from ..engine import Engine
+from ..table import File, Table, TableLayout
+from ..table.storage import DAY_MS
+from .figures import LOOKBACK_MS, Floats, Times, Track
+
+SAMPLES: Final = pa.schema([
+    column("timestamp", pa.int64(), "Time of the scrape: ms since 1970, UTC."),
+    column("series", pa.int64(), "Number of the series: a hash of its labels."),
+    column("value", pa.float64(), "The number as it was scraped; null where the series ended.", null=True),
+    column("entity", pa.string(), "User, or client-id of an entity without one: its shard. Empty for nodes."),
+    column("labels", pa.string(), "All labels as JSON, on the first row of a series in a slice.", null=True),
+])  # fmt: skip
+"""Columns of the table."""
+NAME: Final = "__name__"
+_READ: Final = ("timestamp", "series", "value")
+_SERIES_A_SHARD: Final = 500
+_MOST_SHARDS: Final = 64
+
+Labels: TypeAlias = Mapping[str, str]
+
+
+def series_id(labels: Labels) -> int:
+    """Return the number of a series by its labels, among which is its name."""
+    digest = hashlib.blake2b(labels_text(labels).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def labels_text(labels: Labels) -> str:
+    """Return labels as JSON, in the order of their names; an empty value is none, as in Prometheus."""
+    return json.dumps({name: value for name, value in sorted(labels.items()) if value}, separators=(",", ":"))
+
+
+def samples_layout(series: int) -> TableLayout:
+    """Return the layout of a table for so many series."""
+    shards = min(_MOST_SHARDS, 1 + series // _SERIES_A_SHARD)
+    return TableLayout(shard_of="entity", shards=shards, day_of="timestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A series in a table."""
+
+    labels: Labels
+    entity: str
+    """The name by which its shard is known."""
+
+
+def recorded_in(table: Table, engine: Engine, begin: float, end: float) -> dict[int, Recorded]:
+    """Return the series of the days of a period, Unix times in seconds, by `series_id`."""
+    first_ms, last_ms = round(begin * 1_000), round(end * 1_000)
+    # by day, as a series may have its labels on a row before the period
+    days = range(first_ms // DAY_MS, last_ms // DAY_MS + 1)
+    groups = [tuple(file for file in files if file.day in days) for files in table.shards().values()]
+    found = engine.map(partial(_labels_in, table), [files for files in groups if files])
+    return {
+        number: Recorded(json.loads(text), entity) for of_shard in found for number, (text, entity) in of_shard.items()
+    }
+
+
+def _labels_in(table: Table, files: Sequence[File]) -> dict[int, tuple[str, str]]:
+    texts: dict[int, tuple[str, str]] = {}
+    for batch in table.batches(files, ["series", "entity", "labels"]):
+        rows = batch.filter(batch.column("labels").is_valid())
+        columns = (rows.column(name).to_pylist() for name in ("series", "entity", "labels"))
+        for number, entity, text in zip(*columns, strict=True):
+            texts[number] = text, entity
+    return texts
+
+
+def nodes_in(table: Table) -> list[Labels]:
+    """Return the labels of all series that are of no entity, of any time."""
+    texts = _labels_in(table, table.files_of("")).values()
+    return [json.loads(text) for text, entity in texts if not entity]
+
+
+def tracks_in(
+    table: Table, files: Sequence[File], numbers: Iterable[int], begin: float, end: float
+) -> dict[int, Track]:
+    """
+    Return the samples of some series from `LOOKBACK_MS` before a time up to another.
+
+    Args:
+        table: the table.
+        files: its files with these series.
+        numbers: their `series_id`.
+        begin: Unix time in seconds.
+        end: likewise, which is in the range.
+
+    """
+    since, until = round(begin * 1_000) - LOOKBACK_MS, round(end * 1_000)
+    wanted = np.fromiter(numbers, np.int64)
+    columns: list[tuple[Times, Times, Floats, npt.NDArray[np.bool_]]] = []
+    for batch in table.batches([file for file in files if file.overlaps(since, until + 1)], _READ):
+        times, series = (np.asarray(batch.column(name).to_numpy(), np.int64) for name in _READ[:2])
+        chosen = (times > since) & (times <= until) & np.isin(series, wanted)
+        if chosen.any():
+            value = batch.column("value")
+            values = np.asarray(value.to_numpy(zero_copy_only=False), np.float64)
+            ended = np.asarray(value.is_null().to_numpy(zero_copy_only=False), np.bool_)
+            columns.append((times[chosen], series[chosen], values[chosen], ended[chosen]))
+    if not columns:
+        return {}
+    of_times, of_series, of_values, of_ends = zip(*columns, strict=True)
+    times, series = np.concatenate(of_times), np.concatenate(of_series)
+    values, ended = np.concatenate(of_values), np.concatenate(of_ends)
+    order = np.argsort(series, kind="stable")
+    numbers_in_order, firsts = np.unique(series[order], return_index=True)
+    return {
+        int(number): Track.of(times[part], values[part], ended[part])
+        for number, part in zip(numbers_in_order, np.split(order, firsts[1:]), strict=True)
+    }
+
+
+def rows_of(series: Iterable[tuple[Labels, str, Times, Floats, Sequence[bool]]]) -> pa.Table:
+    """Return rows of the table from series: labels, entity, times in ms, values, and whether the series ended there."""
+    tables = [_rows(*one) for one in series]
+    return pa.concat_tables(tables) if tables else SAMPLES.empty_table()
+
+
+def _rows(labels: Labels, entity: str, times_ms: Times, values: Floats, ended: Sequence[bool]) -> pa.Table:
+    count = len(times_ms)
+    first = pa.array([labels_text(labels)], pa.string())
+    columns = [
+        pa.array(times_ms, pa.int64()),
+        pa.array(np.full(count, series_id(labels)), pa.int64()),
+        pa.array(values, pa.float64(), mask=np.asarray(ended, np.bool_)),
+        pa.repeat(pa.scalar(entity, pa.string()), count),
+        pa.concat_arrays([first, pa.nulls(count - 1, pa.string())]),
+    ]
+    return pa.table(columns, schema=SAMPLES)
+
+
+def shards_by(table: Table, files: Iterable[File]) -> dict[int, tuple[File, ...]]:
+    """Return files by shard."""
+    by_shard: dict[int, list[File]] = {shard: [] for shard in range(table.layout.shards)}
+    for file in files:
+        by_shard[file.shard].append(file)
+    return {shard: tuple(of_shard) for shard, of_shard in by_shard.items()}
+
+
+def all_files(by_shard: Mapping[int, Sequence[File]]) -> list[File]:
+    """Return the files of all shards."""
+    return list(chain.from_iterable(by_shard.values()))

@@ -1,0 +1,126 @@
+"""Messages of remote read, and dumps of blocks."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotascope.pipeline.errors import UnreadableLog
+from quotascope.pipeline.prometheus.dumps import Dump, listed_in
+from quotascope.pipeline.prometheus.dumps import series_of as series_of_dump
+from quotascope.pipeline.prometheus.remote_read import Matchers, NotRemoteRead, request_of, series_of
+
+STALE = struct.pack("<Q", 0x7FF0000000000002)
+
+
+def field(number: int, content: bytes) -> bytes:
+    """Return a field of protobuf with bytes of its own, shorter than 128."""
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def varint(number: int) -> bytes:
+    parts = []
+    while number > 0x7F:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*parts, number])
+
+
+def snappy(content: bytes) -> bytes:
+    packed: bytes = pa.Codec("snappy").compress(content).to_pybytes()
+    return packed
+
+
+def test_an_answer_has_samples_and_ends() -> None:
+    """A staleness marker ends a series, and another NaN does not; 0 is left out of a message."""
+    label = field(1, field(1, b"user") + field(2, b"alice"))
+    values = [struct.pack("<d", 1.5), STALE, struct.pack("<d", float("nan")), b""]
+    samples = b"".join(
+        field(2, (b"\x09" + value if value else b"") + b"\x10" + varint(1_700_000_000_000 + place))
+        for place, value in enumerate(values)
+    )
+    series = label + samples
+    timeseries = b"\x0a" + varint(len(series)) + series
+    body = b"\x0a" + varint(len(timeseries)) + timeseries
+    (found,) = series_of(snappy(body))
+    assert found.labels == {"user": "alice"}
+    assert found.times_ms.tolist() == [1_700_000_000_000 + place for place in range(4)]
+    assert found.ended.tolist() == [False, True, False, False]
+    assert (found.values[0], found.values[3]) == (1.5, 0.0)
+
+
+def test_a_request_names_labels_exactly() -> None:
+    """One value is compared, and of several each is an expression that matches it alone."""
+    body = request_of([Matchers({"__name__": ["kafka_x"], "instance": ["a.b:1", "c|d"]})], 1, 2)
+    text = pa.Codec("snappy").decompress(body, decompressed_size=body[0], asbytes=True)
+    assert b"kafka_x" in text
+    assert rb"a\.b:1|c\|d" in text
+
+
+@given(body=st.binary(max_size=200))
+def test_another_answer_is_refused(body: bytes) -> None:
+    """Whatever a server answers instead, it is an error of ours or no series."""
+    with suppress(NotRemoteRead):
+        assert isinstance(series_of(body), list)
+
+
+DUMP = """\
+{__name__="kafka_x", client_id="a \\"b\\"\\n", user="alice"} 1.5 1700000000000
+{__name__="kafka_x", client_id="a \\"b\\"\\n", user="alice"} NaN 1700000010000
+{__name__="kafka_x", user="} 1 2"} 2e+06 1700000000000
+"""
+OPENMETRICS = """\
+# TYPE kafka_x gauge
+kafka_x{client_id="a \\"b\\"\\n",user="alice"} 1.5 1700000000.0
+kafka_x{client_id="a \\"b\\"\\n",user="alice"} NaN 1700000010.0
+kafka_x{user="} 1 2"} 2e+06 1700000000.0
+# EOF
+"""
+
+
+@pytest.mark.parametrize("text", [DUMP, OPENMETRICS])
+@pytest.mark.parametrize("name", ["dump.txt", "dump.txt.gz"])
+def test_both_forms_of_a_dump_have_the_same_samples(tmp_path: Path, text: str, name: str) -> None:
+    """Names with quotes, braces and line ends are as they were; NaN ends a series."""
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    listed = listed_in(Dump(str(path)))
+    labels = [
+        {"__name__": "kafka_x", "client_id": 'a "b"\n', "user": "alice"},
+        {"__name__": "kafka_x", "user": "} 1 2"},
+    ]
+    assert list(listed.series) == labels
+    first, second = series_of_dump(Dump(str(path)))
+    assert (first.labels, second.labels) == tuple(labels)
+    assert (first.times_ms.tolist(), first.ended.tolist()) == ([1_700_000_000_000, 1_700_000_010_000], [False, True])
+    assert second.values.tolist() == [2e6]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("kafka_x 1.5\n", "line 1 is no sample"),
+        ("# a comment\nkafka_x{user='a'} 1 1700000000000\n", "labels that cannot be read"),
+        ('{user="a"} 1 1700000000000\n', "without a name"),
+    ],
+)
+def test_another_file_is_refused_with_its_line(tmp_path: Path, text: str, reason: str) -> None:
+    """A file that is no dump is named, and what of it cannot be read."""
+    path = tmp_path / "dump.txt"
+    path.write_text(text)
+    with pytest.raises(UnreadableLog, match=reason) as raised:
+        listed_in(Dump(str(path)))
+    assert str(path) in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """The message has the path and the reason."""
+    with pytest.raises(UnreadableLog, match="no-dump"):
+        listed_in(Dump(str(tmp_path / "no-dump")))
