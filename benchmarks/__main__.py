@@ -23,6 +23,7 @@ MODULES: Final = {
     "engine": "engine",
     "evening": "evening",
     "exposition": "exposition",
+    "first-scrape": "first_scrape",
     "otlp": "otlp",
     "pipeline": "pipeline.cases",
     "pipeline-commits": "pipeline.commits",
