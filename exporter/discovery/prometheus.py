@@ -13,7 +13,7 @@ from ..config import PrometheusConfig
 from ..errors import DiscoveryError, SourceError, SourceUnreadable
 from ..sources.dialects import TextDialect
 from ..sources.prometheus_live import NAMES_SECONDS, LivePrometheus, PrometheusNodeSource, PrometheusReading
-from ..sources.prometheus_nodes import NodeSeries, labelled_id, page_of_node, starts_of
+from ..sources.prometheus_nodes import NodeSeries, doubling_labels, labelled_id, page_of_node, starts_of
 from ..sources.prometheus_text import TextReader
 from ..sources.source import NodeId, Source
 from ..threads import BlockingCalls
@@ -113,6 +113,7 @@ class PrometheusFinder:
         if unseen:
             problems.append(f"`nodes` names {shown(min(unseen))}, of which there is no series")
         for instance, node in reading.nodes.items():
+            _refuse_doubled(node)
             page_id = self._reported_id(node, reading)
             given = self._config.nodes.get(instance, labelled_id(node.series))
             ids[instance] = page_id if given is None else given
@@ -164,6 +165,17 @@ class PrometheusFinder:
                     f"{shown(earlier)} and {shown(instance)} are both node {node_id}: are they of two clusters? "
                     f"Name one of them in selector{label}"
                 )
+
+
+def _refuse_doubled(node: NodeSeries) -> None:
+    """Raise ``DiscoveryError`` where a node has the series of several scrapes: no order tells which one is right."""
+    if labels := doubling_labels(node):
+        names = ", ".join(map(shown, labels[:_MOST_NAMED]))
+        raise DiscoveryError(
+            f"{shown(node.instance)} has each series twice, with other values of {names}. Where several Prometheus "
+            "servers scrape the same agents, name the label that tells them apart under `replica_labels` of this "
+            "source; else name one value in `selector`"
+        )
 
 
 def _differing(one: NodeSeries, other: NodeSeries, instance_label: str) -> str:

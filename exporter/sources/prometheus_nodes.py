@@ -253,6 +253,19 @@ def starts_of(node: NodeSeries) -> list[Series]:
     return [one for one in node.series if _is_start(one.labels.get(NAME, ""))]
 
 
+def doubling_labels(node: NodeSeries) -> list[str]:
+    """Return the labels of targets and servers by which a node has one series twice; empty if it has each once."""
+    first: dict[str, Labels] = {}
+    for one in starts_of(node):
+        earlier = first.setdefault(one.labels.get(NAME, ""), one.labels)
+        differing = sorted(
+            label for label in {*earlier, *one.labels} if earlier.get(label, "") != one.labels.get(label, "")
+        )
+        if differing and all(map(is_scrape_label, differing)):
+            return differing
+    return []
+
+
 def page_of_node(node: NodeSeries, grouping: Grouping, comments: Mapping[str, Sequence[str]]) -> bytes:
     """
     Return the page of a node.

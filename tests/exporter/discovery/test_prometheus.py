@@ -103,6 +103,23 @@ async def test_the_admin_api_has_the_id_of_a_host() -> None:
         )
 
 
+@pytest.mark.parametrize("label", ["replica", "prometheus_replica"])
+async def test_a_server_of_a_pair_without_its_label_is_named(label: str) -> None:
+    """A node that two servers scraped is refused, with the label that tells them apart; named, it is read."""
+
+    def change(answers: Answers) -> None:
+        for series in series_of(answers, "vector", "broker-1:9404"):
+            series["metric"][label] = "a"
+            answers["vector"]["result"].append({**series, "metric": {**series["metric"], label: "b"}})
+
+    text = f"broker-1:9404 has each series twice, with other values of {label}.*`replica_labels`"
+    async with finding(change, replica_labels=()) as finder:
+        with pytest.raises(DiscoveryError, match=text):
+            await finder.find()
+    async with finding(change, replica_labels=(label,)) as finder:
+        assert "broker-1:9404" in (await ids(finder))[0]
+
+
 async def test_two_ids_of_one_node_are_refused() -> None:
     """What the configuration says and what the page says cannot both be right."""
     async with finding(nodes={**ALL, "broker-1:9404": 7}) as finder:
