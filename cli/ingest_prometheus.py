@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 Examples:
 
-quotascope ingest-prometheus --prometheus http://prometheus:9090 --days 14 --into samples
+quotascope ingest-prometheus --prometheus http://prometheus:9090 --selector '{job="kafka"}' --days 14 --into samples
 
 quotascope ingest-prometheus --prometheus https://mimir:8080/prometheus --selector '{cluster="prod-eu"}' \
 --prometheus-header X-Scope-OrgID=kafka --begin 2026-11-23 --end 2026-11-24 --into samples
@@ -27,7 +27,7 @@ quotascope ingest-prometheus --prometheus https://mimir:8080/prometheus --select
 quotascope ingest-prometheus november.txt.gz --into blocks
 
 spark-submit --master yarn "$(quotascope spark submit-script)" ingest-prometheus --prometheus http://prometheus:9090 \
---days 365 --into hdfs:///kafka/samples
+--selector '{job="kafka"}' --days 365 --into hdfs:///kafka/samples
 """
 
 Dumps = Annotated[

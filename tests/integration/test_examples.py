@@ -208,7 +208,8 @@ def _past() -> Iterator[Backfill]:
 
 def _write_samples(folder: Path, prometheus: str) -> None:
     """Write a table of the samples of a Prometheus, and a dump of its blocks."""
-    command = f"{COMMAND} ingest-prometheus --prometheus {prometheus} --days 30 --into {folder / 'samples'}"
+    server = f'--prometheus {prometheus} --selector job="kafka" --days 30'
+    command = f"{COMMAND} ingest-prometheus {server} --into {folder / 'samples'}"
     subprocess.run(command.split(), check=True, timeout=120)
     dump = subprocess.check_output([OLDEST.program("promtool"), "tsdb", "dump", folder / "prometheus/data"])
     (folder / "november.txt.gz").write_bytes(gzip.compress(dump))
