@@ -119,7 +119,7 @@ class Coverage:
     """
 
     def without(self, unplaced: Unplaced | None) -> Coverage:
-        """Return the same with more series that could not be placed, such as those that only the join can judge."""
+        """Return the coverage with more series that could not be placed, such as those that only the join can judge."""
         if unplaced is None:
             return self
         main = (

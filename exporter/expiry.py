@@ -32,7 +32,7 @@ class Expiring(Generic[K, V]):
         return None if entry is None else entry[0]
 
     def expire(self, now_seconds: float) -> list[K]:
-        """Drop the entries that were not seen for too long, and return their keys."""
+        """Drop the entries that were last seen too long ago, and return their keys."""
         expired = [key for key, (_, seen_at) in self._entries.items() if abs(now_seconds - seen_at) > self._keep]
         for key in expired:
             del self._entries[key]

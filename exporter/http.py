@@ -133,7 +133,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
 
 
 _Key: TypeAlias = tuple[int, TextFormat, bool]
-"""The snapshot by its id, its format, and whether it is compressed."""
+"""Id and format of a snapshot, and whether it is compressed."""
 
 
 class Rendering:

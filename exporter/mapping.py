@@ -28,7 +28,7 @@ MILLISECONDS: Final = 1000.0
 NANOSECONDS: Final = 1e9
 PERCENT: Final = 100.0
 _BLOCK: Final = 64
-"""Columns that are compared at once."""
+"""Number of columns that are compared at once."""
 
 
 class Bean(NamedTuple):

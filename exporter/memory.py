@@ -9,17 +9,17 @@ from typing import Final
 MEBIBYTE: Final = 1 << 20
 BYTES_OF_NUMBER: Final = 2 << 10
 """
-For each quota value of each node, from the read to the metrics: 542 MiB were measured with 240,000 of them, 487 with
-200,000.
+Memory for each quota value of each node, from the read to the metrics: 542 MiB were measured with 240,000 values, 487
+with 200,000.
 """
 BASE_BYTES: Final = 200 * MEBIBYTE
 """Of the program itself, and of the answers that are being read."""
 _UNLIMITED: Final = 1 << 60
-"""Version 1 of cgroups reports a number above it where there is no limit."""
+"""Number above which version 1 of cgroups means that there is no limit."""
 
 
 def needed_bytes(numbers: int) -> int:
-    """Return what the exporter needs for so many quota values of all nodes together."""
+    """Return the bytes that the exporter needs for so many quota values of all nodes together."""
     return BASE_BYTES + BYTES_OF_NUMBER * numbers
 
 

@@ -22,7 +22,7 @@ from quotascope.metrics.kafka.rules import QuotaRules, RuleTable
 from quotascope.metrics.kafka.sanitizer import desanitize, sanitize
 
 LONGEST_BYTES: Final = 256
-"""Of a name in UTF-8 that is shown as it is."""
+"""Longest name, in bytes of UTF-8, that is shown as it is."""
 _MARK: Final = "…sha256:"
 _DIGITS: Final = 32
 _CUT: Final = re.compile(rf".*{_MARK}[0-9a-f]{{{_DIGITS}}}", re.DOTALL)
@@ -30,7 +30,7 @@ _HEAD_BYTES: Final = LONGEST_BYTES - len(_MARK.encode()) - _DIGITS
 _HINT: Final = "sha256"
 """A part of the mark that stays as it is however a name is escaped."""
 MOST_REMEMBERED_BYTES: Final = 16 << 20
-"""Of real names that were cut: 500 of the longest."""
+"""Bytes of real names that are remembered after they were cut: 500 of the longest."""
 _USER: Final = "user"
 """The property of a bean that is percent-encoded."""
 
@@ -42,7 +42,7 @@ def is_cut(name: str) -> bool:
 
 def known_as(name: str) -> str:
     """
-    Return what a user or client-id of a broker is known as.
+    Return the name under which a user or client-id of a broker is known.
 
     To be asked once, since a name in the form of one that was cut becomes another.
     """
@@ -83,23 +83,23 @@ _REMEMBERED: Final = _RealNames()
 
 def real_name(known_name: str) -> str | None:
     """
-    Return the name that a client really has, of what it is known as.
+    Return a client's real name, given the name under which it is known.
 
-    None of a long one that is not remembered any more.
+    Return None for a long name that is no longer remembered.
     """
     return _REMEMBERED.get(known_name) if is_cut(known_name) else known_name
 
 
 def asked_as(name: str) -> str:
-    """Return what a name is known as that a person gives: the real one, or what is shown of it."""
+    """Return the name under which an entity is known, given either its real name or the name that is shown."""
     return name if is_cut(name) else known_as(name)
 
 
 def contains(name: str, folded_text: str) -> bool:
     """
-    Return whether a name has this text (``str.casefold``) in it, ignoring case, as far as it is known.
+    Return whether a name contains this text, ignoring case (``str.casefold``), as far as the name is known.
 
-    Of one that was cut, the text may be longer than what is shown.
+    In a name that was cut, the text may reach beyond the part that is shown.
     """
     folded = name.casefold()
     if folded_text in folded:

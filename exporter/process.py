@@ -27,7 +27,7 @@ _SOCKET: Final = "NOTIFY_SOCKET"
 _WATCHDOG: Final = "WATCHDOG_USEC"
 _GC_THRESHOLDS: Final = (250_000, 20, 10)
 _M_ARENA_MAX: Final = -8
-"""Of glibc's <malloc.h>."""
+"""Number of the option for the most heaps, from glibc's <malloc.h>."""
 _MOST_ARENAS: Final = 2
 
 
@@ -46,8 +46,8 @@ def share_arenas() -> None:
     """
     Let all threads use the same two heaps; to be called before there are any.
 
-    glibc gives each thread one of its own, up to eight for each core, and each of them keeps some of the largest answer
-    that its thread ever read: after an hour twice the memory that is needed. Another C library is left alone.
+    glibc gives each thread one of its own, up to eight for each core, and each heap keeps memory of the largest answer
+    that its thread ever read: after an hour, that is twice the memory that is needed. Another C library is left alone.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _MOST_ARENAS)

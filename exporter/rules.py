@@ -28,7 +28,7 @@ from quotascope.metrics.catalog.family import counter, gauge
 from .mapping import ATTRIBUTES, MILLISECONDS, Attribute, Meaning
 
 TAGS: Final = "tags"
-"""The label of an agent for all tags of a custom quota callback, as they stand in the bean's name."""
+"""The label in which an agent has all tags of a custom quota callback, as they stand in the bean's name."""
 
 THROTTLE_MEAN = gauge(
     "kafka_quota_request_throttle_mean_seconds",
@@ -93,9 +93,9 @@ class Name:
     divisor: float
     """Kafka's unit divided by this is the family's."""
     constants: Mapping[str, str]
-    """Labels that are the same for every bean."""
+    """Labels with a value that is the same for every bean."""
     properties: Mapping[str, str]
-    """Key properties of the bean by the label that has their value."""
+    """Key properties of the bean, by the label that takes their value."""
 
 
 _IN_PARTS: Final[Mapping[Meaning | Family, tuple[Family, float]]] = {
@@ -137,26 +137,30 @@ def _named(attribute: Attribute) -> Name:
 
 
 NAMES: Final = tuple(_named(attribute) for attribute in ATTRIBUTES)
-"""In the order of the table."""
+"""The names of all attributes, in the order of the table."""
 
 _BY_ATTRIBUTE: Final = {id(name.attribute): name for name in NAMES}
 
 
 def name_of(attribute: Attribute) -> Name:
-    """Return the name of an attribute of the table that brokers have. Raises ``KeyError`` for others."""
+    """Return the name of an attribute in the table. Raises ``KeyError`` for one that brokers do not have."""
     return _BY_ATTRIBUTE[id(attribute)]
 
 
 _QUOTED: Final = r'"(?:[^"\\]|\\["\\*?n])*+"'
 _PLAIN: Final = r'[^",=:*?<>]*+'
 _VALUE: Final = rf'(?:"([^"\\]*+)"|({_QUOTED}|{_PLAIN}))'
-"""Two groups, one of which takes part: a value quoted for the sake of harmless characters comes without its quotes."""
+"""
+Pattern of a value: two groups, of which one takes part.
+
+A value that was quoted for harmless characters alone comes without its quotes.
+"""
 _TAG: Final = rf'[^",=:*?<>]++=(?:{_QUOTED}|{_PLAIN})'
 _GROUPS_OF_VALUE: Final = 2
 
 
 def pattern_of(name: Name) -> tuple[str, dict[str, str]]:
-    """Return the pattern of an attribute of all its beans, and by label the groups that make up its value."""
+    """Return one pattern for an attribute of all its beans, and for each label the groups that make up its value."""
     attribute = name.attribute
     fixed = [f", {key}={_literal(value)}" for key, value in attribute.fixed.items()]
     head = f"^{_literal(attribute.domain)}<type={_literal(attribute.type)}"
@@ -255,5 +259,5 @@ def rule_of(name: Name) -> dict[str, object]:
 
 
 def _is_by_client(name: Name) -> bool:
-    """Return whether there is one for each client."""
+    """Return whether there is one bean of this attribute for each client."""
     return name.attribute.open or "client_id" in name.properties

@@ -10,8 +10,8 @@ _SINCE_BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 def steady() -> float:
     """
-    Return seconds since the machine started, those in which it was suspended included.
+    Return the seconds since the machine started, including the time that it was suspended.
 
-    Without them where the platform has no such clock.
+    That time is missing where the platform has no such clock.
     """
     return time.monotonic() if _SINCE_BOOT is None else time.clock_gettime(_SINCE_BOOT)

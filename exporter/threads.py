@@ -19,12 +19,12 @@ from .errors import ExporterError, SourceUnreachable
 _Result = TypeVar("_Result")
 _LONGEST_CLOSE_SECONDS: Final = 2.0
 ANSWERS: Final = ThreadPoolExecutor(max_workers=16, thread_name_prefix="answers")
-"""For the answers of agents; how many are decoded at once, and which, their cost decides."""
+"""Threads that decode the answers of agents; the cost of the answers decides which are decoded at once."""
 
 RENDERING: Final = ThreadPoolExecutor(max_workers=4, thread_name_prefix="rendering")
 """
-For scrapes. Apart from asyncio's own threads: looking up the host of an agent blocks one, for long if no name server
-answers.
+Threads that render scrapes, apart from asyncio's own: looking up the host of an agent blocks one of those, for long if
+no name server answers.
 """
 
 

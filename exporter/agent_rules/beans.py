@@ -20,7 +20,7 @@ from .collector import Reading
 
 NODE_ID: Final = "1"
 ORDINARY: Final = (("alice", "app"), ("bob", "etl-2.0"))
-"""Two of each kind: a rule that loses a name makes one line of both."""
+"""Two entities of each kind: a rule that loses a name makes one line of both."""
 UNUSUAL: Final = (
     ("svc:team a", "a,b=c"),
     ("ünï@x", 'q"uo"te\\'),
@@ -51,7 +51,7 @@ def of_entities(kind: EntityKind, *, unusual: bool) -> Iterator[tuple[str, str]]
 
 
 def readings() -> Iterator[tuple[Attribute, EntityKind | None, bool, Reading]]:
-    """Return each attribute of each bean: what it means, the kind of its entity, and whether the names are unusual."""
+    """Return each attribute of each bean: its meaning, the kind of its entity, and whether the names are unusual."""
     numbers = count(1001)
     for attribute in filter(is_quota_fact, ATTRIBUTES):
         if "user" in attribute.free:
@@ -67,7 +67,7 @@ def readings() -> Iterator[tuple[Attribute, EntityKind | None, bool, Reading]]:
 
 
 def others() -> Iterator[Reading]:
-    """Return attributes beside the quotas that greedy rules take as well."""
+    """Return attributes that are not about quotas, but that greedy rules match as well."""
     for name in ("CommitId", "Version"):
         yield Reading(SERVER, (("type", "app-info"), ("id", NODE_ID)), name, "4.3.1")
     started = 1.79e12

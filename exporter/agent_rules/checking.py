@@ -54,19 +54,19 @@ KINDS: Final = {EntityKind.USER: "users", EntityKind.CLIENT_ID: "client-ids", En
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """Something that a page shows or not."""
+    """A number of the node or of an entity, and whether the page shows it."""
 
     name: str
     """Quota type and number, such as ``produce usage``."""
     kind: EntityKind | None
-    """The entities that it is of; None for a number of the node."""
+    """The kind of entity that the number is about; None for a number of the node."""
     is_shown: bool
     unusual: bool = True
     """True if names with unusual characters are shown as well."""
     reason: str = ""
     """Why it is not shown."""
     example: str = ""
-    """The bean of which that is said, and what the agent makes of it."""
+    """A bean that shows ``reason``, and what the agent makes of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class Checked:
     """Why a page would be refused as a whole."""
     remarks: tuple[str, ...] = ()
     additions: str = ""
-    """The rules that show everything that is missing, as YAML; empty when nothing is."""
+    """YAML of rules that show all missing attributes; empty when nothing is missing."""
     object_names: tuple[str, ...] = ()
     """The names to add to ``includeObjectNames``."""
     allowed: tuple[str, ...] = ()
@@ -90,12 +90,12 @@ class Checked:
 
     @property
     def complete(self) -> bool:
-        """Return whether everything is shown."""
+        """Return whether the page shows every number, also under unusual names."""
         return not self.refused and all(fact.is_shown and fact.unusual for fact in self.facts)
 
 
 def check(config: AgentConfig) -> Checked:
-    """Return what pages made by a configuration show. Raises ``ConfigError`` when its scrapes fail."""
+    """Return how much pages made by a configuration show. Raises ``ConfigError`` when its scrapes fail."""
     try:
         run = _run(config)
     except ConfigError as error:
@@ -125,7 +125,7 @@ def check(config: AgentConfig) -> Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """A page and what was read of it."""
+    """A page, and the series that the reader found on it."""
 
     outcomes: Sequence[tuple[Attribute, EntityKind | None, bool, Reading, Outcome]]
     values: Mapping[tuple[Bean, str], float]
@@ -135,14 +135,14 @@ class _Run:
     """Series that stand for several beans."""
 
     def shows(self, reading: Reading, outcome: Outcome) -> bool:
-        """Return whether the page shows the number of a bean, whatever other beans there are."""
+        """Return whether the page shows the number of a bean, also when other beans exist."""
         value = self._value(reading)
         is_equal = value is not None and isinstance(reading.value, float) and isclose(value, reading.value)
         return is_equal and outcome.series not in self.repeated
 
     @property
     def missing(self) -> list[Attribute]:
-        """Return the attributes of which any reading is not shown."""
+        """Return the attributes that have a reading which the page does not show."""
         unshown = {
             id(attribute): attribute
             for attribute, _, _, reading, outcome in self.outcomes
@@ -240,7 +240,7 @@ def _additions(config: AgentConfig, missing: Sequence[Attribute]) -> tuple[str, 
 
 
 def _excluding(config: AgentConfig, missing: Sequence[Attribute]) -> tuple[str, ...]:
-    """Return the excluded names that leave out a bean of what is missing."""
+    """Return the excluded object names that match a bean with a missing attribute."""
     missing_ids = {id(attribute) for attribute in missing}
     beans = [reading for attribute, _, _, reading in readings() if id(attribute) in missing_ids]
     return tuple(
@@ -251,7 +251,7 @@ def _excluding(config: AgentConfig, missing: Sequence[Attribute]) -> tuple[str, 
 
 
 def _with(config: AgentConfig, text: str, patterns: Sequence[str]) -> AgentConfig:
-    """Return a configuration with rules before its own."""
+    """Return a configuration with more rules before its own."""
     document = dict(config.document)
     added: object = yaml.safe_load(text)
     own_rules = document.get("rules", [{}])

@@ -17,9 +17,9 @@ from .configuration import AgentConfig, Rule
 from .java import expanded
 
 _RESERVED: Final = ("_total", "_created", "_bucket", "_info")
-"""Ends that the agent takes from a name; a counter gets the first one back."""
+"""Endings that the agent takes from a name; a counter gets the first one back."""
 _CACHED: Final = "<cache>"
-"""Stands for the value where a rule has ``cache``."""
+"""Placeholder for the value where a rule has ``cache``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def outcome_of(config: AgentConfig, reading: Reading) -> Outcome:
 
 
 def _left_out(config: AgentConfig, reading: Reading) -> str:
-    """Return the option that leaves a bean or attribute out, nothing if none does."""
+    """Return the option that leaves a bean or attribute out, or an empty text if no option does."""
     properties = dict(reading.properties)
     if config.included is not None and not any(
         object_name.matches(reading.domain, properties) for object_name in config.included

@@ -80,7 +80,7 @@ class ObjectName:
     text: str
 
     def matches(self, domain: str, properties: Mapping[str, str]) -> bool:
-        """Return whether a bean is meant, whose values are as in its name."""
+        """Return whether the pattern matches a bean, whose property values are as in its name."""
         if not self.domain.fullmatch(domain) or (not self.is_open and properties.keys() != self.properties.keys()):
             return False
         return all(key in properties and pattern.fullmatch(properties[key]) for key, pattern in self.properties.items())
@@ -104,7 +104,7 @@ class AgentConfig:
     included_attributes: tuple[tuple[ObjectName, frozenset[str]], ...] = ()
     excluded_attributes: tuple[tuple[ObjectName, frozenset[str]], ...] = ()
     remarks: tuple[str, ...] = ()
-    """Options that have no effect, or none that is looked at."""
+    """Options of the agent that have no effect, or that are ignored here."""
     document: Mapping[str, object] = field(default_factory=dict, repr=False)
     """The configuration as it stands in the file."""
 

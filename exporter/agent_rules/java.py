@@ -75,7 +75,7 @@ def _translated(pattern: str) -> str:
 
 
 def _token(pattern: str, match: re.Match[str]) -> str:
-    """Return anything but a character class in Python's spelling."""
+    """Return the next part of the pattern, anything but a character class, in Python's spelling."""
     if match["literal"] is not None:
         return re.escape(match["literal"])
     if match["posix"]:
@@ -140,7 +140,7 @@ def expanded(template: str, match: re.Match[str]) -> str:
 
 
 def _group(digits: str, match: re.Match[str]) -> str:
-    """Return the group of the longest number that there is one for, and the other digits as they are."""
+    """Return the group with the longest number that exists, and the remaining digits as they are."""
     group_count = match.re.groups
     size = 1
     while size < len(digits) and int(digits[: size + 1]) <= group_count:

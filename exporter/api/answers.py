@@ -74,13 +74,13 @@ from .documents import (
 )
 
 MOST_CHARACTERS: Final = 32 << 20
-"""Of one list in an answer: about 80,000 entities with ordinary names."""
+"""Characters of one list in an answer: about 80,000 entities with ordinary names."""
 _ROW_CHARACTERS: Final = 400
-"""Of an entity or a rule without its names."""
+"""Characters of an entity or a rule without its names."""
 
 
 def health_document(snapshot: Snapshot, findings: Sequence[Finding] | None = None) -> HealthDocument:
-    """Return the answer of ``/api/v1/health``; ``findings`` where they are known already."""
+    """Return the answer of ``/api/v1/health``; ``findings`` saves a second diagnosis."""
     all_findings = list(diagnose(snapshot) if findings is None else findings)
     return HealthDocument(
         version=own_version(),

@@ -28,7 +28,7 @@ _CHUNK_BYTES: Final = 1 << 16
 _REASON_BYTES: Final = 1 << 12
 _PORTS: Final = {"http": 80, "https": 443}
 _KEPT: Final = "/?%:@!$&'()*+,;=[]~"
-"""Characters of a path and query that are sent as they are."""
+"""Characters of a path and query that are not percent-encoded."""
 
 
 async def ask(target: HttpTarget, url: str, hint: str, peer: Peer) -> bytes:

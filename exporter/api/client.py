@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ..page.query import EpisodeQuery
 
 Observed: TypeAlias = tuple[Snapshot, Sequence[Finding]]
-"""A snapshot, and what is wrong or missing."""
+"""The snapshot of an exporter, and its findings."""
 
 _PATH: Final = "/api/v1/snapshot"
 _FLAG: Final = "--exporter"
@@ -55,7 +55,7 @@ EXPORTER_HINT: Final = (
     "give the address of `quotascope serve`, such as http://quotascope:9749; an exporter of a release without the "
     "JSON API has to be upgraded"
 )
-"""The advice about an answer that is none of an exporter's API."""
+"""Advice about an answer that does not come from an exporter's API."""
 EXPORTER: Final = Peer(
     name="the exporter",
     silent="it is overloaded or stuck, or no quotascope listens there{maybe}",
@@ -151,8 +151,8 @@ async def read_exporter(target: HttpTarget, limits: Limits | None = None) -> Obs
     Return the snapshot that an exporter shows now, with its findings. Raises ``SourceError``.
 
     Args:
-        target: Where it answers.
-        limits: The configured quotas, where they are known better; else the exporter's.
+        target: The exporter's address and login.
+        limits: The configured quotas, if the caller has read them itself; None takes those of the exporter.
 
     """
     try:
@@ -391,7 +391,7 @@ def _release(document: ReleaseDocument) -> ReleaseRange:
 
 
 def _entity(level: Level, user: str, client_id: str) -> QuotaEntity:
-    """Return the key of a rule: its level separates a default from an entity of that name, an empty name from none."""
+    """Return the key of a rule: its level tells a default from an entity of that name, and an empty name from none."""
     of_user: Name | None = DEFAULT if level in _DEFAULT_USER else user if level in _NAMED_USER else None
     of_client: Name | None = DEFAULT if level in _DEFAULT_CLIENT else client_id if level in _NAMED_CLIENT else None
     return QuotaEntity(of_user, of_client)

@@ -124,11 +124,11 @@ class Exporter:
         """
         Work with the parts of another configuration, except for ``server``, while requests are answered.
 
-        Parts that are the same objects as before are not disturbed. The others hand over what discovery found and
-        counted, the last limits and the counts of their changes, the counts of sampling, and the
-        ledger of pushes. They are closed at the end, when nothing uses them any more. A part that cannot be built is
-        raised before anything has changed; one that cannot be closed is logged. To be called once it was started, and
-        again only when it has returned.
+        Parts that are the same objects as before are left alone. The others hand over what discovery found and counted,
+        the last limits and the counts of their changes, the counts of sampling, and the ledger of pushes. They are
+        closed at the end, when nothing uses them any more. A part that cannot be built is raised before anything has
+        changed; one that cannot be closed is logged. To be called once it was started, and again only when it has
+        returned.
         """
         old_parts, discovery = self.parts, self._discovery
         if parts.push is not None and parts.push is not self._push:
@@ -152,7 +152,7 @@ class Exporter:
             await _close_part("limits", old_parts.limits.close)
 
     async def _swap_discovery(self, new: Discovery | None) -> None:
-        """Read the nodes found before until the new finders have looked."""
+        """Keep the nodes found before in use until the new finders have looked."""
         config, old = self.parts.config, self._discovery
         if new is not old:
             await self._background.stop("discovery")
@@ -195,7 +195,7 @@ class Exporter:
         return Shadows(self.parts.shadows, self.parts.config.shadow.max_entities, self._cardinality.allows)
 
     async def _swap_push(self) -> None:
-        """Let the old one send its last before the new one starts: both count in one ledger."""
+        """Let the old push send its last snapshot before the new one starts, since both count in one ledger."""
         old_push, push = self._push, self.parts.push
         if push is old_push:
             return
@@ -280,7 +280,7 @@ def _sampled(config: Config) -> bool:
 
 
 async def _close_part(what: str, close: Callable[[], Awaitable[None]]) -> None:
-    """Close one part; a failure is no reason to keep it, or to leave others open."""
+    """Close one part, and log an error: the other parts are closed all the same."""
     try:
         await close()
     except Exception:

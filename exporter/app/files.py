@@ -17,7 +17,7 @@ from .reload import Reloader, Swappable
 
 class FollowedFiles:
     """
-    Looks at the files again and again, and has those used that have changed.
+    Watches files, and puts their new content to use when they have changed.
 
     Args:
         server: Has a web config.

@@ -45,7 +45,7 @@ class Parts:
     alert_terms: AlertTerms = DEFAULT_TERMS
     """Thresholds and teams, as the alerts have them."""
     starts: Starts = field(default_factory=lambda: Starts(time.time_ns()))
-    """Times since which counters count, which pushes report; also known while no push is configured."""
+    """Start times of the counters that pushes report; also kept while no push is configured."""
     renew: bool = False
     """True if the sources of found nodes have to be built again, because the settings that they share changed."""
 
@@ -133,7 +133,7 @@ def _sources(new: Loaded, old_parts: Parts) -> tuple[Source, ...]:
     """
     Return the sources in the order of the configuration.
 
-    Those with other settings than before, or other content of their files, are built.
+    A source is built anew if its settings or the content of its files have changed.
     """
     configs = {config.label: config for config in new.config.agents}
     old_sources = zip(old_parts.config.agents, old_parts.sources, strict=False)
@@ -146,7 +146,7 @@ def _sources(new: Loaded, old_parts: Parts) -> tuple[Source, ...]:
 
 
 def _finding(config: Config) -> tuple[object, ...]:
-    """Return all settings that finders depend on."""
+    """Return all settings that the finders depend on."""
     discovery, kafka = config.discovery, config.kafka
     connection = _connection(kafka) if discovery.kafka or config.prometheus_servers else None
     timeout = kafka.timeout_seconds if kafka else None

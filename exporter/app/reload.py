@@ -37,7 +37,7 @@ class Swappable(Protocol):
         ...
 
     async def swap(self, parts: Parts) -> None:
-        """Work with these; parts that are the same objects as before are not disturbed."""
+        """Work with these parts; a part that is the same object as before is left alone."""
         ...
 
 
@@ -69,9 +69,12 @@ class Reloader:
         self._wanted = asyncio.Event()
         self._calls = FileCalls("configuration")
         self._seen: tuple[Loaded, Signature] | None = None
-        """The configuration whose files were looked at last, and how they were; None to read them in any case."""
+        """
+        The configuration whose files were looked at last, with their state then; None forces the next look to read
+        them.
+        """
         self._refused: tuple[str, ...] = ()
-        """Why the files of the configuration in use cannot be used as they are now."""
+        """Error of the files of the configuration in use, as they are now; None if they can be used."""
         self.between = asyncio.Lock()
         """The lock of reloads: as long as it is held, none begins; it is free when none is under way."""
         self.health = ReloadHealth(succeeded_at=clock())
@@ -82,7 +85,7 @@ class Reloader:
         self._wanted.set()
 
     async def run(self, exporter: Swappable) -> None:
-        """Reload whenever that is requested, until canceled."""
+        """Reload on each request, until canceled."""
         while True:
             await self._wanted.wait()
             self._wanted.clear()

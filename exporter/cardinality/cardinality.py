@@ -77,9 +77,9 @@ class Cardinality:
 
     def allows(self, user: str, client_id: str) -> bool | None:
         """
-        Return whether an entity of these names may be shown; an absent one is no reason to exclude it.
+        Return whether an entity of these names may be shown; an absent name is no reason to exclude it.
 
-        None where that is unknown.
+        Return None where that is unknown.
         """
         parts = zip(self._allows, (user, client_id), strict=True)
         allowed = [allows(part) for allows, part in parts if part]
@@ -136,7 +136,7 @@ class Cardinality:
         )
 
     def _shows_all(self, layout: Layout, now_seconds: float) -> bool:
-        """Return whether it is plain, without a look at each identity, that all are shown in full."""
+        """Return whether it is certain, without a look at each identity, that all are shown in full."""
         if not self._only_capped or self._places.contested.any():
             return False
         max_entities = self._config.max_entities
@@ -193,7 +193,7 @@ class Cardinality:
         """
         Return by identity whether no node saw usage or a throttle for the configured time.
 
-        One that is new, or was away for long, counts as moving.
+        An identity that is new, or was away for long, counts as used.
         """
         idle = np.zeros(len(view.numbers), np.bool_)
         after_seconds = self._config.idle_after_seconds
@@ -213,9 +213,9 @@ class Cardinality:
 
     def _near(self, view: Grouped, pressure: Pressure, exposed: Mask, now_seconds: float) -> Mask:
         """
-        Return by identity whether it deserves details.
+        Return for each identity whether its details are shown.
 
-        An identity does that was throttled, or used so much of its limit, in the last five minutes.
+        They are if it was throttled, or came near its limit, in the last five minutes.
         """
         above = self._config.detail_above
         if above is None:
@@ -228,7 +228,7 @@ class Cardinality:
 
     def _series(self, view: Grouped, columns: Columns, reasons: Mapping[str, Mask], bare: Mask) -> dict[str, Ints]:
         """
-        Return by reason, and by identity, the number of further series there would be, as the exposition writes them.
+        Return the number of further series by reason and identity, as the exposition would write them.
 
         Of the maxima of sampling those are counted that have a value now.
         """
@@ -252,7 +252,7 @@ class Cardinality:
 
 def _allows(include: Iterable[str], exclude: Iterable[str]) -> Callable[[str], bool | None]:
     """
-    Return whether a part of a name is shown under these patterns; None where that is unknown.
+    Return whether patterns allow a user or client-id to be shown; None where that is unknown.
 
     Raises ``ValueError`` for a wrong one.
     """
@@ -272,7 +272,7 @@ def _allows(include: Iterable[str], exclude: Iterable[str]) -> Callable[[str], b
 
 
 def _rows(view: Grouped, chosen: Mask) -> int:
-    """Return the number of entities of these identities."""
+    """Return the number of rows that these identities have."""
     return int(chosen[view.of_row].sum())
 
 

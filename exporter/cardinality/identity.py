@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..snapshot import TYPES, Entity, Floats, Layout
 
 Mask = NDArray[np.bool_]
-"""By row, by identity or by number, as documented."""
+"""A boolean for each row, identity or number, as documented."""
 Ints = NDArray[np.intp]
 Name = tuple[str, ...]
 """User and client-id, or tags."""
@@ -53,11 +53,11 @@ class Grouped:
 
     layout: Layout
     numbers: Ints
-    """By identity: its number, which lasts."""
+    """The lasting number of each identity."""
     of_row: Ints
-    """By row of the layout: the place of its identity in ``numbers``."""
+    """For each row of the layout, the place of its identity in ``numbers``."""
     pools: NDArray[np.int8]
-    """By identity."""
+    """The pool of each identity."""
 
     @cached_property
     def own(self) -> Mask:
@@ -65,18 +65,18 @@ class Grouped:
         return self.pools < len(TYPES)
 
     def greatest(self, by_row: Floats) -> Floats:
-        """Return by identity the greatest value of its rows."""
+        """Return for each identity the greatest value among its rows."""
         greatest = np.full(len(self.numbers), -np.inf)
         np.maximum.at(greatest, self.of_row, by_row)
         return greatest
 
     def sum(self, by_row: Ints) -> Ints:
-        """Return by identity the sum over its rows."""
+        """Return for each identity the sum over its rows."""
         sums = np.bincount(self.of_row, by_row, len(self.numbers))
         return sums.astype(np.intp)
 
     def any(self, by_row: Mask) -> Mask:
-        """Return by identity whether any of its rows is marked."""
+        """Return for each identity whether any of its rows is marked."""
         marked = np.zeros(len(self.numbers), np.bool_)
         marked[self.of_row[by_row]] = True
         return marked
@@ -89,7 +89,7 @@ class Grouped:
 
     @cached_property
     def ruled(self) -> Mask:
-        """Mask of the identities for which a configured rule is known that decides."""
+        """Mask of the identities that a known, configured rule decides on."""
         return self.any(~np.isnan(self.layout.ruled))
 
 
@@ -103,9 +103,9 @@ class Identities:
 
     def __init__(self) -> None:
         self.known = np.empty(0, _KNOWN)
-        """By number: what other parts know of an identity."""
+        """What other parts know of an identity, by its number."""
         self.names: list[Name] = []
-        """By number."""
+        """Name of each identity, by its number."""
         self._numbers: dict[tuple[int, Name], int] = {}
         self._free: list[int] = []
         self._view = self._ordered(Layout(()), np.empty(0, np.intp))

@@ -23,11 +23,11 @@ class _Choice:
 
     joined: Layout
     exposed: Mask
-    """By identity, as the next."""
+    """Mask by identity: shown one by one."""
     folded: Mask
     layout: Layout
     rows: Ints
-    """By row of ``layout``: the row in ``joined``, -1 for entities that stand for others."""
+    """For each row of ``layout`` the row in ``joined``, -1 for entities that stand for others."""
     folds: list[tuple[int, Ints]]
     """The row of an entity that stands for others, and the rows of these in ``joined``."""
 

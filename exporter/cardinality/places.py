@@ -29,18 +29,18 @@ class Pressure:
     def __init__(self, view: Grouped, columns: Columns, near_limit: float) -> None:
         delayed = np.fmax(columns.throttle_time, 0.0)
         self.throttled: Mask = (delayed > 0) | (columns.tokens < 0)
-        """By row: whether it was throttled lately, or mutations are refused now."""
+        """For each row whether it was throttled lately, or mutations are refused now."""
         self.used = np.fmax(columns.pressure, 0.0)
-        """By row: the part of the limit or of the burst that is used, the larger one; 0 where there is none."""
+        """For each row the used part of the limit or of the burst, whichever is larger; 0 where there is none."""
         near = self.used >= min(_NEAR_RATIO, near_limit)
         rank = np.where(self.throttled, THROTTLED, np.where(near, NEAR, QUIET))
         quiet = np.fmax(columns.usage, 0.0)
         weight = np.where(self.throttled, delayed, np.where(near, self.used, quiet))
         self.rank = view.greatest(rank.astype("f8"))
-        """By identity: that of the node where it is highest."""
+        """Rank of each identity: that of the node where it is highest."""
         counting = np.where(rank == self.rank[view.of_row], weight, -np.inf)
         self.weight = view.greatest(counting)
-        """By identity: what orders within the rank."""
+        """Weight of each identity, which orders identities of one rank."""
 
 
 class Places:
@@ -59,17 +59,17 @@ class Places:
         self._most = max_places
         self.contested = np.zeros(POOLS, np.bool_)
         """
-        By pool: whether there was not a place for each a short while ago, so that it matters which identity has one.
+        For each pool whether it lately had more identities than places, so that it matters which identity has one.
         """
         self._on: dict[str, Ints] = {}
-        """The numbers of those with a contested place by the nodes where they were last seen."""
+        """The numbers of identities with a contested place, by the nodes where they were last seen."""
         identities.known["placed"] = False
 
     def chosen(
         self, view: Grouped, candidates: Mask, pressure: Pressure, nodes: AbstractSet[str], now_seconds: float
     ) -> Mask:
         """
-        Return by identity whether it is a candidate that is shown at ``now_seconds`` (Unix time).
+        Return for each identity whether it is a candidate that has a place at ``now_seconds`` (Unix time).
 
         The ``nodes`` are those that have answered.
         """
@@ -199,5 +199,5 @@ class Places:
 
 
 def _past(since: Floats, now_seconds: float) -> Mask:
-    """Return whether a decision of that time holds no more."""
+    """Return whether a decision made at that time no longer holds."""
     return np.abs(now_seconds - since) >= HOLD_SECONDS

@@ -26,7 +26,9 @@ from .reads import Reads, States
 from .sampling import WINDOW_SECONDS, PeakKeeper
 
 _SHARE: Final = 0.5
-"""Of the time of a collection, what it waits for a source at most: the rest is for joining and writing the answer."""
+"""
+The longest wait for a source, as a share of the time of a collection: the rest is for joining and writing the answer.
+"""
 
 
 @dataclass(slots=True)
@@ -35,9 +37,9 @@ class _UnderWay:
 
     began: float
     ends: float
-    """Time at which it ends with the reads that are complete."""
+    """Time at which it ends with the reads that are complete by then."""
     expired: asyncio.Event
-    """Set from then on."""
+    """Event that is set at ``ends``."""
     task: asyncio.Task[Snapshot]
     waiting: int = 0
     """Number of callers that wait for it."""
@@ -190,13 +192,13 @@ class Collection:
         return snapshot
 
     def _tables(self) -> list[BeanTable]:
-        """Return what was read so far, one table for each node."""
+        """Return the tables that were read so far, one for each node."""
         reads = self._roster.once_each(self._reads.so_far())
         return [source_read.table for source_read in reads if source_read.table is not None]
 
     async def _place(self) -> None:
         """
-        Find the rows of entities that came, in a thread if they are many, as after a start or with other quotas.
+        Find the rows of new entities, in a thread if they are many, as after a start or with other quotas.
 
         A request that cannot wait for a collection waits for this all the same: the event loop serves others meanwhile.
         """
@@ -206,7 +208,7 @@ class Collection:
 
     async def _look_up_teams(self) -> None:
         """
-        Find the teams of entities that came, in a thread if they are many, as after a start or another file of teams.
+        Find the teams of new entities, in a thread if they are many, as after a start or with another file of teams.
 
         Where a request cannot wait for that, its own snapshot finds them on the event loop.
         """
@@ -217,7 +219,7 @@ class Collection:
                 await adder.look_up(self._join.layout(self._tables(), self._limits.limits))
 
     def _made(self, reads: Sequence[SourceRead], *, over: bool, began: float | None = None) -> Snapshot:
-        """Return the snapshot of these reads, once the collection that ``began`` is ``over``, or while it is not."""
+        """Return the snapshot of these reads. The collection ``began`` then, and may be ``over`` or go on."""
         limits, own_health, taken_at, boot_seconds = self._limits, self._own(), self._clock(), self._steady()
         reads_by_node = [source_read.on_clock(taken_at, boot_seconds) for source_read in self._roster.once_each(reads)]
         health = limits.health_on_clock(taken_at, boot_seconds)
@@ -247,7 +249,11 @@ class Collection:
 
 
 async def unless(expired: asyncio.Event, *work: Coroutine[object, object, object]) -> None:
-    """Wait for all of these, or until the event is set; what is not done then is canceled. Raises what they raise."""
+    """
+    Wait for all of these tasks, or until the event is set; cancel those that are not done.
+
+    Raises what a task raises.
+    """
     tasks = list(map(asyncio.ensure_future, work))
     end = asyncio.ensure_future(expired.wait())
     everything = asyncio.gather(*tasks)

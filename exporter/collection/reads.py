@@ -39,12 +39,12 @@ class Reads:
     def __init__(self, clock: Callable[[], float] = steady) -> None:
         self._clock = clock
         self._of: dict[int, _SourceReads] = {}
-        """By the identity of the source."""
+        """The reads of each source, by its identity."""
         self._asked: list[_SourceReads] = []
         self._patience_seconds = 0.0
 
     def begin(self, sources: Iterable[Source], patience_seconds: float) -> None:
-        """Read each source that is not being read, for a collection that waits so long for each."""
+        """Begin a read of each source that is not being read; the collection waits so many seconds for each."""
         self._patience_seconds = patience_seconds
         self._asked = []
         for source in sources:
@@ -58,7 +58,7 @@ class Reads:
 
     async def done(self) -> None:
         """
-        Wait until every source has answered or failed that is likely to do so in time.
+        Wait until each source that is likely to answer in time has answered or failed.
 
         A read is not waited for when it is older than the patience, or when the read before took longer and can still
         be shown. The wait is a second at most when the read before failed after more than a second: a source without
@@ -80,7 +80,7 @@ class Reads:
         return [source_reads.shown(self._patience_seconds) for source_reads in self._asked]
 
     async def keep_only(self, sources: Iterable[Source]) -> None:
-        """End the reads of all other sources, and forget what these gave."""
+        """End the reads of all other sources, and forget their results."""
         tasks = []
         for key in self._of.keys() - set(map(id, sources)):
             task = self._of.pop(key).task
@@ -92,7 +92,7 @@ class Reads:
 
 class _SourceReads:
     """
-    One source: the read under way, and what became of the one before.
+    One source: the read under way, and the outcome of the one before.
 
     Times are those of the event loop's clock, but for ``_last_asked``.
     """
@@ -106,7 +106,7 @@ class _SourceReads:
         """Seconds that the last read took."""
         self._last: SourceRead | None = None
         self._last_asked = 0.0
-        """When the read before was begun, by the clock of ages."""
+        """Time at which the read before was begun, by the clock of ages."""
 
     @property
     def is_slow_to_fail(self) -> bool:
@@ -141,7 +141,7 @@ class _SourceReads:
         return replace(result, health=health)
 
     async def read(self) -> None:
-        """Read once, and keep how that ended."""
+        """Read once, and keep the outcome."""
         loop, source, asked_at = asyncio.get_running_loop(), self._source, self._clock()
         started = loop.time()
         try:
@@ -184,9 +184,9 @@ class States:
 
     def shown(self, sources: Sequence[SourceHealth], *, over: bool) -> tuple[SourceHealth, ...]:
         """
-        Return the sources of a collection, those that are down with their last known number of readings.
+        Return the state of each source; one that is down has its last known number of readings.
 
-        When it is ``over``, changes are logged, and sources that are not among these forgotten. One that may
+        When the collection is ``over``, log changes, and forget sources that are not among these. A source that may
         still answer in time has not changed yet.
         """
         exposed, names = [], set()

@@ -22,7 +22,7 @@ log = structlog.get_logger()
 WINDOW_SECONDS: Final = 60.0
 """The longest that Prometheus usually waits from one scrape to the next."""
 _PARTS: Final = 4
-"""The window moves on by a quarter of its length at a time."""
+"""Parts of the window, which moves on by one of them at a time."""
 
 
 class Sampler:
@@ -82,7 +82,7 @@ class PeakKeeper:
         self._utilization = _Window()
         self._burst_used = _Window()
         self._queues: list[dict[tuple[str, QuotaType], float]] = [{}]
-        """The greatest delay queues by part of the window, the current part first."""
+        """The greatest delay queue in each part of the window, the current part first."""
 
     def update(self, snapshot: Snapshot, now_seconds: float) -> Peaks:
         """
@@ -129,13 +129,17 @@ class _Window:
         self._places: dict[int, int] = {}
         """Place of each serial in the parts, in their order."""
         self._parts = np.empty((_PARTS + 1, 0))
-        """By part, the current one first, and by place; NaN where there was no value."""
+        """Values by part, the current part first, and by place; NaN where there was no value."""
         self._layout = Layout(())
         self._rows = self._places_of_rows = np.empty(0, np.intp)
         """The rows of the layout that can have a value, and the place of each row, -1 for the others."""
 
     def turn(self) -> None:
-        """Begin a new part; entities that are gone and have no value in any are forgotten once they are a quarter."""
+        """
+        Begin a new part.
+
+        Entities that have left and have no value in any part are forgotten once they are a quarter of all.
+        """
         self._parts = np.roll(self._parts, 1, axis=0)
         self._parts[0] = np.nan
         is_kept: NDArray[np.bool_] = np.logical_or.reduce(np.isfinite(self._parts))
@@ -149,9 +153,9 @@ class _Window:
 
     def update(self, values: Floats, detailed: NDArray[np.bool_] | None, layout: Layout, bounds: Floats) -> Floats:
         """
-        Return the greatest value of the window by row, after these.
+        Return for each row the greatest value of the window, with these values included.
 
-        Only ``detailed`` rows count, and those with a bound that the values are parts of.
+        Only ``detailed`` rows count, and only those that have a limit or burst to be a part of.
         """
         if layout is not self._layout:
             self._layout, self._rows, previous = layout, np.flatnonzero(bounds > 0), self._layout

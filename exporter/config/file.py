@@ -36,7 +36,7 @@ class ConfigDocument:
     problems: list[tuple[int, str]] = field(default_factory=list)
     """Faults of its form: line and text. The values are usable all the same."""
     broken: set[Place] = field(default_factory=set)
-    """Places without a value because of such a problem."""
+    """Places that have no value because of a problem."""
 
 
 def read_document(path: Path, environ: Mapping[str, str] | None) -> ConfigDocument:

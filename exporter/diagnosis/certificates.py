@@ -38,7 +38,7 @@ _SECRET_FIELDS: Final = frozenset(
     }
 )
 _TlsServer: TypeAlias = tuple[str, int, TlsConfig | None]
-"""Host, port, and how to connect."""
+"""A TLS server: host, port, and how to connect."""
 
 
 async def certificates(

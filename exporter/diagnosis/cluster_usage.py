@@ -24,9 +24,9 @@ from ..untrusted import one_line, shown
 from .units import UNKNOWN, UNKNOWN_NUMBER, UNLIMITED, entity_name, measured, percent, type_name
 
 _TWO: Final = 2
-"""Brokers that can be compared."""
+"""Fewest brokers that can be compared."""
 _NAMED: Final = 3
-"""Brokers that a sentence names."""
+"""Most brokers that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +49,11 @@ class ClusterUsage:
     """The sum of those that are known, where the limit on some broker is unknown; None where none is known."""
     limit_state: LimitState
     largest_broker: str | None
-    """Node id of the broker with most of it; None when there is no usage, or only one broker to have it."""
+    """
+    Node id of the broker with the largest part of the usage; None without usage, or when only one broker can have it.
+    """
     largest_share: float | None
-    """The part of the usage that this broker has."""
+    """The part of the usage that ``largest_broker`` has."""
     stranded: float | None
     """
     The sum of its limits on brokers that have measured nothing of it for an hour, so that no traffic of then could use
@@ -118,7 +120,7 @@ def _cluster_usage(snapshot: Snapshot, visibility: Visibility, columns: Columns,
 
 
 class _Limit(NamedTuple):
-    """The limits of an entity on all brokers."""
+    """The limits of an entity on all brokers together."""
 
     total: float | None
     state: LimitState
@@ -145,14 +147,14 @@ def _limit(snapshot: Snapshot, entities: list[Entity]) -> _Limit:
 
 
 class _Place(NamedTuple):
-    """The brokers without an entity."""
+    """The brokers that have not seen an entity."""
 
     without: tuple[str, ...] = ()
-    """Those that would show it and do not."""
+    """Brokers that would show the entity and do not."""
     visible: bool = False
-    """True if any broker would show it."""
+    """True if any broker would show the entity."""
     complete: bool = False
-    """True if all of them would."""
+    """True if all brokers would show the entity."""
 
 
 def _place(snapshot: Snapshot, visibility: Visibility, entities: list[Entity]) -> _Place:
@@ -166,7 +168,7 @@ def _place(snapshot: Snapshot, visibility: Visibility, entities: list[Entity]) -
 
 
 def _fairness(amounts: Floats, brokers: int | None) -> float | None:
-    """Return Jain's index of amounts, and of zeros for the brokers without one."""
+    """Return Jain's index of the amounts of some brokers and of zero for all others."""
     if brokers is None or brokers < _TWO or not (amounts > 0).any():
         return None
     index = float(amounts.sum() ** 2 / (brokers * np.square(amounts).sum()))

@@ -38,10 +38,10 @@ log = structlog.get_logger()
 Look: TypeAlias = Callable[[], Awaitable[Iterable[Finding]]]
 """Makes the findings of one check. Raises ``ExporterError`` or ``ClientError`` when there can be none."""
 Progress: TypeAlias = Callable[[Sequence[str]], None]
-"""Is called with the checks that have not ended yet."""
+"""Callback that gets the checks that have not ended yet."""
 _Value = TypeVar("_Value")
 _PATIENCE_SECONDS: Final = 5.0
-"""For the slowest source, where collection.timeout_seconds allows it no more."""
+"""Longest wait for the slowest source, unless collection.timeout_seconds is longer."""
 
 
 async def examine(checks: Mapping[str, Look], seconds: float, progress: Progress = lambda _: None) -> list[Finding]:
@@ -178,7 +178,7 @@ class Evidence:
         return await self._once("cluster", self._ask)
 
     async def answers(self) -> ClusterAnswers | None:
-        """Return the same, None as well when asking failed, which the check of Kafka reports."""
+        """Return the answers as ``cluster`` does, but None when asking failed, which the check of Kafka reports."""
         try:
             return await self.cluster()
         except (ClientError, ConfigError):

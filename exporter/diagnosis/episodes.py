@@ -29,9 +29,9 @@ MOST_LINES: Final = 60
 """Lines of log in a minute, beside one that counts those left out."""
 MOST_GAPS: Final = 100
 _CLOCK_STEP_SECONDS: Final = 0.1
-"""By less the clock is not set, but read a moment later."""
+"""Smallest difference that is a clock being set, and not a clock being read a moment later."""
 _CHARACTERS: Final = 400
-"""Of an episode without its names."""
+"""Characters that an episode costs beside its names."""
 _LOST_SECONDS: Final = 900.0
 """
 After so long on a node that is not read, an episode ended when it was seen last; the longest throttle that is waited
@@ -72,12 +72,12 @@ class Episode:
 
     @property
     def longest_seconds(self) -> float:
-        """The longest throttle time."""
+        """The longest throttle time in seconds."""
         return self.usage.throttle_time_seconds or 0.0
 
     @property
     def characters(self) -> int:
-        """Cost of keeping it."""
+        """Memory that the episode takes, in characters."""
         entity = self.usage.entity
         return _CHARACTERS + len(entity.user) + len(entity.client_id)
 
@@ -142,7 +142,7 @@ class Episodes:
         self.gaps = deque((begin + step, end + step) for begin, end in self.gaps)
 
     def _throttled(self, columns: Columns, place: Place, row: int, now_seconds: float) -> bool:
-        """Note a throttled row; return whether there was room."""
+        """Note a throttled row; return False if there was no room."""
         throttle, episode = float(columns.throttle_time[row]), self._open.get(place)
         muted_until = now_seconds + min(max(0.0, throttle - EPISODE_PAUSE_SECONDS), _LOST_SECONDS)
         if episode is None:
@@ -199,7 +199,7 @@ class Episodes:
         )
 
     def _cover(self, snapshot: Snapshot, now_seconds: float, *, fits: bool) -> None:
-        """Note whether the time since the last collection was seen."""
+        """Note whether all sources were watched since the last collection, or else a gap."""
         previous = now_seconds if self._now is None else min(self._now, now_seconds)
         if self.since is None:
             self.since = now_seconds
@@ -235,7 +235,7 @@ class Episodes:
 
 
 def entity_matches(entity: Entity, user: str | None, client_id: str | None) -> bool:
-    """Return whether an entity is one that requests of a user and client-id are counted under; None is any."""
+    """Return whether Kafka counts requests of a user and client-id under this entity; None stands for any name."""
     of_user = user is None or entity.user == user or (not entity.user and client_id is not None)
     of_client = client_id is None or entity.client_id == client_id or (not entity.client_id and user is not None)
     return of_user and of_client and (user is None or client_id is None or bool(entity.user or entity.client_id))

@@ -230,7 +230,7 @@ def asked_client(client_id: str | None) -> str:
 
 
 def level_text(entity: QuotaEntity, user: str | None, client_id: str | None) -> str:
-    """Return the client that a quota would be for; a quota for the very names of the question is called as they are."""
+    """Return the client that a quota of a level is for; a name that the question gave is quoted as it is."""
     unnamed_user = user is None and isinstance(entity.user, str)
     if not unnamed_user and (client_id or not isinstance(entity.client_id, str)):
         return str(entity)
@@ -270,7 +270,7 @@ def sentence(explanation: Explanation, user: str | None, client_id: str | None) 
 
 
 def _shared(explanation: Explanation) -> str:
-    """Return the limits of Strimzi's quotas plugin, and its rule as it is configured."""
+    """Return a sentence about the limits of Strimzi's quotas plugin, and its rule as it is configured."""
     kind, limits = explanation.quota_type, explanation.shared
     amounts = {node: _amount(kind, bound) for node, bound in limits.items()}
     if kind is QuotaType.CONTROLLER_MUTATION:

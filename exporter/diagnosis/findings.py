@@ -32,11 +32,10 @@ _MISNAMED: Final = 5
 """Misnamed rules that have a finding each."""
 _IDLED_S: Final = 15.0
 """
-For how long handlers have to have been idle since a node's start: before that, their mean over a minute is mostly of
-the start.
+Seconds since a node's start before the idle time of its handlers counts: until then, their mean is mostly of the start.
 """
 _SEVERAL_USERS: Final = 3
-"""One of two users always has most."""
+"""Users with traffic from which on one with nearly all of it is worth a finding."""
 _MOST: Final = 0.8
 _CONNECTIONS_LACKING: Final = (
     "The agent lacks rules for kafka.server:type=socket-server-metrics,*: `quotascope rules jmx-exporter` writes them."
@@ -45,7 +44,7 @@ _NO_GAPS: Final[tuple[Gap, ...]] = ()
 
 
 def _is_extra(column: BeanColumn) -> bool:
-    """Return whether an agent that has a number has more rules than those that leave out delay queues."""
+    """Return whether an agent shows this number only by rules beyond those that leave out delay queues."""
     return column.attribute in {"queue-size", "exempt-request-time"}
 
 
@@ -97,7 +96,7 @@ def quota_findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _idle_rules(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
-    """Yield the rules under which no client is measured, and those of which that cannot be seen."""
+    """Yield findings about rules under which no client is measured, and about rules whose clients agents may hide."""
     rules = rule_usage(limits, snapshot)
     overruled = [rule for rule in rules if rule.hits == () and rule.overruled_by is not None]
     doubtful = {rule.misnamed.entity: rule.misnamed for rule in rules if rule.hits == () and rule.misnamed is not None}
@@ -230,7 +229,7 @@ def _sources(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _unread_brokers(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield the brokers without a source; one that fails may be theirs, and is the cause to mend first."""
+    """Yield the brokers without a source. A source that fails may be theirs, and then is the cause to mend first."""
     brokers = snapshot.brokers_not_read
     if brokers and snapshot.sources and not snapshot.has_failing_source:
         yield Catalog.BROKERS_NOT_READ.found(

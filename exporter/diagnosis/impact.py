@@ -58,7 +58,7 @@ class Impact:
 
     @property
     def utilization_after(self) -> float | None:
-        """Today's usage divided by the new limit, as `part_used`."""
+        """Today's usage divided by the new limit, as by `part_used`."""
         return part_used(self.usage, self.limit_after)
 
 
@@ -87,7 +87,7 @@ class IpImpact:
 
     @property
     def utilization_after(self) -> float | None:
-        """Today's usage divided by the new limit, as `part_used`."""
+        """Today's usage divided by the new limit, as by `part_used`."""
         return part_used(self.usage, self.new_limit)
 
 
@@ -144,7 +144,7 @@ def impacts(old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]) -> li
 
 
 def _seen(measured: Iterable[EntityUsage]) -> tuple[dict[_Seen, float], set[_Seen]]:
-    """Return the greatest usage of each entity on any broker, and those that their limit throttles on any."""
+    """Return the greatest usage of each entity on any broker, and the entities throttled by their limit on any."""
     greatest: dict[_Seen, float] = {}
     held_back: set[_Seen] = set()
     for usage in measured:
@@ -182,7 +182,7 @@ def ip_impacts(old: QuotaSet, new: QuotaSet, nodes: Sequence[NodeUsage]) -> list
 
 def reaching(changes: Iterable[RuleChange], measured: Sequence[EntityUsage]) -> list[str]:
     """
-    Return a sentence for each new limit of clients that today's usage is not far below.
+    Return a sentence for each new limit that today's usage of clients comes near or exceeds.
 
     They are compared with the sum of what one broker measures: a rule may measure together what is measured separately
     now.
@@ -221,7 +221,7 @@ def _reached(tags: _Tags, named: Sequence[Collection[object]]) -> bool:
 
 def _decided(rules: RuleTable, measured_tags: _Tags) -> tuple[_Tags | None, Resolution | None]:
     """
-    Return the tags under which a broker measures this, and the rule that applies.
+    Return the tags under which a broker measures a client, and the rule that applies.
 
     No tags when it is not measured separately; no rule when that depends on the exact user and client-id.
     """

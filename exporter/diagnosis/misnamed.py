@@ -122,13 +122,13 @@ class MeasuredNames:
 
 
 def _agrees(row: Entity, names: Mapping[str, str]) -> bool:
-    """Return whether the names of a client are these, as far as the broker separates them."""
+    """Return whether a client has these names, as far as the broker separates clients by them."""
     names_of_row = {USER: row.user, CLIENT_ID: row.client_id}
     return all(names_of_row[kind] in {"", name} for kind, name in names.items())
 
 
 _MEASURED: Final = WeakKeyDictionary[Layout, MeasuredNames]()
-"""Names are the same as long as the layout is."""
+"""Cache of measured names, which are the same as long as the layout is."""
 
 
 def measured_names(snapshot: Snapshot | None) -> MeasuredNames:
@@ -146,7 +146,7 @@ def misnamed(
     """
     Return the rules among some that apply to no client by their name.
 
-    A rule for names that clients have is none of them, nor is a rule for an address.
+    Rules for names that clients have and rules for addresses are left out.
 
     Args:
         idle: rules that apply to no client, or may come to.

@@ -29,7 +29,7 @@ from .catalog import Catalog, Finding
 from .units import seconds
 
 _TOLERANCE_SECONDS: Final = 2.0
-"""``Date`` has whole seconds, and an answer takes a moment."""
+"""Difference that is no fault: ``Date`` has whole seconds, and an answer takes a moment."""
 _SECONDS: Final = 3.0
 _OK: Final = 200
 _DENIED: Final = (401, 403)
@@ -106,7 +106,7 @@ def memory_findings(sources: Sequence[SourceHealth], limit: int | None) -> list[
     """
     Return a finding where the numbers of all sources do not fit into ``limit`` bytes of memory.
 
-    None without a limit.
+    Return no finding where there is no limit.
     """
     up = [source for source in sources if source.up and source.stand_by_of is None]
     count = sum(source.readings for source in up)
@@ -162,7 +162,7 @@ def _bind_error(address: str | None, port: int) -> OSError | None:
 
 
 async def _get(url: str) -> tuple[int, str]:
-    """Return status and beginning of an answer of this machine; 0 without one."""
+    """Return the status and the beginning of an answer from this machine; status 0 without an answer."""
     trusting = ssl.create_default_context()  # only the kind of answer matters
     trusting.check_hostname = False
     trusting.verify_mode = ssl.CERT_NONE

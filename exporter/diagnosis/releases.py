@@ -38,7 +38,7 @@ def release_text(releases: Mapping[str, ReleaseRange]) -> str:
     """
     Return the release of a cluster, such as ``3.9 in ZooKeeper mode``.
 
-    With the brokers of each where there are several, unknown without any.
+    Where there are several, each has its brokers; without any, it is unknown.
     """
     brokers: dict[str, list[str]] = {}
     for node_id, release in sorted(releases.items(), key=lambda item: (len(item[0]), item[0])):
@@ -54,7 +54,7 @@ def release_text(releases: Mapping[str, ReleaseRange]) -> str:
 
 
 def release_line(limits: Limits | None) -> str:
-    """Return the same of limits, with whether each of the releases was tested."""
+    """Return the release of a cluster by its limits, and whether each of its releases was tested."""
     releases = {} if limits is None else limits.releases
     tested = [is_tested(release) for release in releases.values()]
     words = (
@@ -92,7 +92,7 @@ def unenforced(releases: Iterable[ReleaseRange], kind: QuotaType) -> ReleaseRang
     """
     Return the release of a cluster that stores quotas of a type and does not enforce them.
 
-    None where each broker's may.
+    Return None if the release of each broker may enforce them.
     """
     if kind is not QuotaType.CONTROLLER_MUTATION:
         return None
@@ -104,7 +104,11 @@ def unenforced(releases: Iterable[ReleaseRange], kind: QuotaType) -> ReleaseRang
 
 
 def unenforced_text(releases: Mapping[str, ReleaseRange], kind: QuotaType) -> str | None:
-    """Return why quotas of a type have no effect in a cluster with these releases by node id; None where they have."""
+    """
+    Return why quotas of a type have no effect in a cluster with these releases by node id.
+
+    Return None where they have an effect.
+    """
     release = unenforced(releases.values(), kind)
     if release is None:
         return None

@@ -38,7 +38,7 @@ class IpUsage:
 
     @property
     def used(self) -> float | None:
-        """Usage divided by limit, as `part_used`."""
+        """Usage divided by limit, as by `part_used`."""
         return part_used(self.rate, self.limit)
 
 
@@ -63,7 +63,7 @@ class RuleUsage:
     """
     hidden_on: tuple[str, ...] = ()
     """
-    The nodes on which clients may be measured under it that their agents do not show: ``hits`` are those of the others.
+    The nodes on which clients may be measured under it that their agents do not show: ``hits`` are of the other nodes.
     """
     overruled_by: QuotaEntity | None = None
     """The rule that applies in its place to every client that sends a client-id; None when it applies to some."""

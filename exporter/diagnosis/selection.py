@@ -121,7 +121,7 @@ def most_pressing(usages: Usages, near_limit: float, max_count: int | None = Non
 
 
 def urgency(columns: Columns, near_limit: float) -> Floats:
-    """Return the place of each entity in the order of urgency as a number, the most urgent the greatest."""
+    """Return a number for each entity that orders by urgency: the most urgent has the greatest."""
     used, throttle = columns.pressure, columns.throttle_time
     unlimited = np.isnan(columns.layout.limits) & ~columns.layout.limits_unknown
     rank = np.select([throttle > 0, used >= near_limit, unlimited, np.isnan(used)], [4.0, 3.0, 0.0, 2.0], 1.0)
@@ -152,11 +152,11 @@ _NUMBERS: Final[dict[Order, Callable[[Columns], Floats]]] = {
     Order.LIMIT: lambda columns: columns.layout.limits,
     Order.TOKENS: lambda columns: columns.tokens,
 }
-"""The numbers that these orders are about; NaN where there is none."""
+"""The numbers that orders sort by; NaN where there is none."""
 
 
 def _numbers_of(usages: Usages, order: Order) -> tuple[_Key, _Key]:
-    """Return 1 for each entity without a number of an order and else 0, and the numbers, 0 for those without one."""
+    """Return for each entity 1 if it lacks the number of an order and else 0, and the number, 0 where it is missing."""
     numbers = _NUMBERS[order](usages.columns)[usages.rows]
     return np.isnan(numbers).astype(np.int8), np.nan_to_num(numbers, nan=0.0)
 
@@ -166,7 +166,7 @@ def _fullest(usages: Usages) -> list[_Key]:
 
 
 def _greatest(usages: Usages, order: Order) -> list[_Key]:
-    """Return keys for one type after the other, for each has its own unit; the greatest number first, none last."""
+    """Return keys that sort by quota type, each with its own unit, then by number: greatest first, missing last."""
     without, numbers = _numbers_of(usages, order)
     return [_types(usages), without, -numbers]
 
@@ -176,20 +176,20 @@ def _types(usages: Usages) -> _Key:
 
 
 def _nodes(usages: Usages) -> _Key:
-    """Return the place of each entity's node: 9 comes before 10."""
+    """Return the place of each entity's node in the order of node ids, where 9 comes before 10."""
     layout = usages.columns.layout
     places = {node: place for place, node in enumerate(sorted(layout.nodes, key=node_order))}
     return np.array([places[node] for node in layout.nodes], np.intp)[layout.node_numbers[usages.rows]]
 
 
 def _referring(usages: Usages) -> _Key:
-    """Return a key by which an entity comes first whose throttle is by another entity's quota."""
+    """Return a key that puts entities first whose throttle is by another entity's quota."""
     return np.asarray(usages.columns.causes[usages.rows] == _OF_MUTATIONS, np.int8)
 
 
 def _names(usages: Usages) -> _Key:
     """
-    Return the place of each entity by user, then client-id.
+    Return the place of each entity in the order of user, then client-id.
 
     Of equal names the rows of a layout are in the order of type and node.
     """
@@ -216,4 +216,4 @@ _KEYS: Final[dict[Order, Callable[[Usages, float], list[_Key]]]] = {
     Order.TYPE: lambda usages, _: [_types(usages), *_fullest(usages)],
     Order.BROKER: lambda usages, _: [_nodes(usages), *_fullest(usages)],
 }
-"""The sort keys of orders, a number for each entity, the weightiest first: the least comes first."""
+"""Sort keys by order, the most significant first: a number for each entity, of which the least comes first."""

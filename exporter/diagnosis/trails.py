@@ -28,7 +28,7 @@ _NUMBERS: Final = 3
 _FEWEST: Final = 64
 _MS: Final = 3
 _DIGITS: Final = 6
-"""Of a number of 32 bits."""
+"""Significant digits that a 32-bit number holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class Trails:
         self._ahead: float | None = None
         """Seconds by which the clock was ahead of the steady one at the first snapshot."""
         self._set = 0.0
-        """Seconds by which the clock was set since, forth or back."""
+        """Seconds by which the clock was set since, forward (positive) or back."""
         self._set_back = 0
         """
         Steps by which the steady clock was set back in total: of an exporter that was asked, and started again, only
@@ -139,7 +139,7 @@ class Trails:
         return [None if isnan(value) else round(value, _DIGITS) for value in used]
 
     def throttled(self, usage: EntityUsage) -> list[bool]:
-        """Return whether the entity was seen throttled in each of the same steps."""
+        """Return for each of the same steps whether the entity was seen throttled."""
         return [value > 0 for value in self._recent(2, usage)]
 
     def _recent(self, number: int, usage: EntityUsage) -> list[float]:
@@ -168,12 +168,12 @@ class Trails:
         )
 
     def _at(self, back: int) -> int:
-        """Return the place of the values of a step, by the number of steps that it is back."""
+        """Return the place in ``_values`` of a step that lies this number of steps back."""
         return (self._now - back) % self._steps
 
     def _slots_of(self, layout: Layout, rows: NDArray[np.intp]) -> _Slots:
         """
-        Return the slots of some rows.
+        Return the slots of some rows, new ones included.
 
         Those of the last layout, by name where an entity is new there, else fresh ones.
         """
@@ -196,7 +196,7 @@ class Trails:
         return self._of_row[rows]
 
     def _room(self, count: int, in_use: _Slots) -> Sequence[int]:
-        """Return empty slots, or those that were seen longest ago where there are none, but not those in use."""
+        """Return empty slots, or else the slots that were noted longest ago and are not in use."""
         size = len(self._seen)
         needed = min(len(self._slots) + count, self._most)
         if needed > size:

@@ -404,7 +404,7 @@ def _reported_by(text: str, count: int, snapshot: Snapshot) -> str:
 
 
 def _scale(quota_type: QuotaType, value: float) -> tuple[float, str]:
-    """Return a divisor of a value in our unit, and the prefix of Kafka's unit."""
+    """Return the divisor that brings a value in our unit to a readable size, and the prefix of Kafka's unit."""
     if not quota_type.unit.prefixed:
         return 1 / quota_type.unit.divisor, ""
     return next((scale for scale in _SCALES if value >= scale[0]), (1.0, ""))

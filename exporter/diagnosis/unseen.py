@@ -45,7 +45,7 @@ _REASONS: Final = {
     "strimzi": "its allowList has none",
     "embedded": "the engine has none",
 }
-"""Why a source shows no client, by dialect; all others have rules."""
+"""Reasons why a source shows no client, by dialect; all other dialects lack rules."""
 
 
 def unseen_findings(snapshot: Snapshot) -> Iterator[Finding]:
@@ -111,7 +111,7 @@ def label_findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def lacking_if_any(dialect: str, series: Sequence[Series]) -> str:
-    """Return the advice to have an agent show these series, where it is open whether there are such clients."""
+    """Return the advice to have an agent show these series, where it is unknown whether there are such clients."""
     advice = lacking(dialect, series)
     return f"If such clients send requests: {advice[0].lower()}{advice[1:]}"
 
@@ -269,7 +269,7 @@ def _throttles(node: NodeUsage) -> str:
 
 
 def _note(finding: Finding) -> Finding:
-    """Return what is no fault of a broker that has no such client."""
+    """Return the finding as a note, since a broker may simply have no such client."""
     return replace(finding, severity=FindingSeverity.NOTE)
 
 

@@ -90,7 +90,7 @@ class Discovery:
         await asyncio.gather(*map(self._refresh, self._finders))
 
     def count_on(self, errors: Mapping[str, int]) -> None:
-        """Continue the counts of errors, by the name of a finder, that others of this name had before."""
+        """Add the errors that earlier finders of the same name counted."""
         for name in self.health.keys() & errors.keys():
             self.health[name] = replace(self.health[name], errors_total=errors[name])
 
@@ -143,7 +143,7 @@ class Discovery:
         self._settle()
 
     async def _have(self, nodes_by_finder: Mapping[str, FoundNodes], *, renew: bool) -> None:
-        """Let the roster follow what the finders found. Raises as that does."""
+        """Let the roster read the nodes that the finders found. Raises what the roster raises."""
         nodes = [nodes_by_finder[finder.name] for finder in self._finders if finder.name in nodes_by_finder]
         targets = [target for found in nodes for target in found.targets]
         sources = [source for found in nodes for source in found.sources]
@@ -181,7 +181,7 @@ class Discovery:
 
 def build_roster(config: Config, open_admin: OpenAdmin) -> tuple[Roster, Discovery | None]:
     """
-    Return the sources, and what finds more of them where that is configured.
+    Return the sources, and the discovery that finds more of them where one is configured.
 
     Raises ``ConfigError`` and what ``open_admin`` raises.
     """

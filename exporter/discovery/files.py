@@ -32,7 +32,7 @@ MAX_TARGETS: Final = 10_000
 """A file with more targets is refused: no cluster has as many nodes."""
 _MOST_PROBLEMS: Final = 3
 _MOST_DIGITS: Final = 10
-"""Of an int32, which Kafka's node.id is."""
+"""Digits of the largest int32, the type of Kafka's node.id."""
 
 _Stamp = tuple[int, int, int]
 """Properties that change when a file does: time of change in ns, size, inode."""
@@ -40,7 +40,7 @@ _Stamp = tuple[int, int, int]
 
 @dataclass(slots=True)
 class _Seen:
-    """The content of a file when it was last looked at, or when it could last be read."""
+    """The content of a file, either at the last look or when it could last be read."""
 
     stamp: _Stamp
     targets: list[FileTarget]

@@ -105,7 +105,7 @@ class KafkaFinder:
         self, brokers: Iterable[Node], controllers: Iterable[Node], problems: list[str]
     ) -> Iterator[NodeTarget]:
         """
-        Yield a target for each node, one for a node that is broker and controller.
+        Yield a target for each node, only one for a node that is both broker and controller.
 
         A host or rack that cannot be part of a URL is a problem.
         """
@@ -132,7 +132,7 @@ class KafkaFinder:
 
 
 def _listed(text: str) -> Node:
-    """Return a controller as the configuration lists it, ``NODE_ID@HOST`` with a port that is ignored."""
+    """Return a controller as configured: ``NODE_ID@HOST``, with a port that is ignored."""
     node_id, _, address = text.partition("@")
     bracket = address.rfind("]")
     host = address[: bracket + 1] or address.partition(":")[0]

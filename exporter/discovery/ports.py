@@ -27,9 +27,9 @@ USUAL: Final = (
     ":5556/metrics",  # jmx_exporter in Bitnami's charts
     ":11001/metrics",  # Amazon MSK
 )
-"""The part of an address after the host, the likeliest first."""
+"""Endings of an address after the host, the likeliest first."""
 _SECONDS: Final = 2.0
-"""For each address; a port that a firewall drops answers never."""
+"""Longest wait for each address, in seconds; a port that a firewall drops never answers."""
 _AT_ONCE: Final = 16
 """Nodes that are searched at the same time."""
 

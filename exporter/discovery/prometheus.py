@@ -106,7 +106,7 @@ class PrometheusFinder:
             await self._calls.close(self._admin.close)
 
     def _known_ids(self, reading: PrometheusReading, problems: list[str]) -> tuple[dict[str, int | None], set[str]]:
-        """Return the ids that are known of nodes, and the nodes that report theirs and are given no other."""
+        """Return the known ids of nodes, and the nodes whose own page gives the id that counts."""
         ids: dict[str, int | None] = {}
         reported: set[str] = set()
         unseen = self._config.nodes.keys() - reading.nodes.keys()
@@ -122,7 +122,7 @@ class PrometheusFinder:
         return ids, reported
 
     def _reported_id(self, node: NodeSeries, reading: PrometheusReading) -> int | None:
-        """Return the id that a node's page reports."""
+        """Return the id that a node's page reports, None if it reports none."""
         starts = starts_of(node)
         if not starts:
             return None
@@ -136,7 +136,7 @@ class PrometheusFinder:
             reader.close()
 
     async def _ids_by_host(self, problems: list[str]) -> Mapping[str, int]:
-        """Return the brokers' ids by their hosts, of those that share it with no other."""
+        """Return the ids of brokers by host, without hosts that several brokers share."""
         if self._open_admin is None:
             return {}
         try:
@@ -153,7 +153,7 @@ class PrometheusFinder:
         return () if self._admin is None else self._admin.describe_brokers().nodes
 
     def _refuse_two(self, reading: PrometheusReading, ids: Mapping[str, int | None]) -> None:
-        """Raise ``DiscoveryError`` where two present nodes have one id: they are of two clusters."""
+        """Raise ``DiscoveryError`` where two present nodes have one id: then they belong to two clusters."""
         instances: dict[int, str] = {}
         for instance, node_id in ids.items():
             if node_id is None:
@@ -179,7 +179,7 @@ def _refuse_doubled(node: NodeSeries) -> None:
 
 
 def _differing(one: NodeSeries, other: NodeSeries, instance_label: str) -> str:
-    """Return the labels that tell two nodes apart beside that of the instance, as a part of a message."""
+    """Return the labels, beside that of the instance, by which two nodes differ, as a part of a message."""
     first, second = (set.intersection(*({*series.labels.items()} for series in node.series)) for node in (one, other))
     labels = sorted({label for label, _ in first - second} - {instance_label, "__name__"})
     return f": they differ in {', '.join(map(shown, labels[:_MOST_NAMED]))}" if labels else f" by {instance_label}"

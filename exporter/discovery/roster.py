@@ -73,7 +73,7 @@ class Roster:
         self._clock = clock
         self._confirmed: Mapping[str, str] = {}
         self._candidates: dict[str, _Candidate] = {}
-        """By the name of the source, in the order in which they were first seen to answer for their nodes."""
+        """Candidates by the name of the source, in the order in which they first answered for their nodes."""
         self._in_use: dict[str, str] = {}
         """The name of the source by its node."""
         self._failing: set[str] = set()
@@ -96,11 +96,11 @@ class Roster:
 
     @property
     def all(self) -> tuple[Source, ...]:
-        """The sources that are named, to be read now or not."""
+        """All named sources, also those that are not due."""
         return (*self._fixed, *self._found.values())
 
     async def fix(self, fixed: Iterable[Source]) -> None:
-        """Have these sources as the fixed ones from now on; those that are no longer among them are closed."""
+        """Replace the fixed sources; close those that are no longer among them."""
         previous, self._fixed = self._fixed, tuple(fixed)
         _log_changes({s.name for s in previous}, {s.name for s in self._fixed})
         kept_ids = set(map(id, self._fixed))
@@ -153,7 +153,7 @@ class Roster:
 
     def note(self, reads: Iterable[SourceRead]) -> None:
         """
-        Take in how the sources did in a collection that is over: it may put other ones in use.
+        Note the outcomes of a collection that is over, which may put other sources in use.
 
         Reads of sources that went meanwhile are none of it any more, and one that may still answer in time says nothing
         yet.
@@ -220,7 +220,7 @@ class Roster:
         return exposed_reads
 
     def _chosen(self, reads: Iterable[SourceRead]) -> dict[str, str]:
-        """Return the name of the source that is shown for each node."""
+        """Return for each node the name of the source that is shown."""
         in_time: dict[str, list[str]] = {}
         late: dict[str, list[str]] = {}
         for source_read in reads:
@@ -273,7 +273,7 @@ class Roster:
         )
 
     async def _dismiss(self, removed: Sequence[Source]) -> None:
-        """Forget what is known of these, and close them once no collection reads."""
+        """Forget these sources, and close them once no collection reads."""
         names = {source.name for source in removed}
         for name in names:
             self._candidates.pop(name, None)
@@ -294,7 +294,7 @@ class Roster:
 
 
 async def _close(source: Source) -> None:
-    """Release a source; that it cannot be released is no reason to keep it, or to leave others open."""
+    """Release a source; log a failure, which must not leave others open."""
     try:
         await source.close()
     except Exception:

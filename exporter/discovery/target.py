@@ -163,7 +163,7 @@ def merged(
 
 
 def confirmed(fixed: Iterable[SourceConfig], targets: Iterable[NodeTarget]) -> dict[str, str]:
-    """Return the ids that a discovery knows of the addresses of configured sources, by the name of these."""
+    """Return the ids that a discovery knows for addresses of configured sources, by the name of the source."""
     ids: dict[str, str] = {}
     for target in targets:
         if target.node_id is not None:

@@ -19,7 +19,7 @@ from .rows import rule_labels
 
 Labels: TypeAlias = Callable[[Entity], tuple[str, ...]]
 Values: TypeAlias = Callable[[Snapshot], Floats]
-"""A value for each row of ``Snapshot.columns``, ``layout.absent`` where there is none at all."""
+"""A value for each row of ``Snapshot.columns``; ``layout.absent`` where no row has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +27,11 @@ class PerEntity:
     """A family with a series for each entity."""
 
     rows: Callable[[Layout], slice]
-    """The entities that it is about."""
+    """The rows of the entities that the family is about."""
     labels: Labels
     """The label values of an entity."""
     values: Values
-    """All numbers at once; read in ``rows`` only."""
+    """The values of all rows; read at ``rows`` only."""
     shared: bool = False
     """True if the nodes share one series for each user and client-id: that of the first of them that has a value."""
     by_rule: bool = False
@@ -49,7 +49,7 @@ by_name: Final[Labels] = attrgetter("user", "client_id")
 
 
 def by_rule(entity: Entity) -> tuple[str, ...]:
-    """Return the labels of the rule that decides; asked only where there is one."""
+    """Return the labels of the rule that decides; only called where a rule does."""
     rule = entity.resolution.entity if entity.resolution else None
     labels = ("", "", "", "") if rule is None else rule_labels(rule)
     return entity.quota_type.label, entity.user, entity.client_id, *labels
@@ -130,4 +130,4 @@ COLUMNS: Final[Mapping[Family, PerEntity]] = {
         rows=_TAGGED, labels=by_type_and_tags, values=_column("columns.utilization")
     ),
 }
-"""Of all families with a series for each entity."""
+"""The readers of all families with a series for each entity."""

@@ -30,9 +30,9 @@ Pieces: TypeAlias = Iterable[bytes | memoryview]
 _SAME_NAME, _OTHER_RULE, _STRANGE = 1, 2, 4
 """Marks of an entity, of which the last needs no neighbor above."""
 _SMALL: Final = 2000
-"""Pieces of fewer bytes are copied sooner than looked at in place."""
+"""Length in bytes below which a piece is copied, which is faster than to view it in place."""
 _LEAST: Final = 1e-4
-"""Below, orjson and Prometheus write other exponents."""
+"""Number below which orjson and Prometheus write different exponents."""
 _LARGE: Final = 10.0 ** np.arange(6, 17)
 """From the first of these Prometheus writes an exponent; from the last on ``repr`` writes one, too."""
 _EXPONENTS: Final = np.array([b"", *(b"e+%02d" % exponent for exponent in range(6, 16))], object)
@@ -51,7 +51,10 @@ class Names:
         self._series: dict[PerEntity, tuple[Rows, Rows] | None] = {}
         self.marks = np.zeros(len(layout), np.int8)
         self.before: Rows | None = None
-        """Row of each entity in the text before, -1 for new ones, otherwise ascending; None while the layout stays."""
+        """
+        Row of each entity in the text before, -1 for new ones, otherwise ascending; None while the layout stays the
+        same.
+        """
         self.remade = look = np.ones(len(layout), np.bool_)
         """Mask of the entities that were made again, with another rule or limit."""
         self.in_order = True
@@ -98,7 +101,7 @@ class Names:
 
 
 def _marks(above: Entity | None, entity: Entity) -> int:
-    """Return the marks of an entity: how its names compare with those of the entity above it."""
+    """Return how an entity's names compare with those of the entity above it, as marks."""
     names = entity.tags or (entity.user, entity.client_id)
     marks = 0
     for name in (entity.broker, *names):
@@ -119,7 +122,7 @@ def _marks(above: Entity | None, entity: Entity) -> int:
 
 
 def _and_above(marked: NDArray[np.int8]) -> Rows:
-    """Return the rows that are marked, and those above them."""
+    """Return the rows that are marked, and the rows above them."""
     chosen = marked != 0
     chosen[:-1] |= chosen[1:]
     return np.flatnonzero(chosen)
@@ -143,16 +146,16 @@ class EntityLines:
         self.forget()
 
     def forget(self) -> None:
-        """Take nothing over from the last text."""
+        """Forget the last text, so that the next one takes nothing over from it."""
         self.length = 0
-        """Of all lines, in bytes."""
+        """Length of all lines, in bytes."""
         self._rows = slice(0, 0)
         self._given: Floats | None = None
         self._values: Floats = np.empty(0)
         self._lengths = np.empty(0, np.int32)
-        """Of each line, 0 where the entity has none."""
+        """Length of each line, 0 where the entity has none."""
         self._sizes = np.empty(0, np.int8)
-        """Of each number."""
+        """Length of each number."""
 
     def pieces(self, view: Exposed, names: Names, text: bytes) -> Pieces | None:
         """
@@ -323,7 +326,7 @@ class TeamLines:
         self._starts: list[bytes] = []
         self._lines: list[bytes] = []
         self._values: Floats = np.empty(0)
-        """By line; NaN for those that are empty."""
+        """Value of each line; NaN for a line that is empty."""
 
     def pieces(self, view: Exposed, *_rest: object) -> Pieces | None:
         """Return the lines of a snapshot, None for those of the last one; afterwards ``length`` is theirs."""
@@ -407,7 +410,7 @@ def texts(values: Floats) -> list[bytes]:
 
 def _with_point_first(together: bytes, places: Rows, exponents: Rows) -> bytes:
     """
-    Return numbers with commas between them, of which some have their point after the first digit.
+    Return numbers, joined by commas, of which some get their point after the first digit.
 
     That is where it stands before an exponent. ``exponents`` are places in ``_EXPONENTS``.
     """

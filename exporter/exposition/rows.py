@@ -138,7 +138,7 @@ def _of_sold(snapshot: Snapshot) -> _Rows:
 
 
 def _of_team_time(snapshot: Snapshot) -> _Rows:
-    """Yield the time in which the bytes of teams were counted."""
+    """Yield the time during which the bytes of teams were counted."""
     if snapshot.teams is not None and snapshot.teams.seen_seconds is not None:
         yield catalog.TEAM_SEEN_SECONDS, (), snapshot.teams.seen_seconds
 
@@ -242,7 +242,7 @@ def _of_exporter(snapshot: Snapshot, now_seconds: float) -> _Rows:
 
 
 def _of_folds(snapshot: Snapshot) -> _Rows:
-    """Yield the number of entities that are shown one by one, and of those left out."""
+    """Yield the number of entities that are shown one by one, and the numbers left out."""
     folds, layout = snapshot.folds, snapshot.columns.layout
     for state, count in {
         "exported": len(layout) - int(layout.stand_ins.sum()),

@@ -130,7 +130,7 @@ class Renderer:
         return begin, text
 
     def _followed(self, layout: Layout) -> Names:
-        """Return the entities of another snapshot after those of the last one."""
+        """Return the entities of a snapshot, compared with those of the last one."""
         previous = self._names
         if previous is not None and layout is previous.layout:
             previous.before = None
@@ -145,7 +145,7 @@ class Renderer:
 
 def _head(family: Family, text_format: TextFormat) -> bytes:
     """
-    Return the comments before the series of a family, but for the end of its last line.
+    Return the comments before the series of a family, without the last line end.
 
     OpenMetrics names counters and infos without their suffix, and knows units.
     """
@@ -184,7 +184,7 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 
 def _ranges(header: str) -> Iterator[tuple[str, float, str | None]]:
-    """Yield each part of the header with its quality, 0 for one that is no number, and the parameter ``version``."""
+    """Yield each range of the header with its quality, 0 if that is not a number, and its parameter ``version``."""
     for part in header.lower().split(","):
         name, *parameters = part.split(";")
         quality, version = 1.0, None

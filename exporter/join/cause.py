@@ -52,7 +52,7 @@ class Causes:
         self._ruled = self._debtors = self._mutators = _Clients(())
         self._evidence: tuple[object, ...] = ()
         self._found: NDArray[np.int8] = np.empty(0, np.int8)
-        """By row what was inferred of this evidence, -1 where nothing yet."""
+        """For each row the cause inferred from this evidence, -1 where there is none yet."""
 
     def find(
         self, columns: Columns, rules: RulesInForce, now_seconds: float, leads: Mapping[str, bool | None]
@@ -98,7 +98,7 @@ class Causes:
     def _inferred(
         self, layout: Layout, rows: Rows, rules: RulesInForce, leads: Mapping[str, bool | None]
     ) -> NDArray[np.int8]:
-        """Return the causes by rules 3 to 5; each row is looked at once as long as the evidence is the same."""
+        """Return the causes by rules 3 to 5; a row is judged once for as long as the evidence is the same."""
         mutation_rules: _Clients | None = None
         table = self._mutation_rules(rules, leads)
         if table is not None:
@@ -152,11 +152,11 @@ class _Clients:
         self._index = {pair for user, client_id in names for pair in indexed(user, client_id)}
 
     def overlap(self, entity: Entity) -> bool:
-        """Return whether some may be the entity's clients: equal in each name that both have."""
+        """Return whether some client may be one of the entity's: equal in each name that both have."""
         return not self._index.isdisjoint(overlapping(entity))
 
     def share_a_name(self, entity: Entity) -> bool:
-        """Return whether some may be the entity's clients, and have its user or client-id in their own tags."""
+        """Return whether some client may be one of the entity's, and has its user or client-id in its own tags."""
         return not self._index.isdisjoint(sharing(entity))
 
 

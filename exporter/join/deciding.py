@@ -49,12 +49,12 @@ class Deciders:
         self._evidence: _Evidence | None = None
         self._of_row: dict[int, Sequence[int] | Entity | None] = {}
         """
-        By row of a request throttle: the rows of the buckets that have one of its names and may decide, or else the
-        rule that does.
+        For each row with a request throttle, the rows of the buckets that share a name with it and may decide, or else
+        the rule that decides.
         """
         self._buckets: _ByNames = {}
         self._throttled: dict[int, set[int]] = {}
-        """By serial of a bucket's entity: those whose throttles it decided."""
+        """The entities whose throttles each bucket decided, by the serial of the bucket's entity."""
 
     def join(self, columns: Columns, table: RuleTable | None, overruled: frozenset[str], in_debt: Rows) -> Columns:
         """
@@ -116,7 +116,7 @@ class Deciders:
         return rows or (_by_rule(entity, table) if table else None)
 
     def _remember(self, columns: Columns, referred: Mapping[int, set[int]], throttle: Floats) -> None:
-        """Note what buckets decided, and give 0 to those that decide nothing any more."""
+        """Note which entities each bucket decides on, and give 0 to buckets that no longer decide on any."""
         layout = columns.layout
         for bucket, serials in referred.items():
             self._throttled.setdefault(layout.entities[bucket].serial, set()).update(serials)
@@ -143,7 +143,7 @@ class Deciders:
 
 
 def _by_names(layout: Layout, rows: Iterable[int]) -> _ByNames:
-    """Return the rows of some entities by the pairs under which `overlapping` and `sharing` find them."""
+    """Return the rows of some entities by their names, in the keys that `overlapping` and `sharing` search."""
     rows_by_names: _ByNames = {}
     for row in rows:
         for pair in indexed(layout.entities[row].user, layout.entities[row].client_id):
@@ -153,7 +153,7 @@ def _by_names(layout: Layout, rows: Iterable[int]) -> _ByNames:
 
 def _only(buckets: _ByNames, entity: Entity, layout: Layout, decider: Entity | None) -> int | None:
     """
-    Return the bucket that may decide if there is only one, under the rule that does if that is known.
+    Return the bucket that may decide if there is only one, provided that the rule that decides is known.
 
     It need not have a name of the entity.
     """
@@ -175,12 +175,12 @@ def indexed(user: str, client_id: str) -> Iterable[tuple[str | None, str | None]
 
 
 def overlapping(entity: Entity) -> Iterable[tuple[str | None, str | None]]:
-    """Return the pairs of clients that may be the entity's: equal in each name that both have."""
+    """Return the pairs of names that may be of the entity's clients: equal in each name that both have."""
     return product(_fitting(entity.user), _fitting(entity.client_id))
 
 
 def sharing(entity: Entity) -> Iterator[tuple[str | None, str | None]]:
-    """Yield the pairs of clients that may be the entity's, and have its user or client-id in their own tags."""
+    """Yield the pairs of names that may be of the entity's clients, and share its user or client-id."""
     user, client_id = entity.user, entity.client_id
     yield from product((user,) if user else (), _fitting(client_id))
     yield from product(_fitting(user), (client_id,) if client_id else ())
@@ -192,9 +192,9 @@ def _fitting(name: str) -> tuple[str | None, ...]:
 
 def _by_rule(entity: Entity, table: RuleTable) -> Entity | None:
     """
-    Return the only rule that can throttle the entity's clients, as that of a bucket that is not measured.
+    Return the only rule that can throttle the entity's clients, in the form of an entity whose bucket no node shows.
 
-    None where there are several.
+    Return None if several can.
     """
     unnamed_tag = unnamed(table)
     users = (entity.user,) if entity.user else _names((rule.user for rule in table), unnamed_tag)
@@ -222,6 +222,6 @@ def _by_rule(entity: Entity, table: RuleTable) -> Entity | None:
 
 
 def _names(names: Iterable[object], unnamed_tag: str) -> Sequence[str] | None:
-    """Return each name that rules have, and one that none has; None where they are too many to try."""
+    """Return each name in the rules, and one name that no rule has; None where there are too many to try."""
     distinct = [*islice(dict.fromkeys(name for name in names if isinstance(name, str)), _MOST_NAMES + 1)]
     return None if len(distinct) > _MOST_NAMES else [*distinct, "", unnamed_tag]

@@ -21,7 +21,7 @@ _ENTITIES_SECONDS: Final = 300.0
 FEW: Final = 2000
 """Columns and entities that are placed on the event loop: some hundredths of a second."""
 _NODE_SECONDS: Final = 3600.0
-"""Time that it keeps its totals, which must not go back."""
+"""Time that a node which is not read keeps its totals, which must not go back."""
 
 
 class Join:
@@ -43,7 +43,7 @@ class Join:
         self._with_totals = Expiring[str, None](_NODE_SECONDS)
 
     def layout(self, tables: Sequence[BeanTable], limits: Limits | None) -> Layout:
-        """Return the rows that the next snapshot of these tables has, one table for each node."""
+        """Return the layout of the next snapshot of these tables, one table for each node."""
         return self._placing.place(tables, limits).layout
 
     def is_long(self, tables: Sequence[BeanTable], limits: Limits | None) -> bool:

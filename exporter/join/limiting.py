@@ -39,9 +39,9 @@ The tag that the plugin gives the entity of the excluded principals, which have 
 """
 _PLUGIN_TYPES: Final = {quota_type.group: quota_type for quota_type in CALLBACK_LIMIT}
 _UNLIMITED: Final = sys.float_info.max
-"""``Double.MAX_VALUE``, the plugin's default."""
+"""Limit that the plugin has by default: ``Double.MAX_VALUE``."""
 _LEAST: Final = 1.0
-"""The plugin never limits to less, whatever its factor."""
+"""Lowest limit that the plugin sets, whatever its factor."""
 
 
 def static_limits(configured: Mapping[str, float], factor: float) -> StaticLimits:
@@ -74,14 +74,14 @@ class RulesInForce:
     limits: Limits | None = None
     """None when they are unknown."""
     overruled: frozenset[str] = frozenset()
-    """Node ids."""
+    """Node ids on which the configured quotas do not decide, or may not."""
 
     def on(self, node_id: str) -> Limits | None:
         """Return the limits if they decide on a node, None where that is unknown or a callback decides."""
         return None if node_id in self.overruled else self.limits
 
     def decide_as(self, limits: Limits | None, overruled: frozenset[str]) -> bool:
-        """Return whether these limits decide as others do that are overruled on these nodes."""
+        """Return whether these limits decide in the same way as other limits, which are overruled on these nodes."""
         return overruled == self.overruled and version_of(limits) == version_of(self.limits)
 
 

@@ -36,7 +36,7 @@ MOST_TAGS: Final = 10
 OF_ENTITIES: Final = {Meaning[name.upper()]: name for name in NAMES}
 """Meanings of numbers about entities, and the column of a snapshot that holds each, which has the same name."""
 _LONGEST_LABEL: Final = 64
-"""Characters of a tag's key that are its label."""
+"""Longest key of a tag, in characters, that is its label as a whole."""
 _NUMBERS: Final = {meaning: number for number, meaning in enumerate(OF_ENTITIES)}
 _TAKEN: Final = {"broker", "quota_type", "cluster", "le", "quantile"}
 _NOWHERE: Final = np.empty(0, np.intp)
@@ -93,13 +93,13 @@ class NodeColumns:
     node_id: str
     columns: tuple[BeanColumn, ...] = ()
     rows: Rows = field(default_factory=_NOWHERE.copy)
-    """By column the row of its entity, -1 where it is about no entity, or the row is not found yet."""
+    """For each column the row of its entity; -1 where it is not about an entity, or the row is not found yet."""
     meanings: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
-    """By column the place of its meaning in ``OF_ENTITIES``, if it is about an entity."""
+    """For each column the place of its meaning in ``OF_ENTITIES``, if it is about an entity."""
     other_meanings: Mapping[int, ColumnMeaning] = field(default_factory=dict)
-    """By column the meaning of those that are not about an entity of Kafka's own quotas."""
+    """Meanings of the columns that are not about an entity of Kafka's own quotas, by column."""
     fresh: Mapping[int, ColumnMeaning] = field(default_factory=dict)
-    """By column the meaning of those about an entity without a row yet."""
+    """Meanings of the columns about an entity without a row yet, by column."""
     places: Mapping[Meaning | Family, Mapping[tuple[str, ...], int]] = field(default_factory=dict)
     """The columns about the node, by meaning and by `ColumnMeaning.about`."""
     tags: frozenset[str] = frozenset()
@@ -114,7 +114,7 @@ class NodeColumns:
         """
         Return the meanings of the columns of the node's next table.
 
-        New ones are interpreted, all others keep their rows.
+        Columns that are new are interpreted; all others keep their rows.
         """
         previous, size = self.columns, len(columns)
         changed = replaced(previous, columns)
@@ -160,7 +160,7 @@ class NodeColumns:
         return replace(self, rows=rows, fresh={**self.fresh, **tagged})
 
     def silenced(self) -> NodeColumns:
-        """Return the columns, without rows for those that have foreign tags."""
+        """Return the columns, with no rows for those that have foreign tags."""
         return replace(
             self, fresh={index: meaning for index, meaning in self.fresh.items() if meaning.callback is None}
         )
@@ -193,12 +193,14 @@ class Placed:
         meanings = np.concatenate([_NOWHERE, *(node.meanings for node in nodes)])
         about = rows >= 0
         self.is_read = np.zeros(len(layout), np.bool_)
-        """By row whether the tables have any number of it."""
+        """For each row whether the tables have any number of it."""
         self.is_read[rows[about]] = True
         self.places: dict[Meaning, Rows] = {}
-        """By row the place of a number, counted through all tables one after the other; -1 where there is none."""
+        """
+        For each row the place of a number, counted through all tables one after the other; -1 where there is none.
+        """
         self.folded: dict[Meaning, tuple[Rows, Rows]] = {}
-        """Places of all numbers of a callback and the row of each, where several numbers are of one entity."""
+        """Places of all numbers of a callback and the row of each; only where several numbers belong to one entity."""
         for meaning, number in _NUMBERS.items():
             of_it = np.flatnonzero(about & (meanings == number))
             if of_it.size:
@@ -224,7 +226,7 @@ class Placing:
         """The keys of the tags that are shown."""
         self._rules = RulesInForce()
         self._silent: frozenset[str] = frozenset()
-        """The nodes without a callback whose beans have tags all the same: these are no entities."""
+        """The nodes whose beans have foreign tags although they have no callback: such beans are not entities."""
         self._static: dict[str, StaticLimits] = {}
         """The limits of Strimzi's quotas plugin by node."""
         self._placed: Placed | None = None
@@ -355,7 +357,7 @@ def _static_limits_of(node: NodeColumns, table: BeanTable) -> StaticLimits:
 
 
 def _unexplained(columns: Sequence[BeanColumn]) -> Unplaced | None:
-    """Return what is known of columns with tags that Kafka's own quotas do not have."""
+    """Return what is known of columns whose tags Kafka's own quotas do not have."""
     if not columns:
         return None
     bean = columns[0].bean

@@ -29,7 +29,7 @@ from .limiting import NO_RULES, RulesInForce
 from .placing import Placed
 
 _SAMPLES: Final = np.array([2 if kind is QuotaType.CONTROLLER_MUTATION else 11 for kind in TYPES])
-"""Of a rate, by quota type."""
+"""Samples of a rate, by quota type."""
 _MOST_IDLE_RISE: Final = _SAMPLES / (_SAMPLES - 1) + 1e-9
 """
 By how much a rate can rise without traffic, rounding included.
@@ -74,7 +74,7 @@ class Staleness:
         self._last: tuple[Floats, Floats] = np.empty(0), np.empty(0)
         """Usage and throttle time at the previous collection in Kafka's units, 0 for what was not there."""
         self.read_under: dict[str, int | None] = {}
-        """By node the version of the rules at the previous collection, None where they did not decide."""
+        """Version of the rules at the previous collection, by node; None where the rules did not decide."""
         self._rose = RecentRows()
 
     def stale(
@@ -160,7 +160,7 @@ class RecentRows:
         self._left: dict[Place, float] = {}
 
     def follow(self, layout: Layout, now_seconds: float) -> None:
-        """Take another layout over, and drop entities that were last seen too long before ``now_seconds``."""
+        """Move to another layout, and drop entities that were last seen too long before ``now_seconds``."""
         if layout is not self._layout:
             previous, rows = self._layout, layout.rows_in(self._layout)
             seen_before_leaving = self._seen.copy()
@@ -178,7 +178,7 @@ class RecentRows:
         }
 
     def note(self, rows: Rows, now_seconds: float) -> None:
-        """See the entities of these rows now."""
+        """Note that the entities of these rows are seen now."""
         self._seen[rows] = now_seconds
 
     def drop(self, rows: Rows) -> None:
@@ -190,7 +190,7 @@ class RecentRows:
         return self._seen[rows] > -np.inf
 
     def seen(self) -> tuple[bytes, tuple[Place, ...]]:
-        """Return a key that is equal while the same rows of a layout, and the same entities that left, were seen."""
+        """Return a key that stays equal as long as the same entities were seen, in the layout and beyond it."""
         return (self._seen > -np.inf).tobytes(), tuple(self._left)
 
     def clients(self) -> Iterator[tuple[str, str]]:
@@ -225,7 +225,7 @@ class _Traffic:
         """
         Return whether the clients of an entity are among them.
 
-        By user or client-id, and not contradicted by the other of the two.
+        They are if their user or client-id is among them and the other name does not contradict it.
         """
         if idle.tags is not None or idle.resolution is None or idle.resolution.entity is not None:
             return False

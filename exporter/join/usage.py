@@ -30,9 +30,12 @@ More tokens than any limit gives. A bucket without a limit grows by Long.MAX a s
 1e20: within a millisecond of losing its limit it holds this many.
 """
 _OF_USAGE: Final = np.array([kind.unit.divisor for kind in TYPES])
-"""Kafka's unit divided by this is ours."""
+"""Kafka's unit of a usage, divided by this, is ours."""
 _TOLERANCE: Final = 0.02
-"""Of the limit, or of what was reported if that is more: the rate moves between the readings of two attributes."""
+"""
+Tolerated difference, as a part of the limit, or of the reported usage if that is more: the rate moves between two
+readings.
+"""
 _REPEATS_OF_FETCH: Final = {"FetchConsumer", "FetchFollower"}
 _FORWARDED: Final = {"CreateTopics", "CreatePartitions", "DeleteTopics"}
 """
@@ -40,9 +43,11 @@ Requests with throttles that Kafka's histogram lacks under KRaft, where brokers 
 they are throttled. (With ZooKeeper it counts them.)
 """
 _MOST_COUNTERS: Final = 2_000
-"""Far more than Kafka has, of each request two; an agent may make names up."""
+"""Most counters that are kept: far more than Kafka's two for each request, since an agent may make names up."""
 OVERDUE_SECONDS: Final = 300.0
-"""After so long a reading that was right is reached again: no numbers are shown that were asked for 120 s ago."""
+"""
+Seconds by which a counter reaches a right reading again, since numbers asked for more than 120 s ago are not shown.
+"""
 _MOST_STARTS: Final = 4
 """Starts of a node whose counters are remembered."""
 _Numbers: TypeAlias = Mapping[Family, Mapping[tuple[str, ...], float | None]]
@@ -122,7 +127,7 @@ class UsageReader:
 
 
 class NodeNumbers:
-    """The numbers of a node's table about the node itself."""
+    """The numbers about the node itself in its table."""
 
     def __init__(self, node: NodeColumns, values: Floats, coverage: Coverage, asked_at: float | None = None) -> None:
         self.node, self.coverage, self.asked_at = node, coverage, asked_at
@@ -146,11 +151,11 @@ class NodeNumbers:
         return next(reversed(self.numbers.get(meaning, {}).values()), None)
 
     def by_name(self, meaning: Meaning) -> dict[str, float]:
-        """Return the numbers of a meaning that are known, by request or quota type."""
+        """Return the known numbers of a meaning, by request or quota type."""
         return {name: number for (name,), number in self.numbers.get(meaning, {}).items() if number is not None}
 
     def passed_on(self, requests: Container[str]) -> dict[Family, dict[tuple[str, ...], float | None]]:
-        """Return the numbers that are shown as they are, by family; some only of ``requests`` that came."""
+        """Return the numbers that are shown unchanged, by family; some only for ``requests`` that were made."""
         families: dict[Family, dict[tuple[str, ...], float | None]] = {}
         for family, numbers in self.numbers.items():
             if isinstance(family, Family):
@@ -164,11 +169,11 @@ class NodeNumbers:
 
 
 class NodeUsages:
-    """Makes the nodes' part of snapshots."""
+    """Makes the part of snapshots that is about nodes."""
 
     def __init__(self) -> None:
         self.sums = defaultdict[str, NodeCounters](NodeCounters)
-        """By node."""
+        """Counters of each node, by node id."""
         self._limits: Limits | None = None
         self._ip_limits: IpLimits | None = None
 
@@ -291,15 +296,15 @@ class NodeUsages:
 class _Counter:
     value: float
     reached_at: float
-    """The time at which a reading was as high last, in steady seconds."""
+    """The last time at which a reading was this high, in steady seconds."""
     of_start: bool
-    """True if the value is known to be of the present start."""
+    """True if the value is known to belong to the present start."""
     asked_at: float | None
     """The time at which that reading was asked for, which tells one answer from another."""
     earlier_value: float = 0.0
-    """The highest reading before that one."""
+    """The highest reading before this one."""
     confirmed: bool = False
-    """True if another reading was as high."""
+    """True if a second reading was as high."""
     lower: float | None = None
     """The first reading since that was lower."""
 
@@ -326,14 +331,14 @@ class NodeCounters:
         self._started_at: float | None = None
         self._starts: dict[float | None, dict[str, _Counter]] = {}
         self._counts: dict[str, _Counter] = {}
-        """Of the present start."""
+        """Counters of the present start, by name."""
         self._at = 0.0
         self._asked_at: float | None = None
         self._reports_start = False
 
     def began(self, started_at: float | None, now_seconds: float, asked_at: float | None = None) -> None:
         """
-        Take the counters of a start of the node in Unix time, as read at these steady seconds.
+        Switch to the counters of a start of the node (Unix time), as read at these steady seconds.
 
         The start is None when the source does not report it. An answer that is shown again has the same ``asked_at``.
         """
@@ -377,7 +382,7 @@ class NodeCounters:
         return counter.value if certain else None
 
     def held(self, families: _Numbers) -> _Numbers:
-        """Return numbers of a node with its counters as they are to be shown."""
+        """Return numbers of a node, in which counters never go back."""
         return {
             family: {
                 about: None if number is None else self.count(f"{family.name} {about}", number)
@@ -411,9 +416,9 @@ class NodeCounters:
 
 def _disagreements(reader: UsageReader, columns: Columns) -> dict[str, int]:
     """
-    Return by node the number of entities with another utilization than the node reports (KIP-1373).
+    Return for each node how many entities have another utilization than the node itself reports (KIP-1373).
 
-    Without nodes that report none.
+    Nodes that report no utilization are left out.
 
     The node computes with the limit that it enforces: it differs from the one that was read from the Admin API.
     """

@@ -40,7 +40,9 @@ from .push import Starts
 _LENGTHS = 16
 """At least the bytes of the tags and lengths around a metric and its points."""
 _GAUGE_NUMBERS, _SUM_NUMBERS = 19, 28
-"""Time and value, for sums the start, too: 9 bytes each, and one more by which the length before the point may grow."""
+"""
+Bytes of time and value, and for sums of the start: 9 each, and one more by which the length before the point may grow.
+"""
 
 
 class Points(NamedTuple):
@@ -48,10 +50,12 @@ class Points(NamedTuple):
 
     family: Family
     heads: list[bytes]
-    """Each serialized without its numbers, as the only point of a gauge; in a sum they have the same field number."""
+    """
+    Points, each serialized without its numbers, as the only point of a gauge; in a sum they have the same field number.
+    """
     values: list[float]
     starts_ns: list[int] | None
-    """Unix times since which they count; None for gauges."""
+    """Unix times in ns since which the points count; None for gauges."""
 
 
 class PushRequest(NamedTuple):
@@ -146,7 +150,7 @@ class Encoder:
         """
         Bring the heads to the rows of another layout, but not those of entities made again.
 
-        Their rule may be another one.
+        An entity that was made again may have another rule.
         """
         if tags != self._tags:  # label names, some of which may never come back
             self._by_row, self._tags = {}, tags
@@ -175,7 +179,7 @@ class Encoder:
         return series
 
     def _head(self, names: Sequence[str], labels: Sequence[str]) -> bytes:
-        """Return a label that is empty is left out, which means the same to Prometheus."""
+        """Return the start of a point with these labels; an empty label, which means an absent one, is left out."""
         pairs = [*zip(names, labels, strict=True), *self._more]
         attributes = [KeyValue(key=name, value=AnyValue(string_value=encodable(text))) for name, text in pairs if text]
         point = otlp.NumberDataPoint(attributes=attributes)

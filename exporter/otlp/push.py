@@ -31,7 +31,7 @@ LONGEST_FLUSH_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS: Final = 600.0
 """Longest pause that a receiver can ask for: a mistake there must not end pushes for a day."""
 FORGET_AFTER_SECONDS: Final = 3600.0
-"""Kafka keeps the sensors of an idle entity that long, too."""
+"""Seconds after which an unseen counter is forgotten, as Kafka forgets the sensors of an idle entity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class PushCounts:
 
     @property
     def health(self) -> PushHealth:
-        """All counts, with the zeros that ``increase()`` needs."""
+        """All counts, including the zeros that ``increase()`` needs."""
         return PushHealth(
             exports_total={outcome.value: self._pushes[outcome] for outcome in Outcome},
             points_total=dict(self._points),
@@ -163,7 +163,7 @@ class Starts:
         self._counts = Expiring[tuple[str, bytes], _Count](FORGET_AFTER_SECONDS)
 
     def of(self, family: Family, series: Mapping[bytes, float], at_ns: int, steady: float) -> list[int]:
-        """Return the starts of a family's series, Unix time; ``series`` are their values at ``at_ns`` by a key."""
+        """Return the start of each series of a family in Unix time; ``series`` has their values at ``at_ns``."""
         if family.name.startswith("quotascope_"):
             self._began_ns = min(self._began_ns, at_ns)
             return [self._began_ns] * len(series)
@@ -227,13 +227,13 @@ class OtlpPush:
         self.counts = counts
 
     def open(self, url: str) -> SnapshotSender:
-        """Make the sender, unless there is one. ``url`` is where this exporter answers."""
+        """Make the sender, unless there is one. ``url`` is the address of this exporter."""
         if self._sender is None:
             self._sender = self._open_sender(url)
         return self._sender
 
     def start(self, url: str, collect: Callable[[], Awaitable[Snapshot]]) -> None:
-        """Begin, in the running loop. ``url`` is where this exporter answers."""
+        """Start pushing in the running loop. ``url`` is the address of this exporter."""
         self._collect = collect
         self._task = asyncio.create_task(self._run(self.open(url)))
 

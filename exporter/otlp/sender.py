@@ -35,12 +35,12 @@ from .encoding import Encoder, PushRequest, unix_ns
 from .push import OtlpReceiver, PushResult
 
 _Answer: TypeAlias = service.ExportMetricsServiceResponse | str
-"""Of a receiver that took the request, at least in part; or else why it did not."""
+"""The answer of a receiver that took the request, at least in part; or else the reason why it did not."""
 
 _NOT_SENT = "the request was not sent"
 _LONGEST_ANSWER = 1 << 16
 _SHORTEST_SECRET = 4
-"""Characters; what is shorter stands in any text."""
+"""Fewest characters of a secret that messages leave out; a shorter one may occur in any text."""
 _OK = range(200, 300)
 _ADVICE = {
     401: "the receiver refuses the credentials, check otlp.headers",
@@ -113,7 +113,7 @@ def _secrets(receiver: OtlpReceiver) -> list[str]:
 
 def _quoted(text: str, secrets: Iterable[str]) -> str:
     """
-    Return the words of a receiver without secrets: it, or a proxy before it, may quote what it was sent.
+    Return the words of a receiver without secrets, which it, or a proxy before it, may quote from the request.
 
     First, as what is shown may end within one.
     """
@@ -251,7 +251,7 @@ class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
 
 
 def _no_answer(error: Exception, request: dict[str, Any]) -> str:
-    """Return the reason of a missing answer, without quotations of the libraries, which hold the whole URL."""
+    """Return the reason of a missing answer, without the libraries' own words, which hold the whole URL."""
     parts = urlsplit(str(request.get("url", "")))
     place = f"{parts.hostname}:{parts.port or parts.scheme}"
     texts: dict[type[Exception], str] = {

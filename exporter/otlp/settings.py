@@ -127,7 +127,7 @@ class _Environment:
         self._environ = environ
 
     def name(self, option: str) -> str | None:
-        """Return the variable that holds an option such as ``ENDPOINT``; an empty one counts as unset."""
+        """Return the name of the variable for an option such as ``ENDPOINT``; an empty variable counts as unset."""
         names = (prefix + option for prefix in _PREFIXES)
         return next((name for name in names if self._environ.get(name)), None)
 
@@ -137,7 +137,7 @@ class _Environment:
         return None if name is None else self._environ[name]
 
     def choice(self, option: str, choices: Iterable[str], default: str) -> str:
-        """Return the value of an option that has but a few."""
+        """Return the value of an option that allows only a few values."""
         text = self.text(option) or default
         if text not in (allowed := sorted(choices)):
             message = f"expected {' or '.join(allowed)}, got {text!r}"

@@ -56,7 +56,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCell:
-    """One cell: a text, in a color that means the same everywhere, or a drawing with its words."""
+    """One cell: a text in a color that has one meaning everywhere, or a drawing with its words."""
 
     text: str
     color: str = ""
@@ -98,13 +98,13 @@ def worded(text: str, color: str = "") -> TableCell:
 
 
 def _nothing(row: TableRow) -> str:
-    """Return the text of a missing number that needs a limit: without one it does not apply, else it is unknown."""
+    """Return the text for a missing number that needs a limit: unknown, or not applicable where there is no limit."""
     unlimited = row.usage.entity.limit_state is LimitState.UNLIMITED
     return NOT_APPLICABLE if unlimited else UNKNOWN
 
 
 def used_cell(used: float | None, near_limit: float, *, without: str, throttled: bool = False) -> TableCell:
-    """Return a utilization as a bar and a number, in the color of ``color_of``; a text ``without`` one."""
+    """Return a utilization as a bar and a number, in the color of ``color_of``, or else the text ``without``."""
     if used is None:
         return worded(without)
     bar = 100 * min(1.0, max(0.0, used))
@@ -138,7 +138,7 @@ def _recent(row: TableRow) -> TableCell:
 
 
 def _burst(row: TableRow) -> TableCell:
-    """Return the used part of a burst, and the tokens that are left of it."""
+    """Return the used part of a burst, and the tokens that are left in it."""
     usage = row.usage
     if usage.entity.quota_type is not QuotaType.CONTROLLER_MUTATION:
         return worded(NOT_APPLICABLE)
@@ -151,7 +151,7 @@ def _burst(row: TableRow) -> TableCell:
 
 
 def entity_cell(entity: Entity, suffix: str = "", color: str = "") -> TableCell:
-    """Return the name of an entity with a text behind it, which leads to its page."""
+    """Return the name of an entity as a link to its page, with a text behind it."""
     text = f"{entity_name(entity.user, entity.client_id)}{suffix}"
     return TableCell(text=text, href=entity_address(entity.user, entity.client_id), color=color)
 
@@ -211,7 +211,8 @@ def _bars(
     """
     Yield the bar of each value that is known.
 
-    Its color, its left, its upper end and its height; ``size`` is the width of a bar and the height of that of ``top``.
+    A bar is its color, left end, upper end and height; ``size`` is the width of a bar and the height at the value
+    ``top``.
     """
     width, height = size
     for place, (value, in_throttle) in enumerate(zip_longest(values, throttled, fillvalue=False)):

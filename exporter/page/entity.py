@@ -40,9 +40,9 @@ _THROTTLED: Final = "KafkaQuotaClientThrottled"
 _NEAR_LIMIT: Final = "KafkaQuotaNearLimit"
 _TOKENS: Final = "KafkaQuotaMutationTokensExhausted"
 _MOST: Final = 100
-"""Rows of each table, and drawings."""
+"""Most rows of each table, and most drawings."""
 _LONGEST: Final = 32_767
-"""Bytes of a name in Kafka's protocol."""
+"""Longest name in Kafka's protocol, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,20 +55,20 @@ class EntityResult:
     client_id: str | None
     """None for any client-id that no quota names, empty for clients that send none."""
     explanations: Sequence[Explanation] | None
-    """By quota type; None when the configured quotas are unknown."""
+    """Explanations by quota type; None when the configured quotas are unknown."""
     callbacks: Mapping[str, str]
     """Nodes with a custom quota callback, which decides there instead, with its class."""
     rows: Usages
-    """Measured entities of it, the most urgent first."""
+    """Measured entities of this user and client-id, the most urgent first."""
     trails: Trails
     episodes: Sequence[Episode]
     """Episodes since the exporter started, the latest first."""
     unseen_seconds: float
-    """Of this time, in which others are unknown (`Episodes.gaps`)."""
+    """Seconds since the exporter started in which other episodes may have been missed (`Episodes.gaps`)."""
 
 
 def asked_entity(parameters: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """Return user and client-id of a query; an empty user is none."""
+    """Return user and client-id of a query; None for an empty user."""
     user, client_id = parameters.get("user"), parameters.get("client_id")
     known_client = None if client_id is None else asked_as(client_id[:_LONGEST])
     return (asked_as(user[:_LONGEST]) if user else None), known_client
@@ -77,7 +77,7 @@ def asked_entity(parameters: Mapping[str, str]) -> tuple[str | None, str | None]
 def find_entity(
     snapshot: Snapshot, trails: Trails, episodes: Episodes, user: str | None, client_id: str | None
 ) -> EntityResult:
-    """Explain a user (or its principal, ``User:alice``) and client-id, and find what is measured of it."""
+    """Explain a user (or its principal, ``User:alice``) and client-id, and find the entities measured of them."""
     limits = snapshot.limits
     if limits is not None and user is not None:
         user = user_of(limits, user)
@@ -189,9 +189,9 @@ def _runbooks(result: EntityResult) -> Iterator[tuple[str, str]]:
 
 def _levels(result: EntityResult) -> Iterator[tuple[int, str, list[tuple[str, str]]]]:
     """
-    Yield a row for each level.
+    Yield a row for each of Kafka's levels.
 
-    Its place, what a quota there would be for, and for each quota type a value and its state.
+    A row has the level's number, the client that a quota there is for, and for each quota type a value and its state.
     """
     explanations = result.explanations or ()
     rows = zip(*(explanation.levels for explanation in explanations), strict=True)

@@ -14,7 +14,7 @@ from ..names import is_cut
 
 USER: Final = "alice"
 CLIENT_ID: Final = "app1"
-"""The names in the runbooks that stand for those of an alert."""
+"""Names in the runbooks that are examples for the names of an alert."""
 _FENCE: Final = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NAMES: Final = re.compile(
     rf"(?P<option>--(?:user|client-id|entity-type users --entity-name|entity-type clients --entity-name)) "
@@ -31,9 +31,9 @@ def filled(text: str, user: str | None, client_id: str | None, limits: Limits | 
     """
     Return a runbook in Markdown for a user and a client-id, None for one that the alert does not have.
 
-    A command to set or remove a quota is for the rule that applies to them, where the configured quotas are known: one
-    that another rule overrules does nothing. What raises a limit sets it to twice what it is now; a default is not
-    raised for all, but for these names.
+    Where the configured quotas are known, a command to set or remove a quota is for the rule that applies to them,
+    since a rule that another one overrules has no effect. A command that raises a limit doubles it; instead of a
+    default, it sets a limit for these names alone.
     """
     names = {"user": user or None, "client_id": client_id or None}
 
@@ -50,7 +50,7 @@ def filled(text: str, user: str | None, client_id: str | None, limits: Limits | 
 
 
 def _command(line: str, names: Mapping[str, str | None], limits: Limits | None) -> str | None:
-    """Return a line of a shell with these names; None for a command that is for a name which there is not."""
+    """Return a line of a shell with these names; None for a command about a name that the alert does not have."""
     if (alter := _ALTER.search(line)) is not None:
         kind = QuotaType.of_quota_key(alter["key"])
         option = None if kind is None or limits is None else _for_the_rule(alter, kind, names, limits)
@@ -71,7 +71,7 @@ def _command(line: str, names: Mapping[str, str | None], limits: Limits | None) 
 
 
 def _for_the_rule(alter: re.Match[str], kind: QuotaType, names: Mapping[str, str | None], limits: Limits) -> str | None:
-    """Return the option that sets or removes the quota that applies; None where there is none."""
+    """Return the option that sets or removes the quota that applies; None where no quota applies."""
     user, client_id = names["user"] or "", names["client_id"] or ""
     rules = limits.rules.get(kind)
     # measured under a user alone, clients are under the user's rule whatever they call themselves
@@ -90,7 +90,7 @@ def _for_the_rule(alter: re.Match[str], kind: QuotaType, names: Mapping[str, str
 
 
 def _options(entity: QuotaEntity) -> str:
-    """Return how kafka-configs.sh is told an entity."""
+    """Return the options of kafka-configs.sh that name an entity."""
     return "".join(
         f" --entity-type {kind} {_option(name)}"
         for kind, name in (("users", entity.user), ("clients", entity.client_id))

@@ -35,7 +35,7 @@ from .query import QueryResult, shown_part
 from .render import PageFrame, as_of, name, render
 
 _MOST: Final = 200
-"""Rows of each table but that of the entities."""
+"""Most rows of each table except that of the entities."""
 _ASCENDING: Final = (Order.NAME, Order.TOKENS, Order.LEVEL, Order.TYPE, Order.BROKER)
 TYPES: Final = (("", "all"), *((quota_type.label, type_name(quota_type)) for quota_type in QuotaType))
 _NO_TEAM: Final = "no team"
@@ -106,9 +106,9 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
 
 def _numbers(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
     """
-    Yield the whole in a few numbers, with where each leads.
+    Yield the key numbers of the cluster, with the addresses that they link to.
 
-    Where limits or throttle times are unknown, how many could be more.
+    Where limits or throttle times are unknown, a number says how many more there could be.
     """
     usages = snapshot.measured
     up = sum(source.up for source in snapshot.sources)
@@ -162,7 +162,7 @@ def _headers(result: QueryResult, columns: list[TableColumn]) -> Iterator[dict[s
     """
     Yield the headers, which are links that sort.
 
-    ``sorted`` is the direction of the one by which the table is sorted.
+    ``sorted`` is the direction of the header by which the table is sorted.
     """
     query, backwards = result.query, result.query.reverse == "1"
     for column in columns:

@@ -32,12 +32,12 @@ from .teams import Teams, readable
 
 SIZE: Final = 50
 MOST: Final = 500
-"""Rows of one page or answer, by default and at most."""
+"""Rows of one page or answer: the default, and the most."""
 FARTHEST: Final = 10_000_000
 """The greatest offset."""
 _TYPES: Final = {quota_type.label: quota_type for quota_type in QuotaType}
 _NAMES: Final = {"user", "client_id"}
-"""Parameters of which an empty text means something: a dimension that an entity does not have."""
+"""Parameters in which an empty text means a dimension that an entity does not have."""
 
 
 def _whole(value: object) -> int:
@@ -106,7 +106,7 @@ class PartQuery(BaseModel):
 
     @classmethod
     def described(cls) -> dict[str, dict[str, Any]]:
-        """Return the parameters in the order of addresses, the part last, each with what OpenAPI says of it."""
+        """Return the parameters in the order of addresses, the part last, with their descriptions for OpenAPI."""
         schemas = cls.model_json_schema()["properties"]
         return {
             name: {
@@ -128,7 +128,7 @@ class PartQuery(BaseModel):
 
     @property
     def address(self) -> str:
-        """The query as the part of an address from `?` on, without defaults; `?` when there is nothing else."""
+        """The query as the end of an address from `?` on, without defaults; only `?` if there is nothing else."""
         return "?" + urlencode(self.parameters(), errors="replace")
 
     @property
@@ -165,7 +165,7 @@ class EntityQuery(PartQuery):
     """Only entities of this team; empty for all."""
 
     def selection(self, near_limit: float) -> Selection:
-        """Return all but team and part; entities from this utilization on are near their limit."""
+        """Return the selection without team and part; an entity from this utilization on is near its limit."""
         return Selection(
             near_limit=near_limit,
             order=self.sort,
@@ -189,7 +189,7 @@ class EpisodeQuery(PartQuery):
 
 
 def shown_part(offset: int, count: int, total: int) -> str:
-    """Return the place of the shown rows among all rows of a query; empty when it finds nothing."""
+    """Return the place of the shown rows among all rows of a query; an empty text when the query finds nothing."""
     if count:
         return f"{offset + 1} to {offset + count} of {total}."
     return f"There are {total}; this page is past the last." if total else ""

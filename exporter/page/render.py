@@ -28,7 +28,7 @@ POLICY: Final = (
 """Content-Security-Policy: nothing but our own style, script and icon, and no script within the page."""
 _LONGEST_NAME: Final = 256
 _LONGEST_ADDRESS: Final = 6_000
-"""Of a link: the exporter reads 8 KiB of the first line of a request."""
+"""Longest address of a link: the exporter reads 8 KiB of the first line of a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def render(template: str, frame: PageFrame | None, **values: object) -> str:
 
 def as_of(snapshot: Snapshot) -> dict[str, object]:
     """
-    Return the values of a template that each page of a snapshot shows.
+    Return the values of a template that every page of a snapshot shows.
 
     They are its time, the age of its configured quotas then (empty where they are unknown), and the percentage from
     which an entity is near its limit.

@@ -26,12 +26,12 @@ POLICY: Final = (
 )
 """Content-Security-Policy: nothing but our own style and icon."""
 _MOST: Final = 20
-"""Throttle episodes above a runbook."""
+"""Most throttle episodes above a runbook."""
 
 
 @cache
 def _markdown() -> MarkdownIt:
-    """Return what renders Markdown: HTML in a text is shown as it is written."""
+    """Return the renderer of Markdown, which shows HTML in a text as it is written."""
     from markdown_it import MarkdownIt  # noqa: PLC0415 - where no runbook is asked for, 40 ms of each start
 
     return MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -42,7 +42,7 @@ class Runbooks:
     Pages below ``/runbooks/``; addresses in them are relative, because a proxy may serve them under any path.
 
     With ``user`` or ``client_id`` in its address a runbook has these names in its commands and queries (`filled`), and
-    begins with since when they are throttled.
+    begins with the time since which they are throttled.
 
     Args:
         texts: Markdown by the name of the alert.

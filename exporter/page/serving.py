@@ -60,7 +60,7 @@ class Pages:
         self._clock = clock
         self._trails = Trails()
         self.episodes = Episodes()
-        """Only for work done ``in_turn``."""
+        """Throttle episodes; only for work done ``in_turn``."""
         self._noted: Snapshot | None = None
         self._one_at_a_time = asyncio.Lock()
         self.configure(config, terms)
@@ -183,7 +183,7 @@ class Pages:
         return find_entities(snapshot, self._trails, query, self._teams)
 
     def explained(self, snapshot: Snapshot, user: str | None, client_id: str | None) -> EntityResult:
-        """Return the rules for a user and client-id, and what is measured of it."""
+        """Return the rules for a user and client-id, and the entities that are measured of them."""
         return find_entity(snapshot, self._trails, self.episodes, user, client_id)
 
 

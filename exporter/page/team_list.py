@@ -43,11 +43,9 @@ class TeamRow:
     allowed_complete: bool
     """False if some of the limits are unknown, so that ``allowed`` is the least that it can be, and no bound."""
     stranded: float | None
-    """
-    The limits that hold on brokers without their entities; None without such entities, and where these are unknown.
-    """
+    """The limits that hold on brokers without their entities; None without such brokers, and where they are unknown."""
     stranded_complete: bool
-    """False if that is unknown of some brokers or limits, so that it is the least that it can be."""
+    """False if some brokers or limits are unknown, so that ``stranded`` is the least that it can be."""
     fairness: float | None
     """Jain's index of the usage over all brokers; None for fewer than two, without usage, and where some is unknown."""
     unlimited: int
@@ -55,25 +53,25 @@ class TeamRow:
     budget: float | None
     budget_ratio: float | None
     throttled: int | None
-    """The number of entities that this quota throttles on some node, None where that is unknown."""
+    """The number of entities that this quota throttles on some node; None where it is unknown."""
     throttled_complete: bool
-    """False if that is unknown of some, so that the number is the least that it can be."""
+    """False if some throttles are unknown, so that ``throttled`` is the least that it can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamResult:
-    """A team, or what stands for none or for an unknown one."""
+    """A team, or the entry for entities without a team or of an unknown one."""
 
     name: str
     team: Team | None
     entities: int
     """The number of its users and client-ids."""
     rows: Sequence[TeamRow]
-    """By quota type."""
+    """Sums by quota type."""
 
     @property
     def urgency(self) -> float:
-        """The highest used part of a budget, below 0 without one."""
+        """The highest used part of a budget; below 0 for a team without a budget."""
         return max((row.budget_ratio for row in self.rows if row.budget_ratio is not None), default=-1.0)
 
 
@@ -85,7 +83,7 @@ class TeamsResult:
     query: TeamQuery
     total: int
     teams: Sequence[TeamResult]
-    """Those of the part that is shown: the fullest budgets first, then in the order of the file."""
+    """The teams of the part that is shown: the fullest budgets first, then in the order of the file."""
 
 
 def find_teams(snapshot: Snapshot, query: TeamQuery) -> TeamsResult:
@@ -184,7 +182,7 @@ def _cells(result: TeamResult) -> dict[str, object]:
 
 
 def _amount(row: TeamRow) -> TableCell:
-    """Return usage, what is allowed at most, and the used part of the budget."""
+    """Return the texts of usage, of the sum of limits, and of the used part of the budget."""
     kind = row.quota_type
     if row.usage is None and row.budget is None and row.allowed is None:
         return worded(NOT_APPLICABLE)
@@ -208,7 +206,7 @@ def _amount(row: TeamRow) -> TableCell:
 
 
 def _least(complete: bool) -> str:  # noqa: FBT001
-    """Return the mark of a number that is the least that it can be."""
+    """Return the mark of a number that is a lower bound."""
     return "" if complete else "≥ "
 
 

@@ -14,14 +14,14 @@ from ..names import real_name
 from ..snapshot import Entity, Usages
 
 _LONGEST: Final = 200
-"""Characters of a text in a query."""
+"""Longest text in a query, in characters."""
 
 
 def readable(text: str) -> str:
     """
-    Return a text as a query has it.
+    Return a team's name as queries write it.
 
-    Cut, and without what cannot be printed, and so not be seen in the form either.
+    It is cut, and lacks characters that cannot be printed, since a form would not show them.
     """
     return "".join(filter(str.isprintable, text[:_LONGEST]))
 
@@ -38,18 +38,20 @@ class Teams:
         self._known: dict[tuple[str, str], str] = {}
         names = [*(team.name for team in teams), UNOWNED] if teams else []
         self.names = tuple(dict.fromkeys(filter(None, map(readable, names))))
-        """Teams that a query can name, in their order, last what stands for no team; empty without teams."""
+        """
+        Names that a query can use, in their order; the last stands for entities without a team. Empty without teams.
+        """
 
     def of(self, entity: Entity) -> str | None:
         """
-        Return the name of the team of an entity, or what stands for none or for an unknown one.
+        Return the name of an entity's team, or the name for no team or for an unknown one.
 
-        None without teams.
+        Return None if no teams are configured.
         """
         return self._finder.label(entity.user, entity.client_id) if self._finder.teams else None
 
     def own(self, usages: Usages, team: str) -> Usages:
-        """Return the usages that are of this team."""
+        """Return the usages of this team's entities."""
         # the page asks every few seconds for the same: only new names are matched again
         previous, self._known = self._known, {}
 

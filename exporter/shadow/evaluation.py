@@ -43,7 +43,7 @@ _WORSE: Final = 1e14
 _AWAY_SECONDS: Final = 3600.0
 """Time that the entities of a broker that is not read count as unknown."""
 _Unknown: TypeAlias = tuple[QuotaType, str, str]
-"""Key of unknown entities that are counted together: a quota type on a broker, and the reason."""
+"""Key of unknown entities that are counted together: quota type, broker and reason."""
 _LONGEST_FLOAT: Final = float(LONG_MAX - 1023)
 """The largest float that fits into 64 bits; its low 32 bits are as negative as those of Java's `Long.MAX_VALUE`."""
 _MUTATION: Final = QuotaType.CONTROLLER_MUTATION
@@ -98,7 +98,7 @@ class Shadows:
 
     Args:
         candidates: Those that list no quotas start from the cluster's own.
-        most: Entities of each that are shown one by one.
+        most: Entities of each shadow that are shown one by one.
         shows: Whether an entity of a user and a client-id may be shown.
 
     """
@@ -118,7 +118,7 @@ class Shadows:
 
 
 class _Evaluation:
-    """One shadow."""
+    """One shadow, evaluated again and again."""
 
     def __init__(self, candidate: Candidate, max_entities: int, shows: Callable[[str, str], bool | None]) -> None:
         self._candidate, self._most, self._shows = candidate, max_entities, shows
@@ -127,12 +127,12 @@ class _Evaluation:
         self._grouping: Grouping | None = None
         self._shown: Mask = np.empty(0, np.bool_)
         self._measured: set[Pool] = set()
-        """Pools in which it had any entity under these rules."""
+        """Pools in which the shadow ever had an entity under the present rules."""
         self._last: dict[Pool, tuple[float, int]] = {}
         """Time at which each pool was read last, and the number of entities that the shadow had there."""
 
     def of(self, joined: Snapshot, overruled: AbstractSet[str], late: AbstractSet[str]) -> Shadow:
-        """Return the shadow now, where the configured quotas decide on all nodes but the ``overruled``."""
+        """Return the shadow as of now. The configured quotas decide on all nodes except the ``overruled``."""
         limits = joined.limits
         if limits is None:
             nodes = {node.broker for node in joined.nodes}
@@ -163,7 +163,7 @@ class _Evaluation:
         )
 
     def _followed(self, layout: Layout, limits: Limits, overruled: AbstractSet[str]) -> Grouping:
-        """Return the entities under the rules of now, resolved again when any of these has changed."""
+        """Return the entities under the present rules, resolved again when a rule has changed."""
         grouping = self._grouping
         is_unchanged = overruled == self._overruled and limits.version == self._version
         if grouping is None or grouping.crowded or not is_unchanged:
@@ -185,7 +185,7 @@ class _Evaluation:
         unevaluated: Counter[_Unknown],
         overruled: AbstractSet[str],
     ) -> Counter[_Unknown]:
-        """Return the counts of entities of brokers that are not read now."""
+        """Return the counts of entities on brokers that are not read now."""
         now_seconds, brokers = joined.steady_at, {broker for _, broker in places} | overruled
         away = {
             pool: (seen_at, count)
@@ -199,7 +199,7 @@ class _Evaluation:
         return Counter({(*pool, UnevaluatedReason.ABSENT): max(1, count) for pool, (_, count) in away.items()})
 
     def _nearest(self, grouping: Grouping, answers: _Answers) -> tuple[ShadowUsage, ...]:
-        """Return the entities that are shown one by one."""
+        """Return the entities that are shown one by one: those nearest to a throttle."""
         worse, throttle_ms = answers.worse, np.nan_to_num(answers.throttle_ms)
         rank = answers.ratios + (throttle_ms > 0) * _THROTTLED + worse * _WORSE
         with np.errstate(over="ignore"):  # an agent may report any float; infinity is as far up
@@ -228,7 +228,7 @@ class _Evaluation:
         )
 
     def _unknown(self, joined: Snapshot, brokers: AbstractSet[str]) -> Counter[_Unknown]:
-        """Count the entities on brokers where nothing is known without the quotas in force."""
+        """Count the entities on brokers where nothing is known, since the quotas in force are unknown."""
         if not brokers:
             return Counter()
         tables = self._candidate.tables()
@@ -253,7 +253,7 @@ class _Answers(NamedTuple):
     codes: NDArray[np.int8]
     """0 where the answer is known, else 1 + the place of the reason, -1 for an entity that is not there."""
     usages: Floats
-    """Sums of what is measured."""
+    """Sums of the measured usage."""
     ratios: Floats
     """Usage / limit."""
     throttle_ms: Floats
@@ -262,17 +262,17 @@ class _Answers(NamedTuple):
     unknown.
     """
     base_ms: Floats
-    """The longest throttle time now of what it is made of."""
+    """The longest throttle time that the quotas in force impose now on a part of the entity."""
     changes: NDArray[np.int8]
-    """0 where neither the shadow nor a quota in force throttles it, else 1 + the place of the change."""
+    """0 for an entity that neither the shadow nor a quota in force throttles, else 1 + the place of the change."""
     held_back: Mask
-    """True if another limit in force throttles a part of it: its usage is a lower bound of what it would use."""
+    """True if another limit in force throttles a part of the entity: its usage is a lower bound of its demand."""
     freed: NDArray[np.intp]
-    """The pool of each entity that a quota in force throttles, and that the shadow does not limit."""
+    """The pool of each entity that a quota in force throttles and the shadow does not limit."""
 
     @property
     def worse(self) -> Mask:
-        """Return whether the shadow throttles it newly or for longer."""
+        """Return for each entity whether the shadow throttles it newly or for longer."""
         worse: Mask = np.logical_or.reduce([self.changes == _CHANGES[change] for change in WORSE])
         return worse
 
@@ -337,7 +337,7 @@ def _differences(answers: _Answers, numbers: Rows) -> Floats:
     """
     Return the throttle times of some entities minus those of the quotas in force, in ms.
 
-    NaN where it is not known by how much they differ.
+    NaN where the difference is unknown.
     """
     changes, shadow_ms, base_ms = answers.changes[numbers], answers.throttle_ms[numbers], answers.base_ms[numbers]
     longer = np.where(
@@ -360,17 +360,15 @@ class _Baseline(NamedTuple):
 
     grouping: Grouping
     throttle_ms: Floats
-    """
-    The longest throttle time of what an entity is made of; NaN where it is throttled for a time that is not known.
-    """
+    """The longest throttle time of any part of an entity; NaN where the time of a throttle is unknown."""
     throttled: Mask
-    """True if they throttle any part of it."""
+    """True if the quotas in force throttle any part of the entity."""
     stricter: Mask
     """True if a limit lower than the entity's throttles a part of it."""
     looser: Mask
     """True if a limit at least as high as the entity's throttles a part of it."""
     free: Mask
-    """True if they do not throttle some part of it that has usage; of entities above their limits only."""
+    """True if the quotas in force leave a part with usage unthrottled; only for entities above their limits."""
 
     @classmethod
     def of(cls, grouping: Grouping, columns: Columns, mutations: Mask, answers_ms: Floats) -> _Baseline:
@@ -410,11 +408,11 @@ class _Baseline(NamedTuple):
 
     def changes(self, answers_ms: Floats) -> NDArray[np.int8]:
         """
-        Return the number of the change of each entity, 0 for none, -1 where it is unknown.
+        Return the number of each entity's change, 0 for no change, -1 where it is unknown.
 
-        A part that a limit at least as high throttles is throttled for longer under this one. Of a part that a stricter
-        limit throttles it is not seen how much it would use: it is known of an entity of this part alone that it is not
-        throttled for longer.
+        A part that a limit at least as high throttles is throttled for longer under this one. The demand of a part that
+        a stricter limit throttles is not seen. Only if the entity is this part alone, it is known that the throttle
+        does not get longer.
         """
         grouping, limits = self.grouping, self.grouping.limits
         changes = np.zeros(len(limits), np.int8)
@@ -434,7 +432,7 @@ class _Baseline(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """The entities by quota type and broker."""
+    """Numbers of entities by quota type and broker."""
 
     evaluated: Counter[Pool]
     changes: Mapping[Pool, Mapping[ThrottleChange, int]]
@@ -443,9 +441,9 @@ class _Counts(NamedTuple):
 
 def _counted(grouping: Grouping, answers: _Answers) -> _Counts:
     """
-    Return the entities by quota type and broker.
+    Return the numbers of entities by quota type and broker.
 
-    Those evaluated, those that are throttled by each change, and those unknown by reason.
+    They are the evaluated entities, the throttled ones by change, and the unknown ones by reason.
     """
     pools, codes = grouping.pool_of, answers.codes
     width, count = 1 + len(_REASONS), len(grouping.pools)
@@ -475,7 +473,7 @@ def _places(
     """
     Return the pools in which the shadow has rules: quota types with the nodes that enforce them.
 
-    Settings are those of brokers, not of mere controllers.
+    ``settings`` has brokers, but no node that is only a controller.
     """
     nodes = {node.broker for node in joined.nodes}
     leads = {node.broker for node in joined.nodes if node.active_controller}

@@ -34,14 +34,14 @@ Pool: TypeAlias = tuple[QuotaType, str]
 """Key of entities that are counted together: a quota type on a broker."""
 
 _UNLIMITED: Final = -1
-"""A row that no rule of the shadow limits, whichever requests are in it."""
+"""Mark of a row that no rule of the shadow limits, whichever requests are in it."""
 _DIVIDED: Final = -2
-"""A row with requests that the shadow would count under several entities."""
+"""Mark of a row with requests that the shadow would count under several entities."""
 _NEW: Final = -3
 _LEFT_OUT: Final = -4
-"""A row of a custom quota callback, or of a broker on which the rules in force do not decide."""
+"""Mark of a row of a custom quota callback, or of a broker on which the rules in force do not decide."""
 _MOST_ASKED: Final = 1000
-"""Divided rows that are asked for one entity; with more of them it counts as unknown."""
+"""Most divided rows that are examined for one entity; if there are more, the entity counts as unknown."""
 
 
 class Completions:
@@ -55,7 +55,9 @@ class Completions:
     def __init__(self, *tables: RuleTable) -> None:
         self._other = unnamed(*tables)
         self._paired = defaultdict[tuple[int, str], set[str]](set)
-        """By place (0 for a user, 1 for a client-id) and name: the names of the other place in rules for both."""
+        """
+        Names that rules for a pair have beside a name, by its place (0 for a user, 1 for a client-id) and the name.
+        """
         # By place and name: the rules for the name alone. Names with the same rules, but for the bounds, are of one
         # kind.
         alone = defaultdict[tuple[int, str], set[object]](set)
@@ -82,7 +84,7 @@ class Completions:
             yield from ((name, client_id) for name in self._names(1, client_id))
 
     def _names(self, place: int, name: str) -> Iterator[str]:
-        """Yield the names that complete the name of a place."""
+        """Yield the names that may fill the absent place beside a name."""
         paired = self._paired.get((place, name), set())
         yield from paired
         for names in self._kinds[1 - place]:
@@ -94,7 +96,7 @@ class Grouping:
     """
     The entities that a shadow makes of the rows of one layout after the other, while no rule changes.
 
-    Each row is resolved once, by the engine's tables; of another layout only the rows that are new.
+    The engine's tables resolve each row once; of another layout, only the new rows.
 
     Args:
         rules: The shadow's, by quota type.
@@ -126,46 +128,47 @@ class Grouping:
         self._constants: Floats = np.empty((4, 0))
         self.layout = Layout(())
         self.entities: list[Entity] = []
-        """By number: as the shadow's rules make them, with its limits."""
+        """Entities by number, as the shadow's rules make them, with its limits."""
         self.limits: Floats = self._constants[0]
-        """By number, in the unit of ``Entity.limit``."""
+        """Limits by number, in the unit of ``Entity.limit``."""
         self.windows: Floats = self._constants[1]
-        """By number, in ms: all samples of the broker together."""
+        """Windows by number, in ms: all samples of the broker together."""
         self.longest: Floats = self._constants[2]
-        """By number: the longest throttle in ms."""
+        """Longest possible throttles by number, in ms."""
         self.hidden: Mask = np.empty(0, np.bool_)
-        """By number: whether it may not be shown one by one."""
+        """For each number whether the entity must not be shown one by one."""
         self.pools: list[Pool] = []
         self.pool_of: Rows = self._group
-        """By number: the place in ``pools``, -1 where it has no row in this layout."""
+        """For each number the place in ``pools``, -1 where the entity has no row in this layout."""
         self.members: Rows = self._group
         """The rows that entities are made of."""
         self.of_members: Rows = self._group
-        """The number of the entity of each."""
+        """The number of the entity of each of ``members``."""
         self.in_force: Floats = self._constants[0]
         """The limit in force of each of ``members``, infinite where there is none."""
         self.sums: Floats = self._constants[0]
-        """By number: the sum of the limits in force of what it is made of."""
+        """For each number the sum of the limits in force of the rows that make up the entity."""
         self.kept: Mask = self.hidden
         """
-        By number: whether it is what is measured, under the limit in force: what a broker does now is what it would do.
+        For each number whether the entity is a measured one under the limit in force, so that the broker already does
+        what it would do.
         """
         self.raised: Mask = self.hidden
-        """By number: whether it is what is measured, under a higher limit than the one in force."""
+        """For each number whether the entity is a measured one under a higher limit than the one in force."""
         self.freed: Rows = self._group
         """Rows that no rule of the shadow limits, and that the rules in force may limit."""
         self.freed_pools: Rows = self._group
-        """The pool of each."""
+        """The pool of each of ``freed``."""
         self._same: Mask = self.hidden
-        """By row: whether its entity has its names."""
+        """For each row whether its entity has the names of the row."""
         self.divided: Rows = self._group
-        """The pool of each row that cannot be divided."""
+        """The pool of each row that cannot be divided among entities."""
         self.unclear: Mask = self.hidden
-        """By number: whether requests of the entity may be in such a row."""
+        """For each number whether requests of the entity may be in a divided row."""
 
     @property
     def crowded(self) -> bool:
-        """Return whether most of its entities have no row any more."""
+        """Return whether most of the entities have no row any more."""
         return len(self.entities) > 2 * len(self.members) + 1000
 
     def follow(self, layout: Layout) -> None:
@@ -253,7 +256,7 @@ class Grouping:
         """
         Return the tags of all requests of a row under the shadow.
 
-        Or that none of them has a limit, or that they are divided.
+        Return a mark instead if none of them has a limit, or if they are divided.
         """
         rules, enforced = self.rules[kind], self.enforced[kind]
         if all(names):

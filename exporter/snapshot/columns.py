@@ -55,11 +55,14 @@ class Columns:
     By row of a request throttle of controller mutations: the entity whose quota decides, as ``EntityUsage.decided_by``.
     """
     detailed: NDArray[np.bool_] | None = None
-    """False where utilization, burst, rule and cause series are left out to save series; None when nowhere."""
+    """
+    False where series of utilization, burst, rule and cause are left out to save series; None if they are left out
+    nowhere.
+    """
 
     @classmethod
     def of(cls, usages: Iterable[EntityUsage] = ()) -> Columns:
-        """Return the columns of usages in any order. It suits a few usages, since it takes each one apart."""
+        """Return the columns of usages in any order. This is for a few usages, since it takes each one apart."""
         rows = sorted(usages, key=lambda usage: order(usage.entity))
         layout = Layout([row.entity for row in rows])
         columns = {
@@ -96,7 +99,7 @@ class Columns:
 
     @cached_property
     def used(self) -> Floats:
-        """Usage divided by limit as ``utilization``, but infinite for any usage of a limit of 0, which violates it."""
+        """Usage divided by limit, as ``utilization``, but infinite for any usage under a limit of 0."""
         violated = (self.layout.limits == 0) & (self.usage > 0)
         return fixed(np.where(violated, np.inf, self.utilization))
 
@@ -105,7 +108,7 @@ class Columns:
         """
         The larger of ``used`` and ``burst_used``: at 1 and above the entity is throttled or refused.
 
-        It orders entities, and is not shown.
+        This number orders entities, and is not shown.
         """
         return fixed(np.fmax(self.used, self.burst_used))
 
@@ -144,7 +147,7 @@ class Columns:
 
 
 class Usages(Sequence[EntityUsage]):
-    """Rows of columns; each is made once, when it is first read."""
+    """Rows of columns as usages; each usage is made once, when it is first read."""
 
     def __init__(self, columns: Columns, rows: Rows) -> None:
         self.columns = columns
@@ -167,7 +170,7 @@ class Usages(Sequence[EntityUsage]):
         return usage
 
     def where(self, mask: NDArray[np.bool_]) -> Usages:
-        """Return the rows for which an array with a value for each row of the columns is true."""
+        """Return the rows where an array with a value for each row of the columns is true."""
         return Usages(self.columns, self.rows[mask[self.rows]])
 
     def __eq__(self, other: object) -> bool:

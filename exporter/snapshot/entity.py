@@ -63,9 +63,7 @@ class Entity:
     stands_in: bool = False
     """True for an entity that stands for folded entities, to keep the number of series in bounds."""
     serial: int = field(default_factory=_serials.__next__, compare=False, repr=False)
-    """
-    Identity of the entity, which stays when it is made again under another limit: state kept by row is found by it.
-    """
+    """Identity of the entity, which stays when the entity is made again under another limit: state is found by it."""
 
     @property
     def limit_state(self) -> LimitState:
@@ -78,7 +76,7 @@ class Entity:
 @dataclass(slots=True, kw_only=True)
 class EntityUsage:
     """
-    The usage of one quota entity on one node: a row of ``Columns``, which say the units, with None for NaN.
+    The usage of one quota entity on one node: a row of ``Columns``, which has the units; None stands for its NaN.
 
     Not frozen, because many of them are made; never changed once made.
     """
@@ -113,12 +111,12 @@ class EntityUsage:
 
     @property
     def referring(self) -> bool:
-        """Return whether its throttle is by another quota than its own: one of controller mutations."""
+        """Return whether another quota than its own throttles it: one of controller mutations."""
         return self.cause is ThrottleCause.CONTROLLER_MUTATION
 
     @property
     def held_back(self) -> bool:
-        """Return whether its own limit throttles it: without that it would use at least as much as it does."""
+        """Return whether its own limit throttles it: without that limit it would use at least as much."""
         limit = self.entity.limit
         if limit is None or not isfinite(limit) or self.cause is ThrottleCause.CONTROLLER_MUTATION:
             return False
@@ -128,7 +126,7 @@ class EntityUsage:
 
     @property
     def utilization(self) -> float | None:
-        """Usage divided by limit, None without either; negative when an unrecorded fetch made the usage so."""
+        """Usage divided by limit, None if either is missing; negative when an unrecorded fetch made the usage so."""
         limit = self.entity.limit
         if self.usage is None or limit is None or limit <= 0:
             return None
@@ -144,7 +142,7 @@ class EntityUsage:
 
     @property
     def used(self) -> float | None:
-        """Usage divided by limit, but unlike ``utilization`` infinite for any usage of a limit of 0 (`part_used`)."""
+        """Usage divided by limit, but unlike ``utilization`` infinite for any usage under a limit of 0."""
         return part_used(self.usage, self.entity.limit)
 
     @property
@@ -156,9 +154,9 @@ class EntityUsage:
 
 def part_used(usage: float | None, limit: float | None) -> float | None:
     """
-    Return usage divided by limit; infinite for any usage of a limit of 0, which violates it.
+    Return usage divided by limit; infinite for any usage under a limit of 0, which violates it.
 
-    None without either, for an infinite limit, and for no usage of a limit of 0.
+    Return None if either is missing, for an infinite limit, and for no usage under a limit of 0.
     """
     if usage is None or limit is None or limit == inf:
         return None
@@ -168,5 +166,5 @@ def part_used(usage: float | None, limit: float | None) -> float | None:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number of JSON, which has neither infinity nor NaN: None for these."""
+    """Return a number as JSON can hold it: None for infinity and NaN."""
     return value if value is not None and isfinite(value) else None

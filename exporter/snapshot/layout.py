@@ -63,18 +63,17 @@ class Layout:
         previous_rows: Rows | None = None,
     ) -> None:
         self.entities = _objects(entities)
-        """Of dtype object: an ``Entity`` for each row."""
+        """An ``Entity`` for each row, in an array of dtype object."""
         self.entities.setflags(write=False)
         self._rows = WeakKeyDictionary[Layout, Rows]()
         """
-        Results of ``rows_in``: only as long as something else keeps the other layout, of which there may be a new one
-        at each scrape.
+        Results of ``rows_in``, each kept only while the other layout lives: there may be a new one at each scrape.
         """
         if previous is not None and previous_rows is not None:
             self._rows[previous] = fixed(previous_rows)
 
     def places(self, entities: Iterable[Entity]) -> Rows:
-        """Return the row before which each of some entities is, or would be; the entities are in their order."""
+        """Return for each of some entities, which are in order, the row before which it is or would be."""
         rows: list[int] = []
         for entity in entities:
             lowest = rows[-1] if rows else 0
@@ -111,7 +110,7 @@ class Layout:
         return layout
 
     def under(self, limited: Mapping[int, Entity]) -> Layout:
-        """Return the layout with entities that were made again under other limits, by row."""
+        """Return the layout in which the entities of some rows are replaced by the same ones under other limits."""
         entities = self.entities.copy()
         for row, entity in limited.items():
             entities[row] = entity
@@ -151,9 +150,9 @@ class Layout:
 
     def carry(self, values: NDArray[_Scalar], layout: Layout, fill: float = np.nan) -> NDArray[_Scalar]:
         """
-        Return values by row of another layout as values by row of this one.
+        Return the values by row of another layout as values by row of this one.
 
-        ``fill`` for entities that it does not have.
+        Entities that the other layout lacks get ``fill``.
         """
         if layout is self:
             return values
@@ -169,13 +168,13 @@ class Layout:
     limits = _Derived(lambda _, entity: np.nan if entity.limit is None else entity.limit, np.float64)
     """In the unit of ``Entity.limit``; NaN when unlimited or unknown."""
     bursts = _Derived(lambda _, entity: np.nan if entity.burst_tokens is None else entity.burst_tokens, np.float64)
-    """``Entity.burst_tokens``, NaN without."""
+    """``Entity.burst_tokens``, NaN for an entity without a bucket."""
     limits_unknown = _Derived(lambda _, entity: entity.limit is None and entity.resolution is None, np.bool_)
     """True where an entity may have a limit that is not known."""
     ruled = _Derived(lambda _, entity: 1.0 if entity.resolution and entity.resolution.entity else np.nan, np.float64)
     """1 where a configured rule decides, NaN elsewhere."""
     name_bytes = _Derived(lambda _, entity: _length(entity), np.int32)
-    """Of user and client-id, or of all tags."""
+    """Bytes of user and client-id, or of all tags."""
     stand_ins = _Derived(lambda _, entity: entity.stands_in, np.bool_)
     node_numbers = _Derived(lambda layout, entity: layout._numbers_of_nodes[entity.broker], np.int32)  # noqa: SLF001
     """The place of each entity's node in ``nodes``."""
@@ -227,7 +226,7 @@ _DERIVED: Final[Mapping[str, _Derived[Any]]] = {
 
 
 def _length(entity: Entity) -> int:
-    """Return the bytes of an entity's names in UTF-8."""
+    """Return the length of an entity's names in bytes of UTF-8."""
     names = (entity.user, entity.client_id) if entity.tags is None else entity.tags
     return sum(len(name) if name.isascii() else len(name.encode(errors="replace")) for name in names)
 
@@ -248,14 +247,14 @@ def node_order(node_id: str) -> tuple[int, str]:
 
 
 def taken(values: NDArray[_Scalar], rows: Rows, fill: float) -> NDArray[_Scalar]:
-    """Return the values of these rows, ``fill`` where a row is -1."""
+    """Return the values of these rows, and ``fill`` where a row is -1."""
     if not len(values):
         return fixed(np.full(len(rows), fill, values.dtype))
     return fixed(np.where(rows < 0, values.dtype.type(fill), values[rows]))
 
 
 def fixed(values: NDArray[_Scalar]) -> NDArray[_Scalar]:
-    """Return the same array, from now on not writable."""
+    """Return the same array, which is no longer writable."""
     values.setflags(write=False)
     return values
 

@@ -22,7 +22,7 @@ from .layout import Floats
 from .teams import SoldBy, TeamSums
 
 _MOST_IDLE: Final = 1.05
-"""Of one pool, whose share is a moving average that may be a little above 1."""
+"""Highest idle share of one pool: a moving average, which may be a little above 1."""
 Place: TypeAlias = tuple[QuotaType, str, str, str]
 """Quota type, broker, user and client-id: what distinguishes an entity from all others of Kafka's own quotas."""
 
@@ -242,7 +242,7 @@ class Folds:
     overflow: int = 0
     """Entities folded because there are too many."""
     excluded: int = 0
-    """Entities folded or dropped for their names, or folded because these are too long to be matched."""
+    """Entities folded or dropped for their names, or folded because their names are too long to be matched."""
     unmatched: int = 0
     """
     How many pairs of user and client-id have a name that was cut and is not remembered, so that it is unknown whether
@@ -251,14 +251,14 @@ class Folds:
     idle: int = 0
     """Entities left out because they have been without usage for long."""
     series_dropped: Mapping[str, int] = field(default_factory=dict)
-    """By reason: ``overflow``, ``excluded``, ``idle``, ``detail``."""
+    """Series left out by reason: ``overflow``, ``excluded``, ``idle``, ``detail``."""
     crowded: Mapping[QuotaType, int] = field(default_factory=dict)
-    """Number of pairs of user and client-id, where there are more than may be shown."""
+    """Number of pairs of user and client-id by quota type, where more exist than may be shown."""
     max_entities: int = 0
     """Number of pairs that may be shown for each quota type; 0 when nothing was folded."""
     long: Mapping[QuotaType, int] = field(default_factory=dict)
     """
-    Identities folded for the length of their names, custom callbacks' included; no key where there are none.
+    Identities folded because their names are too long, custom callbacks' included; a quota type without any has no key.
     """
     max_name_bytes: int = 0
     """Bytes that a name may have to be shown, for each quota type; 0 when nothing was folded."""
@@ -275,7 +275,7 @@ class Callbacks:
     folded: int = 0
     """Entities folded because there are too many, counted by node."""
     crowded: Mapping[QuotaType, int] = field(default_factory=dict)
-    """Number of entities, where there are more than may be shown; the same one on two nodes is one."""
+    """Number of entities, where more exist than may be shown; the same one on two nodes counts once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,7 +325,7 @@ class Shadow:
     """
 
     name: str
-    """Of the candidate."""
+    """The name of the candidate."""
     entities: tuple[ShadowUsage, ...] = ()
     """
     The entities that the shadow affects: first those that it would throttle newly or for longer, then the others by
@@ -333,9 +333,13 @@ class Shadow:
     bounds.
     """
     evaluated: Mapping[tuple[QuotaType, str], int] = field(default_factory=dict)
-    """Entities under a limit of which the answer is known; no key where there is none and others are unknown."""
+    """Entities under a limit whose answer is known; no key where none is known and some are unknown."""
     changes: Mapping[tuple[QuotaType, str], Mapping[ThrottleChange, int]] = field(default_factory=dict)
-    """Entities that it or a quota in force throttles, by each change: 0 where there is none. The same keys."""
+    """
+    Entities that it or a quota in force throttles, by change: 0 where there is none.
+
+    The keys are those of ``evaluated``.
+    """
     unevaluated: Mapping[tuple[QuotaType, str, str], int] = field(default_factory=dict)
     """Entities of which the answer is unknown, by quota type, broker and reason."""
 
@@ -345,7 +349,7 @@ class Shadow:
 
     @property
     def worse(self) -> bool:
-        """Return whether it would throttle any entity newly, or for longer."""
+        """Return the number of entities that it would throttle newly, or for longer."""
         return self.changed(*WORSE) > 0
 
 
@@ -373,7 +377,7 @@ class Snapshot(OwnHealth):
     joined: Columns | None = None
     """The columns of all measured entities; None where all of them are in ``columns``."""
     unsent: int = 0
-    """Number of entities that a running exporter measured and did not send; none of them is in this snapshot."""
+    """Number of entities that a running exporter measured and did not send: this snapshot lacks them."""
     folds: Folds = field(default_factory=Folds)
     callbacks: Callbacks = field(default_factory=Callbacks)
     nodes: tuple[NodeUsage, ...] = ()
@@ -382,13 +386,13 @@ class Snapshot(OwnHealth):
     """None until the limits were read once."""
     limits_health: LimitsHealth = field(default_factory=LimitsHealth)
     peaks: Peaks | None = None
-    """None without sampling."""
+    """Maxima between scrapes; None without sampling."""
     shadows: tuple[Shadow, ...] = ()
-    """In the order of their file."""
+    """Shadows in the order of their file."""
     teams: TeamSums | None = None
-    """None without teams."""
+    """Sums of teams; None without teams."""
     sold: SoldBy = field(default_factory=dict)
-    """Without those of which limits or capacity are unknown."""
+    """What is sold of each broker, where limits and capacity are known."""
 
     @property
     def steady_at(self) -> float:
@@ -401,9 +405,9 @@ class Snapshot(OwnHealth):
 
     def time_at(self, steady: float) -> float:
         """
-        Return the Unix time at these steady seconds by the clock as it was when this was taken.
+        Return the Unix time at these steady seconds, by the clock as it was when the snapshot was taken.
 
-        Ages are differences from it, however it was set since.
+        Ages are differences from that clock, however it was set since.
         """
         return self.taken_at + (steady - self.steady_at)
 
@@ -422,18 +426,19 @@ class Snapshot(OwnHealth):
         """
         Return whether there may be more entities than are measured here.
 
-        No node, not all sources in use or not all brokers are read, or an exporter did not send all entities.
+        There may be more if no node was read, if a source in use or a broker was not read, or if an exporter did not
+        send all entities.
         """
         return self.unsent > 0 or not self.nodes or self.has_failing_source or bool(self.brokers_not_read)
 
     @property
     def has_failing_source(self) -> bool:
-        """Return whether a source in use could not be read: which node it is of may be unknown."""
+        """Return whether a source in use could not be read; its node may be unknown."""
         return any(not source.up and source.stand_by_of is None for source in self.sources)
 
     @property
     def brokers_not_read(self) -> tuple[str, ...]:
-        """The brokers that the Admin API knows and that no source was read of, by node id."""
+        """The brokers that the Admin API knows and that no source was read for, by node id."""
         limits = self.limits
         if limits is None:
             return ()
@@ -446,7 +451,7 @@ class Snapshot(OwnHealth):
         """
         The brokers that are certain to enforce the configured limits, each by itself; empty while these are unknown.
 
-        Without those on which a custom quota callback decides, or may.
+        Brokers on which a custom quota callback decides, or may, are left out.
         """
         limits = self.limits
         if limits is None:
@@ -469,8 +474,8 @@ class Snapshot(OwnHealth):
         """
         The usage in shadows by quota type, broker, user and client-id.
 
-        Of several shadows, the one counts that changes an entity most, would throttle it longest, or else gives it the
-        highest utilization.
+        If several shadows have an entity, the usage is from the shadow that changes it most, then from the one that
+        would throttle it longest, then from the one with the highest utilization.
         """
         usages = [usage for shadow in self.shadows for usage in shadow.entities]
         usages.sort(key=lambda usage: (usage.worse, usage.throttle_time_seconds or 0.0, usage.pressure or 0.0))

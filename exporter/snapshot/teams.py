@@ -29,9 +29,9 @@ class TeamSums:
     teams: tuple[Team, ...]
     """As they are configured."""
     names: tuple[str, ...]
-    """Names of the teams, then those that stand for no team and for an unknown one."""
+    """Names of the teams, then the names for no team and for an unknown one."""
     usage: Mapping[QuotaType, Floats]
-    """The sum of those that are known, in the units of ``Entity.limit``."""
+    """The sum of the known usages, in the units of ``Entity.limit``."""
     usage_complete: Mapping[QuotaType, NDArray[np.bool_]]
     """
     False where the usage of an entity of the team is unknown on a node, or an entity of an unknown team may be of it.
@@ -51,7 +51,7 @@ class TeamSums:
     broker is certain to show all entities, and for controller mutations, which one node limits.
     """
     stranded_complete: Mapping[QuotaType, NDArray[np.bool_]]
-    """False where ``stranded`` is the least that it can be: of some limits or brokers it is unknown."""
+    """False where some limits or brokers are unknown, so that ``stranded`` is the least that it can be."""
     fairness: Mapping[QuotaType, Floats]
     """
     Jain's index of the team's usage over all brokers: 1 if all have the same, 1 / brokers if one has all. NaN for
@@ -62,7 +62,7 @@ class TeamSums:
     throttled: Mapping[QuotaType, Floats]
     """The number of entities that are known to be throttled by this quota on a node."""
     throttled_complete: Mapping[QuotaType, NDArray[np.bool_]]
-    """Where ``throttled`` is all of them, as ``usage_complete``."""
+    """True where ``throttled`` counts all of them, in the same form as ``usage_complete``."""
     entities: Floats
     """The number of users and client-ids, each counted once for all nodes and quota types."""
 
@@ -71,15 +71,15 @@ class TeamSums:
     bytes: Mapping[QuotaType, Floats] = field(default_factory=dict)
     """Bytes since the exporter began to count, of quota types of bytes; empty where nothing is counted."""
     seen_seconds: float | None = None
-    """Seconds of these in which all brokers were read; None where nothing is counted."""
+    """Seconds of that time in which all brokers were read; None where nothing is counted."""
 
     def budget_ratio(self, kind: QuotaType) -> Floats:
-        """Return usage divided by budget, the least that it can be where usage is; NaN without either."""
+        """Return usage divided by budget, which is a lower bound where the usage is one; NaN if either is missing."""
         return self.usage[kind] / self.budgets[kind]
 
 
 class CapacityOrigin(StrEnum):
-    """Where the capacity of a broker is known from."""
+    """The origin of the figure for a broker's capacity."""
 
     CONFIGURED = "configured"
     OBSERVED = "observed"
@@ -97,7 +97,7 @@ class Sold:
 
     @property
     def ratio(self) -> float:
-        """Limits divided by capacity."""
+        """Sum of the limits divided by capacity."""
         return self.limits / self.capacity
 
 

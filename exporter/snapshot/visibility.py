@@ -33,7 +33,7 @@ class Visibility:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Visibility:
-        """Return that of the nodes of a snapshot."""
+        """Return the visibility on the nodes of a snapshot."""
         return cls(snapshot.nodes, snapshot.limits)
 
     @cached_property
@@ -70,7 +70,7 @@ class Visibility:
         """
         Return the nodes on which clients of this kind may be measured without being shown.
 
-        Empty where their absence is certain.
+        Return no node where their absence is certain.
         """
         brokers = self._hidden.get((quota_type, kind))
         if brokers is None:
@@ -103,15 +103,15 @@ class Visibility:
 
     @cached_property
     def connections_hidden_on(self) -> tuple[str, ...]:
-        """Return the brokers whose agents show no new connections, so that those of limited addresses are invisible."""
+        """Return the brokers whose agents show no new connections, which hides the connections of limited addresses."""
         return tuple(node.broker for node in self._brokers if node.coverage is None or not node.coverage.connections)
 
     @cached_property
     def absence_is_certain(self) -> bool:
         """
-        Return whether no client is measured where none is shown.
+        Return whether it is certain that no client is measured where no client is shown.
 
-        Every kind that the configured quotas make would be.
+        It is if every kind of client that the configured quotas measure would be shown.
         """
         limits = self._limits
         kinds: Iterable[tuple[QuotaType, EntityKind]]
@@ -128,7 +128,7 @@ class Visibility:
         """
         Return whether the source of a node shows clients, or would.
 
-        None where that is unknown, or the node has none to show. It is false only with a reason to expect clients:
+        Return None where that is unknown, or the node has no client to show. False needs a reason to expect clients:
         throttled connections, series that could not be placed, or, on a broker, configured quotas.
         """
         coverage, limits = node.coverage, self._limits
@@ -148,7 +148,7 @@ class Visibility:
 
     @cached_property
     def hiding(self) -> tuple[str, ...]:
-        """Return the nodes with clients that are not shown, as far as there is a reason to expect some."""
+        """Return the nodes that are likely to have clients that they do not show."""
         return tuple(
             node.broker
             for node in self._nodes
@@ -158,7 +158,7 @@ class Visibility:
 
 def throttled_unseen(node: NodeUsage) -> Mapping[QuotaType, float]:
     """
-    Return the sizes of delay queues in which connections wait although the node's answer has no such entity.
+    Return the sizes of delay queues with waiting connections of which the node's answer shows no entity.
 
     By quota type.
     """

@@ -9,7 +9,7 @@ from ..errors import SourceUnreadable
 from .dialects import has_line
 
 _BEGINNING: Final = 4096
-"""Bytes of an answer that are looked at for what it is."""
+"""Bytes at the beginning of an answer that are searched for signs of another program."""
 _MARKUP: Final = re.compile(
     rb"<(?:!doctype\s+html|!--|\?xml|/?(?:html|head|body|title|meta|script|h1|div|form|a|p|pre)\b)", re.IGNORECASE
 )
@@ -28,9 +28,12 @@ _QUOTED: Final = (
 OWN_PAGE: Final = (
     "this is the page of a quotascope exporter, not of a broker's agent: give quotascope the agents that it reads"
 )
-"""Its page has the names that our rules give agents, but nothing on it is a broker's own word."""
+"""
+Error about the page of an exporter of ours: it has the names that our rules give agents, but is not a broker's own
+word.
+"""
 OTHER_BROKERS: Final = ("redpanda_", "vectorized_", "kminion_")
-"""Beginnings of names that are spelled like quota metrics of Kafka behind a prefix, but are another program's."""
+"""Beginnings of names that look like Kafka's quota metrics behind a prefix, but belong to another program."""
 _KAFKA_NODES: Final = ("kafka_server_", "kafka_controller_", "kafka_network_", "kafka_log_", "kafka_cluster_")
 _FOREIGN: Final = (
     (
@@ -90,7 +93,7 @@ def refuse_other_formats(answer: bytes | bytearray) -> None:
 
 
 def foreign(page: str) -> str | None:
-    """Return what a page without metrics of a Kafka node is, where that is certain; the page begins with a line end."""
+    """Return what a page without metrics of a Kafka node is, where it is certain; the page begins with a line end."""
     if has_line(page, _KAFKA_NODES):
         return None
     if has_line(page, ('{"',)):

@@ -16,7 +16,7 @@ from ..errors import SourceUnreadable
 
 MEBIBYTE: Final = 1 << 20
 MOST_BYTES: Final = 64 * MEBIBYTE
-"""Of the bodies of all answers; one of them may be longer by what ``max_answer_bytes`` allows it."""
+"""Bytes of the bodies of all answers together; one of them may be longer, up to its ``max_answer_bytes``."""
 _LEASE_SECONDS: Final = 1.0
 """Time that one body may be longer while others wait."""
 _SHORT_LEASE_SECONDS: Final = 0.25
@@ -29,7 +29,7 @@ COST_OF_TEXT: Final = 4
 COST_OF_LINE: Final = 200
 COST_OF_JSON: Final = 3
 COST_OF_MARK: Final = 120
-"""For each value of JSON."""
+"""Bytes of memory for each value of JSON."""
 SMALL_COST: Final = 64 * MEBIBYTE
 """Cost up to which an answer is decoded beside others: that of 15,000 clients costs less."""
 _MOST_SMALL: Final = 128 * MEBIBYTE
@@ -41,7 +41,7 @@ class Body:
     def __init__(self, *, doubtful: bool) -> None:
         self.length = self.greatest = 0
         self.give_way: Callable[[], None] = _nothing
-        """Ends its read."""
+        """Callback that ends the read of this body."""
         self.doubtful = doubtful
         """True if the last answer of its source could not be used."""
         self.gave_way = False
@@ -50,7 +50,7 @@ class Body:
 
 
 def _nothing() -> None:
-    """End nothing: it has no connection yet."""
+    """Do nothing: the body has no connection yet that could be ended."""
 
 
 class Budget:
@@ -68,7 +68,7 @@ class Budget:
         self._turn: Body | None = None
         self._waiting: list[tuple[Body, asyncio.Future[None]]] = []
         self._doubtful: Body | None = None
-        """The doubtful one that is read or decoded."""
+        """The doubtful body that is being read or decoded."""
         self._doubtful_since = 0.0
         self._doubtful_waiting: list[asyncio.Future[None]] = []
 
@@ -97,7 +97,7 @@ class Budget:
         """
         Let doubtful bodies be read and decoded one after the other, each for some seconds while others wait.
 
-        All others at once.
+        All other bodies are read at once.
         """
         if not body.doubtful:
             yield
@@ -122,7 +122,7 @@ class Budget:
                         room.set_result(None)
 
     def close(self, body: Body) -> None:
-        """Give back what a body has; the ones that wait try again, the shortest first."""
+        """Give back the bytes of a body; bodies that wait try again, the shortest first."""
         self._used -= body.length
         body.length = 0
         if body is self._turn:
@@ -166,7 +166,7 @@ class Decoding:
 
     @asynccontextmanager
     async def turn(self, cost: int) -> AsyncIterator[None]:
-        """Wait for a turn of an answer that takes ``cost`` bytes of memory, and have it until the end of the block."""
+        """Wait for the turn of an answer that takes ``cost`` bytes of memory, and keep it until the block ends."""
         while not self._has_room(cost):
             room: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append((cost, room))

@@ -35,7 +35,7 @@ ColumnOf = Callable[[str, Mapping[str, str]], BeanColumn | None]
 
 _CLIENTS: Final = frozenset([Role.USER, Role.CLIENT_ID])
 _CLIENT_LABELS: Final = frozenset(["user", "client_id", "client-id"])
-"""The labels of a client without rules."""
+"""Labels that name a client in pages without rules."""
 
 
 class Gap(Enum):
@@ -72,7 +72,7 @@ class TextDialect:
     not_beside: tuple[str, ...] = ()
     """Beginnings of lines; a page with a line that begins so is not in this dialect."""
     prefixes: tuple[str, ...]
-    """Beginnings of all lines of interest; the others are not read."""
+    """Beginnings of all lines of interest; other lines are not read."""
     quoted: bool = True
     """True if values are quoted as in the names of MBeans."""
     whole: bool = False
@@ -89,15 +89,15 @@ class TextDialect:
     entities.
     """
     alike: bool = False
-    """True if a quota type with entities of one kind has those of all kinds: no rule of its own makes each kind."""
+    """True if one rule makes the entities of all kinds: a page with one kind of a quota type has all kinds of it."""
     spelled: frozenset[str] = frozenset()
-    """The names of quota metrics where beans come whole; rules made any other."""
+    """The names of quota metrics where beans come whole; any other name is made by rules."""
     gaps: tuple[Gap, ...] = ()
     """The values that its published rules leave out."""
 
     def names_whole(self, name: str, labels: Collection[str]) -> bool:
         """
-        Return whether a quota metric is named as without rules.
+        Return whether a quota metric has the name that it has without rules.
 
         Then each of its labels is a key property of its bean.
         """
@@ -106,7 +106,7 @@ class TextDialect:
         )
 
     def is_in(self, page: str) -> bool:
-        """Return whether a page, which begins with a line end, is in it."""
+        """Return whether a page, which begins with a line end, is in this dialect."""
         return has_line(page, self.marks) and not has_line(page, self.not_beside)
 
 
@@ -130,9 +130,9 @@ _Place = tuple[str, str, str]
 
 def _places(attributes: Iterable[Attribute]) -> dict[str, _Place]:
     """
-    Return the attributes by their names in lower case where no rule says otherwise.
+    Return the place of each attribute by its default name, in lower case, which it has where no rule gives another.
 
-    Such a name is ``kafka_server_produce_byte_rate``.
+    A default name is ``kafka_server_produce_byte_rate``.
     """
     return {
         re.sub(r"[^a-zA-Z0-9_]+", "_", f"{attribute.domain}_{attribute.type}_{attribute.name}").lower(): (
@@ -164,9 +164,9 @@ def _node_column(name: str, labels: Mapping[str, str], errors: str) -> BeanColum
     """
     Return the column of a number about a node, where a metric is named after its bean in lower case.
 
-    ``errors`` is the name of those by request. Counts end in ``_count_total`` (kafka_2_0_0), ``_total`` or ``_count``
-    (Strimzi), or in nothing, as gauges do (Confluent); percentiles have a label ``quantile``. The rate since the start,
-    which kafka_2_0_0 shows as ``_percent``, is not read.
+    ``errors`` is the name of the metric of errors by request. Counts end in ``_count_total`` (kafka_2_0_0), ``_total``
+    or ``_count`` (Strimzi), or in nothing, as gauges do (Confluent); percentiles have a label ``quantile``. The rate
+    since the start, which kafka_2_0_0 shows as ``_percent``, is not read.
     """
     if name == _ACTIVE:
         return _ACTIVE_CONTROLLER
@@ -222,12 +222,12 @@ _OWN_LABELS: Final = {
 
 
 def own_labels(name: str) -> frozenset[str]:
-    """Return the labels of a metric that our own rules make, none for the name of any other."""
+    """Return the labels that our own rules give a metric; none for a metric that they do not make."""
     return _OWN_LABELS.get(name, frozenset())
 
 
 def own_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
-    """Return the column of a metric that our own rules make, None for others."""
+    """Return the column of a metric that our own rules make; None for any other metric."""
     named = (candidate for candidate in _NAMES_BY_FAMILY.get(name, ()) if candidate.constants.items() <= labels.items())
     own_name = next(named, None)
     if own_name is None:
@@ -270,7 +270,7 @@ def own_plan(name: str, labels: Collection[str]) -> Plan | None:
 
 
 def own_factor(column: BeanColumn) -> float:
-    """Return what makes a number of our own rules, which is in base units, Kafka's."""
+    """Return the factor from a number of our own rules, which is in base units, to Kafka's unit."""
     attribute = attribute_of(column)
     return 1.0 if attribute is None else name_of(attribute).divisor
 
@@ -371,7 +371,7 @@ _RULES_GIVE_TYPES: Final = tuple(
     if "user" in attribute.free and prefix.endswith(f"_{attribute.type}_")
     for kind in ("gauge", "counter")
 )
-"""Without rules, jmx_exporter knows no type of any attribute."""
+"""Reason of a gap: without rules, jmx_exporter knows no type of any attribute."""
 JMX_DEFAULT: Final = TextDialect(
     name="jmx_default",
     not_beside=_RULES_GIVE_TYPES,

@@ -20,13 +20,13 @@ from .shortening import Shortening
 
 _CHUNK_BYTES = 1 << 16
 _MOST_TAKEN: Final = 8
-"""Times the longest answer that are read of one that is made shorter."""
+"""Longest body that is read while it is shortened, as a multiple of the longest answer."""
 _ROOM_AFTER: Final = 0.8
-"""Share of the longest answer that an answer may have that was made shorter, so that this is not done again at once."""
+"""Longest answer after shortening, as a share of the longest answer, so that it is not shortened again at once."""
 _PACKED_BYTES = 1 << 12
-"""Bytes that are unpacked before other tasks get their turn: they can become a thousand times as much."""
+"""Bytes that are unpacked before other tasks get their turn: they can become a thousand times as many."""
 _QUICK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
-"""Linux only."""
+"""Socket option for quick acknowledgments; only Linux has it."""
 
 
 class HttpFetch:
@@ -50,7 +50,7 @@ class HttpFetch:
         """True if the last answer was long, and could not be used."""
 
     async def read(self, url: URL | None = None, body: bytes | None = None) -> bytes:
-        """Return the body of an answer as ``asked`` gives it, of one that is asked alone. Raises ``SourceError``."""
+        """Return the body of an answer, as ``asked`` does, of a request that is made alone. Raises ``SourceError``."""
         async with self.asked(url, body) as answer:
             return bytes(answer)
 
@@ -141,7 +141,7 @@ class HttpFetch:
             return await self._bounded(response, shortening, held)
 
     async def _reason(self, response: aiohttp.ClientResponse) -> str | None:
-        """Return the error that the body of a refusal names, None where it names none."""
+        """Return the error that the body of a refusal names; None where it names none."""
         if self._peer.reason is None:
             return None
         unpacker = Unpacker(response.headers.get("Content-Encoding", ""))

@@ -36,9 +36,9 @@ class Plan(NamedTuple):
     labels: Mapping[str, str]
     """Labels by the key property of the bean that each holds, except its type."""
     type_of: Callable[[str], str | None]
-    """Gives the bean's type by the value of ``type_label``; None where a line is to be read in full."""
+    """Function from the value of ``type_label`` to the bean's type; None where a line is to be read in full."""
     type_label: str = ""
-    """Empty without: then the type is that of an empty value."""
+    """The label of the type; empty if there is none, and then the type is that of an empty value."""
     attribute_label: str = ""
     """The label that names the attribute; empty where the metric's name does."""
     keeps_empty: bool = False
@@ -46,11 +46,11 @@ class Plan(NamedTuple):
     one_by_one: bool = True
     """True if the values of labels are not cut out of one text, in which a comma would end one."""
     types: Hashable = None
-    """Equal for plans whose ``type_of`` gives the same types."""
+    """Name of ``type_of``: equal for plans that give the same types."""
 
     @property
     def identity(self) -> Hashable:
-        """Return what is equal for plans that make the same beans of the same values."""
+        """Return a key that is equal for plans that make the same beans from the same values."""
         return tuple(self.labels.items()), self.type_label, self.keeps_empty, self.one_by_one, self.types
 
 
@@ -74,10 +74,10 @@ class _Beans:
         """The labels whose values name a bean, in the order of these values."""
         self._types: dict[str, str | None] = {}
         self.by_values: dict[tuple[str, ...], tuple[Bean, Hashable]] = {}
-        """Each bean with what tells its kind, by the values of `labels`."""
+        """Each bean with its kind, by the values of `labels`."""
 
     def add(self, values: tuple[str, ...]) -> tuple[Bean, Hashable] | None:
-        """Return the bean that these values name with what tells its kind; None where a line is to be read in full."""
+        """Return the bean with these values, and its kind; None where a line is to be read in full."""
         text = "".join(values)
         if not is_plain(text) or (", " in text and not self._plan.one_by_one):
             return None
@@ -111,9 +111,9 @@ class _Form:
     Lines of one form.
 
     Args:
-        beans: What the values of their labels name.
+        beans: The beans by the values of their labels.
         places: The place of the value of each label among the parts.
-        line: What was found out about the first of them.
+        line: The meaning of the first of these lines.
 
     """
 
@@ -122,7 +122,7 @@ class _Form:
         self.by_values = beans.by_values
         self.values_of = _values_at(tuple(places[label] for label in beans.labels))
         self.kinds: dict[Hashable, tuple[str, Attribute]] = {}
-        """Attribute and meaning by the kind of a bean, of numbers that are Kafka's."""
+        """Attribute and meaning by the kind of a bean; only of numbers that are in Kafka's units."""
         self._attribute_place = places.get(line.plan.attribute_label, 0)
         self._ignored = tuple((places[label], value) for label, value in line.ignored.items())
         self._scaled = line.scaled
@@ -147,7 +147,7 @@ class _Form:
         return column
 
     def learn(self, parts: Parts, column: BeanColumn, factor: float) -> None:
-        """Know from now on what lines of the kind of this one mean."""
+        """Remember the meaning of lines of the same kind as this line."""
         values = self.values_of(parts)
         bean_and_kind = self.by_values.get(values) or self.beans.add(values)
         if bean_and_kind is None or bean_and_kind[0] != column.bean or column.mapped is None:
@@ -177,7 +177,7 @@ class Understood(NamedTuple):
     ignored: Mapping[str, str]
     """Labels without a meaning, and the one value that each has on the whole page."""
     scaled: Callable[[BeanColumn, float], None]
-    """Called with each column whose numbers are not Kafka's, and the factor that makes them so."""
+    """Callback for each column whose numbers are not in Kafka's units, with the factor that converts them."""
 
 
 class Forms:
@@ -202,7 +202,7 @@ class Forms:
         self._beans: dict[Hashable, _Beans] = {}
 
     def clear(self) -> None:
-        """Forget all forms: their labels mean something else from now on."""
+        """Forget all forms, because their labels have another meaning from now on."""
         self._forms.clear()
         self._beans.clear()
 
@@ -233,7 +233,7 @@ class Forms:
         return columns
 
     def _learned(self, key: SampleKey, parts: Parts) -> BeanColumn | None:
-        """Read a series in full, and know those like it from now on."""
+        """Read a series in full, and remember how to read lines of its form."""
         column = self._in_full(key)
         if column is None or len(parts) == 1 or "\\" in key:
             return column

@@ -36,13 +36,13 @@ from .shortening import LONG, LongNames
 from .source import MOST_NUMBERS, CoverageTracker, LayoutTracker, NodeId
 
 Key = tuple[str, tuple[str, ...]]
-"""The name of an MBean as the agent writes it, and of its attributes in their order."""
+"""The name of an MBean as the agent writes it, and the names of its attributes in order."""
 
 _HINT = "the usual path of a Jolokia agent is /jolokia, and its usual port 8778"
 _READS_BY_TYPE: Final = 20
-"""Reads by type after one read of everything has failed; then that is tried again, since the reason may be gone."""
+"""Reads by type after a read of everything has failed; then that read is tried again, since the reason may be gone."""
 _SHORT: Final = Repr()
-"""Neither deep nor long, whatever the answer holds where a text or number belongs."""
+"""Printer of a part of an answer in a message, which is neither deep nor long whatever stands in it."""
 _SHORT.maxstring = 300
 _OK = 200
 _FORBIDDEN = (401, 403)
@@ -103,7 +103,7 @@ as it takes to read a tenth of them. Going by attributes it looks once, and the 
 
 @cache
 def bulk_request(requests: Sequence[ReadRequest] = REQUESTS) -> bytes:
-    """Return the body of one POST for all of these."""
+    """Return the body of one POST for all of these reads."""
     return json.dumps(
         [
             {"type": "read", "mbean": request.pattern}
@@ -177,7 +177,7 @@ def _items(answer: bytes | bytearray, count: int) -> list[object]:
 
 def _marks(answer: bytes | bytearray) -> Iterator[int]:
     """
-    Yield how many marks each MiB of an answer holds at most, those in names included.
+    Yield the most marks that each MiB of an answer can hold, including the marks in names.
 
     Others get their turn between.
     """
@@ -191,7 +191,7 @@ def _is_too_much(answer: bytes | bytearray) -> bool:
     Return whether an answer holds more values than any node has.
 
     A decoded value takes a hundred bytes, and its text may be as short as two: so the marks between values are counted
-    before decoding. Names hold such marks, too; they are left out only where the first count is too high.
+    first. Names hold such marks, too; they are left out only where the first count is too high.
     """
     if sum(_marks(answer)) <= MOST_MARKS:
         return False
@@ -236,7 +236,7 @@ def _cut_short(what: str, value: object) -> SourceUnreadable:
 
 
 def _brief(value: object) -> str:
-    """Return a text as it is, anything else as Python writes its beginning."""
+    """Return a text unchanged, and of anything else the beginning as Python writes it."""
     return shown(value if isinstance(value, str) else _SHORT.repr(value))
 
 
@@ -289,7 +289,7 @@ class JolokiaSource:
         return BeanTable(node_id=self._node_id.of(layout), layout=layout, values=values, coverage=coverage)
 
     async def _asked(self, ends: float) -> _Answer:
-        """Return what the agent answers until ``ends``: to one request, or if that cannot be read in another way."""
+        """Return the agent's answer until ``ends``: to one request, or to other requests if that one cannot be read."""
         if self._reads_in_parts:
             self._reads_in_parts -= 1
             return await self._in_parts(ends)
@@ -318,7 +318,7 @@ class JolokiaSource:
         return await self._decoding.run(lambda: self._placed(keys, numbers), ANSWERS)
 
     async def _in_parts(self, ends: float) -> _Answer:
-        """Ask for each kind of bean by itself: what is too long of one kind costs no other."""
+        """Ask for each kind of bean separately, so that an answer that is too long costs only its own kind."""
         keys: list[Key] = []
         numbers: list[NDArray[np.float64]] = []
         lost: list[str] = []

@@ -82,7 +82,7 @@ _OF_NODES: Final = frozenset(
         "state",
     ]
 )
-"""Labels of lines about nodes that tell series apart, without case and separators."""
+"""Labels that tell series about nodes apart, without case and separators."""
 _PROPERTY: Final = re.compile(r'([^",=:*?<>]+)=("(?:[^"\\]|\\.)*+"|[^",=:*?<>]*)(?:, |(?=><))', re.DOTALL)
 _CONTENT: Final = re.compile(r'(?:[^"\\*?\n]|\\["\\*?n])*')
 _MOST_RECIPES: Final = 4096
@@ -91,12 +91,12 @@ Combinations of a name and labels that are kept; Kafka's have some dozens, but a
 them.
 """
 _MOST_TAGS: Final = 32
-"""Labels for the sake of which a page is read again."""
+"""Most labels without a meaning that may tell series apart; a page may be read again for each of them."""
 _CUT: Final = re.compile(r", [a-z-]+=")
 
 
 class Replanned(Exception):
-    """A label that was left out tells series apart, which concerns lines that were read before."""
+    """A label that was left out turns out to tell series apart, so that lines read before have to be read again."""
 
 
 class _NotPlaced(Exception):
@@ -118,9 +118,9 @@ class _Recipe(NamedTuple):
     whole: bool = False
     """True if its labels are all key properties of a bean."""
     of_client: bool = False
-    """True if it reads lines that a rule makes of a client's quota."""
+    """True if the line is one that a rule makes of a client's quota."""
     plan: Plan | None = None
-    """How its labels become a bean, where that follows from their values alone."""
+    """The plan by which labels become a bean, where it depends on their values alone."""
 
 
 class PageLines:
@@ -135,7 +135,7 @@ class PageLines:
     def __init__(self, dialect: TextDialect) -> None:
         self._dialect = dialect
         self._unplaced: dict[SampleKey, tuple[tuple[str, ...], str]] = {}
-        """Labels of lines that are named like quota metrics, but could not be read, and what was wrong with each."""
+        """The fault of each line that is named like a quota metric but could not be read, by its labels."""
         self.factors: dict[BeanColumn, float] = {}
         """The factor that makes a column's numbers Kafka's, where it is not 1."""
         self._recipes: dict[tuple[str, ...], _Recipe] = {}
@@ -149,15 +149,15 @@ class PageLines:
         self._has_clients = False
         self._others: dict[tuple[str, str | None, bool, bool], tuple[frozenset[str], SampleKey]] = {}
         """
-        Labels without a meaning of a client's line, with one that has them, by its name, quota type and kinds of names:
-        one rule makes these lines.
+        Labels without a meaning on the lines of clients, with a line that has them, by the line's name, quota type and
+        kinds of names: such lines are made by one rule.
         """
         self._in_seconds: set[str] = set()
-        """Names of throttle times that say seconds, while Kafka's are milliseconds."""
+        """Names of throttle times that mention seconds, while Kafka's are milliseconds."""
         self._mapped: dict[tuple[str, ...], Attribute | None] = {}
         """The meaning of a bean by its type, attribute and the keys of its properties."""
         self._key: SampleKey = ""
-        """The line that is read."""
+        """The line that is being read."""
         self.long: Mapping[SampleKey, str] = {}
         """The long keys of the page that is read, by the short ones that stand for them."""
 
@@ -189,7 +189,7 @@ class PageLines:
         return self.columns_of((key,))[0][0]
 
     def columns_of(self, keys: Iterable[SampleKey]) -> list[list[BeanColumn | None]]:
-        """Return a list with the column of each line, as `column_of`; from now on these say the units of numbers."""
+        """Return a list with the column of each line, as `column_of`; from now on, ``factors`` are for these."""
         earlier, self.factors = self.factors, {}
         columns = self._forms.columns_of(keys)
         if earlier:  # of pages before, perhaps by lines of another unit, which are gone
@@ -203,7 +203,7 @@ class PageLines:
         return self.column(*self._parsed(key), key)
 
     def _understood(self, key: SampleKey) -> Understood | None:
-        """Return how lines like one that was read are read."""
+        """Return how to read lines that are like one that was read."""
         name, labels = _parse(key)
         recipe = self._recipes.get((name, *labels))
         if recipe is None or recipe.plan is None:
@@ -212,7 +212,7 @@ class PageLines:
         return Understood(labels, recipe.plan, ignored, partial(self._scale, name))
 
     def _scale(self, name: str, column: BeanColumn, factor: float) -> None:
-        """Note that the numbers of a column are not Kafka's."""
+        """Note that the numbers of a column are not in Kafka's unit."""
         self.factors[column] = factor
         if column.attribute == _THROTTLE_TIME and not own_labels(name):
             self._in_seconds.add(name)
@@ -256,7 +256,7 @@ class PageLines:
         """
         Return a metric of throttle times that is in seconds by its name or a label.
 
-        The text is empty where no such series is ``present``.
+        Return an empty text where no such series is ``present``.
         """
         if not self._in_seconds:
             return ""
@@ -273,14 +273,14 @@ class PageLines:
 
     def labels_of_page(self) -> tuple[str, ...]:
         """
-        Return the labels of the page that would be tags of a custom quota callback with other lines of clients.
+        Return the labels that could be tags of a custom quota callback, but have one value on all lines of clients.
 
-        They would be tags if they had several values, or if a line of a client had none.
+        They would be tags if they had several values, or if the line of a client lacked them.
         """
         return tuple(sorted(filter(self._is_tag, (self._on_clients or frozenset()) - self._tags)))
 
     def forget(self, present: Iterable[SampleKey]) -> None:
-        """Drop what is kept of lines that are not ``present`` any more, and of names to read a page."""
+        """Forget lines that are not ``present`` any more, and the names of the page that was read."""
         self._forms.forget()
         if self._unplaced:
             present_keys = set(present)
@@ -359,7 +359,7 @@ class PageLines:
         return _Recipe(partial(self._of_node, name, frozenset(meaningless)), meaningless, of_node=True)
 
     def _own_column(self, name: str, labels: Mapping[str, str]) -> BeanColumn | None:
-        """Return the column of a line that rules of `quotascope rules jmx-exporter` make."""
+        """Return the column of a line that is made by rules of `quotascope rules jmx-exporter`."""
         column = own_column(name, labels)
         if column is not None and (factor := own_factor(column)) != 1.0:
             self.factors[column] = factor
@@ -420,7 +420,7 @@ class PageLines:
         *,
         whole: bool,
     ) -> Plan | None:
-        """Return how labels become a bean without any other line; None where two of them are one key property."""
+        """Return the plan by which labels become a bean; None where two labels are the same key property."""
         labels = {key: label for label, key in pairs} | {tag: tag for tag in tags}
         if len(labels) < len(pairs) + len(tags) or Role.TYPE.value in tags:
             return None
@@ -463,7 +463,7 @@ class PageLines:
         """
         Return whether a label without a role can be a tag of a custom quota callback.
 
-        A page shows tags only where beans come whole.
+        Tags are shown only by pages on which all key properties of a bean are labels.
         """
         return label in self._tags or (label not in self._everywhere and self._can_be_tag(label))
 
@@ -520,7 +520,7 @@ class PageLines:
         return None if mapped is None else BeanColumn(column.bean, attribute, mapped)
 
     def _group(self, parsed: QuotaName, label: str, text: str) -> str | None:
-        """Return the type that the value of a label names; None for that of other MBeans. Raises ``_NotPlaced``."""
+        """Return the type that the value of a label names; None for the type of other MBeans. Raises ``_NotPlaced``."""
         group = group_of(text)
         if group is None and parsed.type:  # a label of another meaning
             self._note(label, text, self._key, of_node=False)
@@ -534,7 +534,7 @@ class PageLines:
         return group
 
     def _unquoted(self, texts: dict[str, str], *, whole: bool) -> dict[str, str]:
-        """Return key properties out of the values of labels. Raises ``MalformedName``."""
+        """Return the values of labels as unquoted key properties. Raises ``MalformedName``."""
         if not self._dialect.quoted:
             return texts
         if whole:
@@ -549,7 +549,7 @@ class PageLines:
 
 
 def factor_of(key: SampleKey) -> float:
-    """Return the factor that makes the number of a line Kafka's, by the unit that its name or a label says."""
+    """Return the factor from the number of a line to Kafka's unit, by the unit in its name or a label."""
     parsed = quota_name(text_of(key).partition("{")[0].strip())
     if parsed is not None and parsed.attribute:
         return parsed.factor
@@ -566,13 +566,13 @@ def factor_of(key: SampleKey) -> float:
 
 
 def _type_of(group: str, text: str) -> str | None:
-    """Return the type that name and label agree on, None where they do not, or it is not about quotas."""
+    """Return the type that name and label agree on; None where they differ, or the type is not about quotas."""
     named = group_of(text) if text else group
     return named if named and named != APP_INFO and group in {"", named} else None
 
 
 def _refuse_rest(ending: str, _labels: Mapping[str, str]) -> BeanColumn | None:
-    """Raise ``_NotPlaced`` for a quota metric with more at the end of its name than Kafka's attribute."""
+    """Raise ``_NotPlaced`` for a quota metric whose name goes on behind Kafka's attribute."""
     raise _NotPlaced(f"{shown(ending)} at the end of its name is no unit of Kafka's quota metrics")
 
 
@@ -595,7 +595,7 @@ def _by_object_name(label: str, labels: Mapping[str, str]) -> BeanColumn | None:
 
 
 def _parsed(key: SampleKey) -> tuple[str, dict[str, str]]:
-    """Return name and labels of a line, without those that are not the agent's. Raises ``SourceUnreadable``."""
+    """Return name and labels of a line, without labels that a Collector added. Raises ``SourceUnreadable``."""
     name, labels = _parse(key)
     if _SCOPE in key:
         labels = {label: value for label, value in labels.items() if not label.startswith(_SCOPE)}
@@ -625,7 +625,7 @@ def _can_be_quota(parsed: QuotaName, roles: Mapping[Role, str]) -> bool:
 
 def _without_quotes(text: str) -> str:
     """
-    Return a value whose quotes a rule's pattern left out: what Java escaped is escaped still.
+    Return a value as Java wrote it, given without its quotes, which a rule's pattern left out: escapes stay.
 
     Raises ``MalformedName``.
     """
@@ -642,6 +642,6 @@ def _app_info(roles: Mapping[Role, str], labels: Mapping[str, str]) -> BeanColum
 
 
 def _app_info_column(node_id: str) -> BeanColumn | None:
-    """Return the column of a node's start time; its bean has the node id in its name."""
+    """Return the column of a node's start time; the name of its bean has the node id."""
     bean = Bean.of(SERVER, {"type": APP_INFO, "id": node_id})
     return wanted(BeanColumn(bean, "StartTimeMs")) if node_id else None

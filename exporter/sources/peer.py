@@ -23,7 +23,9 @@ _GZIP: Final = {"gzip", "x-gzip"}
 _PLAIN: Final = {"", "identity"}
 _GZIP_WINDOW: Final = 31
 _BY_DATE: Final = {9, 10}
-"""OpenSSL's ``X509_V_ERR_CERT_NOT_YET_VALID`` and ``X509_V_ERR_CERT_HAS_EXPIRED``."""
+"""
+Error codes of certificates by date: OpenSSL's ``X509_V_ERR_CERT_NOT_YET_VALID`` and ``X509_V_ERR_CERT_HAS_EXPIRED``.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ class Peer:
     login: str = "check basic_auth and headers of this source"
     trust: str = "set tls.ca_file to the authority that signed it"
     reason: Callable[[bytes], str | None] | None = None
-    """What finds the error that the body of a refusal names, where this kind of server names one."""
+    """Function that finds the error in the body of a refusal, if this kind of server names one there."""
     packed_as: str = ""
     """`Content-Encoding` of answers that are left packed, as their protocol says, for a reader that bounds them."""
 
@@ -136,7 +138,7 @@ def no_http(hint: str) -> SourceUnreadable:
 
 
 def _public(url: str, location: str | None) -> str:
-    """Return where a redirect leads to, without the parts of a URL that may be secret."""
+    """Return the target of a redirect, without the parts of a URL that may be secret."""
     try:
         parts = urlsplit(urljoin(url, location or ""))
         public = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
@@ -149,8 +151,8 @@ class Unpacker:
     """
     Unpacks the pieces of one body.
 
-    zlib is called piece by piece and with a bound, so that a small answer cannot become a large one; at the end it says
-    whether that was all, since half an answer must not pass for a whole one.
+    zlib is called piece by piece and with a bound, so that a small answer cannot become a large one; at the end it
+    checks that the body is complete, since half an answer must not pass for a whole one.
 
     Args:
         encoding: The answer's ``Content-Encoding``. Raises ``SourceUnreadable`` for one that was not requested.
@@ -170,7 +172,7 @@ class Unpacker:
 
     def unpacked(self, piece: bytes, max_bytes: int) -> tuple[bytes, bytes]:
         """
-        Return the content of a piece, but no more than ``max_bytes`` bytes and one, and the rest of the piece.
+        Return at most ``max_bytes`` + 1 bytes of the content of a piece, and the rest of the piece.
 
         Raises ``SourceUnreadable``.
         """
@@ -191,7 +193,7 @@ class Unpacker:
         return bytes(content), piece
 
     def check_complete(self) -> None:
-        """Raise ``SourceUnreachable`` when there should have been more."""
+        """Raise ``SourceUnreachable`` when the body ended too early."""
         if self._begun and not self._member.eof:
             raise SourceUnreachable(
                 "the answer ended in the middle of what is compressed: is the node shutting down, or does a proxy "

@@ -90,7 +90,7 @@ class PrometheusApi:
         self._base, self._kept_query = url, dict(url.query)
         self._timeout_seconds = target.timeout_seconds
         self.is_victoria_metrics = False
-        """True once its clock was a vector, which of all servers only that of VictoriaMetrics is."""
+        """True once its clock was a vector, which only VictoriaMetrics returns."""
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         self._target = target
         self._fetch = HttpFetch(replace(target, headers={**form, **target.headers}), _HINT, PROMETHEUS)

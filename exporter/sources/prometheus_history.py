@@ -74,7 +74,7 @@ class MeasuredSeries:
     """
     Labels that tell series of one entity apart.
 
-    The first is that of the node; then server or exporter, quota type and attribute.
+    The first is the label of the node; then come server or exporter, quota type and attribute.
     """
 
 
@@ -91,7 +91,7 @@ class Beat:
     node_of: Mapping[tuple[str, ...], str]
     """Nodes by the values of these labels."""
     count: int
-    """Number of these series."""
+    """Number of the series that these selectors find."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class Inventory:
     listed: Sequence[Series] = field(repr=False)
     """All series from which this was read: the same come to the same inventory again."""
     caveats: tuple[str, ...] = ()
-    """What of the cluster is in no series that can be read, a sentence each."""
+    """Sentences about parts of the cluster that no readable series has."""
 
 
 class Listing(Protocol):

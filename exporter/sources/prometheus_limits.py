@@ -52,7 +52,7 @@ class ExporterLimits:
     limits: Mapping[_Entity, EntityLimit]
     """By quota type, user and client-id."""
     caveats: tuple[str, ...] = ()
-    """Entities of which exporters show different limits or rules, with the exporters, one sentence or two each."""
+    """Sentences about entities whose limits or rules differ between exporters, with the exporters."""
 
 
 class Answering(Protocol):

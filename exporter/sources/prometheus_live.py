@@ -41,11 +41,11 @@ NAMES_SECONDS: Final = 30.0
 _METADATA_SECONDS: Final = 600.0
 _NAMES_PERIOD_SECONDS: Final = 600.0
 _BEATS: Final = "15m"
-"""The period of the scrapes whose times are asked for: three times the oldest sample that counts as present."""
+"""Period of scrapes whose times are queried: three times the age of the oldest sample that counts as present."""
 _STALE_INTERVALS: Final = 2.0
-"""Intervals between two scrapes after which one was missed."""
+"""Intervals between two scrapes after which a scrape counts as missed."""
 _USUAL_INTERVAL_SECONDS: Final = 60.0
-"""Prometheus's default, where only one scrape is known."""
+"""Interval that is assumed where only one scrape is known: Prometheus's default."""
 _CHARACTERS_OF_LINE: Final = 200
 _LONGEST_SECONDS: Final = 120.0
 """Age up to which stale values are shown, as for other sources."""
@@ -159,14 +159,14 @@ class LivePrometheus:
 
 
 def _retrieved(task: asyncio.Task[PrometheusReading]) -> None:
-    """Take an error that no source waits for any more."""
+    """Retrieve an error that no source waits for any more, which asyncio would log otherwise."""
     if not task.cancelled():
         task.exception()
 
 
 class PrometheusNodeSource:
     """
-    One node, of those that a server has.
+    One node of those that a server has.
 
     Args:
         name: The label ``source``.
@@ -237,10 +237,10 @@ class PrometheusNodeSource:
         return self._reader.read(page_of_node(node, self._live.grouping, reading.comments))
 
     async def close(self) -> None:
-        """Give back the room of its numbers; connections are those of all nodes."""
+        """Give back the room of its numbers; the connections belong to all nodes."""
         self._reader.close()
 
 
 def _in_prometheus(text: str, instance: str) -> str:
-    """Return what is wrong with a node's id, with the settings that a Prometheus source has for it."""
+    """Return an error of a node's id, with the settings of a Prometheus source that correct it."""
     return f"{text} (of a Prometheus source: nodes, with {shown(instance)} and the id)"

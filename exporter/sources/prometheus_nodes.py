@@ -41,11 +41,11 @@ _JMX: Final = "jmx_"
 _PLAIN_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 """A name with a colon is that of a recording rule."""
 _ONE_CLUSTER: Final = frozenset(["job", "env", "environment", "region", "dc", "datacenter", "stage", "site"])
-"""Labels, without case and separators, that have one value for all nodes of a cluster."""
+"""Labels, without case and separators, that have the same value for all nodes of a cluster."""
 NODE_ID_LABEL: Final = "node_id"
-"""The label of a target that says the node's id, as in the files of ``file_sd``."""
+"""The label of a target that has the node's id, as in the files of ``file_sd``."""
 _EXPORTED: Final = "exported_"
-"""Prometheus's beginning of a label of the agent that the target has as well."""
+"""Prefix by which Prometheus renames a label of the agent that the target has as well."""
 _ROLES: Final = {Role.TYPE: 0, Role.USER: 1, Role.CLIENT_ID: 2}
 """The order of labels in the name of an MBean, which Prometheus does not keep."""
 
@@ -83,7 +83,7 @@ def wanted_names(names: Iterable[str]) -> list[str]:
 
 
 def _is_certain(name: str) -> bool:
-    """Return whether only nodes of Kafka have a metric of this name, and exporters of ours."""
+    """Return whether only nodes of Kafka, and exporters of ours, have a metric of this name."""
     quota = quota_name(name)
     return _is_known(name) or (quota is not None and quota.certain)
 
@@ -120,7 +120,7 @@ class NodeSeries:
     instance: str
     series: Sequence[Series]
     scrapes: ScrapeTimes | None = None
-    """None where they are not known."""
+    """The scrapes of its target; None where they are not known."""
 
 
 Replica: TypeAlias = tuple[tuple[str, str], ...]
@@ -138,7 +138,7 @@ class Grouping:
 
     def groups(self, series: Iterable[Series]) -> Groups:
         """
-        Return the series by node and server, without those of exporters of ours, and of programs that are no node.
+        Return the series by node and server, without series of exporters of ours and of programs that are not nodes.
 
         Raises ``SourceUnreadable`` for a series without the label that tells nodes apart.
         """
@@ -162,12 +162,12 @@ class Grouping:
         return {instance: groups[instance] for instance in groups if instance in nodes}
 
     def replica_of(self, labels: Labels) -> Replica:
-        """Return the labels of a series that are those of its Prometheus server."""
+        """Return the labels of a series that belong to its Prometheus server."""
         return tuple((label, labels[label]) for label in self.replica_labels if label in labels)
 
     def newest(self, groups: Groups, beats: Iterable[Series]) -> list[NodeSeries]:
         """
-        Return the series of each node as the server has them that scraped it last.
+        Return the series of each node, from the server that scraped it last.
 
         ``beats`` are samples of the last minutes of one metric of each node, by which the times of scrapes are known.
         """
@@ -192,7 +192,7 @@ class Grouping:
 
 
 def beat_names(groups: Groups) -> list[str]:
-    """Return a metric of each node by which the times of its scrapes can be known, few series in all."""
+    """Return metrics whose samples give the times of scrapes, at least one for each node, with few series in all."""
     names: set[str] = set()
     for replicas in groups.values():
         counts = Counter(one.labels.get(NAME, "") for series in replicas.values() for one in series)
@@ -242,7 +242,7 @@ def _is_of_cluster(label: str) -> bool:
 
 
 def labelled_id(series: Iterable[Series]) -> int | None:
-    """Return the id that a label of a node's target says; None where its series have none, or several."""
+    """Return the id in a label of a node's target; None where its series have no such label, or several ids."""
     values = {one.labels.get(NODE_ID_LABEL, "") for one in series}
     value = values.pop() if len(values) == 1 else ""
     return int(value) if value.isascii() and value.isdecimal() and len(value) <= len(str(2**31)) else None
@@ -290,7 +290,7 @@ def comments_of(metadata: Mapping[str, Any], names: Iterable[str]) -> dict[str, 
     """
     Return the comments of these metrics as agents write them.
 
-    None of a metric of which agents say different types: whose is whose, the answer does not tell.
+    A metric to which agents give different types has no comments: the answer does not say which agent gave which.
     """
     comments: dict[str, list[str]] = {}
     for name in names:
@@ -323,7 +323,11 @@ def _scrapes(times: Iterable[float]) -> ScrapeTimes:
 
 
 def _as_the_agent_wrote(labels: Labels, added: Collection[str]) -> dict[str, str]:
-    """Return a series's labels without those of Prometheus, the parts of an MBean's name in its order."""
+    """
+    Return the labels of a series as the agent wrote them.
+
+    They come without Prometheus's own; the parts of an MBean's name are in its order.
+    """
     agents: dict[str, str] = {}
     for label, value in labels.items():
         own = label.removeprefix(_EXPORTED)

@@ -28,7 +28,7 @@ from .text_format import SampleKey, numbers_in, page_of, text_of
 UNDETECTED: Final = "prometheus"
 """The dialect of an agent that has not shown any yet."""
 _MOST_LABELS: Final = 20
-"""Of a series that is shown as an example."""
+"""Most labels of a series that is shown as an example."""
 _HINT: Final = "the usual path of a Prometheus agent is /metrics"
 _NO_DIALECT: Final = (
     "no metric has a name that a known dialect uses for quotas: check the agent's rules, "
@@ -125,23 +125,23 @@ class TextPage:
     hint: str | None = None
     """Advice for a page without a series of any entity."""
     mistake: str | None = None
-    """The dialect of a page without a series of any entity, where another dialect is forced."""
+    """Sentence about the dialect of a page without a series of any entity, where another dialect is forced."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Survey:
-    """The evidence of all names of a page together."""
+    """The results of a look at all names of a page."""
 
     prefix: str = ""
-    """Everything that the names of quota metrics have before ``kafka``."""
+    """The text that the names of quota metrics have before ``kafka``."""
     names: tuple[str, ...] = ()
-    """Names of quota metrics that no prefix of the dialect is a beginning of, as beginnings of lines."""
+    """Names of quota metrics that begin with none of the dialect's prefixes, as beginnings of lines."""
     spaced: bool = False
     """True if blanks stand between names and labels."""
     has_quotas: bool = False
     """True if there are names of quota metrics."""
     has_others: bool = False
-    """True if some of these are not named as in the dialect."""
+    """True if some of these names are not as the dialect spells them."""
 
 
 class TextReader:
@@ -159,7 +159,7 @@ class TextReader:
         self._survey = _Survey()
         self._reads = 0
         self._line_count = 0
-        """Lines of the last page: new ones may be of names that no page had before."""
+        """Number of lines of the last page: further lines may have names that no page had before."""
         self._lines: PageLines | None = None
         self._tracker = self._new_tracker()
         self._keys: list[SampleKey] = []
@@ -243,7 +243,7 @@ class TextReader:
         return numbers_in(page, (*prefixes, *self._survey.names), long)
 
     def _survey_of(self, as_is: str, detections: _Detections) -> tuple[str, TextDialect | None]:
-        """Survey the names of a page from scratch, and return it under usual names and the dialect that it shows so."""
+        """Survey the names of a page from scratch; return it under usual names, with the dialect that it then shows."""
         previous, page, dialect = self._survey, as_is, self._forced or detections.of(as_is)
         survey = _surveyed(page, dialect)
         # the prefix of the pages before, while no client is measured
@@ -323,7 +323,7 @@ class TextReader:
         )
 
     def _factors_of(self, layout: BeanLayout) -> list[float] | None:
-        """Return the factors that make the numbers of a page Kafka's; None where they are Kafka's."""
+        """Return the factors from the numbers of a page to Kafka's units; None where all are in Kafka's units."""
         lines = self._lines
         if lines is None or not lines.factors:
             return None
@@ -335,10 +335,9 @@ class TextReader:
 
     def _remark(self, page: str) -> str | None:
         """
-        Return the name that holds a user or client-id beside entities that could be read.
+        Return a remark about lines that cannot be used although entities could be read; None if there is no such line.
 
-        Raises ``SourceUnreadable`` for lines that cannot be used when there are no entities; beside some, the coverage
-        has them.
+        Raises ``SourceUnreadable`` with the remark if no entity could be read.
         """
         unplaced, mangled = self._coverage.unplaced, MANGLED_NAME.search(page)
         if mangled is not None:

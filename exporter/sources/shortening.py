@@ -46,7 +46,7 @@ class Shortening(Protocol):
 
 
 def digest_of(text: str) -> str:
-    """Return what a long text is told by among others."""
+    """Return a digest that identifies a long text among others."""
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
@@ -77,13 +77,13 @@ class LongNames:
         return key
 
     def bean(self, name: str) -> Bean | None:
-        """Return the bean of a name that ``short`` gave. Raises ``MalformedName``."""
+        """Return the bean of a name that ``short`` returned. Raises ``MalformedName``."""
         if name.startswith(self._BEGIN):
             return self._beans.get(name)
         return Bean.of(*parse_object_name(name))
 
     def keep_only(self, names: set[str]) -> None:
-        """Forget what is not among these any more."""
+        """Forget all names except these."""
         if self._beans:
             self._beans = {name: bean for name, bean in self._beans.items() if name in names}
 
@@ -106,7 +106,7 @@ class LongNames:
         body[:] = shortened
 
     def _literal(self, literal: bytes) -> bytes:
-        """Return what stands for a string of JSON; one that is no text stays, and the answer is refused for it."""
+        """Return the string of JSON that replaces a string; one that is no text stays, and makes the answer refused."""
         try:
             name: str = json.loads(literal)
         except ValueError:
@@ -116,7 +116,7 @@ class LongNames:
 
 class LongLines:
     """
-    The lines of a page of Prometheus text that is too long.
+    Shortens a page of Prometheus text that is too long, by whole lines.
 
     Comments and the longest go first, then those that come last.
 
@@ -128,7 +128,7 @@ class LongLines:
     def __init__(self, max_bytes: int) -> None:
         self._most = max_bytes
         self._kept = 0
-        """Bytes at the beginning of the body that stay."""
+        """Length of the beginning of the body that stays, in bytes."""
         self.enough = False
         self._lost = Counter[str]()
         self._example = ""
@@ -170,7 +170,7 @@ class LongLines:
         self._example = self._example or beginning.decode(errors="replace").strip()
 
     def lost(self) -> Unplaced | None:
-        """Return what was left out, None where nothing was."""
+        """Return the lines that were left out; None if there are none."""
         if not self._lost:
             return None
         count = self._lost.total()

@@ -33,9 +33,9 @@ from ..untrusted import shown
 Key = TypeVar("Key", bound=Hashable)
 
 MOST_NUMBERS: Final = 500_000
-"""Numbers of 80,000 clients under quotas of each type."""
+"""Most numbers of one source: those of 80,000 clients under quotas of each type."""
 _LEAST_NUMBERS: Final = 50_000
-"""Of all sources together, however little memory there is."""
+"""Fewest numbers that all sources together may have, however little memory there is."""
 _NOWHERE: Final = -1
 _MOST_IDS: Final = 5
 """Node ids that a message names."""
@@ -123,7 +123,8 @@ class Numbers:
     """
     Bounds the numbers of all sources together, so that they fit into the memory of this process.
 
-    Where there are too many, the sources with the most lose theirs: one that has few is read however many others send.
+    Where there are too many, the sources with the most numbers lose theirs, so that a source with few is read however
+    many others send.
     """
 
     def __init__(self, max_numbers: int) -> None:
@@ -157,7 +158,7 @@ class Numbers:
             self._of[owner] = count
 
     def release(self, owner: object) -> None:
-        """Give back the room of an owner that reads no more."""
+        """Give back the room of an owner that no longer reads."""
         with self._lock:
             self._of.pop(owner, None)
 
@@ -201,13 +202,13 @@ class LayoutTracker(Generic[Key]):
         self._order: list[Key] = []
         """The keys of the last answer."""
         self._targets: NDArray[np.intp] = np.empty(0, np.intp)
-        """The place of each of their numbers in the layout."""
+        """Places in the layout of the numbers of these keys."""
         self._repeated: NDArray[np.intp] = np.empty((2, 0), np.intp)
-        """Pairs of numbers that have one place."""
+        """Pairs of numbers that share a place."""
         self._places: dict[Key, list[int]] = {}
-        """A list of its own for each key: the places of its numbers."""
+        """Places of the numbers of each key, in a list of its own."""
         self._columns: dict[tuple[Bean, str], int] = {}
-        """The place of each column by bean and attribute; more than one key may have it."""
+        """The place of each column by bean and attribute; several keys may have the same."""
 
     def close(self) -> None:
         """Release the space that is reserved for its numbers."""
@@ -215,7 +216,7 @@ class LayoutTracker(Generic[Key]):
 
     def place(self, keys: list[Key], values: Sequence[float] | NDArray[np.float64]) -> tuple[BeanLayout, array[float]]:
         """
-        Return the layout of ``keys`` and the ``values`` of all of them, one key after the other, in its order.
+        Return the layout of ``keys``, and ``values`` in its order; ``values`` come one key after the other.
 
         Raises ``SourceUnreadable`` when there are too many, or two that contradict each other.
         """
@@ -288,7 +289,7 @@ class LayoutTracker(Generic[Key]):
         """
         Raise ``SourceUnreadable`` when two numbers of one place differ.
 
-        Which of them is right, no order can tell.
+        Their order does not show which of them is right.
         """
         values_before, values_after = values[self._repeated]
         differ = np.flatnonzero(~((values_before == values_after) | (np.isnan(values_before) & np.isnan(values_after))))
@@ -306,7 +307,7 @@ class LayoutTracker(Generic[Key]):
         )
 
     def _replace(self, removed: Iterable[Key], added: Iterable[tuple[Key, Sequence[BeanColumn | None]]]) -> None:
-        """Forget keys and take others in: their columns fill the gaps first, then the last ones do."""
+        """Forget keys and add others: new columns fill the gaps first, then the last columns fill the rest."""
         columns: list[BeanColumn | None] = list(self._layout.columns)
         gaps = {place for key in removed for place in self._places.pop(key)} - {_NOWHERE}
         used = chain.from_iterable(self._places.values() if gaps else ())
@@ -334,7 +335,7 @@ class LayoutTracker(Generic[Key]):
         columns: list[BeanColumn | None],
         free: list[int],
     ) -> None:
-        """Place the columns of new keys, in ``free`` places first, the last one before."""
+        """Place the columns of new keys in ``free`` places, the last of these first."""
         place_of, end = self._columns.setdefault, len(columns)
         for key, columns_of_key in added:
             places_of_key = self._places[key] = []
@@ -353,7 +354,7 @@ class LayoutTracker(Generic[Key]):
 
 
 def reported_ids(layout: BeanLayout) -> list[str]:
-    """Return the ids of the nodes that report theirs among these beans, in their order; one at most from an agent."""
+    """Return the ids of the nodes that report theirs among these beans, in order; from one agent, at most one."""
     ids = {
         column.bean.get("id") or ""
         for column in layout.columns
@@ -410,9 +411,9 @@ class NodeId:
 
 class CoverageTracker:
     """
-    Keeps what a source can show, found out once for each layout.
+    Finds out what a source can show, once for each layout.
 
-    Columns that a layout shares with the one before are not looked at again.
+    Columns that are also in the layout before are not examined again.
 
     Args:
         complete: As `Coverage.complete`.
@@ -435,7 +436,7 @@ class CoverageTracker:
         in_seconds: str = "",
     ) -> Coverage:
         """
-        Return what the answers of an agent can show.
+        Return the coverage of an answer.
 
         Args:
             layout: the beans of the answer.
@@ -511,7 +512,7 @@ def _kinds_of(columns: Sequence[BeanColumn]) -> Counter[_Kind]:
 
 
 def _names_of(bean: Bean) -> int:
-    """Return 1 for a bean of a quota with a user, 2 for one with a client-id, and their sum for one with both."""
+    """Return a number for the names in a quota's bean: 1 for a user, plus 2 for a client-id."""
     if not bean.properties:
         return 0
     (first_key, client_id), (last_key, user) = bean.properties[0], bean.properties[-1]  # sorted by key

@@ -43,7 +43,7 @@ _ROLES: Final = {
     Role.ATTRIBUTE: ("attribute", "attributename", "attr", "metric", "metricname", "quotametric", "measure"),
     Role.OBJECT_NAME: ("objectname",),
 }
-"""Spellings of labels by what they hold, the usual one first: where a line has two of them, the first counts."""
+"""Spellings of labels by role, the usual one first: where a line has two of them, the first counts."""
 _ROLE_OF: Final = {
     spelling: (role, rank) for role, spellings in _ROLES.items() for rank, spelling in enumerate(spellings)
 }
@@ -115,7 +115,7 @@ _TYPE_TEXTS: Final = {
     **{spelling: kind.group for kind in QuotaType for spelling in kind.spellings},
     "appinfo": APP_INFO,
 }
-"""Groups by the spellings of a label's value."""
+"""Groups by the spellings that the value of a label can have."""
 
 TYPES_IN_NAMES: Final = "|".join(kind.label.replace("_", "_?") for kind in QuotaType)
 """A regular expression of the types in names of metrics, in lower case with or without underscores."""
@@ -140,7 +140,7 @@ _ATTRIBUTES: Final = {
     "quotautilization": ("quota-utilization", 1.0),
     "starttimems": ("start-time-ms", 1.0),
 }
-"""Kafka's attribute by its spellings, and the factor that makes a number in the unit of the name Kafka's."""
+"""Kafka's attribute by its spellings, and the factor from a number in the unit of the name to Kafka's unit."""
 _LONGEST_FIRST: Final = sorted(_ATTRIBUTES, key=len, reverse=True)
 _TYPE_OF_ATTRIBUTE: Final = {
     "request-time": QuotaType.REQUEST.group,
@@ -149,7 +149,7 @@ _TYPE_OF_ATTRIBUTE: Final = {
     "tokens": QuotaType.CONTROLLER_MUTATION.group,
     "start-time-ms": APP_INFO,
 }
-"""The type of attributes that only one type has."""
+"""The type of each attribute that only one type has."""
 _ENDINGS: Final = ("total", "value", "gauge")
 """Ends that agents and rules put behind a name."""
 _STEM: Final = re.compile(
@@ -160,17 +160,17 @@ _STEM: Final = re.compile(
 _MORE: Final = re.compile(
     rf"(?P<stem>.*?(?:{'|'.join(_TYPES)}|quotas?).*?)(?:{'|'.join(_LONGEST_FIRST)})(?P<rest>(?!created$)[a-z0-9]+)"
 )
-"""The name of a quota metric with more behind it: a statistic, or a unit that is not Kafka's."""
+"""Pattern of the name of a quota metric with more behind it: a statistic, or a unit that is not Kafka's."""
 _OTHER: Final = re.compile(
     rf"(?:kafka_?(?:server|broker)?_?(?:clients?_?)?(?:quotas?)?_)(?P<type>{TYPES_IN_NAMES})_"
     r"(?P<rest>(?!user_|client_id_|(?:client_?)?quota|user$|client_?id$)[a-z0-9_]*(?<!_created))"
 )
 """
-The name of an attribute that Kafka's quotas do not have, with the quota type before it: of quotas where its labels have
-a client.
+Pattern of names with a quota type and an attribute that Kafka's quotas do not have: about quotas if a label names a
+client.
 """
 _OURS: Final = frozenset(family.name for family in families())
-"""Families of quotascope itself, some of which are spelled alike."""
+"""Pattern of families of quotascope itself, some of which are spelled like Kafka's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class QuotaName:
     attribute: str
     """Kafka's attribute; empty when only a label can tell it."""
     factor: float
-    """A number of the page times this is Kafka's."""
+    """Factor from a number of the page to Kafka's unit."""
     certain: bool
     """True if the name alone shows that it is about quotas; others need labels that do."""
     ending: str = ""
@@ -227,11 +227,11 @@ def _quota_name(name: str) -> QuotaName | None:
 
 
 _ENTITY_IN_NAME: Final = re.compile(rf"(?:{TYPES_IN_NAMES})_(?:user|client_?id)_")
-"""The beginning of a user or client-id in the name of a metric, where rules put them there."""
+"""Pattern of the beginning of a user or client-id in the name of a metric, where rules put it there."""
 
 
 def prefix_of(name: str) -> str:
-    """Return everything before the last ``kafka`` in the name of a quota metric, but not of a client in it."""
+    """Return the text before the last ``kafka`` in the name of a quota metric, without looking into a client's name."""
     kafka_part = _ENTITY_IN_NAME.split(name.lower(), maxsplit=1)[0]
     return name[: max(kafka_part.rfind("kafka"), 0)]
 
@@ -243,7 +243,7 @@ def group_of(text: str) -> str | None:
 
 
 def attribute_of_text(text: str) -> tuple[str, float] | None:
-    """Return the attribute that a label's value names and the factor that makes its number Kafka's."""
+    """Return the attribute that a label's value names, and the factor from its number to Kafka's unit."""
     return _ATTRIBUTES.get(squeezed(text)) if len(text) <= _LONGEST_NAME else None
 
 
@@ -265,7 +265,7 @@ def is_scrape_label(label: str) -> bool:
 
 
 def is_statistic_label(label: str) -> bool:
-    """Return whether a label says how a number was made of several: it is no part of a bean's name."""
+    """Return whether a label says how a number was made of several numbers: it is no part of a bean's name."""
     return squeezed(label) in _STATISTICS
 
 

@@ -20,9 +20,12 @@ _INDENTED: Final = re.compile(r"\n[ \t]")
 
 _LONGEST_NAME: Final = 200
 MOST_LINES: Final = 1_000_000
-"""Of a page: 64 MiB of an agent's own lines are 700,000."""
+"""Most lines of a page: 64 MiB of an agent's own lines are 700,000."""
 MOST_LINE_CHARACTERS: Final = 1 << 20
-"""Of a sample: user and client-id have 32 kB each, which quoting and escaping can make six times as long."""
+"""
+Longest line of a sample, in characters: user and client-id have 32 kB each, which quoting and escaping can make six
+times as long.
+"""
 
 
 def page_of(answer: bytes | bytearray) -> str:
@@ -88,7 +91,7 @@ def numbers_in(
 
 
 def _plain_samples(lines: list[str]) -> tuple[list[SampleKey], list[float]] | None:
-    """Return series and numbers of lines with labels, one blank and a number; None where one is not so plain."""
+    """Return series and numbers of lines that are labels, one blank and a number; None if any line has another form."""
     if any([_EXEMPLAR in line for line in lines]):  # noqa: C419 - a list is twice as fast as a generator
         return None
     divided = [line.rpartition(" ") for line in lines]
@@ -115,14 +118,14 @@ def _samples(lines: list[str]) -> tuple[list[SampleKey], list[float]]:
 
 
 def _short_key(key: str, long: dict[SampleKey, str]) -> SampleKey:
-    """Return what stands for a long key: its name with a digest, which no page has in this place."""
+    """Return the short key that stands for a long one: its name with a digest, which no page has in this place."""
     short = f"{key.partition('{')[0][:_LONGEST_NAME]}{{long {digest_of(key)}}}"
     long[short] = key
     return short
 
 
 def _end_of_key(line: str) -> int:
-    """Return the end of name and labels: neither a number nor a timestamp holds a brace, but an exemplar does."""
+    """Return the end of name and labels: a brace can follow in an exemplar, but not in a number or a timestamp."""
     end = line.rfind("}") + 1
     if end and _EXEMPLAR not in line:
         return end
@@ -158,13 +161,13 @@ _ESCAPE: Final = re.compile(r'\\([\\n"])')
 
 def parse_series(text: str) -> tuple[str, dict[str, str]]:
     """
-    Return the name and the labels, these in their order and unescaped.
+    Return the name of a series, and its labels in order and unescaped.
 
     >>> parse_series('up{job="a b",}')
     ('up', {'job': 'a b'})
 
-    Raises ``ValueError`` when the text is not what the format allows. Names in quotes,
-    which Prometheus 3 knows, are sent only on request.
+    Raises ``ValueError`` when the text is not what the format allows. Names in quotes, which Prometheus 3 knows, are
+    sent only on request.
     """
     match = _NAME.fullmatch(text)
     if match is None:

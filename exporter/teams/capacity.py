@@ -14,7 +14,7 @@ from ..snapshot.layout import node_order
 from ..snapshot.teams import CapacityOrigin, Sold, SoldBy
 
 _TYPES: Final = (QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST)
-"""Quotas of which each broker has a capacity of its own."""
+"""Quota types for which each broker has a capacity of its own."""
 
 
 class _Promised:
@@ -33,7 +33,7 @@ class _Promised:
         """The place of the node of each row."""
         limits, count = layout.limits[self.rows], len(layout.nodes)
         self.limits = np.bincount(self.places, np.nan_to_num(limits, posinf=0.0), count).astype(np.float64)
-        """By node; NaN without a limit, and where one is unknown."""
+        """Sum of the limits of each node; NaN without a limit, and where one is unknown."""
         has_limit = np.bincount(self.places[~np.isnan(limits)], minlength=count) > 0
         is_unknown = np.bincount(self.places[layout.limits_unknown[self.rows]], minlength=count) > 0
         self.limits[~has_limit | is_unknown] = np.nan
@@ -52,14 +52,14 @@ class SoldKeeper:
 
     def __init__(self, configured: Mapping[QuotaType, float] | None = None) -> None:
         self.configured = dict(configured or {})
-        """May be replaced."""
+        """Configured capacities, which may be replaced."""
         self._highest: dict[tuple[QuotaType, str], float] = {}
         self._layout: Layout | None = None
         self._promised: dict[QuotaType, _Promised] = {}
         """Of the last layout."""
 
     def of(self, joined: Snapshot) -> SoldBy:
-        """Return what is sold on each broker of a snapshot with all entities; to be called for each, in their order."""
+        """Return the sold part of each broker in a snapshot with all entities; call it for each snapshot, in order."""
         columns, layout = joined.columns, joined.columns.layout
         nodes = {node.broker: node for node in joined.nodes}
         sold: dict[tuple[QuotaType, str], Sold] = {}

@@ -32,13 +32,13 @@ class TeamCounter:
     def __init__(self) -> None:
         self._names: tuple[str, ...] = ()
         self._bytes: dict[QuotaType, Floats] = {kind: np.empty(0) for kind in COUNTED}
-        """By place in the names."""
+        """Bytes counted so far, by place in the names."""
         self._seen_seconds = 0.0
         self._last_seconds: float | None = None
 
     def count(self, sums: TeamSums, snapshot: Snapshot, now_seconds: float) -> TeamSums:
         """
-        Count the time since the last call, and return the sums with all that was counted.
+        Count the time since the last call, and return the sums with the bytes counted so far.
 
         Args:
             sums: the sums of the snapshot.
@@ -60,7 +60,7 @@ class TeamCounter:
         return self.shown(sums)
 
     def shown(self, sums: TeamSums) -> TeamSums:
-        """Return the sums with all that was counted; a team without entities or bytes has no counter."""
+        """Return the sums with the bytes counted so far; a team without entities or bytes has no counter."""
         self._follow(sums.names)
         counted: Mapping[QuotaType, Floats] = {
             kind: fixed(np.where((values > 0) | (sums.entities > 0), values, np.nan))
@@ -69,7 +69,7 @@ class TeamCounter:
         return replace(sums, bytes=counted, seen_seconds=self._seen_seconds)
 
     def _follow(self, names: tuple[str, ...]) -> None:
-        """Keep the counters of teams of the same name; those that left the file end."""
+        """Keep the counters of teams whose names stay; drop those of teams that left the file."""
         if names is self._names or names == self._names:
             return
         for kind, values in self._bytes.items():

@@ -18,9 +18,9 @@ from ..snapshot import Floats, Layout
 from ..snapshot.layout import fixed
 
 _NEW: Final = -9
-"""In place of the number of a team: the row came with this layout."""
+"""Placeholder for the number of a team: the row came with this layout."""
 UNDECIDED_PLACE: Final = -1
-"""Place of what stands for an unknown team, from the end of the names."""
+"""Place of the entry for an unknown team, counted from the end of the names."""
 _LAST: Final = {NOT_OWNED: -2, NOT_DECIDED: UNDECIDED_PLACE}
 FEW: Final = 500
 """Entities whose teams are found on the event loop, which takes about 10 ms with a thousand teams."""
@@ -44,28 +44,28 @@ class TeamIndex:
     def __init__(self, teams: Sequence[Team]) -> None:
         self._finder = TeamFinder(teams, real_name)
         self.names = (*(team.name for team in teams), UNOWNED, UNDECIDED)
-        """Names by number."""
+        """Names of the teams, by number."""
         self._layout = Layout(())
         self.of_row: Ints = np.empty(0, np.intp)
-        """By row of the last layout: the number of its team."""
+        """For each row of the last layout the number of its team."""
         self._hashes: NDArray[np.int64] = np.empty(0, np.int64)
         self.kinds: NDArray[np.int8] = np.empty(0, np.int8)
-        """By row: the number of its kind in ``KINDS``; one more for a client that sends no client-id."""
+        """For each row the number of its kind in ``KINDS``; one more for a client that sends no client-id."""
         self.begins: NDArray[np.bool_] = np.empty(0, np.bool_)
-        """By row of Kafka's own quotas: True for the first row of an entity and quota type."""
+        """For each row of Kafka's own quotas True if it is the first of an entity and quota type."""
         self.entities: Floats = np.empty(0)
-        """By number of a team: its users and client-ids."""
+        """Number of users and client-ids of each team, by its number."""
         self._known: _Numbers = {}
         """Numbers that were looked up for the next layout."""
 
     async def look_up(self, layout: Layout) -> None:
-        """Find the teams of a layout that ``follow`` will take over; of more than ``FEW`` new rows in a thread."""
+        """Find the teams of a layout that ``follow`` will take over; in a thread for more than ``FEW`` new rows."""
         fresh = np.flatnonzero(layout.carry(self.of_row, self._layout, _NEW) == _NEW)
         if fresh.size > FEW:
             self._known = await asyncio.to_thread(self._numbers, layout, fresh)
 
     def _numbers(self, layout: Layout, rows: Ints) -> _Numbers:
-        """Return the numbers of these rows by name."""
+        """Return the numbers of these rows' teams by user and client-id."""
         names = dict.fromkeys((entity.user, entity.client_id) for entity in layout.entities[rows])
         return {name: self._finder.number(*name) for name in names}
 

@@ -24,15 +24,15 @@ from .index import KINDS, UNDECIDED_PLACE, TeamIndex
 _MUTATION: Final = QuotaType.CONTROLLER_MUTATION
 _Masks = NDArray[np.bool_]
 _Brokers = tuple[frozenset[str], ...]
-"""By number of a kind of entities, of a client without a name last: the brokers that would show them."""
+"""For each kind of entities the brokers that would show them; the last kind is a client without a name."""
 
 _Enforcers = tuple[int | None, int, dict[QuotaType, _Brokers]]
-"""The number of brokers, that of those that are certain to enforce limits, and those that would show entities."""
+"""The number of brokers, the number of them that surely enforce limits, and the brokers that would show entities."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Bounds:
-    """Fields of ``TeamSums`` that follow from limits, and from the brokers that entities are on."""
+    """The fields of ``TeamSums`` that follow from limits and from the brokers that show entities."""
 
     allowed: dict[QuotaType, Floats]
     allowed_known: dict[QuotaType, Floats]
@@ -45,13 +45,13 @@ class Bounds:
 
     @classmethod
     def empty(cls) -> Bounds:
-        """Return the bounds of no quota type."""
+        """Return bounds without any quota type."""
         return cls(**{field.name: {} for field in fields(cls)})
 
 
 class LimitSums:
     """
-    Adds up limits by team, again only when entities, limits or brokers are others.
+    Adds up limits by team, and does so again only when entities, limits or brokers have changed.
 
     Args:
         index: The teams of rows.
@@ -112,7 +112,7 @@ class LimitSums:
         bounds.unlimited[kind] = fixed(np.bincount(teams[begins & without_limit], minlength=count).astype(np.float64))
 
     def _add_stranded(self, bounds: Bounds, layout: Layout, kind: QuotaType) -> None:
-        """Add the limits of entities on brokers that would show them and do not."""
+        """Add up the limits that hold on brokers where the entity is not: brokers that would show it and do not."""
         index, count = self._index, len(self._index.names)
         enforcers, _, shown = self._brokers
         rows = layout.of_type(kind)

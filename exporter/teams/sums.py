@@ -25,7 +25,7 @@ from .limits import LimitSums
 
 _REFERS: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
 _TWO: Final = 2
-"""Brokers that can be compared."""
+"""Fewest brokers that can be compared."""
 _Masks = NDArray[np.bool_]
 
 
@@ -35,7 +35,7 @@ class _Usage(NamedTuple):
     total: Floats
     complete: _Masks
     by_node: Floats
-    """By team and place of a node."""
+    """Sums by team and by place of the node."""
 
 
 class _Rows:
@@ -57,13 +57,13 @@ class _Rows:
         self._nodes = layout.node_numbers[self.rows]
         self._node_count = len(layout.nodes)
         self.empty = np.bincount(self.teams, minlength=self.count) == 0
-        """Teams without any of these rows."""
+        """Mask of the teams without any of these rows."""
         self.undecided = bool(np.any(self.teams == self.count + UNDECIDED_PLACE))
         """True if one of the rows is of an unknown team."""
 
     @cached_property
     def cells(self) -> Ints:
-        """The number of team and node of each row."""
+        """The number of each row's pair of team and node."""
         return self.teams * self._node_count + self._nodes
 
     @cached_property
@@ -73,11 +73,11 @@ class _Rows:
 
     @cached_property
     def all_known(self) -> _Masks:
-        """Completeness by team if all values are known."""
+        """Completeness of each team if all values are known."""
         return self.complete(np.ones(len(self.teams), np.bool_))
 
     def complete(self, known: _Masks) -> _Masks:
-        """Return by team whether all values are known, and none are of an entity of an unknown team."""
+        """Return for each team whether all values are known, and no entity of an unknown team has any."""
         complete = np.ones(self.count, np.bool_)
         complete[self.teams[~known]] = False
         if self.undecided:
@@ -109,10 +109,10 @@ class TeamAdder:
         }
         self._layout: Layout | None = None
         self._rows: dict[QuotaType, _Rows] = {}
-        """By quota type, of the last layout."""
+        """Rows of the last layout, by quota type."""
 
     async def look_up(self, layout: Layout) -> None:
-        """Find the teams of the rows that the next snapshot has, beside the event loop if that takes long."""
+        """Find the teams of the next snapshot's rows, in a thread if that takes long."""
         await self._index.look_up(layout)
 
     def of(self, joined: Snapshot) -> TeamSums:
@@ -168,9 +168,9 @@ class TeamAdder:
     @staticmethod
     def _throttled(rows: _Rows, columns: Columns) -> tuple[Floats, _Masks]:
         """
-        Return the number of entities by team that a node throttles by the quota of these rows, NaN if unknown.
+        Return for each team the number of entities that a node throttles by the quota of these rows; NaN if unknown.
 
-        And by team whether that is known of all.
+        Return also for each team whether the throttles of all its entities are known.
         """
         delays = columns.throttle_time[rows.rows]
         counts, empty, complete = np.zeros(rows.count), rows.empty, rows.all_known
@@ -188,9 +188,9 @@ class TeamAdder:
 
 def _fairness(usage: Floats, known: _Masks, count: int) -> Floats:
     """
-    Return Jain's index of each team's usage over ``count`` brokers, a column for each that has entities.
+    Return Jain's index of each team's usage over ``count`` brokers; ``usage`` has a column for each with entities.
 
-    NaN where there is nothing to compare, or it is not ``known`` on all brokers.
+    The index is NaN where there is nothing to compare, or the usage is not ``known`` on all brokers.
     """
     if count < _TWO or not usage.size:
         return fixed(np.full(len(known), np.nan))

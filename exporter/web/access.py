@@ -26,7 +26,7 @@ from .web_config import RateLimitConfig
 ALWAYS: Final = frozenset({"/-/healthy", "/-/ready"})
 """Health checks, which are cheap and decide on restarts: no limit applies to them."""
 SCRAPES: Final = frozenset({"/metrics"})
-"""They have a limit of their own, so that readers of pages keep no scraper out."""
+"""Paths of scrapes, which have a limit of their own, so that readers of pages keep no scraper out."""
 DEFAULTS: Final = {
     "Server": "quotascope",  # and not which version of what
     "X-Content-Type-Options": "nosniff",
@@ -38,11 +38,11 @@ DEFAULTS: Final = {
 }
 """Headers of every answer that does not set its own; the page's policy allows its own style and script."""
 _LOGINS: Final = "logins"
-"""Reason: too many passwords wait to be checked."""
+"""Reason of a refusal: too many passwords wait to be checked."""
 _RATE: Final = "rate_limit"
-"""Reason: that of the web config file."""
+"""Reason of a refusal: the rate limit of the web config file."""
 _BYTES: Final = "bytes"
-"""Reason: answers that were not taken held too many bytes; their connections were cut."""
+"""Reason of a refusal: answers that were not taken held too many bytes, so that their connections were cut."""
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="quotascope", charset="UTF-8"'}
 _MOMENTS_LATER: Final = {"Retry-After": "1"}
 
@@ -83,7 +83,7 @@ class AccessPolicy:
         self._passwords = Passwords()
         self._clock = clock
         self._tokens: float | None = None
-        """Of the rate limit, at ``_counted_at``; None while there is no limit."""
+        """Tokens of the rate limit at ``_counted_at``; None while there is no limit."""
         self._counted_at = 0.0
         self._scrapes, self._pages = Places(max_requests, clock), Places(max_requests, clock)
         self._answers = Answers()
@@ -122,7 +122,7 @@ class AccessPolicy:
                 headers[name] = value
 
     def _wrong_form(self, request: web.Request) -> web.Response | None:
-        """Refuse a request with a body, or for another host; it has cost nothing but its head until then."""
+        """Refuse a request with a body, or for another host; only its head was read until then."""
         if isinstance(request.protocol, HttpConnection):
             request.protocol.head_received(body=request.body_exists)
         if request.body_exists:
@@ -182,7 +182,7 @@ class AccessPolicy:
                 release(taken=True)
 
     def _hold(self, place: Place, response: web.StreamResponse) -> None:
-        """Count the bytes of an answer until it is taken."""
+        """Count the bytes of an answer until its client has taken it."""
         body = response.body if isinstance(response, web.Response) else None
         if isinstance(body, Pieces):
             body = body.value
@@ -212,7 +212,7 @@ class AccessPolicy:
 
 
 def _nothing() -> None:
-    """Do nothing: a connection of another server ends by itself."""
+    """Do nothing: the connection of another server ends by itself."""
 
 
 def refusal(status: int, text: str, headers: Mapping[str, str] | None = None) -> web.Response:

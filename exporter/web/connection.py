@@ -30,23 +30,23 @@ class ServerLimits:
     """The limits of the server; times in seconds."""
 
     connections: int = 512
-    """At once, TLS handshakes included; Prometheus's own server has the same."""
+    """Most connections at once, TLS handshakes included; as many as Prometheus's own server has."""
     requests: int = 40
-    """Scrapes at once, until their answers have been taken, as node_exporter; and as many other requests."""
+    """Most scrapes at once, until their answers are taken, as in node_exporter; and as many other requests."""
     handshake_seconds: float = 10.0
     head_seconds: float = 10.0
-    """From the first byte of a request (of a new connection: from its beginning) until its head is complete."""
+    """Time from the first byte of a request (of a new connection: from its beginning) to the end of its head."""
     idle_seconds: float = 330.0
-    """Between two requests: longer than any useful scrape interval."""
+    """Time between two requests: longer than any useful scrape interval."""
     taking_seconds: float = 60.0
-    """For taking an answer."""
+    """Time in which a client must take an answer."""
     line_bytes: int = 8190
-    """Of the request line, and of each header."""
+    """Longest request line, and longest header, in bytes."""
     headers: int = 64
     body_seconds: float = 2.0
-    """For ignoring a body."""
+    """Time in which a body is ignored."""
     body_bytes: int = 1 << 20
-    """Of a body that are ignored; the connection of a client that sends more is cut."""
+    """Bytes of a body that are ignored; the connection of a client that sends more is cut."""
 
 
 class _Release(Protocol):
@@ -68,7 +68,7 @@ class ConnectionPool:
         self._most = max_connections
         self._all: set[HttpConnection] = set()
         self._waiting: dict[HttpConnection, None] = {}
-        """In the order in which they began to wait."""
+        """Connections that wait, in the order in which they began to."""
         self.refused = RateLimitedLog("connections were refused: all are in use")
         self.failed_handshakes = RateLimitedLog("TLS handshakes failed")
 
@@ -76,7 +76,7 @@ class ConnectionPool:
         return len(self._all)
 
     def enter(self, connection: HttpConnection) -> bool:
-        """Add a new connection, which waits; False when the pool is full and none of its connections waits."""
+        """Add a new connection, which waits; return False if the pool is full and no connection in it waits."""
         if len(self._all) >= self._most and not self.make_room():
             self.refused.add(most=len(self._all))
             return False
@@ -160,16 +160,16 @@ class HttpConnection(web.RequestHandler):
         self.handshake: asyncio.Task[None] | None = None
         """The TLS handshake while it lasts."""
         self._early: list[bytes] = []
-        """Sent right behind the handshake, before its task has ended."""
+        """Bytes that were sent right behind the handshake, before its task had ended."""
         self._between = False
-        """True if an answer was taken, and nothing of the next request has come."""
+        """True if an answer was taken and no byte of the next request has come."""
         self._body_left: int | None = None
         self._taken = False
         """True if the answer to the current request was taken."""
         self._held = ExitStack()
-        """What is held until the answer to the current request is taken."""
+        """Resources that are held until the answer to the current request is taken."""
         self._wire: asyncio.Transport | None = None
-        """aiohttp forgets its own transport before the last of an answer is sent."""
+        """The transport: aiohttp forgets its own before the last part of an answer is sent."""
         self._sending = False
         """Whether an answer is being written."""
         self._deadline: asyncio.TimerHandle | None = None
@@ -237,7 +237,7 @@ class HttpConnection(web.RequestHandler):
         """
         Note that a whole head has come; its answer has deadlines of its own.
 
-        Of a ``body`` that follows a little is taken and ignored, so that the client reads the answer.
+        If a ``body`` follows, a little of it is read and ignored, so that the client reads the answer.
         """
         self._between = False
         self._set_deadline(None)
@@ -282,7 +282,7 @@ class HttpConnection(web.RequestHandler):
             self._taking = self._loop.call_later(self._limits.taking_seconds, self.cut)
 
     def resume_writing(self) -> None:
-        """End that deadline, unless more of the answer follows: the client took most of what was written."""
+        """End the deadline, unless more of the answer follows: the client took most of what was written."""
         super().resume_writing()
         if not self._sending:
             self._end_taking()
@@ -305,9 +305,10 @@ class HttpConnection(web.RequestHandler):
         self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         """
-        Answer what is not HTTP.
+        Answer a request that is not HTTP.
 
-        Without repeating it, and without a traceback, with which clients could fill the log. Defects have one.
+        The log gets neither the request nor a traceback, with which clients could fill it; only defects of ours have
+        one.
         """
         del message
         self.head_received()
@@ -346,7 +347,7 @@ def most_connections(connections: int) -> int:
 
 
 def advice_of_files(connections: int) -> str:
-    """Return the advice that allows the process this number of connections."""
+    """Return the advice on how to allow the process this number of connections."""
     return (
         f"raise the limit of open files (ulimit -n, LimitNOFILE= of systemd) to {2 * connections}, or lower "
         "server.max_connections"

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from .places import network_of, surroundings
 
 _LONGEST: Final = 72
-"""Bytes that bcrypt looks at. What comes after them never mattered; the library wants them cut off."""
+"""Bytes of a password that bcrypt looks at. Bytes after them never mattered; the library wants them cut off."""
 _MOST_WAITING: Final = 16
 _MOST_OF_ONE: Final = 4
 _MOST_NETWORKS: Final = 4096
@@ -26,7 +26,10 @@ Addresses with wrong passwords that are counted, and as many wider networks; the
 first.
 """
 _MOST_COUNTED: Final = 16
-"""Wrong passwords: a user who shares an address with a guesser is not behind all others for ever."""
+"""
+Most wrong passwords that are counted: a user who shares an address with a guesser does not wait behind all others for
+ever.
+"""
 
 
 class TooManyLogins(Exception):
@@ -90,7 +93,7 @@ class _Attempt:
 
     network: str
     turn: asyncio.Future[None]
-    """Done when it is to be checked; ``TooManyLogins`` when it has to make room."""
+    """Future that is done when the password is to be checked; ``TooManyLogins`` when it has to make room."""
 
 
 class _Turns:
@@ -108,7 +111,7 @@ class _Turns:
         self._wrong: OrderedDict[str, int] = OrderedDict()
         """Wrong passwords by address."""
         self._around: OrderedDict[str, int] = OrderedDict()
-        """The same by wider network."""
+        """Wrong passwords by wider network."""
         self._waiting: list[_Attempt] = []
         self._checking = False
 
@@ -178,7 +181,7 @@ class _Turns:
 
 
 def _count(counts: OrderedDict[str, int], name: str) -> None:
-    """Count one more for ``name``, and drop what was counted longest ago where there is too much."""
+    """Count one more for ``name``, and drop the oldest counts where there are too many."""
     counts[name] = min(counts.pop(name, 0) + 1, _MOST_COUNTED)
     if len(counts) > _MOST_NETWORKS:
         counts.popitem(last=False)

@@ -11,17 +11,17 @@ from enum import StrEnum
 from typing import Final
 
 _SHARE: Final = 4
-"""One client has this part of the places at most."""
+"""Largest share of the places that one client may have."""
 _LEAST_OF_ONE: Final = 2
 KNOWN_SECONDS: Final = 900.0
 """Time that a client is known after an answer that it took."""
 _MOST_COUNTED: Final = 1_000
-"""Answers: what tells a scraper of every day from the client of a moment."""
+"""Most answers that are counted for a client: enough to tell a regular scraper from a passing client."""
 MOST_HELD_BYTES: Final = 96 << 20
 _LEAST_HELD: Final = 2
-"""Answers that are held whatever their length."""
+"""Answers that never give way, whatever their length."""
 _IPV6_PREFIX: Final = 64
-"""Bits: what one customer of a provider has to choose from counts as one client."""
+"""Length of a network of IPv6 that counts as one client: a provider's customer can choose the other bits."""
 
 
 class Refusal(StrEnum):
@@ -30,7 +30,7 @@ class Refusal(StrEnum):
     BUSY = "busy"
     """All places are taken."""
     ONE_CLIENT = "one_client"
-    """This client has its part of them already."""
+    """This client has its share of the places already."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,9 +40,9 @@ class Place:
     client: str
     is_known: bool
     cut: Callable[[], None]
-    """Ends its connection."""
+    """Callback that ends its connection."""
     body: bytes | bytearray = b""
-    """Its answer; the same object where it is shared."""
+    """Its answer; the same object where clients share it."""
 
     @property
     def held_bytes(self) -> int:
@@ -71,7 +71,7 @@ class Answers:
     cuts: int = 0
     """Number of connections that gave way."""
     _held: dict[Place, None] = field(default_factory=dict)
-    """In the order in which answers began to be taken."""
+    """Answers that are being taken, in the order in which that began."""
 
     @property
     def held_bytes(self) -> int:
@@ -116,7 +116,7 @@ class Places:
     def __init__(self, max_requests: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.most = max_requests
         self.most_of_one = min(max_requests, max(_LEAST_OF_ONE, max_requests // _SHARE))
-        """Requests of one client."""
+        """Most requests of one client."""
         self._clock = clock
         self._taken: dict[Place, None] = {}
         self._known: dict[str, _Known] = {}
@@ -139,7 +139,7 @@ class Places:
         return place
 
     def leave(self, place: Place, *, answered: bool) -> None:
-        """Give a place back; ``answered`` when the client took what it asked for."""
+        """Give a place back; ``answered`` is True when the client took its answer."""
         self._taken.pop(place, None)
         if not answered:
             return
@@ -157,7 +157,7 @@ class Places:
 
 
 def network_of(address: str) -> str:
-    """Return what counts as one client: a whole address of IPv4, a /64 of IPv6."""
+    """Return the network that counts as one client: a whole address of IPv4, a /64 of IPv6."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -171,7 +171,7 @@ def network_of(address: str) -> str:
 
 def surroundings(network: str) -> tuple[str, ...]:
     """
-    Return the wider networks that a network of ``network_of`` is in, the nearest first.
+    Return the wider networks around a network of ``network_of``, the nearest first.
 
     /24, /16 and /8 of IPv4, /48, /32 and /16 of IPv6.
     """

@@ -101,7 +101,7 @@ class HttpServer:
 
     def _on_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """
-        Handle what asyncio reports about its loop: that it cannot accept, because no file descriptor is left.
+        Handle a report of asyncio that it cannot accept connections, because no file descriptor is left.
 
         asyncio tries again after a second; until then the connection that has waited longest is closed.
         """
@@ -117,7 +117,7 @@ def url_of(scheme: str, host: str, port: int) -> str:
     """
     Return the URL that a program on this machine can open, for an address that is listened on.
 
-    An empty one is all of them.
+    An empty address stands for all addresses of the machine.
     """
     host_in_url = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host)  # noqa: S104 - compared, not bound
     if host_in_url is None:

@@ -37,7 +37,7 @@ _VERIFICATION: Final = {
 }
 _VERSIONS: Final = {"TLS12": ssl.TLSVersion.TLSv1_2, TLS13: ssl.TLSVersion.TLSv1_3}
 _NAMES: Final = {"DNS", "email", "IP Address", "URI"}
-"""Kinds of subject alternative names that ``client_allowed_sans`` compares."""
+"""Kinds of subject alternative names that are compared with ``client_allowed_sans``."""
 _SWITCHED: Final = "tls_server_config was added or removed: turning TLS on or off needs a restart"
 _OPENED: Final = (
     "{field} {what}: to allow more clients, restart the exporter; a file that is half written looks the same"
@@ -51,7 +51,7 @@ class WebSettings:
 
     config: WebConfig = field(default_factory=WebConfig)
     tls: ssl.SSLContext | None = field(default=None, repr=False)
-    """None for plain HTTP."""
+    """TLS settings; None for plain HTTP."""
     files: tuple[Path, ...] = ()
     """The file and those that it names."""
 
@@ -186,7 +186,7 @@ class WatchedSettings:
 
 
 def _loaded(path: Path) -> tuple[WebSettings, Signature]:
-    """Return the settings, and the signature of their files before they were read, so that no change is missed."""
+    """Return the settings with the signature of their files before they were read, so that no change is missed."""
     old_signature = signature(load_web_settings(path).files)
     return load_web_settings(path), old_signature
 

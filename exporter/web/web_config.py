@@ -27,7 +27,7 @@ _UNVERIFIED: Final = {
     f"and which does not protect: use {REQUIRE_AND_VERIFY}"
     for kind in ("RequestClientCert", "RequireAnyClientCert", "RequireClientCert")
 }
-"""Refused; the last is what the toolkit once called the one before."""
+"""Values of ``client_auth_type`` that are refused; the last is an old name of the one before."""
 TLS13: Final = "TLS13"
 _BROKEN: Final = {
     version: f"{version} is broken, and OpenSSL does not speak it any more: TLS12 or {TLS13}"
@@ -55,7 +55,7 @@ _SUITES: Final = (
 """Cipher suites; those of TLS 1.3, the last three, are always on, as in Go."""
 _HASH: Final = re.compile(r"\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}", re.ASCII)
 _COSTS: Final = range(4, 19)
-"""18 takes some ten seconds for each login that is not known yet; beyond, it is a typing error."""
+"""Accepted costs of bcrypt: 18 takes some ten seconds for each new login, so that a higher cost is a typing error."""
 _HEADERS: Final = {
     "Strict-Transport-Security": (),
     "X-Content-Type-Options": ("nosniff",),
