@@ -69,7 +69,7 @@ def run(*arguments: object, **environ: str) -> subprocess.CompletedProcess[str]:
 
 
 def run_apart(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """The same in a process of its own, for what a process keeps, such as tickets of Kerberos."""
+    """Run a command in a process of its own, for state that a process keeps, such as tickets of Kerberos."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("QUOTASCOPE_")}
     environ["COLUMNS"] = "200"
     return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False, env=environ)

@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _leftovers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What processes of ours leave in the temporary directory, killed ones above all, lies in pytest's folder and goes with it."""
+    """Keep temporary files of our processes, killed ones above all, in pytest's folder, which removes them."""
     folder = str(tmp_path_factory.mktemp("left"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", folder)

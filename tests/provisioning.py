@@ -14,7 +14,7 @@ JDK: Final = "install Maven and a JDK 17 or newer"
 
 
 class NotFetched(Exception):
-    """It is not there, or could not be fetched; the message says what to do."""
+    """A program that is missing and could not be fetched; the message says what to do."""
 
 
 def cache() -> Path:

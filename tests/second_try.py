@@ -20,7 +20,7 @@ MOST = 5
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Nothing was started and nothing failed so far."""
+    """Count the processes that tests start and the tests that fail."""
     seen = _Seen()
     config.pluginmanager.register(seen, "second tries")
     # no audit hook: in the middle of `sys.settrace` another thread may run while it does, and fails to install
@@ -50,7 +50,7 @@ class _Seen:
         self._failed: list[pytest.TestReport] = []
 
     def counted(self, start: Callable[..., Any]) -> Callable[..., Any]:
-        """The same function of Python that starts a process, and counts."""
+        """Return the function wrapped so that each call is counted as the start of a process."""
 
         @wraps(start)
         def started(*arguments: Any, **keywords: Any) -> Any:

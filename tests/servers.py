@@ -14,7 +14,7 @@ class Handler(BaseHTTPRequestHandler):
     """Says nothing of requests: the test says what matters."""
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def body(self) -> bytes:
         return self.rfile.read(int(self.headers["Content-Length"]))

@@ -29,7 +29,7 @@ def test_what_is_left_lies_in_the_folder_of_the_run(tmp_path_factory: pytest.Tem
 
 
 def test_random_examples_are_others_in_each_run(request: pytest.FixtureRequest) -> None:
-    """And follow the seed that the run shows, unless it was given one of their own."""
+    """Random examples differ between runs, and follow the seed that the run shows unless they have their own."""
     assert not settings().derandomize
     option = request.config.option
     seed = getattr(option, "randomly_seed", None)
@@ -47,7 +47,7 @@ def test_thorough_tries_more() -> None:
 
 
 def test_what_takes_long_runs_without_coverage(request: pytest.FixtureRequest) -> None:
-    """So do random tests, and nothing else: the floors of coverage are held by the others."""
+    """Slow, Java and random tests run without coverage, and all others with it, so that these keep its floors."""
 
     def takes_long(item: pytest.Item) -> bool:
         marked = item.get_closest_marker("slow") or item.get_closest_marker("java")

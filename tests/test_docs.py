@@ -89,7 +89,7 @@ def test_site_is_complete(tmp_path: Path) -> None:
 
 
 def test_dead_links_and_lost_pages_fail_the_build(tmp_path: Path) -> None:
-    """By the settings of mkdocs.yml, each of the three is named."""
+    """A dead link, a dead anchor, a link out of `docs` and a page outside the menu are named and fail the build."""
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "index.md").write_text("# Home\n\n[a](gone.md) [b](#no-such-part) [c](../pyproject.toml)\n")
@@ -108,12 +108,12 @@ MOST_LINES = 120
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"])
 def test_links_of_the_root_lead_somewhere(name: str) -> None:
-    """Those of the README as well, which is no page of the site."""
+    """Links of the documents in the root, such as the README, lead to files that exist."""
     targets = LINK.findall((ROOT / name).read_text(encoding="utf-8"))
     assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
 def test_the_changelog_says_what_a_release_does() -> None:
-    """Its lines are about what users have: a section is read in minutes, and has no entry on what nobody had."""
+    """A section of the changelog can be read in minutes."""
     sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     assert [section.splitlines()[0] for section in sections if section.count("\n") > MOST_LINES] == []

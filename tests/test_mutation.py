@@ -45,7 +45,7 @@ def test_annotations_and_options_of_dataclasses_are_left_alone(module: Path) -> 
 
 @pytest.mark.slow
 def test_a_seed_chooses_the_same_mutants() -> None:
-    """The same seed repeats a run; another one asks others."""
+    """A seed chooses the same mutants again, and another seed chooses others."""
     room = "quotas"
     one, same, other = (
         list(mutation._sample(room, 15, random.Random(seed)))  # noqa: S311 - a sample

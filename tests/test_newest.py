@@ -28,7 +28,7 @@ def row(name: str, *versions: str, registry: Registry = Registry.PYPI, package: 
 
 
 def test_versions_are_read_from_the_files_that_name_them() -> None:
-    """Each program has some, in order, and each is a number."""
+    """Each program has one or more versions, in order, read from the files that name them."""
     rows = newest.tested()
     assert len({one.name for one in rows}) == len(rows)
     for one in rows:
@@ -41,7 +41,7 @@ def test_versions_are_read_from_the_files_that_name_them() -> None:
 
 
 def test_the_page_about_pushes_names_the_newest_prometheus() -> None:
-    """The other pages are generated from the versions."""
+    """The page about pushes, which is not generated, names the newest Prometheus."""
     assert f"(tested with {newest_version()})" in (newest.ROOT / "docs" / "guides" / "otlp.md").read_text()
 
 
@@ -148,6 +148,6 @@ def test_a_missing_client_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 @pytest.mark.real
 def test_the_releases_of_prometheus_are_those_of_the_documentation() -> None:
-    """There is one before and one after the change of ranges; the newest is the one that `go.mod` names."""
+    """The releases are one before and one after the change of ranges, and the newest, which `go.mod` names."""
     assert newest.number("2.42") <= newest.number(OLDEST.version) < (3,)
     assert NEWEST.version == newest_version()

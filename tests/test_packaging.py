@@ -51,7 +51,7 @@ def test_every_folder_is_typed() -> None:
 
 
 def test_no_module_imports_a_folder_by_its_bare_name() -> None:
-    """Only ``quotascope.metrics`` works once installed; ``metrics`` works by accident."""
+    """No module imports ``metrics`` in place of ``quotascope.metrics``, which alone works once installed."""
     bare = re.compile(rf"^ *(?:from|import) (?:{'|'.join(FOLDERS)})\b.*", re.MULTILINE)
     modules = {
         path.relative_to(ROOT): path.read_text()

@@ -50,7 +50,7 @@ def test_what_is_missing_says_what_to_run(needed: Callable[[], object], words: s
 def test_a_command_that_fails_has_a_reason(
     main: Callable[[], int], reason: str, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On standard error, without a traceback, and nothing is left half done."""
+    """A command that fails prints its reason on standard error without a traceback, and leaves nothing half done."""
     assert main() == 1
     error = capsys.readouterr().err
     assert error.startswith("provision: ")

@@ -57,7 +57,7 @@ class Release:
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
-    """Of a copy of what git knows, as the workflow builds it: the wheel from the source distribution."""
+    """Build the release from a copy of what git knows, as the workflow does: the wheel from the source distribution."""
     copy, made = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("release")
     listed = run("git", "-C", ROOT, "ls-files", "-z").stdout.strip("\0").split("\0")
     for name in listed:
@@ -90,7 +90,7 @@ def installed(folder: Path, wheel: Path) -> Path:
 
 @pytest.mark.real
 def test_index_accepts_them(release: Release) -> None:
-    """The description is rendered as on the index, where no link is relative."""
+    """The index accepts the distributions, and the description has no relative link."""
     run(BIN / "twine", "check", "--strict", release.source, release.whole, release.small)
     with tarfile.open(release.source) as packed:
         (name,) = (name for name in packed.getnames() if re.fullmatch(r"[^/]+/PKG-INFO", name))
@@ -120,7 +120,7 @@ def test_limits_of_a_cluster_need_no_extra(release: Release, tmp_path: Path) -> 
 @pytest.mark.real
 @pytest.mark.timeout(300)
 def test_a_driver_needs_the_small_one_only(release: Release, tmp_path: Path) -> None:
-    """It holds files of the whole, brings three libraries in 8 MB, and attaches to a real Spark."""
+    """The small wheel has files of the whole one, brings three libraries in 8 MB, and attaches to a real Spark."""
     with zipfile.ZipFile(release.small) as small, zipfile.ZipFile(release.whole) as all_:
         files = [name for name in small.namelist() if ".dist-info/" not in name]
         assert set(files).isdisjoint(all_.namelist())
@@ -159,7 +159,7 @@ def test_a_driver_needs_the_small_one_only(release: Release, tmp_path: Path) -> 
 def test_one_is_removed_and_the_other_works(
     release: Release, tmp_path: Path, first: str, removed: str, code: str, command: str
 ) -> None:
-    """Both may be installed, in any order; the files of the whole count."""
+    """Both wheels can be installed in any order, the whole one's files count, and either works without the other."""
     folder = tmp_path / "venv"
     wheels = [release.whole, release.small] if first == "whole" else [release.small, release.whole]
     for wheel in wheels:
@@ -177,7 +177,7 @@ def test_one_is_removed_and_the_other_works(
 
 @pytest.mark.real
 def test_linters_find_nothing_in_the_workflows() -> None:
-    """Neither a mistake (actionlint), nor what an attacker could use (zizmor)."""
+    """Workflows have neither mistakes (actionlint) nor weaknesses that an attacker could use (zizmor)."""
     workflows = [*(ROOT / ".github" / "workflows").iterdir()]
     assert workflows
     run(tools() / "actionlint", *workflows)
@@ -196,7 +196,7 @@ def test_linters_would_find_something(tmp_path: Path) -> None:
 
 
 def test_versions_agree() -> None:
-    """Of both distributions, of the tag of the image wherever it is named, and of the tools of the workflow and of the tests."""
+    """The versions of the distributions, of the image's tag and of the tools of workflow and tests agree."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     chart = yaml.safe_load((ROOT / "deploy/helm/quotascope/Chart.yaml").read_text())
     assert chart["version"] == chart["appVersion"] == version
@@ -242,7 +242,9 @@ def test_workflows_install_by_hash_and_images_are_pinned() -> None:
 @pytest.mark.real
 @pytest.mark.timeout(300)
 def test_tools_make_the_bill_of_materials(tmp_path: Path) -> None:
-    """They install by their hashes, and the bill has each dependency of the image in its version, with its hashes."""
+    """
+    The bill of materials, made by tools pinned by hashes, has the version and hashes of each dependency of the image.
+    """
     python = tmp_path / "tools" / "bin" / "python"
     run(BIN / "uv", "venv", "--python", sys.executable, tmp_path / "tools")
     run(

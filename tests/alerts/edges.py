@@ -54,7 +54,7 @@ def differences(case: Case, step: str, folder: Path, rules: Mapping[str, Any] = 
 
 
 def _expanded(values: str) -> list[str]:
-    """Return a text for each sample, and for each missing one."""
+    """Return the samples of a series as texts, with repeated ones written out."""
     texts: list[str] = []
     for value in values.split():
         repeated = re.search(r"x(\d+)$", value)

@@ -50,7 +50,9 @@ def rules_of(kinds: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 def write(groups: Groups) -> Write:
-    """The same rules, by the name of what they alert on or record."""
+    """
+    Return a function that writes the rules with options, and returns them by the name of the alert or of the record.
+    """
     return lambda *options: {rule.get("alert") or rule["record"]: rule for rule in rules_of(groups(*options))}
 
 
@@ -207,7 +209,7 @@ def test_options_override_the_file(write: Write) -> None:
 
 
 def test_labels_of_alerts_leave_the_clusters_label_alone(run: Run, tmp_path: Path) -> None:
-    """Also where an option names it: alerts of all clusters would look like those of one."""
+    """A label of alerts cannot have the name of the clusters' label: alerts of all clusters would look alike."""
     config = tmp_path / "alerts.yaml"
     config.write_text("labels: {kafka: ours}\n")
     command = ("alerts", "write", tmp_path / "rules", "--alerts-config", config)
@@ -218,7 +220,7 @@ def test_labels_of_alerts_leave_the_clusters_label_alone(run: Run, tmp_path: Pat
 
 @pytest.mark.parametrize("wrong", ["soon", "300y", f"{10**20}s", "9" * 5_000 + "ms"])
 def test_nothing_is_written_for_a_mistake(wrong: str, run: Run, tmp_path: Path) -> None:
-    """One message names the key and its line; earlier files stay as they are."""
+    """A mistake is one message that names the key and its line; earlier files stay as they are."""
     config, folder = tmp_path / "alerts.yaml", tmp_path / "rules"
     command = ("alerts", "write", folder, "--alerts-config", config)
     config.write_text("thresholds:\n  STORM: 70\n")
@@ -283,7 +285,7 @@ def merged(config: object) -> str:
 
 
 def parsed(kinds: dict[str, Any]) -> dict[str, Any]:
-    """The same with expressions as Prometheus reads them: a longer number breaks lines elsewhere."""
+    """Return the rules with expressions in Prometheus's own layout, since a longer number breaks lines elsewhere."""
     for rule in rules_of(kinds):
         rule["expr"] = promql_parser.parse(rule["expr"]).prettify()
     return kinds
@@ -401,13 +403,15 @@ def test_a_setting_does_what_it_does_in_the_file(render: Render, groups: Groups,
     ],
 )
 def test_a_mistake_is_an_error_that_names_the_key(render: Render, config: dict[str, Any], said: str) -> None:
-    """Nothing is rendered."""
+    """A mistake in the configuration of the mixin is an error that names the key, and nothing is rendered."""
     with pytest.raises(RuntimeError, match=f"_config.{said}"):
         render(config)
 
 
 def test_names_that_look_like_places_stay_as_they_are(render: Render, groups: Groups, tmp_path: Path) -> None:
-    """In the names of teams and objectives, and in the pattern of system users."""
+    """
+    A name of a team or objective, or a pattern of users, that looks like a placeholder is rendered as it is written.
+    """
     name = "${cluster}${STORM} # if x |||\n|||\ue000"
     config = {
         "teams": [{"team": name, "clients": [{"user": name}]}],
@@ -439,7 +443,7 @@ def test_the_mixin_has_the_core_profile_by_default(render: Render, run: Run, tmp
 
 
 def test_a_lost_plus_is_found(render: Render) -> None:
-    """In jsonnet it replaces all thresholds."""
+    """A `thresholds:` without `+`, which in jsonnet replaces all thresholds, is an error."""
     with pytest.raises(RuntimeError, match=r"thresholds.BURN is missing: write \+:"):
         render(None, shown="(m + { _config+:: { thresholds: { THROTTLED: 1 } } }).prometheusRules")
 
@@ -451,7 +455,7 @@ CHANGED = {"thresholds": {"THROTTLED": 40, "SPIKE": 3}, "cluster_label": "kafka"
 def test_dashboards_are_those_that_are_written(
     render: Render, run: Run, tmp_path: Path, config: dict[str, Any]
 ) -> None:
-    """With colors at the thresholds, the label of clusters, and links only where there is an address."""
+    """The mixin renders the same dashboards as `dashboards write`: thresholds, the label of clusters, links."""
     file = tmp_path / "alerts.yaml"
     file.write_text(json.dumps(config))
     folder = tmp_path / "boards"

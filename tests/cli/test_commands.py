@@ -108,7 +108,7 @@ def test_a_list_of_quotas_has_an_infinite_one(command: Command) -> None:
 
 
 def test_exported_commands_set_each_quota(command: Command) -> None:
-    """One for each entity, whose words are those that Kafka's tool takes."""
+    """Quotas are exported as one command for each entity, in words that Kafka's tool takes."""
     code, out, err = command("quotas export --quotas q.yaml --format kafka-configs --bootstrap-servers b:1")
     assert (code, err) == (0, "")
     assert {tuple(shlex.split(line)) for line in out.splitlines()} == {
@@ -210,7 +210,7 @@ def test_a_refused_change_for_programs(command: Command, monkeypatch: pytest.Mon
     ],
 )
 def test_topic_in_words(numbers: tuple[int | None, int | None], text: str, *, created: bool) -> None:
-    """Only numbers that are known, each in its number."""
+    """The summary of a topic has only numbers that are known, with nouns in singular or plural."""
     partitions, replicas = numbers
     topic = TopicFound(partitions=partitions, replication_factor=replicas)
     assert _summary("t", Ensured(topic=topic, created=created)) == text
@@ -232,7 +232,7 @@ def test_throttles_of_a_topics_creation(capsys: Capture) -> None:
 
 @pytest.mark.parametrize(("count", "lines"), [(0, 0), (1, 1), (10, 10), (11, 11)])
 def test_files_that_were_not_read_are_named_up_to_ten(capsys: Capture, count: int, lines: int) -> None:
-    """More are counted; untrusted names stay on one line, and counts alone are no failure."""
+    """Ten files that were not read are named and more are counted. Untrusted names stay on one line."""
     report = IngestReport(read=1, kept=1, left_out={f"/f{number}\nx": "a link" for number in range(count)})
     print_report(report)
     out, err = capsys.readouterr()
@@ -243,7 +243,7 @@ def test_files_that_were_not_read_are_named_up_to_ten(capsys: Capture, count: in
 
 
 def test_broken_files_are_distinguished_from_the_counts(capsys: Capture) -> None:
-    """On standard error, each in one line whatever its name is."""
+    """Broken files are named on standard error, each in one line whatever its name is."""
     print_report(IngestReport(read=3, kept=2, duplicates=1, broken={"a\nb.gz": "cut off"}))
     out, err = capsys.readouterr()
     assert out.startswith("3 lines: 2 requests added, ")
@@ -317,7 +317,7 @@ def test_a_floor_is_given_once_for_a_key(run: Run) -> None:
 
 
 def test_what_an_exporter_sends_moves_no_cursor(capsys: Capture) -> None:
-    """Its findings, its nodes and their callbacks may hold anything."""
+    """Findings and callbacks of an exporter are printed with control characters escaped."""
     warning = Catalog.NO_TRAFFIC.found(rules=HOSTILE)
     assert report_errors([Catalog.KAFKA_UNREACHABLE.found(error=HOSTILE, hint=HOSTILE), warning])
     assert not report_errors([warning])

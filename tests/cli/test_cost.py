@@ -57,7 +57,7 @@ def test_it_writes_all_forms_of_one_answer(run: Run, here: Path) -> None:
 
 
 def test_clusters_have_the_names_that_are_given(run: Run, here: Path) -> None:
-    """Of several folders, in their order; else the folders' own."""
+    """Clusters have the names of the options, in the order of the folders, or else the folders' names."""
     stored(here / "us" / "usage", moved("2025-11-02T10:00:00", "alice", produced=10**9))
     base = ("cost", "usage", "us/usage", "--month", "2025-11", "--teams", "teams.yaml", "--json")
     code, _, err = run(*base)

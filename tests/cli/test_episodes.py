@@ -191,7 +191,9 @@ def test_no_number_is_cut(width: int) -> None:
 
 
 def test_episodes_outlive_the_requests_that_were_dropped(folder: Path, run: Run) -> None:
-    """They are listed without a period as well, and the time without requests is not covered."""
+    """
+    Episodes of dropped requests are still listed, without a period as well; times without requests are not covered.
+    """
     episodes_before = asked(run, folder)["episodes"]
     assert run("history", "drop", folder, "--before", "2023-11-20")[0] == 0
     answer = asked(run, folder)
@@ -301,7 +303,7 @@ def test_a_client_without_a_client_id_is_not_its_user(tmp_path: Path, run: Run) 
 def test_mistakes(
     arguments: Sequence[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    """Each is one message, and an exit code that is not 0."""
+    """Each mistake is one message with an exit code that is not 0."""
     monkeypatch.chdir(tmp_path)
     code, out, err = run("episodes", *arguments)
     assert code > 0
@@ -364,7 +366,7 @@ def test_an_episode_of_a_client_id_may_be_of_any_user(run: Run) -> None:
 
 
 def test_an_exporter_is_asked_once(exporter: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For one name, too: its answer has all episodes, of which those of the name are chosen."""
+    """The command asks an exporter once, also for one name: it chooses the name's episodes from the whole answer."""
     queries = list[EpisodeQuery]()
 
     async def counted(target: HttpTarget, query: EpisodeQuery) -> dict[str, Any]:

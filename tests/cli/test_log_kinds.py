@@ -36,7 +36,7 @@ FIRST_MS = 1_789_999_200_037
     ],
 )  # fmt: skip
 def test_kinds(run: Run, tmp_path: Path, name: str, expected: dict[str, Any], says: str) -> None:
-    """Each is read to the millisecond, or called what it is, with exit code 1."""
+    """A log of a known kind is read with times to the millisecond; a log of another kind is named, with exit code 1."""
     arguments = ("ingest", CASES / name, "--broker", 1, "--into")
     code, out, err = run(*arguments, tmp_path / "usage", "--json")
     report = json.loads(out)

@@ -143,7 +143,7 @@ def test_an_output_that_takes_nothing() -> None:
 
 
 def test_standard_streams_that_are_closed() -> None:
-    """They are as /dev/null: nothing to read, and nothing is printed into a file that is opened in their place."""
+    """Closed standard streams are as /dev/null: input is empty, and output goes into no file that is opened later."""
     script = f"{COMMAND} config check - 2>&1 >&- <&-; exec {COMMAND} config check nothing 2>&-"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout.startswith("quotascope: standard input: no source: give --source")
@@ -151,7 +151,7 @@ def test_standard_streams_that_are_closed() -> None:
 
 
 def test_help_is_quick() -> None:
-    """Neither HTTP, nor Kafka, nor the engine, nor the configuration's models are loaded for a help text."""
+    """A help text loads neither HTTP, nor Kafka, nor the engine, nor the configuration's models."""
     code = (
         "import sys; sys.argv = ['quotascope', '--help']\n"
         "from quotascope.cli.main import main\n"
@@ -230,12 +230,12 @@ Meaning = tuple[object, ...]
 
 
 def options_of(command: Any) -> list[Any]:
-    """Its options, not those of commands below it."""
+    """Return the options of a command, without those of its subcommands."""
     return [parameter for parameter in command.params if parameter.param_type_name == "option"]
 
 
 def meanings(root: Any) -> dict[str, dict[Meaning, list[str]]]:
-    """Each flag, with the commands that have it by what they say of it."""
+    """Return the commands that have a flag, by flag and by what their help says of it."""
     meanings_of: dict[str, dict[Meaning, list[str]]] = defaultdict(lambda: defaultdict(list))
     for path, command in commands_of(root, "quotascope"):
         for option in options_of(command):
@@ -263,7 +263,7 @@ def test_a_meaning_has_one_flag() -> None:
 
 @pytest.mark.parametrize(("path", "command"), COMMANDS)
 def test_examples_use_flags_of_their_command(path: str, command: Any) -> None:
-    """Each command has examples; a renamed flag would leave behind ones that fail."""
+    """Each command has examples, and they use only flags that the command has."""
     assert "Examples:" in command.epilog
     assert re.search(rf"\b{path.rsplit(maxsplit=1)[-1]}\b", command.epilog)
     flags = {flag for option in options_of(command) for flag in option.opts}
@@ -325,7 +325,7 @@ def _said(*arguments: str) -> str:
 
 
 def test_a_group_is_filled_with_what_was_given() -> None:
-    """Each field of a group, and of a group in it, is an option with its default; the help lists them in its place."""
+    """Each field of a group, and of a group in it, is an option with its default, listed in the group's place."""
     assert _said("home") == "home False None 7 False"
     assert _said("home", "--speed", "9", "--name", "x", "--last") == "home False x 9 True"
     text = _said("--help")

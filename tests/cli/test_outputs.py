@@ -58,7 +58,7 @@ def test_outputs_are_tried_before_any_work(tmp_path: Path) -> None:
 
 
 def test_two_outputs_are_not_one_file(tmp_path: Path) -> None:
-    """One would take the place of the other."""
+    """Two outputs to one file are refused: the second would overwrite the first."""
     with pytest.raises(FileNotWritten, match="two outputs"):
         outputs.check(tmp_path / "x", None, tmp_path / "x")
     with pytest.raises(FileNotWritten, match="two outputs"):
@@ -116,7 +116,7 @@ def test_redraws_only_terminals() -> None:
 
 
 def test_draws_in_place() -> None:
-    """Each drawing starts at the top and covers the last one; nothing is erased in between, so nothing flickers."""
+    """Each drawing starts at the top and covers the last one; nothing flickers, since nothing is erased in between."""
     file = Terminal()
     with full_screen(console(file, TERM="xterm")) as draw:
         draw(Text("one"))

@@ -26,7 +26,7 @@ HOUR_S = 3_600
 
 
 def test_logins_are_those_of_the_live_source(tmp_path: Path) -> None:
-    """Each option is a setting of a Prometheus source."""
+    """Each option of the command is a setting of a Prometheus source."""
     password = tmp_path / "password"
     password.write_text("secret\n")
     options = PrometheusOptions(
@@ -47,7 +47,7 @@ def test_logins_are_those_of_the_live_source(tmp_path: Path) -> None:
 
 
 def test_a_password_may_be_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It need not be in a file."""
+    """A password is taken from the environment where no file is named."""
     monkeypatch.setenv(PASSWORD_VARIABLE, "secret")
     config = PrometheusOptions(prometheus=URL, prometheus_user="monitor").config(Config())
     assert config.basic_auth is not None
@@ -66,7 +66,7 @@ class VictoriaMetrics(Handler):
 
 
 def test_the_past_of_victoria_metrics_is_refused(run: Run) -> None:
-    """Its subqueries are evaluated at other times, and hours would be taken for others."""
+    """VictoriaMetrics is refused: its subqueries are evaluated at other times, so that hours would be mixed up."""
     with served(ThreadingHTTPServer(("127.0.0.1", 0), VictoriaMetrics)) as server:
         address = f"http://127.0.0.1:{server.server_port}"
         code, output, errors = run("recommend", "--prometheus", address, "--short-log")
@@ -90,7 +90,7 @@ def test_the_login_of_the_configuration_is_used(tmp_path: Path) -> None:
 
 
 def test_options_of_no_login_replace_those_of_the_configuration(tmp_path: Path) -> None:
-    """They are a login no more than the selector is, and are checked as it is."""
+    """An option that is no part of a login replaces the configuration's setting, and the login stays."""
     file = tmp_path / "quotascope.yaml"
     file.write_text(
         f"sources: [{{prometheus: {{url: '{URL}', instance_label: pod, headers: {{X-Scope-OrgID: kafka}}}}}}]\n"
@@ -137,7 +137,7 @@ def test_several_sources_of_one_server(tmp_path: Path) -> None:
 
 
 def test_sources_that_no_selector_tells_apart(tmp_path: Path) -> None:
-    """They differ in their login only: no option says which is meant."""
+    """Two sources that differ only in their login are refused, since no option says which one is meant."""
     file = tmp_path / "quotascope.yaml"
     file.write_text((TWO % "r3d").replace("blue", "red"))
     with pytest.raises(typer.BadParameter, match="leave one of them in the file"):
@@ -145,7 +145,7 @@ def test_sources_that_no_selector_tells_apart(tmp_path: Path) -> None:
 
 
 def test_a_password_of_the_environment_is_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a user, the server would be asked without a login; one of another kind is enough."""
+    """A password without a user is refused unless there is another login: the server would be asked without one."""
     monkeypatch.setenv(PASSWORD_VARIABLE, "s3cr3t")
     with pytest.raises(typer.BadParameter, match="needs --prometheus-user") as caught:
         PrometheusOptions(prometheus=URL).config(Config())
@@ -160,7 +160,7 @@ def test_a_password_of_the_environment_is_not_left_out(tmp_path: Path, monkeypat
 
 
 def test_a_user_needs_a_password() -> None:
-    """It may be in a file or in the environment."""
+    """A user without a password in a file or in the environment is refused."""
     with pytest.raises(typer.BadParameter, match=f"--prometheus-password-file or {PASSWORD_VARIABLE}"):
         PrometheusOptions(prometheus=URL, prometheus_user="monitor").config(Config())
 
@@ -213,7 +213,7 @@ def test_periods_are_whole_hours_up_to_the_last_full_one(
     ],
 )
 def test_options_that_contradict_each_other(run: Run, arguments: tuple[str, ...], reason: str) -> None:
-    """Nothing is asked, and the message names them."""
+    """Options that contradict each other are named, and the server is not asked."""
     code, output, errors = run(*arguments)
     assert (code, output) == (2, "")
     assert reason in " ".join(errors.replace("│", " ").split())
@@ -250,7 +250,7 @@ def test_wrong_headers_are_refused_and_not_repeated(run: Run, words: tuple[str, 
 
 
 def test_options_of_spark_are_given_once(run: Run) -> None:
-    """Their values may be secrets: no message has them."""
+    """An option for Spark is refused where it has another form or comes twice, and no message has its value."""
     for option, reason in (
         ("kafka.sasl.jaas.config: s3cr3t", "number 2 has another form"),
         ("=s3cr3t", "number 2 has another form"),

@@ -74,7 +74,7 @@ def test_documented_commands_run_as_they_stand(tried: tuple[Path, str]) -> None:
 
 @pytest.mark.slow
 def test_recommended_limits_hit_no_one_longer_than_wanted(tried: tuple[Path, str], run: Run) -> None:
-    """They were looked for without the configured quotas, so that nothing else decides."""
+    """Recommended limits throttle no client longer than the wanted share, with no other quota configured."""
     windows = ("--windows", "11x1", "--controller-windows", "11x1")
     _, out, err = run("recommend", tried[0] / "usage", "--short-log", "--share", 1, *windows, "--json")
     assert err == ""
@@ -102,7 +102,7 @@ def test_reading_a_log_again_adds_nothing(tried: tuple[Path, str], run: Run) -> 
 
 
 def test_broken_log_is_read_as_far_as_it_is_whole(tmp_path: Path, run: Run) -> None:
-    """Its whole members count, the file is named, and the exit code is 1."""
+    """The whole members of a broken log count, the file is named, and the exit code is 1."""
     (tmp_path / "cut.log.gz").write_bytes(CAPTURE.read_bytes() + CAPTURE.read_bytes()[:50_000])
     code, out, err = run("ingest", tmp_path / "cut.log.gz", "--broker", 1, "--into", tmp_path / "usage")
     assert code == 1
@@ -112,7 +112,7 @@ def test_broken_log_is_read_as_far_as_it_is_whole(tmp_path: Path, run: Run) -> N
 
 
 def test_a_pipe_is_not_read_again(tmp_path: Path) -> None:
-    """To say what it holds: nothing may write to it any more."""
+    """A pipe is not read a second time to say what it holds: no process may write to it any more."""
     os.mkfifo(tmp_path / "pipe")
     assert seen_in([str(tmp_path / "pipe"), "-"]) == ""
 
@@ -231,7 +231,7 @@ def test_the_release_that_wrote_the_log_is_followed(
 
 
 def test_terminal_and_page_name_the_release(run: Run, month: Path) -> None:
-    """So do the table and the pages of both commands."""
+    """The terminal and the pages of both commands name the release of Kafka."""
     recommend = ("recommend", month / "4.3.1", "--short-log")
     for command, known in (
         (whatif(month, "4.4.0"), "4.4, as the log"),
@@ -315,7 +315,7 @@ def test_options_of_a_topic(run: Run, asked: list[Any]) -> None:
 def test_mistakes_about_a_topic(
     run: Run, asked: list[Any], logs: str, options: list[str], code: int, message: str
 ) -> None:
-    """They are named before Spark is asked anything, without secrets."""
+    """Mistakes about a topic are named before Spark is asked anything, without secrets."""
     exit_code, _, err = run(*topic_command(*options, logs=logs))
     assert exit_code == code
     assert message in " ".join(err.replace("│", "").split())
@@ -324,7 +324,7 @@ def test_mistakes_about_a_topic(
 
 
 def test_what_ends_the_stream(run: Run, asked: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Is a message and an exit code."""
+    """An error that ends the stream is a message and an exit code."""
     error: PipelineError = NoTable("/u")
 
     def refuse(*_: Any, **__: Any) -> None:

@@ -105,7 +105,7 @@ CONFIG = Config.model_validate({"server": {"address": "127.0.0.1", "port": 0}})
 
 
 async def test_ends_when_its_time_is_over(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """With no time at all it still says where it is, shows the table once, and takes its leave."""
+    """A play without any time still says where it is, shows the table once, and says goodbye."""
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr("quotascope.cli.play.time", SimpleNamespace(monotonic=lambda: 0.0))  # a busy machine stops
     await play(CONFIG, 0)

@@ -56,7 +56,7 @@ def test_an_address_under_a_rule_is_shown_once() -> None:
 
 
 def test_teams_under_a_rule() -> None:
-    """Each once, with what has none; addresses have no team."""
+    """Each team under a rule is listed once, as is usage without a team; addresses have no team."""
     hits = [usage_of("alice"), usage(broker="2", usage=1.0), usage_of("bob")]
     rule = RuleUsage(entity=QuotaEntity(DEFAULT), key="producer_byte_rate", value=1e6, hits=hits)
     teams = TeamFinder((team("pay", user="alice"),))
@@ -87,7 +87,7 @@ def test_entities_on_many_brokers_hide_no_other() -> None:
 
 
 def test_an_address_is_reported_to_programs_by_broker() -> None:
-    """Its level is null: addresses have no precedence but their own rule before the default."""
+    """A rule for addresses has no level in JSON, and its hits are listed by broker."""
     (rule,) = as_json([RULE])
     assert (rule["level"], rule["used"]) == (None, 0.9)
     assert rule["hits"] == [
@@ -180,7 +180,7 @@ def test_what_is_held_back_is_a_bound() -> None:
 
 
 def test_of_brokers_that_cannot_be_read_nothing_is_known() -> None:
-    """None affected is no answer then, and a list may lack some."""
+    """With unread brokers, an empty list of affected clients is unknown, and others may lack clients."""
     nothing, some = Affected([], [], incomplete=True), Affected([], [address(1, usage=12.0)], incomplete=True)
     assert "clients are unknown: not all clients could be read" in rendered(view(CHANGES, nothing, 9), 90)
     assert "and maybe more: not all clients could be read" in rendered(view(CHANGES, some, 9), 90)
@@ -291,7 +291,7 @@ def exporter(cluster_id: str | None) -> Iterator[str]:
 def test_another_cluster_is_refused(
     exporter: str, cluster_id: str | None, command: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the ids of both, where both are known; nothing is shown."""
+    """Another cluster is refused with both ids where they are known, and nothing is shown."""
     monkeypatch.setattr("quotascope.cli.compose.admin_of", lambda _: ScriptedAdmin())
     code, out, err = run("quotas", *command, "--exporter", exporter, "--bootstrap-servers", "a:1")
     if cluster_id in {OURS, None}:

@@ -56,7 +56,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_counters_are_added_up_over_restarts_and_once_for_two_exporters(
     run: Run, prometheus: str, tmp_path: Path
 ) -> None:
-    """Each cluster has its bytes and the hours that were counted."""
+    """Bytes and hours of a cluster count once, over restarts and for two exporters."""
     (tmp_path / "teams.yaml").write_text(TEAMS)
     place = ("--prometheus", prometheus, "--counters", "--month", "2025-11", "--teams", tmp_path / "teams.yaml")
     code, out, err = run("cost", *place, "--json")
@@ -70,7 +70,7 @@ def test_counters_are_added_up_over_restarts_and_once_for_two_exporters(
 
 
 def test_rates_give_the_same_bytes(run: Run, prometheus: str, tmp_path: Path) -> None:
-    """Of the entities of one cluster, with the hours of its nodes."""
+    """Rates of the entities of one cluster give the same bytes, with the hours of its nodes."""
     (tmp_path / "teams.yaml").write_text(TEAMS)
     place = ("--prometheus", prometheus, "--month", "2025-11", "--teams", tmp_path / "teams.yaml")
     code, out, err = run("cost", *place, "--selector", '{job="kafka"}', "--cluster-name", "eu", "--json")

@@ -115,20 +115,20 @@ def test_a_restart_is_one_client(run: Run, prometheus: Prometheus) -> None:
 
 
 def test_a_pair_of_servers_is_one(run: Run, prometheus: Prometheus) -> None:
-    """What two servers scraped of one node counts once."""
+    """Samples of one node that two servers scraped count once."""
     (row,) = recommended(run, prometheus, "pair")
     assert row["lowest"] == pytest.approx(1e6, rel=0.01)
     assert row["seen_seconds"] == pytest.approx(5 * HOUR_S, rel=0.01)
 
 
 def test_the_broker_that_needs_most_counts(run: Run, prometheus: Prometheus) -> None:
-    """Of three brokers, the limit is that of the third."""
+    """The recommended limit of a client on three brokers is that of the broker with the highest need."""
     (row,) = recommended(run, prometheus, "three")
     assert (row["node"], row["lowest"]) == ("3", pytest.approx(3e6, rel=0.01))
 
 
 def test_two_clusters_are_refused_by_name(run: Run, prometheus: Prometheus) -> None:
-    """Both clusters are named, and the selector of one is answered."""
+    """Two clusters are refused by name, and a selector of one of them is answered."""
     address = f"http://{prometheus.address}"
     code, _, errors = run("recommend", "--prometheus", address, "--selector", 'job="two"', "--short-log")
     assert code == 1
@@ -212,7 +212,7 @@ def test_usage_of_a_whole_period(run: Run, prometheus: Prometheus) -> None:
 
 
 def test_episodes(run: Run, prometheus: Prometheus, tmp_path: Path) -> None:
-    """Both episodes have their times, and the rule of a file; times without samples are not covered."""
+    """Two episodes of the past have their times, and the rule of a file; times without samples are not covered."""
     quotas = tmp_path / "quotas.yaml"
     quotas.write_text("quotas: [{user: alice, producer_byte_rate: 900000}]\n")
     answer = asked(run, prometheus, "episodes", "throttled", "--quotas", str(quotas))
@@ -233,7 +233,7 @@ def test_episodes(run: Run, prometheus: Prometheus, tmp_path: Path) -> None:
 
 
 def test_a_backtest_throttles_those_that_a_replay_throttles(run: Run, prometheus: Prometheus, tmp_path: Path) -> None:
-    """With limits below and above the needs, the same clients are throttled as by a replay of the request log."""
+    """A backtest throttles the same clients as a replay of the request log, with limits below and above the needs."""
     limits = {
         f"{load} {seed}": round(limit_by_log(load, seed) * (0.8 if seed == 1 else 1.3))
         for load in LOADS
@@ -265,7 +265,7 @@ def replayed_share(user: str, limit: float) -> float:
 
 
 def test_a_backtest_says_what_samples_cannot_tell(run: Run, prometheus: Prometheus, tmp_path: Path) -> None:
-    """What was measured apart is added up; what was measured together is unknown."""
+    """Usage that was measured per pair is summed for a user; usage that was measured per user is unknown for a pair."""
     file = tmp_path / "candidates.yaml"
     by_user = [{"user": "<default>", "producer_byte_rate": 2500000}]
     by_pair = [{"user": "bob", "client-id": "x", "producer_byte_rate": 1}, *by_user]

@@ -120,7 +120,7 @@ def first_match(pattern: str, lines: Iterable[str], seen: list[str]) -> str:
 
 @pytest.mark.slow
 def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
-    """Neither in logs at their most talkative, nor in metrics, pages and errors, nor in what commands print."""
+    """No secret is in a log at its most talkative level, a metric, a page, an error or the output of a command."""
     canaries = Canaries()
     broker = agent(CAPTURE)
     web = tmp_path / "web.yaml"

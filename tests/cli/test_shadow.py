@@ -159,7 +159,7 @@ def test_a_client_that_is_held_back_has_a_bound(status: Run, monkeypatch: pytest
     ]
 )  # fmt: skip
 def test_it_says_how_to_measure_without_a_limit(status: Run, rules: dict[QuotaEntity, float], advice: str) -> None:
-    """Not where such a rule would leave clients of levels 6 to 8 unlimited, or where it is there already."""
+    """The command advises an unlimited rule, unless it is there or frees clients of levels 6 to 8 of their limits."""
     limits_in_force = limits(rules={PRODUCE: QuotaRules(rules)})
     text = status(snapshot(shadows=(unknown(UnevaluatedReason.FINER),), limits=limits_in_force))[1]
     assert f"producer_byte_rate: {'to measure' if 'quotascope' in advice else 'a rule'}" in text.replace("\n", " ")
@@ -230,7 +230,7 @@ def test_counters() -> None:
 
 
 def test_the_exporter_does_not_declare_what_only_the_stream_shows() -> None:
-    """Its families are documented as those of `serve`."""
+    """The exporter declares no family that only the stream shows; its own are documented for `serve`."""
     assert not {*STREAM_FAMILIES} & {*families()}
 
 
@@ -408,7 +408,9 @@ def test_no_history_to_verify(run: Run) -> None:
 
 
 def test_nothing_to_verify(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing to compare has its own exit code; wrong times, and two sources or none, are mistakes."""
+    """
+    A verification without anything to compare has its own exit code; wrong times, two sources or none are mistakes.
+    """
 
     def nothing(*_: object) -> Verification:
         raise NotVerified("no request")

@@ -75,7 +75,7 @@ def test_progress_is_beside_the_output(tmp_path: Path, run: Run, monkeypatch: py
 
 
 def test_without_a_command_the_commands_are_reported(run: Run) -> None:
-    """With what each does, and not only that one is missing."""
+    """Without a command the message lists all commands with what each does."""
     _, out, err = run("spark")
     assert re.search(r"^.? *report  ", out + err, re.MULTILINE)
     assert "Missing command" not in out + err

@@ -192,7 +192,7 @@ def test_scrolling_stops_at_the_last_row() -> None:
 
 
 def test_the_last_line_reports_the_keys_and_what_they_chose() -> None:
-    """Or what is typed, or what is wrong."""
+    """The last line shows the keys and what they chose, or the text being typed, or a problem."""
     assert shown(MANY[0])[-1].startswith("s sort: urgency   t type: all   / filter   arrows")
     assert "/ filter: user   " in shown(MANY[0], choices=Choices(text="user"))[-1]
     typing = Choices(text="a\nb", typing=True)
@@ -247,7 +247,7 @@ def test_a_sparkline_is_full_from_one_on() -> None:
 
 
 class _Screen:
-    """In the place of the terminal: what was drawn, as text."""
+    """A screen in place of the terminal, which keeps each drawing as text."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.console = Console(width=100, height=20)
@@ -345,7 +345,7 @@ def test_a_signal_gives_the_terminal_back(agent: Serve) -> None:
 
 @pytest.mark.slow
 def test_a_source_that_goes_away_is_reported_and_the_last_numbers_stay(agent: Serve) -> None:
-    """In place of the keys, which go on working."""
+    """A source that goes away is reported in place of the keys, which still work, and the last numbers stay."""
     broker = agent(CAPTURE)
     with terminal(COMMAND, "top", "--source", f"jolokia:1={broker.url}", "--every", "0.2s") as screen:
         screen.frame_with("carol / spam")

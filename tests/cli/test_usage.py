@@ -179,7 +179,7 @@ def test_a_period_beside_the_history(run: Run, folder: Path, span: tuple[str, st
 
 
 def test_tables(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each quota type has a table of clients, each client one of topics; unknown values are no numbers."""
+    """Each quota type has a table of clients, and each client a table of topics; unknown values are no numbers."""
     monkeypatch.setenv("COLUMNS", "110")
     _, out, _ = run("usage", folder, "--by-topic", "--time-zone", "Europe/Berlin")
     assert "2023-11-13 23:13:20 CET to 2023-11-15 00:13:21 CET" in " ".join(out.split())
@@ -235,7 +235,7 @@ def test_page(run: Run, folder: Path) -> None:
 
 
 def test_a_real_log(run: Run, tmp_path: Path) -> None:
-    """All topics of a broker's log are known: t1, by name in Produce and by id in Fetch."""
+    """The topic of a real log is known by its name in Produce requests and by its id in Fetch requests."""
     assert run("ingest", CAPTURE, "--broker", 1, "--into", tmp_path / "usage")[0] == 0
     clients = asked(run, tmp_path / "usage")
     moved = [client for client in clients.values() if "topics" in client]
@@ -247,7 +247,7 @@ def test_a_real_log(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["usage", "blame"])
 def test_a_page_and_json_are_not_mixed(command: str, run: Run, folder: Path) -> None:
-    """On standard output there is one of them."""
+    """A page and JSON cannot both be written to standard output."""
     code, out, err = run(command, folder, "--html", "-", "--json")
     assert (code, out) == (1, "")
     assert "two outputs cannot be one file" in err
@@ -265,7 +265,7 @@ def small(tmp_path: Path) -> str:
 
 
 def test_a_folder_is_looked_after(small: str, run: Run) -> None:
-    """Its tables are shown, merged, shortened and cleaned, and each step says what it did."""
+    """Commands show, merge, shorten and clean the tables of a folder, and each says what it did."""
     steps = {
         ("status", small): "2023-11-14 to 2023-11-14",
         ("status", small, "--json"): '"first_day": "2023-11-14"',

@@ -156,7 +156,7 @@ def printed(user: str, client_id: str | None, *more: QuotaEntity) -> str:
 @example("\x1b[2J\x1b]0;owned\x07", "\u202e\x9b31m\x00")
 @example(max(HOSTILE, key=len), "a")
 def test_no_name_moves_the_cursor(user: str, client_id: str) -> None:
-    """Nor breaks a line, is taken for markup, cannot be written, or pushes everything else away."""
+    """No name moves the cursor, breaks a line, is taken for markup, fails to be written, or hides the other columns."""
     drawn = printed(user, client_id)
     assert all(char == "\n" or char.isprintable() for char in drawn)
     assert len(drawn.encode()) < 40_000
@@ -193,7 +193,7 @@ PAIRS = QuotaEntity("alice", DEFAULT)
     ]
 )  # fmt: skip
 def test_what_decides_in_a_sentence(client_id: str | None, rules: tuple[QuotaEntity, ...], sentence: str) -> None:
-    """Any client-id, a client that sends none, and one that a quota names are three things."""
+    """The sentence distinguishes any client-id, a client without one, and a client-id that a quota names."""
     whole = " ".join(printed("alice", client_id, *rules).split())
     assert f"produce: {sentence}" in whole
 

@@ -146,7 +146,7 @@ def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     ],
 )
 def test_a_wrong_input_is_explained(run: Run, silent: str, words: str, message: str, codes: set[int]) -> None:
-    """Each mistake has its own message, and the cluster is not asked, which would take ten seconds."""
+    """Each wrong input has a message of its own, and the cluster is not asked, which would take ten seconds."""
     code, _, err = run(*shlex.split(words.format(silent=silent)))
     assert code in codes
     assert message in err
@@ -165,7 +165,7 @@ def test_wrong_usage_has_one_form(run: Run, silent: str, words: str, message: st
 
 @pytest.mark.parametrize(("words", "code"), [("--nix f", 1), ("", 1), ("f --json --kafka-configs", 1), ("--help", 0)])
 def test_a_misused_diff_does_not_end_as_if_there_were_differences(run: Run, words: str, code: int) -> None:
-    """Its exit code 2 means that they differ; a CI job has to distinguish the two."""
+    """A misused `diff` does not end with exit code 2, which means that there are differences."""
     assert run("quotas", "diff", *words.split())[0] == code
 
 
@@ -195,7 +195,7 @@ def test_without_a_line_no_history_is_made(run: Run, logs: str, message: str) ->
 
 @pytest.mark.parametrize("words", SILENT)
 def test_a_silent_server_is_named(run: Run, silent: str, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
-    """With host and port, when the time is over."""
+    """A server that does not answer in time is named with its host and port."""
     monkeypatch.setattr("quotascope.dashboards.grafana._TIMEOUT", ClientTimeout(total=0.3))
     monkeypatch.setattr("quotascope.exporter.api.client._TIMEOUT_SECONDS", 0.3)
     if "--bootstrap" in words:

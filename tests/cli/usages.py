@@ -63,7 +63,7 @@ def rendered(renderable: RenderableType, width: int, encoding: str = "utf-8") ->
 
 
 def reported(report: Report, width: int) -> str:
-    """The same of a report."""
+    """Return a report as it is printed in a terminal of this width."""
     file = _Encoded()
     show(_terminal(file, width), report)
     return file.getvalue()

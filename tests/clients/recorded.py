@@ -8,6 +8,6 @@ FOLDER = Path(__file__).parent / "answers"
 
 
 def answer(name: str) -> dict[str, Any]:
-    """One answer; those called `denied_…` are what a user without rights gets."""
+    """Return a recorded answer; names that begin with `denied_` are answers to a user without rights."""
     recorded: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
     return recorded

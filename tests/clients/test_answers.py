@@ -169,7 +169,7 @@ def test_another_error_keeps_its_code_and_reason() -> None:
 
 
 def test_changes_of_one_entity_go_together() -> None:
-    """Two entries for one entity would be refused, in whatever order its parts are given."""
+    """Changes of one entity become one entry, in whatever order its parts come: Kafka would refuse two."""
     a_first = QuotaChange(entity={"user": "a", "client-id": None}, key="producer_byte_rate", value=1.0)
     a_only = QuotaChange(entity={"user": "a"}, key="producer_byte_rate", value=2.0)
     second = QuotaChange(entity={"client-id": None, "user": "a"}, key="consumer_byte_rate", value=None)

@@ -235,7 +235,7 @@ def test_silence_is_a_timeout_and_leaves_nothing_running(caplog: pytest.LogCaptu
 @pytest.mark.slow
 @pytest.mark.parametrize("dead", [1, 5])
 def test_servers_that_are_down_are_passed_over(dead: int) -> None:
-    """One broker of many is enough, wherever it stands in the list; without any, those that were asked say why."""
+    """One reachable broker of many is enough, wherever it is in the list; without any, each one's error is reported."""
     with server(silent) as address, socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         down = f"127.0.0.1:{closed.getsockname()[1]}"

@@ -228,7 +228,7 @@ _JSON = st.recursive(
     )
 )
 def test_whatever_is_in_a_token(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    """Any text is a token or named as none; its claims, however hostile, become a short line."""
+    """A file with any content gives a token or a named error; hostile claims become a short printable line."""
     path = tmp_path_factory.getbasetemp() / "hostile-token"
     path.write_bytes(content)
     tokens = Tokens(TokenFile(path=path))
@@ -350,7 +350,7 @@ def test_a_missing_library_is_named(
 
 @pytest.mark.parametrize("mechanism", SaslMechanism)
 def test_a_login_lacks_nothing(mechanism: SaslMechanism) -> None:
-    """Each mechanism needs its own settings; AWS's tokens go over TLS only."""
+    """A login without a setting that its mechanism needs is refused, as are tokens of AWS without TLS."""
     with pytest.raises(InvalidConnection, match=f"SASL/{mechanism} needs "):
         Sasl(mechanism=mechanism)
     aws = Sasl(mechanism=SaslMechanism.AWS_MSK_IAM, tokens=Tokens(MskIam()))

@@ -89,11 +89,7 @@ def token_file(login_kafka: LoginKafka, tmp_path: Path) -> Path:
 def test_the_rights_are_those_of_the_token_or_ticket(
     login_kafka: LoginKafka, token_file: Path, protocol: SecurityProtocol, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    Only `User:quotascope` may read quotas here.
-
-    Each login is that user, on each listener, and leaves no token in the log.
-    """
+    """Each login is the user of its token or ticket, who alone may read quotas, and leaves no token in the log."""
     caplog.set_level(logging.DEBUG)
     for login in (
         credentials(login_kafka),
@@ -149,7 +145,7 @@ def test_what_the_broker_refuses_is_named(
 
 @pytest.mark.usefixtures("tickets")
 def test_a_missing_ticket_is_named(login_kafka: LoginKafka) -> None:
-    """Neither a ticket nor a keytab is there."""
+    """A login by Kerberos without a ticket or a keytab is refused with a message that names them."""
     message = refusal(connection(login_kafka, Kerberos()))
     assert message.startswith("cannot log in: Kerberos: No Kerberos credentials available")
 

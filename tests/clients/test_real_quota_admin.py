@@ -131,7 +131,7 @@ def test_a_plain_client_at_another_listener_is_reported(kafka: Cluster, listener
 def test_failures_of_tls_are_explained(
     kafka: Cluster, tmp_path: Path, listener: str, words: str, *, authority: bool, certificate: bool
 ) -> None:
-    """Each failure shows by what the listener does, which is a closed connection for most of them."""
+    """Each failure of TLS is explained, although the listener closes the connection without a reason for most."""
     certificates = make_certificates(tmp_path)
     tls = Tls(
         ca_file=kafka.certificates.ca if authority else None,

@@ -48,7 +48,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 def test_a_password_is_never_shown_by_accident() -> None:
-    """Neither repr, str nor formatting shows it, at any depth."""
+    """Neither repr, str nor formatting shows a password, at any depth."""
     connection = Connection(
         bootstrap_servers=SERVERS,
         protocol=SecurityProtocol.SASL_SSL,
@@ -128,7 +128,7 @@ HOSTILE = "x" * 20_000 + "\n\x1b[31m<script>\r\u2028"
     ],
 )
 def test_messages_are_short_lines_of_printable_text(error: ClientError) -> None:
-    """What comes from outside can neither break a log line nor fill a disk; another process gets the whole error."""
+    """An error's text from outside is one short printable line in messages; another process gets the whole error."""
     assert str(error).isprintable()
     assert len(str(error)) < 800
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own

@@ -13,7 +13,7 @@ from quotascope.metrics.kafka.release import KafkaRelease
 
 
 class Failure(Exception):
-    """Any reason, in words."""
+    """An expected failure, described by any text."""
 
 
 class Unmet(Failure):
@@ -74,7 +74,7 @@ def _parameters(function: Callable[..., object]) -> dict[str, tuple[inspect.Para
 
 @cache
 def _declared(function: Callable[..., object]) -> tuple[dict[str, tuple[inspect.Parameter, Any]], Any]:
-    """All parameters with their types, and the type of what is returned."""
+    """Return the parameters of a function with their types, and the type of its result."""
     hints = get_type_hints(function, include_extras=True)
     parameters = inspect.signature(function).parameters
     return {name: (each, hints.get(name, object)) for name, each in parameters.items()}, hints["return"]
@@ -187,7 +187,7 @@ def _nothing() -> None:
 
 
 def _compare(answers: dict[str, object], expected: dict[str, object]) -> None:
-    """What is not expected is met; numbers may be expected within limits, too."""
+    """Raise `Unmet` unless the answers equal the expected values or lie within their limits."""
     left = dict(expected)
     tolerance = number(left.pop("tol", TOLERANCE))
     for key, actual in answers.items():

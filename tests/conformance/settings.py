@@ -108,5 +108,5 @@ def sampled(name: str) -> SampledStat:
 
 
 def part_name(of: object) -> str:
-    """What the part of a compound statistic is called that a vector names by a text or a number."""
+    """Return the name of a part of a compound statistic, which a vector refers to by a text or a number."""
     return of if isinstance(of, str) else f"{number(of):g}"

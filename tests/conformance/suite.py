@@ -76,7 +76,7 @@ class Vector:
 
     @property
     def kind(self) -> str:
-        """Its kind, for the reader; anything at all when the vector is malformed."""
+        """The vector's kind, as a text for the reader even when the vector is malformed."""
         return self._shown("kind")
 
     @property

@@ -133,7 +133,7 @@ def test_malformed(vector: Vector, reason: str) -> None:
     ],
 )
 def test_refusals_are_expected_and_happen(last: dict[str, object], found: str) -> None:
-    """What the engine raises where nothing of the kind is expected fails the vector without a traceback, and so does no refusal."""
+    """An unexpected refusal of the engine, or an expected one that does not happen, fails the vector."""
     sensors = [{"op": "sensor", "name": name} for name in "ab"]
     added = {"op": "add", "sensor": "a", "metric": "m", "stat": "Avg"}
     with pytest.raises(Unmet, match=found):

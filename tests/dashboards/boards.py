@@ -43,7 +43,7 @@ def module_of(dashboard: Mapping[str, Any]) -> str:
 
 
 def panels_of(dashboard: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """All panels and rows, those of collapsed rows too."""
+    """Return all panels and rows of a dashboard, including the panels of collapsed rows."""
     for panel in dashboard["panels"]:
         yield panel
         yield from panel.get("panels", ())

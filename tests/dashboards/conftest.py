@@ -22,7 +22,7 @@ from quotascope.dashboards.scope import Scope
 
 @pytest.fixture(scope="session")
 def dashboards() -> dict[str, dict[str, Any]]:
-    """Their JSON by uid, as ``quotascope dashboards write`` makes it."""
+    """Return the dashboards' JSON by uid, as ``quotascope dashboards write`` makes it."""
     return grafana_dashboards(Scope())
 
 

@@ -53,7 +53,7 @@ class Drawn:
         return {panel["title"] for panel in self.report["panels"] if panel["nothing"] is not None}
 
     def faults(self, boards: Mapping[str, Json]) -> list[str]:
-        """All that is not meant; `boards` by uid are what links may lead to."""
+        """Return the faults of a drawn dashboard; links may lead to `boards`, by uid."""
         faults = [f"script: {complaint}" for complaint in self.complaints if _OF_SLOW_QUERY not in complaint]
         faults += [f"marks: {error}" for error in self.report["errors"]]
         faults += [f"values of a variable: {refusal}" for refusal in self.report["refused"]]

@@ -34,7 +34,7 @@ class Shown:
         self._asked = prometheus
 
     def lines(self, panel: Panel) -> list[str]:
-        """One line for each row, number or line of a graph; first what all of them have in common."""
+        """Return a line for each row, number or graph line of a panel, below a line with what all have in common."""
         match panel["type"]:
             case "table":
                 return [*self._table(panel)]

@@ -127,7 +127,7 @@ def _first(board: Json, title: str) -> Json:
 
 
 def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
-    """One dashboard has a fault of each kind: the check can fail, and the next dashboard is drawn all the same."""
+    """A dashboard with a fault of each kind has all of them reported, and the next dashboard is drawn all the same."""
     uid = "quotascope-overview"
     broken = copy.deepcopy(BOARDS[uid])
     changes = _first(broken, "Throttled users and client-ids")

@@ -20,7 +20,7 @@ from quotascope.dashboards.scope import Scope
 
 @pytest.mark.parametrize("module", [expressions, links, scope, steps, variables], ids=lambda module: module.__name__)
 def test_examples(module: ModuleType) -> None:
-    """Each shows what it renders."""
+    """The examples in the docstrings of the queries render as shown."""
     failed, tried = doctest.testmod(module)
     assert tried > 0
     assert failed == 0

@@ -67,7 +67,7 @@ def test_redirects_are_not_followed(fake: FakeGrafana) -> None:
 
 
 def test_an_unknown_certificate_is_refused(tmp_path: Path) -> None:
-    """Until its authority is named."""
+    """A certificate of an unknown authority is refused until the authority is named."""
     certificates = make_certificates(tmp_path)
     fake = FakeGrafana()
     with serving(fake, certificates.server_store):
@@ -86,7 +86,7 @@ def test_a_file_that_is_no_certificate_is_named(tmp_path: Path) -> None:
 
 
 def test_an_address_without_a_server_is_named() -> None:
-    """With the address that was tried."""
+    """An address without a server is named in the error."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -127,7 +127,7 @@ def test_a_token_file_comes_before_the_environment(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_token_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    """With the file, or the name of the variable."""
+    """A malformed token is refused with the file, or the name of the variable."""
     file = tmp_path / "token"
     with pytest.raises(GrafanaError, match=r"cannot be read: No such file"):
         read_token(file, {})

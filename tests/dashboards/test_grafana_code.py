@@ -206,7 +206,7 @@ MISTAKES: Final[Mapping[str, Callable[[Json], Any]]] = {
 
 
 def test_mistakes_are_found(project: Path, node: str, dashboards: dict[str, Json]) -> None:
-    """Each of the usual mistakes is one that the compiler complains about: the check can fail."""
+    """The compiler reports each of the usual mistakes, so that the check can fail."""
     for name, mistake in MISTAKES.items():
         wrong = copy.deepcopy(dashboards["quotascope-overview"])
         mistake(wrong)

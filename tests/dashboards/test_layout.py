@@ -266,7 +266,7 @@ def expected() -> dict[str, list[str]]:
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
 def test_rows_panels_and_columns_are_as_laid_out(board: str, *, recorded: bool) -> None:
-    """Their order, sizes and looks, whether recording rules are read or not."""
+    """Rows, panels and columns have the expected order, size and look, with and without recording rules."""
     models = grafana_dashboards(Scope(recorded=recorded))
     assert list(models) == [f"quotascope-{name}" for name in BOARDS]
     assert [*_drawn(models[f"quotascope-{board}"])] == expected()[board]
@@ -320,11 +320,7 @@ def test_tables_show_ten_rows_and_whole_columns_at_1600_pixels(*, recorded: bool
 
 
 def test_dashboards_share_their_frame(dashboards: Dashboards) -> None:
-    """
-    All have time, refresh, the way to the others.
-
-    Marks of changed limits, and where clients are of throttle episodes.
-    """
+    """All dashboards have the same time range, refresh and links; those with clients also mark throttle episodes."""
     for uid, dashboard in dashboards.items():
         own_keys = {"annotations", "description", "panels", "templating", "title", "uid"}
         assert {key: dashboard[key] for key in {*dashboard} - own_keys} == FRAME
@@ -465,7 +461,7 @@ def test_links_lead_where_their_title_says(dashboards: Dashboards) -> None:
 
 
 def test_runbooks_come_after_the_other_links() -> None:
-    """Only where the site has runbooks; the address is that of the alert."""
+    """A link to the alert's runbook is the last one, and exists only where the site has runbooks."""
     site = Site(runbook_url="https://wiki.example.com/{alert}")
     model = grafana_dashboards(Scope(site=site))["quotascope-overview"]
     links = {(panel["type"], panel["title"]): panel.get("links", ()) for panel in panels_of(model)}

@@ -41,7 +41,7 @@ def _variables(dashboards: Dashboards) -> Iterator[dict[str, Any]]:
 
 
 def test_there_is_every_dashboard_that_alerts_point_to(dashboards: Dashboards) -> None:
-    """Each has the variables that a link to it sets."""
+    """Each dashboard that an alert links to exists and has the variables that the link sets."""
     assert set(dashboards) == {board.uid for board in Dashboard}
     for board in Dashboard:
         names = {variable["name"] for variable in dashboards[board.uid]["templating"]["list"]}
@@ -81,7 +81,7 @@ def test_brokers_can_be_chosen_whatever_their_agent_reports(dashboards: Dashboar
 
 
 def test_every_legend_names_the_cluster(variant: Scope) -> None:
-    """All dashboards can show several clusters at once: without it, lines of two of them have one name."""
+    """Each legend names the cluster: a dashboard can show several, whose lines would have one name."""
     boards = grafana_dashboards(variant)
     legends = [
         (panel["title"], target["legendFormat"])
@@ -288,7 +288,7 @@ def test_every_name_and_label_exists(every: Expressions, variant: Scope) -> None
 
 
 def test_recorded_series_are_read_only_when_asked_for(every: Expressions, variant: Scope) -> None:
-    """Without our recording rules nothing is missing but the choice of teams, which they are."""
+    """Dashboards without our recording rules read none of their series, except for the choice of teams."""
     names = {name for _, expression in every for name, _ in names_and_labels(expression)}
     assert bool(names & RECORDED - {ENTITY_TEAM}) is variant.recorded
 
@@ -330,7 +330,7 @@ def test_no_sample_is_at_the_end_of_a_range(every: Expressions) -> None:
 
 
 def test_counters_are_never_shown_as_they_are(every: Expressions) -> None:
-    """Their values say when a broker was started; only their growth means something."""
+    """Counters are shown by their growth, since their values only say when a broker was started."""
     for title, node in _nodes(every, "AggregateExpr"):
         if type(node.expr).__name__ == "VectorSelector" and node.expr.name in FAMILIES:
             assert FAMILIES[node.expr.name].type is FamilyType.GAUGE, title

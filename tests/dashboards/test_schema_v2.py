@@ -69,7 +69,7 @@ def test_panels_of_folded_rows_are_there_only_with_data(uid: str) -> None:
 
 @pytest.mark.parametrize("uid", CLASSIC)
 def test_variables_and_marks_are_the_same(uid: str) -> None:
-    """What viewers choose, what is hidden from them, and the marks of limits and episodes."""
+    """Both schemas have the same visible and hidden variables, and the same marks of limits and episodes."""
     spec, classic = resource(CLASSIC[uid])["spec"], CLASSIC[uid]
     variables = classic["templating"]["list"]
     assert [variable["spec"]["name"] for variable in spec["variables"]] == [variable["name"] for variable in variables]

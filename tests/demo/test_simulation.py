@@ -63,7 +63,7 @@ def test_all_four_quotas_bite_within_twenty_seconds() -> None:
 
 
 def test_every_level_and_every_rule_decides_for_a_client() -> None:
-    """All of Kafka's eight levels can be seen at work, and an entity without any limit; no rule is there in vain."""
+    """Each of Kafka's eight levels and each rule decides for a client of the demo, and one entity is unlimited."""
     levels = set()
     for quota_type in QuotaType:
         rules = Simulation(START_MS).quotas.of(quota_type).rules()

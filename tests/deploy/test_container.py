@@ -36,9 +36,7 @@ def test_linter_finds_nothing(tmp_path: Path) -> None:
 
 def test_container_is_pinned_and_restricted() -> None:
     """
-    Both stages are of one image, whose version is complete, and every program is started by itself.
-
-    The user is a number that is not root's; the command of the container exists, and the port is the exporter's.
+    Both stages have one image in a complete version, and the container runs the exporter on its port without root.
     """
     (image,) = re.findall(r"^ARG PYTHON_IMAGE=(\S+)$", PATH.read_text(), re.MULTILINE)
     assert re.fullmatch(r"python:\d+\.\d+\.\d+-slim-\w+@sha256:[0-9a-f]{64}", image)

@@ -28,7 +28,7 @@ class Twin:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One call, made on both sides after the clock moved by `step_ms`, which may be negative."""
+    """A call that is made on both sides after the clock moved by `step_ms`, which may be negative."""
 
     verb: str
     step_ms: int

@@ -43,7 +43,7 @@ class Shape:
 
 
 class HistogramTwin(StatTwin):
-    """One of our statistics behind the operations of `java/HistogramSession.java`."""
+    """A statistic of ours that takes the operations of `java/HistogramSession.java`."""
 
     def __init__(self, shape: Shape, release: KafkaRelease) -> None:
         stat = _stat(shape)

@@ -103,7 +103,7 @@ def config(settings: Settings, release: KafkaRelease = NEWEST_RELEASE) -> Metric
 
 
 class StatTwin(Twin):
-    """One of our statistics, what it offers to read, and the config of the moment."""
+    """A statistic of ours with its readable values and its current config."""
 
     def __init__(
         self, now_ms: int, settings: Settings, stat: Stat, measurables: list[Measurable], release: KafkaRelease
@@ -135,7 +135,7 @@ class Shape:
 
 
 class StatisticTwin(StatTwin):
-    """One of our statistics behind the operations of `java/StatSession.java`."""
+    """A statistic of ours that takes the operations of `java/StatSession.java`."""
 
     def __init__(self, shape: Shape, release: KafkaRelease) -> None:
         super().__init__(shape.origin_ms, shape.settings, *_made(shape.kind, release), release)

@@ -64,7 +64,7 @@ CASES = [(release, subject) for release, subjects in OF_RELEASE.items() for subj
     ("kafka", "subject"), CASES, indirect=["kafka"], ids=lambda parameter: getattr(parameter, "name", parameter)
 )
 def test_sessions(kafka: Kafka, budget: Budget, subject: Subject[Any]) -> None:
-    """Both sides answer the same, to the last bit, after any operations."""
+    """After any operations, both sides give the same answers to the last bit."""
     whole = sum(subject.share for subject in OF_RELEASE[kafka.release.version])
     one_of_several = len(OF_RELEASE[kafka.release.version]) > 1
     drive(kafka, budget, subject, subject.share / whole if one_of_several else subject.share)

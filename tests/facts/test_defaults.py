@@ -135,7 +135,7 @@ def _defaults(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
 
 
 def found() -> dict[str, float]:
-    """All numbers but 0, by file and name."""
+    """Return all numbers but 0 of the product, by file and name."""
     return {
         f"{path.relative_to(ROOT)} {name}": number
         for room in ROOMS
@@ -147,7 +147,7 @@ def found() -> dict[str, float]:
 
 
 def test_numbers_that_hold_where_nothing_is_said() -> None:
-    """Each is as decided, and no count begins at anything but 0."""
+    """Each default number is as decided, and no other count begins at anything but 0."""
     rows = (line.split(maxsplit=2) for line in _NUMBERS.strip().splitlines())
     expected = {f"{path} {name}": _number(ast.parse(text, mode="eval").body) for path, name, text in rows}
     assert found() == expected

@@ -40,7 +40,9 @@ def test_numbers_of_apis(release: KafkaRelease) -> None:
 @releases
 @pytest.mark.parametrize("api", ApiKey)
 def test_versions_that_make_a_client_wait(release: KafkaRelease, api: ApiKey) -> None:
-    """In each version of each response a client waits where `shouldClientThrottle` of the release says so."""
+    """
+    A client waits after exactly those versions of a response for which the release's `shouldClientThrottle` says so.
+    """
     theirs = facts(release)["apis"].get(api.name)
     if theirs is None:
         assert api.value >= ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE
@@ -83,11 +85,7 @@ def test_first_version_that_makes_a_client_wait(api: ApiKey) -> None:
 
 @releases
 def test_exempt_apis(release: KafkaRelease) -> None:
-    """
-    What every node that knows an API answers exempt is exempt, what only controllers do is so for forwarded requests.
-
-    No more, no less.
-    """
+    """The exempt APIs are those that Kafka's source exempts on each node, or on controllers for forwarded requests."""
     known = facts(release)
     broker, controller = known["exempt"]["broker"], known["exempt"]["controller"]
     ways = {name: {side[name] for side in (broker, controller) if name in side} for name in {*broker, *controller}}
@@ -156,7 +154,7 @@ def test_keys_of_quotas(release: KafkaRelease) -> None:
 
 @releases
 def test_defaults_of_windows(release: KafkaRelease) -> None:
-    """Where a broker or a client configures nothing, Kafka's own values hold here, too."""
+    """The defaults of windows are Kafka's own for brokers and for clients."""
     defaults = facts(release)["defaults"]
     settings, windows, metric = NodeSettings(), WindowConfig(), MetricConfig()
     for config, ours in {

@@ -12,7 +12,7 @@ CORPUS: Final = Path(__file__).parent / "corpus"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One reader of text from outside."""
+    """A reader of text from outside."""
 
     name: str
     read: Callable[[bytes], object]

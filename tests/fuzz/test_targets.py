@@ -18,7 +18,7 @@ KEPT = sorted(path for path in CORPUS.glob("*/*") if path.is_file())
 
 @pytest.mark.parametrize("path", KEPT, ids=[f"{path.parent.name}-{path.name}" for path in KEPT])
 def test_what_was_found_stays_mended(path: Path) -> None:
-    """Each input ends in a result or in an error of its room."""
+    """Each input that once broke a reader ends in a result or in an error of the reader's room."""
     target(path.parent.name).feed(path.read_bytes())
 
 
@@ -59,7 +59,7 @@ def altered(draw: st.DrawFn, name: str) -> bytes:
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
 def test_every_input_is_read_or_refused(name: str, data: st.DataObject) -> None:
-    """Any other error than those of the reader's room is a finding."""
+    """A reader raises only the errors of its room, whatever the input is."""
     target(name).feed(data.draw(altered(name)))
 
 

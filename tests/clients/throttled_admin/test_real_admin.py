@@ -51,9 +51,7 @@ def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
     kafka: Cluster, client_id: str, names: list[str]
 ) -> None:
     """
-    All calls succeed, though the quota refuses some topics at first.
-
-    The account is exactly the sum of the responses.
+    All calls succeed although the quota refuses topics at first, and the account is the exact sum of the responses.
     """
     account = ThrottleAccount()
     reported: list[int] = []

@@ -82,7 +82,7 @@ def test_a_topic_left_out_waits_for_those_tried_again() -> None:
 
 
 def test_topics_no_one_asked_for_are_passed_over() -> None:
-    """Neither an unknown topic nor a second answer changes a result."""
+    """Neither an unknown topic nor a second answer for a topic changes a result."""
     creation = call("a", "b")
     creation.answered({"a": None, "b": REFUSED, "z": REFUSED}, 10, NOW_MS)
     creation.answered({"a": EXISTS, "b": None, "z": None}, 0, NOW_MS)
@@ -142,7 +142,7 @@ def test_tries_are_counted_from_zero_after_a_refusal() -> None:
 
 
 def test_tries_run_out() -> None:
-    """Too many tries are reported as a timeout, refusals included."""
+    """A topic that is refused too many times is reported as a timeout."""
     creation = call("a", "b", retries=1)
     creation.answered({"a": REFUSED}, 1_000, NOW_MS)
     creation.failed(LOST, NOW_MS + 100, retriable=True)
@@ -162,7 +162,7 @@ outcomes = st.sampled_from([None, EXISTS, REFUSED])
 
 @given(st.data())
 def test_every_topic_ends_once(data: st.DataObject) -> None:
-    """Each topic gets one result, and it is that of its last answer, however often topics are refused."""
+    """Each topic gets one result, from its last answer, however often topics are refused."""
     creation = call(*"abcdef")
     last_answers: dict[str, ApiError | None] = {}
     while not creation.done and data.draw(st.booleans()):
@@ -226,7 +226,7 @@ class Broker:
 
 
 def test_waits_as_long_as_reported_before_it_tries_again() -> None:
-    """Each request goes out when the throttle before it is over, for what was refused, with the time that is left."""
+    """A retry is sent for the refused topics when the reported throttle is over, with the time that is left."""
     broker = Broker(
         (1_000, {"a": None, "b": REFUSED, "c": REFUSED}), (250, {"b": None, "c": REFUSED}), (0, {"c": None})
     )
