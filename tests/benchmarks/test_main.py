@@ -29,7 +29,7 @@ def test_the_list_has_every_benchmark(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_documented_commands_name_benchmarks() -> None:
-    """Each `python -m benchmarks NAME` of the documentation, the Makefile and the benchmarks is one that there is."""
+    """Each `python -m benchmarks NAME` of the documentation, the Makefile and the benchmarks names a benchmark."""
     files = [ROOT / "Makefile", *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").rglob("*.py")]
     names = {name for file in files for name in re.findall(r"-m benchmarks ([a-z][a-z-]*)", file.read_text())}
     assert names

@@ -66,7 +66,7 @@ def test_as_reported(written: Written) -> None:
 
 @pytest.mark.slow
 def test_lines_are_like_a_broker_s(written: Written) -> None:
-    """Each kind of line has the fields, in their order, and the types that a real broker's has."""
+    """Each kind of generated line has the fields of a real broker's line, in their order and types."""
     with gzip.open(CAPTURE, "rt") as file:
         real = {key(each): json.dumps(shape(each)) for each in parsed(file.read().splitlines())}
     made_lines = {key(each): json.dumps(shape(each)) for each in parsed(texts(written))}
@@ -117,10 +117,8 @@ def test_rows_are_sorted_as_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Each table has history's columns and order, and together they have all rows.
 
-    No user is in two, and the giant is one of the many.
-
-    A request charges bytes of one direction at most, and mutations only where topics are made. Another seed makes
-    others.
+    No user is in two, and the giant is one of the many. A request charges bytes of one direction at most, and mutations
+    only where topics are made. Another seed makes others.
     """
     monkeypatch.setattr(histories, "SLICE", 1_000)
     tables = list(history(20_000, CROWD))

@@ -106,12 +106,12 @@ SECONDS_OF_A_RUN = range(0, 40_000, 40)
 
 
 def spells(weather: Weather) -> list[Spell]:
-    """Of eleven hours."""
+    """Return the spell of the weather at each second of eleven hours."""
     return [weather.at(second) for second in SECONDS_OF_A_RUN]
 
 
 def test_threads_see_the_weather_of_the_server() -> None:
-    """Two scrapers look at their pages at the same time, in any order, and no spell is drawn for each of them."""
+    """Threads that ask for the weather at the same time, in any order, get the same spells."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)  # threads take turns as often as they can
     try:
@@ -181,7 +181,7 @@ EXPECTED = Expected(
     ]
 )  # fmt: skip
 def test_faults_of_a_page(old: str, new: str, expected: dict[str, Any], found: list[str]) -> None:
-    """What is not true is seen, and nothing else."""
+    """A page's wrong values are reported, and no others."""
     page = read_page(PAGE.replace(old, new) if old else PAGE)
     assert page.samples == 8
     assert list(faults(page, replace(EXPECTED, **expected))) == found
@@ -255,7 +255,7 @@ def test_quiet_run_went_well() -> None:
     ]
 )  # fmt: skip
 def test_trouble_is_found(usage: dict[str, Any], more: list[Record], failure: str) -> None:
-    """One of each is enough, however the memory wavers meanwhile."""
+    """One case of a trouble is enough to fail the run, however the memory wavers."""
     verdict = judge([*usages(**usage), *SCRAPES, *more])
     (found,) = verdict.failures
     assert re.fullmatch(failure, found)
@@ -276,6 +276,6 @@ def test_run_without_readings_is_not_judged() -> None:
 
 
 def test_slope_is_the_median_of_slopes() -> None:
-    """One point far away does not move it."""
+    """The slope is the median of slopes, which one point far away does not change."""
     assert slope([(0, 0.0), (1, 1.0), (2, 2.0), (3, 100.0), (4, 4.0)]) == 1.0
     assert slope([(0, 5.0)]) == 0.0

@@ -13,7 +13,7 @@ CONTAINER_MEBIBYTES = 1 << 10
 
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_agents_that_mean_harm_cost_the_good_one_nothing(attack: str) -> None:
-    """They are down with a reason or shown in part; memory stays below that of the shipped container."""
+    """Hostile agents are down with a reason or shown in part, and memory stays below the shipped container's."""
     figures = await run(attack, scrapes=4, clients=200)
     assert figures.lost == 0, str(figures)
     assert 0 < figures.peak_mebibytes < CONTAINER_MEBIBYTES, str(figures)

@@ -32,9 +32,9 @@ class BrowserMissing(Exception):
 
 class Browser:
     """
-    One tab of a browser.
+    A tab of a browser, with the addresses that it requested and the errors that its console shows.
 
-    `requests` holds the addresses of all that was asked for, `complaints` the errors that the console shows.
+    `requests` holds the addresses, `complaints` the errors.
     """
 
     def __init__(self, asks: io.BufferedWriter, answers: io.BufferedReader) -> None:

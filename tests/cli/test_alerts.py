@@ -50,9 +50,7 @@ def rules_of(kinds: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 def write(groups: Groups) -> Write:
-    """
-    Return a function that writes the rules with options, and returns them by the name of the alert or of the record.
-    """
+    """Return a function that writes the rules with options, and returns them by name."""
     return lambda *options: {rule.get("alert") or rule["record"]: rule for rule in rules_of(groups(*options))}
 
 
@@ -409,9 +407,7 @@ def test_a_mistake_is_an_error_that_names_the_key(render: Render, config: dict[s
 
 
 def test_names_that_look_like_places_stay_as_they_are(render: Render, groups: Groups, tmp_path: Path) -> None:
-    """
-    A name of a team or objective, or a pattern of users, that looks like a placeholder is rendered as it is written.
-    """
+    """A name of a team or objective that looks like a placeholder is rendered as it is written."""
     name = "${cluster}${STORM} # if x |||\n|||\ue000"
     config = {
         "teams": [{"team": name, "clients": [{"user": name}]}],

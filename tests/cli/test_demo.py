@@ -113,9 +113,7 @@ def test_in_ascii() -> None:
 
 
 def test_in_a_terminal() -> None:
-    """
-    The demo takes the whole screen of a terminal, draws in place, and leaves the last table and a farewell behind.
-    """
+    """The demo takes the whole screen of a terminal, draws in place, and leaves the last table behind."""
     with terminal(COMMAND, "demo") as screen:
         screen.frame_with("spark-nightly")
         screen.program.send_signal(signal.SIGINT)

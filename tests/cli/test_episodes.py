@@ -191,9 +191,7 @@ def test_no_number_is_cut(width: int) -> None:
 
 
 def test_episodes_outlive_the_requests_that_were_dropped(folder: Path, run: Run) -> None:
-    """
-    Episodes of dropped requests are still listed, without a period as well; times without requests are not covered.
-    """
+    """Episodes of dropped requests are still listed; times without requests are not covered."""
     episodes_before = asked(run, folder)["episodes"]
     assert run("history", "drop", folder, "--before", "2023-11-20")[0] == 0
     answer = asked(run, folder)

@@ -408,9 +408,7 @@ def test_no_history_to_verify(run: Run) -> None:
 
 
 def test_nothing_to_verify(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    A verification without anything to compare has its own exit code; wrong times, two sources or none are mistakes.
-    """
+    """A verification of nothing has its own exit code; wrong times, two sources or none are mistakes."""
 
     def nothing(*_: object) -> Verification:
         raise NotVerified("no request")

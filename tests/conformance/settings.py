@@ -32,7 +32,7 @@ class SampleCount(SampledStat):
         super().__init__(0.0)
 
     def update(self, sample: Sample, value: float) -> None:
-        """Only the event counts."""
+        """Leave the total alone, so that only the number of events changes."""
 
     def combine(self, samples: list[Sample]) -> float:
         return float(sum(sample.event_count > 0 for sample in samples))

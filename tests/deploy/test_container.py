@@ -35,9 +35,7 @@ def test_linter_finds_nothing(tmp_path: Path) -> None:
 
 
 def test_container_is_pinned_and_restricted() -> None:
-    """
-    Both stages have one image in a complete version, and the container runs the exporter on its port without root.
-    """
+    """Both stages have one pinned image, and the container runs the exporter on its port without root."""
     (image,) = re.findall(r"^ARG PYTHON_IMAGE=(\S+)$", PATH.read_text(), re.MULTILINE)
     assert re.fullmatch(r"python:\d+\.\d+\.\d+-slim-\w+@sha256:[0-9a-f]{64}", image)
     assert [given("FROM", stage) for stage in (0, 1)] == [["${PYTHON_IMAGE} AS build"], ["${PYTHON_IMAGE}"]]

@@ -73,7 +73,7 @@ def split_forwarded() -> Snapshot:
 
 @pytest.fixture
 def pair_throttled() -> Snapshot:
-    """Two brokers: connections are held back and refused on 1, and a replica moves to 2 under a throttle."""
+    """Load a capture of two brokers: 1 delays and refuses connections, and a replica moves to 2 under a throttle."""
     return joined([f"pair/throttled.{node}.jolokia2.json" for node in "12"], PAIR_LIMITS)
 
 

@@ -52,7 +52,7 @@ def exporter_of(
 
 
 def limits(**changes: Any) -> Limits:
-    """Two produce rules, one request rule in percent, one IP rule, node 1 in the lead."""
+    """Return limits: two produce rules, a request rule in percent, a rule for addresses, node 1 as the leader."""
     rules = {
         QuotaType.PRODUCE: QuotaRules({ALICE: 1000.0, QuotaEntity(DEFAULT, None): 500.0}),
         QuotaType.REQUEST: QuotaRules({QuotaEntity("alice", "app"): 50.0}),
@@ -127,7 +127,7 @@ def team(name: str, **clients: str) -> Team:
 
 
 def snapshot(*entities: EntityUsage, left_out: Sequence[EntityUsage] = (), **changes: Any) -> Snapshot:
-    """One node, one source, the limits of ``limits()``; ``left_out`` are measured, but not shown."""
+    """Return a snapshot of one node and one source under ``limits()``; ``left_out`` are measured, but not shown."""
     fields: dict[str, Any] = {
         "taken_at": NOW,
         "columns": Columns.of(entities),

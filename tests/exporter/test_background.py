@@ -16,7 +16,7 @@ async def forever(ended: list[str], name: str) -> None:
 
 
 async def test_one_can_be_ended_without_the_others() -> None:
-    """Its name is free again then; the end ends all."""
+    """One task can be ended, which frees its name; closing ends all tasks."""
     background, ended = Background(), list[str]()
     background.start("a", partial(forever, ended, "a"))
     background.start("b", partial(forever, ended, "b"))

@@ -87,7 +87,7 @@ async def test_tokens_are_read(engine: Engine) -> None:
 
 
 async def test_the_layout_stays_while_the_metrics_do(engine: Engine) -> None:
-    """In steady state only numbers move."""
+    """The layout stays the same while the metrics do, and only numbers change."""
     engine.quotas.fetch.update_quota(QuotaEntity("a"), 10.0)
     engine.quotas.fetch.record_no_throttle(Principal("a"), "", 1.0, EPOCH_MS)
     first_table = await engine.source.read()

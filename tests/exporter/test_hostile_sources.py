@@ -79,7 +79,7 @@ def up(page: str) -> dict[str, float]:
     ids=["slow", "long", "lying", "malformed"],
 )
 async def test_each_is_down_with_its_reason(hostile: Mapping[str, Hostile], timeout_seconds: float) -> None:
-    """In the time that one answer may take, and with memory in proportion to the longest; the good node is up."""
+    """A hostile source is down with its reason within an answer's time and little memory, while the good node is up."""
     tracemalloc.start()
     try:
         async with scraped(hostile, timeout_seconds) as (snapshot, page):

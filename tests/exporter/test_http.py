@@ -183,7 +183,7 @@ async def test_the_same_is_written_once() -> None:
 
 
 async def test_hosts_that_cannot_be_looked_up_hold_no_scrape_up() -> None:
-    """Each look-up of an agent's host waits in a thread of asyncio's own, of which there are few."""
+    """A host that cannot be looked up holds no scrape up, though asyncio has few threads for look-ups."""
     answered, loop = threading.Event(), asyncio.get_running_loop()
     lookups = [loop.run_in_executor(None, answered.wait) for _ in range(100)]
     try:
@@ -196,7 +196,7 @@ async def test_hosts_that_cannot_be_looked_up_hold_no_scrape_up() -> None:
 
 
 async def test_who_gives_up_takes_nothing_from_the_others() -> None:
-    """One scraper that goes away ends no one else's scrape."""
+    """A scraper that hangs up ends no other scrape."""
     held = Held()
     rendering = Rendering(held, lambda: NOW)
     state = snapshot(usage(usage=1.0))

@@ -149,11 +149,7 @@ async def test_long_names_of_beans_do_not_make_an_answer_too_long() -> None:
 async def test_names_are_made_short_in_an_answer_that_comes_compressed(
     dialect: str, of_clients: Callable[[Iterable[str]], bytes]
 ) -> None:
-    """
-    As agents send it.
-
-    A compressed piece holds more than an answer may have, and the next one begins where it was left.
-    """
+    """Long names are shortened while an answer is unpacked, piece by piece, as each piece may exceed the maximum."""
     clients = [f"app{number}" for number in range(50)]
     packed = gzip.compress(of_clients([*clients, *long_names(100)]))
     headers = (b"Content-Encoding: gzip",)
@@ -274,7 +270,7 @@ PATTERNS: dict[str, dict[str, list[str]]] = {
 @pytest.mark.parametrize("excluded", ["overflow", "drop"])
 @pytest.mark.parametrize("patterns", PATTERNS.values(), ids=PATTERNS)
 def test_patterns_match_the_name_that_a_client_has(patterns: dict[str, list[str]], excluded: str) -> None:
-    """Not what is shown of a long one, which ends with a digest."""
+    """Patterns match a client's real name, and not the shortened one, which ends with a digest."""
     clients = long_names(10)
     taken = snapshot(*(usage(client_id=known_as(name), usage=1.0) for name in clients))
     config = CardinalityConfig.model_validate({**patterns, "excluded": excluded})
@@ -287,11 +283,7 @@ def test_patterns_match_the_name_that_a_client_has(patterns: dict[str, list[str]
 
 @pytest.mark.parametrize("excluded", ["overflow", "drop"])
 def test_a_long_name_that_is_not_remembered_is_not_matched(monkeypatch: pytest.MonkeyPatch, excluded: str) -> None:
-    """
-    Whether it may be shown is unknown.
-
-    It counts as overflow, never as one that was left out or let through, and a finding says so.
-    """
+    """A long name that is not remembered counts as overflow, never as left out or let through. A finding says so."""
     monkeypatch.setattr(names, "MOST_REMEMBERED_BYTES", 3 * LONG_BYTES)
     clients = [*long_names(10), "app"]
     taken = snapshot(*(usage(client_id=known_as(name), usage=1.0) for name in clients))

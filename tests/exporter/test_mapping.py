@@ -147,7 +147,7 @@ def test_every_attribute_is_read_in_the_unit_that_kafka_documents() -> None:
 
 
 def test_an_agent_with_our_rules_shows_base_units() -> None:
-    """Its numbers are Kafka's divided by the parts of the base unit, means of milliseconds as well."""
+    """Numbers of an agent with our rules are Kafka's in base units, means of milliseconds as well."""
     for name in NAMES:
         unit = DOCUMENTED[place(name.attribute)]
         assert name.divisor == PARTS.get(unit, 1.0), name.attribute.name
@@ -156,7 +156,7 @@ def test_an_agent_with_our_rules_shows_base_units() -> None:
 
 
 def test_an_agent_may_forbid_what_only_the_load_needs() -> None:
-    """Nothing else is unknown then; the count of throttles is one of a client's figures as well."""
+    """Attributes that only the load needs are optional, except for the count of throttles."""
     assert {attribute.meaning for attribute in ATTRIBUTES if attribute.optional} >= LOAD_MEANINGS - {
         Meaning.REQUEST_THROTTLE_COUNT
     }

@@ -84,7 +84,7 @@ def test_a_burst_of_objects_is_not_gone_through() -> None:
 
 @pytest.mark.parametrize(("bound", "named"), [("", ""), ("\0", "@")])
 def test_states_are_sent_to_the_service_manager(tmp_path: Path, bound: str, named: str) -> None:
-    """One datagram, to a path or, for a name that begins with @, to an abstract socket, as containers have it."""
+    """A state is one datagram to a path or, for a name that begins with @, to an abstract socket, as in containers."""
     name = f"{tmp_path}/notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(f"{bound}{name}")

@@ -68,7 +68,7 @@ async def test_an_abandoned_call_is_not_repeated(owner: str, error: type[Excepti
 
 
 async def test_an_abandoned_call_that_fails_later_is_silent() -> None:
-    """Its error has no receiver."""
+    """The error of an abandoned call is dropped silently."""
     begun, release = Event(), Event()
 
     def fail() -> None:
@@ -81,7 +81,7 @@ async def test_an_abandoned_call_that_fails_later_is_silent() -> None:
 
 
 def test_a_call_that_outlives_the_loop_ends_quietly() -> None:
-    """At shutdown the result has nowhere to go, which is no error, and its thread keeps no process alive."""
+    """A call that outlives the loop ends without an error, and its thread keeps no process alive."""
     release = Event()
     threads: list[threading.Thread] = []
 
@@ -123,7 +123,7 @@ async def test_close_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_a_call_that_never_began_leaves_its_owner_free() -> None:
-    """All threads of the pool were busy when its scrape was over."""
+    """A call that was canceled before a thread was free leaves its owner free."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         release = Event()
         blocking = asyncio.create_task(answer_thread().run(release.wait, pool))

@@ -40,9 +40,7 @@ def test_numbers_of_apis(release: KafkaRelease) -> None:
 @releases
 @pytest.mark.parametrize("api", ApiKey)
 def test_versions_that_make_a_client_wait(release: KafkaRelease, api: ApiKey) -> None:
-    """
-    A client waits after exactly those versions of a response for which the release's `shouldClientThrottle` says so.
-    """
+    """A client waits after the versions of a response for which `shouldClientThrottle` says so."""
     theirs = facts(release)["apis"].get(api.name)
     if theirs is None:
         assert api.value >= ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE

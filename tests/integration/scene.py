@@ -32,7 +32,7 @@ All eight levels at once, over the four quota types: a stronger default would hi
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One entity that the load makes appear, the rule that decides for it, and its limit."""
+    """An entity that the load makes appear, the rule that decides for it, and its limit."""
 
     quota_type: str
     user: str

@@ -18,7 +18,7 @@ def who(expected: Expected) -> dict[str, str]:
 
 
 def test_scene_has_every_level() -> None:
-    """Each of the eight decides for an entity of the scene."""
+    """Each of the eight levels decides for an entity of the scene."""
     assert len({expected.level for expected in EXPECTED}) == 8
 
 

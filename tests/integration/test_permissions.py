@@ -192,11 +192,7 @@ def examined(file: Path) -> Mapping[str, Any]:
 
 
 def test_every_command_takes_tokens_of_an_issuer(login_kafka: LoginKafka, tmp_path: Path) -> None:
-    """
-    One section of the file is enough for each command.
-
-    It is checked, sets and lists quotas, serves the doctor, and limits of discovered nodes.
-    """
+    """One section of the file gives each command its token: to check, set and list quotas, diagnose and serve."""
     file = tmp_path / "quotascope.yaml"
     write_config(file, oauth(login_kafka, tmp_path))
     checked = run("config", "check", file)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.real
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """One level, and a rule of it with limits of its own for all four quota types."""
+    """A level, and a rule of it with limits of its own for all four quota types."""
 
     level: str
     entity: Mapping[str, str | None]

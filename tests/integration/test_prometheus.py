@@ -238,11 +238,7 @@ CLUSTERS = ("east", "west")
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
 def test_rules_and_alerts_keep_clusters_apart(tmp_path: Path, release: Release) -> None:
-    """
-    Each cluster has the series, the recorded ones and the alerts that it would have alone.
-
-    East alone is throttled.
-    """
+    """Each cluster has the series, recorded series and alerts that it would have alone. East alone is throttled."""
     captures = ("split/throttled.1.jolokia2.json", "combined/noquota.jolokia2.json")
     hurried_rules(tmp_path / "rules")
     with ExitStack() as stack:

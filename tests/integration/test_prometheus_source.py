@@ -73,7 +73,7 @@ def exporters(
 
 
 def test_the_numbers_are_those_of_the_agent(exporters: tuple[Exporter, Exporter]) -> None:
-    """All series of clients and nodes are there, and each number was one of the agent's own."""
+    """Prometheus has all series of clients and nodes, and each number was one of the agent's."""
     assert_agree(*exporters)
 
 

@@ -163,14 +163,14 @@ def _assert_behind(both: Prometheus) -> None:
 
 
 def test_a_pair_whose_label_is_not_named_is_refused(scene: Scene, tmp_path: Path) -> None:
-    """Two scrapes of one node are no one page: none is read, and the nodes are named."""
+    """A node that a pair of servers scraped is refused by name, unless the pair's label is configured."""
     source = scene.source("both", replica_labels=["prometheus_replica"])
     with _reading(scene, tmp_path / "serve", source) as exporter:
         eventually(lambda: _assert_refused(exporter, "broker-1:9404"), seconds=60)
 
 
 def test_a_broker_that_restarts(scene: Scene, of_agents: Exporter, tmp_path: Path) -> None:
-    """Its source is down at once while the others are read, and has the numbers of its agent again after it."""
+    """The source of a restarting broker is down at once while the others are read, and has numbers again afterwards."""
     node = scene.kafka.nodes[3]
     with _reading(scene, tmp_path / "serve", scene.source("a")) as exporter:
 

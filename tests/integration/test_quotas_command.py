@@ -74,11 +74,9 @@ def quotascope(*arguments: str | Path) -> str:
 @pytest.mark.usefixtures("quotas")
 def test_kafka_configs_reads_back_every_shape(kafka: Cluster) -> None:
     """
-    Each shape is set and read back by us, and then read by Kafka's own tool.
+    Each shape of entity is set and read back by our command, and read by Kafka's own tool.
 
-    All keys, users, clients, pairs, addresses, defaults.
-
-    A name that looks like an option, and one that looks like the default, are names.
+    These are keys, users, clients, pairs, addresses, defaults, and names that look like an option or a default.
     """
     expected = {}
     for entity, quota, entity_text in SHAPES:
@@ -240,7 +238,7 @@ def test_a_file_is_set_and_removed_quotas_are_named(kafka: Cluster, quotas: Quot
 def test_who_a_rule_hits_comes_from_the_brokers_or_from_an_exporter(
     kafka: Cluster, quotas: Quotas, traffic: Traffic, exporter: Exporter
 ) -> None:
-    """Both ways report the same rule of the same client, and a change says that it affects it."""
+    """Brokers and an exporter report the same rule of the same client, and a change says that it affects it."""
     quotas.set(
         ({"user": "alice", "client-id": "list-app"}, {"producer_byte_rate": 50_000.0}),
         ({"user": None}, {"producer_byte_rate": 900_000.0}),

@@ -55,7 +55,7 @@ def jmx_exporter(kafka: Cluster, rules: str, tmp_path_factory: pytest.TempPathFa
 
 
 def test_same_entities_limits_and_rules(scene: Exporter, jmx_exporter: Exporter) -> None:
-    """Both see the same entities by the same names, with the same limits, rules and causes."""
+    """Both sources give the same entities with the same names, limits, rules and causes."""
 
     def same() -> None:
         jolokia_page, jmx_page = scene.page(), jmx_exporter.page()

@@ -166,7 +166,7 @@ RECORDED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """All surfaces, each as it was read."""
+    """All surfaces as they were read: metrics, page, API, dashboards and alerts."""
 
     rows: Mapping[str, Rows]
     rules: Any
@@ -413,7 +413,7 @@ def test_by_which_rule(scene: Scene, surface: str, client: Client) -> None:
 
 @pytest.mark.parametrize("surface", OF_ENTITIES)
 def test_the_forwarded_requests_refer_to_the_rule_that_throttles_them(scene: Scene, surface: str) -> None:
-    """They do not refer to the request quota, of which they use next to nothing."""
+    """The cause of forwarded requests is the mutation rule, not the request quota, which they hardly use."""
     row = scene.said.rows[surface][REQUESTS_OF_MUTATOR]
     assert row.rule == OF_MUTATIONS + MUTATOR.rule
     assert row.used < 0.1
@@ -544,7 +544,7 @@ def test_silent_clients_have_their_alert(scene: Scene, client: Client) -> None:
 
 
 def test_no_alert_is_on_who_is_not_throttled(scene: Scene) -> None:
-    """Only alerts on shadows are on other clients: they ask what would be."""
+    """No alert names a client that is not throttled, except for alerts on shadows."""
     users = {candidate["labels"].get("user") for candidate in scene.said.alerts if "shadow" not in candidate["labels"]}
     assert users == {client.entity[1] for client in THROTTLED}
 

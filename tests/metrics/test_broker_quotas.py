@@ -118,7 +118,7 @@ class TestFetch:
         assert broker.value("byte-rate", "Fetch") == rate
 
     def test_throttled_for_its_thread_time(self) -> None:
-        """Without a Fetch quota the bytes are taken from nothing, and the rate turns negative."""
+        """A Fetch throttled for its thread time without a Fetch quota makes the byte rate negative, as in Kafka."""
         broker = Broker(request=1.0)
         decision = broker.quotas.fetch(broker.request(200), 5_000, NOW)
         assert muted(decision) == (REQUEST, 1000, 1000)
@@ -140,7 +140,7 @@ class TestFetch:
 
 
 class TestOther:
-    """All other APIs of clients, and mutations on one node and through an envelope."""
+    """Tests of all other APIs of clients, and of mutations on one node and through an envelope."""
 
     def test_forwarded(self) -> None:
         """A node that gets a forwarded request reports the throttle time and mutes no client."""

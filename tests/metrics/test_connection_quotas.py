@@ -81,7 +81,7 @@ def test_a_wait_of_one_ms_is_a_refusal(registry: Registry) -> None:
 
 
 def test_a_broker_past_its_limit_makes_acceptors_wait(registry: Registry) -> None:
-    """Until the rate is back at its limit; the connection itself counts."""
+    """A broker past its limit makes acceptors wait until the rate is back at it; the connection itself counts."""
     quotas = make(registry, max_rate=4)
     assert [quotas.accept("CLIENT", EPOCH_MS) for _ in range(5)] == [0, 0, 0, 0, 250]
     name = "connection-accept-throttle-time"
@@ -99,7 +99,7 @@ def test_a_listener_has_a_limit_of_its_own(registry: Registry) -> None:
 
 
 def test_brokers_do_not_count_for_the_broker(registry: Registry) -> None:
-    """Their listener may have a limit, though; a refusal takes back only what was recorded."""
+    """A connection of another broker does not count for the broker's rate, also not when it is refused."""
     quotas = make(registry, max_rate=0)
     assert quotas.accept("BROKER", EPOCH_MS) == 0
     assert rate(registry, "broker-connection-accept-rate") == 0
@@ -125,7 +125,7 @@ def test_a_listener_takes_over_the_brokers_limits(registry: Registry) -> None:
 
 
 def test_an_unknown_listener_never_waits(registry: Registry) -> None:
-    """Its connection counts for the broker all the same."""
+    """An unknown listener never waits, and its connection counts for the broker."""
     quotas = make(registry, max_rate=0)
     assert quotas.accept("OTHER", EPOCH_MS) == 0
     assert rate(registry, "broker-connection-accept-rate") == 1
@@ -136,7 +136,7 @@ def test_an_unknown_listener_never_waits(registry: Registry) -> None:
 
 
 def test_addresses_are_measured_only_under_a_limit(registry: Registry) -> None:
-    """One whose limit was removed is measured until it expires, and is not limited."""
+    """An address is measured only under a limit, and until it expires once the limit is removed."""
     quotas = make(registry)
     quotas.admit("CLIENT", IP, EPOCH_MS)
     assert registry.get_sensor(f"Connection-Accept-Rate-{IP}") is None
@@ -166,7 +166,7 @@ def test_an_own_limit_beats_the_default(registry: Registry) -> None:
 
 
 def test_refuses_what_is_no_address(registry: Registry) -> None:
-    """Nothing is changed by it."""
+    """A text that is no address is refused, and changes nothing."""
     quotas = make(registry)
     with pytest.raises(MalformedName):
         quotas.update_ip_rate("localhost", 3)
@@ -175,7 +175,7 @@ def test_refuses_what_is_no_address(registry: Registry) -> None:
 
 
 def test_too_many_connections_of_an_address(registry: Registry) -> None:
-    """They are recorded and counted, and closed at once."""
+    """Connections of an address beyond its maximum are recorded, counted and closed at once."""
     counts = ConnectionCounts(max_per_ip=0)
     quotas = ConnectionQuotas(registry, EPOCH_MS, TWO, counts=counts)
     with pytest.raises(TooManyConnections):
@@ -198,7 +198,7 @@ def test_a_listener_comes_once_and_goes(registry: Registry) -> None:
 
 
 def test_mbeans_are_kafkas(registry: Registry) -> None:
-    """There is one for the broker, one for each listener and each address; only the latter expire."""
+    """The broker, each listener and each address have an MBean; only addresses expire."""
     quotas = make(registry)
     quotas.update_ip_rate("::1", 5)
     quotas.admit("CLIENT", "::1", EPOCH_MS)
@@ -257,7 +257,7 @@ def test_a_listener_has_slots() -> None:
 
 
 def test_brokers_reach_each_other_when_clients_took_all_slots() -> None:
-    """Their listener is protected as soon as there is another."""
+    """Brokers connect when clients took all slots, as soon as they have a listener of their own."""
     counts = ConnectionCounts(max_connections=1, inter_broker_listener="BROKER")
     counts.set_listener("BROKER")
     assert not counts.is_protected("BROKER")
@@ -271,7 +271,7 @@ def test_brokers_reach_each_other_when_clients_took_all_slots() -> None:
 
 
 def test_a_removed_listener_is_forgotten() -> None:
-    """Its connections count for the broker until they are closed."""
+    """Connections of a removed listener count for the broker until they are closed."""
     counts = ConnectionCounts(inter_broker_listener="BROKER")
     for listener in ("BROKER", "CLIENT"):
         counts.set_listener(listener)

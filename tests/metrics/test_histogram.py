@@ -35,7 +35,7 @@ def test_beyond_the_bins_lies_infinity(bins: BinScheme) -> None:
 
 
 def test_what_is_too_small_falls_into_the_first_constant_bin() -> None:
-    """So does what is no number."""
+    """A value that is too small, or NaN, falls into the first constant bin."""
     assert [ConstantBins(5, -5, 5).bin_of(value) for value in (-5.01, -math.inf, math.nan)] == [0] * 3
 
 
@@ -57,7 +57,7 @@ def test_an_empty_range_can_be_cut() -> None:
 
 @pytest.mark.parametrize("count", [1, 0, -1])
 def test_one_bin_reports_nothing(count: int) -> None:
-    """There are at least two."""
+    """Fewer than two bins are refused."""
     with pytest.raises(InvalidConfig, match="at least 2"):
         ConstantBins(count, 0, 1)
     with pytest.raises(InvalidConfig, match="at least 2"):
@@ -140,7 +140,7 @@ def test_shares_at_the_edges(values: tuple[float, ...], share: float, percentile
 
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=60), st.integers(0, 99))
 def test_agrees_with_sorting(values: list[int], percent: int) -> None:
-    """With a bin for each value the percentile is the first sorted value that more than its share reaches."""
+    """With a bin for each value, a percentile is the value that a sorted list has there."""
     percentiles = recorded(*values)
     ordered = sorted(values)
     above = next(value for reached, value in enumerate(ordered, start=1) if 100 * reached > percent * len(values))
@@ -165,7 +165,7 @@ FOUR = [Frequency(NAMES[value], value) for value in (1, 2, 3, 4)]
 
 
 def test_one_boolean_is_enough() -> None:
-    """The other's share follows from it; without both there is nothing to measure."""
+    """The frequency of one boolean is enough, since the other's follows; without both there is nothing to measure."""
     assert [part.name for part in Frequencies.for_boolean_values(None, NAMES[1]).stats()] == [NAMES[1]]
     with pytest.raises(InvalidConfig, match="at least one"):
         Frequencies.for_boolean_values(None, None)

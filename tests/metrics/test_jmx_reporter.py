@@ -69,7 +69,7 @@ def registry(reporter: JmxReporter) -> Registry:
 
 
 def test_metrics_of_the_same_group_and_tags_are_one_mbean(registry: Registry, reporter: JmxReporter) -> None:
-    """Each is an attribute under its own name, empty ones NaN."""
+    """Metrics of the same group and tags are attributes of one MBean, NaN without a value."""
     sensor = registry.sensor("s", EPOCH_MS)
     sensor.add(MetricName("byte-total", "Produce", TAGS), CumulativeSum(3.0))
     sensor.add(MetricName("throttle-time", "Produce", TAGS), Avg())
@@ -104,7 +104,7 @@ def test_the_filter_hides_and_shows(registry: Registry, reporter: JmxReporter) -
 def test_an_attribute_that_fails_is_left_out(
     registry: Registry, reporter: JmxReporter, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The others are read, and the failure is logged; one that is unknown has no value to return."""
+    """An attribute that fails is left out and logged, and the others are read; an unknown one raises ``KeyError``."""
     registry.add_metric(MetricName("good", "Produce", TAGS), Gauge(lambda *_: "x"))
     registry.add_metric(MetricName("bad\n", "Produce", TAGS), Gauge(lambda *_: 1 // 0))
     assert reporter.mbeans()[MBEAN].attributes(EPOCH_MS) == {"good": "x"}
@@ -127,7 +127,7 @@ def test_a_group_that_jmx_would_not_take_is_refused(
 
 
 def test_a_late_reporter_shows_what_exists() -> None:
-    """Without a context its prefix is empty."""
+    """A reporter that is added late shows existing metrics, with an empty prefix unless it has a context."""
     registry, reporter = Registry(), JmxReporter()
     registry.add_reporter(reporter)
     assert set(reporter.mbeans()) == {":type=kafka-metrics-count"}

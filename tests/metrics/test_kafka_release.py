@@ -106,7 +106,7 @@ def test_throttle_times_of_rates_stop_since_4_4(versions: tuple[str, ...], longe
 
 
 def test_exact_releases() -> None:
-    """They are those from 2.8 to 4.4, in both modes where both were meant for production."""
+    """The exact releases are 2.8 to 4.4, in both modes where both were meant for production."""
     assert len(EXACT_RELEASES) == 11 + 7 + 5
     assert min(EXACT_RELEASES) == OLDEST_RELEASE
     assert max(EXACT_RELEASES) == NEWEST_RELEASE
@@ -144,7 +144,7 @@ def test_apis_show_the_releases_that_a_broker_may_be_of(apis: dict[int, int], ex
 
 
 def test_an_answer_about_apiversions_alone_shows_no_release() -> None:
-    """So is a request of a version that the broker does not know answered (error 35)."""
+    """An answer with ApiVersions alone shows no release: a broker answers unknown versions so (error 35)."""
     assert ReleaseRange.of_api_versions({18: 3}) is None
 
 

@@ -46,7 +46,7 @@ def test_a_window_ages_by_its_start_up_to_3_7(release: KafkaRelease, kept: float
 
 @pytest.mark.parametrize(("release", "total"), [(OLD, 2.0), (NEW, 3.0)], ids=["3.7", "3.8"])
 def test_the_ring_has_one_window_less_up_to_3_7(release: KafkaRelease, total: float) -> None:
-    """With a value a second the third of two windows takes the place of the first."""
+    """Up to 3.7, with a value a second, the third of two windows takes the place of the first."""
     ring = WindowedSum()
     for second in range(3):
         ring.record(windows(release), 1.0, EPOCH_MS + 1_000 * second)
@@ -193,7 +193,7 @@ def test_mutations_are_not_enforced_by_kraft_before_3_5(version: str, enforced: 
 
 @pytest.mark.parametrize(("version", "tokens"), [("3.9", 1.0), ("3.9-zk", 11.0)])
 def test_validations_are_not_charged_in_zookeeper_mode(version: str, tokens: float) -> None:
-    """A validation of 10 partitions leaves all 11 tokens of a burst, in KRaft mode one."""
+    """Validating 10 partitions costs nothing in ZooKeeper mode, and 10 of 11 tokens in KRaft mode."""
     registry = Registry()
     manager = ControllerMutationQuotaManager(registry, EPOCH_MS, ManagerConfig(release=KafkaRelease.parse(version)))
     manager.update_quota(QuotaEntity("alice"), 1.0)

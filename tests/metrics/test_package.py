@@ -36,7 +36,7 @@ ROOMS = ("catalog", "engine", "engine/extras", "kafka")
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_documentation_names_modules_that_there_are(room: str) -> None:
-    """Each module that the documentation of a room names is in it."""
+    """Each module that the documentation of a room names exists in it."""
     package = importlib.import_module(f"quotascope.metrics.{room.replace('/', '.')}")
     modules = {info.name for info in pkgutil.iter_modules(package.__path__)}
     named = set(re.findall(r"(?<=[ (`])`([a-z_]+)`(?=[ ,:;\n(])", package.__doc__ or ""))
@@ -100,14 +100,14 @@ class Fullest(SampledStat):
         super().__init__(0.0)
 
     def update(self, sample: Sample, value: float) -> None:
-        """Only the event counts."""
+        """Leave the total alone, so that only the number of events changes."""
 
     def combine(self, samples: list[Sample]) -> float:
         return float(max((sample.event_count for sample in samples), default=0))
 
 
 def test_programs_may_bring_statistics_along() -> None:
-    """Also compiled, a statistic can be derived from in Python, and the engine calls what it overrides."""
+    """A statistic can be derived from in Python, also when compiled, and the engine calls its overrides."""
     sensor = Registry().sensor("s", EPOCH_MS)
     sensor.add(MetricName("n", "g"), Fullest(), MetricConfig(2, 1_000, quota=Quota(3.0)))
     for after_ms in (0, 1, 2, 1_500):

@@ -100,7 +100,7 @@ def test_measures_under_the_callbacks_tags(managers: QuotaManagers, registry: Re
 
 
 def test_no_tags_are_tags(managers: QuotaManagers, registry: Registry) -> None:
-    """All such requests meet in one sensor and an MBean without tags."""
+    """Requests without tags share one sensor, and an MBean without tags."""
     managers.fetch.record_no_throttle(ALICE, "", 5, EPOCH_MS)
     assert registry.get_sensor("Fetch-") is not None
     assert bounds(registry, {}, "Fetch") == [UNLIMITED]
@@ -117,7 +117,7 @@ def test_answers_about_requests(managers: QuotaManagers) -> None:
 
 
 def test_configured_quotas_are_passed_on(managers: QuotaManagers, groups: Groups, registry: Registry) -> None:
-    """All metrics of the type then get the bounds of the callback, whatever entity it was."""
+    """A changed quota of any entity gives all metrics of its type the bounds of the callback."""
     managers.produce.record_no_throttle(ALICE, "c", 1, EPOCH_MS)
     managers.fetch.record_no_throttle(ALICE, "c", 1, EPOCH_MS)
     default_user = QuotaEntity(user=DEFAULT)

@@ -68,7 +68,7 @@ class TestRecording:
         assert first() is None
 
     def test_max_value_with_a_single_window(self) -> None:
-        """With one window there is no whole one, and nothing may be returned."""
+        """With a single window no window is whole, and the maximum is 0."""
         manager = Engine(ManagerConfig(samples=1)).manager
         manager.update_quota(QuotaEntity("bob"), 10)
         assert manager.max_value_in_quota_window(BOB, "c", EPOCH_MS) == 0.0
@@ -106,7 +106,7 @@ class TestRecording:
 
 
 def test_the_metrics_are_kafkas() -> None:
-    """One request makes the two sensors and two metrics that a broker makes."""
+    """A request creates the two sensors and two metrics that a broker creates."""
     registry = Registry()
     manager = ClientQuotaManager(registry, QuotaType.PRODUCE, 0)
     manager.update_quota(QuotaEntity("CN=a", "c"), 1.0)
@@ -338,7 +338,7 @@ class TestManagersOfANode:
         assert isinstance(managers.of(QuotaType.CONTROLLER_MUTATION), ControllerMutationQuotaManager)
 
     def test_reap_ends_all_that_are_due(self) -> None:
-        """One call ends every due throttle of every type."""
+        """A call of the reaper ends every due throttle of every type."""
         managers = QuotaManagers(Registry(), EPOCH_MS)
         for manager in managers.all():
             for ms in (10, 10, 30):

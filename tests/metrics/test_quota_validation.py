@@ -77,7 +77,7 @@ def test_stores_limits_of_addresses() -> None:
     ]
 )  # fmt: skip
 def test_refuses_entities(entity: Mapping[str, str | None], message: str) -> None:
-    """Each has one problem, under error 42 and no key; a value that is right for any entity adds none."""
+    """A wrong entity is one problem, under error 42 and no key, however many keys are changed."""
     changes = [("producer_byte_rate", 1.0), ("connection_creation_rate", 1.0)]
     expected = [QuotaProblem(message=message)]
     assert validate_alteration(entity, changes) == expected
@@ -108,7 +108,7 @@ def test_refuses_values(entity: Mapping[str, str | None], key: str, value: float
 
 
 def test_reports_all_problems() -> None:
-    """All problems are reported, Kafka reports the first; a change twice is a problem, also a removal."""
+    """All problems are reported, of which Kafka reports the first; a repeated change or removal is a problem."""
     changes = [("producer_byte_rate", 0.0), ("request_percentage", -1.0)]
     problems = validate_alteration({"user": "", "x": "y"}, changes)
     assert [problem.key for problem in problems] == [None, None, "producer_byte_rate", "request_percentage"]
@@ -127,7 +127,7 @@ def test_a_number_has_to_be_finite_since_4_4(key: str, value: float, problem: st
 
 
 def test_an_entity_comes_once_in_a_request() -> None:
-    """In whatever order its dimensions are; the second time is refused, the first is not."""
+    """An entity may come once in a request: the second time is refused, in whatever order its dimensions are."""
     both = {"user": "u", "client-id": "c"}
     entities: list[dict[str, str]] = [both, {"user": "u"}, dict(reversed(both.items()))]
     answers = validate_request([(entity, [("producer_byte_rate", 1.0)]) for entity in entities])

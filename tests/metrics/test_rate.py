@@ -139,7 +139,7 @@ def test_rate_violation() -> None:
 
 
 def test_wrong_statistic() -> None:
-    """Neither formula answers for the other's statistic, nor for a violation made by hand."""
+    """Each throttle formula refuses the other's statistic, and a violation that was made by hand."""
     by_hand = QuotaViolation(MetricName("m", "g"), 2.0, 1.0)
     with pytest.raises(WrongStatistic, match="is not a rate"):
         rate_throttle_time_ms(by_hand, 0)
@@ -210,7 +210,7 @@ def test_a_refusal_is_never_a_wait_of_zero() -> None:
 @given(st.lists(st.tuples(st.integers(0, 5_000), st.integers(0, 100)), max_size=40), st.integers(1, 12))
 @pytest.mark.parametrize("bound", [1.0, 10.0])
 def test_books_all_that_it_admits(bound: float, requests: list[tuple[int, int]], samples: int) -> None:
-    """Nothing is lost in spreading, and nothing is taken back."""
+    """Spreading a burst loses no admitted permit, and takes none back."""
     rate = BurstSpreadingRate(bound, WindowConfig(samples=samples))
     now_ms = EPOCH_MS
     for step_ms, permits in requests:

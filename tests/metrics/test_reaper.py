@@ -172,7 +172,7 @@ def test_close_ends_a_wait() -> None:
 
 
 def test_a_failing_callback_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """One lost connection does not leave the other channels muted."""
+    """A failing callback is logged, and does not leave other channels muted."""
     channels, signal = reaper(), Signal()
     channels.throttle(1, Failing(), now_ms=0, now_ns=0)
     channels.throttle(2, signal, now_ms=0, now_ns=0)
@@ -196,7 +196,7 @@ class TestExpiry:
     """The thread that expires sensors."""
 
     def test_expires_at_the_clocks_time_until_closed(self) -> None:
-        """Each call gets the current time; a failure is logged and does not end the thread; closing it does."""
+        """The thread calls with the clock's time, logs a failure and goes on until it is closed."""
         times: list[int] = []
         twice = threading.Event()
 

@@ -124,7 +124,7 @@ class TestSensors:
     """Sensors by name."""
 
     def test_an_existing_sensor_is_returned_as_it_is(self, registry: Registry) -> None:
-        """All other arguments are ignored then."""
+        """An existing sensor is returned unchanged, and the other arguments are ignored."""
         sensor = registry.sensor("s", EPOCH_MS, inactive_seconds=1)
         again = registry.sensor("s", EPOCH_MS + 5_000, MetricConfig(), 100, parents=(sensor,))
         assert again is sensor

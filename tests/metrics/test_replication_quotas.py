@@ -70,7 +70,7 @@ def waits(registry: Registry) -> dict[str, float]:
 
 
 def test_waits_are_measured(registry: Registry) -> None:
-    """Each direction has an average and a maximum, from its first wait on."""
+    """Each direction has an average and a maximum of its waits, from the first wait on."""
     quotas = TieredStorageQuotas(registry, (100, WindowConfig()), (10, WindowConfig()))
     assert quotas.wait_ms(RLMQuotaType.FETCH, EPOCH_MS) == 0
     assert waits(registry) == {}
@@ -132,7 +132,7 @@ def test_closing_removes_the_metrics_of_waits(registry: Registry) -> None:
     ],
 )
 def test_parses(text: str, partitions: tuple[int, ...]) -> None:
-    """Only the replicas of this broker count, and only their partitions are looked at closely."""
+    """Throttled replicas are parsed, and only the partitions of this broker count."""
     assert parse_throttled_replicas(text, 101) == partitions
 
 
@@ -152,7 +152,7 @@ def test_refuses_what_brokers_cannot_read(text: str) -> None:
 
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """Nothing else is raised."""
+    """A text is parsed or refused with one kind of error."""
     with suppress(InvalidConfig):
         assert all(partition >= -1 for partition in parse_throttled_replicas(text, 1))
 
@@ -192,7 +192,7 @@ def test_throttles_what_is_marked_exceeded_and_out_of_sync(registry: Registry) -
 
 
 def test_the_upper_bound_is_a_whole_number() -> None:
-    """Without a rate the largest, whether one was ever set or not."""
+    """The upper bound is a whole number, and without a rate the largest long."""
     manager = make()
     assert manager.upper_bound == LONG_MAX
     manager.update_rate(None)

@@ -111,7 +111,7 @@ def test_staleness_by_brute_force() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(ENTITIES), st.none() | st.floats(1, 9)), max_size=40))
 def test_a_removed_rule_leaves_no_trace(steps: list[tuple[QuotaEntity, float | None]]) -> None:
-    """Any history of changes ends like rules that were set at once (KAFKA-19282)."""
+    """Rules after any history of changes are the same as rules that were set at once (KAFKA-19282)."""
     rules, plain = QuotaRules(), dict[QuotaEntity, float]()
     for entity, bound in steps:
         if bound is None:
@@ -138,7 +138,7 @@ def test_a_removed_rule_leaves_no_trace(steps: list[tuple[QuotaEntity, float | N
     ]
 )  # fmt: skip
 def test_flags(rules: list[QuotaEntity], flags: int, tags: tuple[str, str]) -> None:
-    """With one shape of rules the shape decides the tags, with several the match does."""
+    """The tags follow the shape of the rules if there is one shape, and otherwise the match."""
     table = QuotaRules(dict.fromkeys(rules, 1.0))
     assert (table.flags, table.metric_tags("u", "c")) == (flags, tags)
 

@@ -122,7 +122,7 @@ class TestExpiry:
 
     @pytest.mark.parametrize("seconds", [None, 2**63 - 1])
     def test_never(self, registry: Registry, seconds: int | None) -> None:
-        """Without a limit, or with one past all counting, it stays for good."""
+        """A sensor without a time to live, or with a huge one, never expires."""
         sensor = registry.sensor("for good", 0, inactive_seconds=seconds)
         assert not sensor.has_expired(2**63 - 1)
 

@@ -134,7 +134,7 @@ def test_a_read_lets_obsolete_windows_begin_again() -> None:
 
 
 def test_a_clock_set_back_keeps_the_window_open() -> None:
-    """Nothing guards against it: events pile up in the window that lies in the future."""
+    """A clock that is set back piles events up in the window that lies in the future, as in Kafka."""
     stat = WindowedSum()
     stat.record(TEN_SECONDS, 1.0, EPOCH_MS)
     for second in range(60):
@@ -196,7 +196,7 @@ KAFKAS = MetricConfig(samples=10, time_window_ms=2_000, quota=Quota(5.0))
 
 @given(config=configs, trace=traces())
 def test_a_bucket_is_never_above_the_burst(config: MetricConfig, trace: list[Event]) -> None:
-    """Neither time nor tokens that are given back fill it beyond."""
+    """Neither time nor returned tokens fill a bucket above the burst."""
     bucket = TokenBucket()
     burst = config.samples * (config.time_window_ms / 1000) * (config.quota or Quota(0.0)).bound
     for event in trace:
@@ -217,7 +217,7 @@ def test_a_token_is_never_spent_twice(trace: list[Event]) -> None:
 
 
 def test_a_bucket_without_a_quota_has_no_limit() -> None:
-    """Nothing is recorded, whatever is taken."""
+    """A bucket without a quota records nothing, whatever is taken."""
     bucket = TokenBucket()
     bucket.record(MetricConfig(), 1e30, EPOCH_MS)
     assert bucket.peek(MetricConfig(), EPOCH_MS) == float(2**63 - 1)

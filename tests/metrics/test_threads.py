@@ -117,7 +117,7 @@ class TestOneAtATime:
         assert only_metric(sensor).value(EPOCH_MS) == 2.0
 
     def test_strict_use_checks_and_records_in_one_step(self, registry: Registry) -> None:
-        """With nothing left but the right to overdraw once, of two threads one is refused."""
+        """Of two threads that meet a bucket with one overdraft left, one is refused."""
         sensor = with_metric(registry, TokenBucket(), TEN_TOKENS)
         sensor.record(10.0, EPOCH_MS)
         lock: Any = WatchedLock()
@@ -141,7 +141,7 @@ class TestOneAtATime:
             assert reading.result(60) == (3.0, True)
 
     def test_a_new_config_waits_for_a_record(self, registry: Registry) -> None:
-        """All metrics of a sensor see a value under the configs of one moment."""
+        """A new config waits for a record, so that all metrics of a sensor see a value under the same configs."""
         sensor = with_metric(registry, CumulativeSum())
         metric: Any = only_metric(sensor)
         unguarded: Any = sensor
@@ -184,7 +184,7 @@ class Total(Stat):
 
 
 class TestContention:
-    """Many at once."""
+    """Tests of many threads at once."""
 
     def test_totals_are_exact(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
         """No value of any thread is lost, in a sensor or its parent: threads record to it one after the other."""
@@ -261,7 +261,7 @@ def _contention() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_contention")
 def test_a_bucket_is_never_over_admitted(pool: ThreadPoolExecutor) -> None:
-    """With a burst of 1000 exactly 1001 single mutations pass: the one that meets zero tokens too."""
+    """With a burst of 1000 exactly 1001 single mutations pass, as the one that meets zero tokens does, too."""
     registry = Registry()
     manager = ControllerMutationQuotaManager(registry, EPOCH_MS, ManagerConfig(samples=10))
     manager.update_quota(RULE, 100)
@@ -333,7 +333,7 @@ def test_throttle_counters_are_exact(pool: ThreadPoolExecutor) -> None:
 @pytest.mark.usefixtures("_contention")
 def test_no_one_meets_a_sensor_without_metrics(pool: ThreadPoolExecutor) -> None:
     """
-    Many clients send their first requests at once.
+    Threads that send first requests at once find a sensor with its metrics.
 
     Every value counts, also while quotas change and sensors expire.
     """

@@ -194,7 +194,7 @@ def test_zeros_have_an_order() -> None:
     ],
 )
 def test_is_whole(values: tuple[float, ...], whole: bool) -> None:  # noqa: FBT001 - a parameter
-    """Only what adds up exactly counts as whole."""
+    """Only values that add up exactly count as whole."""
     assert [is_whole(value) for value in values] == [whole] * len(values)
 
 

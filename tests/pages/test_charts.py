@@ -93,7 +93,7 @@ def test_the_more_the_darker(svg: Element) -> None:
 
 
 def test_a_week_without_anything_is_faint() -> None:
-    """All hours of value 0 have the faintest shade."""
+    """Hours of value 0 have the faintest shade."""
     svg = heat_map([0.0] * 168, str, "A")
     assert {rect.attrib["fill-opacity"] for rect in svg.iter("rect")} == {"0.080"}
 
@@ -331,7 +331,7 @@ def test_rows_and_lanes_are_apart(timeline: Element) -> None:
 
 
 def test_shortest_spans_can_be_seen() -> None:
-    """Two pixels wide at least, and so are marks."""
+    """The shortest spans and marks are two pixels wide."""
     span = Span(began=5, ended=5, color="", title="", marked=1e-9)
     svg = timeline_chart([Lane(label="", rows=[[span]])], 1e6, "")
     assert [rect.get("width") for rect in svg.iter("rect")] == ["2", "2"]

@@ -40,7 +40,7 @@ def commands(page: str) -> list[list[str]]:
 
 
 def test_pages_have_commands() -> None:
-    """Each command of the pipeline is shown."""
+    """The documentation shows each command of the pipeline."""
     commands_shown = {words[0] for page in PAGES for words in commands(page)}
     assert commands_shown >= {"ingest", "request-topic", "whatif", "recommend", "history"}
 
@@ -75,13 +75,13 @@ def test_tables_in_other_libraries(
 
 
 def test_columns() -> None:
-    """Each column has its line, in the order of the table."""
+    """The documentation lists each column in the order of the table."""
     lines = [f"- `{column.name}`: {(column.metadata or {})[b'description'].decode()}" for column in REQUESTS]
     assert "\n".join(lines) in REQUEST_LOG
 
 
 def test_reasons_and_layouts() -> None:
-    """Each reason for quarantine and each layout is explained."""
+    """The documentation explains each reason for quarantine and each layout."""
     for reason in Reason:
         assert f"\n- `{reason}`: " in REQUEST_LOG
     for layout in LAYOUTS:
@@ -97,7 +97,7 @@ def test_sizes() -> None:
 
 
 def test_columns_are_described() -> None:
-    """Each column of both tables says what it means; times and durations say their unit."""
+    """Each column of both tables has a description, with the unit of times and durations."""
     for column in (*REQUESTS, *QUARANTINE):
         description = (column.metadata or {})[b"description"]
         assert description.startswith(b"ms" if column.name.endswith(("_ms", "timestamp", "completed")) else b""), (

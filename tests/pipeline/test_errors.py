@@ -37,7 +37,7 @@ def test_a_trace_of_a_library_is_no_part_of_a_message() -> None:
 
 
 def test_the_drawing_shows_each_error_below_its_base() -> None:
-    """None is missing, and none stands below another one."""
+    """The drawing shows every error, each below its base class."""
     lines = (errors.__doc__ or "").splitlines()
     drawn_lines = [line.translate(str.maketrans("├└─│", "    ")) for line in lines]
     depths = {}

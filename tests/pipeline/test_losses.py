@@ -107,7 +107,7 @@ def test_numbers(parts: list[list[bytes]], nodes: int, missing: float, undecided
 
 
 def test_java_clients_of_all_brokers() -> None:
-    """With the logs of all brokers that Metadata names, the requests of a Java client are all there."""
+    """A Java client has no missing requests in the logs of all brokers that Metadata names."""
     lines_of_one = parsed(numbered(range(0, 40, 2), software=JAVA), "1")
     two = parsed(numbered(range(1, 40, 2), port=41_000, own=9093, software=JAVA), "2")
     assert losses(lines_of_one, two, nodes=2).missing() == 0.0
@@ -130,7 +130,7 @@ def test_numbers_that_another_node_may_have(nodes: int, share: float | None) -> 
 
 
 def test_times_without_milliseconds() -> None:
-    """They are said of the pattern, and of times that all end in zeros."""
+    """Times without milliseconds are noted, by the pattern or when they all end in zeros."""
     zeros = losses(parsed(numbered(range(30))))
     assert zeros.precision_ms == {"1": 1_000}
     assert "whole seconds only" in " ".join(zeros.notes)
@@ -211,7 +211,7 @@ def sampled(folder: Path, kept_share: float) -> str:
 
 @pytest.mark.slow
 def test_limits_of_a_tenth_become_no_commands(tmp_path: Path) -> None:
-    """They are marked, with the share, and no command is made of them; those of a whole log become commands."""
+    """Limits from a log that lacks nine tenths are marked with the share and have no commands."""
     policy = Policy(short_log=True)
     for kept_share in (0.1, 1.0):
         folder = tmp_path / f"{kept_share}"
@@ -227,7 +227,7 @@ def test_limits_of_a_tenth_become_no_commands(tmp_path: Path) -> None:
 
 
 def test_lines_of_the_quarantine_are_losses(tmp_path: Path) -> None:
-    """They count for the broker that they are of, also where no number shows a gap."""
+    """Quarantined lines count as losses of their broker, also where no number shows a gap."""
     lines = numbered(range(10))
     path = log(tmp_path, *lines[:9], lines[9][:300], b"started (kafka.server.KafkaServer)")
     ingest_logs([path], str(tmp_path / "usage"), NAMED)
@@ -238,7 +238,7 @@ def test_lines_of_the_quarantine_are_losses(tmp_path: Path) -> None:
 
 
 def test_losses_of_less_than_a_minute(tmp_path: Path) -> None:
-    """They are told at ingest and of a span that begins within their minute."""
+    """Losses within a minute are reported at ingest, and for a period that begins within their minute."""
     path = log(tmp_path, *numbered([0, 10, 20, 30], second=7))
     report = ingest_logs([path], str(tmp_path / "usage"), NAMED)
     assert report.losses is not None

@@ -145,7 +145,7 @@ def test_what_a_release_does_not_do_is_said(version: str, words: str) -> None:
 
 
 def test_names_of_brokers_are_untrusted() -> None:
-    """They stay on one line, are cut, and only some of them are listed."""
+    """Hostile names of brokers stay on one line, are cut, and only some of them are listed."""
     old = KafkaRelease(3, 7)
     brokers = dict.fromkeys([f"b\n{number}" + "x" * 10_000 for number in range(9)], old)
     note = Followed(release=KafkaRelease(3, 9), known_by=KnownBy.LOG, also_named=(old,), by_broker=brokers).note

@@ -22,7 +22,7 @@ class Topics:
         return self._made
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing."""
 
 
 def test_missing_topic_is_made() -> None:
@@ -52,7 +52,7 @@ def test_topic_that_is_there_stays_as_it_is(shape: TopicShape) -> None:
     ],
 )
 def test_other_numbers_are_reported(shape: TopicShape, differences: str) -> None:
-    """Nothing is changed, and nothing is shown that is not there."""
+    """A topic with other numbers is reported with the differences alone, and not changed."""
     with pytest.raises(OtherTopic, match=f"topic log is there with {differences}"):
         ensure(Topics(THERE), "log", shape, 1)
 

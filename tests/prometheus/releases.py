@@ -31,7 +31,7 @@ BUILD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One release, by the name that tests have in their ids."""
+    """A release of Prometheus, by the name that tests have in their ids."""
 
     name: str
 

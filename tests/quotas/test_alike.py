@@ -22,7 +22,7 @@ names = st.text(st.characters(categories=["L", "Nd"], include_characters="-_.: /
 @example("\u00aa", "twice", "zero width")
 @example("\U0001d790", "twice", "twice")
 def test_any_slip_of_a_name_leads_to_it(name: str, first_slip: str, second: str) -> None:
-    """One slip or two, of a user or of a client-id, lead to the name; and the difference has words."""
+    """A name with one or two slips leads to the right one, and the difference has words."""
     for kind in ("user", "client-id"):
         if kind == "client-id" and OF_USERS & {first_slip, second}:
             continue
@@ -69,7 +69,7 @@ def test_another_name_is_no_slip(name: str, other: str) -> None:
     ],
 )
 def test_distinguished_names_and_principals(measured: str, rule: str, words: str) -> None:
-    """Only users have such names; a client-id that looks like one is a text."""
+    """Names of users are compared as distinguished names and principals, client-ids as plain texts."""
     assert Names([measured, "zoe", "CN=zoe,O=Corp"], "user").similar(rule) == [measured]
     assert any(words in difference for difference in differences(rule, measured, "user"))
     if rule != measured.upper():
@@ -88,12 +88,12 @@ def test_distinguished_names_and_principals(measured: str, rule: str, words: str
     ],
 )
 def test_two_principals_that_share_a_part(measured: str, rule: str) -> None:
-    """Both can be: none is the other."""
+    """Two principals that share a part may both exist, and are no slip of each other."""
     assert Names([measured], "user").similar(rule) == []
 
 
 def test_a_form_comes_before_a_part() -> None:
-    """All that differ in their form only are named, and then none that has more parts."""
+    """Names that differ only in their form are suggested before names with more parts."""
     assert Names(["erin", "ERIN", "erin@CORP"], "user").similar("Erin") == ["ERIN", "erin"]
     assert Names(["erin@CORP"], "user").similar("Erin") == ["erin@CORP"]
 

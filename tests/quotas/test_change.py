@@ -48,7 +48,7 @@ def test_changes_are_reported_in_words_and_for_programs() -> None:
 
 def test_quotas_of_one_entity_are_set_and_removed() -> None:
     """
-    Other quotas of the entity stay; the last one takes the entity with it.
+    Removing a quota leaves the entity's others, and removing the last one removes the entity.
 
     Merging sets, key by key, and removes nothing.
     """

@@ -116,7 +116,7 @@ values = st.fixed_dictionaries(
 def test_what_is_exported_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, quotas: dict[Entity, dict[str, float]]
 ) -> None:
-    """The same quotas, but for those that no manifest can have, which are listed."""
+    """Exported manifests are read back as the same quotas, except for the listed ones that no manifest can have."""
     manifests = kafka_users(QuotaSet(quotas), cluster="east", namespace="users")
     left_out = {text.partition(": ")[0] for text in manifests.left_out}
     expected = QuotaSet({entity: values for entity, values in quotas.items() if str(entity) not in left_out})
@@ -157,7 +157,7 @@ USER = "apiVersion: kafka.strimzi.io/v1\nkind: KafkaUser\n"
     ],
 )  # fmt: skip
 def test_what_cannot_be_mapped_is_refused(text: str, problems: list[str], tmp_path: Path) -> None:
-    """All problems are reported by line and key."""
+    """All problems of a manifest are reported by line and key."""
     path = written(tmp_path, text)
     with pytest.raises(InvalidQuotas) as caught:
         read_quotas(path)

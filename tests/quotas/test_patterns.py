@@ -31,7 +31,7 @@ def test_a_name_matches_as_a_whole(pattern: str, name: str, expected: bool) -> N
 
 @given(name=texts | broken_texts)
 def test_any_name_can_be_asked_for(name: str) -> None:
-    """Neither halves of surrogate pairs nor control characters fail."""
+    """A pattern is matched with any name, also with halves of surrogate pairs and control characters."""
     assert matcher(".*")(name)
 
 
@@ -56,7 +56,7 @@ def test_a_hostile_name_takes_no_time() -> None:
 
 
 def test_a_missing_engine_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the extra there is a sentence, not a traceback."""
+    """A missing extra for patterns is a sentence, not a traceback."""
     real = builtins.__import__
 
     def missing(name: str, *arguments: Any, **options: Any) -> Any:

@@ -44,7 +44,7 @@ def test_a_cluster_without_limits_can_be_kept_in_a_file() -> None:
 
 @given(quota_sets)
 def test_what_is_written_is_read_back(quotas: QuotaSet) -> None:
-    """Any names are read back as they were."""
+    """Quotas of any names are read back as they were written."""
     assert read(quotas_yaml(quotas)) == quotas
 
 
@@ -57,7 +57,7 @@ def test_a_quoted_name_is_one_printable_line_and_the_same_for_every_reader(name:
 
 @pytest.mark.parametrize(("entity", "_rule", "written"), SHAPES)
 def test_every_shape_of_entity_is_understood(entity: Entity, _rule: str, written: str) -> None:
-    """All eight levels, addresses and their default, and a name that only looks like the default."""
+    """A file may have all eight levels, addresses, their default, and a name that looks like the default."""
     key = "connection_creation_rate" if isinstance(entity, IpEntity) else PERCENT
     assert read(f"quotas: [{{{written}, {key}: 1_000}}]") == {entity: {key: 1000.0}}
 

@@ -53,7 +53,7 @@ def test_no_two_rules_are_spelled_alike() -> None:
 
 
 def test_long_names_stay_short_and_distinct() -> None:
-    """Some of ten thousand characters are shown; a name that looks like the shortened one is another."""
+    """A name of ten thousand characters is shortened, and differs from one that looks like its short form."""
     long = "x" * 10_000
     names = [long, long + "y", "x" * 200, "x" * 201, QuotaEntity(long).rule.removeprefix("3 user ")]
     rules = {QuotaEntity(name).rule for name in names}
@@ -80,7 +80,7 @@ def test_plain_numbers_may_be_grouped_and_have_an_exponent() -> None:
 
 @given(quota_sets)
 def test_a_set_is_what_the_cluster_reports(quotas: QuotaSet) -> None:
-    """One answer for each entity and key, in any order, makes the same set."""
+    """Reported quotas in any order make the same set."""
     assert QuotaSet.of(reversed(configured(quotas))) == quotas
 
 

@@ -107,7 +107,7 @@ def test_everything_that_a_team_has(read: Read) -> None:
 
 
 def test_all_mistakes_are_named_by_line_and_key(read: Read) -> None:
-    """Each in the order of lines, as the comment behind its line says."""
+    """Mistakes are reported in the order of lines, as the comment behind each line says."""
     repeated = "  team: c  # the key 'team' is there already in line 23\n"
     with pytest.raises(InvalidQuotas) as caught:
         read(WRONG.replace(repeated, ""))
@@ -150,7 +150,7 @@ def test_a_file_without_teams_is_refused(text: str, said: str, read: Read) -> No
 
 
 def test_entries_that_an_earlier_one_includes() -> None:
-    """They are named where it is certain: the same name or pattern, a name that a pattern matches, all names."""
+    """An entry that an earlier one surely includes is reported: an equal one, a matching name, or all names."""
     teams = (
         Team(name="a", clients=(Clients(user="alice"), Clients(user_pattern="b.*", client_id="x"))),
         Team(name="b", clients=(Clients(user="alice", client_id="y"), Clients(user_pattern="alice"))),
@@ -216,7 +216,7 @@ def slowly(entries: list[list[Clients]], user: str, client_id: str) -> str:
 @given(TEAMS, NAMES, NAMES)
 @example([[Clients(user_pattern=".*", client_id="a")], [Clients(user_pattern=".*")]], "long:2", "a")
 def test_the_first_team_with_an_entry_that_matches(entries: list[list[Clients]], user: str, client_id: str) -> None:
-    """As when each entry is compared in turn; what a name that is not remembered hides is undecided."""
+    """A client's team is the first with a matching entry, or undecided for a name that is not remembered."""
     teams = [Team(name=str(number), clients=tuple(team)) for number, team in enumerate(entries)]
     assert TeamFinder(teams, remembered).label(user, client_id) == slowly(entries, user, client_id)
 

@@ -111,7 +111,7 @@ def test_all_problems_are_reported_with_their_lines(
     reader: Callable[[Path], object], text: str, tmp_path: Path
 ) -> None:
     """
-    All problems come at once, in the order of the lines.
+    All problems are reported at once, in the order of lines.
 
     A good line among them is no problem, and nothing of the file is executed.
     """

@@ -89,7 +89,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """All results that the tests of a release look at."""
+    """All results that the tests of a release use."""
 
     release: Release
     rules: tuple[Rule, ...] = RULES

@@ -69,7 +69,7 @@ def test_an_unknown_release_is_an_error(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_the_table_lies_between_its_marks() -> None:
-    """All else of the page stays as it is, and a second time changes nothing."""
+    """The table replaces only the text between its marks, and a second time changes nothing."""
     page = "before\n<!-- written by tools/generate_docs.py from what the tests found -->\nold\n<!-- end -->\nafter\n"
     written = with_table(page)
     assert written.startswith("before\n")

@@ -39,9 +39,10 @@ OLDER = ("kafka-2.8.2-zookeeper", "kafka-3.7.2", "kafka-3.9.1-zookeeper", "kafka
 @pytest.mark.parametrize("name", OLDER)
 def test_totals_of_older_releases_are_predicted(name: str) -> None:
     """
-    By the windows of the release that the log shows: bytes within 2 %, request time within 15 %, mutations within 2 % in their sum.
+    Totals are predicted by the windows of the release that the log shows.
 
-    In ZooKeeper mode rules come into force one after the other, some of them half a second after the change was answered.
+    Bytes are within 2 %, request time within 15 %, mutations within 2 % in their sum. In ZooKeeper mode rules come into
+    force one after the other, some of them half a second after the change was answered.
     """
     result = checked(name)
     assert result.kafka.known_by is KnownBy.LOG
@@ -56,7 +57,7 @@ def test_totals_of_older_releases_are_predicted(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "other"), [("kafka-3.7.2", "3.8"), ("kafka-4.1.2", "3.7")])
 def test_the_windows_of_another_release_are_found_out(name: str, other: str) -> None:
-    """Nothing that is inferred makes up for them."""
+    """The windows of another release show as an error that no inference makes up for."""
     result = check(read_log(log_path(name)), read_rules(rules_path(name)), release=KafkaRelease.parse(other))
     assert any(abs(total.error) > 0.1 for total in result.totals if total.kind in BYTES)
 
@@ -64,7 +65,7 @@ def test_the_windows_of_another_release_are_found_out(name: str, other: str) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_byte_rates_are_predicted_to_the_millisecond(name: str) -> None:
-    """Of all answers 99 in 100 are within 3 ms of what the broker reported; what was inferred is plausible."""
+    """Of all answers 99 in 100 are within 3 ms of what the broker reported, and inferred times are plausible."""
     result = checked(name)
     assert result.holds
     totals = [total for total in result.totals if total.kind in BYTES]
@@ -111,7 +112,7 @@ def test_each_rule_that_throttled_a_client_is_needed(key: Key) -> None:
 
 @pytest.mark.slow
 def test_without_inference_request_time_runs_away() -> None:
-    """What the log leaves out is what decides: charged as logged, request throttles are off by a multiple."""
+    """Without the inference of time that the log omits, predicted request throttles are off by a multiple."""
     name = "kafka-4.3.1"
     result = check(read_log(log_path(name)), read_rules(rules_path(name)), infer=False)
     errors = [t.error for t in result.totals if t.kind is QuotaType.REQUEST]
@@ -171,11 +172,7 @@ def predicted(result: Check) -> list[int]:
 
 @pytest.mark.parametrize(("version", "minor"), [("4.3.1", 3), ("4.4.0", 4)])
 def test_the_log_names_its_release(version: str, minor: int) -> None:
-    """
-    Its answer to ApiVersions holds the newest `metadata.version`, and each answer is predicted as it was given.
-
-    An option overrules it.
-    """
+    """The log's answer to ApiVersions names the release, by which answers are predicted. An option overrules it."""
     result = of_a_month(version)
     assert result.kafka.release == KafkaRelease(4, minor)
     assert result.kafka.known_by is KnownBy.LOG

@@ -44,7 +44,11 @@ LATER = Move(first=False, earlier_ms=-1)
 
 
 def _moments() -> Moments:
-    """Two windows of one sensor: line 1 began the first, 3 the second, 2 came before it; 4 and those after it are measured from the second."""
+    """
+    Return two windows of a sensor: line 1 began the first, and line 3 the second.
+
+    Line 2 came before the second one; lines from 4 on are measured from it.
+    """
     moments = Moments()
     later = [(line, 3) for line in range(4, 31)]
     for line, oldest in ((1, 1), (2, 1), (3, 1), *later):
@@ -76,7 +80,7 @@ def test_the_requests_beside_the_oldest_windows_beginning_are_tried(
 
 
 def test_two_answers_have_to_be_put_right() -> None:
-    """One answer more or less is no reason to move a request, and neither is what other sensors say."""
+    """A request is moved only if this puts two answers of its sensor right."""
     moments = _moments()
     assert explained({4, 5}, set(), moments) == {"s"}
     assert explained({4, 5}, {5}, moments) == frozenset()
@@ -108,7 +112,7 @@ def test_the_first_answer_settles_a_window() -> None:
 
 
 def test_no_quota_has_anything_against_a_request_at_first() -> None:
-    """Without rules and before anything came from a controller, all throttles are 0."""
+    """All throttles are 0 without rules and before any answer of a controller."""
     decided = ReplayedBroker(RulesInForce(quotas={}), {}, T0).decide(request(), None)
     assert (decided.bytes_ms, decided.request_ms, decided.mutation_ms) == (0, 0, 0)
 
@@ -204,7 +208,7 @@ def test_the_share_of_the_send_time_is_learned() -> None:
 
 
 def test_plausible_time_follows_the_sensors_windows() -> None:
-    """What has left the windows of the sensor is no longer possible either."""
+    """Time that has left the windows of the sensor is no longer plausible."""
     plausible = PlausibleTime()
     plausible.handled(CONFIG, T0, 10.0)
     plausible.sent(CONFIG, T0 + 1, 1.0, opened=True)
@@ -231,7 +235,7 @@ BOTH = frozenset({QuotaType.PRODUCE, QuotaType.REQUEST})
 def test_a_throttle_is_put_down_to_the_quota_that_can_have_caused_it(
     throttle_ms: int, bytes_ms: int, request_ms: int, limited: set[QuotaType], kind: object
 ) -> None:
-    """Only quotas that are set, none beyond its longest, and of two the nearer."""
+    """A throttle is put down to the nearer prediction of the quotas that are set, unless it is too long for it."""
     prediction = Prediction(bytes_of=QuotaType.PRODUCE, bytes_ms=bytes_ms, request_ms=request_ms)
     assert attributed(request(throttle_ms=throttle_ms), prediction, limited, 1000) is kind
 
@@ -261,7 +265,7 @@ def test_a_quota_that_did_not_throttle_asked_for_no_more() -> None:
 
 
 def test_totals_add_up_by_client_and_quota() -> None:
-    """What cannot be predicted is counted and left out on both sides."""
+    """Totals leave out on both sides what cannot be predicted, and count it."""
     known = _compared(500, 520, QuotaType.PRODUCE)
     unknown = replace(_compared(9000, 0, QuotaType.PRODUCE), known=False)
     (total,) = totals([known, unknown])

@@ -70,7 +70,7 @@ OVERHEAD = 4 + 4 + 6 + 4 + 3 + 4 + 38 + 4
 def test_a_throttled_fetch_weighs_what_it_would_have_read(
     lines: list[bytes], sizes: dict[tuple[int, float], int | None]
 ) -> None:
-    """Its answer is empty."""
+    """A throttled fetch, whose answer is empty, has the size that it would have read."""
     log = log_of(lines, "log")
     found = FetchSizes(log, decided(log))
     for (line_number, most), records in sizes.items():
@@ -78,7 +78,7 @@ def test_a_throttled_fetch_weighs_what_it_would_have_read(
 
 
 def test_answered_fetches_of_a_real_log_could_have_been_rebuilt() -> None:
-    """What producers appended explains what consumers got, but for what arrived in the very millisecond."""
+    """Sizes of answered fetches follow from appended records, except for those of the same millisecond."""
     log = read_log(log_path("kafka-4.3.1"))
     requests, sessions = decided(log), Sessions()
     appended = Appended(log, requests)
@@ -122,7 +122,7 @@ def test_a_session_remembers_what_a_fetch_does_not_name() -> None:
 
 
 def test_a_request_that_waited_for_no_one_was_decided_before() -> None:
-    """What the log calls remote time then comes after the decision: with acks=1, and for a fetch that finds records."""
+    """A request with remote time that waited for nothing was decided before it: acks=1, or a fetch with records."""
     wait = {"remoteTimeMs": 10.0, "responseQueueTimeMs": 0.0, "sendTimeMs": 0.0}
     log = log_of(
         [
@@ -191,7 +191,7 @@ def test_rules_are_a_file_of_quotas(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_none_is_refused(tmp_path: Path) -> None:
-    """Nothing to compare is an error, and so is a file that cannot be read."""
+    """A file without requests to compare, or one that cannot be read, is an error."""
     path = tmp_path / "some.log"
     with pytest.raises(PipelineError, match="No such file"):
         read_log(path)
@@ -255,7 +255,7 @@ TOPIC = ("request", "topics", 0)
     ids=repr,
 )
 def test_a_line_of_another_shape_is_left_out(case: Case) -> None:
-    """It is counted as unreadable, with its row, and the rest is replayed."""
+    """A line of another shape is counted as unreadable, with its row, and the rest is replayed."""
     api_key, path, value = case
     entry = _captured(api_key)
     whole = log_of([_line(entry), SANE], "log")

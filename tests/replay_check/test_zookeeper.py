@@ -63,11 +63,7 @@ def predicted(release: KafkaRelease, *, validate_only: bool) -> float:
 
 @pytest.mark.parametrize("text", ["2.8", "3.3-zk", "3.9-zk"])
 def test_requests_that_only_validate_cost_nothing(text: str) -> None:
-    """
-    In ZooKeeper mode they do not come to the quota.
-
-    The same requests are throttled when they create what they ask for.
-    """
+    """In ZooKeeper mode validations are not throttled, and the same requests are when they create topics."""
     release = KafkaRelease.parse(text)
     assert predicted(release, validate_only=True) == 0
     assert predicted(release, validate_only=False) > 10

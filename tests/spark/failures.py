@@ -18,7 +18,7 @@ Fail = Callable[[], object]
 
 
 def run(spark: SparkSession, fail: Fail, *, always: bool = False) -> None:
-    """Two tasks; the first calls that function in its first attempt, or in each."""
+    """Run two tasks, of which the first calls `fail` in its first attempt, or in each."""
 
     def work(rows: Iterable[int]) -> Iterable[int]:
         task = TaskContext.get()
@@ -36,7 +36,7 @@ def python_exception(spark: SparkSession) -> None:
 
 
 def gives_up(spark: SparkSession) -> None:
-    """The same in each of four attempts, so that the job fails."""
+    """Fail in each of four attempts, so that the job fails."""
     with suppress(Exception):
         run(spark, _application, always=True)
 

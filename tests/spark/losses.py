@@ -83,7 +83,7 @@ def _pair(number: int) -> tuple[int, int]:
 
 
 def cancelled(spark: SparkSession) -> None:
-    """Both tasks are cancelled while they run."""
+    """Cancel both tasks while they run."""
     job = threading.Thread(target=_cancelled, args=(spark,))
     job.start()
     tracker = spark.sparkContext.statusTracker()
@@ -112,7 +112,7 @@ def _sleep(rows: Iterable[int]) -> Iterable[int]:
 
 
 def killed(spark: SparkSession) -> None:
-    """An attempt at one task is killed by hand while it runs."""
+    """Kill an attempt at one task while it runs."""
     reported = Path(mkdtemp(prefix="killed-")) / "task"
     job = threading.Thread(target=_waiting, args=(spark, reported))
     job.start()
@@ -124,7 +124,7 @@ def killed(spark: SparkSession) -> None:
 
 
 def _waiting(spark: SparkSession, reported: Path) -> None:
-    """Two tasks; the first attempt at the first says which it is, and waits."""
+    """Run two tasks; the first attempt at the first one writes its id and waits."""
 
     def work(rows: Iterable[int]) -> Iterable[int]:
         task = TaskContext.get()

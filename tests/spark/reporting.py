@@ -15,9 +15,9 @@ from quotascope.spark_listener.task import JobThrottles
 
 class Reported(NamedTuple):
     """
-    One client of a job; what it gets is written to a file of the attempt before it is counted.
+    A client of a job, whose throttle times are written to a file of the attempt before they are counted.
 
-    That file is the truth: nothing takes it back when the attempt fails, and each evaluation writes again.
+    The file is the truth: a failed attempt does not take it back, and each evaluation writes again.
     """
 
     folder: Path
@@ -30,7 +30,7 @@ class Reported(NamedTuple):
             file.write(f"{throttle_ms}\n")
 
     def report(self, account: ThrottleAccount, throttle_ms: int) -> None:
-        """As if a broker had."""
+        """Count a throttle time as if a broker had reported it."""
         self.write(throttle_ms)
         account.client("alice", self.client_id, "write").throttled(throttle_ms)
 
@@ -67,7 +67,7 @@ class Watched(NamedTuple):
         return self.listener.throttles
 
     def counted(self, client_id: str) -> Counted:
-        """All of one client, when all is over."""
+        """Return all figures of a client when the job is over."""
         settle(self.spark)
         found = [
             (query, totals)

@@ -29,7 +29,7 @@ class Row:
     executors_lost: int = 0
 
     def counts(self) -> dict[str, Any]:
-        """As `watched` reports them."""
+        """Return the counts as `watched` reports them."""
         retries = self.failures if self.retries is None else self.retries
         return {
             "failures": dict(self.failures),

@@ -51,7 +51,7 @@ def test_shared_sparks_are_of_the_version_under_test(spark: SparkSession, local_
 
 
 def test_waiting_for_tasks_that_go_on_fails() -> None:
-    """With what still runs, and before the bus is waited for: a later case would see events of this one."""
+    """Tasks that still run fail the wait before the bus is waited for, or a later case would see their events."""
     spark = MagicMock()
     executors = spark.sparkContext._jsc.sc().statusStore().executorList
     executors.return_value.size.return_value = 1
@@ -134,7 +134,7 @@ spark.stop()
 
 
 def test_a_job_without_logging_says_where_its_metrics_are(tmp_path: Path) -> None:
-    """In one line at INFO of Spark's own log, where Python's logs are not configured."""
+    """A job without logging of Python says where its metrics are in one line at INFO of Spark's own log."""
     job = tmp_path / "job.py"
     job.write_text(WHERE)
     command = [Path(sys.executable).with_name("spark-submit"), job]
@@ -175,7 +175,7 @@ def pulled(spark: SparkSession, *, thin: bool = True) -> Iterator[Remembered]:
 
 
 def test_queue_that_is_full_loses_what_it_counts(spark: SparkSession) -> None:
-    """Nothing waits for room: all that does not fit is lost, and exactly that is counted."""
+    """Events beyond a full queue are lost without a wait, and exactly counted."""
     with pulled(spark, thin=False) as books:
         attached.tasks(spark, 300)
     assert (len(books.events), books.passed_events) == (100, 0)
@@ -183,7 +183,7 @@ def test_queue_that_is_full_loses_what_it_counts(spark: SparkSession) -> None:
 
 
 def test_successes_do_not_fill_the_queue(spark: SparkSession) -> None:
-    """They are counted before it: there is room for what matters."""
+    """Successes are counted before the queue, and take no room in it."""
     with pulled(spark) as books:
         attached.tasks(spark, 300)
         _fail(spark)
@@ -215,7 +215,7 @@ def test_long_stage_is_no_attempt(spark: SparkSession) -> None:
 
 
 def test_what_spark_drops_is_lost(spark: SparkSession, listened: Callable[..., Listener]) -> None:
-    """Its own queues are bounded, too; our figures hold what they dropped."""
+    """Events that Spark's own bounded queues drop are in our count of lost events."""
     listener = listened()
     registry = spark.sparkContext._jsc.sc().listenerBus().metrics().metricRegistry()
     registry.counter(f"queue.{bus.QUEUE}.numDroppedEvents").inc(7)
@@ -268,7 +268,7 @@ def _queries(spark: SparkSession, listener: Listener) -> dict[str, int]:
 
 
 def test_property_of_a_session_enables(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is attached without it; with it, anyone who asks for a session has a listener."""
+    """A session's property attaches a listener at the next `getOrCreate`; without it none is attached."""
     monkeypatch.setattr(enabling, "_WATCHING", [])
     monkeypatch.setattr(SparkContext, "__init__", SparkContext.__init__)
     builder = SparkSession.Builder
@@ -298,7 +298,7 @@ def test_account_is_left_behind(spark: SparkSession, listened: Callable[..., Lis
 
 
 def test_spark_hides_the_secret_headers(spark: SparkSession) -> None:
-    """By its default rule, which looks at names; that is why the property is called so."""
+    """Spark hides the headers by its default rule for names, after which the property is named."""
     conf = SparkConf(loadDefaults=False, _jvm=spark._jvm)
     secret, endpoint = f"{PREFIX}otlp.secretHeaders", f"{PREFIX}otlp.endpoint"
     assert {secret, endpoint} <= {*KEYS}

@@ -57,7 +57,7 @@ def test_application_is_known_to_its_end(tmp_path: Path) -> None:
 )
 def test_submitted_job_is_watched(runner: list[str], hook: str, pinned: str, tmp_path: Path) -> None:
     """
-    Its arguments and its name are those that it would have; properties do the rest.
+    Properties attach a listener to a submitted job, which keeps its arguments and name.
 
     A job that never stops Spark is known to its end all the same: its account is written when Python ends.
     """

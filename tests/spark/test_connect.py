@@ -89,7 +89,7 @@ def _metrics(server: ConnectServer) -> dict[str, int]:
 
 
 def test_source_is_reported(facts: Facts) -> None:
-    """Without a way to the JVM it is the streaming listener and the event log, by the listener and on its page."""
+    """Without a way to the JVM, listener and page report the streaming listener and the event log as sources."""
     assert facts["source"] == "streaming+event_log"
     shown = {line.split("source=")[1] for line in facts["shown"]}
     assert shown == {'"event_log"} 1.0', '"streaming"} 1.0'}
@@ -134,7 +134,7 @@ def test_metrics_of_spark_show_all_sessions(facts: Facts) -> None:
 
 
 def test_sessions_are_distinguished(facts: Facts) -> None:
-    """Each has one listener, however often it attaches, with a page, an entry for discovery and an account of its own."""
+    """Each session has one listener, with its own page, discovery entry and account, however often it attaches."""
     names = sorted(f"{facts['app_id']}-{session}.json" for session in facts["sessions"])
     assert len(set(names)) == 2
     assert facts["attached"] == [True, True]
@@ -159,7 +159,7 @@ def test_frames_are_replayed(facts: Facts, name: str, tried: list[Candidate]) ->
 
 def test_frames_that_are_no_history(facts: Facts) -> None:
     """
-    What is missing is said before anything runs, and what a worker finds is in the error of Spark.
+    A frame that lacks columns is refused before anything runs, and a worker's error is in Spark's.
 
     Operations have a tag: Connect's pages show nothing else. The client knows no tasks, so that none are reported.
     """

@@ -39,7 +39,7 @@ def test_cause_of_a_client_that_gives_up_while_it_is_throttled(
 
 @pytest.mark.parametrize("row", [row for row in CLUSTER_ROWS if row.case is not losses.executor_killed], ids=_name)
 def test_cause_is_found_on_a_cluster(row: Row, local_cluster: SparkProcess) -> None:
-    """Where executors are processes of their own: what happens to them, and in their JVM; test_plugin.py kills one."""
+    """Causes are found where executors are processes of their own, and for faults in their JVM."""
     assert local_cluster.call(watched, _name(row)) == row.counts()
 
 

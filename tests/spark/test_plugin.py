@@ -28,7 +28,7 @@ CLIENT = Client("alice", 'same \u2713 "id"', "write")
 
 
 def write(spark: SparkSession, topic: str, settings: str) -> None:
-    """Two tasks at once, each with a producer, under a listener that is closed as soon as they end."""
+    """Run two tasks at once, each with a producer, under a listener that is closed as soon as they end."""
     spark.udf.registerJavaFunction("writes", "Writes", "int")
     with attach(spark, http_enabled=False):
         tasks = spark.range(0, 2, 1, 2).selectExpr(f"writes('{topic}', {RECORDS}, '{settings}')")
@@ -47,7 +47,7 @@ def counted(cluster: SparkProcess) -> ClientTotals:
 def test_executor_reports_to_the_driver(
     kafka: Cluster, quotas: Quotas, traffic: Traffic, local_cluster: SparkProcess
 ) -> None:
-    """Two clients of one id at once are counted both, exactly, and stay counted when the executor dies."""
+    """Two clients of one id at once are both counted exactly, and stay counted when the executor dies."""
     quotas.set(({"user": "alice"}, {"producer_byte_rate": RATE}))
     settings = Login(kafka.sasl).java() | {
         "client.id": CLIENT.client_id,

@@ -83,7 +83,7 @@ def tolds(quotas: Quotas, tmp_path: Path) -> list[Reported]:
 
 
 def run(spark: SparkSession, address: str, side: Side, topic: str, tolds: list[Reported]) -> None:
-    """Two tasks for each library; the first attempt at the second of each fails when it has done its work."""
+    """Run two tasks for each library; the first attempt at the second of each fails when it has done its work."""
 
     def work(index: int, _: Iterable[int]) -> list[int]:
         second, library = divmod(index, 2)
@@ -143,7 +143,7 @@ def client_id(quotas: Quotas, traffic: Traffic) -> str:
 
 @pytest.fixture
 def names(kafka: Cluster) -> Iterator[list[str]]:
-    """Of topics, of which four overdraw a bucket by seconds however long it was filled."""
+    """Yield names of topics, of which four overdraw a bucket by seconds however long it was filled."""
     with topic_names(kafka, "job", 8) as names:
         yield names
 
@@ -168,7 +168,7 @@ def shown(watched: Watched, client_id: str) -> float:
 
 
 def test_retries_of_a_job_are_shown(watched: Watched, kafka: Cluster, client_id: str, names: list[str]) -> None:
-    """Those of its driver and of a task, also when that fails when it has created its topics."""
+    """Retries of the driver and of a task are shown, also when the task fails after it created its topics."""
     with throttle_scope() as account:
         in_driver = create(kafka.sasl, client_id, account, names[:4])
     assert in_driver > 0

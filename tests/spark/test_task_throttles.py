@@ -50,7 +50,7 @@ def is_wrapped_outside(reported: Reported, throttles: JobThrottles) -> Iterable[
 
 
 def fails_in_the_second_scope(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
-    """Its note has what the first one counted, as does that of a scope around another."""
+    """Fail in a second scope, whose note has the counts of the first one and of an inner one."""
     with throttles.scope() as account:
         reported.report(account, 5)
         with throttle_scope() as inner:
@@ -74,7 +74,7 @@ def is_reported_late(reported: Reported, throttles: JobThrottles) -> Iterable[in
 
 
 def leaves(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
-    """With an exception that is none of the ordinary kind."""
+    """Leave with an exception that is none of the ordinary kind."""
     with throttles.scope() as account:
         reported.report(account, 5)
         if first_attempt():
@@ -83,7 +83,7 @@ def leaves(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
 
 
 def has_an_old_exception(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
-    """As on Pythons before 3.11, where exceptions have no notes."""
+    """Fail as on Pythons before 3.11, where exceptions have no notes."""
 
     class OldError(ValueError):
         @property
@@ -117,7 +117,7 @@ def tasks(watched: Watched, reported: Reported, work: Work, number: int = 2) -> 
     ],
 )
 def test_the_sum_over_attempts_is_the_truth(watched: Watched, reported: Reported, work: Work) -> None:
-    """To the millisecond, and no attempt is unknown."""
+    """The sum over attempts is true to the millisecond, and no attempt is unknown."""
     unknown = watched.unknown()
     tasks(watched, reported, work).count()
     counts = watched.counted(reported.client_id)
@@ -160,7 +160,7 @@ def test_what_is_evaluated_twice_waited_twice(watched: Watched, reported: Report
 
 
 def makes_rows(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
-    """More than are wanted."""
+    """Yield more rows than are wanted."""
     with throttles.scope() as account:
         yield from rows(reported, account)
 
@@ -172,7 +172,7 @@ def test_rows_that_no_one_wants_were_still_waited_for(watched: Watched, reported
 
 
 def keeps_its_client(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
-    """For the next task in its process."""
+    """Keep the client for the next task in the process."""
     kept = sys.__dict__
     with throttles.scope() as account:
         if reported.client_id not in kept:
@@ -191,7 +191,7 @@ def test_clients_may_be_kept_for_the_next_task(watched: Watched, reported: Repor
 
 
 def dies(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
-    """As one that is killed for its memory."""
+    """Die like a process that is killed for its memory."""
     with throttles.scope() as account:
         reported.report(account, 5)
         if first_attempt():
@@ -212,7 +212,7 @@ def fails_elsewhere(reported: Reported, throttles: JobThrottles) -> Iterable[int
 def test_an_attempt_that_reports_nothing_is_known_to_be_unknown(
     watched: Watched, reported: Reported, work: Work
 ) -> None:
-    """What it got is lost, which is counted, for other tasks of its stage had scopes."""
+    """An attempt that reports nothing counts as unknown where other tasks of its stage had scopes."""
     unknown = watched.unknown()
     tasks(watched, reported, work).count()
     counts = watched.counted(reported.client_id)
@@ -221,7 +221,7 @@ def test_an_attempt_that_reports_nothing_is_known_to_be_unknown(
 
 
 def test_a_streaming_query_is_named(watched: Watched, reported: Reported) -> None:
-    """In the tasks of its batches, which may fail, and in the driver's own part of them."""
+    """Throttle times of a query's tasks, which may fail, and of the driver's part have the query's name."""
 
     def work(_: Iterable[object]) -> None:
         with throttle_scope() as account:

@@ -36,7 +36,7 @@ def speculating(spark: SparkSession, conf: dict[str, str]) -> SparkSession:
 
 
 def recorded(spark: SparkSession, conf: dict[str, str]) -> None:
-    """Its one job, marked for the recorder."""
+    """Run the application's only job, marked for the recorder."""
     other = speculating(spark, conf)
     speculated(other)
     mark(other)

@@ -11,7 +11,7 @@ from quotascope.spark_listener.job import Job
 
 
 class _Source:
-    """One that does as its settings say."""
+    """A source that does as its settings say."""
 
     def __init__(self, name: str = "pull", late: float = 0.0) -> None:
         self.name = name
@@ -121,7 +121,7 @@ def test_last_numbers_are_shown_after_the_last_fetch() -> None:
 
 
 def test_failures_are_values(caplog: pytest.LogCaptureFixture) -> None:
-    """Each is in the log once, counted each time, and none is raised; new words each time do not fill the memory."""
+    """A failure is logged once, counted each time and never raised; ever new words do not fill the memory."""
     source = _Source()
     source.error = OSError("no such\nthing")
     listener = _listener(source)

@@ -17,7 +17,7 @@ from quotascope.spark_listener.__main__ import main
     ],
 )
 def test_files_of_jobs(command: str, member: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each is written to the path that it prints."""
+    """The file for jobs is written to the path that the command prints."""
     path = tmp_path / "file"
     assert main([command, str(path)]) == 0
     assert capsys.readouterr().out == f"{path}\n"

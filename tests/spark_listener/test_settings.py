@@ -104,7 +104,7 @@ def test_nothing_is_pushed_to_another_place(name: str, text: str) -> None:
 
 
 def test_a_secret_is_in_no_representation() -> None:
-    """Neither headers, of which names are in small letters and values as in URLs, nor a key in the URL."""
+    """Neither a header's value nor a key in the URL is in a representation of the settings."""
     endpoint = "http://collector:4318/x?key=geheim"
     headers = "Authorization=Bearer%20geheim%3D, X-Key = 1"
     properties = {f"{PREFIX}otlp.endpoint": endpoint, f"{PREFIX}otlp.secretHeaders": headers}

@@ -50,9 +50,7 @@ def confluent_admin(kafka: Cluster, client_id: str, account: ThrottleAccount) ->
 def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
     kafka: Cluster, client_id: str, names: list[str]
 ) -> None:
-    """
-    All calls succeed although the quota refuses topics at first, and the account is the exact sum of the responses.
-    """
+    """All calls succeed although topics are refused at first, and the account is the sum of the responses."""
     account = ThrottleAccount()
     reported: list[int] = []
     shape = {"num_partitions": PARTITIONS, "replication_factor": 1}

@@ -101,7 +101,7 @@ def test_a_series_of_several_beans_shows_none() -> None:
 
 
 def test_a_factor_that_the_name_does_not_tell_is_a_wrong_number() -> None:
-    """In a name with its unit it is right."""
+    """A rule that multiplies a number is wrong unless the name of the metric ends with the unit of the product."""
     rule = (
         "rules:\n- {{pattern: 'kafka.server<type=(.+), user=(.+)><>throttle-time', name: {}, valueFactor: 0.001, "
         "labels: {{type: $1, user: $2}}}}"

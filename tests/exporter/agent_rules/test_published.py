@@ -22,11 +22,7 @@ NONE: frozenset[EntityKind] = frozenset()
 
 
 class Right(NamedTuple):
-    """
-    What a file shows of the usage of clients, by quota type, and of nodes.
-
-    And why it leaves a user's usage of produce out.
-    """
+    """The right answer about a rule file: kinds of clients with usage by quota type, and what it shows of nodes."""
 
     dialect: str
     produce: frozenset[EntityKind]

@@ -223,7 +223,7 @@ def changed(**changes: Any) -> bytes:
     ],
 )
 def test_another_answer_is_refused(answer: bytes, reason: str) -> None:
-    """With the place, what to do, and no traceback."""
+    """An answer in another form is refused with its place and what to do, without a traceback."""
     with pytest.raises(SourceUnreadable, match=reason) as caught:
         observed(answer)
     assert "has to be upgraded" in str(caught.value)
@@ -237,7 +237,7 @@ def test_a_newer_exporter_can_send_more() -> None:
 
 @pytest.mark.parametrize(("status", "reason"), [("404 Not Found", "has to be upgraded"), ("200 OK", "")])
 async def test_an_exporter_is_asked_over_http(status: str, reason: str) -> None:
-    """One of an older release has nothing at this path."""
+    """A snapshot is read over HTTP; an exporter of an older release, without this path, is an error."""
     body = encoded(snapshot_document(snapshot(usage(usage=1.0))))
     head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n"
     async with serving(answering(head.encode(), body)) as url:
@@ -287,7 +287,7 @@ def test_mistakes_in_address_and_login_name_their_option(url: str, login: dict[s
 
 
 def test_a_password_is_in_the_request_and_shows_nowhere(tmp_path: Path) -> None:
-    """One in a file takes precedence over one of the environment."""
+    """A password is sent and never shown; one in a file takes precedence over the environment's."""
     file = tmp_path / "password"
     file.write_text("s3cret\n")
     for login in ({"password": "s3cret"}, {"password": "other", "password_file": file}):

@@ -106,11 +106,7 @@ ENTITIES = {
 
 @pytest.mark.parametrize(("entity", "expected"), ENTITIES.values(), ids=ENTITIES)
 def test_an_entity(entity: EntityUsage, expected: dict[str, Any]) -> None:
-    """
-    All numbers in base units, names as the labels of the metrics, units as the names of families end.
-
-    Unknown is counted whatever is asked for.
-    """
+    """An entity has numbers in base units and names as in the metrics; unknown ones are always counted."""
     state = snapshot(entity)
     row = {**ALICE, **expected}
     assert answer(state, show="all")["entities"] == [row]
@@ -122,7 +118,7 @@ def rules(state: Snapshot, **parameters: str) -> dict[str, Any]:
 
 
 def test_rules_of_clients_and_addresses() -> None:
-    """Each with its limit in both units, and what is measured under it: null when that is unknown."""
+    """A rule has its limit in both units and the use of it, which is null while it is unknown."""
     listed = rules(snapshot(usage(configured=limits(), usage=900.0, limit=1000.0)))
     assert (listed["limits_known"], listed["total"], listed["taken_at"]) == (True, 4, NOW)
     assert [",".join(map(str, row)) for row in (listed["rules"][0], *(rule.values() for rule in listed["rules"]))] == [
@@ -206,7 +202,7 @@ def test_episodes_of_a_client(parameters: dict[str, str], expected: list[int]) -
 
 @pytest.mark.parametrize("since", ["-1", "nan", "inf", "yesterday"])
 def test_a_time_that_is_none(since: str) -> None:
-    """Is an error that says what it has to be."""
+    """A malformed time is an error that names the right form."""
     with pytest.raises(InvalidQuery, match="a Unix time in seconds"):
         EpisodeQuery.read({"since": since})
 
@@ -304,7 +300,7 @@ def test_answers_are_as_openapi_describes_them() -> None:
 
 @pytest.mark.parametrize("name", ["entities", "rules", "explain", "runbooks"])
 def test_every_described_parameter_is_read(name: str) -> None:
-    """Each of its values is taken, and one that is none of them is refused, where there are some."""
+    """Each value that the description of a parameter allows is accepted, and any other is refused."""
     read_query = RuleQuery.read if name == "rules" else EntityQuery.read
     for parameter, schema in ANSWERS[name][1].items():
         for value in schema.get("enum", [schema.get("minimum", "x")]):

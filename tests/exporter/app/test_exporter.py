@@ -155,7 +155,7 @@ async def test_first_collection_that_fails_leaves_it_not_ready(monkeypatch: pyte
 
 
 async def test_maxima_are_the_same_for_every_scraper() -> None:
-    """With sampling a peak is in each answer of the window; another length of the window begins from scratch."""
+    """A sampled peak is in each answer of its window; a window of another length begins from scratch."""
     sampled = config(collection={"max_age_seconds": 0, "sample_every_seconds": 3600})
     source = ScriptedSource()
     source.table = rates("1", {"alice": 900.0})
@@ -313,7 +313,7 @@ async def test_discovery_can_come_change_and_go() -> None:
 
 
 async def test_errors_of_a_discovery_are_counted_on() -> None:
-    """Also after it was not configured for a while."""
+    """The errors of a discovery go on from their count, also after it was not configured for a while."""
     world = World()
     async with running(world.parts("a")) as exporter:
         for count in (3, 4):
@@ -456,7 +456,7 @@ async def test_limits_are_read_again_after_a_defect(monkeypatch: pytest.MonkeyPa
 
 
 class Renewing(Reloader):
-    """Its look at the files ends when it is let go."""
+    """A reloader whose look at the files lasts until the test lets it go on."""
 
     def __init__(self) -> None:
         super().__init__(Config, lambda _, parts: parts, lambda _: None)

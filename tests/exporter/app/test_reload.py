@@ -101,7 +101,7 @@ async def test_what_was_replaced_is_dropped_at_once() -> None:
 
 
 async def test_bad_configuration_changes_nothing() -> None:
-    """Each problem is one line with its file; the next good one makes up for it."""
+    """A bad configuration changes nothing, and each problem is a line with its file; the next good one is used."""
     world = World()
     world.error = BAD
     world.now += 7
@@ -164,7 +164,7 @@ class Rotation:
 
 
 async def test_a_rotated_file_is_used_without_a_signal(tmp_path: Path) -> None:
-    """Its part is built again, and no other; a look at files that have not changed does nothing."""
+    """A rotated file rebuilds the part that uses it and no other; an unchanged file rebuilds nothing."""
     rotation = Rotation(tmp_path)
     await rotation.world.reload()
     assert [await rotation.look() for _ in range(2)] == [[], []]
@@ -236,7 +236,7 @@ async def test_defects_are_reported() -> None:
 
 
 async def test_what_needs_a_restart_is_reported_and_left() -> None:
-    """Each time, as long as the file says something else than what is in force."""
+    """A field that needs a restart keeps its value and is reported at each reload until the file is as before."""
     world = World()
     world.given = {"server": {"port": 1}, "cluster": "prod"}
     for changed in ("cluster", "nothing"):

@@ -195,7 +195,7 @@ def test_idle_entities(times: list[tuple[float, bool]], expected: str) -> None:
 
 
 def test_nodes_that_are_gone_leave_no_folds() -> None:
-    """In some clusters nodes get new ids again and again."""
+    """Nodes that left do not fill the memory of overflow, even where nodes get new ids again and again."""
     bounded = cardinality(max_entities=1)
     for seconds in range(0, 36_000, 600):
         bounded.apply(taken([usage(user=u, broker=str(seconds), usage=1.0) for u in "ab"], seconds))
@@ -216,7 +216,7 @@ def test_other_bounds_leave_what_they_do_not_concern() -> None:
 
 
 def test_idle_entities_stay_away_when_another_bound_changes() -> None:
-    """Else every change of the configuration would bring all of them back for a while."""
+    """Idle entities stay hidden when another bound changes, or each reload would bring them back for a while."""
     bounded = cardinality(idle_after_seconds=60)
     shown_users = [shown(bounded, seconds, a=0.0) for seconds in (0, 61)]
     bounded.configure(CardinalityConfig(idle_after_seconds=60, detail_above=0.5))
@@ -320,7 +320,7 @@ keys = st.tuples(nodes, kinds, names, names)
 
 @st.composite
 def entity_usages(draw: st.DrawFn, key: Key) -> EntityUsage:
-    """One entity as a broker or an engine of ours reports it; whole numbers, so that sums are exact."""
+    """Draw the usage of an entity as a broker or our engine reports it, in whole numbers so that sums are exact."""
     broker, kind, user, client_id = key
     resolution = RULES.limit(user, client_id)
     limited = resolution is not None

@@ -121,7 +121,7 @@ async def test_snapshot_of_all_sources(make: Make, slow: ScriptedSource, quick: 
 
 @pytest.mark.parametrize(("max_age", "reads"), [(LONG, 1), (0, 2)])
 async def test_fresh_snapshot_is_given_again(make: Make, quick: ScriptedSource, max_age: float, reads: int) -> None:
-    """Two Prometheus servers cost the brokers one read; numbers older than asked for are read again."""
+    """A fresh snapshot answers two Prometheus servers; one that is older than allowed is read again."""
     collection = make(quick, max_age=max_age)
     assert (await collection.snapshot(LONG) is await collection.snapshot(LONG)) == (reads == 1)
     assert quick.reads == reads
@@ -182,7 +182,7 @@ async def test_source_that_takes_long_is_read_in_the_background(make: Make, slow
 
 
 async def test_old_numbers_of_a_source_go(make: Make, quick: ScriptedSource, clock: Clock) -> None:
-    """Two minutes after they were asked for they are not shown any more."""
+    """Numbers of a source are shown until two minutes after they were asked for."""
     collection = make(quick)
     clock.move(0)
     await collection.snapshot(LONG)
@@ -284,7 +284,7 @@ async def test_a_source_that_took_its_time_to_fail_is_waited_for_a_second(
 async def test_read_that_fails_late_again_and_again_is_waited_for_once(
     make: Make, slow: ScriptedSource, quick: ScriptedSource, clock: Clock
 ) -> None:
-    """For half of a collection's time, and then by no collection until a read ended in less."""
+    """Collections wait for a source that fails late once, and not again until a read of it ends early."""
     slow.fail()
     collection = make(slow, quick)
     first_task = await begun(collection)
@@ -321,7 +321,7 @@ async def test_source_that_took_long_once_is_waited_for_when_nothing_else_can_be
 async def test_source_that_is_always_slower_than_rare_scrapes_can_wait_has_advice(
     make: Make, slow: ScriptedSource, clock: Clock
 ) -> None:
-    """Each read ends after the scrape that began it, and is too old for the next one."""
+    """A source whose reads always end after their scrape, too early for the next one, is shown with advice."""
     collection = make(slow)
     first_task = await begun(collection)
     clock.move(40)
@@ -338,11 +338,7 @@ async def test_source_that_is_always_slower_than_rare_scrapes_can_wait_has_advic
 async def test_impatient_scrapes_are_no_news_of_a_source(
     make: Make, slow: ScriptedSource, quick: ScriptedSource
 ) -> None:
-    """
-    Nothing is reported of a source, however many scrapes cut collections short.
-
-    A source that may still answer in time is no other than before, and the patient get all of it.
-    """
+    """Collections that scrapes cut short change nothing of a source, which patient scrapes still read in full."""
     collection = make(slow, quick)
     with capture_logs() as lines:
         for round_ in (1, 2):
@@ -440,7 +436,7 @@ async def test_one_log_line_for_each_change_of_state(make: Make, quick: Scripted
 
 
 async def test_first_collection_waits_for_limits(make: Make, quick: ScriptedSource) -> None:
-    """Without limits left-over beans could not be distinguished from live ones."""
+    """The first collection waits for the limits, which distinguish left-over beans from live ones."""
     limits = ScriptedLimits()
     limits.answers.clear()
     refresh = LimitsRefresh(limits, timeout_seconds=LONG)
@@ -519,7 +515,7 @@ async def test_a_snapshot_shows_how_the_exporter_does_at_its_moment(make: Make, 
 async def test_many_entities_are_placed_beside_the_event_loop(
     make: Make, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    """It turns meanwhile, and a request that cannot wait for the collection gets no half of its entities."""
+    """Many entities are placed in a thread: the event loop runs on, and impatient requests get all or none of them."""
     loop_thread, entered, go = threading.get_ident(), threading.Event(), threading.Event()
     place = Placing.place
 

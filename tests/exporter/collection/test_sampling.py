@@ -170,7 +170,7 @@ def test_no_maximum_is_no_number(amount: float) -> None:
 
 
 def test_burst_and_delay_queues() -> None:
-    """So do the used part of a burst and the muted connections of a node that is there."""
+    """The used part of a burst and the delay queue of a present node keep their maximum for the window."""
     bob = usage(MUTATION, "bob", limit=2.0, burst_tokens=20.0, tokens=20.0)
     nodes = {size: (NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: size}),) for size in (0.0, 7.0, nan)}
     keeper = PeakKeeper(WINDOW)

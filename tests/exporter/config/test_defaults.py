@@ -150,7 +150,7 @@ def test_defaults() -> None:
     ],
 )
 def test_values_that_can_be_set(place: Place, comment: str) -> None:
-    """Each of the words and no other, or the last number that can be used and the first that cannot, which is named."""
+    """A setting takes the values in its comment, and refuses those behind `not` by its name."""
     taken, _, refused = comment.partition("not ")
     for value in map(yaml.safe_load, taken.rstrip(", ").split()):
         assert value_at(loaded(place, value), place) == value

@@ -28,9 +28,8 @@ from quotascope.exporter.config.file import ConfigDocument, parse_document
 )
 def test_a_document_has_values_and_their_lines(text: str, expected: ConfigDocument) -> None:
     """
-    With variables filled in, and shared settings merged.
+    A document has its values with variables replaced, settings merged (own keys win), and their lines.
 
     ``${NAME}`` stands for an environment variable, ``$${`` for itself, and the text as written is kept for messages.
-    Own keys win over merged ones.
     """
     assert parse_document(text, "q.yaml", {"NAME": "secret"}) == expected

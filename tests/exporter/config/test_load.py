@@ -160,7 +160,7 @@ def test_every_key_of_the_reference_follows_a_comment() -> None:
 
 
 def test_commented_out_keys_are_real() -> None:
-    """With every example switched on only contradictions and missing files are left, no unknown key or wrong value."""
+    """The example with every comment switched on has no unknown key and no wrong value."""
     text = "\n".join(re.sub(r"#(?! \S)", "", line) for line in REFERENCE)
     environ = dict.fromkeys(re.findall(r"\$\{(\w+)\}", text), "x")
     allowed = re.compile(r"expected a file that is there|exclude each other|has no effect")
@@ -194,7 +194,7 @@ sources:
 
 
 def test_secrets_of_a_prometheus_server_are_in_no_representation() -> None:
-    """They are hidden in the configuration and in messages about it."""
+    """Secrets of a Prometheus server are hidden in the configuration and in messages about it."""
     text = (
         "sources: [{prometheus: {url: 'http://a', headers: {X-Key: hunter2}, basic_auth: {username: a, password: %s}}}]"
     )

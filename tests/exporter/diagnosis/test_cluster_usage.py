@@ -110,7 +110,7 @@ MANY = [str(number) for number in range(1, 8)]
 def test_what_no_traffic_can_use_is_stranded(
     rows: list[EntityUsage], changes: dict[str, Any], text: str, fairness: float | None
 ) -> None:
-    """On brokers that would show the entity and do not; of others nothing is known."""
+    """The limit on a broker that would show the entity and does not is stranded; of unread brokers nothing is known."""
     snapshot_of = state(*rows, **changes)
     (usage_of_cluster,) = cluster_usages(snapshot_of, snapshot_of.measured)
     assert cluster_sentence(usage_of_cluster).endswith(text)
@@ -118,7 +118,7 @@ def test_what_no_traffic_can_use_is_stranded(
 
 
 def test_each_entity_has_one_line_however_many_brokers_it_is_on() -> None:
-    """Others beside it, of other names and quotas and of a callback, are not counted."""
+    """An entity has one line for all brokers, without entities of another name, quota type or callback."""
     rows = (
         *of(b1=1e6, b2=1e6, b3=2e6),
         usage(user="alice2", usage=9e6),

@@ -87,7 +87,7 @@ async def test_discovery_that_cannot_ask() -> None:
 
 
 async def test_a_push_is_tried_where_one_is_configured() -> None:
-    """Nothing listens on that port."""
+    """The doctor tries a configured push, and reports a port without a listener."""
     otlp = {"endpoint": "http://127.0.0.1:1"}
     texts_by_check = await examined(lambda _: ScriptedAdmin(), kafka=KAFKA, otlp=otlp)
     assert texts_by_check["kafka"] == ["kafka_answers", "kafka_tested"]
@@ -108,7 +108,7 @@ async def test_the_cluster_is_asked_once() -> None:
 
 
 async def test_checks_do_not_wait_for_each_other() -> None:
-    """They run side by side; findings keep their order, and the progress shows which checks are left."""
+    """Checks run at the same time; findings keep their order, and the progress shows which checks are left."""
     released = asyncio.Event()
     unfinished: list[list[str]] = []
 
@@ -204,7 +204,7 @@ def test_what_works_with_a_release_that_is_too_old(release: str, works: str, not
 
 
 def test_a_cluster_in_zookeeper_mode_has_no_voters() -> None:
-    """Nothing may be read where there is nothing; the controller is the one that brokers name."""
+    """In ZooKeeper mode a refused DescribeQuorum is no fault, and brokers name the controller."""
     answers = described(of("3.9-zk"))
     findings = {finding.subject: finding for finding in permissions(answers)}
     assert (findings["DescribeQuorum"].code, findings["DescribeQuorum"].severity) == ("no_quorum", "ok")
@@ -255,7 +255,7 @@ def test_a_library_that_is_missing_says_what_to_install() -> None:
 
 
 def test_each_request_is_made_and_judged() -> None:
-    """One that is not allowed does not keep the others from being tried."""
+    """Each request is tried and judged, also after one that is not permitted."""
     answers = ask(ScriptedAdmin())
     assert codes(permissions(answers)) == ["permission_granted"] * 3
     limits = answers.limits(7.0)
@@ -294,7 +294,7 @@ def test_missing_permissions_name_the_grant() -> None:
     ],
 )
 def test_reads_are_compared_with_the_window(sampled: float | None, scraped: float | None, code: str) -> None:
-    """By default eleven samples of a second, the last of which is not full, are ten seconds for certain."""
+    """The time between reads is compared with the window of quotas, of which 10 s are always full by default."""
     collection = CollectionConfig(sample_every_seconds=sampled)
     (result,) = windows(ask(ScriptedAdmin()), collection, scraped)
     assert result.code == code

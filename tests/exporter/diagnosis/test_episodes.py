@@ -35,7 +35,7 @@ def noted(
 
 
 def times(episodes: Episodes) -> list[tuple[float, float, float, bool]]:
-    """From when to when each is, in steps of 15 s, and its longest throttle time; the latest last."""
+    """Return begin and end of each episode in steps of 15 s, its longest throttle time, and if it is ongoing."""
     return [
         ((episode.began_at - NOW) / 15, (episode.seen_at - NOW) / 15, episode.longest_seconds, episode.ongoing)
         for episode in reversed(list(episodes))
@@ -111,7 +111,7 @@ def test_what_is_gone_is_quiet_and_what_is_unknown_is_not() -> None:
 
 
 def test_a_clock_that_is_set_back_keeps_lengths() -> None:
-    """Nothing waits until the old time has come again, and nothing that is known lies in the future."""
+    """A clock that is set back delays no episode, and puts none into the future."""
     episodes = Episodes()
     for seconds, throttle in ((3_600, SLOW), (3_615, SLOW), (0, SLOW), (15, ZERO), (61, ZERO)):
         noted(episodes, seconds, usage(throttle_time_seconds=throttle))
@@ -126,11 +126,7 @@ def test_a_clock_that_is_set_back_keeps_lengths() -> None:
 
 @pytest.mark.parametrize("step", [3_600.0, -3_600.0])
 def test_a_clock_that_is_set_during_an_episode_changes_no_length(step: float) -> None:
-    """
-    Nothing ends, begins again or is missing for it.
-
-    What went on for 45 s ends with 45 s in the log, and is told in today's time.
-    """
+    """A clock that is set neither ends nor splits an episode, which has its true length and the new time."""
     episodes = Episodes()
 
     def at(seconds: float, throttle: float, ahead: float = 0.0) -> None:
@@ -158,7 +154,7 @@ def test_a_clock_that_is_set_during_an_episode_changes_no_length(step: float) ->
 
 
 def test_an_episode_ends_when_the_machine_was_suspended() -> None:
-    """Both clocks went on: what was seen before is over, and the time between was not seen."""
+    """A suspended machine, whose two clocks both went on, ends the episodes: the time between was not seen."""
     episodes = Episodes()
     for seconds, throttle in ((0.0, SLOW), (3_600.0, ZERO), (3_615.0, ZERO)):
         state = snapshot(usage(throttle_time_seconds=throttle))

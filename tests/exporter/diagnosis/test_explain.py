@@ -49,7 +49,7 @@ def test_strongest_decides_and_the_next_one_follows(strongest: int) -> None:
 
 
 def test_nothing_configured() -> None:
-    """Without a quota of this type nothing is measured; with rules for other users only, a user without a rule is."""
+    """Without a quota of the type nothing is measured; with rules for other users only, a user is measured."""
     explanation = produce({})
     assert (explanation.decision, explanation.fallback, explanation.measured_as) == (NO_RULE, None, None)
     assert [rule.bound for rule in explanation.levels] == [None] * 8
@@ -71,7 +71,7 @@ def test_each_quota_type_is_decided_alone() -> None:
 
 @given(entities=st.sets(st.sampled_from(list(EIGHT))), client_id=st.sampled_from(["c", "", "x"]))
 def test_explaining_changes_nothing(entities: set[QuotaEntity], client_id: str) -> None:
-    """All requests share the rules: looking at what would be does not remove one."""
+    """An explanation changes no rule, since requests share the rules."""
     rules = QuotaRules({entity: EIGHT[entity] for entity in entities})
     configured = limits(rules={QuotaType.PRODUCE: rules})
     rules_before = dict(rules)
@@ -107,7 +107,7 @@ def test_any_client_id_and_none(
     *,
     by_client: bool,
 ) -> None:
-    """One that no quota names is under the defaults; a client that sends none escapes every rule with a client-id."""
+    """A client-id that no quota names is under the defaults; a client without one escapes rules for client-ids."""
     explanation = explain(limits(rules={QuotaType.PRODUCE: QuotaRules(rules)}), "u", client_id)[0]
     state = LimitState.UNLIMITED if bound is None else LimitState.LIMITED
     assert (explanation.decision.bound, explanation.limit_state) == (bound, state)
@@ -130,14 +130,14 @@ CALLBACK = NodeSettings(quota_callback_class="org.acme.Quotas")
 def test_where_callbacks_decide_everywhere_no_limit_is_known(
     nodes: dict[str, NodeSettings], state: LimitState, callbacks: dict[str, str]
 ) -> None:
-    """Neither a limit nor that there is none; where they do on some nodes, the rules hold on the others."""
+    """Callbacks on all nodes make a limit unknown; where they are on some, the rules hold on the others."""
     configured = limits(rules={}, nodes=nodes)
     assert overruling(configured) == callbacks
     assert {explanation.limit_state for explanation in explain(configured, "u", "c")} == {state}
 
 
 def test_the_string_form_of_a_principal() -> None:
-    """Its user is what follows, but for a name that some quota has just so."""
+    """`User:` is cut from a principal, unless some quota has the whole text as its user."""
     users = {
         ("User:alice", "alice"): "alice",
         ("User:alice", "bob"): "alice",

@@ -138,7 +138,7 @@ LATE = health("b2", late=True, read_at=NOW - 7)
     ]
 )  # fmt: skip
 def test_problems_of_a_snapshot_with_an_entity(changes: dict[str, Any], expected: str) -> None:
-    """The answer has only those, with the evidence in the text."""
+    """A snapshot gives the findings of its problems and no others, with the evidence in their texts."""
     check(diagnose(snapshot(usage(), **changes)), expected)
 
 
@@ -170,7 +170,7 @@ def test_problems_of_a_snapshot_with_an_entity(changes: dict[str, Any], expected
     ]
 )  # fmt: skip
 def test_why_no_entity_is_shown(changes: dict[str, Any], expected: str) -> None:
-    """Each reason for an empty page is another finding."""
+    """Each reason for an empty page is a finding of its own."""
     check(diagnose(snapshot(**changes)), expected)
 
 
@@ -288,7 +288,7 @@ def test_a_user_with_most_of_the_traffic_is_named(traffic: dict[str, float], exp
 
 
 def test_the_worst_counts() -> None:
-    """One error makes the whole an error; nothing at all is fine."""
+    """The severity of findings is that of the worst one, and fine without any."""
     entries = Catalog.DIALECT_GAPS, Catalog.CHECK_FAILED, Catalog.NO_QUOTA
     findings_of_entries = [replace(Catalog.RULES_DECIDE.found(), severity=entry.severity) for entry in entries]
     assert worst(findings_of_entries) is FindingSeverity.ERROR
@@ -298,7 +298,7 @@ def test_the_worst_counts() -> None:
 
 @pytest.mark.parametrize("entry", list(Catalog))
 def test_every_entry_can_be_shown_and_helps(entry: Catalog) -> None:
-    """With all its evidence, also when that is hostile; a problem without advice has its reason in the text."""
+    """Each finding of the catalog is shown with hostile evidence, and has advice or its reason in the text."""
     templates = f"{entry.text}{entry.advice}"
     parsed = [part for part in Formatter().parse(templates) if part[1]]
     evidence: dict[str, object] = {str(name): 1.0 if spec else "{x}" for _, name, spec, _ in parsed}

@@ -76,7 +76,7 @@ def test_a_throttled_client_uses_at_least_what_is_seen(
 
 
 def test_no_limit_holds_no_client_back() -> None:
-    """Neither an infinite nor an unknown one, whatever is measured."""
+    """Neither an infinite nor an unknown limit holds a client back, whatever is measured."""
     for limit in (None, inf):
         row = usage(limit=limit, usage=5.0, throttle_time_seconds=0.5)
         assert not row.held_back
@@ -154,11 +154,7 @@ def test_who_is_affected(
     measured: list[EntityUsage],
     expected: list[tuple[str, str, float | None, float | None, bool]],
 ) -> None:
-    """
-    Each client is listed with the old and the new limit.
-
-    From scratch where another entity is measured than before.
-    """
+    """A client is listed with the old and the new limit, and as new where another entity is measured than before."""
     assert names(impacts(produce(old), produce(new), measured)) == expected
 
 
@@ -219,9 +215,9 @@ def test_every_known_client_is_reported_if_and_only_if_something_changes(
 )
 def test_a_limit_that_is_meant_to_be_out_of_reach(kind: QuotaType, used: float, *, reached: bool) -> None:
     """
-    Nobody is affected by 1 TB/s, 10,000 threads or 1e9 partitions/s.
+    A limit to measure by affects no client while all usage on a broker is at most a hundredth of it.
 
-    What a broker measures of all its entities is at most a hundredth of it.
+    The limits are 1 TB/s, 10,000 threads and 1e9 partitions/s.
     """
     new = measure_only(QuotaSet(), QuotaEntity(DEFAULT), [kind.quota_key])
     measured = [
@@ -250,7 +246,7 @@ def node(broker: str, rate: float | None) -> NodeUsage:
 
 def test_addresses_whose_limit_changes_are_affected() -> None:
     """
-    Each address has the greatest rate of all brokers.
+    An address has its greatest rate of all brokers.
 
     Only rules for addresses count, and the default one has its own name.
     """
@@ -269,7 +265,7 @@ def test_no_rate_and_no_limit_are_no_utilization() -> None:
 
 
 def test_a_rule_for_the_name_of_a_host_makes_limits_unknown() -> None:
-    """Only brokers know which address the host has: it may be any without a rule of its own."""
+    """A rule for a host's name makes limits of addresses unknown, since only brokers resolve it."""
     new = QuotaSet({**OLD, IpEntity("a.example"): {KEY: 4.0}})
     assert {impact.new_limit for impact in ip_impacts(OLD, new, [node("1", 1.0)])} == {None}
 
@@ -311,7 +307,7 @@ def by_rule(rules: list[RuleUsage]) -> dict[tuple[Entity, str], RuleUsage]:
 
 
 def test_every_rule_is_there_with_whom_it_hits() -> None:
-    """Each rule is listed, used or not; the fullest of its hits first, whatever broker it is on."""
+    """Each rule is listed, used or not, with the fullest of its hits first, whatever broker it is on."""
     alice = usage(configured=LIMITS, usage=900.0, limit=1000.0)
     elsewhere = usage(configured=LIMITS, usage=990.0, limit=1000.0, broker="2")
     bob = usage(user="bob", configured=LIMITS, usage=600.0, limit=500.0)
@@ -372,7 +368,7 @@ def test_only_rules_of_its_own_type_are_hit() -> None:
 
 
 def test_whom_a_rule_hits_may_be_unknown() -> None:
-    """Nothing was measured, a callback decides, or only brokers know which address a host has: unknown is not none."""
+    """Hits are unknown, not none, without a measurement, under a callback, and for a rule with a host's name."""
     hosts = limits(connection_limits={"a.example": 5.0, "10.0.0.1": 5.0})
     hits = {str(rule.entity): rule.hits for rule in rule_usage(hosts, snapshot(usage()))}
     assert hits["ip a.example"] is None
@@ -384,11 +380,7 @@ def test_whom_a_rule_hits_may_be_unknown() -> None:
 
 
 def test_no_rule_is_unused_while_a_source_is_down() -> None:
-    """
-    Its brokers may measure clients under any rule but one that is overruled.
-
-    What the other sources measure is known.
-    """
+    """No rule counts as unused while a source is down, unless another rule overrules it."""
     defaults = QuotaEntity(DEFAULT, DEFAULT)
     rules = {QuotaType.PRODUCE: QuotaRules({ALICE: 1.0, QuotaEntity("bob"): 2.0, FOR_ALL: 3.0, defaults: 4.0})}
     configured = limits(rules=rules, connection_limits={"10.0.0.1": 5.0, "10.0.0.2": 5.0})

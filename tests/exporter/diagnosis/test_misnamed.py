@@ -102,7 +102,7 @@ def test_a_rule_for_the_string_form_of_a_principal() -> None:
 def test_what_may_be_meant(
     rule: QuotaEntity, clients: list[tuple[str, str]], other_rules: list[QuotaEntity], meant: list[str], words: str
 ) -> None:
-    """One or several entities, as far as the client-id is known; also a name that hardly any client has."""
+    """A misnamed rule may mean one or several entities, as far as client-ids are known, even rarely used ones."""
     configured = rules(rule, *other_rules)
     (problem,) = found(configured, measured(configured, *clients)).values()
     assert problem.entity == rule
@@ -161,7 +161,7 @@ def test_any_slip_is_found_and_no_name_in_use(name: str, slip: str) -> None:
 
 
 def test_rules_that_are_to_be_set() -> None:
-    """Without a snapshot, what is odd by itself; the literal name that a file has a form for is meant."""
+    """Planned rules are checked for odd names without a snapshot, and against measured names with one."""
     planned = QuotaSet(
         {QuotaEntity(name): {"producer_byte_rate": 1.0} for name in ("User:erin", "Erin", "default", "<default>")}
     )

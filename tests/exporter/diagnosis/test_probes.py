@@ -39,12 +39,12 @@ def test_clocks_are_compared(off: float, code: str, text: str) -> None:
 
 @pytest.mark.parametrize("date", [None, "", "soon", "Mon, 99 Foo 2026", f"Mon, 01 Jan {10**20} 00:00:00 GMT"])
 def test_agents_that_send_no_time_are_left_out(date: str | None) -> None:
-    """Neither is it wrong, nor known to be right."""
+    """The clock of an agent that sends no time is called neither right nor wrong."""
     assert clock_compared("a", date, NOW, NOW) is None
 
 
 async def test_any_answer_has_the_time(tmp_path: Path) -> None:
-    """Without credentials, even one that refuses; a bad TLS file is a finding about its own source only."""
+    """Clocks are compared without credentials, by refusals as well; a bad TLS file concerns its own source only."""
     seen: list[str | None] = []
 
     async def refuse(request: web.Request) -> web.Response:
@@ -90,7 +90,7 @@ async def test_an_address_to_listen_on() -> None:
     [(200, "healthy\n", "port_served"), (401, "who are you", "port_served_probably"), (200, "<html>", "port_taken")],
 )
 async def test_a_port_that_is_taken(status: int, text: str, code: str) -> None:
-    """Its server is asked: usually it is the exporter itself."""
+    """The server on a port that is in use is asked if it is the exporter itself."""
 
     async def answer(_: web.Request) -> web.Response:
         return web.Response(status=status, text=text)

@@ -57,7 +57,7 @@ def test_what_may_be_enforced_is_not_said_to_have_no_effect(releases: dict[str, 
 
 
 def test_a_rule_without_effect_needs_a_rule() -> None:
-    """Without a configured mutation quota there is no finding."""
+    """A release that ignores mutation quotas is a finding only if such a quota is configured."""
     configured = limits({QuotaType.PRODUCE: {QuotaEntity("bob"): 5.0}}, releases={"1": of("3.4")})
     assert "rules_not_enforced" not in {finding.code for finding in diagnose(snapshot(limits=configured))}
     assert sentence(explain(configured, "bob", "app")[-1], "bob", "app").endswith("because no such quota is configured")
@@ -80,7 +80,7 @@ def test_the_release_in_a_line(releases: dict[str, ReleaseRange], line: str) -> 
 
 
 def test_no_limits_are_of_no_known_release() -> None:
-    """Without the Admin API nothing is known of it."""
+    """The release is unknown without the Admin API."""
     assert release_line(None) == "unknown"
 
 

@@ -124,7 +124,7 @@ def test_by_urgency() -> None:
     ("order", "names"), [(Order.DELAY, ["longest", "much", "little"]), (Order.USED, ["much", "longest", "little"])]
 )
 def test_of_equals_the_other_figure_decides(order: Order, names: list[str]) -> None:
-    """Of equal use the longer delay comes first, of equal delays the greater use."""
+    """Of two clients with equal use the one with the longer delay comes first, and the other way round."""
     rows = [
         usage(user="little", usage=10.0, limit=100.0, throttle_time_seconds=2.0),
         usage(user="much", usage=90.0, limit=100.0, throttle_time_seconds=2.0),

@@ -57,7 +57,7 @@ def test_who_is_not_seen_any_more_is_forgotten() -> None:
 
 
 def test_who_has_no_limit_has_a_trail_of_usage_and_throttles() -> None:
-    """There is nothing to be full; what it used, and that it was throttled, is known."""
+    """An entity without a limit has a trail of its usage and throttles, without utilization."""
     trails = Trails(steps=2, step_seconds=10.0)
     noted(trails, 0, usage(usage=5.0, throttle_time_seconds=0.5))
     noted(trails, 10, usage(usage=6.0, throttle_time_seconds=None))
@@ -79,11 +79,7 @@ def test_an_empty_bucket_presses_as_much_as_a_full_rate() -> None:
 
 
 def test_only_the_throttled_and_the_fullest_have_a_trail() -> None:
-    """
-    However many clients there are, what is remembered of them stays small.
-
-    Those that were seen longest ago make room.
-    """
+    """Throttled and fullest clients have a trail, up to a maximum; the ones that were seen longest ago make room."""
     trails = Trails(steps=3, step_seconds=10.0, max_entities=2)
     slow = usage(user="dave", usage=1.0, throttle_time_seconds=1.0)
     noted(trails, 0, used(0.5, user="bob"), used(0.75), used(0.25, user="carol"), slow)
@@ -97,7 +93,7 @@ def test_only_the_throttled_and_the_fullest_have_a_trail() -> None:
 
 
 class Plain:
-    """The same by a dictionary of each step."""
+    """Trails in a dictionary for each step, to compare with."""
 
     def __init__(self) -> None:
         self.steps: dict[int, dict[tuple[str, str], float]] = {}

@@ -93,7 +93,7 @@ def test_a_node_that_shows_no_client_beside_one_that_does_leaves_its_part_out() 
 def test_a_quiet_broker_is_no_fault_where_its_rules_show_clients_elsewhere(
     coverages: Sequence[Coverage], dialect: str, changes: Any, severity: FindingSeverity
 ) -> None:
-    """But it is said: an agent of another dialect may have no rule, and a node that throttled had clients."""
+    """A quiet broker is no fault where its rules show clients elsewhere, but doubtful after throttles."""
     given_ = nodes(*coverages)
     first_node, second = given_["nodes"]
     given_["nodes"] = first_node, replace(second, **changes)
@@ -246,7 +246,7 @@ def test_counts_of_entities_say_whose_clients_they_leave_out(changes: dict[str, 
 
 
 def test_replication_throttles_name_brokers_direction_limit_and_where_it_is_set() -> None:
-    """Two brokers under the default of all, of which one has a limit of its own in one direction."""
+    """Replication throttles are named by broker, direction, limit and the place where each is set."""
     default = {"leader": 1e6, "follower": 1e6}
     settings = {
         "1": NodeSettings(replication_limits=default, replication_origins=dict.fromkeys(default, "all brokers")),

@@ -39,7 +39,7 @@ FORCED = [(source(dialect=dialect), dialect) for dialect in (Dialect.JOLOKIA, Di
     ],
 )
 def test_dialects(config: SourceConfig, dialect: str) -> None:
-    """Each can be forced; without one, Jolokia is tried first only where the path names it."""
+    """A dialect can be forced; otherwise Jolokia is tried first only where the path names it."""
     built = build_source(config)
     assert (built.name, built.dialect) == (config.label, dialect)
 

@@ -29,7 +29,7 @@ def names(roster: Roster) -> list[str]:
 
 
 async def test_two_discoveries_name_each_address_once() -> None:
-    """The same URL or the same name is the same source; a node at two addresses has two."""
+    """An address that two discoveries find by URL or name is one source; a node at two addresses has two."""
     kafka_finder = ScriptedFinder("kafka", target("a:1", 1), target("fixed:2", 9))
     second = ScriptedFinder("file_sd", target("other:1", 1), target("a:1"), target("b:1"), target("fixed:1"))
     roster, discovery = following([kafka_finder, second])
@@ -81,7 +81,7 @@ async def test_look_that_hangs_is_given_up() -> None:
 
 
 async def test_first_collection_waits_for_the_first_look() -> None:
-    """Else the first scrape would find no one; later ones do not wait, and nodes that go take their series along."""
+    """The first collection waits for the first discovery, later ones do not; nodes that go take their series along."""
     finder = ScriptedFinder("kafka", target("a:1"), target("b:1"))
     finder.answers.clear()
     roster, discovery = following([finder])
@@ -109,7 +109,7 @@ async def test_first_collection_waits_for_the_first_look() -> None:
 
 
 async def test_it_looks_again_and_again() -> None:
-    """Each finder looks at its own pace."""
+    """Each finder is repeated at its own interval."""
     roster, discovery = following([ScriptedFinder("kafka", target("a:1"))])
     pauses: list[float] = []
 
@@ -139,7 +139,7 @@ async def test_another_discovery_goes_on_where_one_ended() -> None:
 
 
 async def test_what_is_found_can_be_read_in_another_way() -> None:
-    """One that is configured now is not found any more; the others take what they share."""
+    """A found source that is configured now is dropped from the found ones, and the others use the new settings."""
     roster, discovery = following([ScriptedFinder("kafka", target("a:1"), target("b:1"))])
     await discovery.refresh()
     configured = SourceConfig(url="http://a:1/jolokia")

@@ -47,7 +47,7 @@ async def test_files_are_followed(tmp_path: Path) -> None:
 
 
 async def test_labels_choose_groups_and_report_node_ids(tmp_path: Path) -> None:
-    """One file may be for several jobs; the id is for agents whose page does not report it."""
+    """Labels choose the groups of a file that several jobs use, and give ids to nodes whose page has none."""
     write(tmp_path / "a.json", "a:1", job="kafka", node_id="7")
     write(tmp_path / "b.json", "b:1", job="other")
     result = await finder(tmp_path, job="kafka").find()
@@ -133,7 +133,7 @@ async def test_files_without_a_target_are_a_problem(tmp_path: Path) -> None:
     ],
 )
 async def test_wrong_file_is_refused_as_a_whole(tmp_path: Path, name: str, text: str | None, problem: str) -> None:
-    """With its name, the place and the reason; a folder with the name of a file is one of them."""
+    """A wrong file, or a folder with the name of a file, is refused with its name, the place and the reason."""
     path = tmp_path / name
     path.mkdir() if text is None else path.write_text(text, "latin-1")
     target_names, said = await names(finder(tmp_path))
@@ -159,9 +159,5 @@ TARGETS = [
     ],
 )
 def test_json_and_yaml_say_the_same(name: str, text: str, expected: list[FileTarget]) -> None:
-    """
-    Both formats of Prometheus give each target the labels of its group.
-
-    An empty list is no mistake, nor is an empty YAML file.
-    """
+    """Both formats of Prometheus give each target its group's labels; an empty list or file is no mistake."""
     assert parse(name, text) == expected

@@ -52,9 +52,9 @@ async def test_brokers_and_controllers(
     voters: list[Node] | ClientError, listed: list[str], controllers: list[str], problem: str | None
 ) -> None:
     """
-    Each kind has its own address, and a node with both roles is one; what a node advertises in error costs only itself.
+    Brokers and controllers have their own addresses, and a node with both roles is one source.
 
-    Brokers are found without any permission, and controllers that are listed need none either.
+    What a node advertises in error costs only itself. Neither brokers nor listed controllers need a permission.
     """
     admin = ScriptedAdmin()
     if isinstance(voters, ClientError):

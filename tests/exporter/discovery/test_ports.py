@@ -51,7 +51,7 @@ async def urls(port_search: PortSearch, *nodes: NodeTarget) -> tuple[list[str], 
     ],
 )
 async def test_likeliest_address_with_values_is_the_agents(answering: dict[str, bool], chosen: str) -> None:
-    """One without values may be of another program, and is taken only where there is no better one."""
+    """The likeliest address with values is the agent's; one without values is taken only if there is no better one."""
     hosts = {f"http://b{end}": agent(values=full) for end, full in answering.items()}
     requested: list[str] = []
     port_search = search(hosts, requested)
@@ -67,7 +67,7 @@ async def test_likeliest_address_with_values_is_the_agents(answering: dict[str, 
 
 
 async def test_each_port_says_why_nothing_is_found() -> None:
-    """For the first node, and how many more there are; the others are read."""
+    """The error lists each port's reason for the first node, and counts the other nodes; found ones are read."""
     hosts = {"http://c:8778/jolokia": agent()}
     nodes = [node(1, "b"), node(2, "c"), node(3, "d")]
     urls_of_nodes, problem = await urls(search(hosts, []), *nodes)
@@ -90,7 +90,7 @@ async def test_silent_port_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 async def test_cluster_leads_to_the_agent() -> None:
-    """At the hosts that the cluster reports, with their ids, which few agents report."""
+    """Agents are found at the hosts that the cluster reports, and have the cluster's ids."""
     admin = ScriptedAdmin()
     admin.brokers, admin.voters = [], (Node(node_id=100, host="b", port=9093),)
     url = f"http://b{ports.USUAL[1]}"

@@ -66,7 +66,7 @@ async def test_each_instance_is_a_source() -> None:
 
 
 async def test_a_node_without_an_id_is_named() -> None:
-    """The others are read, and the settings that mend it are named."""
+    """A node without an id is named with the settings that mend it, and the other nodes are read."""
     async with finding() as finder:
         id_by_host, problem = await ids(finder)
     assert id_by_host.keys() == {"broker-1:9404", "broker-2:9404"}
@@ -121,7 +121,7 @@ async def test_a_server_of_a_pair_without_its_label_is_named(label: str) -> None
 
 
 async def test_two_ids_of_one_node_are_refused() -> None:
-    """What the configuration says and what the page says cannot both be right."""
+    """A node whose page has another id than the configuration is refused."""
     async with finding(nodes={**ALL, "broker-1:9404": 7}) as finder:
         sources = {source.label.rpartition("/")[2]: source for source in (await finder.find()).sources}
         with pytest.raises(SourceUnreadable, match="says that it is node 1, but this source should be node 7"):
@@ -135,7 +135,7 @@ async def test_an_instance_that_is_not_there_is_named() -> None:
 
 
 async def test_two_clusters_are_refused() -> None:
-    """Two jobs without a selector are refused; where the selector names both, two nodes with one id are."""
+    """Two jobs without a selector are refused, as are two nodes with one id where the selector names both."""
     async with finding(answers=recorded("all"), selector="", nodes=ALL) as finder:
         with pytest.raises(DiscoveryError, match="several clusters or jobs: broker-1:9404 has job='kafka'"):
             await finder.find()
@@ -157,7 +157,7 @@ async def test_a_server_that_does_not_answer_is_a_problem_of_the_discovery() -> 
 
 
 async def test_a_collection_reads_the_nodes() -> None:
-    """Each node is a source with its age; a stale one is shown with a warning, and one that is gone is down."""
+    """A node of Prometheus is a source with an age: stale ones have a warning, and one without samples is down."""
     async with answering() as (prometheus, server):
         named = server.model_copy(update={"nodes": ALL, "name": "prom"})
         config = Config(sources=(PrometheusSourceConfig(prometheus=named),))

@@ -54,7 +54,7 @@ class World:
 
 @pytest.fixture
 async def twins() -> World:
-    """Two found sources, a and b, that both answer for node 1."""
+    """Return two found sources, a and b, that both answer for node 1."""
     world = World()
     await world.follow("a", "b")
     return world
@@ -129,11 +129,7 @@ async def test_node_found_twice_for_a_moment_is_read_again(twins: World) -> None
 
 
 async def test_the_second_source_takes_over_and_gives_way(twins: World) -> None:
-    """
-    With the next collection after the first has died.
-
-    It gives the node back when that one has answered three times in a row.
-    """
+    """The second source takes over when the first fails, and gives way after three answers of the first in a row."""
     await twins.collect()
     first_source = twins.made[0]
     first_source.fail()
@@ -171,7 +167,7 @@ async def test_impatient_scrapes_take_no_node_from_a_source(twins: World) -> Non
 
 @pytest.mark.parametrize("hang", [False, True])
 async def test_node_whose_two_sources_die_is_down(twins: World, monkeypatch: pytest.MonkeyPatch, *, hang: bool) -> None:
-    """Also when both hang: their last numbers go after a while, and no other source is said to be read."""
+    """A node whose two sources fail or hang is down, and its last numbers expire."""
     collection = twins.collection(patience_seconds=0.01, steady=lambda: asyncio.get_running_loop().time())
     await collection.snapshot(0.01)
     twins.now += EXAMINE_SECONDS
@@ -213,7 +209,7 @@ async def test_source_that_goes_during_a_collection_keeps_no_node(twins: World) 
 
 
 async def test_source_that_is_always_another_node_fills_no_memory() -> None:
-    """Only the node for which it answered last is remembered."""
+    """A source that answers for another node each time is remembered only with the last one."""
     fickle = ScriptedSource()
     roster = Roster([fickle])
     for node in range(50):
@@ -260,7 +256,11 @@ async def test_found_twins_are_read_again_when_other_sources_are_found(twins: Wo
 
 @pytest.mark.parametrize("confirmed", [False, True])
 async def test_of_configured_twins_the_one_with_an_id_counts(*, confirmed: bool) -> None:
-    """The other one is a mistake or an impostor, which its error says; a discovery can confirm the id as well."""
+    """
+    Of two configured sources for a node the one with an id, or one that a discovery confirms, is used.
+
+    The error of the other one says that it is a mistake or an impostor.
+    """
     evil, good = ScriptedSource("evil"), ScriptedSource("good")
     roster = Roster([evil, good])
     good.node_id = None if confirmed else "1"

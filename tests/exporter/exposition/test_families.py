@@ -172,11 +172,7 @@ EVERYTHING: Final = snapshot(
 @pytest.mark.parametrize("later", [40.0, -100.0])
 @pytest.mark.parametrize("cluster", [None, "prod"])
 def test_each_number_stands_in_its_own_series(text_format: TextFormat, later: float, cluster: str | None) -> None:
-    """
-    Each number has its family, labels and unit.
-
-    Ages grow until the scrape, and are never negative when a clock was set back.
-    """
+    """Each number has its family, labels and unit; ages grow until the scrape and are never negative."""
     expected = page(EVERYTHING, NOW + later, text_format, cluster)
     assert Renderer(cluster).render(EVERYTHING, NOW + later, text_format) == expected
 
@@ -188,7 +184,7 @@ def test_every_family_of_the_catalog_is_filled() -> None:
 
 
 def test_openmetrics_declares_types_and_units() -> None:
-    """Its parser accepts each family: what is always 1 is an info, and a unit ends the name."""
+    """OpenMetrics's parser accepts each family: a constant 1 is an info, and a unit ends the name."""
     text = Renderer().render(EVERYTHING, NOW, OPENMETRICS).decode()
     families_by_name = {family.name: family for family in parse_openmetrics(text)}  # type: ignore[no-untyped-call]
     infos = {name for name, family in families_by_name.items() if family.type == "info"}

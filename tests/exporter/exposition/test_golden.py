@@ -33,7 +33,7 @@ SNAPSHOTS = (
 def test_text_is_as_recorded(
     file: str, text_format: TextFormat, cluster: str | None, request: pytest.FixtureRequest
 ) -> None:
-    """Any change of what Prometheus sees shows up in a diff."""
+    """The exposition equals the recorded text, so that any change for Prometheus shows up in a diff."""
     state: Snapshot = request.getfixturevalue(file.partition(".")[0])
     text = Renderer(cluster).render(state, TAKEN_AT + 1, text_format).decode()
     stable = VOLATILE.sub("", text)

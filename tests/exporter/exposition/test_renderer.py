@@ -113,7 +113,7 @@ class History:
         return old_layout
 
     def _column(self, layout: Layout, name: str | None = None) -> Floats:
-        """Some numbers as they once were, others as they never were, or none at all."""
+        """Draw numbers of a column: those of an earlier snapshot, new ones, or none."""
         if self._random.random() < 0.2:
             return layout.absent
         values = np.full(len(layout), np.nan)
@@ -160,7 +160,7 @@ class History:
 
 
 def broken(state: Snapshot) -> Snapshot:
-    """One that cannot be written: found out when the lines of entities are done."""
+    """Return the snapshot with a node's number that cannot be rendered, which fails after the lines of entities."""
     number: Any = "no number"
     node = NodeUsage(broker="1", numbers={catalog.EXEMPT_REQUEST_THREADS: {(): number}})
     return replace(state, nodes=(node,))
@@ -200,7 +200,7 @@ def one_of_many(user: str) -> Entity:
 
 @pytest.mark.parametrize("strange", ["zoe", "\ud800"])
 def test_only_what_came_is_looked_at(strange: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only lines of new entities are made, and their names compared with their neighbors' alone."""
+    """The renderer builds lines of new entities only, and compares their names with their neighbors' alone."""
     renderer = Renderer()
     crowd = [usage(user=f"user-{number:03}", usage=0.5, limit=1.0) for number in range(300)]
     old_state = snapshot(*crowd, usage(user=strange, usage=0.5))
@@ -227,7 +227,7 @@ def test_only_what_came_is_looked_at(strange: str, monkeypatch: pytest.MonkeyPat
 
 def test_scrapes_at_the_same_time() -> None:
     """
-    Two scrapers in two formats do not get into each other's way, nor a late one with an old snapshot.
+    Scrapes in two formats, or of an old snapshot, do not disturb each other.
 
     The memory of a text is used again only when no scrape holds it.
     """
@@ -252,11 +252,7 @@ def traced(texts: Iterable[bytes]) -> list[tuple[int, int, int]]:
 
 
 def test_memory_of_a_text_that_is_no_longer_read_is_used_again() -> None:
-    """
-    Two texts take turns.
-
-    The third is written where the first was; where only ages change, the last one is written to.
-    """
+    """The third text is written into the first one's memory; where only ages change, the last one is written again."""
     renderer = Renderer()
     crowd = snapshot(*many(1, 3000))
     states = []
@@ -272,7 +268,7 @@ def test_memory_of_a_text_that_is_no_longer_read_is_used_again() -> None:
 
 
 def test_same_text_again_is_the_same_object() -> None:
-    """Nothing is copied where nothing has changed; another format is."""
+    """An unchanged text is the same object, until another format was rendered."""
     renderer = Renderer()
     crowd = snapshot(*many(1))
     text = renderer.render(crowd, NOW)

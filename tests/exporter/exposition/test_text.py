@@ -93,7 +93,7 @@ LINES = b'kafka_quota_utilization_ratio{user="alice"} 0.5\n' * 2000
 
 
 def test_gzip_is_plain_and_small() -> None:
-    """Any client can unpack it."""
+    """The compressed text is small, and any client can unpack it."""
     packed = gzipped(LINES)
     assert gzip.decompress(packed) == LINES
     assert len(packed) < len(LINES) / 20

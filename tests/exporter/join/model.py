@@ -43,7 +43,7 @@ Rules = Mapping[QuotaEntity, float]
 
 @dataclass(kw_only=True)
 class Seen:
-    """One node's table by what its columns are about; of two columns that say the same the later one counts."""
+    """The table of a node by the meanings of its columns; of two columns with one meaning the later one counts."""
 
     node_id: str
     entities: dict[Tags, dict[str, float]] = field(default_factory=dict)
@@ -533,7 +533,7 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
 
 
 def _callbacks(nodes: Sequence[Seen], keys: Sequence[str]) -> list[EntityUsage]:
-    """One for all that differ in none of these tags: usages added up, the least first, and the longest throttle."""
+    """Return one usage for entities that differ in none of these tags: the sum of usages and the longest throttle."""
     usages: dict[tuple[object, ...], EntityUsage] = {}
     amounts: dict[tuple[object, ...], list[float]] = defaultdict(list)
     for seen in nodes:

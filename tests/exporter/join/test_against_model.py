@@ -207,7 +207,7 @@ class History:
         self._published.append((snapshot, contents(snapshot), deepcopy(list(snapshot.nodes))))
 
     def _compare_with_last(self, snapshot: Snapshot) -> None:
-        """The same entities are the same rows, and keep what distinguishes them from others whatever their limits."""
+        """Require that an entity keeps its serial number, and that unchanged entities keep the layout."""
         layout, entities = snapshot.columns.layout, snapshot.columns.layout.entities
         assert not entities.flags.writeable
         assert layout.limits.tolist() == pytest.approx(

@@ -26,7 +26,7 @@ CUSTOM = limits(RULES, settings=CALLBACK)
 
 
 def tagged(kind: QuotaType, usage: float, throttle_ms: float = 0.0, /, **tags: str) -> Numbers:
-    """One bean of a callback; an underscore in a key stands for a dot."""
+    """Return the bean of a callback; an underscore in a key stands for a dot."""
     properties = {key.replace("_", "."): value for key, value in tags.items()}
     return bean(kind.group, {kind.attribute: usage, "throttle-time": throttle_ms}, **properties)
 
@@ -201,7 +201,7 @@ def test_a_full_volume_leaves_nothing_of_the_produce_limit() -> None:
     ],
 )
 def test_unlimited_and_unknown_are_two_things(reported: Numbers, limit: float | None, state: LimitState) -> None:
-    """They differ under Strimzi's plugin and any other callback; the next limits count without a change of beans."""
+    """Unlimited and unknown differ under Strimzi's plugin and under any other callback, also after new limits."""
     world = World()
     for _ in range(2):
         joined_state = world.collect_one(tagged(PRODUCE, 1.0, quota_type="PRODUCE"), reported)
@@ -210,7 +210,7 @@ def test_unlimited_and_unknown_are_two_things(reported: Numbers, limit: float | 
 
 
 def test_a_limit_of_the_plugin_moves() -> None:
-    """Each node's own counts, and one that is gone leaves no limit behind."""
+    """Each node has the plugin's own limit, and a node that left leaves no limit behind."""
     world, own_bean = World(), tagged(PRODUCE, 250.0, quota_type="PRODUCE")
 
     def limits_shown(*of_nodes: Numbers) -> list[float | None]:

@@ -90,7 +90,7 @@ PAIR = entity(REQUEST, "bob", "admin", usage=5.0, throttle_ms=500.0)
     ]
 )  # fmt: skip
 def test_cause_of_a_throttle(rules: Rules | None, settings: Any, parts: list[Numbers], expected: ThrottleCause) -> None:
-    """One collection shows the cause by the entity, its buckets and the leader."""
+    """A collection shows a throttle's cause by the entity, its buckets and the leader."""
     configured = None if rules is None else limits(rules, **settings)
     assert cause(World(configured).collect_one(*parts)) is expected
 
@@ -126,7 +126,7 @@ def test_cause_over_several_collections(history: list[tuple[Rules, list[Numbers]
 
 
 def test_debt_on_a_former_controller_is_no_evidence() -> None:
-    """Its buckets stand still for an hour."""
+    """A bucket in debt on a former controller, where it stands still for an hour, is no evidence of a cause."""
     world = World(limits(RULES, nodes=("1", "101", "102")))
     snapshot = world.collect({"1": [waiting()], "101": [bucket(-5.0), leads(0)], "102": [leads(1)]})
     assert cause(snapshot) is OWN
@@ -178,7 +178,7 @@ def test_a_bucket_that_never_throttled_has_an_unknown_throttle_time() -> None:
 
 
 def test_the_longest_throttle_of_several_brokers_counts() -> None:
-    """Each broker forwards some of the client's requests."""
+    """A client whose requests several brokers forward has the longest of their throttle times."""
     state = World(limits(RULES, nodes=("1", "2", "101"))).collect(
         {"1": [waiting(throttle_ms=2_000.0)], "2": [waiting(throttle_ms=7_000.0)], "101": [bucket(-4.0), LEADER]}
     )
@@ -209,7 +209,7 @@ def test_the_emptiest_of_the_buckets_that_may_decide() -> None:
     ],
 )
 def test_the_rule_of_a_bucket_that_is_not_measured(mutations: Any, rule: QuotaEntity | None) -> None:
-    """Without a reading of the controller, the only rule that may apply is the one."""
+    """Without a reading of the controller, the deciding rule is known if only one rule may apply."""
     state = World(limits({REQUEST: RULES[REQUEST], MUTATION: mutations})).collect_one(waiting(throttle_ms=9_000.0))
     decider = of_type(state, REQUEST).decided_by
     assert (None if decider is None else decider.resolution.entity) == rule
@@ -217,7 +217,7 @@ def test_the_rule_of_a_bucket_that_is_not_measured(mutations: Any, rule: QuotaEn
 
 
 def test_the_only_bucket_in_debt_decides_without_a_name_in_common() -> None:
-    """Without any request quota a broker counts by client-id, and a mutation quota may be for users."""
+    """The only bucket in debt is the cause, even if it is a user's and the broker measures by client-id."""
     rules = {MUTATION: {QuotaEntity(DEFAULT): 2.0}}
     client = entity(REQUEST, "", "app", usage=5.0, throttle_ms=9_000.0)
     world = World(limits(rules))

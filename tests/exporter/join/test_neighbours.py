@@ -67,7 +67,7 @@ def test_listeners_have_their_own_limit_or_the_broker_s() -> None:
 def test_addresses_left_over_from_earlier_rules_are_left_out(
     configured: Limits | None, ips: dict[str, LimitedRate]
 ) -> None:
-    """Without limits all are shown."""
+    """Addresses without a rule any more are hidden, and shown while the limits are unknown."""
     assert connections(node(configured, address("10.0.0.1", 2.0), address("10.0.0.2"))).ips == ips
 
 
@@ -134,7 +134,7 @@ def test_a_node_of_which_nothing_is_known_has_none(configured: Limits | None) ->
 
 
 def test_beans_of_a_network_thread_are_no_listener() -> None:
-    """They have the same type, and one more key property."""
+    """The beans of a network thread, which have a listener's type and one more key property, make no listener."""
     thread = bean("socket-server-metrics", {"connection-accept-rate": 1.0}, listener="SASL", networkProcessor="0")
     assert connections(node(None, thread)).listeners == {}
 

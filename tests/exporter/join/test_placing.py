@@ -103,7 +103,7 @@ def test_entities_are_kept_while_columns_and_limits_are() -> None:
 
 
 def test_limits_that_are_read_again_are_compared_when_they_are_read() -> None:
-    """Not at each collection until they are read the next time: there may be thousands."""
+    """New limits, of which there may be thousands, are compared once, and not at each collection."""
     compared = []
 
     class Rules(dict[QuotaType, RuleTable]):

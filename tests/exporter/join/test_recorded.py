@@ -91,7 +91,7 @@ def test_the_node_itself(combined_throttled: Snapshot) -> None:
 
 
 def test_idle_after_load_averages_linger(combined_idle: Snapshot, combined_without_quotas: Snapshot) -> None:
-    """Nothing is muted or sent, but averages of the last minute stay; a node without rules has delay queues alone."""
+    """After a load the averages of the last minute stay; a node without rules has delay queues alone."""
     app1 = find(combined_idle, PRODUCE, "alice", "app1")
     assert (app1.usage, app1.throttle_time_seconds) == (0.0, 7.769)
     assert set(combined_idle.nodes[0].delay_queue_size.values()) == {0.0}
@@ -128,7 +128,7 @@ def test_after_the_removal_of_all_rules_every_bean_is_stale(split_removed: Snaps
 
 
 def test_without_request_quotas_a_forwarded_throttle_still_shows(split_forwarded: Snapshot) -> None:
-    """Nothing is recorded in group Request then, except the throttles of mutation quotas."""
+    """Without request quotas, the throttle of a forwarded request is still shown with its cause."""
     bob = find(split_forwarded, REQUEST, "", "bob-admin")
     state_of_bob = bob.throttle_time_seconds, bob.entity.limit, bob.cause
     assert state_of_bob == (3.893, None, ThrottleCause.CONTROLLER_MUTATION)
@@ -144,7 +144,7 @@ def test_a_limit_removed_within_the_minute_is_still_the_cause() -> None:
 
 
 def test_before_the_limits_are_read_usage_is_shown_without_them() -> None:
-    """Nothing can be judged: everything is shown, and nothing is called stale."""
+    """Before the limits are known, all usage is shown without them, and none is called stale."""
     names = [f"split/removed.{node}.jolokia2.json" for node in ("1", "100")]
     snapshot = joined(names, None)
     assert len(snapshot.entities) == 16 + 2 + 20 + 4 + 2

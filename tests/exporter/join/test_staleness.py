@@ -189,7 +189,7 @@ def test_rules_in_force_decide_since_4_2(releases: Mapping[str, ReleaseRange]) -
 
 
 def test_each_broker_is_judged_by_its_own_release() -> None:
-    """In a rolling upgrade to 4.2 both are in the same cluster."""
+    """Stale beans are judged by each broker's own release, as in a rolling upgrade to 4.2."""
     world = World(limits(ALICE, ("1", "2"), releases={"1": of("4.1"), "2": of("4.2")}))
     for _ in range(3):
         assert shown(world, {"1": [BOB, BOB_APP], "2": [BOB, BOB_APP]}) == {("1", "bob", "app"), ("2", "bob", "")}

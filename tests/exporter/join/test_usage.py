@@ -85,7 +85,7 @@ def test_the_sum_of_a_histogram_does_not_go_back_until_a_restart() -> None:
 
 
 def test_a_smaller_count_is_a_restart_where_no_start_time_is_reported() -> None:
-    """Nothing else shows it."""
+    """A smaller count is a restart where no start time is reported."""
     sums = NodeCounters()
     readings = [(100.0, 11, 1_100), (1.0, 3, 3), (100.0, 10, 1_000)]
     for mean, count, total in readings:
@@ -121,7 +121,7 @@ def test_counters_continue_after_an_older_answer_and_another_agent() -> None:
 @pytest.mark.parametrize("absurd", [2.0**63, 1e300])
 def test_an_absurd_reading_does_not_hold_a_counter_for_ever(absurd: float) -> None:
     """
-    One that no other reading confirms is held for five minutes, in case what is read is older.
+    A reading that no other confirms holds a counter for five minutes, in case later ones are older answers.
 
     Then the counter goes on with what is read, and not back again.
     """
@@ -170,11 +170,7 @@ def test_a_counter_of_one_start_is_held(readings: list[tuple[int, float]], shown
 
 
 def test_a_source_without_a_start_takes_over() -> None:
-    """
-    Its lower reading is an older answer or a restart.
-
-    Unknown until the counter is reached, or is overdue and grows.
-    """
+    """A lower reading without a start time makes the counter unknown until it is reached, or overdue and growing."""
     counters = NodeCounters()
     readings: list[tuple[int, float | None, float, float | None]] = [
         (0, 1.0, 50.0, 50.0),

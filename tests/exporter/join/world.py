@@ -28,7 +28,7 @@ def entity(
     throttle_ms: float = nan,
     tokens: float | None = None,
 ) -> Numbers:
-    """One entity's bean, in Kafka's units."""
+    """Return the bean of an entity, in Kafka's units."""
     tags = {"user": sanitize(user), "client-id": client_id}
     properties = {key: value for key, value in tags.items() if value}
     numbers = {"throttle-time": throttle_ms, quota_type.attribute: usage, "tokens": tokens}
@@ -56,7 +56,7 @@ class World:
         self._layouts: dict[str, BeanLayout] = {}
 
     def table(self, node_id: str, *parts: Numbers) -> BeanTable:
-        """One node's table; the layout stays the same object while its columns do."""
+        """Return the table of a node; the layout stays the same object while its columns do."""
         numbers = {column: value for part in parts for column, value in part.items()}
         layout = self._layouts.get(node_id)
         if layout is None or layout.columns != tuple(numbers):

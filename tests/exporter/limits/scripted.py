@@ -104,7 +104,7 @@ class ScriptedAdmin:
         return self.leader
 
     def alter_quotas(self, changes: Sequence[QuotaChange]) -> None:
-        """Never called: the exporter only reads."""
+        """Fail if the exporter, which only reads, changes a quota."""
         raise AssertionError(changes)
 
     def close(self) -> None:

@@ -94,9 +94,9 @@ def test_entities_of_all_eight_shapes() -> None:
 
 def test_each_key_goes_to_its_quota_type() -> None:
     """
-    There are four kinds of client quota, and limits of connections by address.
+    Each key of four kinds of client quota and of connections by address has its quota type.
 
-    What a newer Kafka may add is left out.
+    A key of a newer Kafka is left out.
     """
     quotas = [
         quota(1, "consumer_byte_rate", user="u"),
@@ -154,7 +154,7 @@ async def test_broker_that_is_down_keeps_its_last_settings(source: AdminLimits, 
 
 
 async def test_a_broker_that_hangs_leaves_the_others(admin: ScriptedAdmin) -> None:
-    """Its own settings alone are unknown, wherever it stands; and the first limits do not wait long for it."""
+    """A broker that hangs makes only its own settings unknown, and does not delay the first limits."""
     for hanging, answering in ((1, "2"), (2, "1")):
         admin.errors = {f"settings {hanging}": AdminTimeout("DescribeConfigs", 2)}
         fresh = AdminLimits(admin, clock=lambda: NOW)
@@ -210,7 +210,7 @@ def test_settings_are_passed_on(tmp_path: Path) -> None:
     ]
 )  # fmt: skip
 def test_a_login_without_a_password(sasl: dict[str, Any], credential: str) -> None:
-    """Each of the sources of tokens and tickets is passed on; nothing is asked for yet, and no secret shown."""
+    """Each source of tokens and tickets is passed on without being asked, and no secret is shown."""
     login = connection_of(kafka(security_protocol="SASL_SSL", sasl=sasl))
     assert login.sasl is not None
     assert login.sasl.credential == credential
@@ -241,11 +241,7 @@ def test_files_that_cannot_be_used_are_reported(section: dict[str, Any], message
 
 
 async def test_releases_are_of_each_broker(source: AdminLimits, admin: ScriptedAdmin) -> None:
-    """
-    In a rolling upgrade they differ.
-
-    A broker that does not answer keeps what it showed before, and one that left is forgotten.
-    """
+    """Releases are known by broker: one without an answer keeps its release, and one that left is forgotten."""
     older = ReleaseRange(oldest=KafkaRelease(3, 9), newest=KafkaRelease(3, 9))
     admin.releases = {1: older}
     assert (await source.read()).releases == {"1": older, "2": NEWEST}

@@ -27,7 +27,7 @@ def refresh(source: ScriptedLimits) -> LimitsRefresh:
 
 
 async def test_failure_keeps_the_last_limits(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
-    """With the time when they were read, and the cluster: old limits with a growing age are better than none."""
+    """A failure keeps the last limits, with the time when they were read, and the cluster."""
     source.value = replace(source.value, cluster_id="x")
     await refresh.refresh()
     assert refresh.health == LimitsHealth(read_at=NOW, cluster_id="x", changes_since=NOW)
@@ -169,7 +169,7 @@ async def test_settled_after_the_first_outcome(source: ScriptedLimits, refresh: 
 
 
 async def test_run_refreshes_until_canceled(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
-    """One read, one pause, and so on; a new interval counts from the next pause on."""
+    """Limits are read, with a pause after each read; a new interval counts from the next pause on."""
     pauses: list[float] = []
 
     async def pause(seconds: float) -> None:

@@ -47,7 +47,7 @@ async def exporter(
 
 
 async def test_tools_only_read() -> None:
-    """Each is announced as one that reads, with a description, and takes no argument that it does not describe."""
+    """Each tool is announced as read-only, with a description, and takes no argument that it does not describe."""
     async with exporter() as url, assistant(url) as client:
         tools = (await client.list_tools()).tools
         assert "Nothing can be changed" in (client.instructions or "")
@@ -140,7 +140,7 @@ async def test_hostile_names_are_data() -> None:
 
 
 def texts(value: object) -> Iterator[str]:
-    """All texts in a value of JSON."""
+    """Yield all texts in a value of JSON."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -247,7 +247,7 @@ def test_the_end_of_input_ends_it() -> None:
 
 
 def test_wrong_usage() -> None:
-    """Without an exporter there is nothing to ask, and a password does not belong into an address."""
+    """`mcp` without an exporter, or with a password in the address, is refused in one message."""
     done = subprocess.run([COMMAND, "mcp"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "--exporter" in done.stderr

@@ -142,11 +142,7 @@ def test_counters_are_monotonic_sums() -> None:
 
 
 def test_requests_are_cut_to_size() -> None:
-    """
-    Each has resource and scope.
-
-    None is longer than allowed nor much shorter than it could be; no point is lost or sent twice.
-    """
+    """Requests have resource and scope, are as long as allowed, and contain each point once."""
     state = many(3_000)
     requests = list(Pushes(max_bytes=100_000).requests(state))
     sizes = [request.message.ByteSize() for request in requests]

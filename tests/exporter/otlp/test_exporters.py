@@ -191,7 +191,7 @@ def test_a_receiver_may_ask_for_a_pause(retry_after: str, shortest: float, longe
 
 
 def test_what_a_receiver_quotes_of_its_request_is_not_shown(protocol: OtlpProtocol, receiver: Receiver) -> None:
-    """Neither a token nor the key in the endpoint's query, whatever text it sends back."""
+    """Neither a token nor a key in the endpoint's query is shown, whatever text the receiver sends back."""
     headers, query = {"Authorization": "Bearer hunter2", "X-Key": "abc"}, "?api-key=swordfish"
     receiver.rejected, receiver.remark = 1, "refused Bearer hunter2 with api-key=swordfish for abc"
     to = target(protocol, receiver.url, headers={name.lower(): value for name, value in headers.items()})

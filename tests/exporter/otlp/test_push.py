@@ -52,7 +52,7 @@ class World:
 
 
 async def test_a_receiver_that_asks_for_a_pause_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not for longer than is sensible; the next push comes after it, however short the interval is."""
+    """The next push comes after the pause that a receiver asks for, up to a sensible maximum."""
     pauses: list[float] = []
     asleep = asyncio.Event()
 
@@ -155,11 +155,7 @@ BAD = PushResult(accepted=4, lost=6, reason="no connection")
 
 
 def test_everything_is_counted_and_a_change_is_reported_once() -> None:
-    """
-    Each push by its outcome and each point by its fate, from the zeros on that ``increase()`` needs.
-
-    A log line when the outcome changes.
-    """
+    """Pushes are counted by outcome and points by fate, from zero on; a new outcome is logged once."""
     ledger = PushCounts("http://c")
     assert ledger.health.exports_total == {"success": 0, "partial": 0, "failure": 0}
     assert ledger.health.points_total == {"accepted": 0, "rejected": 0, "lost": 0}
@@ -180,7 +176,7 @@ def test_everything_is_counted_and_a_change_is_reported_once() -> None:
 
 
 async def test_another_push_counts_on() -> None:
-    """With another receiver, counters stay where they were; how it goes with the new one is logged."""
+    """Counters continue with another receiver, whose outcome is logged."""
     first_world, second = World(), World()
     first_world.push.counts.receiver = "d"
     await first_world.push.close()
@@ -225,7 +221,7 @@ def test_counters_have_a_start(family: Family, began: int, seen: list[tuple[floa
 
 
 def test_series_do_not_share_a_start_and_are_forgotten() -> None:
-    """Each broker, request and family has its own; memory does not grow with counters of the past."""
+    """Each series has a start of its own, and old series are forgotten."""
     starts = Starts(5)
     starts.of(ERRORS, {BROKER: 3.0}, 10, 0.0)
     starts.of(catalog.REQUEST_THROTTLED_SECONDS, {BROKER: 1.0}, 15, 5.0)

@@ -276,7 +276,7 @@ def test_nothing_is_cut_in_any_window(path: str, chromium: Browser, url: str) ->
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_row_leads_to_its_entity(*, scripts: bool, chromium: Browser, url: str) -> None:
-    """Also that of a hostile name; there are its rules, its last minutes and its episodes, and the way back."""
+    """A row, also of a hostile name, leads to a page with the entity's rules, last minutes, episodes and a way back."""
     heading = "document.querySelector('h1').innerText"
     chromium.scripts(run=scripts)
     for place, name in enumerate(("user alice", "bob / etl", "deploy / terraform", '"</title><script>')):

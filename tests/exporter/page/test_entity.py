@@ -104,11 +104,7 @@ ROWS = (
     ],
 )
 def test_what_is_measured_of_it(user: str | None, client_id: str | None, rows: list[int]) -> None:
-    """
-    Of each quota type, the entity is shown that the client is counted under.
-
-    It, its user, or its client-id; of a user, each of its clients.
-    """
+    """A client has a row for each quota type, of itself, its user or its client-id; a user has one for each client."""
     entity_result = find_entity(snapshot(*ROWS, limits=RULES), Trails(), Episodes(), user, client_id)
     entities = [entity_usage.entity for entity_usage in entity_result.rows]
     assert len(entities) == len(rows)
@@ -149,7 +145,7 @@ def test_the_last_minutes_and_the_episodes() -> None:
 
 
 def test_a_throttled_client_below_its_limit_is_red() -> None:
-    """In its row and in each step in which it was throttled, as the legend says; its row is not once it is free."""
+    """A throttled client below its limit has a red row until it is free, and red steps in the chart."""
     start, configured = NOW - NOW % 15, limits()
     steps = [
         replace(
@@ -242,7 +238,7 @@ def test_hostile_names_are_text(long: int) -> None:
 
 
 def test_addresses_of_entities() -> None:
-    """They lead back to the names, unless these are too long for one."""
+    """The address of an entity leads back to its names, unless they are too long for one."""
     for user, client_id in (("a&b=c/ü\n", "x"), ("a", ""), ("", "x")):
         parameters = {
             key: values[0] for key, values in parse_qs(urlsplit(entity_address(user, client_id)).query).items()

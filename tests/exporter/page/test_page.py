@@ -345,7 +345,7 @@ def test_a_page_stays_small() -> None:
 
 def test_unknown_throttle_times_are_counted() -> None:
     """
-    Where an agent does not export them, "throttled lately" says of how many it knows nothing.
+    Entities whose throttle time is unknown are counted beside "throttled lately".
 
     Delays of mutations are those of requests.
     """

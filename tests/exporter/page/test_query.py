@@ -55,14 +55,14 @@ SENSELESS = {
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in SENSELESS.items() for value in values])
 def test_senseless_values(name: str, value: str) -> None:
-    """They are named, with what there is, in one short line."""
+    """A senseless value of a parameter is refused in one short line that lists the values to choose from."""
     with pytest.raises(InvalidQuery, match=f"^{name}=.*it has to be") as raised:
         EntityQuery.read({name: value})
     assert len(str(raised.value)) < 400
 
 
 def test_text_that_cannot_be_seen_is_dropped() -> None:
-    """So that the form shows what is looked for; and it is not endless."""
+    """Invisible characters of a search are dropped, so that the form shows what is searched for, and it is cut."""
     query = EntityQuery.read({"q": "a\n\x00\ud800b" + "c" * 9_999})
     assert query.q.startswith("abc")
     assert len(query.q) < 201
@@ -82,7 +82,7 @@ def test_text_that_cannot_be_seen_is_dropped() -> None:
     ],
 )
 def test_parts(offset: int, size: int, address_before: str | None, following: str | None) -> None:
-    """Of thirty, the first part has none before it, the last none after it, and none begins before the first."""
+    """The first part of thirty rows has no previous part, and the last part has no next one."""
     state = snapshot(*(usage(user=f"user-{number:02}") for number in range(30)))
     parameters = {"show": "all", "offset": str(offset), "size": str(size)}
     view = find_entities(state, Trails(), EntityQuery.read(parameters), Teams())

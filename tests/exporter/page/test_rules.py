@@ -98,9 +98,9 @@ def test_hostile_names_are_text(long: int) -> None:
 @pytest.mark.parametrize("name", [HOSTILE, HOSTILE.encode(errors="replace").decode()])
 def test_names_that_may_be_a_slip(name: str) -> None:
     """
-    In the row of the rule, and below with the commands that correct it, whatever characters they hold.
+    A name that may be a slip is in its rule's row and above commands that correct it, with any characters.
 
-    Halves of surrogate pairs fit into none.
+    There is no command for halves of surrogate pairs.
     """
     configured = limits(
         rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity(f"User:{name}"): 5.0, QuotaEntity(DEFAULT): 500.0})}

@@ -30,7 +30,7 @@ HOSTILE = """\
 
 @pytest.fixture
 async def exporter(request: pytest.FixtureRequest) -> AsyncIterator[Exporter]:
-    """One with the runbooks that a test names."""
+    """Run an exporter with the runbooks that a test names."""
     texts: Mapping[str, str] | None = request.param
     config = Config.model_validate({"server": {"address": "127.0.0.1", "port": 0}})
     async with exporter_of(config, [ScriptedSource()], ScriptedLimits(), runbooks=texts) as started:
@@ -74,7 +74,7 @@ async def test_what_is_not_there_is_not_found(exporter: Exporter) -> None:
 
 @pytest.mark.parametrize("exporter", [TEXTS, None], indirect=True, ids=["ours", "none"])
 async def test_the_page_leads_to_them_where_they_are_served(exporter: Exporter) -> None:
-    """Its footer has no link that leads nowhere."""
+    """The page's footer has a link to the runbooks only where they are served."""
     _, _, text = await get(f"{exporter.url}/")
     status, _, _ = await get(f"{exporter.url}/runbooks/")
     assert ("runbooks/" in Page(text).values("a", "href")) is (status == 200)
@@ -94,9 +94,9 @@ async def test_html_in_a_runbook_is_text(exporter: Exporter) -> None:
 @pytest.mark.parametrize("exporter", [TEXTS], indirect=True, ids=["ours"])
 async def test_a_runbook_has_the_names_of_the_alert(exporter: Exporter) -> None:
     """
-    In commands and queries, whatever they are.
+    Commands and queries of a runbook have the names of the alert, whatever they are.
 
-    Nothing of the examples is left, nor a command for a client-id that there is not.
+    No name of an example is left, and no command for a client-id that the alert lacks.
     """
     hostile = 'it\'s "x"\n```'
     _, _, text = await get(f"{exporter.url}/runbooks/KafkaQuotaProduceThrottled?{urlencode({'user': hostile})}")

@@ -172,7 +172,7 @@ async def test_every_described_path_is_served(served: Served, path: str) -> None
 
 
 async def test_the_guide_for_assistants_leads_to_what_is_served(served: Served) -> None:
-    """It names all paths of the API, by links that are relative, so that they work behind a proxy's path."""
+    """The guide for assistants has relative links to all paths of the API, which work behind a proxy's path."""
     await served.collection.snapshot(5.0)
     answer = await served.client.get("/llms.txt")
     assert (answer.status, answer.content_type) == (200, "text/plain")
@@ -189,7 +189,7 @@ async def test_the_guide_for_assistants_leads_to_what_is_served(served: Served) 
     ["%00", "%ff%fe", "%ED%A0%80", "%3Cscript%3E", "%E2%80%AEx%0A", "a/../b", "%2e%2e%2f", "x" * 3_000, "%0A" * 1_000, "User:alice"]
 )  # fmt: skip
 async def test_any_name_can_be_asked_for(served: Served, path: str, name: str) -> None:
-    """Any user and client-id get an answer, never an error, and as text."""
+    """Any user and client-id get an answer as text, never an error."""
     await served.collection.snapshot(5.0)
     for query in (f"user={name}", f"client_id={name}", f"user={name}&client_id={name}"):
         answer = await served.client.get(URL(f"/{path}?{query}", encoded=True))

@@ -76,7 +76,7 @@ def test_teams_by_name_and_in_parts() -> None:
 
 
 def test_the_page_leads_to_the_dashboard_of_teams() -> None:
-    """Of this cluster, where the configuration names a Grafana."""
+    """The page has a link to this cluster's dashboard of teams where the configuration names a Grafana."""
     frame = PageFrame(teams=True, grafana_url="https://grafana.corp/", cluster="north & south")
     address = "https://grafana.corp/d/quotascope-teams?var-cluster=north+%26+south"
     assert address in Page(teams_page(found(), frame)).values("a", "href")
@@ -84,7 +84,7 @@ def test_the_page_leads_to_the_dashboard_of_teams() -> None:
 
 
 def test_a_page_without_teams_says_what_to_do() -> None:
-    """It still shows what is promised of brokers, and that this is unknown."""
+    """A page without teams says what to do, and still shows the budget of brokers and that its use is unknown."""
     rendered = Page(teams_page(find_teams(snapshot(), TeamQuery()), PageFrame()))
     assert "No teams are configured" in rendered.text
     assert "unknown: no broker has both limits and a capacity that is known." in rendered.text
@@ -117,7 +117,7 @@ def test_a_sum_without_all_of_the_usage_is_called_so() -> None:
 
 
 def test_limits_that_traffic_cannot_use_are_stranded() -> None:
-    """On the broker without the client; where a limit or a broker is unknown, they are the least that they can be."""
+    """The limit on a broker without the client is stranded; with an unknown limit or broker it is unknown."""
     limited = usage(user="eve", client_id="app", usage=1e6, limit=5e6, configured=RULES)
     text = page(found(limited)).text
     assert "2.00 MB/s, unlimited; stranded 5.00 MB/s; fairness 0.50" in text
@@ -132,7 +132,7 @@ def test_limits_that_traffic_cannot_use_are_stranded() -> None:
 
 
 def test_the_answer_has_null_for_what_is_unknown() -> None:
-    """Each team with its quota types, and what is sold."""
+    """The answer has each team with its quota types and what is sold, and null for unknown figures."""
     answer = json.loads(encoded(teams_document(found())))
     assert (answer["total"], answer["configured"], answer["complete"]) == (4, True, True)
     payments, hostile, idle, unowned = answer["teams"]

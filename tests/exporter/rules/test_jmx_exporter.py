@@ -166,7 +166,7 @@ def _tags_of(attribute: Attribute) -> st.SearchStrategy[dict[str, str]]:
     ids=lambda attribute: f"{attribute.meaning.name}-{attribute.type}{attribute.part}",
 )
 def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
-    """All other attributes, with their properties in any order after the name."""
+    """All other attributes of a node are read back, with their properties in any order after the name."""
     free = {key: f"{key}-1" for key in attribute.free if attribute.required}
     fixed = dict(attribute.fixed)
     head = [("type", attribute.type), *list(fixed.items())[:1]]
@@ -181,7 +181,7 @@ def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
 
 
 def test_what_the_rules_never_write_is_left_out() -> None:
-    """Other families of ours, labels of another kind, broken quotes and tags are left out."""
+    """Our families that the rules do not write, other labels, broken quotes and tags are left out."""
     never: list[tuple[str, dict[str, str]]] = [
         ("utilization_ratio", {"user": "u"}),
         ("throttle_time_seconds", {"user": "u"}),
@@ -194,11 +194,7 @@ def test_what_the_rules_never_write_is_left_out() -> None:
 
 
 def test_rules_of_clients_come_first() -> None:
-    """
-    There are thousands of their beans.
-
-    The agent remembers for them which rule matched, and looks at few others before.
-    """
+    """Rules of clients, which have thousands of beans, come first and are cached by the agent."""
     cached = [bool(rule.get("cache")) for _, rule in rules_of(TEXT)]
     assert cached == sorted(cached, reverse=True)
     assert 0 < sum(cached) < len(cached)

@@ -160,7 +160,7 @@ _Found: TypeAlias = tuple[float | None, ThrottleChange | None, bool]
 
 
 def _alone(row: Measured, enforced: float | None, bound: float, throttle: float) -> _Found:
-    """One that stays what it is: how its limit changes says it."""
+    """Return the outcome for an entity whose measured name stays the same, by how its limit changes."""
     held = _held(row, enforced)
     if enforced == bound:
         throttle = throttle if held and row.throttle is None else row.throttle or 0.0
@@ -227,9 +227,9 @@ def test_it_is_what_request_by_request_would_be(
     steps: list[dict[tuple[str, str], Measured]],
 ) -> None:
     """
-    For rules of all levels, whatever is measured, and while entities come and go.
+    A shadow equals an evaluation request by request for any rules and numbers while entities come and go.
 
-    Never a guess, and nothing unknown that could be known.
+    It guesses nothing, and calls nothing unknown that could be known.
     """
     enforced = QuotaRules(enforced_rules)
     other_tables = [QuotaRules(rules) for rules in other_rules]
@@ -263,7 +263,7 @@ BOTH_NODES: Final = (NodeUsage(broker="1"), NodeUsage(broker="2"))
 
 
 def world(*usages: EntityUsage, rules: Mapping[QuotaType, RuleTable] | None = None, **changes: Any) -> Snapshot:
-    """Two brokers, with rules for pairs unless others are given."""
+    """Return a snapshot of two brokers, with rules for pairs unless a test has others."""
     configured = Limits(rules=rules or {PRODUCE: PAIRS}, read_at=TAKEN_AT)
     changes = {"nodes": BOTH_NODES, "limits": configured, **changes}
     return Snapshot(taken_at=TAKEN_AT, columns=Columns.of(usages), **changes)
@@ -340,7 +340,7 @@ def test_what_is_unknown_has_a_reason(
 
 
 def test_a_broker_that_is_not_read_any_more_is_unknown_for_an_hour() -> None:
-    """With as many entities as it had; afterwards it is taken to be gone."""
+    """A broker that is not read is unknown with as many entities as it had, and after an hour taken to be gone."""
     snapshot = world(usage(PRODUCE, "alice", "a", broker="2", usage=4.0))
     shadows = Shadows([candidate_of(PRODUCE, ALICE)])
     shadows.of(snapshot, set())
@@ -395,7 +395,7 @@ def test_mutations_are_known_under_a_limit_that_stays_or_rises(
 
 
 def test_mutations_that_are_added_up_are_unknown() -> None:
-    """One of the buckets has the name and the limit of the sum."""
+    """Mutations are unknown where a shadow adds buckets up that the cluster keeps apart."""
     rules = QuotaRules({QuotaEntity("alice"): 10.0, QuotaEntity("alice", "a"): 10.0})
     rows = [usage(MUTATION, "alice", name, limit=10.0, usage=2.0, tokens=4.0) for name in ("", "a")]
     shadow = candidate_of(MUTATION, QuotaRules({QuotaEntity("alice"): 10.0}))
@@ -464,7 +464,7 @@ def test_a_shadow_is_compared_with_what_is_in_force(
 
 
 def test_old_numbers_end_no_throttle() -> None:
-    """It is unknown whether a broker whose answer is late throttles a client now."""
+    """It is unknown if a broker whose answer is late still throttles a client."""
     held = [
         usage(PRODUCE, "alice", "a", broker=node, limit=10.0, usage=11.0, throttle_time_seconds=0.4) for node in "12"
     ]
@@ -487,7 +487,7 @@ def test_a_request_throttle_of_the_controller_holds_no_client_back() -> None:
 
 
 def test_the_cluster_own_quotas_are_the_base() -> None:
-    """Also after they change, unless the file lists quotas of its own."""
+    """A shadow is based on the cluster's quotas, also after they change, unless the file lists its own."""
     changes = QuotaSet({QuotaEntity("alice"): {PRODUCE.quota_key: 5.0}})
     shadows = Shadows([Candidate(name="x", quotas=changes, added=changes)])
     rate = usage(PRODUCE, "bob", "a", usage=20.0)
@@ -542,7 +542,7 @@ def test_above_24_days_a_throttle_is_what_the_release_sends(
 
 @pytest.mark.parametrize(("tokens", "seconds"), [(0.0, 0.0), (-1.0, LONG_MAX / 1_000)])
 def test_a_bucket_in_debt_under_a_limit_of_zero_is_never_even(tokens: float, seconds: float) -> None:
-    """Nothing refills it: the longest time that Kafka has."""
+    """A bucket in debt under a limit of zero, which nothing refills, throttles for the longest time of Kafka."""
     rules = QuotaRules({QuotaEntity("alice"): 0.0})
     bucket = usage(MUTATION, "alice", limit=0.0, burst_tokens=0.0, usage=0.0, tokens=tokens)
     (shadow,) = Shadows([candidate_of(MUTATION, rules)]).of(world(bucket, rules={MUTATION: rules}), set())

@@ -35,7 +35,7 @@ def test_a_web_page_has_the_usual_path(text: str, forced: None) -> None:
 
 
 def test_a_login_is_named() -> None:
-    """In front of an agent, a proxy answers 200 with its form."""
+    """A login form that a proxy in front of an agent sends with status 200 is named as one."""
     form = '<html><body><form><input type="password" name="p"></form></body></html>'
     with pytest.raises(SourceUnreadable, match=r"not metrics.*it asks for a login"):
         TextReader().read(form.encode())
@@ -80,7 +80,7 @@ def test_the_page_of_an_exporter_of_ours_is_no_agents() -> None:
 
 
 def test_a_page_without_comments_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To tell jmx_exporter from Strimzi's reporter takes a search of all of a page."""
+    """A page without comments is searched once to tell jmx_exporter from Strimzi's reporter."""
     searched: list[str] = []
     search: Callable[[str], bool] = dialects._is_from_beans
 

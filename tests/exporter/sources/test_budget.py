@@ -14,7 +14,7 @@ from quotascope.exporter.sources.source import Numbers
 
 
 async def test_one_body_at_a_time_is_longer_than_there_is_room() -> None:
-    """The others wait until it is given back, the shortest first."""
+    """One body at a time may exceed the budget, and the others wait for it, the shortest first."""
     room = Budget(100)
     bodies = [Body(doubtful=False) for _ in range(4)]
     for body in bodies:
@@ -38,7 +38,7 @@ async def test_one_body_at_a_time_is_longer_than_there_is_room() -> None:
 
 
 async def test_a_body_that_keeps_others_waiting_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its read ends with a reason, and the others go on."""
+    """A read whose body keeps others waiting too long ends with a reason, and the others go on."""
     monkeypatch.setattr(budget, "_LEASE_SECONDS", 0.02)
     room = Budget(100)
     slow, good = Body(doubtful=False), Body(doubtful=False)
@@ -53,7 +53,7 @@ async def test_a_body_that_keeps_others_waiting_gives_way(monkeypatch: pytest.Mo
 
 
 async def test_who_was_no_use_has_half_of_the_room() -> None:
-    """So that agents that mean harm leave the other half to those that do not."""
+    """Doubtful sources share half of the budget, and leave the other half to good ones."""
     room = Budget(100)
     bad, worse, good = Body(doubtful=True), Body(doubtful=True), Body(doubtful=False)
     await room.grow(bad, 50)
@@ -120,9 +120,9 @@ def test_the_source_with_the_most_numbers_loses_them() -> None:
 
 def test_of_sources_with_as_many_numbers_the_first_keeps_its_room() -> None:
     """
-    Else each of them, read in turn, would find room in place of the one before, and all would be held.
+    Of sources with equally many numbers the first keeps its room, or each in turn would displace the one before.
 
-    One that is closed gives its room back.
+    A closed source gives its room back.
     """
 
     class Owner:
@@ -139,7 +139,7 @@ def test_of_sources_with_as_many_numbers_the_first_keeps_its_room() -> None:
 
 
 async def test_doubtful_answers_come_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others are read at once; one that takes too long keeps the next doubtful one waiting for some seconds only."""
+    """Doubtful answers are read one by one, each for some seconds at most, and good ones at once."""
     room, order = Budget(100), list[str]()
     go = asyncio.Event()
 

@@ -94,7 +94,7 @@ def test_a_dialect_has_the_load_of_a_node(dialect: str) -> None:
 
 @pytest.mark.parametrize("name", MISSING)
 def test_a_dialect_has_what_jolokia_has(name: str) -> None:
-    """The same beans and attributes, but for those that its agent does not give, and the same numbers."""
+    """A dialect has the beans, attributes and numbers of Jolokia, except for those that its agent cannot give."""
     of_load = "AvgIdleRatio"  # this moment's requests of Jolokia did not ask for it
     numbers_of_dialect = {
         key: value for key, value in numbers(table(f"dialects/{name}.txt")).items() if key[0].get("name") != of_load
@@ -232,7 +232,7 @@ def test_names_that_were_cut_in_the_wrong_place_come_back() -> None:
 
 @pytest.mark.parametrize(("dialect", "label"), [(JMX_DEFAULT, r'"a:b\*"'), (STRIMZI, "a:b*")])
 def test_tags_of_a_custom_callback_come_as_they_are(dialect: TextDialect, label: str) -> None:
-    """Any tag is one where whole beans are given; the rules of others know no tag but user and client-id."""
+    """Tags of a custom callback are read unchanged from dialects that show any tag."""
     labels = {"tenant": label, "user": "x"}
     name = "kafka_server_Produce_byte_rate"
     for spelled in {name.lower(), name if dialect is JMX_DEFAULT else name.lower()}:
@@ -287,7 +287,7 @@ def test_it_has_all_that_jolokia_has() -> None:
 
 
 def test_our_own_exporter_is_no_agent() -> None:
-    """Its page has the same families, but nothing in it is a broker's own word."""
+    """A page of our own exporter is refused as a source, although it has the same families."""
     golden = CAPTURES.parent / "exposition" / "golden" / "split_throttled.txt"
     with pytest.raises(SourceUnreadable, match="page of a quotascope exporter"):
         TextReader().read(golden.read_bytes())

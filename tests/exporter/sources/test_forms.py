@@ -109,7 +109,7 @@ def one_by_one() -> Iterator[None]:
 
 
 def outcomes(pages: Sequence[bytes]) -> list[object]:
-    """What an agent's pages were read as, one after the other."""
+    """Return what a reader makes of an agent's pages, one after the other: columns and numbers, or the error."""
     reader, results = TextReader(), list[object]()
     for page in pages:
         try:
@@ -142,7 +142,7 @@ def outcomes(pages: Sequence[bytes]) -> list[object]:
     "\n",
 )
 def test_a_form_reads_what_the_line_says(pages: list[list[str]], end: str) -> None:
-    """The same columns, numbers and coverage, and where a page is refused the same words."""
+    """A form gives the same columns, numbers, coverage and errors as parsing each line."""
     texts_of_pages = ["".join(f"{line}{end}" for line in ("jmx_scrape_error 0.0", *page)).encode() for page in pages]
     with one_by_one():
         expected = outcomes(texts_of_pages)
@@ -151,7 +151,7 @@ def test_a_form_reads_what_the_line_says(pages: list[list[str]], end: str) -> No
 
 @pytest.mark.parametrize("name", PAGES)
 def test_recorded_pages_are_read_alike(name: str) -> None:
-    """Also where a following page has fewer lines, and others in another order."""
+    """Forms read recorded pages as parsing each line does, also with fewer lines or in another order."""
     page = (CAPTURES / "dialects" / name).read_bytes()
     page_lines = page.splitlines(keepends=True)
     pages = [page, b"".join(page_lines[::2]), b"".join(reversed(page_lines))]
@@ -161,7 +161,7 @@ def test_recorded_pages_are_read_alike(name: str) -> None:
 
 
 def test_most_lines_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of each kind is, however many entities there are."""
+    """One line of each kind is parsed, however many entities there are."""
     parsed: list[SampleKey] = []
     learned = Forms._learned
 
@@ -181,7 +181,7 @@ def test_most_lines_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_another_unit_is_followed() -> None:
-    """What an agent's new rules say of a number counts, not what those before said."""
+    """A number is read in the unit of the page's current names after an agent's rules change."""
     reader = TextReader()
     line = b'kafka_server_quota_%s{resource="Produce",user="a"} 5\n'
     assert list(reader.read(line % b"throttle_time_seconds").values) == [5000.0]

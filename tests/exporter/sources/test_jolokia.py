@@ -33,7 +33,7 @@ CAPTURE = "combined/throttled.jolokia1.json"
 
 
 def test_kafkas_own_domain_is_read_at_once() -> None:
-    """All beans are looked at once, by the names of attributes that no other beans have."""
+    """One request reads all beans of the domain, by attribute names that only the wanted beans have."""
     first_request = json.loads(bulk_request())[0]
     assert first_request["mbean"] == "kafka.server:*"
     attributes = first_request["attribute"]
@@ -157,7 +157,7 @@ def test_an_answer_that_the_agent_cut_short_is_unreadable(value: object) -> None
 
 @pytest.mark.parametrize("name", ["", "no colon", "kafka.server:type", 'kafka.server:type=Produce,user="x'])
 def test_a_name_that_is_none_is_left_out(name: str) -> None:
-    """One odd name does not spoil an answer."""
+    """A malformed bean name is left out, and the rest of the answer is read."""
     assert columns_of((name, ("byte-rate",))) == [None]
 
 
@@ -224,11 +224,7 @@ async def test_both_requests_of_a_read_share_its_time(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("node", ["1", "100"])
 def test_versions_one_and_two_agree(node: str) -> None:
-    """
-    The same beans and numbers, although Jolokia 1 sorts the keys of a name.
-
-    Rates fall in the 0.2 s between the answers.
-    """
+    """Jolokia 1, which sorts the keys of a name, and 2 give the same beans and numbers; rates may fall in between."""
     new = table(f"split/idle.{node}.jolokia2.json")
     old = table(f"split/idle.{node}.jolokia1.json")
     assert new.node_id == old.node_id == node

@@ -100,7 +100,7 @@ def test_a_label_of_the_page_may_change_with_all_of_it() -> None:
 
 
 def test_a_node_of_another_broker_is_another_broker() -> None:
-    """Also where only one of them has quotas."""
+    """A node's line of another broker refuses the page, even if only one of the two has quotas."""
     lead = 'kafka_controller_kafkacontroller_activecontrollercount{instance="%s"} 1'
     line = 'kafka_server_quota_byte_rate{instance="a:1",resource="Fetch",user="x"} 1'
     assert len(read(line, lead % "a:1").layout.columns) == 2
@@ -170,7 +170,7 @@ def of_clients(name: str, *clients: str) -> bytes:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_label_with_one_value_on_all_clients_is_one_of_the_page(name: str) -> None:
-    """Until it has a second value, or a client has none; then it is a tag of a custom quota callback."""
+    """A label is the page's while all clients have it with one value, and otherwise a tag of a custom callback."""
     eu = [f'client_id="{client}",my_tier="eu"' for client in "ab"]
     us = 'client_id="c",my_tier="us"'
     pages: list[tuple[list[str], int, bool]] = [

@@ -81,7 +81,7 @@ def entities_on_page(page: bytes) -> set[tuple[QuotaType, bool, str, str]]:
 
 @pytest.mark.parametrize("instance", AGENTS)
 async def test_series_are_about_the_entities_of_the_agents_page(instance: str) -> None:
-    """Each usage and throttle time that a source reads from the agent's page is found, whatever its spelling."""
+    """Each usage and throttle time of the agent's page is found in a Prometheus, whatever its spelling."""
     found = await inventory_of(series_in(), by_exporter=False)
     ours = [one for one in found.series if one.labels["instance"] == instance]
     theirs = entities_on_page(PAGES[instance])
@@ -156,7 +156,7 @@ def other_rule_for_carol(one: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("newest_first", [False, True])
 async def test_limits_on_which_exporters_disagree_are_unknown(*, newest_first: bool) -> None:
-    """Neither exporter is believed, in whatever order their series come; all that they agree on stays."""
+    """A limit on which two exporters disagree is unknown, in any order of series; the agreed ones stay."""
     series = series_in()
     alone = await limits_of(series)
     both = [*series, *other_exporter(series, halved_for_alice)]
@@ -183,7 +183,7 @@ async def test_a_limit_that_one_exporter_shows_as_unlimited_is_unknown() -> None
 
 
 async def test_a_rule_on_which_exporters_disagree_is_unknown() -> None:
-    """The limit that both show stays."""
+    """A rule on which two exporters disagree is unknown, and the limit that both show stays."""
     series = series_in()
     limits = await limits_of([*series, *other_exporter(series, other_rule_for_carol)])
     of_carol = limits.limits[QuotaType.REQUEST, "carol", ""]
@@ -246,7 +246,7 @@ async def test_an_id_that_the_agent_contradicts_is_refused(*, by_label: bool) ->
 
 @pytest.mark.parametrize("by_label", [False, True])
 async def test_a_node_has_the_id_that_its_agent_does_not_report(*, by_label: bool) -> None:
-    """It is that of `nodes`, or of a label of the target; an entry without a series is named."""
+    """A node whose agent reports no id has that of `nodes` or of a label; an entry without a series is named."""
     series = copy.deepcopy(series_in())
     plain = await inventory_of(series, by_exporter=False)
     instance = next(one.node for one in plain.series if one.node == one.labels["instance"])
@@ -277,7 +277,7 @@ class Unlimited:
 
 @pytest.mark.parametrize("shape", [None, RuleShape.USER])
 async def test_families_of_an_exporter_are_divided_by_node(shape: RuleShape | None) -> None:
-    """Where an hour of all nodes is too much, each node is asked about, not each exporter."""
+    """Series of an exporter are requested node by node where an hour of all nodes is too much."""
     own = [one for one in series_in() if one["metric"]["instance"] == "quotascope:9749"]
     second = copy.deepcopy(own)
     for one in second:

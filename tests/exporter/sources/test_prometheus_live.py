@@ -129,7 +129,7 @@ async def test_a_source_that_is_canceled_leaves_the_others_their_answer() -> Non
 
 
 async def test_replicas_are_one() -> None:
-    """Of two servers that scrape one agent, the one that scraped it last is read, and none of the other's values."""
+    """Of two servers that scrape an agent, only the one with the latest scrape is read."""
 
     def change(answers: Answers) -> None:
         for series in series_of(answers, "vector", "broker-1:9404"):
@@ -247,7 +247,7 @@ def node(instance: str, **labels: str) -> NodeSeries:
 
 @pytest.mark.parametrize("label", ["cluster", "kafka_cluster", "strimzi_io_cluster", "namespace", "env", "job"])
 def test_labels_of_clusters(label: str) -> None:
-    """Each label that all nodes of a cluster share is one; also where some nodes lack it."""
+    """Nodes that differ in a label of clusters, or of which some lack it, are refused as several clusters."""
     for labels in ({label: "east"}, {}):
         with pytest.raises(SourceUnreadable, match=f"{label}='west'|'west'"):
             refuse_clusters([node("a", **{label: "west"}), node("b", **labels)], "", "instance")
@@ -261,7 +261,7 @@ def test_nodes_of_one_cluster_may_differ() -> None:
 
 
 async def test_a_series_without_an_instance_is_refused() -> None:
-    """What tells nodes apart is named."""
+    """A series without an instance is refused, and the label that would tell nodes apart is named."""
 
     def change(answers: Answers) -> None:
         for series in series_of(answers, "vector", "broker-3:9404"):
@@ -272,7 +272,7 @@ async def test_a_series_without_an_instance_is_refused() -> None:
 
 
 async def test_labels_of_the_agent_keep_their_meaning() -> None:
-    """Where target and agent have a label of one name, that of the agent counts."""
+    """Where target and agent both have a label, the agent's value counts."""
 
     def change(answers: Answers) -> None:
         for series in series_of(answers, "vector", "broker-2:9404"):
@@ -383,7 +383,7 @@ async def test_what_is_no_answer_is_named(refusal: tuple[int, bytes], message: s
 
 
 async def test_warnings_are_remarks() -> None:
-    """What a server could not ask of its parts is shown beside the values."""
+    """A warning of a server about its parts is shown beside the values."""
     async with answering() as (prometheus, config), live_of(config) as (live, _):
         prometheus.warnings = ["store 7 does not answer"]
         table = await source(live, "broker-1:9404").read()
@@ -406,7 +406,7 @@ async def test_servers_without_metadata_are_read() -> None:
 
 
 async def test_victoria_metrics_answers_with_vectors_about_the_present() -> None:
-    """Its clock is the number of a vector, and without `nocache` its values are 30 s older than it says."""
+    """VictoriaMetrics is asked for the time as a vector, and with `nocache`, without which values are 30 s old."""
 
     def as_vector(answers: Answers) -> None:
         at, text = answers["now"]["result"]

@@ -54,7 +54,7 @@ def test_no_page_shows_two_dialects(name: str) -> None:
 
 
 def test_an_agent_that_is_configured_again_is_followed() -> None:
-    """From page to page the dialect may change, and nothing of the old one is left."""
+    """The dialect may change from page to page, and no state of the old one is left."""
     reader = TextReader()
     for name in (*PAGES, *reversed(PAGES)):
         columns = reader.read(page(name)).layout.columns
@@ -63,7 +63,7 @@ def test_an_agent_that_is_configured_again_is_followed() -> None:
 
 
 def test_what_a_series_meant_in_another_dialect_is_forgotten() -> None:
-    """The same text is a client id in quotes to one, and one with quotes in it to the other."""
+    """A series is read again in a new dialect, where quotes may be part of a client-id."""
     reader = TextReader()
     quoted = b'kafka_server_produce_byte_rate{client_id="\\"a\\"",user="x"} 1\n'
     assert clients(reader, AGENT + quoted) == {"a"}
@@ -84,9 +84,9 @@ def test_a_page_without_marks_leaves_the_dialect_as_it_was() -> None:
 
 def test_a_forced_dialect_is_never_left() -> None:
     """
-    Not even for a page in another one, which is reported.
+    A forced dialect is used for pages in another one, too, which is reported.
 
-    Without its marks the quotes of its names show a jmx_exporter.
+    Without other marks, the quotes of names show a jmx_exporter.
     """
     reader = TextReader(CONFLUENT)
     reading = reader.read(page("kafka_2_0_0.txt"))
@@ -350,6 +350,6 @@ def test_a_line_without_a_number_is_unreadable(line: str) -> None:
     ],
 )
 def test_malformed_labels_are_an_error(series: str) -> None:
-    """They are checked when a series is first seen."""
+    """Malformed labels are an error when a series is first seen."""
     with pytest.raises(ValueError, match=r"name of a metric|malformed"):
         parse_series(series)

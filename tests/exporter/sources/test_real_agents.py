@@ -183,7 +183,7 @@ def not_mutations(bean: Bean) -> bool:
 async def test_the_same_entities_and_numbers_as_jolokia(
     agents: Agents, place: str, dialect: str, concerns: Callable[[Bean], bool]
 ) -> None:
-    """In each dialect, which is found out, with a client-id that greedy rules cut in the wrong place."""
+    """Each dialect is detected and gives Jolokia's numbers, for a client-id that greedy rules cut wrongly, too."""
     jolokia = JolokiaSource("json", HttpTarget(url=agents.jolokia))
     other_source = text(getattr(agents, place))
     try:
@@ -254,7 +254,7 @@ async def _said_of_names(source: PrometheusTextSource) -> str:
 
 
 async def test_an_agent_with_other_rules_is_followed(kafka: Cluster, agents: Agents) -> None:
-    """From Confluent's rules to none, to rules that lose who it was, and back: without a restart of anyone."""
+    """An agent's rules may change to none, to bad ones and back, without a restart of the exporter."""
     source = text(agents.other_rules)
     jolokia = JolokiaSource("json", HttpTarget(url=agents.jolokia))
     try:
@@ -294,7 +294,7 @@ async def test_the_load_of_a_node_is_that_of_jolokia(
 
 @pytest.mark.parametrize("place", ["strimzi", "own_rules"])
 async def test_the_node_reports_its_id(kafka: Cluster, place: str) -> None:
-    """In the dialects that know it, no one has to configure it."""
+    """In the dialects that show a node's id, it need not be configured."""
     url = getattr(kafka.nodes[1].agents, place)
     source = PrometheusTextSource("text", HttpTarget(url=url))
     try:

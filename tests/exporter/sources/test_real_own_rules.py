@@ -75,7 +75,7 @@ async def sources(agents: Agents) -> AsyncIterator[tuple[JolokiaSource, Promethe
 
 
 async def test_every_number_of_jolokia_is_there(sources: tuple[JolokiaSource, PrometheusTextSource]) -> None:
-    """The same columns, whatever clients are called; each number has fitted once between two that Jolokia reported."""
+    """Our rules give Jolokia's columns for any client names, and each number lies between two readings of Jolokia."""
     jolokia, own_source = sources
     await settle(jolokia, own_source, anything, dict)
     assert own_source.dialect == "quotascope_rules"

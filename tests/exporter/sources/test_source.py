@@ -74,7 +74,7 @@ def test_a_missing_number_is_nan() -> None:
 
 
 def test_a_key_of_several_numbers_keeps_each_in_its_place() -> None:
-    """Its attributes may come in another order, or fewer of them; those that are gone leave no column."""
+    """The attributes of a key may change their order or become fewer; removed ones leave no column."""
     tracker = LayoutTracker[str](lambda key: [*map(column, key)])
     first_layout, values = tracker.place(["ab", "1c"], [1.0, 2.0, 3.0, 4.0])
     assert list(values) == [1.0, 2.0, 4.0]
@@ -96,7 +96,7 @@ CROWD = [f"name-{number}" for number in range(60)]
     )
 )
 def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> None:
-    """The others keep their columns, and most of them their places; each number is in the place of its column."""
+    """Columns that come and go leave the others as they are, and each number is in the place of its column."""
     tracker = LayoutTracker(columns)
     old_columns: dict[BeanColumn, BeanColumn] = {}
     for passing, absent in steps:

@@ -186,7 +186,7 @@ def plain(values: Mapping[tuple[QuotaType, str, str], float]) -> dict[Entity, fl
 def test_any_consistent_spelling_gives_the_same_entities(
     spelling: Spelling, values: Mapping[tuple[QuotaType, str, str], float]
 ) -> None:
-    """With any names, a prefix, labels of the page, upper case, blanks, commas and timestamps."""
+    """Any names, prefix, page labels, upper case, blanks, commas and timestamps give the same entities."""
     assert entities(spelling.page(values)) == plain(values)
 
 
@@ -194,7 +194,7 @@ def test_any_consistent_spelling_gives_the_same_entities(
 def test_a_page_in_two_spellings_is_read(
     spelling: Spelling, other_spelling: Spelling, values: Mapping[tuple[QuotaType, str, str], float]
 ) -> None:
-    """One rule spells half of the lines and another the rest, as of an agent with rules from two places."""
+    """A page whose lines come from two rules with different spellings is read."""
     if (
         spelling.prefix != other_spelling.prefix
         or spelling.gap != other_spelling.gap
@@ -256,9 +256,9 @@ def test_no_contradictory_page_is_read(
 )
 def test_beside_names_that_rules_made_no_label_is_a_tag_of_a_callback(page_before: str, spelled: str) -> None:
     """
-    Without rules, jmx_exporter shows `client_id` and no ending.
+    On a page of rules no label is a tag of a callback.
 
-    Only then are labels all key properties of a bean.
+    Only without rules, where jmx_exporter shows `client_id` and no ending, are labels all key properties of a bean.
     """
     lines = [f"{spelled}{further_labels}}} 1\n" for further_labels in ("", ',tenant="a"', ',tenant="b"')]
     for order in permutations(lines):
@@ -322,7 +322,7 @@ def test_a_node_id_in_a_spelling_of_another_dialect_is_read() -> None:
 
 @pytest.mark.parametrize("prefix", ["cp_", "io_strimzi_"])
 def test_the_prefix_of_names_is_that_of_each_page(prefix: str) -> None:
-    """One that rules lost, that a refused page had, or that no page shows while it has no client."""
+    """The prefix of names is learned from each page, and not kept from a former or a refused one."""
     client = 'kafka_server_Produce_byte_rate{client_id="a",user="b"} 5\n'
     plugin = 'io_strimzi_kafka_quotas_StaticQuotaCallback_Value{name="Request"} 200\n'
     node = 'kafka_controller_KafkaController_Value{name="ActiveControllerCount"} 1\n'
@@ -441,7 +441,11 @@ def test_a_client_in_a_name_is_no_prefix(client: str) -> None:
     ],
 )
 def test_names_that_differ_in_their_prefix_alone_are_of_several_brokers(name: str, other_name: str) -> None:
-    """Even where no client is measured by both; rules from two places may have prefixes of their own."""
+    """
+    Names that differ only in their prefix are refused as several brokers', even without a common client.
+
+    Rules from two places may have prefixes of their own.
+    """
     lines = [f'{name}{{type="Produce",user="a"}} 5\n', f'{other_name}{{type="Produce",user="b"}} 5\n']
     for order in permutations(lines):
         with pytest.raises(
@@ -474,7 +478,7 @@ def test_a_unit_that_only_a_name_says_is_kept_with_what_is_read(line: str, name:
 
 @pytest.mark.parametrize("value", [0.38, 380])
 def test_one_throttle_time_in_two_units_is_refused(value: float) -> None:
-    """Also of the same number, which a rule that does not convert it gives; other clients may be in another unit."""
+    """A throttle time in two units is refused, even with equal numbers; another client's may be in another unit."""
     names = "kafka_server_quota_throttle_time", "kafka_server_quota_throttle_time_seconds"
     series, other_series = (f'{name}{{resource="Produce",user="a"}}' for name in names)
     for order in permutations((f"{series} 380\n", f"{other_series} {value}\n")):

@@ -85,7 +85,7 @@ def test_time_without_collections_is_not_seen() -> None:
     [{"sources": (health(node_id="1", up=False),)}, {"sources": (health(node_id="1", late=True),)}, {"unsent": 3}],
 )
 def test_time_in_which_a_node_is_missing_is_not_seen(changes: dict[str, Any]) -> None:
-    """What the others show is counted: bytes are the least that they can be, and their seconds are not among those."""
+    """While a node is missing, the bytes on the others are counted, and the seconds are not."""
     counting = Counting()
     counting.count(moving(100.0), 0.0)
     series = counting.count(moving(100.0, **changes), 10.0)
@@ -114,7 +114,7 @@ def test_another_file_of_teams_keeps_the_counters_of_the_same_names() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 1e9), st.floats(0.001, 200)), max_size=20))
 def test_counters_never_go_back(steps: list[tuple[float, float]]) -> None:
-    """They are the sum of rates times seconds, of the pauses that are not too long."""
+    """Counters never decrease, and are the sum of rates times seconds over all but too long pauses."""
     counting, at, naive = Counting(), 0.0, 0.0
     counting.count(moving(0.0), at)
     before = 0.0

@@ -178,7 +178,7 @@ def test_one_client_without_a_limit_leaves_no_bound(row: EntityUsage, unlimited:
     ],
 )
 def test_limits_on_an_unknown_number_of_brokers_have_no_sum(changes: dict[str, Any]) -> None:
-    """They have no sum either where a custom callback decides on one of them."""
+    """Limits have no sum where the number of brokers is unknown or a custom callback decides on one of them."""
     sums = of(usage(user="alice", usage=3.0, limit=20.0, configured=RULES), **changes)
     assert named(sums, sums.allowed[QuotaType.PRODUCE]) == {}
     assert named(sums, sums.usage[QuotaType.PRODUCE]) == {"payments": 3.0}
@@ -218,7 +218,7 @@ def test_limits_that_a_callback_may_replace_are_the_least_of_what_is_allowed() -
 
 
 def test_entities_of_a_callback_count_in_no_team() -> None:
-    """Their tags are not users or client-ids."""
+    """Entities of a callback, whose tags are not users or client-ids, count in no team."""
     sums = of(usage(user="", tags=("alice",), usage=9.0), usage(user="alice", usage=1.0))
     assert named(sums, sums.usage[QuotaType.PRODUCE]) == {"payments": 1.0}
 
@@ -359,7 +359,7 @@ def test_request_time_is_sold_against_threads() -> None:
 
 
 def test_a_name_that_is_not_remembered_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its usage is neither a team's nor that of no team."""
+    """The usage of a name that is not remembered belongs neither to a team nor to no team."""
     monkeypatch.setattr("quotascope.exporter.teams.index.real_name", lambda name: None if name == "cut" else name)
     sums = of(usage(user="cut", usage=5.0), usage(user="bob", usage=1.0), adder=TeamAdder(TEAMS))
     assert named(sums, sums.usage[QuotaType.PRODUCE]) == {UNOWNED: 1.0, UNDECIDED: 5.0}
@@ -372,6 +372,6 @@ def test_a_name_that_is_not_remembered_is_undecided(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_empty_cluster_has_no_sums() -> None:
-    """Nothing is added up as zero."""
+    """A cluster without entities has no sums, and none of zero."""
     sums = TeamAdder(TEAMS).of(snapshot(columns=Columns.of(()), limits=RULES, nodes=NODES))
     assert all(named(sums, sums.usage[kind]) == {} for kind in QuotaType)

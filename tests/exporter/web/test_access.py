@@ -127,7 +127,7 @@ async def test_a_refusal_ends_the_connection(ask: bytes, config: dict[str, Any],
 
 
 async def test_an_answer_that_is_not_taken_keeps_its_place() -> None:
-    """Else a client could have the exporter make any number of answers."""
+    """An answer that the client does not read keeps its place, or a client could request any number of answers."""
 
     async def large(_request: web.Request) -> web.Response:
         return web.Response(body=bytes(64 << 20))
@@ -160,9 +160,9 @@ async def test_a_head_is_bounded(ask: bytes) -> None:
 
 async def test_requests_at_once_are_limited() -> None:
     """
-    More get 503 and may come again.
+    Requests beyond the limit get 503, but scrapes and health checks go on.
 
-    Scrapes and health checks go on; a client that hangs up keeps its place until its answer is made.
+    The place of a client that hangs up is free when its answer is ready.
     """
     held = Held(free="/metrics")
     async with serving(held.answer, max_requests=2) as served:
@@ -331,7 +331,7 @@ async def test_every_path_needs_the_password(tmp_path: Path) -> None:
 
 
 async def test_wrong_passwords_are_logged_once_a_minute(tmp_path: Path) -> None:
-    """With the address, and neither with the name nor with the password."""
+    """Wrong passwords are logged once a minute with the address, without the name or the password."""
     with capture_logs() as lines:
         async with serving(web_config_file=web_file(tmp_path, **USERS)) as served, aiohttp.ClientSession() as session:
             for user in ("prometheus", "hunter2"):
@@ -345,7 +345,7 @@ async def test_wrong_passwords_are_logged_once_a_minute(tmp_path: Path) -> None:
 
 
 async def test_users_change_without_a_restart(tmp_path: Path) -> None:
-    """They count after the next look at the file; a broken one leaves the users as they were."""
+    """Changed users count after the next look at the file; a broken file leaves the users as they were."""
     file = web_file(tmp_path, **USERS)
     statuses = []
     with capture_logs() as lines:

@@ -25,7 +25,7 @@ LATER = 0.6
 
 
 async def large(_request: web.Request) -> web.Response:
-    """More than the buffers of sockets hold."""
+    """Answer with more than the buffers of sockets hold."""
     return web.Response(body=bytes(16 << 20))
 
 
@@ -33,7 +33,7 @@ PAGE = bytes(range(256)) * (1 << 16)
 
 
 async def in_pieces(_request: web.Request) -> web.Response:
-    """As long, and the same for all."""
+    """Answer with pieces that all requests share, as long as the large answer."""
     return web.Response(body=Pieces(PAGE))
 
 
@@ -216,7 +216,7 @@ async def test_nonsense_leaves_no_traceback_in_the_log() -> None:
 
 
 async def test_a_defect_is_in_the_log_and_not_in_the_answer(caplog: pytest.LogCaptureFixture) -> None:
-    """Even where nothing else catches it."""
+    """A defect is logged and not in the answer, even where no other code catches it."""
 
     async def broken(_request: web.Request) -> web.Response:
         raise ZeroDivisionError("hunter2")
@@ -230,7 +230,7 @@ async def test_a_defect_is_in_the_log_and_not_in_the_answer(caplog: pytest.LogCa
 
 
 async def test_a_client_that_leaves_before_the_answer_leaves_nothing() -> None:
-    """Neither a place nor a deadline is left."""
+    """A client that hangs up before its answer leaves neither a place nor a deadline."""
     held = Held()
     async with serving(held.answer) as served:
         async with connected(served.url) as (_, write):

@@ -106,7 +106,7 @@ async def test_long_passwords_and_odd_bytes() -> None:
 
 
 async def test_few_wait_for_a_check(checked: Counted) -> None:
-    """One is checked at a time; one address can take some of the places, and all addresses together so many."""
+    """Passwords are checked one at a time, and a limited number waits, of one address and in all."""
     store = Passwords(lambda number: number - 1)  # the last that came is drawn
     checked.go.clear()
     checking = await guesses(store)
@@ -170,7 +170,7 @@ async def test_guesses_from_the_same_address_keep_no_right_password_out(checked:
 
 
 def test_what_counts_as_one_address() -> None:
-    """One address is all that a customer can choose from: of IPv6 a network of 64 bits."""
+    """All addresses that a customer can choose from count as one: with IPv6, a network of 64 bits."""
     assert network_of("10.0.0.1") != network_of("10.0.0.2")
     assert network_of("::ffff:10.0.0.1") == network_of("10.0.0.1")
     assert network_of("2001:db8::1") == network_of("2001:db8::ffff:1")

@@ -56,9 +56,9 @@ async def large(_request: web.Request) -> web.Response:
 
 async def test_one_client_does_not_take_all_places() -> None:
     """
-    Of 60 connections that take nothing a quarter of the places is held.
+    Of 60 connections that do not read their answers, a quarter of the places is held.
 
-    Each scrape of another client is answered, each refusal counted and the first logged.
+    Scrapes of another client are answered, each refusal counted and the first logged.
     """
     with capture_logs() as lines:
         async with serving(large) as served:
@@ -120,9 +120,9 @@ async def test_answers_that_nobody_takes_do_not_fill_the_memory() -> None:
 
 def test_which_answer_gives_way() -> None:
     """
-    Of clients that are not known, the oldest answer of the one with the most bytes gives way.
+    Among unknown clients, the oldest answer of the one with the most bytes gives way.
 
-    The last two answers may be longer than all may be together.
+    The last two answers may exceed the maximum of all.
     """
     cut: list[str] = []
 
@@ -140,7 +140,7 @@ def test_which_answer_gives_way() -> None:
 
 
 def test_an_answer_that_is_shared_counts_once() -> None:
-    """Any number of scrapers of one page hold it together; who has an answer of its own gives way before them."""
+    """An answer that scrapers share counts once, and gives way after answers of single clients."""
     cut: list[str] = []
 
     def place(client: str) -> Place:
@@ -159,7 +159,7 @@ def test_an_answer_that_is_shared_counts_once() -> None:
 
 
 def test_who_is_known() -> None:
-    """For a while after an answer that was taken; new clients displace those with the fewest answers."""
+    """A client is known for a while after it read an answer; new clients displace those with the fewest answers."""
     now_seconds = 0.0
     places = Places(8, lambda: now_seconds)
 

@@ -49,7 +49,7 @@ async def curl(*arguments: str) -> tuple[int, str]:
 
 
 async def test_tls_certificate_and_password_by_curl(tmp_path: Path, certificates: Certificates) -> None:
-    """All three locks at once, by a client that is not ours."""
+    """The program curl passes TLS, a client certificate and a password at once."""
     section = tls_section(
         certificates, client_ca_file=str(certificates.ca), client_auth_type="RequireAndVerifyClientCert"
     )
@@ -171,7 +171,7 @@ async def test_the_end_cuts_off_who_only_waits(tmp_path: Path, certificates: Cer
     ],
 )
 async def test_nothing_in_a_request_makes_it_ask_anyone(head: str) -> None:
-    """Only the configuration says where it connects to."""
+    """No request makes the exporter connect to an address that is not configured."""
     source = ScriptedSource()
     server = {"address": "127.0.0.1", "port": 0}
     with socket.create_server(("127.0.0.1", 0)) as bait:
@@ -221,9 +221,9 @@ async def test_few_files_may_be_opened(tmp_path: Path) -> None:
 
 async def test_without_a_descriptor_the_longest_waiting_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Else idle connections keep every scrape out for minutes.
+    Without a free descriptor the longest idle connection is closed, or scrapes would wait for minutes.
 
-    The log has the reason, and it is tried again a moment later.
+    The log has the reason, and the server tries again a moment later.
     """
     accept, scarce = socket.socket.accept, False
 
@@ -249,7 +249,7 @@ async def test_without_a_descriptor_the_longest_waiting_makes_room(monkeypatch: 
 
 
 async def test_other_errors_of_the_loop_are_logged_as_asyncio_does(caplog: pytest.LogCaptureFixture) -> None:
-    """Only what concerns accepting is handled by the server, as long as it listens."""
+    """Errors of the loop that do not concern accepting are logged as asyncio does."""
     loop = asyncio.get_running_loop()
     async with serving():
         loop.call_exception_handler({"message": "something else"})

@@ -79,7 +79,7 @@ async def test_clients(
 
 async def test_plain_http_to_tls(tmp_path: Path, certificates: Certificates) -> None:
     """
-    There is no answer but one line in the log, however often a client tries; the URL begins with https.
+    Plain HTTP to a TLS port gets no answer and one line in the log, however often a client tries.
 
     The authority may be given as text.
     """

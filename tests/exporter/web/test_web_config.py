@@ -35,7 +35,7 @@ def problems(folder: Path, text: str) -> list[str]:
 
 
 def test_a_file_of_the_toolkit(folder: Path) -> None:
-    """All settings of the format that Python's ssl supports are read; paths are relative to the file."""
+    """All settings of the toolkit's format that Python's ssl supports are read; paths are relative to the file."""
     path = folder / "web.yaml"
     path.write_text(
         f"tls_server_config:\n{FILES}"
@@ -108,7 +108,7 @@ def test_an_empty_file_protects_nothing(folder: Path, text: str) -> None:
     ]
 )  # fmt: skip
 def test_what_cannot_be_used_is_refused(folder: Path, text: str, expected: str) -> None:
-    """With line and key, and without what may be secret."""
+    """An unusable setting is refused with line and key, and without secrets."""
     all_problems = problems(folder, text)
     assert any(expected in problem for problem in all_problems), all_problems
     assert not any("hunter2" in problem or HASH in problem for problem in all_problems)

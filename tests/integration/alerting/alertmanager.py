@@ -61,7 +61,7 @@ def alerting(folder: Path, config: Mapping[str, Any]) -> Iterator[Alertmanager]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One alert of one message of Alertmanager's webhook (version 4)."""
+    """An alert of a message of Alertmanager's webhook (version 4)."""
 
     receiver: str
     status: str

@@ -40,9 +40,9 @@ def prometheus(tmp_path: Path) -> Iterator[Prometheus]:
 
 def test_drivers_come_and_go(prometheus: Prometheus, tmp_path: Path) -> None:
     """
-    Each driver is a target from its beginning to its end; its series have its id, and the labels that they had.
+    A driver is a target from its beginning to its end, and its series have its id and their labels.
 
-    Who is killed cannot say so: its target fails, its file ages, and the next driver removes it.
+    A killed driver is a target that fails until the next driver removes its old file.
     """
     folder = tmp_path / "entries"
     ended = report_waiting(str(folder), "app-ended")

@@ -101,11 +101,7 @@ def test_parts_add_up_to_the_waits(tmp_path: Path) -> None:
 
 
 def test_a_long_wait_is_blamed_when_it_was_waited(tmp_path: Path) -> None:
-    """
-    One request holds the only thread for a minute.
-
-    The sentence is about that minute, not about its end, when the waits are over.
-    """
+    """A wait of a minute behind one request is blamed in that minute, not at its end, when the waits are over."""
     rows = [row(10_000, 0.1, 60_000, "dana"), *(row(70_000 + n, 55_000.0, 1, f"app-{n}") for n in range(10))]
     answer = blame(stored(tmp_path, rows), threads=1)
     assert sentences(answer) == [
@@ -121,13 +117,13 @@ def test_a_long_wait_is_blamed_when_it_was_waited(tmp_path: Path) -> None:
 
 
 def test_times_of_a_sentence_show_what_is_shorter_than_a_minute(tmp_path: Path) -> None:
-    """In a log of hours, whose slots are 10 s."""
+    """Sentences about a log of hours, with slots of 10 s, have times with seconds."""
     rows = [*saturated(), row(7_200_000, 0.1, 1, "late")]
     assert sentences(blame(stored(tmp_path, rows), threads=1))[0].startswith("Between 00:00:20 and 00:00:40 dana")
 
 
 def test_a_period_is_a_part_of_the_whole(tmp_path: Path) -> None:
-    """Its slots have what the whole has in them, with holdings and waits across its ends, which are no slots' ends."""
+    """A period has the whole log's sums in its slots, with holdings and waits across its ends."""
     folder = stored(tmp_path, [*saturated(), row(41_000, 2_000.0, 3_000, "across"), row(39_000, 20_000.0, 1, "late")])
     begin_ms, end_ms = BEGIN_MS + 22_500, BEGIN_MS + 42_700
     whole = blame(folder, threads=1)
@@ -247,7 +243,7 @@ def test_busy_times_of_every_pool_client_and_slot(tmp_path: Path) -> None:
 @settings(max_examples=25)
 @given(piece_s=st.integers(1, 40), more=st.sampled_from([0, 3_000_000]))
 def test_pieces_are_the_whole(waiting: Table, piece_s: int, more: int) -> None:
-    """Each with the requests that its waits need, as Spark's workers have them."""
+    """Sums of pieces, each with the requests that its waits need, add up to the whole's."""
     whole = together([*read(waiting, waiting.files())])
     plan = plan_of([Survey.of(whole)], 2)
     margin, piece = MARGIN_US + more, piece_s * plan.slot_us
@@ -269,7 +265,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Table:
 
 @given(times=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 300)), max_size=9), slot=st.integers(1, 99))
 def test_times_over_slots(times: list[tuple[int, int]], slot: int) -> None:
-    """Each us in the slot that it is in."""
+    """Each microsecond counts in the slot that it is in."""
     begin, length = np.asarray(times, np.int64).reshape(-1, 2).T
     rows, slots, within = spread(begin, length, slot)
     answer = sorted(
@@ -289,7 +285,7 @@ def test_times_over_slots(times: list[tuple[int, int]], slot: int) -> None:
     far=st.sampled_from([0, 1 << 31, -(1 << 40)]),
 )
 def test_sums_of_equal_keys(rows: list[tuple[int, int, int]], far: int) -> None:
-    """Once each, wherever the keys lie."""
+    """Each key has one sum, wherever the keys lie."""
     first, second, values = np.asarray(rows, np.int64).reshape(-1, 3).T
     answer = summed({"a": first + far, "b": second}, {"v": values})
     expected: Counter[tuple[int, int]] = Counter()

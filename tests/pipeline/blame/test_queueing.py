@@ -79,7 +79,7 @@ def busy(threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_the_queue_explains_the_waits(threads: int) -> None:
-    """All but the time to wake a thread, which the log shows."""
+    """The queue explains all waits but for the time to wake a thread, which the log shows."""
     arrivals, holds, waits = busy(threads)
     logged_queue = LoggedQueue(arrivals, holds, waits, threads)
     assert set(logged_queue.quiet.tolist()) == {60}
@@ -116,7 +116,7 @@ def test_threads_that_are_idle_cost_no_time() -> None:
 
 
 def test_what_no_queue_explains_stays() -> None:
-    """Without the requests of another client there remain the waits for the own ones, and the time to wake a thread."""
+    """Without another client's requests, a client's waits for its own and the time to wake a thread remain."""
     arrivals, holds, waits = busy(1)
     of_others = np.arange(len(arrivals)) % 2 == 0
     logged_queue = LoggedQueue(arrivals, holds, waits, 1).waits(np.zeros_like(arrivals), of_others)
@@ -199,7 +199,7 @@ def logged_queue(folder: str, mode: Mode = Mode.OPEN_LOOP, threads: int | None =
 
 
 def test_a_lower_limit_of_one_client_saves_the_others_more(tmp_path: Path) -> None:
-    """Without a throttle nothing is saved."""
+    """A lower limit of one client saves the others more, and no throttle saves nothing."""
     folder = written(tmp_path, logged(60))
     opened, closed = (logged_queue(folder, mode) for mode in Mode)
     (queue,) = opened.brokers
@@ -246,9 +246,9 @@ def test_nothing_is_predicted_where_queue_times_are_unknown_or_not_explained(
 
 def test_clients_that_wait_for_answers_are_explained_at_full_load(tmp_path: Path) -> None:
     """
-    In a closed loop, each follows its last answer.
+    A closed loop, where each request follows its last answer, explains waits at full load.
 
-    With arrivals as logged, what the log lacks adds up from request to request, which is seen.
+    With arrivals as logged, the error adds up from request to request, and is reported.
     """
     folder = written(tmp_path, full_load(20_000))
     opened, closed = (logged_queue(folder, mode) for mode in Mode)

@@ -63,7 +63,7 @@ def test_an_unknown_duration_is_counted_and_never_zero(name: str, value: object)
     ],
 )
 def test_the_topic_is_the_one_with_most_bytes(traffic: Any, topic: str) -> None:
-    """Of several with as many bytes the first counts; its id where no response has the name."""
+    """The topic of a request is the one with most bytes, or the first of equals, by its id if it has no name."""
     entries = traffic and [dict(zip(("topic", "id", "bytes"), topic_bytes, strict=True)) for topic_bytes in traffic]
     result = made({"traffic": [{"topic": "z", "id": "Z", "bytes": 9}]}, {"traffic": entries})
     assert result.names[result.groups[1]] == Group("alice", "app", 1, topic)
@@ -163,7 +163,7 @@ def test_each_pair_of_requests_gives_the_same(way: str, requests: list[Waiting],
 
 @pytest.mark.parametrize("way", WAYS)
 def test_many_groups_and_a_long_queue(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More parts than there is room for at once."""
+    """A long queue of many groups is summed in parts when they exceed the memory for them."""
     monkeypatch.setattr("quotascope.pipeline.blame.waits._MOST_PARTS", 10_000)
     requests = [(1_000 + 10 * n, 5_000 * n, 5_000, n % 4) for n in range(300)]
     waiting = intervals_of(requests)
@@ -179,9 +179,9 @@ def test_many_groups_and_a_long_queue(way: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_lone_holder_is_blamed_for_all_but_the_margins() -> None:
     """
-    There is one thread; a request of 100 ms, and one that waits for its end.
+    A request that held the only thread is blamed for all of a wait except the margins.
 
-    Of 101 ms, margins included, 99.5 ms are the first's and 0.5 its own.
+    Of 101 ms, margins included, 99.5 ms are its own and 0.5 ms the waiting request's.
     """
     result = sums(*divided(intervals_of([(0, 0, 100_000, 1), (0, 100_000, 9_000, 2)]), 1, 0, END_US, END_US))
     assert result[0, 2, 1] == floor(1e8 * (100_000 / 100_500))

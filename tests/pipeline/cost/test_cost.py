@@ -69,7 +69,7 @@ def use(
     ],
 )
 def test_a_month_is_one_of_utc(text: str, begin: str, end: str, hours: float) -> None:
-    """It has whole days, and is the same wherever the command runs."""
+    """A month has whole days in UTC, wherever the command runs."""
     month = Month.parse(text)
     assert (month.begin.isoformat(), month.end.isoformat(), month.hours, str(month)) == (begin, end, hours, text)
     assert Month.before(month.span_s[1]) == month
@@ -99,7 +99,7 @@ def test_only_requests_of_the_month_are_in_it(tmp_path: Path) -> None:
 
 
 def test_hours_that_were_not_seen_are_no_figure(tmp_path: Path) -> None:
-    """Of two brokers, the hours are those of the one that was seen least; a gap between logs is not among them."""
+    """The hours of a cluster are those of its least seen broker, without gaps between logs."""
     day = datetime(2026, 11, 2, tzinfo=UTC)
     quarters = [day + timedelta(minutes=15 * number) for number in range(96)]
     requests = [moved(at.isoformat(), "alice", produced=1_000) for at in quarters if not 8 <= at.hour < 14]
@@ -115,7 +115,7 @@ def test_hours_that_were_not_seen_are_no_figure(tmp_path: Path) -> None:
 
 
 def test_a_month_without_a_request_has_no_figure(tmp_path: Path) -> None:
-    """Neither a row nor a zero: nothing is known of it, and the report says so."""
+    """A month without requests has neither a row nor a zero, and the report says that nothing is known."""
     folder = stored(tmp_path, moved("2026-10-31T12:00:00", "alice", produced=1))
     bill = find_charges(
         [use_of_history(folder, NOVEMBER, TeamFinder(TEAMS), "prod", LATER_S)], TEAMS, NOVEMBER, LATER_S
@@ -127,7 +127,7 @@ def test_a_month_without_a_request_has_no_figure(tmp_path: Path) -> None:
 
 
 def test_entities_without_a_team_or_a_price_have_usage_and_no_cost() -> None:
-    """Their costs are empty, not 0; `priced` leaves them out, as FOCUS lets no cost be empty."""
+    """Entities without a team or a price have usage and an empty cost, and are left out of `priced`."""
     bytes_ = {
         ("payments", IN): TeamBytes(amount=2_000_000_000),
         ("etl", OUT): TeamBytes(amount=7),
@@ -165,7 +165,7 @@ def test_entities_without_a_team_or_a_price_have_usage_and_no_cost() -> None:
     st.lists(st.one_of(st.none(), st.floats(0, 1e9)), min_size=8, max_size=8),
 )
 def test_the_sum_of_rows_is_the_total(used: list[tuple[str, QuotaType, int, str]], prices: list[float | None]) -> None:
-    """To the last digit, for any prices and amounts, compared with fractions; also of each cluster."""
+    """Rows add up to the total to the last digit, for any prices and amounts, also in each cluster."""
     teams = [team(name, name, *prices[2 * place : 2 * place + 2]) for place, name in enumerate("abcd")]
     by_cluster: dict[str, dict[tuple[str, QuotaType], int]] = defaultdict(lambda: defaultdict(int))
     for name, kind, amount, cluster in used:
@@ -192,7 +192,7 @@ def test_the_sum_of_rows_is_the_total(used: list[tuple[str, QuotaType, int, str]
 
 
 def test_two_clusters_are_charged_apart(tmp_path: Path) -> None:
-    """Each has rows, hours and a sum of its own; a team of both is not added up in a row."""
+    """Each cluster has its own rows, hours and sum; a team of two clusters is not summed in a row."""
     one = stored(tmp_path / "eu", moved("2026-11-02T10:00:00", "alice", produced=10**9))
     other = stored(tmp_path / "us", moved("2026-11-02T10:00:00", "alice", produced=3 * 10**9))
     uses = [
@@ -205,7 +205,7 @@ def test_two_clusters_are_charged_apart(tmp_path: Path) -> None:
 
 
 def test_a_month_that_has_not_ended_says_so() -> None:
-    """Its figures are up to now, its hours are compared with those that have passed, and FOCUS's period ends there."""
+    """An unfinished month has figures up to now, which compare with the passed hours, as does FOCUS's period."""
     now_s = BEGIN_S + 36 * 3_600
     running = ClusterUse(
         cluster="prod", source="usage", seen_s=36 * 3_600, until_s=now_s, bytes={("payments", IN): TeamBytes(amount=1)}
@@ -254,7 +254,7 @@ def test_hostile_names_break_no_form() -> None:
 
 
 def test_all_columns_of_focus_are_there_once() -> None:
-    """Those that 1.2 makes mandatory, by its documents; ours begin with x_."""
+    """The columns have each one that FOCUS 1.2 requires once; ours begin with x_."""
     mandatory = {
         "BilledCost",
         "BillingAccountId",

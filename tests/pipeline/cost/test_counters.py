@@ -54,7 +54,7 @@ def hours(
 
 
 def test_each_hour_of_the_month_counts_once() -> None:
-    """Also the first and the last; not those before and after, although queries of a day meet at midnight."""
+    """Each hour of the month counts once, though queries of a day meet at midnight; hours outside do not count."""
     server = Grown({
         PRODUCED: hours({"team": "payments"}, 1e9, -2, 723),
         SEEN: hours({}, 3_600.0, -2, 723),
@@ -85,13 +85,13 @@ def test_clusters_and_hours_that_nobody_counted_are_told_apart() -> None:
 
 
 def test_a_month_that_has_not_ended_is_read_up_to_its_last_full_hour() -> None:
-    """What is later has not been counted by all."""
+    """An unfinished month is read up to its last full hour, which all exporters have counted."""
     server = Grown({PRODUCED: hours({"team": "etl"}, 10.0, 1, 720), SEEN: hours({}, 3_600.0, 1, 720)})
     (use,) = uses_of_counters(server, "prometheus:9090", "", NOVEMBER, BEGIN_S + 30.5 * 3_600, "prod")
     assert (use.bytes["etl", QuotaType.PRODUCE].amount, use.seen_s / 3_600) == (300, 30)
 
 
 def test_no_counter_is_no_answer() -> None:
-    """Nothing was counted: the message says what exporters need for it."""
+    """A server without counters is refused with what exporters need to have them."""
     with pytest.raises(NoSamples, match="needs `teams: FILE`"):
         uses_of_counters(Grown({}), "prometheus:9090", "", NOVEMBER, END_S + 1, "prod")

@@ -66,7 +66,7 @@ def test_nothing_is_found_where_nothing_is_lost(into: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["history", "seconds", "topics", "connections", "episodes"])
 def test_what_is_made_of_other_tables_is_made_again(into: str, tmp_path: Path, name: str) -> None:
-    """Nothing is lost then."""
+    """A lost table that derives from other tables is made again without any loss."""
     _lose(into, name)
     announced = _findings(into, write=False)
     findings = _findings(into, write=True)
@@ -78,7 +78,7 @@ def test_what_is_made_of_other_tables_is_made_again(into: str, tmp_path: Path, n
 
 
 def test_lost_requests_are_said_and_come_back_with_their_logs(into: str, tmp_path: Path) -> None:
-    """Until then no other table has them either, so that nothing counts twice afterwards."""
+    """Lost requests are reported and removed from all tables, so that their logs add them once."""
     rows = _lose(into, "requests")
     with pytest.raises(MissingFile, match="history repair"):
         IngestTables.create(into).requests.read()
@@ -120,7 +120,7 @@ def test_a_lost_commit_is_put_back(into: str, tmp_path: Path, without_last_commi
 
 @pytest.mark.parametrize("name", ["requests", "history", "seconds"])
 def test_a_commit_that_is_lost_for_good_is_said(into: str, tmp_path: Path, name: str) -> None:
-    """Its copy is gone, too: what it added comes back with the logs, or is made again."""
+    """A commit that is lost with its copy is reported; its rows come back with the logs, or are made again."""
     table = Path(into, name)
     commit = max((table / "_delta_log").glob("*.json"))
     commit.write_bytes(b"")

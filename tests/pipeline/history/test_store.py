@@ -157,7 +157,7 @@ MADE_OF = {"requests": {"history", "seconds", "connections"}, "history": {"secon
 @pytest.mark.parametrize(("removed", "refuses"), [("requests", "history"), ("history", "seconds")])
 def test_rows_of_a_table_that_was_removed_do_not_count_twice(folder: str, removed: str, refuses: str) -> None:
     """
-    The same requests in a new table, or a new history of them, are refused by what has rows of the old one.
+    Requests in a new table are refused while other tables have rows of the removed one.
 
     The error names all tables to remove.
     """

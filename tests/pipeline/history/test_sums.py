@@ -120,7 +120,7 @@ Sums = dict[tuple[Any, ...], list[int]]
 
 
 def _slowly(rows: list[dict[str, Any]]) -> Sums:
-    """The same sums in the plainest way, thread time in decimal digits."""
+    """Return the same sums in the plainest way, with thread time in decimal digits."""
     sums: Sums = defaultdict(lambda: [0, 0, 0, 0])
 
     def add(row: dict[str, Any], kind: str, second_ms: int, amount: int | None, counts: int) -> None:

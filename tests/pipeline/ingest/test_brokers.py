@@ -91,7 +91,7 @@ def test_what_is_asked_for(tmp_path: Path, files: dict[str, list[bytes]], why: s
     ],
 )  # fmt: skip
 def test_what_is_certain(tmp_path: Path, files: dict[str, list[bytes]], brokers: set[str]) -> None:
-    """One address of one log, and nodes that the lines name, need no option."""
+    """The broker needs no option where a log has one address, or lines name the node."""
     for name, lines in files.items():
         log(tmp_path / "logs", *lines, name=name)
     read(tmp_path, str(tmp_path / "logs"), options=BY_LINE)

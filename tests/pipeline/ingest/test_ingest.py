@@ -37,9 +37,9 @@ from quotascope.pipeline.runs.ingest import ingest_logs
 
 def test_a_real_log_is_read_once(tmp_path: Path) -> None:
     """
-    All of it is read, but for the second lines of forwarded requests.
+    A real log is read but for second lines of forwarded requests.
 
-    Again, as a copy, a part or compressed otherwise, it adds nothing.
+    A copy, a part or another compression adds nothing.
     """
     report = read(tmp_path, str(CAPTURE))
     assert (report.read, report.kept, report.forwarded) == (5_403, 5_395, 8)
@@ -57,7 +57,7 @@ def test_a_real_log_is_read_once(tmp_path: Path) -> None:
 
 def test_a_file_that_grows_and_is_renamed(tmp_path: Path) -> None:
     """
-    Only new lines are added.
+    A renamed and grown file adds only new lines.
 
     Half a line at its old end becomes a whole one, and a line that cannot be read is still the same.
     """
@@ -295,7 +295,7 @@ def test_options_without_sense(options: dict[str, Any], message: str) -> None:
 
 
 def test_options_are_sent_to_workers() -> None:
-    """They work the same in another process."""
+    """Options work the same after they are sent to another process."""
     # ours
     options = pickle.loads(pickle.dumps(IngestOptions(broker_pattern="b-([0-9])", zone="Asia/Tokyo")))  # noqa: S301
     source = options.source("x/b-3/log")
@@ -444,11 +444,7 @@ def test_chunks_are_bounded_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
-    """
-    Neither those to files nor those to folders, unless that is wanted.
-
-    A link within the folder, or one that is named itself, is.
-    """
+    """Links out of a folder are followed only on request; a link within it, or one that is named itself, always."""
     logs, secret = tmp_path / "logs", tmp_path / "secret"
     for number, place in enumerate((logs / "a.log", secret / "b.log", secret / "c.txt")):
         log(place.parent, line(header={"correlationId": number}), name=place.name)
@@ -513,7 +509,7 @@ def test_tables_are_as_private_as_the_logs(
 
 @pytest.mark.usefixtures("_umask")
 def test_what_a_killed_run_left_stays_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its requests reach the history by a later run, whose own logs all users may read."""
+    """Requests of a killed run of private logs stay private when a later run adds them with public logs."""
     private = log(tmp_path, line(), name="private.log")
     public = log(tmp_path, line(principal="User:bob"), name="public.log")
     Path(private).chmod(0o600)
@@ -543,7 +539,7 @@ def test_a_log_that_is_rotated_away_meanwhile(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.usefixtures("_umask")
 def test_two_threads_do_not_undo_each_others_privacy(tmp_path: Path) -> None:
-    """One that is done with public logs does not open what another one is making of private ones."""
+    """A run of public logs does not open files that another thread is writing from private ones."""
     public, private = (log(tmp_path, line(), name=name) for name in ("a.log", "b.log"))
     Path(private).chmod(0o600)
     inside, done = Event(), Event()

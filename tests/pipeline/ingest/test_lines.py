@@ -117,7 +117,7 @@ def test_broken_gzip(
 
 @pytest.mark.parametrize("held", [1_000, 1 << 20])
 def test_broken_zstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int) -> None:
-    """All lines of a zstd file come, or none if its checksum is wrong."""
+    """All lines of a zstd file are read, or none if its checksum is wrong."""
     monkeypatch.setattr(local, "HELD", held)
     whole = zstandard.ZstdCompressor(write_checksum=True).compress(LOG)
     path = tmp_path / "a"
@@ -159,7 +159,7 @@ def test_compressed_pipe(tmp_path: Path, compress: Callable[[bytes], bytes], mon
     ],
 )
 def test_files_that_hold_no_lines(tmp_path: Path, content: bytes, why: str) -> None:
-    """They are refused as what they are: their lines would count as no requests beside those of another file."""
+    """A file that holds no lines is refused as the kind of file that it is."""
     path = tmp_path / "a"
     path.write_bytes(content)
     with pytest.raises(UnreadableLog, match=why):

@@ -85,7 +85,7 @@ def test_a_limit_is_asked_of_series_of_its_quota_type_alone() -> None:
 
 
 def test_the_most_limits_are_of_a_quota_type() -> None:
-    """Many limits of several quota types are asked for; too many of one are refused by its name before any query."""
+    """Too many limits of one quota type are refused by its name before any query; each type has its own maximum."""
     server, past, candidate = tried(dict.fromkeys(KINDS, 300))
     backtest(past, [candidate])
     assert len(server.asked) == 900 + 9

@@ -49,7 +49,7 @@ def test_a_sample_that_is_there_twice_counts_once() -> None:
 
 
 def test_series_of_a_sum_are_added_and_those_of_throttles_are_not() -> None:
-    """Of throttle times the longest counts, and one that is no number gives way."""
+    """Series of a rate are added, and of series of throttle times the longest counts, unless it is NaN."""
     pair = track((10, 1.0), (20, None)), track((10, 2.0), (20, None))
     assert figure(promql.total, *pair, samples=Samples(name="kafka_x", by=("user",))) == [3.0]
     throttles = Samples(name="kafka_x", by=("user",), of_rates=False)
@@ -60,7 +60,7 @@ def test_series_of_a_sum_are_added_and_those_of_throttles_are_not() -> None:
 
 
 def test_the_highest_hour_is_that_of_its_own_samples() -> None:
-    """Each clock hour has a quantile of its own, and the highest counts."""
+    """The highest hour is that of the clock hour whose own samples have the highest quantile."""
     samples = track(*((at, 1.0 if at <= HOUR_S else 3.0) for at in range(10, 2 * HOUR_S + 1, 10)))
     assert figure(partial(promql.highest_hour, share=0.5), samples, end=2 * HOUR_S) == [3.0]
     assert figure(partial(promql.quantile, share=0.25), samples, end=2 * HOUR_S) == [1.0]

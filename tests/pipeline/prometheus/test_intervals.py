@@ -34,7 +34,7 @@ def amount_of(usage: PastUsage) -> float:
 
 @pytest.mark.parametrize("intervals", [(30, 10), (10, 30), (10, 10), (60, 5, 15), (10, 30, 10, 30)])
 def test_an_interval_that_changed_with_an_hour(intervals: Sequence[int]) -> None:
-    """Each sample stands for the time to the next one, in ranges of several hours, too; marks are by the longest."""
+    """Each sample stands for the time to the next one when the interval changes; marks are by the longest interval."""
     hours = len(intervals)
     times = [
         at for hour, interval_s in enumerate(intervals) for at in every(interval_s, hour * HOUR_S, (hour + 1) * HOUR_S)
@@ -91,7 +91,7 @@ def test_a_gap_is_no_longer_interval(interval_s: int, gaps: Sequence[tuple[int, 
 
 
 def test_nodes_have_their_own_intervals() -> None:
-    """One that is scraped less often, and one whose interval changed, are each counted by their own."""
+    """A node that is scraped less often, or whose interval changed, is counted by its own interval."""
     steady, changed = Usage(node="1"), Usage(node="2")
     times = {steady: every(60, 0, 2 * HOUR_S), changed: [*every(30, 0, HOUR_S), *every(10, HOUR_S, 2 * HOUR_S)]}
     past = past_of(2, times)
@@ -102,7 +102,7 @@ def test_nodes_have_their_own_intervals() -> None:
 
 
 def test_servers_have_their_own_intervals() -> None:
-    """Of two servers that scraped one node, the slower one counts fully where the faster one stopped."""
+    """Where the faster of two servers of a node stops, the samples of the slower one count fully."""
     slow, fast = Usage(replica="a"), Usage(replica="b")
     past = past_of(3, {slow: every(60, 0, 3 * HOUR_S), fast: every(15, 0, HOUR_S)})
     usage = usage_of(past)

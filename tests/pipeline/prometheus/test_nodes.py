@@ -53,7 +53,7 @@ def test_samples_that_end_before_a_whole_hour_are_found() -> None:
 
 
 def test_a_server_without_samples_of_nodes() -> None:
-    """It is an error that says what to look at."""
+    """A server without samples of nodes is an error that says what to look at."""
     with pytest.raises(NoSamples, match="how long"):
         begin_of(Said({}), Beat(), 0.0, HOUR_S)
     with pytest.raises(NoSamples, match="--days"):
@@ -61,7 +61,7 @@ def test_a_server_without_samples_of_nodes() -> None:
 
 
 def test_gaps_are_the_quarters_without_samples() -> None:
-    """Each node has its own; a quarter is named by its end, at which it is counted."""
+    """Each node has its own gaps: quarters of an hour without samples, named by their ends."""
     answers = {"count_over_time": [one("broker-1", (900, 90), (1_800, 90), (3_600, 1)), one("broker-2", (900, 90))]}
     assert gaps_of(Said(answers), Beat(), 0.0, HOUR_S, 10) == [("2", 900, 3_600), ("1", 1_800, 2_700)]
 
@@ -103,7 +103,7 @@ def test_throttles_without_a_long_pause_are_one_episode() -> None:
 
 
 def test_episodes_of_sums_may_be_of_a_client() -> None:
-    """With one name asked for, those that brokers measure together with others are counted beside."""
+    """Episodes of sums that may concern a requested client are counted apart."""
     past = past_of({Throttled("alice", ""): [(0.0, 1.0)], Throttled("alice", "a"): [(0.0, 1.0)]}, 10)
     answer = find_episodes(past, (None, "a"))
     assert (len(answer["episodes"]), answer["measured_together"]) == (1, 1)
@@ -112,6 +112,6 @@ def test_episodes_of_sums_may_be_of_a_client() -> None:
 
 
 def test_scrapes_that_are_far_apart_do_not_see_all_throttles() -> None:
-    """That none was seen does not mean that there was none."""
+    """Scrapes that are far apart report a share of throttles that they may have missed."""
     answer = find_episodes(past_of({Throttled("alice", "a"): []}, 120))
     assert answer["losses"]["brokers"] == [{"broker": "1", "missing_share": 0.5}]

@@ -84,7 +84,7 @@ def test_a_period_is_divided_until_the_server_answers(most_hours: float) -> None
 
 
 def test_an_hour_that_is_too_large_is_divided_by_node() -> None:
-    """Where not even an hour of all nodes is answered, each node is asked about alone."""
+    """Each node is queried alone where not even an hour of all nodes is answered."""
     server = Limited(THREE, 1)
     past = past_of(server)
     answers = list(past.ask(past.groups(throttles=False), {"seen": promql.seen}))
@@ -133,7 +133,7 @@ def test_sums_are_asked_for_by_the_labels_of_their_names() -> None:
 
 
 def test_an_answer_about_something_else_is_left_out() -> None:
-    """One name may have series of other quota types and resources, such as replication."""
+    """Series of one name with other quota types or resources, such as replication, are left out."""
     past = past_of(Limited([Series("alice")], 1_000))
     (group,) = past.groups(throttles=False)
     assert group.target({"instance": "broker-1", "user": "alice", "resource": "LeaderReplication"}) is None

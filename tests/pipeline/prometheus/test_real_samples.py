@@ -144,7 +144,7 @@ def test_spark_reads_and_answers_as_the_server(
 
 
 def test_hours_are_read_once(run: Run, past: Past, tmp_path: Path) -> None:
-    """The same period again adds nothing, a later one adds its hours; together they are what one ingest gives."""
+    """The same period again adds nothing, and a later one adds its hours, as if all were read at once."""
     begin = begin_s()
     times = [datetime.fromtimestamp(begin + hour * HOUR_S, UTC).isoformat() for hour in (0, 2, HOURS)]
     server = of_server(past, "pair")
@@ -169,7 +169,7 @@ def rows_of(table: Path) -> list[tuple[int, int, float | None]]:
 
 @pytest.mark.parametrize("form", ["dump", "dump.gz"])
 def test_dumps_of_blocks_answer_as_the_server(run: Run, past: Past, tmp_path: Path, form: str) -> None:
-    """What promtool writes of blocks gives the same limits; the same dump again adds nothing."""
+    """A dump of blocks by promtool gives the same limits as the server, and adds nothing a second time."""
     dump, table = tmp_path / f"three.{form}", tmp_path / "samples"
     command = f"{past.promtool} tsdb dump --match '{{job=\"three\"}}' {past.blocks}"
     pipe = " | gzip" if form.endswith("gz") else ""

@@ -57,7 +57,7 @@ def test_an_answer_has_samples_and_ends() -> None:
 
 
 def test_a_request_names_labels_exactly() -> None:
-    """One value is compared, and of several each is an expression that matches it alone."""
+    """A request compares a label with one value, or with an expression that matches exactly its values."""
     body = request_of([Matchers({"__name__": ["kafka_x"], "instance": ["a.b:1", "c|d"]})], 1, 2)
     text = pa.Codec("snappy").decompress(body, decompressed_size=body[0], asbytes=True)
     assert b"kafka_x" in text

@@ -78,7 +78,7 @@ class WatchedRules(RuleTable):
 
 @pytest.mark.parametrize("client_id", ["app", ""])
 def test_the_work_grows_with_the_entities_alone(client_id: str) -> None:
-    """Each of many entities takes a few questions, whether they are pairs or users, under as many rules."""
+    """An entity takes a few look-ups, whether it is a pair or a user, and however many rules there are."""
     count = 2_000
     users = [f"user-{number}" for number in range(count)]
     rules = rules_of(*(QuotaEntity(user) for user in users), *(QuotaEntity(None, user) for user in users[::2]))

@@ -47,7 +47,7 @@ def test_what_is_unknown_of_a_client_is_unknown_of_its_team() -> None:
 
 
 def test_a_hostile_name_of_a_team_is_one_safe_line() -> None:
-    """It moves no cursor and begins no line; programs have it as it is."""
+    """A hostile name of a team is one safe line in a terminal, and unchanged in JSON."""
     name = "t\n\x1b[2J\u202e"
     past = Past(
         server=_NoServer(),  # type: ignore[arg-type]

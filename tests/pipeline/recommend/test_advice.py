@@ -56,7 +56,7 @@ def need(steps: int, broker: str = "1", kind: QuotaType = QuotaType.PRODUCE, use
 
 
 def test_neediest_broker_decides() -> None:
-    """All brokers get the same limit: what the neediest one needs, with headroom, rounded up."""
+    """All brokers get the limit that the neediest one needs, with headroom, rounded up."""
     (result,) = recommendations([need(40_000), need(98_567, "2")], Policy(headroom=0.2))
     assert (result.limit, result.lowest, result.broker) == (119_000.0, 98_567.0, "2")
     assert (result.requests, result.unsized) == (20, 2)
@@ -85,7 +85,7 @@ def test_limits_have_a_floor() -> None:
     ],
 )
 def test_numbers_out_of_range(wrong: dict[str, object]) -> None:
-    """They are refused."""
+    """A policy with a number out of range is refused."""
     with pytest.raises(BadPolicy):
         Policy(**wrong)  # type: ignore[arg-type]
 
@@ -120,9 +120,9 @@ def test_hits_are_those_of_the_recommended_limits() -> None:
 
 def test_what_is_unknown_is_not_zero() -> None:
     """
-    Without the configured quotas nothing is said of them.
+    Without the configured quotas, the rule and throttle time now are unknown.
 
-    With them, an entity without one has no rule, and one that is not throttled 0 s.
+    With them, an entity without a quota has no rule, and one that is not throttled 0 s.
     """
     limits, struck = [recommendation("alice"), recommendation("carol")], table(throttled(9_000, candidate=RECOMMENDED))
     for quotas_now, state, muted_ms, said in (
@@ -293,7 +293,7 @@ def test_manifest_holds_all_quotas_of_whose_change() -> None:
 
 
 def test_manifest_of_a_user_whose_twin_is_configured() -> None:
-    """One KafkaUser cannot hold the quotas of two, also where those of the other stay as they are."""
+    """A user whose twin is configured gets no KafkaUser manifest, which cannot hold quotas of two users."""
     quotas_now = QuotaSet({QuotaEntity("CN=alice"): {"producer_byte_rate": 1_000.0}})
     found_figures = manifests(advice([recommendation("alice")], quotas_now), "main")
     (reported,) = found_figures.left_out

@@ -33,7 +33,7 @@ def needed(rows: pa.Table, **policy: object) -> dict[QuotaType, Need]:
 
 
 def share_by_the_engine(sent: Sequence[tuple[int, int]], limit: float) -> float:
-    """For how much of the time the engine of Kafka's quotas throttles, when clients continue as if it did not."""
+    """Return the share of time that the engine throttles when clients continue as if it did not."""
     manager = ClientQuotaManager(Registry(), QuotaType.PRODUCE, MONDAY)
     manager.update_quota(QuotaEntity("alice"), limit)
     throttles = [
@@ -145,7 +145,7 @@ def test_request_time_is_percent_of_a_thread() -> None:
 
 def test_mutations_meet_on_the_controller() -> None:
     """
-    They are added up over brokers, and a burst needs what it leaves in debt when the next one comes.
+    Mutations of all brokers share a bucket, and a burst needs what it leaves in debt when the next one comes.
 
     One that fails before the quota needs nothing, one of an unknown size an unknown limit. Without a time of the
     charge, that of the decision counts.
@@ -181,7 +181,7 @@ def test_no_limit_of_mutations_where_no_release_enforces_one(followed: Followed,
 
 
 def test_old_clients_need_room_for_the_burst_itself() -> None:
-    """They are charged before they are checked."""
+    """Old clients, which are charged before the check, need a limit that covers the whole burst."""
     rows = history([mutated(0, 22, api_version=5)])
     assert needed(rows, share=0.0)[QuotaType.CONTROLLER_MUTATION].steps == 200
     new = history([mutated(0, 22)])
@@ -252,7 +252,7 @@ def seasons(*times: int, numbered: list[int] | None = None) -> Seasons:
     ],
 )
 def test_shares_of_seasons(times: list[int], numbered: list[int], throttles: list[int], shares: list[float]) -> None:
-    """For how much of each season's time its requests are throttled."""
+    """The share of a season is the part of its time in which its requests are throttled."""
     assert seasons(*times, numbered=numbered).shares(np.array(throttles)).tolist() == shares
 
 
@@ -262,7 +262,11 @@ def test_shares_of_seasons(times: list[int], numbered: list[int], throttles: lis
     more=st.integers(1, 5_000),
 )
 def test_longer_throttles_are_never_a_smaller_share(times: list[int], throttles: list[int], more: int) -> None:
-    """So that the lowest limit can be searched for; a share is from 0 to 1."""
+    """
+    Longer throttles never make a smaller share, so that the lowest limit can be searched for.
+
+    A share is from 0 to 1.
+    """
     given_ = np.array(throttles[: len(times)])
     need = seasons(*times)
     (less,), (longer,) = need.shares(given_), need.shares(given_ + more)

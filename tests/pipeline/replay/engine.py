@@ -108,7 +108,7 @@ class Cluster:
 @dataclass
 class Simulation:
     """
-    One candidate's brokers, and clients that wait for their throttles.
+    The brokers of a candidate, and clients that wait for their throttles.
 
     Every connection sends one request after the other.
     """

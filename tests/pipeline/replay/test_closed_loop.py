@@ -164,7 +164,7 @@ def test_a_fetch_under_a_single_window() -> None:
 
 
 def test_a_fetch_in_many_parts_is_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One request may be so many steps that they are worth being compiled."""
+    """A request with many steps is work enough to be compiled."""
     works: list[int] = []
 
     def counted(*arguments: Any, work: int) -> Any:
@@ -261,9 +261,9 @@ def test_requests_come_as_the_closed_loop_moves_them(made: list[Request], quotas
 @pytest.mark.parametrize(("limit", "kept"), [(20.0, 1.0), (5.0, 0.5), (1.0, 0.1)])
 def test_what_is_above_a_limit_never_comes_in_an_open_loop(limit: float, kept: float) -> None:
     """
-    Of a client at 10 percent of a thread, the loop keeps as many requests as its limit allows, evenly.
+    An open loop keeps as many requests of a busy client as its limit allows, evenly.
 
-    It keeps all of others.
+    It keeps all requests of other clients.
     """
     busy = Request(after_ms=5, api_key=METADATA, request_us=1_000, network_us=0)
     idle = replace(busy, user="bob")

@@ -178,7 +178,7 @@ def test_a_hold_lasts_where_no_broker_logs_anything() -> None:
 
 @pytest.mark.parametrize(("behind_ms", "decided"), [(10_000, 0), (10_001, 1)])
 def test_a_broker_holds_others_up_while_it_is_near(behind_ms: int, decided: int) -> None:
-    """One that is behind by the hold at most keeps the others at its time; beyond that they go on."""
+    """A broker that is behind by the hold at most keeps the others at its time; beyond that they go on."""
     requests_made = history([KB, replace(KB, broker="2", after_ms=5_000), replace(KB, after_ms=behind_ms)])
     (part,) = proceeded((requests_made, 0))
     assert part.decided == decided

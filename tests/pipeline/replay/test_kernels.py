@@ -193,9 +193,9 @@ def test_rates(kind: QuotaType, way: str, trace: list[Step], limit: float, confi
 
 def test_many_limits_of_one_measurement() -> None:
     """
-    One measurement is compared with any number of limits.
+    A measurement is compared with any number of limits.
 
-    Throttles stay whole beyond 24.8 days, or stop where they are configured to.
+    Throttles are exact beyond 24.8 days, or end at a configured maximum.
     """
     measured = Measurements(np.array([300_000.0, 10.0]), np.array([10_000, 10_000]))
     throttles = throttle_times(measured, np.array([1.0, 200_000.0, np.inf]), LONG_MAX)
@@ -230,7 +230,7 @@ def test_throttle_of_a_debt(tokens: float, bound: float, expected: int) -> None:
     [(1.00049, 1.0, 1000, 0), (1.0005, 1.0, 1000, 1), (1.5, 1.0, 3, 2), (4.0, 3.0, 1000, 333)]
 )  # fmt: skip
 def test_throttle_of_a_rate(rate: float, limit: float, span: int, expected: int) -> None:
-    """So do both with a rate past its limit, if the doubles make it a half at all."""
+    """The kernel and the formula round a throttle to the same ms, for any rate past its limit."""
     exact = (rate - limit) / limit * span
     assert rate_throttle(rate, limit, span, 1 << 62) == rate_formula_ms(rate, limit, span)
     assert abs(rate_throttle(rate, limit, span, 1 << 62) - exact) <= 0.5

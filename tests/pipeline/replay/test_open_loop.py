@@ -137,7 +137,7 @@ def test_equals_the_engine(way: str, made: list[Request], quotas: Any, wait_ms: 
 @given(made=st.lists(requests, min_size=1, max_size=30), quotas=st.lists(quota_sets, min_size=2, max_size=4))
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_candidates_do_not_disturb_each_other(mode: Mode, way: str, made: list[Request], quotas: list[Any]) -> None:
-    """Many candidates in one pass, whichever is the strictest, give what each gives alone."""
+    """Many candidates in one pass, whichever is the strictest, give the same results as each alone."""
     table = history(made)
     all_ = [candidate(quota_set, name=str(number)) for number, quota_set in enumerate(quotas)]
     with kernels(way):
@@ -281,7 +281,7 @@ def test_refused_mutation_of_the_log_is_not_charged() -> None:
 
 @pytest.mark.parametrize("mode", Mode)
 def test_mutation_that_fails_never_comes_to_the_quota(mode: Mode) -> None:
-    """One of a topic that exists is neither throttled nor refused, whatever its bucket is in debt."""
+    """Creating a topic that exists is neither throttled nor refused, however deep its bucket is in debt."""
     create = Request(api_key=CREATE_TOPICS, cost=100)
     requests_made = [create, *[replace(create, cost=0)] * 2]
     row = by_type(requests_made, {ALICE: {"controller_mutation_rate": 1.0}}, mode=mode)["controller_mutation"]
@@ -334,9 +334,9 @@ def test_policies_of_mutations() -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_partly_granted_mutation_is_refused_for_the_rest(way: str) -> None:
     """
-    The part that the log shows as granted of a mutation counts.
+    A mutation counts in the part that the log shows as granted, and its rest is refused.
 
-    The others are refused, or all if the candidate grants no part.
+    All of it is refused if the candidate grants no part.
     """
     part = Request(api_key=CREATE_TOPICS, cost=100, withheld=True, granted=90)
     repetition = replace(part, after_ms=20_000, cost=10, withheld=False)
@@ -391,7 +391,7 @@ def test_throttles_beyond_a_month(
 
 
 def test_only_limited_quotas_are_reported() -> None:
-    """There is a row where a candidate limits something that the entity charged, and no other."""
+    """A result has a row only for a quota that a candidate limits and that the entity charged."""
     requests_made = [Request(api_key=PRODUCE, cost=1), Request(user="bob", request_us=5)]
     quotas = {ALICE: {"producer_byte_rate": 1.0, "consumer_byte_rate": 1.0}}
     assert list(by_type(requests_made, quotas)) == ["produce"]

@@ -25,14 +25,14 @@ _ZERO = dict.fromkeys(RESULTS.names, 0)
 
 
 def result(**values: Any) -> dict[str, Any]:
-    """One row of results; a client that is not throttled unless values say so."""
+    """Return a row of results about a client that is not throttled unless values say so."""
     names = {"candidate": "now", "broker": None, "user": "alice", "client_id": "app1", "quota_type": "produce"}
     usual = {**names, "limit": 1_000.0, "level": "user_client", "requests": 10, "amount": 100.0, "throttled_share": 0.0}
     return {**_ZERO, **usual, **values}
 
 
 def throttled(muted_ms: int, **values: Any) -> dict[str, Any]:
-    """One row of results; a client that is throttled for a tenth of its time."""
+    """Return a row of results about a client that is throttled for a tenth of its time."""
     values_ = {
         "throttled_requests": 3,
         "throttled_ms": muted_ms,

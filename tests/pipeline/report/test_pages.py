@@ -172,7 +172,7 @@ def test_narrow_windows(
 @pytest.mark.real
 @pytest.mark.parametrize("width", [900, 1_400])
 def test_a_heat_map_of_few_clients_is_no_larger_than_one_of_many(width: int, chromium: Browser, tmp_path: Path) -> None:
-    """Its cells and names keep their size, whatever room a wide window has."""
+    """Cells and names of a heat map keep their size, however many clients it has and however wide the window is."""
     file = tmp_path / "page.html"
     for victims in (2, 30):
         file.write_text(blamed(hostile=False, victims=victims), encoding="utf-8")

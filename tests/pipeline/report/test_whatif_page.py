@@ -42,7 +42,7 @@ ALICE = LimitGroup(QuotaType.PRODUCE, "alice", "app1")
 
 
 def test_candidates_are_added_up_in_their_order() -> None:
-    """Each candidate has sums, maxima, and the worst client; a candidate that limits no client is there as well."""
+    """Candidates have sums, maxima and the worst client in their order, also one that limits no client."""
     rows = [
         throttled(1_000, candidate="tight", delayed_bytes=7),
         throttled(3_000, candidate="tight", user="bob", throttled_share=0.5),
@@ -131,7 +131,7 @@ def test_a_legend_has_the_candidates_in_their_order() -> None:
 
 
 def test_a_chart_that_tells_no_candidates_apart_is_folded() -> None:
-    """One limit under all candidates has one line of legend, below the other charts; a single candidate is open."""
+    """A chart with one limit under all candidates is folded below the others; a single candidate's is open."""
     rows = [
         *(throttled(90_000, candidate=name, limit=900.0) for name in ("now", "tight")),
         *(throttled(1_000, candidate=name, user="bob", limit=limit) for name, limit in (("now", 1.0), ("tight", 2.0))),
@@ -150,7 +150,7 @@ def test_a_chart_that_tells_no_candidates_apart_is_folded() -> None:
 
 
 def test_equal_limits_far_above_are_one_line() -> None:
-    """Each value is named once, with its candidates."""
+    """Limits far above the chart are named once for each value, with their candidates."""
     names = ("a", "b", "c")
     rows = [result(candidate=name, limit=limit) for name, limit in zip(names, (9e6, 9e6, 8e6), strict=True)]
     text = Reader(whatif_page(replayed(*rows, names=names), usages(seconds([(0, 1)]), [ALICE]))).text
@@ -373,7 +373,7 @@ def test_legend_draws_limits_as_the_chart_does() -> None:
 
 
 def test_an_unknown_share_is_not_none(tmp_path: Path) -> None:
-    """Where it is unknown how many requests the log lacks, a figure is a lower bound, and no throttle is unknown."""
+    """A number of throttled clients is a lower bound, and zero unknown, while the log's losses are unknown."""
     rows = [throttled(1_000), result(client_id="app2", candidate="tight")]
     unknown = losses_of(str(tmp_path))  # a folder without numbers of requests
     span = (MONDAY, MONDAY + 3_600_000)

@@ -99,7 +99,7 @@ def test_columns_have_the_rows_of_one_line_after_the_other(random: Random, broke
 
 
 def test_columns_read_what_brokers_write() -> None:
-    """All but a few lines of real brokers, with all of their APIs, have their rows in columns; none has a row twice."""
+    """All but a few lines of real brokers are read in columns, once each, for all APIs."""
     lines = [text for text in undamaged() if text[USUAL_AT] == USUAL]
     block = BlockReader("b", UTC).read(lines)
     assert sorted(block.places + block.refused) == list(range(len(lines)))
@@ -122,7 +122,7 @@ def test_columns_read_what_brokers_write() -> None:
     ids=["cut", "no int32", "no UTF-8", "unknown version", "another shape", "time", "key elsewhere"],
 )
 def test_a_bad_line_costs_no_time_but_its_own(bad: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a thousand lines, none but the bad one and its few neighbors is read by itself."""
+    """Of a thousand lines, only the bad one and its few neighbors are read one by one."""
     looked: list[bytes] = []
     row = LineReader.row
 

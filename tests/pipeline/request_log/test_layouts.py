@@ -38,7 +38,7 @@ def read(log: str) -> Parsed:
 
 @pytest.mark.parametrize("log", LOGS)
 def test_all_lines_of_a_release_are_read(log: str) -> None:
-    """None is quarantined, and each Produce and each Fetch that was answered and not throttled has its bytes."""
+    """No line of a release is quarantined, and each answered Produce and Fetch without a throttle has its bytes."""
     requests_found = read(log)
     assert requests_found.quarantine.num_rows == 0
     assert requests_found.requests.num_rows == len(lines_of(log))

@@ -151,7 +151,7 @@ def test_a_request_for_more_partitions_than_a_column_holds() -> None:
 
 
 def test_no_answer() -> None:
-    """Without an answer it is unknown what was done; without the request neither."""
+    """The charge of a request is unknown without its answer or its content."""
     create = {"requestApiKey": 19, "requestApiVersion": 7}
     delete = {"requestApiKey": 20, "requestApiVersion": 6}
     lines = [
@@ -285,11 +285,7 @@ UPDATE = line(time=minute(1), header={"requestApiKey": 6, "requestApiVersion": 8
 
 @pytest.mark.parametrize("before", [True, False])
 def test_requests_that_only_validate_ask_for_nothing_in_zookeeper_mode(*, before: bool) -> None:
-    """
-    There they do not come to the quota; the log shows the mode, in the same batch or an earlier one.
-
-    Under KRaft they are charged.
-    """
+    """Validations are not charged in ZooKeeper mode, which this batch or an earlier one shows, and are under KRaft."""
     tried = made("a", 20, 5, more={"validateOnly": True})
     done = made("b", 30, 6)
     assert resolved(tried, done) == [(20, 20, True), (30, 30, True)]

@@ -199,7 +199,7 @@ def test_derived_columns_of_a_real_line() -> None:
 
 
 def test_unknown_numbers() -> None:
-    """They stay unknown; null is an empty line, as in a topic; lines keep their order though the clock goes back."""
+    """Unknown numbers stay unknown, null is an empty line, and lines keep their order though the clock goes back."""
     result = parse_lines([line(), None, b"\xff\xfe"], [5, None, 7], SOURCE)
     assert result.requests["line"].to_pylist() == [5]
     assert result.quarantine["line"].to_pylist() == [None, 7]
@@ -234,7 +234,7 @@ def test_broker_given_or_from_the_connection(changed: dict[str, Any], given: str
 )
 def test_untrusted_names(principal: str, user: str) -> None:
     """
-    They come through unchanged and change nothing else.
+    Hostile names are read unchanged and change nothing else.
 
     Quotas match the principal's name without its type, and no client id is null.
     """
@@ -273,11 +273,7 @@ SUMMER = AT - 123 * 86_400_000
     ],
 )
 def test_times(pattern: str, time: str, zone: str, at: int) -> None:
-    """
-    Other patterns of log4j are read as long as they report the time.
-
-    An offset in it wins over the zone, which has summer time.
-    """
+    """Times in other patterns of log4j are read. An offset in the time wins over the zone, which has summer time."""
     source = LogSource(file="f", zone=ZoneInfo(zone))
     assert request(line(time=time, pattern=pattern), source)["completed"] == at
 
@@ -305,9 +301,9 @@ def test_mixed_versions() -> None:
 
 def test_identity_is_of_the_line() -> None:
     """
-    The same line is the same wherever it stands.
+    A line has the same identity wherever it stands.
 
-    Another time, connection, correlation id or duration makes it another.
+    Another time, connection, correlation id or duration gives it another one.
     """
     same_identity = request(line())["identity"]
     assert len(same_identity) == 16
@@ -412,7 +408,7 @@ def test_a_bad_line_harms_no_other() -> None:
 
 
 def test_identity_of_quarantined_lines() -> None:
-    """The same text is the same line, wherever it stands: a file that was renamed brings nothing new."""
+    """A quarantined line has the same identity wherever it stands, so that a renamed file adds nothing."""
     identities_here = [*values(parsed(b"x", b"y").quarantine, "identity"), *values(parsed(b"x").quarantine, "identity")]
     identities_there = parsed(b"x", source=LogSource(file="b")).quarantine["identity"].to_pylist()
     assert identities_here[0] == identities_here[2]

@@ -32,7 +32,7 @@ def requests(log: Path) -> list[str]:
 
 
 def test_on_and_off(kafka: Cluster) -> None:
-    """There are lines from when it is on until it is off, and each is a request."""
+    """The log has lines from when it is switched on until it is off, and each is a request."""
     log = kafka.nodes[1].log
     requests_before = len(requests(log))  # other tests switch it, too
     run_tool(kafka, "kafka-topics.sh", "--list")

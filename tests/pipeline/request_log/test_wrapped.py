@@ -135,7 +135,7 @@ def test_numbers_that_are_no_times(prefix: str) -> None:
 
 @pytest.mark.parametrize("between", ["", "\r", "\0", " (kafka.request.logger) "])
 def test_requests_on_one_line(between: str) -> None:
-    """Each request of a line without line feeds is read, whatever a client calls itself; the last may be cut."""
+    """Each request of a line without line feeds is read, whatever a client's name is; the last may be cut."""
     lines = [LINE.replace('"correlationId":7', f'"correlationId":{number}') for number in range(4)]
     result = parsed(between.join(lines).encode())
     assert result.requests["correlation_id"].to_pylist() == [0, 1, 2, 3]

@@ -277,7 +277,7 @@ def test_long_names_are_held_once(table: Table) -> None:
 
 
 def test_a_shard_of_files_without_rows_has_no_users(table: Table) -> None:
-    """Other programs may commit such files."""
+    """A shard whose files have no rows, as other programs may commit, has no users."""
     empty = table.storage.write(table.layout, (3, 1), table.schema, [])
     assert table.advance("empty", [empty], after_epoch=None, epoch=0) == 0
     columns = ["user", "amount"]

@@ -71,7 +71,7 @@ def whole(*candidates: Candidate) -> dict[Any, Any]:
 
 @pytest.mark.parametrize("candidates", [(USERS,), (USERS, CLIENTS)])
 def test_steps_of_several_drivers(growing: Growing, candidates: Sequence[Candidate]) -> None:
-    """Each driver continues; the counters are those of all steps."""
+    """Each driver continues after the last one, and the counters are those of all steps."""
     growing.shadow(*candidates)
     for begin in range(0, 120, 40):
         growing.add(ROWS.slice(begin, 40))
@@ -109,7 +109,7 @@ def test_a_step_that_was_interrupted(growing: Growing, monkeypatch: pytest.Monke
 
 
 def test_two_at_once(growing: Growing) -> None:
-    """One of two drivers gives up: its counters would be another's."""
+    """Of two drivers at once, one gives up, since its counters would include the other's."""
     one, second_driver = growing.shadow(USERS), growing.shadow(USERS)
     growing.add(ROWS)
 
@@ -123,7 +123,7 @@ def test_two_at_once(growing: Growing) -> None:
 
 
 def test_other_rules_begin_with_what_comes(growing: Growing) -> None:
-    """They take nothing over, and the former rules go on."""
+    """Other rules begin with new requests, and the former rules go on."""
     growing.add(ROWS.slice(0, 60))
     shadow = growing.shadow(USERS)
     assert shadow.step(map, all_of_it=True).decided == 0
@@ -201,7 +201,7 @@ def test_files_of_a_killed_step_go(growing: Growing, monkeypatch: pytest.MonkeyP
 
 
 def test_the_releases_that_a_stream_followed(growing: Growing) -> None:
-    """Its answer names them, not those that a replay would follow now: the log named none when it began."""
+    """A stream's answer names the releases that it followed when it began, not the log's of today."""
     growing.shadow(USERS)
     growing.add(ROWS.slice(0, 60))
     growing.shadow(USERS).step(map, all_of_it=True)

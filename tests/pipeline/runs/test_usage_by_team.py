@@ -76,7 +76,7 @@ def test_what_is_unknown_of_a_client_is_unknown_of_its_team() -> None:
     ],
 )
 def test_a_hostile_name_is_one_safe_line(name: str, text: str) -> None:
-    """It moves no cursor, begins no line, and is not taken for that of no team; programs have it as it is."""
+    """A hostile name is one safe line in a terminal and never taken for "no team"; JSON has it unchanged."""
     clients = [ClientUsage("eve", "a", QuotaType.PRODUCE, amount=10, requests=1)]
     usage = by_team(Usage("usage", 0, 60_000, clients, {"produce": 10}, {}), TeamFinder((team(name, user="eve"),)))
     table, topics = report(usage).blocks[:2]

@@ -82,7 +82,7 @@ def add(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 @others_change
 def test_others_commit_first(add: Any, table: str, tmp_path: Path) -> None:
     """
-    Each time it is found out again what is new.
+    A commit that another one overtakes looks for new rows again.
 
     Each line is in the report once, whichever of the two commits was lost.
     """
@@ -162,7 +162,7 @@ def test_errors_of_workers_arrive_as_they_were_raised() -> None:
     ]
 )  # fmt: skip
 def test_what_spark_gives_up_for(text: str, reason: str) -> None:
-    """One line that says why, without passwords."""
+    """An error of Spark is one line with its reason, without passwords."""
     result = arrow.error_of(text)
     assert type(result) is SparkFailed
     assert str(result) == f"Spark gave up: {reason}; what it logged before says more"
@@ -231,7 +231,7 @@ class _Query:
     ]
 )  # fmt: skip
 def test_how_a_stream_ends(error: str, last: str, reported: str) -> None:
-    """With what a batch could not do, or with what Spark says."""
+    """A stream ends with the error of its batch, or with Spark's."""
     spark: Any = _Query(error, last)
 
     def refuse(*_: object) -> None:

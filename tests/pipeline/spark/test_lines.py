@@ -35,7 +35,7 @@ def rows(*batches: pa.RecordBatch) -> list[pa.RecordBatch]:
 
 
 def shuffled(*batches: pa.RecordBatch) -> Iterator[pa.Table]:
-    """The same, part by part, as a shuffle brings them together."""
+    """Yield the rows of batches part by part, as a shuffle brings them together."""
     result = pa.Table.from_batches(rows(*batches), TOGETHER)
     for part in sorted(set(values(result, "part"))):
         yield result.filter(pc.field("part") == part)
@@ -242,7 +242,7 @@ def test_two_at_once(tmp_path: Path, first: Batch | None, second: Batch | None) 
 
 
 def test_topics_are_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not again when files are compacted, and from what is there when the compacted ones were deleted."""
+    """Names of topics are read once from each file, not again after a compaction."""
     tables = IngestTables.create(str(tmp_path / "spread"))
     adding = Ingest(tables)
     files_read: list[str] = []

@@ -47,7 +47,7 @@ def _committed_by_another_program(table: Table, held: pa.Table) -> None:
 
 
 def test_rows_of_another_program(table: Table) -> None:
-    """They come with the table's columns and types; a column that may be null may be missing."""
+    """Rows of another program get the table's columns and types; a nullable column may be missing."""
     file_of_table = pa.Table.from_batches(table.batches(table.shards()[0]))
     kinds: Any = {"timestamp": pa.int32(), "user": pa.large_string(), "amount": pa.int64()}
     late = file_of_table.set_column(2, "timestamp", pc.add(file_of_table["timestamp"], 1)).select([*kinds])
@@ -106,7 +106,7 @@ def test_a_killed_writer_leaves_what_it_committed(tmp_path: Path) -> None:
 
 def test_a_full_disk_leaves_the_last_commit(tmp_path: Path) -> None:
     """
-    Without space for the data, for the commit, or for a compaction, the table stays as it was.
+    A disk that is full for the data, the commit or a compaction leaves the table unchanged.
 
     With space the same appends work.
     """
@@ -160,9 +160,9 @@ def test_what_is_wrong_with_a_file_is_reported(
 @pytest.mark.parametrize(("first", "last", "words"), [(0, -1, "Parquet"), (4, 200, "history repair")])
 def test_a_damaged_file_of_another_program_is_reported(table: Table, first: int, last: int, words: str) -> None:
     """
-    Its name has no digest.
+    A damaged file of another program, whose name has no digest, is reported when it cannot be decoded.
 
-    What cannot be decoded is damaged, as Arrow raises for pages what a system raises for a broken disk.
+    Arrow raises for pages what a system raises for a broken disk.
     """
     (file_of_table, *_) = table.files()
     copy = Path(table.storage.uri, "copy.parquet")
@@ -202,7 +202,7 @@ def test_permissions_that_cannot_be_set(table: Table, monkeypatch: pytest.Monkey
 
 
 def test_features_that_cannot_be_written(table: Table) -> None:
-    """They are another program's: reading goes on, and no writer tries again and again."""
+    """A table with unsupported writer features is still read, and a writer gives up at once."""
     features = {"readerFeatures": [], "writerFeatures": ["rowTracking", "domainMetadata"]}
     protocol = {"minReaderVersion": 3, "minWriterVersion": 7, **features}
     commits = Path(table.storage.uri, "_delta_log")
@@ -247,7 +247,7 @@ def test_what_may_not_be_read_is_not_called_damaged(kept: str) -> None:
     ],
 )
 def test_object_store_that_refuses(answer: list[str], advice: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a file nor the log is called damaged; what to do depends on what the store says, in one line."""
+    """A refusal of an object store calls neither file nor log damaged, and is one line of advice by its answer."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
         monkeypatch.setenv(name, "any")
     monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
@@ -285,11 +285,7 @@ def test_a_storage_that_failed_once_is_not_called_damaged(table: Table, monkeypa
 
 
 def test_a_message_holds_no_signature() -> None:
-    """
-    Some stores are asked by addresses that are signed.
-
-    The errors of tables leave the signature out whatever raises them.
-    """
+    """Errors of tables leave the signature of a store's address out, whatever raises them."""
     error = OSError("GET https://a.blob.core.windows.net/c/f?sv=1&sig=s3cret in 3ms\n\x1b[31m\u21b3\x1b[0m 403")
     assert plain(error) == "GET https://a.blob.core.windows.net/c/f in 3ms : 403"
     raised = (

@@ -38,7 +38,7 @@ def parquet(path: str) -> int:
 
 def test_writers_at_once(path: str) -> None:
     """
-    One of many processes that append the same batch adds it; the others look again, add nothing and leave nothing.
+    Of many processes that append the same batch one adds it; the others add nothing and leave no file.
 
     All other batches succeed.
     """
@@ -70,7 +70,7 @@ def test_a_folder_that_another_process_has_just_created(tmp_path: Path) -> None:
 
 
 def test_makers_of_the_same_table(tmp_path: Path) -> None:
-    """One of several processes that create the same table at the same time does; the others open it."""
+    """Of several processes that create the same table at once, one does and the others open it."""
     for attempt in range(8):
         path = str(tmp_path / f"{attempt}")
         together = Barrier(4)
@@ -87,7 +87,7 @@ def test_makers_of_the_same_table(tmp_path: Path) -> None:
 
 def test_two_compactions(path: str) -> None:
     """
-    One of two compactions of the same files wins.
+    Of two compactions of the same files one wins.
 
     The other gets an error and leaves nothing, and no row is there twice.
     """
@@ -101,7 +101,7 @@ def test_two_compactions(path: str) -> None:
 
 
 def test_the_log_itself_lets_one_removal_win(path: str) -> None:
-    """Two logs that read the same version cannot both remove a file, not even when no one looks before."""
+    """Two logs that read the same version cannot both remove a file, even without a check beforehand."""
     table = Table.open(path)
     storage = table.storage
     old = table.files()
@@ -188,11 +188,7 @@ def test_a_late_follower_takes_what_there_is(follower: Pair) -> None:
 
 
 def test_a_table_that_was_made_again_is_another_source(follower: Pair, tmp_path: Path) -> None:
-    """
-    Its rows may be the same, which would count twice.
-
-    They are refused until what was made of the former one is removed.
-    """
+    """A table that was made again may have the same rows, and is refused until those of the former one are removed."""
     append(follower.source, "a", batch(0))
     follower.follow()
     again = Table.create(str(tmp_path / "again"), SCHEMA, LAYOUT)
@@ -205,7 +201,7 @@ def test_a_table_that_was_made_again_is_another_source(follower: Pair, tmp_path:
 
 
 def test_two_that_follow_at_once(follower: Pair) -> None:
-    """One of two processes that take over the same rows wins, though the other saw more; it looks again."""
+    """Of two processes that take over the same rows one wins, though the other saw more and looks again."""
     append(follower.source, "a", batch(0))
     tries: list[int] = []
 

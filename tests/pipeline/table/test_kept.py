@@ -81,7 +81,7 @@ def test_what_a_killed_run_did_not_keep_is_kept_with_the_next_commit(
 
 
 def test_a_log_that_is_gone_makes_no_new_table(table: Table) -> None:
-    """Neither is there no table then, nor is an empty one made in its place."""
+    """A table whose log is gone is neither taken for none nor replaced by an empty one."""
     for commit in Path(table.storage.uri, "_delta_log").iterdir():
         commit.unlink()
     for action in (Table.open, partial(Table.create, schema=SCHEMA, layout=LAYOUT)):
@@ -92,7 +92,7 @@ def test_a_log_that_is_gone_makes_no_new_table(table: Table) -> None:
 
 
 def test_the_last_commit_is_needed_beside_its_checkpoint(table: Table) -> None:
-    """Without it, the library reads the table, and cannot add to it."""
+    """A table without its last commit is damaged, though the library reads its checkpoint."""
     table.forget()
     _commit(table, 3).unlink()
     with pytest.raises(UnreadableTable, match=r"is gone or has other bytes.*history repair"):

@@ -80,7 +80,7 @@ with writing([table.storage]):
 
 
 def test_a_killed_writer_holds_nothing(table: Table) -> None:
-    """Its process is gone on this machine, so that what it left is deleted."""
+    """The files of a writer whose process on this machine is gone are deleted."""
     files_before = _parquet(table)
     subprocess.run([sys.executable, "-c", KILLED, table.storage.uri], cwd=ROOT, check=False)
     assert _parquet(table) > files_before
@@ -90,7 +90,7 @@ def test_a_killed_writer_holds_nothing(table: Table) -> None:
 
 
 def test_a_writer_of_another_machine_is_dead_after_an_hour_of_silence(table: Table) -> None:
-    """Nothing is known of its process but its signs of life."""
+    """A writer of another machine, known by its signs of life only, is dead after an hour without any."""
     with writing([table.storage]):
         table.stage(batch(1))
         (sign,) = Path(table.storage.uri, "_writers").iterdir()

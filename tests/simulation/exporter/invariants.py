@@ -157,14 +157,14 @@ class Ledger:
 
     @staticmethod
     def ages(body: bytes) -> None:
-        """Of values that are shown no age is more than documented, however the clock was set."""
+        """Require that no age on the page is negative or above the documented one, however the clock was set."""
         for line in body.decode().splitlines():
             name, _, value = line.rpartition(" ")
             if name.startswith(("quotascope_snapshot_age_seconds", "quotascope_source_age_seconds")):
                 holds(0 <= float(value) <= _LONGEST_AGE, f"a page says {line}")
 
     def _rows(self, snapshot: Snapshot, told: Mapping[str, Told]) -> None:
-        """Every number is that of the node's own answer, nothing is missing, and unknown, zero and unlimited are apart."""
+        """Require that each number is the node's own, none is missing, and unknown, zero and unlimited differ."""
         limits = snapshot.limits
         columns = snapshot.joined or snapshot.columns
         numbers = zip(

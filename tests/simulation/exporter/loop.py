@@ -13,7 +13,7 @@ _MOST_ROUNDS_AT_ONCE: Final = 5_000
 
 
 class Blocked(AssertionError):
-    """Nothing is left to happen, or all happens at one moment: the exporter would wait for ever."""
+    """No event is left, or all are at one moment: the exporter would wait for ever."""
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
@@ -46,10 +46,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return ()
 
     def _process_events(self, event_list: tuple[()]) -> None:
-        """There are none: all that happens is a timer."""
+        """Do nothing, as all events are timers."""
 
     def _write_to_self(self) -> None:
-        """Nothing waits in another thread."""
+        """Do nothing, as no other thread waits."""
 
     def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override] # noqa: ARG002 - none is used
         return asyncio.wrap_future(self.in_thread("executor", lambda: func(*args)), loop=self)

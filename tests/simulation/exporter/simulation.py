@@ -180,7 +180,7 @@ class Simulation:
         return limits
 
     def _no_admin(self, _config: object) -> Any:
-        """What reads limits and finds nodes here needs none."""
+        """Return nothing, as limits and nodes come from the simulated world."""
 
     def find(self, config: Config, _open_admin: object) -> tuple[SimulatedFinder, ...]:
         if not config.discovery.wanted:
@@ -446,7 +446,7 @@ class Simulation:
     """What happens, and how often beside the others."""
 
     async def calm(self) -> None:
-        """All faults end; after a while nothing of them is left."""
+        """End all faults, and require that no trace of the faults is left after a while."""
         self.slow = False
         for agent in self.agents.values():
             agent.fault = "none"

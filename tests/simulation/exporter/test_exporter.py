@@ -37,7 +37,7 @@ MOST = 60
 
 @pytest.mark.slow
 def test_seeds_that_found_something_hold(tmp_path: Path) -> None:
-    """What was found once does not come back."""
+    """A seed that once found a defect passes."""
     for seed in FOUND:
         simulate(seed, tmp_path)
 
@@ -106,7 +106,7 @@ def pushes_forgotten(patched: pytest.MonkeyPatch) -> None:
 
 
 def throttled_client_dropped(patched: pytest.MonkeyPatch) -> None:
-    """One that no rule explains is dropped, though its throttle rises."""
+    """A client that no rule explains is dropped, though its throttle rises."""
     patched.setattr("quotascope.exporter.join.staleness.RecentRows.note", lambda *_: None)
 
 

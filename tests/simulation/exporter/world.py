@@ -56,7 +56,7 @@ class Use:
 
 @dataclass(slots=True)
 class Broker:
-    """One node."""
+    """A node of the simulated cluster."""
 
     node_id: str
     started_at: float
@@ -160,7 +160,7 @@ class Cluster:
         broker.errors += self.random.randrange(3)
 
     def limits(self) -> Limits:
-        """All quotas and settings now."""
+        """Return all quotas and settings as they are now."""
         return Limits(
             rules={kind: self.table(kind) for kind in QuotaType if self.rules[kind]},
             connection_limits=dict(self.connection_limits),
@@ -183,7 +183,7 @@ _COLUMNS: dict[tuple[str, str, tuple[tuple[str, str], ...], str], BeanColumn] = 
 
 
 def column(attribute: str, kind: str, domain: str = "kafka.server", **names: str) -> BeanColumn:
-    """The same object for the same names."""
+    """Return the same column object for the same names."""
     key = domain, kind, tuple(names.items()), attribute
     known = _COLUMNS.get(key)
     if known is None:
@@ -197,7 +197,7 @@ Numbers = dict[tuple[Client, str], float]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One answer of an agent."""
+    """An answer of an agent."""
 
     table: BeanTable
     asked_at: float

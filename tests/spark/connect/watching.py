@@ -86,7 +86,7 @@ def _books(listener: Listener) -> dict[str, Any]:
 
 
 def _query(spark: SparkSession, listener: Listener, folder: str) -> None:
-    """One batch of a query; the next one with its checkpoint is a restart."""
+    """Run a batch of a query; the next one with its checkpoint is a restart."""
     restarts = [each.restarts for each in listener.collect().queries]
     rows = spark.readStream.format("rate").option("numPartitions", 1).load()
     sink = rows.writeStream.format("noop").queryName("clicks").option("checkpointLocation", f"{folder}/checkpoint")
@@ -106,7 +106,7 @@ def _query(spark: SparkSession, listener: Listener, folder: str) -> None:
 
 
 def _throttled(spark: SparkSession, reported: Reported) -> None:
-    """Two tasks, each with a throttle; the first attempt at the first one fails."""
+    """Run two tasks, each with a throttle; the first attempt at the first one fails."""
 
     def work(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
         with throttle_scope() as account:

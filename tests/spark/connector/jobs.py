@@ -36,7 +36,7 @@ def batch_write(spark: SparkSession, kafka: Options, topic: str, rows: int) -> s
 
 
 def gives_up(spark: SparkSession, kafka: Options, topic: str, rows: int) -> dict[str, Any]:
-    """The same with little patience; the second attempt has nothing to write. Returns the listener's counts."""
+    """Write with little patience; the second attempt has nothing to write. Return the listener's counts."""
     patience = {"kafka.request.timeout.ms": str(PATIENCE_MS), "kafka.delivery.timeout.ms": str(PATIENCE_MS)}
 
     def at_first(values: Iterable[str]) -> Iterable[str]:
@@ -53,14 +53,14 @@ def gives_up(spark: SparkSession, kafka: Options, topic: str, rows: int) -> dict
 
 
 def batch_read(spark: SparkSession, kafka: Options, topic: str, rows: int) -> str:
-    """All that the topic holds."""
+    """Read all that the topic holds."""
     stream = spark.read.format("kafka").options(**kafka).option("subscribe", topic)
     assert _bytes(stream.load()) == rows * 1_000
     return ""
 
 
 def stream_read(spark: SparkSession, kafka: Options, topic: str, rows: int, checkpoint: str) -> str:
-    """All that the topic holds; returns the id of the query."""
+    """Read all that the topic holds; return the id of the query."""
     sums: list[int] = []
     source = spark.readStream.format("kafka").options(**kafka).option("subscribe", topic)
     sink = source.option("startingOffsets", "earliest").load().writeStream
@@ -70,7 +70,7 @@ def stream_read(spark: SparkSession, kafka: Options, topic: str, rows: int, chec
 
 
 def stream_in_parts(spark: SparkSession, kafka: Options, topic: str, rows: int, checkpoint: str) -> list[str]:
-    """All that the topic holds, so many rows in a micro-batch; returns the JSON of what each reported."""
+    """Read the topic in micro-batches of so many rows; return the JSON of each one's progress."""
     source = spark.readStream.format("kafka").options(**kafka).option("subscribe", topic)
     parts = source.options(startingOffsets="earliest", maxOffsetsPerTrigger=rows).load()
     query = parts.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
@@ -80,7 +80,7 @@ def stream_in_parts(spark: SparkSession, kafka: Options, topic: str, rows: int, 
 
 
 def stream_write(spark: SparkSession, kafka: Options, topic: str, source: Options, checkpoint: str) -> str:
-    """From a topic that no one limits to one that is limited; returns the id of the query."""
+    """Write from an unlimited topic to a limited one; return the id of the query."""
     rows = spark.readStream.format("kafka").options(**source).load().select("value")
     return _finished(rows.writeStream.format("kafka").options(**kafka).option("topic", topic), checkpoint)
 

@@ -49,7 +49,7 @@ def python(spark: SparkSession, code: str) -> str:
 
 
 def z_order(spark: SparkSession, table: str, column: str) -> None:
-    """What `DeltaTable.optimize` of the wheel delta-spark calls."""
+    """Optimize a table by z-order, with the call that `DeltaTable.optimize` of delta-spark makes."""
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
     columns = gateway.new_array(jvm.java.lang.String, 1)

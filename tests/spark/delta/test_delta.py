@@ -106,7 +106,7 @@ def _sorted(rows: list[Any]) -> list[Any]:
 
 def test_the_session_of_the_commands(driver: SparkProcess, usage: str) -> None:
     """
-    It is of the version that was asked for, and workers run the driver's Python though nothing says so.
+    The session has the requested version, and workers run the driver's Python without a setting.
 
     A small table's log and folders take few tasks.
     """
@@ -138,7 +138,7 @@ def test_the_page(driver: SparkProcess, usage: str) -> None:
 
 
 def test_written_by_spark(driver: SparkProcess, usage: str, tmp_path: Path) -> None:
-    """What Spark appends, merges, sorts otherwise or cleans is replayed as if it were ours, and is ours to compact."""
+    """Rows that Spark appended, merged, sorted or cleaned are replayed and compacted like ours."""
     expected = _answers(_made(tmp_path / "alone", [*FIRST, *LATER]))
     opened, table = History.open(usage), f"{usage}/history"
 
@@ -209,7 +209,7 @@ def test_clone(driver: SparkProcess, usage: str, tmp_path: Path) -> None:
 
 
 def test_refused(driver: SparkProcess, usage: str) -> None:
-    """What cannot be read right is named, with what to do in Spark, and can be read afterwards."""
+    """A table that cannot be read right is named, with what to do in Spark, and can be read afterwards."""
     table = f"{usage}/history"
 
     def spark(*statements: str) -> None:

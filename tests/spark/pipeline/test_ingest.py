@@ -87,7 +87,7 @@ def test_what_spark_cannot_read(spark: "SparkSession", tmp_path: Path) -> None:
 
 def test_damaged_members(spark: "SparkSession", tmp_path: Path) -> None:
     """
-    The same lines count as in one process: those of whole members, and of other files, whatever names they have.
+    Spark reads the same lines as one process: whole members and other files, whatever their names.
 
     The good file adds the rest, once.
     """
@@ -113,7 +113,7 @@ def test_damaged_members(spark: "SparkSession", tmp_path: Path) -> None:
 
 
 def test_empty_files(spark: "SparkSession", tmp_path: Path) -> None:
-    """They are no error, and make no tables."""
+    """Empty files are no error, and make no tables."""
     for name, content in {"a.log": b"", "b.log.gz": gzip.compress(b"")}.items():
         (tmp_path / name).write_bytes(content)
     assert ingest(spark, [str(tmp_path)], str(tmp_path / "tables")) == IngestReport()
@@ -182,7 +182,7 @@ def test_errors_of_workers(
     error: type[TableError],
     message: str,
 ) -> None:
-    """They arrive as one process raises them, from a batch of a stream as well: kind, message and fields; nothing is added."""
+    """Errors of workers are those of one process in kind, message and fields, and no row is added."""
     usage, log, more = tmp_path / "usage", tmp_path / "a.log", tmp_path / "more"
     log.write_bytes(line() + b"\njunk\n")
     ingest_logs([str(log)], str(usage), IngestOptions(broker="1"), engine=EngineChoice.LOCAL)

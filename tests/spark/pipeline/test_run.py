@@ -33,7 +33,7 @@ def _rows_of(table: Table, files: Sequence[File]) -> list[Any]:
 
 @pytest.mark.real
 def test_session_that_is_there_is_taken_as_it_is(spark: "SparkSession") -> None:
-    """Its application is not renamed: in a monitor it would look like another one."""
+    """An existing session is used without renaming its application, which monitors know by its name."""
     with ThreadPoolExecutor(1) as another:  # where no session is the active one
         there = another.submit(session).result()
     assert there.sparkContext is session().sparkContext is spark.sparkContext
@@ -139,7 +139,11 @@ def test_tasks_are_reported(spark: "SparkSession", tmp_path: Path) -> None:
 @pytest.mark.real
 @BY_GROUPS
 def test_pieces_of_workers_add_up(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two brokers, over several pieces and files, with a wait across a cut, and a topic that another file names."""
+    """
+    Pieces of Spark's workers add up to one process's sums, over brokers, files and waits across a cut.
+
+    One of the topics has its name in another file.
+    """
     assert spark
     monkeypatch.setattr(summing, "_PIECE_ROWS", 1)
     by_id = {"traffic": [{"topic": None, "id": "QQ", "bytes": 1}]}
@@ -153,7 +157,7 @@ def test_pieces_of_workers_add_up(spark: "SparkSession", tmp_path: Path, monkeyp
 
 
 def compared(folder: str, span: tuple[float | None, float | None]) -> None:
-    """Of all, or of a period that begins and ends within slots and pieces."""
+    """Require that one process and Spark give equal sums, in all or in a period within slots and pieces."""
     here, there = (blame(folder, span, engine=engine) for engine in (EngineChoice.LOCAL, EngineChoice.SPARK))
     assert there.plan.piece_us < 70_000_000
     assert here.plan.head.names == there.plan.head.names

@@ -95,7 +95,7 @@ def killed(folder: Path, name: str, *arguments: Any) -> None:
 
 
 def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) -> None:
-    """Nothing is lost and nothing is there twice: the tables hold what one process reads from a file with the same lines."""
+    """A stream that is killed and started again loses and repeats no line."""
     where = (kafka.admin, topic)
     (tmp_path / "candidates.yaml").write_text(TIGHT)
     for place in ("quarantine", "shadow", "the end"):

@@ -74,7 +74,7 @@ def test_frame(spark: "SparkSession", stored: Table) -> None:
 @pytest.mark.real
 @BY_GROUPS
 def test_position(spark: "SparkSession") -> None:
-    """Of mutations in one millisecond the position says which one exhausts the bucket, and so which one is refused."""
+    """The position of mutations in one millisecond decides which one exhausts the bucket and is refused."""
     asked = [1, 2, 500, 4, 8]
     rows = history([Request(api_key=CREATE_TOPICS, cost=cost) for cost in asked])
     tried = [candidate({QuotaEntity("alice", None): {"controller_mutation_rate": 2.0}})]

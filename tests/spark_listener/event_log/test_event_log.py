@@ -107,7 +107,7 @@ def test_recorded_log(version: str, kind: str, follow: Follow) -> None:
 
 
 def test_log_that_grows(follow: Follow) -> None:
-    """Each line is read once, and one that is not complete waits for its rest; the name changes at the end."""
+    """Each line of a growing log is read once, an incomplete one when it is whole; the name changes at the end."""
     running = "app-1.inprogress"
     followed = follow("app-1", {running: BEGIN + failures(2)})
     assert not followed.log.finished
@@ -302,7 +302,7 @@ def test_first_attempts_are_not_parsed(tmp_path: Path, expected_ids: list[int], 
 
 
 def test_damaged_file(monkeypatch: pytest.MonkeyPatch, follow: Follow) -> None:
-    """One bit in the middle is enough; what was read before it stays known."""
+    """One damaged bit ends the reading of a file, and events before it count."""
     monkeypatch.setattr(codecs, "ZSTD_AT_ONCE", 64)
     damaged = bytearray(zstandard.ZstdCompressor(write_checksum=True).compress(failures(2_000)))
     damaged[len(damaged) // 2] ^= 0x01

@@ -117,7 +117,7 @@ def test_attempt_of_a_task(partition: int | None, index: int, expected: int) -> 
     """
     Both events of an attempt report its numbers.
 
-    The partition stays the same in a new attempt of the stage; the index, which has to do before Spark 3.3, does not.
+    The partition stays the same in a new attempt of the stage. The index, which has to do before Spark 3.3, does not.
     """
     numbers: dict[str, Any] = {"stage": 3, "stage_attempt": 1, "number": 2, "task": 77}
     attempt = events.TaskAttempt(**numbers, partition=expected, speculative=False, executor="1", began=1.0)

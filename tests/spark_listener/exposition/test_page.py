@@ -152,7 +152,7 @@ def test_an_answer_that_is_being_made_keeps_its_place(monkeypatch: pytest.Monkey
 
 
 def test_a_scrape_waits_while_all_places_have_an_answer_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One more than there are places is answered when the first of the others is."""
+    """A scrape beyond all places is answered when the first of the other answers is done."""
     blocked, waits = Held(), threading.Event()
     end = module._Server._end
 

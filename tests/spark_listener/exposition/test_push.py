@@ -121,7 +121,7 @@ def test_the_environment_says_where(receiver: Receiver, protocol: str, monkeypat
 def test_a_refusal_is_one_line_without_secrets(
     receiver: Receiver, protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Any number of refusals is one line; the success after them is one line, too."""
+    """Any number of refusals is one line, and the success after them is another."""
     caplog.set_level(logging.INFO)
     receiver.status, receiver.code = 401, grpc.StatusCode.UNAUTHENTICATED
     url = receiver.url if protocol == "grpc" else f"{receiver.url}?key=geheim"
@@ -139,7 +139,7 @@ def test_a_refusal_is_one_line_without_secrets(
 
 @pytest.mark.usefixtures("_brief_end")
 def test_no_one_there(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither attempts nor reasons show a key in the URL, and what is under way is given up at the end."""
+    """Without a receiver, no log shows a key in the URL, and a running push is given up at the end."""
     sent = push(lambda: [job()], endpoint="http://127.0.0.1:1/x?key=geheim", protocol=protocol, interval=0.05)
     eventually(lambda: some(caplog.messages))
     sent.close()

@@ -135,7 +135,7 @@ def test_the_page_is_where_the_driver_is(
 
 
 def test_a_port_that_is_taken_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
-    """Two drivers on one machine can have the same properties."""
+    """A port that is in use is replaced, as two drivers on one machine can have the same properties."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         reporting = start(http__port=port)

@@ -128,7 +128,7 @@ def test_query_that_takes_all_there_is() -> None:
 
 
 def test_an_idle_query_has_no_backlog() -> None:
-    """One that took all there was in a long micro-batch, and has had nothing to read since, keeps up."""
+    """A query that took all there was in a long micro-batch, and had nothing to read since, keeps up."""
     queries = QueryStates()
 
     def catch_up(now: float) -> tuple[float, float]:

@@ -53,7 +53,7 @@ def test_recorded_logs(version: str) -> None:
 
 
 def test_application_that_has_not_ended(tmp_path: Path) -> None:
-    """What cannot be known of it is said, and so is what could not be read."""
+    """A report of a running application says what is unknown and what could not be read."""
     path = log(tmp_path / "app-1.inprogress")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:-1], *lines_of([executor_removed("1", 0.001, "exit 137")]), b"{\n"]))
@@ -76,7 +76,7 @@ def test_files_that_are_missing(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    """Without events there is nothing to report; which file is missing is said."""
+    """A log without events is an error that names the missing file."""
     (tmp_path / "empty").touch()
     with pytest.raises(EventLogError, match="no event"):
         read_application(tmp_path / "empty")
@@ -85,7 +85,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_space_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of very many failures not all are listed, but all are counted; stages that were hit are kept longest."""
+    """Very many failures are all counted and not all listed; stages with failures are kept longest."""
     path = log(tmp_path / "app-1")
     assert "not listed" not in page(read_application(path))
     monkeypatch.setattr(module, "_MOST_ATTEMPTS", 3)
@@ -120,7 +120,7 @@ def test_names_of_exceptions_are_all_that_is_kept() -> None:
     ],
 )
 def test_query_that_an_exception_of_the_driver_ended(exception: str | None, cause: str | None, tmp_path: Path) -> None:
-    """Its cause is in the headline, in a table and in JSON; a query that was stopped did not fail."""
+    """The cause that ended a query is in headline, table and JSON; a stopped query did not fail."""
     path = log(tmp_path / "app-1")
     *lines, last = path.read_text().splitlines()
     terminated = {**query_terminated(QUERY, "1"), "exception": exception}

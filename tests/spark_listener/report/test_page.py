@@ -79,7 +79,7 @@ def test_page_holds_nothing_that_runs(tmp_path: Path, name: str) -> None:
 
 
 def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
-    """What each attempt noted, how long it took, and the sums of that, in seconds; below a timeline with a bar for each span."""
+    """The page has each attempt's throttle times, durations and sums in seconds, and a timeline with their spans."""
     document = read(page(read_application(log(tmp_path / "app-1"))))
     assert {"stage 0: foreachPartition", "query clicks", "nightly: throttle times"} <= {*document.reported}
     assert [row for row in document.rows if row] == [
@@ -106,7 +106,7 @@ def test_any_name(tmp_path: Path, name: str) -> None:
 
 
 def test_programs_get_the_same_figures(tmp_path: Path) -> None:
-    """In seconds, none of them rounded."""
+    """JSON has the same figures in seconds, without rounding."""
     reported = json.loads(json.dumps(document(read_application(log(tmp_path / "app-1")))))
     expected = {
         "began": 1_700_000_000,
@@ -146,7 +146,7 @@ def test_bars_are_shares_of_the_longest_wait(tmp_path: Path) -> None:
 
 
 def test_a_long_headline_of_an_image_has_more_lines() -> None:
-    """None is longer than the image is wide, and the timeline begins below the last."""
+    """A long headline is broken at the image's width, and the timeline begins below its last line."""
     application = read_application(log_of("4.0.5", "plain"))
     drawn = ET.fromstring(image(application))  # noqa: S314 - of ours
     svg = "{http://www.w3.org/2000/svg}"
@@ -217,7 +217,7 @@ def test_lanes(tmp_path: Path) -> None:
 
 
 def test_lanes_with_long_names(tmp_path: Path) -> None:
-    """Their labels fit beside the chart, with both ends; queries have lanes of their own, even if names begin alike."""
+    """Labels of lanes fit beside the chart with both ends; each query has a lane, even if names begin alike."""
     prefix = "enrichment-of-orders-in-production-region-"
     events = [
         *stage(12, 0, 1, 9, "save at NativeMethodAccessorImpl.java:0"),
@@ -235,7 +235,7 @@ def test_lanes_with_long_names(tmp_path: Path) -> None:
 
 
 def test_overlaps_are_in_rows_up_to_eight() -> None:
-    """What ends before another begins shares its row; beyond eight, the last row takes the rest."""
+    """Spans that do not overlap share a row; beyond eight rows, the last one takes the rest."""
     spans = [Span(began=0, ended=10 + number, color="", title=str(number)) for number in range(11)]
     rows: list[list[Span]] = [[]]
     for span in (*spans, Span(began=12.5, ended=20, color="", title="after")):
@@ -245,5 +245,5 @@ def test_overlaps_are_in_rows_up_to_eight() -> None:
 
 
 def test_each_cause_has_its_color() -> None:
-    """None is taken for another."""
+    """Each cause has a color of its own."""
     assert len(set(CAUSES.values())) == len(CAUSES) == 10

@@ -255,7 +255,7 @@ def test_lines_in_another_order(tmp_path: Path, seed: int, choose: random.Random
 @given(SEEDS, st.randoms(use_true_random=False))
 @FOLDERS
 def test_lines_that_stand_there_twice(tmp_path: Path, seed: int, choose: random.Random) -> None:
-    """They count once, as where parts of a log overlap, and their number is said."""
+    """Repeated lines count once, as where parts of a log overlap, and their number is reported."""
     lines = dumped(generated(seed))
     right = write(tmp_path / "a", lines)
     doubled = choose.sample(range(len(lines)), choose.randint(1, len(lines)))
@@ -271,7 +271,7 @@ def test_lines_that_stand_there_twice(tmp_path: Path, seed: int, choose: random.
 @given(SEEDS, st.randoms(use_true_random=False))
 @FOLDERS
 def test_lines_that_are_dropped(tmp_path: Path, seed: int, choose: random.Random) -> None:
-    """What is left is counted exactly; an end of an attempt that is gone makes the counts lower bounds, and is said."""
+    """A log that lacks lines is counted exactly; a missing end of an attempt makes counts lower bounds."""
     events = generated(seed)
     dropped = set(choose.sample(range(len(events)), choose.randint(1, max(1, len(events) // 4))))
     left = [event for number, event in enumerate(events) if number not in dropped]

@@ -46,7 +46,7 @@ def in_a_terminal(application: Application, width: int = 200, *, colors: bool = 
 
 
 def in_an_image(application: Application) -> str:
-    """Its texts, which have a line each."""
+    """Return the texts of the report as an image, each of which has a line."""
     return " ".join(ET.fromstring(image(application)).itertext())  # noqa: S314 - of ours
 
 
@@ -64,7 +64,7 @@ def test_names_do_not_move_the_cursor(tmp_path: Path, width: int) -> None:
 
 
 def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
-    """What each attempt noted, how long it took, and the sums of that; ms are reported as seconds."""
+    """The report has each attempt's throttle times in seconds, durations, and their sums."""
     text = Text.from_ansi(drawn(log(tmp_path / "app-1"))).plain
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert lines[1] == "app-1, from 2023-11-14 22:13:20 UTC for 1 min"
@@ -104,7 +104,7 @@ def test_long_tables_are_cut(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [70, 80, 120])
 def test_causes_are_not_broken(tmp_path: Path, width: int) -> None:
-    """They are words to search for: one among the causes, two each of stages and of waits; names give way."""
+    """Causes, which are words to search for, are never broken over lines; names give way."""
     text = drawn(log(tmp_path / "app-1", "-" + "x" * 60), width)
     assert text.count("kafka_timeout_throttled") == 5
 
@@ -200,7 +200,7 @@ def batch() -> Iterator[Event]:
 
 
 def test_critical_path_of_what_is_known(tmp_path: Path) -> None:
-    """It shortens a batch job; a job with a streaming query takes as long as its driver waits for that."""
+    """The critical path shortens a batch job, but not a job whose driver waits for a streaming query."""
     found = read_application(quiet(tmp_path, environment({}), *batch()), summary(tmp_path, {"throttled_ms": 20_000}))
     reported = json.loads(json.dumps(document(found)))
     assert reported["critical_path_throttled_seconds"] == pytest.approx(20)
@@ -222,7 +222,7 @@ def test_critical_path_of_what_is_known(tmp_path: Path) -> None:
 
 
 def test_critical_path_of_a_streaming_query(tmp_path: Path) -> None:
-    """It is the query's own: throttle times of a query are those of its attempts; without one, of all attempts."""
+    """A query has a critical path of its own attempts; throttles without a query count over all attempts."""
     path = quiet(tmp_path, environment({}), *stream((500, 0)))
     found = read_application(path, summary(tmp_path, {"throttled_ms": 41_000}))
     reported = json.loads(json.dumps(document(found)))
@@ -256,7 +256,7 @@ def test_stage_that_was_canceled(reason: str, *, is_canceled: bool, tmp_path: Pa
 
 @pytest.mark.parametrize("with_summary", [False, True])
 def test_clients_that_the_plugin_watched(tmp_path: Path, *, with_summary: bool) -> None:
-    """Without the summary, the report says where their throttle times are, and not that nobody watched them."""
+    """Without the summary, the report says where the throttle times of the plugin's clients are."""
     jar = {"spark.plugins": "io.quotascope.spark.ThrottlePlugin", "spark.jars": "etl-all.jar"}
     path = quiet(tmp_path, environment(jar))
     found = read_application(path, summary(tmp_path, {}, 0, ["jvm"]) if with_summary else None)
@@ -268,7 +268,11 @@ def test_clients_that_the_plugin_watched(tmp_path: Path, *, with_summary: bool) 
 
 @pytest.mark.parametrize("file", ["events_2_app-1", "events_2_app-1.compact"])
 def test_critical_path_of_a_log_that_lacks_attempts(tmp_path: Path, file: str) -> None:
-    """It is unknown: the summary counts the attempts of missing and of compacted files, too, and blames no quota for them."""
+    """
+    The critical path of a log that lacks attempts is unknown, since the summary counts those as well.
+
+    It blames no quota for them.
+    """
     folder = tmp_path / "eventlog_v2_app-1"
     folder.mkdir()
     quiet(tmp_path, environment({}), *stream((500, 0))).rename(folder / file)
@@ -295,7 +299,7 @@ def summary(
     kinds: Sequence[ClientKind] = ("python", "jvm"),
     query: str = "",
 ) -> Path:
-    """What the listener left behind: of one client that reported so much, or of none, and of which clients it is complete."""
+    """Write the listener's summary of one client or none, and of the kinds of clients that it knows completely."""
     job = Job("nightly")
     job.source("pull")
     if totals is not None:

@@ -46,7 +46,7 @@ def noted(line: str, client: Client, throttled_ms: int, ids: note.AttemptKey) ->
 
 
 def throttled(name: str = "") -> Iterator[Event]:
-    """Its events; the name is part of all that a stranger may name."""
+    """Yield the events of a throttled job; `name` is part of each name that comes from outside."""
     client = Client("alice", f"billing{name}", "write")
     yield application_started(BEGAN, f"nightly{name}", f"app-1{name}")
     submitted, completed = stage(0, 0, 1, 20, f"foreachPartition{name}")

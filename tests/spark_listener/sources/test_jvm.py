@@ -54,7 +54,7 @@ def _text(kind: str) -> str:
 
 
 def test_what_is_in_the_queue_at_the_end_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that Spark has posted first; then the listener leaves the bus."""
+    """All events that Spark has posted are fetched at the end, before the listener leaves the bus."""
     last_answer = ([_text("SparkListenerJobEnd"), ""], 5, 1)
     source, books, calls = _pulling(monkeypatch, last_answer)
     source.close()

@@ -111,7 +111,7 @@ def test_strange_rows_make_no_note(row: object) -> None:
 
 
 def test_the_fullest_note_stands() -> None:
-    """Each note of an attempt holds all that went before; a chain prints them in any order."""
+    """Of an attempt's notes, which a chain prints in any order, the fullest one counts."""
     fuller = Note("", (ALICE._replace(throttled_ms=900, responses=5),))
     later = text_of(ATTEMPT, fuller)
     for notes in ((LINE, later), (later, LINE)):
@@ -253,7 +253,7 @@ def test_a_chain_that_has_no_end_is_left_alone() -> None:
 
 
 def test_nothing_takes_the_place_of_what_is_the_programs() -> None:
-    """Other notes stay, and a note that cannot be written, or put there, is none."""
+    """A program's own notes stay, and a note that cannot be written or attached is left out."""
 
     def write() -> str:
         raise MemoryError

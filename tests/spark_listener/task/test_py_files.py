@@ -71,7 +71,7 @@ def archive(tmp_path: Path) -> Path:
 
 def test_it_holds_what_tasks_need(archive: Path, tmp_path: Path) -> None:
     """
-    Both packages, no parents' code, and the driver's number if there is one.
+    The zip holds both packages without parents' code, and the driver's number if there is one.
 
     The same content is the same file: entries have the first time that a zip can name.
     """
@@ -92,11 +92,7 @@ def test_it_holds_what_tasks_need(archive: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("python", pythons())
 def test_it_needs_nothing_of_ours(python: str, archive: Path) -> None:
-    """
-    Both imports work from the zip alone, in a Python without Spark and without site-packages.
-
-    So do counts and notes.
-    """
+    """Imports, counts and notes work from the zip alone, in a Python without Spark and site-packages."""
     loaded = run(python, USE, str(archive))
     assert "quotascope.spark_listener.task.throttles" in loaded
     assert "quotascope.clients.accounting.account" in loaded

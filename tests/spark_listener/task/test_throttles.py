@@ -37,7 +37,7 @@ class Session:
 
 
 class Connected:
-    """One of Spark Connect, which has no context."""
+    """A session of Spark Connect, which has no context."""
 
     def __init__(self) -> None:
         self.artifacts: list[str] = []
@@ -53,7 +53,7 @@ def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_application_has_one() -> None:
-    """All sessions of an application share one, and the modules are sent once, unless a cluster has them already."""
+    """All sessions of an application share one `JobThrottles`, which sends modules once if the cluster lacks them."""
     context, provided = Context(), Context()
     throttles, same = (JobThrottles.of(Session(context)) for _ in range(2))
     assert throttles is same

@@ -101,7 +101,7 @@ def test_a_kept_client_counts_in_the_task_that_runs(registry: dict[int, Any]) ->
 
 
 def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
-    """Each scope that the exception leaves writes it again."""
+    """Each scope that an exception leaves writes the note of the whole attempt again."""
 
     def work() -> None:
         with scope_of(5, "a-query") as account:
@@ -181,7 +181,7 @@ def test_long_names_are_cut_and_stay_apart() -> None:
 
 
 def test_a_folder_of_the_program_is_not_the_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Spark's local directories there is no plugin, though the task runs beside a folder of its name."""
+    """Without Spark's local directories there is no plugin, even if the task runs beside a folder of its name."""
     (tmp_path / "quotascope").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
@@ -326,7 +326,7 @@ def test_a_task_that_sends_twice(registry: dict[int, Any]) -> None:
 
 
 def test_the_plugin_gets_what_no_accumulator_takes(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each time arrives once, with a file for each scope that succeeds, and a note has only the rest."""
+    """The plugin gets each time once, in a file for each scope that succeeds, and a note has only the rest."""
 
     def fail() -> None:
         with scope_of(6, "a query", None):

@@ -55,7 +55,7 @@ def then_silent(*parts: bytes) -> Behavior:
 
 
 def chunk(content: bytes, size: bytes | None = None) -> bytes:
-    """One chunk, of the size it says or another one."""
+    """Return a chunk with its own size in the header, or another one."""
     return b"%s\r\n%s\r\n" % (size or b"%x" % len(content), content)
 
 

@@ -152,7 +152,7 @@ def test_a_failure_of_tls_says_what_to_do(code: int | None, text: str, *, https:
 
 
 async def test_a_failed_handshake_asks_for_https(client: Client) -> None:
-    """Some servers answer a TLS greeting in plain text."""
+    """The error about a server that answers a TLS greeting in plain text asks if it speaks https."""
 
     async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
@@ -221,7 +221,7 @@ async def test_what_arrived_is_acknowledged_at_once(monkeypatch: pytest.MonkeyPa
     "end", [b"Content-Length: 2\r\n\r\nab", b"\r\nab", b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"]
 )
 async def test_an_answer_is_read_to_its_end(client: Client, end: bytes) -> None:
-    """Its end is known by its length, that of the connection, or the last chunk."""
+    """An answer ends by its length, with the connection, or with the last chunk."""
     async with serving(answering(HEAD + end)) as url:
         assert await client(HttpTarget(url=url)) == b"ab"
 
@@ -272,7 +272,7 @@ def test_pieces_are_put_together(bodies: list[bytes], size: int) -> None:
 
 @given(st.integers(1, 28))
 def test_half_an_answer_is_not_passed_for_a_whole_one(missing: int) -> None:
-    """Also when its length is that which it says."""
+    """A compressed answer that lacks its end is refused, even when its length is the announced one."""
     packed = gzip.compress(bytes(range(9)) * 9, mtime=0)
     assert len(packed) > 28
     with pytest.raises(SourceUnreachable, match="middle of what is compressed"):
@@ -298,7 +298,7 @@ def test_what_is_not_compressed_is_unreadable(packed: bytes) -> None:
 
 @pytest.mark.parametrize("encoding", ["br", "deflate", "gzip, gzip", "\x1b[31m"])
 def test_what_was_not_asked_for_is_not_unpacked(encoding: str) -> None:
-    """Each library that unpacks is one more that can be attacked."""
+    """Only a requested encoding is unpacked, since each library that unpacks can be attacked."""
     with pytest.raises(SourceUnreadable, match="was not requested") as caught:
         Unpacker(encoding)
     assert str(caught.value).isprintable()
