@@ -109,13 +109,13 @@ def scrape_timeout(header: str | None, config: CollectionConfig) -> float:
     A little less than the scraper waits, never less than half of it, of at least a second; five minutes at most.
     """
     try:
-        allowed = float(header or "")
+        seconds = float(header or "")
     except ValueError:
         return config.timeout_seconds
-    if not 0 < allowed < float("inf"):
+    if not 0 < seconds < float("inf"):
         return config.timeout_seconds
-    allowed = max(allowed, _SHORTEST_TIMEOUT_SECONDS)
-    patience = max(allowed - config.margin_seconds, allowed / 2)
+    seconds = max(seconds, _SHORTEST_TIMEOUT_SECONDS)
+    patience = max(seconds - config.margin_seconds, seconds / 2)
     return min(patience, _LONGEST_TIMEOUT_SECONDS)
 
 

@@ -189,9 +189,9 @@ class FailureLog:
     def fails(self, reason: str, **details: object) -> None:
         """Log the reason if it is to be logged; ``details`` are part of the line."""
         kind, now_seconds = _NUMBER.sub("#", reason), self._clock()
-        begins = self._kind is None
-        if begins or (kind != self._kind and now_seconds - self._logged_at >= _EVERY_SECONDS):
-            event = self._event if begins else f"{self._event}, for another reason"
+        is_first = self._kind is None
+        if is_first or (kind != self._kind and now_seconds - self._logged_at >= _EVERY_SECONDS):
+            event = self._event if is_first else f"{self._event}, for another reason"
             structlog.get_logger().warning(event, error=reason, **details)
             self._kind, self._logged_at = kind, now_seconds
 

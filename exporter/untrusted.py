@@ -10,10 +10,10 @@ _LONGEST_LOOKED_AT = 2_000
 
 def one_line(text: str, longest: int = LONGEST) -> str:
     """Return the text with everything unprintable escaped, cut after ``longest`` characters."""
-    cut = text if len(text) <= longest else text[:longest] + "…"
-    if cut.isprintable():
-        return cut
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
+    short_text = text if len(text) <= longest else text[:longest] + "…"
+    if short_text.isprintable():
+        return short_text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in short_text)
 
 
 def shown(text: object) -> str:

@@ -253,10 +253,10 @@ def _excluding(config: AgentConfig, missing: Sequence[Attribute]) -> tuple[str, 
 def _with(config: AgentConfig, text: str, patterns: Sequence[str]) -> AgentConfig:
     """Return a configuration with more rules before its own."""
     document = dict(config.document)
-    added: object = yaml.safe_load(text)
+    added_rules: object = yaml.safe_load(text)
     own_rules = document.get("rules", [{}])
-    both = (rules for rules in (added, own_rules) if isinstance(rules, list))
-    document["rules"] = [*chain.from_iterable(both)]
+    rule_lists = (rules for rules in (added_rules, own_rules) if isinstance(rules, list))
+    document["rules"] = [*chain.from_iterable(rule_lists)]
     for key in ("includeObjectNames", "whitelistObjectNames"):
         names = document.get(key)
         if isinstance(names, list):

@@ -153,10 +153,10 @@ def page_of(outcomes: Iterable[Outcome]) -> str:
         types = {(member.rule.type if member.rule else "UNKNOWN") for member in members}
         kind = {"GAUGE": "gauge", "COUNTER": "counter"}.get(types.pop() if len(types) == 1 else "", "untyped")
         lines += [f"# HELP {name} made by a rule", f"# TYPE {name} {kind}"]
-        alike = len({member.labels for member in members}) < len(members)
+        have_equal_labels = len({member.labels for member in members}) < len(members)
         for outcome in members:
             labels = outcome.labels
-            if alike:
+            if have_equal_labels:
                 labels = tuple(sorted((*labels, ("_objectname", outcome.match_name.rpartition(":")[0]))))
             lines.append(f"{Outcome(None, '', name, labels).series} {_java_number(outcome.value)}")
     return "\n".join((*lines, ""))

@@ -230,8 +230,10 @@ def _snapshot(document: SnapshotDocument, known_limits: Limits | None) -> Observ
         else:
             findings.append(Catalog.API_RULES_CUT.found(total=document.rules_total))
     callbacks = {node.broker for node in health.nodes if node.quota_callback}
-    without = overruled(known_limits, {node.broker: bool(node.foreign_labels) for node in health.nodes}, callbacks)
-    rules = RulesInForce(known_limits, without)
+    overruled_nodes = overruled(
+        known_limits, {node.broker: bool(node.foreign_labels) for node in health.nodes}, callbacks
+    )
+    rules = RulesInForce(known_limits, overruled_nodes)
     usages = (_usage(entity) for entity in document.entities)
     if known_limits is not None:
         usages = (replace(usage, entity=limited(usage.entity, rules.on(usage.entity.broker))) for usage in usages)
@@ -245,7 +247,7 @@ def _snapshot(document: SnapshotDocument, known_limits: Limits | None) -> Observ
                 broker=node.broker,
                 coverage=None if node.coverage is None else _coverage(node.coverage),
                 quota_callback=node.quota_callback,
-                overruled=node.overruled if known_limits is None else node.broker in without,
+                overruled=node.overruled if known_limits is None else node.broker in overruled_nodes,
                 foreign_labels=tuple(node.foreign_labels),
                 static_limits={
                     _TYPES[label]: inf if bound is None else bound for label, bound in node.callback_limits.items()

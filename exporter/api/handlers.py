@@ -111,8 +111,8 @@ class Api:
                 shown_part = PartQuery.read(parameters)
                 return lambda snapshot: changes_document(snapshot, shown_part)
             case "explain":
-                part, who = EntityQuery.read(parameters), asked_entity(parameters)
-                return lambda snapshot: explain_document(self._pages.explained(snapshot, *who), part)
+                part, entity = EntityQuery.read(parameters), asked_entity(parameters)
+                return lambda snapshot: explain_document(self._pages.explained(snapshot, *entity), part)
             case "health":
                 return health_document
             case _:

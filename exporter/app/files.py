@@ -50,7 +50,7 @@ class FollowedFiles:
         from ..diagnosis.certificates import ends_of_files  # noqa: PLC0415
 
         web = self._server.look()
-        seen = signature([*files_in(config), *web.files])
-        if seen != self._seen:
+        new_signature = signature([*files_in(config), *web.files])
+        if new_signature != self._seen:
             self.certificate_ends = ends_of_files(config, web)
-            self._seen = seen
+            self._seen = new_signature

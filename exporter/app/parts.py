@@ -123,8 +123,8 @@ def _terms(config: Config, read_terms: ReadTerms) -> AlertTerms:
     terms = read_terms(config.alerts_config) if config.alerts_config else DEFAULT_TERMS
     teams = read_known_teams(config.teams) if config.teams else ()
     if terms.teams and terms.teams != teams:
-        what = "names other teams" if teams else "names teams, and this configuration none"
-        problem = f"teams: {config.alerts_config} {what}; write the same `teams: FILE` in both"
+        difference = "names other teams" if teams else "names teams, and this configuration none"
+        problem = f"teams: {config.alerts_config} {difference}; write the same `teams: FILE` in both"
         raise ConfigError("configuration", [problem])
     return replace(terms, teams=teams)
 

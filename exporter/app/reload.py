@@ -153,13 +153,13 @@ class Reloader:
         config = old_parts.config
         # the server looks at its own
         files = set(files_in(config)) - set(files_in(config.server))
-        seen = old_parts.loaded, signature(sorted(files))
-        if self._seen is not None and self._seen == seen:
+        contents = old_parts.loaded, signature(sorted(files))
+        if self._seen is not None and self._seen == contents:
             return None
         new_loaded = loaded(config)
         changed = any(new_loaded.contents[file] != old_parts.loaded.contents.get(file) for file in files)
         parts = self._build(new_loaded, old_parts) if changed else None
-        self._seen = (parts or old_parts).loaded, seen[1]
+        self._seen = (parts or old_parts).loaded, contents[1]
         return parts
 
 

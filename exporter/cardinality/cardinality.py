@@ -106,11 +106,11 @@ class Cardinality:
         exposed = self._places.chosen(view, candidates, pressure, nodes, now_seconds)
         bare = exposed & ~self._near(view, pressure, exposed, now_seconds)
         excluded = view.own & ~allowed
-        beyond = ~(exposed | idle | excluded)
-        folded = beyond | excluded
+        folded_by_cap = ~(exposed | idle | excluded)
+        folded = folded_by_cap | excluded
         if self._config.excluded is Excluded.DROP:
             folded &= verdicts != _EXCLUDED
-        reasons = {"overflow": beyond, "excluded": excluded, "idle": idle}
+        reasons = {"overflow": folded_by_cap, "excluded": excluded, "idle": idle}
         series = self._series(view, columns, reasons, bare)
         is_own, tagged = view.own, ~view.own
         return replace(
@@ -118,7 +118,7 @@ class Cardinality:
             columns=self._overflow.columns(columns, view, exposed, folded, bare, now_seconds),
             joined=columns if bare.any() or not exposed.all() else None,
             folds=Folds(
-                overflow=_rows(view, beyond & is_own),
+                overflow=_rows(view, folded_by_cap & is_own),
                 excluded=_rows(view, excluded),
                 unmatched=int((verdicts == _UNKNOWN).sum()),
                 idle=_rows(view, idle),
@@ -130,7 +130,7 @@ class Cardinality:
             ),
             callbacks=replace(
                 joined.callbacks,
-                folded=_rows(view, beyond & tagged),
+                folded=_rows(view, folded_by_cap & tagged),
                 crowded=_crowded(view, candidates & tagged, exposed),
             ),
         )
@@ -217,14 +217,14 @@ class Cardinality:
 
         They are if it was throttled, or came near its limit, in the last five minutes.
         """
-        above = self._config.detail_above
-        if above is None:
+        least_used = self._config.detail_above
+        if least_used is None:
             return exposed
         records = self._identities.known
-        near = view.any(pressure.throttled | (pressure.used > above))
+        near = view.any(pressure.throttled | (pressure.used > least_used))
         records["near_at"][view.numbers[near & exposed]] = now_seconds
-        held = abs(now_seconds - records["near_at"][view.numbers]) <= HOLD_SECONDS
-        return held | ~view.own
+        was_near = abs(now_seconds - records["near_at"][view.numbers]) <= HOLD_SECONDS
+        return was_near | ~view.own
 
     def _series(self, view: Grouped, columns: Columns, reasons: Mapping[str, Mask], bare: Mask) -> dict[str, Ints]:
         """

@@ -143,18 +143,18 @@ class Places:
             holders = np.concatenate([holders, numbers])
         if not len(outside):
             return
-        held, held_weight = records["rank"][holders], records["weight"][holders]
+        held_rank, held_weight = records["rank"][holders], records["weight"][holders]
         open_since = _past(records["since"][holders], now_seconds)
         lightest = np.full(THROTTLED + 1, np.inf)
-        np.minimum.at(lightest, held[open_since], held_weight[open_since])
+        np.minimum.at(lightest, held_rank[open_since], held_weight[open_since])
         is_heavier = weight[outside] > _CLEARLY_MORE * lightest[rank[outside].astype(np.intp)]
-        able = outside[(rank[outside] > held.min()) | is_heavier]
+        able = outside[(rank[outside] > held_rank.min()) | is_heavier]
         if not len(able):
             return
         able = able[np.lexsort((able, weight[able], rank[able]))][::-1]
         is_heavier = weight[able[0]] > _CLEARLY_MORE * held_weight
-        yielding = (held < rank[able[0]]) | ((held == rank[able[0]]) & open_since & is_heavier)
-        weakest_first = np.lexsort((held_weight[yielding], held[yielding]))
+        yielding = (held_rank < rank[able[0]]) | ((held_rank == rank[able[0]]) & open_since & is_heavier)
+        weakest_first = np.lexsort((held_weight[yielding], held_rank[yielding]))
         self._compete(view, able, holders[yielding][weakest_first], pressure, now_seconds)
 
     def _compete(self, view: Grouped, able: Ints, weakest: Ints, pressure: Pressure, now_seconds: float) -> None:
@@ -189,13 +189,15 @@ class Places:
         is_kept = records["placed"] & self.contested[records["pool"]]
         away = is_kept.copy()
         away[view.numbers[holding]] = False
-        on = {node: numbers[(away if node in nodes else is_kept)[numbers]] for node, numbers in self._on.items()}
+        numbers_by_node = {
+            node: numbers[(away if node in nodes else is_kept)[numbers]] for node, numbers in self._on.items()
+        }
         rows = np.flatnonzero(holding[view.of_row])
         of_node = view.layout.node_numbers[rows]
         for place, node in enumerate(view.layout.nodes):
             present = view.numbers[view.of_row[rows[of_node == place]]]
-            on[node] = np.concatenate([on.get(node, present[:0]), present])
-        self._on = {node: numbers for node, numbers in on.items() if len(numbers)}
+            numbers_by_node[node] = np.concatenate([numbers_by_node.get(node, present[:0]), present])
+        self._on = {node: numbers for node, numbers in numbers_by_node.items() if len(numbers)}
 
 
 def _past(since: Floats, now_seconds: float) -> Mask:

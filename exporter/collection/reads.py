@@ -65,14 +65,14 @@ class Reads:
         useful answers keeps no scrape waiting.
         """
         now_seconds, patience = asyncio.get_running_loop().time(), self._patience_seconds
-        waits = []
+        waiting_tasks = []
         for source_reads in self._asked:
             late_before = source_reads.took > patience and source_reads.recent is not None
             if source_reads.task is not None and not late_before:
                 longest = min(patience, _DOWN_SECONDS) if source_reads.is_slow_to_fail else patience
                 remaining_seconds = max(0.0, source_reads.begun + longest - now_seconds)
-                waits.append(asyncio.wait({source_reads.task}, timeout=remaining_seconds))
-        await asyncio.gather(*waits)
+                waiting_tasks.append(asyncio.wait({source_reads.task}, timeout=remaining_seconds))
+        await asyncio.gather(*waiting_tasks)
         self._patience_seconds = 0.0  # whatever the timers' resolution, it is over
 
     def so_far(self) -> list[SourceRead]:
@@ -121,22 +121,22 @@ class _SourceReads:
 
     def shown(self, patience_seconds: float) -> SourceRead:
         """Return the outcome of this read, or that of the one before while this one is not over."""
-        waited = asyncio.get_running_loop().time() - self.begun
+        waited_seconds = asyncio.get_running_loop().time() - self.begun
         result = self.recent
         if result is None:
-            text, last_read = f"no answer after {waited:.1f} s", self._last
+            text, last_read = f"no answer after {waited_seconds:.1f} s", self._last
             if last_read is not None:
                 text += f", and its last values are older than {STALE_AFTER_SECONDS:g} s"
             text += "; the read continues in the background"
-            if last_read is not None and last_read.health.up and self.took > waited:
+            if last_read is not None and last_read.health.up and self.took > waited_seconds:
                 text += (
                     f". The last one took {self.took:.1f} s: raise Prometheus's scrape_timeout to "
                     "more than twice as long, or read between scrapes (collection.sample_every_seconds)"
                 )
-            result = self._failed(text, waited)
+            result = self._failed(text, waited_seconds)
         if self.task is None or self.task.done():
             return result
-        pending = max(waited, self.took) < patience_seconds
+        pending = max(waited_seconds, self.took) < patience_seconds
         health = replace(result.health, pending=pending, late=result.health.up and not pending)
         return replace(result, health=health)
 

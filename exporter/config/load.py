@@ -97,9 +97,9 @@ def filled(
         origins: dict[Place, str] = {override.place: override.origin for override in overrides}
         for details in error.errors(include_url=False):
             if details["loc"] not in document.broken:
-                line, where = _origin(details["loc"], document, origins)
+                line, place = _origin(details["loc"], document, origins)
                 text = _sentence(details, document, model)
-                problems.append((line, f"{where}: {text}" if where else text))
+                problems.append((line, f"{place}: {text}" if place else text))
     if problems:
         in_order = sorted(problems, key=lambda problem: problem[0])
         raise ConfigError(subject, [text for _, text in in_order]) from None
@@ -220,8 +220,8 @@ def _sentence(details: ErrorDetails, document: ConfigDocument, root: type[Sectio
     if not is_secret(place, root):
         text_of_value = repr(document.raw.get(place, details["input"]))
         without_query = _QUERY.sub("?…", text_of_value)  # of a URL: tokens are there
-        cut = without_query if len(without_query) <= _LONGEST else without_query[:_LONGEST] + "…"
-        text = f"{text}, got {cut}"
+        short_text = without_query if len(without_query) <= _LONGEST else without_query[:_LONGEST] + "…"
+        text = f"{text}, got {short_text}"
     if close:
         text += f"; did you mean {close[0]!r}?"
     return f"{dotted(place)}: {text}"
@@ -233,9 +233,9 @@ def _unknown_key(place: Place, root: type[Section]) -> str:
     if len(place) == 1 and key in _ELSEWHERE and "teams" in keys:
         return f"{key} {_ELSEWHERE[key]}"
     close = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
-    where = f" under {dotted(place[:-1])}" if place[:-1] else ""
+    suffix = f" under {dotted(place[:-1])}" if place[:-1] else ""
     hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(keys)}"
-    return f"unknown key {key!r}{where}; {hint}"
+    return f"unknown key {key!r}{suffix}; {hint}"
 
 
 def dotted(place: Place) -> str:

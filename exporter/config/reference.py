@@ -45,8 +45,8 @@ def _section(section: type[Section], place: tuple[str, ...]) -> Iterator[str]:
         place_of_key, below = (*place, key), section_in(field.annotation)
         default = field.get_default(call_default_factory=True)
         if below is not None:
-            listed = typing.get_origin(field.annotation) is tuple
-            nested = _nested(_section(below, place_of_key), as_item=listed)
+            is_list = typing.get_origin(field.annotation) is tuple
+            nested = _nested(_section(below, place_of_key), as_item=is_list)
             lines, active = (
                 [f"{key}:", *nested],
                 place_of_key in _SHOWN or isinstance(field.default, BaseModel),
@@ -57,8 +57,8 @@ def _section(section: type[Section], place: tuple[str, ...]) -> Iterator[str]:
             examples = field.examples if default is PydanticUndefined else [default]
             lines, active = _yaml(key, examples), True
         yield from (line if active else f"#{line}" for line in lines)
-        for other in [*sections_in(field.annotation)][1:]:
-            yield from _as_item(_nested(_section(other, place_of_key), as_item=True))
+        for alternative in [*sections_in(field.annotation)][1:]:
+            yield from _as_item(_nested(_section(alternative, place_of_key), as_item=True))
         if not place:
             yield ""
 

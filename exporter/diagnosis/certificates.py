@@ -77,11 +77,11 @@ def ends_of_files(config: Config, web: WebSettings) -> dict[Path, float]:
     of_web = [("client_ca_file" if tls and path == tls.client_ca_file else "", path) for path in web.files]
     for name, path in [*named_files(config), *of_web]:
         try:
-            held = x509.load_pem_x509_certificates(content_of(path, MOST_BYTES))
+            certificates = x509.load_pem_x509_certificates(content_of(path, MOST_BYTES))
         except (OSError, ValueError, x509.InvalidVersion):
             continue  # a password or a key, or reported by another check
         choose = max if name.endswith("ca_file") else min
-        ends[path] = choose(map(_end, held))
+        ends[path] = choose(map(_end, certificates))
     return ends
 
 

@@ -67,7 +67,7 @@ class ClusterAnswers:
     def brokers(self) -> Mapping[int, BrokerSettings]:
         """The settings that could be read, by node id."""
         answers = self.settings.items()
-        return {node: s for node, s in answers if isinstance(s, BrokerSettings)}
+        return {node: settings for node, settings in answers if isinstance(settings, BrokerSettings)}
 
     @property
     def known_releases(self) -> Mapping[str, ReleaseRange]:
@@ -143,7 +143,7 @@ def permissions(answers: ClusterAnswers) -> Iterator[Finding]:
         return
     settings = [e for e in answers.settings.values() if isinstance(e, ClientError)]
     granted_with: dict[str, str] = {}
-    for request, answer, what, lost in (
+    for request, answer, what, consequence in (
         (
             "DescribeClientQuotas",
             answers.quotas,
@@ -170,11 +170,11 @@ def permissions(answers: ClusterAnswers) -> Iterator[Finding]:
         if answer is None and answers.zookeeper and request == "DescribeQuorum":
             yield Catalog.NO_QUORUM.found(request)
         elif isinstance(answer, UnsupportedByCluster):
-            yield Catalog.REQUEST_UNSUPPORTED.found(request, error=answer.reason, lost=lost)
+            yield Catalog.REQUEST_UNSUPPORTED.found(request, error=answer.reason, lost=consequence)
         elif isinstance(answer, PermissionMissing):
             first_request = granted_with.setdefault(answer.grant, request)
             grant = answer.grant if first_request == request else f"The same command grants it as for {first_request}."
-            yield Catalog.PERMISSION_MISSING.found(request, what=what, lost=lost, grant=grant)
+            yield Catalog.PERMISSION_MISSING.found(request, what=what, lost=consequence, grant=grant)
         elif isinstance(answer, ClientError):
             yield Catalog.PERMISSION_UNKNOWN.found(request, what=what, error=answer)
         else:

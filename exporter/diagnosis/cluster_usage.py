@@ -163,8 +163,8 @@ def _place(snapshot: Snapshot, visibility: Visibility, entities: list[Entity]) -
     if kind is None or entity.quota_type is QuotaType.CONTROLLER_MUTATION or snapshot.unsent:
         return _Place()
     brokers = visibility.shown_on(entity.quota_type, kind)
-    without = sorted(brokers - {entity.broker for entity in entities}, key=node_order)
-    return _Place(tuple(without), visible=bool(brokers), complete=len(brokers) == snapshot.enforcers)
+    brokers_without = sorted(brokers - {entity.broker for entity in entities}, key=node_order)
+    return _Place(tuple(brokers_without), visible=bool(brokers), complete=len(brokers) == snapshot.enforcers)
 
 
 def _fairness(amounts: Floats, brokers: int | None) -> float | None:
@@ -187,22 +187,22 @@ def cluster_sentence(usage: ClusterUsage, *, named: bool = True) -> str:
     """
     kind = usage.quota_type
     amount = UNKNOWN_NUMBER if usage.usage is None else measured(kind, usage.usage, usage.limit)
-    least = "" if usage.complete or usage.usage is None else "≥ "
+    at_least = "" if usage.complete or usage.usage is None else "≥ "
     if usage.limit is not None:
         bound = f" of at most {measured(kind, usage.limit, usage.limit)}"
     elif usage.limit_at_least is not None:
         bound = f", limit ≥ {measured(kind, usage.limit_at_least, usage.limit_at_least)}"
     else:
         bound = f", {UNLIMITED if usage.limit_state is LimitState.UNLIMITED else f'limit {UNKNOWN}'}"
-    text = f"cluster {least}{amount}{bound}"
+    text = f"cluster {at_least}{amount}{bound}"
     if usage.largest_broker is not None:
         text += f"; broker {shown(usage.largest_broker)} has {percent(usage.largest_share)} of it"
     if usage.stranded:
         brokers = [shown(broker) for broker in usage.stranded_brokers]
         more = f" and {len(brokers) - _NAMED} more" if len(brokers) > _NAMED else ""
-        least = "" if usage.stranded_complete else "≥ "
+        at_least = "" if usage.stranded_complete else "≥ "
         text += (
-            f"; {least}{measured(kind, usage.stranded, usage.limit)} stranded on "
+            f"; {at_least}{measured(kind, usage.stranded, usage.limit)} stranded on "
             f"{'broker' if len(brokers) == 1 else 'brokers'} {', '.join(brokers[:_NAMED])}{more}"
         )
     name = f"{type_name(kind)}, {entity_name(usage.user, usage.client_id)}: " if named else f"{type_name(kind)}: "

@@ -124,15 +124,15 @@ class Episodes:
         rows = snapshot.measured.where(columns.throttle_time > 0).rows.tolist()
         slow = {place_of(columns.layout.entities[row]): row for row in rows}
         self._end_quiet(snapshot, slow, now_seconds)
-        fitted = [self._throttled(columns, place, row, now_seconds) for place, row in slow.items()]
-        self._cover(snapshot, now_seconds, fits=all(fitted))
+        had_room = [self._throttled(columns, place, row, now_seconds) for place, row in slow.items()]
+        self._cover(snapshot, now_seconds, fits=all(had_room))
 
     def _follow_clock(self, now_seconds: float, steady: float) -> None:
         """Set all times as the clock was set since the last snapshot, forth or back."""
-        passed, self._steady = max(0.0, steady - self._steady), steady
+        elapsed, self._steady = max(0.0, steady - self._steady), steady
         if self._now is None or self.since is None:
             return
-        step = now_seconds - (self._now + passed)
+        step = now_seconds - (self._now + elapsed)
         if abs(step) < _CLOCK_STEP_SECONDS and now_seconds >= self._now:
             return
         for episode in self:
@@ -205,8 +205,8 @@ class Episodes:
             self.since = now_seconds
         used = [source for source in snapshot.sources if source.stand_by_of is None]
         all_read = used and all(source.up and not source.late and not source.stale for source in used)
-        seen = all_read and fits and not throttles_unknown(snapshot.measured)
-        if not seen or now_seconds - previous > EPISODE_PAUSE_SECONDS:
+        covered = all_read and fits and not throttles_unknown(snapshot.measured)
+        if not covered or now_seconds - previous > EPISODE_PAUSE_SECONDS:
             joined = self.gaps and self.gaps[-1][1] >= previous
             self.gaps.append((self.gaps.pop()[0] if joined else previous, now_seconds))
         if len(self.gaps) > MOST_GAPS:

@@ -260,8 +260,8 @@ def _limits(snapshot: Snapshot) -> Iterator[Finding]:
         yield Catalog.LIMITS_DENIED.found(error=health.error, age=age)
     elif health.error is not None:
         yield Catalog.LIMITS_UNREACHABLE.found(error=health.error, age=age)
-    for what, reason in limits.missing.items() if limits else ():
-        yield Catalog.LIMITS_INCOMPLETE.found(what, reason=reason)
+    for missing, reason in limits.missing.items() if limits else ():
+        yield Catalog.LIMITS_INCOMPLETE.found(missing, reason=reason)
     if limits is not None:
         yield from release_findings(limits.releases)
         yield from enforcement_findings(limits)
@@ -361,6 +361,6 @@ def _one_user(snapshot: Snapshot) -> Iterator[Finding]:
 def _examples(rules: Sequence[RuleUsage]) -> str:
     texts = []
     for rule in rules[:_EXAMPLES]:
-        text, by = f"{rule.key} of {rule.entity.rule}", rule.overruled_by
-        texts.append(text if by is None else f"{text}, overruled by {by.rule}")
+        text, overruling = f"{rule.key} of {rule.entity.rule}", rule.overruled_by
+        texts.append(text if overruling is None else f"{text}, overruled by {overruling.rule}")
     return "; ".join([*texts, "…"] if len(rules) > _EXAMPLES else texts)

@@ -265,8 +265,8 @@ class _Doubtful:
         if self._defaults:
             remark = ", and has such a quota already" if meant[0].has_rule else ""
             return f"{begin}: {' and '.join(reasons)}{remark}: is it meant?"
-        them = " or ".join(str(candidate.entity) for candidate in meant)
-        return f"{begin}; its name {' and '.join(reasons)}: is {them} meant?"
+        entities = " or ".join(str(candidate.entity) for candidate in meant)
+        return f"{begin}; its name {' and '.join(reasons)}: is {entities} meant?"
 
 
 def _measured(meant: Meant) -> str:
@@ -274,9 +274,9 @@ def _measured(meant: Meant) -> str:
         return f"{meant.entity} is not measured"
     user, client_id = meant.measured
     client = spelled(user or None, client_id or None)
-    where = "" if meant.under is None else f" under `{meant.under.rule}`"
+    rule_text = "" if meant.under is None else f" under `{meant.under.rule}`"
     remark = ", has a rule of its own" if meant.has_rule and meant.under != meant.entity else ""
-    return f"{client} is measured{where}{remark}"
+    return f"{client} is measured{rule_text}{remark}"
 
 
 def _literal(entity: QuotaEntity) -> dict[str, str]:

@@ -152,10 +152,10 @@ def _bind_error(address: str | None, port: int) -> OSError | None:
         family, kind, protocol, _, socket_address = socket.getaddrinfo(
             address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        with socket.socket(family, kind, protocol) as tried:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            tried.bind(socket_address)
-            tried.listen()
+        with socket.socket(family, kind, protocol) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(socket_address)
+            listener.listen()
     except OSError as error:
         return error
     return None

@@ -125,9 +125,9 @@ def urgency(columns: Columns, near_limit: float) -> Floats:
     used, throttle = columns.pressure, columns.throttle_time
     unlimited = np.isnan(columns.layout.limits) & ~columns.layout.limits_unknown
     rank = np.select([throttle > 0, used >= near_limit, unlimited, np.isnan(used)], [4.0, 3.0, 0.0, 2.0], 1.0)
-    within = np.nan_to_num(np.where(throttle > 0, throttle, used), nan=0.0)
+    order_in_rank = np.nan_to_num(np.where(throttle > 0, throttle, used), nan=0.0)
     # below 1, so that no number leads from one rank to the next
-    numbers: Floats = rank + np.clip(within / (1 + np.abs(within)), 0.0, 1 - 1e-9)
+    numbers: Floats = rank + np.clip(order_in_rank / (1 + np.abs(order_in_rank)), 0.0, 1 - 1e-9)
     return numbers
 
 
@@ -167,8 +167,8 @@ def _fullest(usages: Usages) -> list[_Key]:
 
 def _greatest(usages: Usages, order: Order) -> list[_Key]:
     """Return keys that sort by quota type, each with its own unit, then by number: greatest first, missing last."""
-    without, numbers = _numbers_of(usages, order)
-    return [_types(usages), without, -numbers]
+    is_missing, numbers = _numbers_of(usages, order)
+    return [_types(usages), is_missing, -numbers]
 
 
 def _types(usages: Usages) -> _Key:

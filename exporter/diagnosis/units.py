@@ -279,7 +279,7 @@ def left_out(snapshot: Snapshot) -> str:
         (folds.excluded, "excluded"),
         (folds.idle, "idle"),
     )
-    return ", ".join(f"{count} {what}" for count, what in counts if count)
+    return ", ".join(f"{count} {reason}" for count, reason in counts if count)
 
 
 def limits_unknown(usages: Usages) -> int:
@@ -341,8 +341,10 @@ def unseen_clients(snapshot: Snapshot) -> str:
         names = ", ".join(map(shown, hiding[:_NAMED]))
         remainder = f" and {len(hiding) - _NAMED} more" if len(hiding) > _NAMED else ""
         return f"clients of {'node' if len(hiding) == 1 else 'nodes'} {names}{remainder} not shown"
-    nothing = not snapshot.measured and not snapshot.columns.tagged
-    return "clients may not be shown" if nothing and snapshot.nodes and not visibility.absence_is_certain else ""
+    shows_no_entity = not snapshot.measured and not snapshot.columns.tagged
+    return (
+        "clients may not be shown" if shows_no_entity and snapshot.nodes and not visibility.absence_is_certain else ""
+    )
 
 
 def waiting(snapshot: Snapshot) -> float:

@@ -126,9 +126,9 @@ def lacking(dialect: str, series: Sequence[Series]) -> str:
         names = ", ".join(dict.fromkeys(f"kafka_server_{quota_type.group.lower()}_.*" for quota_type, _ in series))
         return f"Add {names} to the allowList of metricsConfig."
     families = dict.fromkeys(catalog.USAGE[quota_type].name for quota_type, _ in series)
-    written = ", ".join([*families, THROTTLE_TIME_SECONDS.name])
+    family_names = ", ".join([*families, THROTTLE_TIME_SECONDS.name])
     return (
-        f"The agent lacks a rule for {names}, or a filter leaves these out: add the rules for {written} of "
+        f"The agent lacks a rule for {names}, or a filter leaves these out: add the rules for {family_names} of "
         "`quotascope rules jmx-exporter`."
     )
 
@@ -190,8 +190,8 @@ def _partly_shown(
                 source.name, dialect=source.dialect, node=shown(node.broker), kinds=kinds_text(hidden), rule=rule
             )
         # agents of one dialect have the same rules, as a rule: what another one shows, this one has no client of
-        alike = {name for name, health in sources.items() if health.dialect == source.dialect} - {node.broker}
-        is_quiet = all(not alike.isdisjoint(kinds[series]) for series in hidden) and not throttled_before(node)
+        same_dialect = {name for name, health in sources.items() if health.dialect == source.dialect} - {node.broker}
+        is_quiet = all(not same_dialect.isdisjoint(kinds[series]) for series in hidden) and not throttled_before(node)
         yield _note(finding) if is_quiet else finding
 
 

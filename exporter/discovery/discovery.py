@@ -65,7 +65,7 @@ class Discovery:
         self._clock = clock
         self.found_nodes: dict[str, FoundNodes] = {}
         """The last result of each finder, by its name."""
-        self.health = {f.name: DiscoveryHealth(name=f.name) for f in self._finders}
+        self.health = {finder.name: DiscoveryHealth(name=finder.name) for finder in self._finders}
         """The state of each finder, by its name."""
         self.failures = {name: FailureLog("discovery fails") for name in self.health}
         """The log of failures of each finder, by its name."""
@@ -145,8 +145,8 @@ class Discovery:
     async def _have(self, nodes_by_finder: Mapping[str, FoundNodes], *, renew: bool) -> None:
         """Let the roster read the nodes that the finders found. Raises what the roster raises."""
         nodes = [nodes_by_finder[finder.name] for finder in self._finders if finder.name in nodes_by_finder]
-        targets = [target for found in nodes for target in found.targets]
-        sources = [source for found in nodes for source in found.sources]
+        targets = [target for nodes_of_finder in nodes for target in nodes_of_finder.targets]
+        sources = [source for nodes_of_finder in nodes for source in nodes_of_finder.sources]
         await self._roster.follow(
             [*merged(self._fixed, targets, self._common), *sources],
             renew=renew,

@@ -81,8 +81,8 @@ class PortSearch:
         # an agent that has no value of Kafka's is of another program, or of a broker without quotas
         tables.sort(key=lambda entry: not len(entry[1].values))
         if not tables:
-            tried = "; ".join(f"{end} {answer}" for end, answer in zip(USUAL, answers, strict=True))
-            return f"the agent of node {node.node_id} at {node.name} is not found ({tried})"
+            failures = "; ".join(f"{end} {answer}" for end, answer in zip(USUAL, answers, strict=True))
+            return f"the agent of node {node.node_id} at {node.name} is not found ({failures})"
         end, table = tables[0]
         target = _at(node, end)
         if len(table.values):

@@ -72,16 +72,16 @@ class PrometheusFinder:
         except SourceError as error:
             raise DiscoveryError(str(error)) from error
         problems: list[str] = []
-        ids, reported = self._known_ids(reading, problems)
+        ids, ids_by_page = self._known_ids(reading, problems)
         missing = [instance for instance in reading.nodes if ids.get(instance) is None]
         if missing:
             by_host = await self._ids_by_host(problems)
             ids |= {instance: by_host[host] for instance in missing if (host := _host(instance)) in by_host}
         self._refuse_two(reading, ids)
-        without = [instance for instance in reading.nodes if ids.get(instance) is None]
-        if without:
-            names = ", ".join(map(shown, without[:_MOST_NAMED]))
-            more = f" and {len(without) - _MOST_NAMED} more" if len(without) > _MOST_NAMED else ""
+        unidentified = [instance for instance in reading.nodes if ids.get(instance) is None]
+        if unidentified:
+            names = ", ".join(map(shown, unidentified[:_MOST_NAMED]))
+            more = f" and {len(unidentified) - _MOST_NAMED} more" if len(unidentified) > _MOST_NAMED else ""
             problems.append(
                 f"the node id of {names}{more} is unknown: their agents do not report it; give it under `nodes` of "
                 "this source, or as a label node_id of the target in Prometheus"
@@ -91,7 +91,7 @@ class PrometheusFinder:
                 label=f"{self._config.label}/{instance}",
                 live=self._live,
                 instance=instance,
-                node_id=None if instance in reported else str(ids[instance]),
+                node_id=None if instance in ids_by_page else str(ids[instance]),
                 forced=self._forced,
             )
             for instance in reading.nodes
@@ -115,9 +115,9 @@ class PrometheusFinder:
         for instance, node in reading.nodes.items():
             _refuse_doubled(node)
             page_id = self._reported_id(node, reading)
-            given = self._config.nodes.get(instance, labelled_id(node.series))
-            ids[instance] = page_id if given is None else given
-            if page_id is not None and given in {None, page_id}:
+            configured_id = self._config.nodes.get(instance, labelled_id(node.series))
+            ids[instance] = page_id if configured_id is None else configured_id
+            if page_id is not None and configured_id in {None, page_id}:
                 reported.add(instance)
         return ids, reported
 

@@ -237,38 +237,38 @@ class EntityLines:
         ``ends`` and ``removed`` are what ``_carry`` returns.
         """
         changed = np.flatnonzero(values.view(np.int64) != self._values.view(np.int64))
-        written = texts(values[changed])
+        new_texts = texts(values[changed])
         lengths, sizes = self._lengths.copy(), self._sizes.copy()
         stops, old_sizes = ends[changed], sizes[changed]
-        grown = np.fromiter(map(len, written), np.int64, len(written))
-        sizes[changed] = grown
+        new_sizes = np.fromiter(map(len, new_texts), np.int64, len(new_texts))
+        sizes[changed] = new_sizes
         # the number alone where there was a line and is one, else all of the line
-        whole = (old_sizes == 0) | (grown == 0)
+        whole = (old_sizes == 0) | (new_sizes == 0)
         starts = stops - np.where(whole, lengths[changed], old_sizes)
-        for index in np.flatnonzero(whole & (grown > 0)).tolist():
+        for index in np.flatnonzero(whole & (new_sizes > 0)).tolist():
             entity = layout.entities[self._rows.start + changed[index]]
-            written[index] = self._start(self._reader.labels(entity)) + written[index]
-            grown[index] = len(written[index])
-        lengths[changed] += grown - (stops - starts)
+            new_texts[index] = self._start(self._reader.labels(entity)) + new_texts[index]
+            new_sizes[index] = len(new_texts[index])
+        lengths[changed] += new_sizes - (stops - starts)
         self._values, self._lengths, self._sizes = values, lengths, sizes
         if removed[0].size:
             starts = np.concatenate([starts, removed[0]])
             stops = np.concatenate([stops, removed[1]])
-            written += [b""] * len(removed[0])
+            new_texts += [b""] * len(removed[0])
             # where a line is gone, those that came stand before it
             order = np.argsort(starts, kind="stable")
             starts, stops = starts[order], stops[order]
-            written = [written[index] for index in order.tolist()]
+            new_texts = [new_texts[index] for index in order.tolist()]
         begin, end = self.at, self.at + self.length
         self.length = int(lengths.sum())
         if begin == end:
-            return written
+            return new_texts
         begins = np.concatenate([[begin], begin + stops]).tolist()
         to = np.concatenate([begin + starts, [end]]).tolist()
         small = end - begin < _SMALL * len(begins)
         source: Any = text if small else memoryview(text)
         unchanged = map(source.__getitem__, map(slice, begins, to))
-        return chain.from_iterable(zip(unchanged, chain(written, (b"",)), strict=True))
+        return chain.from_iterable(zip(unchanged, chain(new_texts, (b"",)), strict=True))
 
 
 class RowLines:
@@ -396,16 +396,16 @@ def texts(values: Floats) -> list[bytes]:
     exponents[exponents == len(_LARGE)] = 0  # those that have one in Python, and NaN
     large = np.flatnonzero(exponents)
     if not large.size:
-        written = together.split(b",")
+        number_texts = together.split(b",")
     else:
-        written = _with_point_first(together, large, exponents[large]).split(b",")
+        number_texts = _with_point_first(together, large, exponents[large]).split(b",")
         for place in large[values[large] % 1 == 0].tolist():
-            written[place] = written[place].rstrip(b"0.")
-        written = list(map(add, written, _EXPONENTS[exponents].tolist()))
+            number_texts[place] = number_texts[place].rstrip(b"0.")
+        number_texts = list(map(add, number_texts, _EXPONENTS[exponents].tolist()))
     as_in_python = (values >= _LEAST) & (values < _LARGE[-1]) | (values.view(np.int64) == 0)
     for place in np.flatnonzero(~as_in_python).tolist():
-        written[place] = _rare(values.item(place), written[place])
-    return written
+        number_texts[place] = _rare(values.item(place), number_texts[place])
+    return number_texts
 
 
 def _with_point_first(together: bytes, places: Rows, exponents: Rows) -> bytes:

@@ -124,11 +124,11 @@ def _causes(columns: Columns) -> Iterator[Row]:
     measured = set(columns.layout.serials[np.isin(columns.layout.serials, deciding)].tolist()) if deciding else set()
     for row, entity, number in zip(rows.tolist(), columns.layout.entities[rows], numbers, strict=True):
         if (cause := CAUSES[number]) is not None:
-            label, by = entity.quota_type.label, ("", "", "")
+            label, decider_labels = entity.quota_type.label, ("", "", "")
             decider = columns.deciders.get(row)
             if decider is not None and decider.serial in measured:
-                by = decider.broker, decider.user, decider.client_id
-            yield (label, entity.broker, entity.user, entity.client_id, cause.value, *by), 1
+                decider_labels = decider.broker, decider.user, decider.client_id
+            yield (label, entity.broker, entity.user, entity.client_id, cause.value, *decider_labels), 1
 
 
 def _of_sold(snapshot: Snapshot) -> _Rows:

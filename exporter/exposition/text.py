@@ -104,7 +104,7 @@ class Renderer:
         """
         names = self._followed(view.snapshot.columns.layout)
         last_text, text, begin, position = self._text, None, 0, 0
-        for family, above in self._heads[text_format].items():
+        for family, lines_above in self._heads[text_format].items():
             lines = self._lines[family]
             old_place = lines.at, lines.at + lines.length
             pieces = lines.pieces(view, names, last_text)
@@ -118,7 +118,7 @@ class Renderer:
             if not lines.length:
                 continue
             if text is not None:
-                text.write(above)
+                text.write(lines_above)
                 lines.at = begin + text.tell()
                 unchanged = (memoryview(last_text)[slice(*old_place)],)
                 text.writelines(unchanged if pieces is None else pieces)

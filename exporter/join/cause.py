@@ -103,7 +103,7 @@ class Causes:
         table = self._mutation_rules(rules, leads)
         if table is not None:
             if table is not self._rules:
-                names = ((_literal(r.user), _literal(r.client_id)) for r in table)
+                names = ((_literal(rule.user), _literal(rule.client_id)) for rule in table)
                 self._rules, self._ruled = table, _Clients(names)
             mutation_rules = self._ruled
         controller_read = any(leads.values())

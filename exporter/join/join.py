@@ -67,7 +67,7 @@ class Join:
         """
         now_seconds = taken_at if boot_seconds is None else boot_seconds
         answered = [(source_read.table, source_read.asked_at) for source_read in reads if source_read.table is not None]
-        tables, asked_at = [table for table, _ in answered], [asked for _, asked in answered]
+        tables, asked_at = [table for table, _ in answered], [time for _, time in answered]
         placed = self._placing.place(tables, limits)
         arrays = [np.asarray(table.values) for table in tables]
         values = np.concatenate([*arrays, [np.nan]])

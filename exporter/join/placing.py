@@ -250,9 +250,9 @@ class Placing:
             if node.tags and has_callback(limits, name, plugin=name in static) is False
         )
         keys = sorted(set[str]().union(*(node.tags for node in columns_of_tables if node.node_id not in silent)))
-        without = overruled(limits, {name: bool(node.tags) for name, node in nodes.items()}, static)
-        rules = RulesInForce(limits, without)
-        if self._rules.decide_as(limits, without):
+        overruled_nodes = overruled(limits, {name: bool(node.tags) for name, node in nodes.items()}, static)
+        rules = RulesInForce(limits, overruled_nodes)
+        if self._rules.decide_as(limits, overruled_nodes):
             rules = self._rules
             if (
                 previous
@@ -270,9 +270,9 @@ class Placing:
         if rules is not self._rules or static != self._static:
             known = np.flatnonzero(layout.rows_in(self._layout) >= 0).tolist()  # the others are under these already
             limited_entities = {
-                row: under
+                row: limited_entity
                 for row, entity in zip(known, layout.entities[known], strict=True)
-                if (under := limited(entity, rules.on(entity.broker), static, tags)) is not entity
+                if (limited_entity := limited(entity, rules.on(entity.broker), static, tags)) is not entity
             }
             layout = layout.under(limited_entities) if limited_entities else layout
         # Nothing is taken over before all is known.

@@ -89,8 +89,8 @@ class Staleness:
         layout = placed.layout
         stale = np.zeros(len(layout), np.bool_)
         mutations = layout.of_type(QuotaType.CONTROLLER_MUTATION)
-        behind = np.array([leads.get(node) is False for node in layout.nodes], np.bool_)
-        stale[mutations] = behind[layout.node_numbers[mutations]]
+        is_follower = np.array([leads.get(node) is False for node in layout.nodes], np.bool_)
+        stale[mutations] = is_follower[layout.node_numbers[mutations]]
         stale &= placed.is_read
         suspects = self._suspects[placed.is_read[self._suspects]]
         if suspects.size:

@@ -225,11 +225,11 @@ class NodeUsages:
         sums = self.sums[node_id]
         mean = numbers.one(Meaning.CONTROLLER_EVENT_MEAN)
         events = numbers.one(Meaning.CONTROLLER_EVENT_COUNT)
-        waited = None
+        queue_ms = None
         if not numbers.leads or mean is None:
             events = None
         elif events is not None:
-            waited = sums.sum_ms("controller events", mean, events)
+            queue_ms = sums.sum_ms("controller events", mean, events)
             events = sums.count("controller event count", events)
         callback = has_callback(limits, node_id, plugin=bool(static))
         unexplained = None if callback else numbers.node.unexplained
@@ -249,7 +249,7 @@ class NodeUsages:
                 **self._limits_of(passed_on, limits, settings or NodeSettings()),
                 catalog.REQUEST_THROTTLED_SECONDS: {(request,): seconds for request, seconds in throttled.items()},
                 catalog.CONTROLLER_EVENTS: {(): events},
-                catalog.CONTROLLER_EVENT_QUEUE_SECONDS: {(): None if waited is None else waited / MILLISECONDS},
+                catalog.CONTROLLER_EVENT_QUEUE_SECONDS: {(): None if queue_ms is None else queue_ms / MILLISECONDS},
                 catalog.UTILIZATION_DISAGREEMENTS: {(): utilization_disagreements},
             },
             delay_queue_size={
@@ -427,8 +427,8 @@ def _disagreements(reader: UsageReader, columns: Columns) -> dict[str, int]:
     rows = np.flatnonzero(places >= 0)
     rows = rows[~layout.limits_unknown[rows]]
     reported, ours = columns.reported_utilization[rows], columns.utilization[rows]
-    apart = np.abs(reported - ours) > _TOLERANCE * np.fmax(1.0, np.abs(reported))
-    apart |= np.isnan(reported) != np.isnan(ours)
-    apart &= ~np.isnan(columns.usage[rows])
+    is_different = np.abs(reported - ours) > _TOLERANCE * np.fmax(1.0, np.abs(reported))
+    is_different |= np.isnan(reported) != np.isnan(ours)
+    is_different &= ~np.isnan(columns.usage[rows])
     numbers = layout.node_numbers[rows]
-    return {layout.nodes[number]: int(apart[numbers == number].sum()) for number in set(numbers.tolist())}
+    return {layout.nodes[number]: int(is_different[numbers == number].sum()) for number in set(numbers.tolist())}

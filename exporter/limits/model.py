@@ -121,7 +121,7 @@ class Limits:
     @property
     def settings_missing(self) -> bool:
         """Return whether the settings of a broker could not be read."""
-        return not self.nodes or any(what.startswith("settings of ") for what in self.missing)
+        return not self.nodes or any(setting.startswith("settings of ") for setting in self.missing)
 
     def count(self, quota_key: str) -> int:
         """Return the number of entities that have a quota of this key."""

@@ -128,10 +128,10 @@ class LimitsRefresh:
         if previous is None or self.health.error is not None:
             log.info("limits can be read", rules=sum(map(len, limits.rules.values())))
         missing_before = previous.missing if previous else {}
-        for what in limits.missing.keys() - missing_before.keys():
-            log.warning("cannot be read", what=what, error=limits.missing[what])
-        for what in missing_before.keys() - limits.missing.keys():
-            log.info("can be read again", what=what)
+        for setting in limits.missing.keys() - missing_before.keys():
+            log.warning("cannot be read", what=setting, error=limits.missing[setting])
+        for setting in missing_before.keys() - limits.missing.keys():
+            log.info("can be read again", what=setting)
         if previous is not None:
             for key, entity, old, new in _changes(previous, limits):
                 self._changes[key] += 1

@@ -95,8 +95,8 @@ class Bounded:
 
     def lines(self, text: str) -> str:
         """Return a text of our own, such as a runbook, with its lines, at most ``LONGEST_TEXT`` characters of it."""
-        cut = text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
-        return self._counted(text, "\n".join(visible(line) for line in cut.split("\n")))
+        short_text = text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
+        return self._counted(text, "\n".join(visible(line) for line in short_text.split("\n")))
 
     def _counted(self, text: str, bounded: str) -> str:
         self.altered += bounded != text

@@ -100,14 +100,14 @@ class Question:
             now: Unix time in seconds.
 
         """
-        given = {name: value for name, value in arguments.items() if value is not None}
-        for name in given.keys() - self.parameters.keys():
-            known = ", ".join(self.parameters) or "no arguments"
-            raise InvalidQuery(f"unknown argument {shown(name)!r}: {self.name} has {known}")
+        values = {name: value for name, value in arguments.items() if value is not None}
+        for name in values.keys() - self.parameters.keys():
+            names = ", ".join(self.parameters) or "no arguments"
+            raise InvalidQuery(f"unknown argument {shown(name)!r}: {self.name} has {names}")
         for name in self.required:
-            if name not in given:
+            if name not in values:
                 raise InvalidQuery(f"the argument {name} is missing")
-        texts = {name: _parameter(name, value) for name, value in given.items()}
+        texts = {name: _parameter(name, value) for name, value in values.items()}
         if self.pick is None:
             query = {"size": str(_SIZE), **texts} if "size" in self.parameters else texts
             size = query.get("size", "0")

@@ -72,7 +72,7 @@ class Sender:
         ``now_seconds`` is the Unix time that ages refer to.
         """
         points = self._encoder.points(snapshot, now_seconds)
-        lost = sum(len(family.heads) for family in points)
+        lost_points = sum(len(family.heads) for family in points)
         accepted = rejected = 0
         reason = ""
         for request in self._encoder.requests(points, unix_ns(snapshot.taken_at)):
@@ -85,11 +85,11 @@ class Sender:
             refused = min(max(0, partial.rejected_data_points), request.points)
             accepted += request.points - refused
             rejected += refused
-            lost -= request.points
+            lost_points -= request.points
         return PushResult(
             accepted=accepted,
             rejected=rejected,
-            lost=lost,
+            lost=lost_points,
             reason=reason,
             pause_seconds=self._exporter.pause_seconds,
         )

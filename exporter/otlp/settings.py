@@ -63,8 +63,8 @@ def receiver_of(config: OtlpConfig, environ: Mapping[str, str]) -> OtlpReceiver:
     for name, value in headers.items():
         if not value.isascii():
             raise ValueError(f"the value of the header {name} holds more than ASCII")
-    own = {name.lower() for name in headers}
-    from_variables = {name: value for name, value in variables.headers().items() if name.lower() not in own}
+    own_headers = {name.lower() for name in headers}
+    from_variables = {name: value for name, value in variables.headers().items() if name.lower() not in own_headers}
     tls = config.tls or OtlpTlsConfig()
     return OtlpReceiver(
         protocol=protocol,

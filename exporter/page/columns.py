@@ -243,7 +243,7 @@ def trail_drawing(trail: Trail, kind: QuotaType, near_limit: float) -> dict[str,
         if limited
         else lambda _, *, throttled: "over" if throttled else "plain"
     )
-    what = "highest utilization" if limited else "highest usage"
+    quantity = "highest utilization" if limited else "highest usage"
 
     def text_of(value: float) -> str:
         return percent(value) if limited else measured(kind, value)
@@ -251,11 +251,11 @@ def trail_drawing(trail: Trail, kind: QuotaType, near_limit: float) -> dict[str,
     words = "nothing was measured"
     if known_values.size:
         words = (
-            f"{what} in {trail.step_seconds:g} s: from {text_of(float(known_values.min()))} "
+            f"{quantity} in {trail.step_seconds:g} s: from {text_of(float(known_values.min()))} "
             f"to {text_of(float(known_values.max()))}, latest {text_of(float(known_values[-1]))}"
         )
     steps = len(throttled)
-    seen = np.count_nonzero(~np.isnan(values) | ~np.isnan(trail.throttle_time))
+    seen_steps = np.count_nonzero(~np.isnan(values) | ~np.isnan(trail.throttle_time))
     return {
         "width": _TRAIL_WIDTH * len(values),
         "height": _TRAIL_HEIGHT,
@@ -265,5 +265,5 @@ def trail_drawing(trail: Trail, kind: QuotaType, near_limit: float) -> dict[str,
         "limit": f"{_TRAIL_HEIGHT * (1 - 1 / top):.1f}" if limited else None,
         "bars": list(_bars(values.tolist(), in_throttle, size=(_TRAIL_WIDTH, _TRAIL_HEIGHT), top=top, color=color)),
         "throttled": [_TRAIL_WIDTH * place for place in throttled],
-        "words": f"{words}; throttled in {steps} of {seen} steps" if steps else f"{words}; not throttled",
+        "words": f"{words}; throttled in {steps} of {seen_steps} steps" if steps else f"{words}; not throttled",
     }

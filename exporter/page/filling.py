@@ -66,8 +66,8 @@ def _command(line: str, names: Mapping[str, str | None], limits: Limits | None) 
             return ""
         return f"{match['option']} {bash_quoted(name)}"
 
-    written = _NAMES.sub(named, line)
-    return None if missing else re.sub(r"(?<=\S)  +", " ", written)
+    filled_line = _NAMES.sub(named, line)
+    return None if missing else re.sub(r"(?<=\S)  +", " ", filled_line)
 
 
 def _for_the_rule(alter: re.Match[str], kind: QuotaType, names: Mapping[str, str | None], limits: Limits) -> str | None:

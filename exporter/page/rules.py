@@ -143,7 +143,7 @@ def _row(rule: RuleUsage, near_limit: float) -> dict[str, object]:
     entity, href = rule.entity, ""
     if isinstance(entity, QuotaEntity) and DEFAULT not in {entity.user, entity.client_id}:
         href = entity_address(str(entity.user or ""), str(entity.client_id or ""))
-    nothing = "-" if count == 0 else UNKNOWN
+    missing_text = "-" if count == 0 else UNKNOWN
     state = "none" if count == 0 else UNKNOWN if count is None else str(count)
     hidden = ", ".join(map(name, rule.hidden_on[:_NAMED])) + (" …" if len(rule.hidden_on) > _NAMED else "")
     return {
@@ -153,9 +153,9 @@ def _row(rule: RuleUsage, near_limit: float) -> dict[str, object]:
         "limit": amount(kind, rule.value),
         "count": worded(state, "none" if count == 0 else ""),
         "throttled": TableCell(
-            text=nothing if throttled is None or not count else str(throttled), color="over" if throttled else ""
+            text=missing_text if throttled is None or not count else str(throttled), color="over" if throttled else ""
         ),
-        "used": used_cell(rule.fullest, near_limit, without=nothing, throttled=bool(throttled)),
+        "used": used_cell(rule.fullest, near_limit, without=missing_text, throttled=bool(throttled)),
         "burst": "" if rule.burst_used is None else percent(rule.burst_used),
         "hits": list(map(_hit, islice(hits, _NAMED))),
         "more": max(0, (count or 0) - _NAMED),

@@ -72,8 +72,8 @@ class Runbooks:
 
     async def index(self, _request: web.Request) -> web.Response:
         """Answer with the list of all runbooks."""
-        listed = [(alert, *self._summaries.get(alert, ("", ""))) for alert in self.texts]
-        return _answer(_rendered("Runbooks", heading="Runbooks", names=listed))
+        rows = [(alert, *self._summaries.get(alert, ("", ""))) for alert in self.texts]
+        return _answer(_rendered("Runbooks", heading="Runbooks", names=rows))
 
     async def runbook(self, request: web.Request) -> web.Response:
         """Return the runbook of one alert."""

@@ -186,8 +186,8 @@ def _amount(row: TeamRow) -> TableCell:
     kind = row.quota_type
     if row.usage is None and row.budget is None and row.allowed is None:
         return worded(NOT_APPLICABLE)
-    least = _least(row.complete)
-    text = UNKNOWN if row.usage is None else f"{least}{measured(kind, row.usage, row.allowed)}"
+    mark = _least(row.complete)
+    text = UNKNOWN if row.usage is None else f"{mark}{measured(kind, row.usage, row.allowed)}"
     if row.allowed is not None and not row.allowed_complete:
         text += f", limits ≥ {measured(kind, row.allowed, row.allowed)}"
     elif row.allowed is not None:
@@ -195,11 +195,11 @@ def _amount(row: TeamRow) -> TableCell:
     elif row.usage is not None:
         text += f", {UNLIMITED if row.unlimited else f'limit {UNKNOWN}'}"
     if row.budget is not None:
-        part = UNKNOWN if row.budget_ratio is None else f"{least}{percent(row.budget_ratio)}"
+        part = UNKNOWN if row.budget_ratio is None else f"{mark}{percent(row.budget_ratio)}"
         text += f"; {part} of the budget of {measured(kind, row.budget, row.budget)}"
     if row.stranded or (row.allowed is not None and not row.stranded_complete):
-        least = _least(row.stranded_complete)
-        text += f"; stranded {f'{least}{measured(kind, row.stranded, row.allowed)}' if row.stranded else UNKNOWN}"
+        mark = _least(row.stranded_complete)
+        text += f"; stranded {f'{mark}{measured(kind, row.stranded, row.allowed)}' if row.stranded else UNKNOWN}"
     if row.fairness is not None:
         text += f"; fairness {row.fairness:.2f}"
     return TableCell(text=text, color="over" if row.budget_ratio is not None and row.budget_ratio >= 1 else "")

@@ -378,19 +378,19 @@ class _Baseline(NamedTuple):
         ``mutations`` marks the members under mutation quotas; their debt under an unchanged limit is in ``answers_ms``.
         """
         count, rows, of_row = len(grouping.entities), grouping.members, grouping.of_members
-        held = np.flatnonzero(columns.held_back[rows])
-        of_held = of_row[held]
-        stricter = grouping.in_force[held] < grouping.limits[of_held]
+        held_back = np.flatnonzero(columns.held_back[rows])
+        of_held = of_row[held_back]
+        stricter = grouping.in_force[held_back] < grouping.limits[of_held]
         longest = np.zeros(count)
         with np.errstate(invalid="ignore"):
-            np.maximum.at(longest, of_held, columns.throttle_time[rows[held]] * 1000)  # NaN where any is unknown
+            np.maximum.at(longest, of_held, columns.throttle_time[rows[held_back]] * 1000)  # NaN where any is unknown
         unmeasured = grouping.kept & np.isnan(longest)
         longest[unmeasured] = answers_ms[unmeasured]
         kept_numbers = of_row[mutations]
         kept_numbers = kept_numbers[grouping.kept[kept_numbers]]
         longest[kept_numbers] = np.fmax(longest[kept_numbers], answers_ms[kept_numbers])
-        above = np.flatnonzero(answers_ms[of_row] > 0)
-        free = above[(columns.usage[rows[above]] > 0) & ~columns.held_back[rows[above]]]
+        throttling = np.flatnonzero(answers_ms[of_row] > 0)
+        free = throttling[(columns.usage[rows[throttling]] > 0) & ~columns.held_back[rows[throttling]]]
 
         def parts(numbers: Rows) -> Mask:
             mask = np.zeros(count, np.bool_)

@@ -117,9 +117,9 @@ class Columns:
         """Return whether the limit of an entity throttles it, so that its usage is a lower bound of its demand."""
         limits, delays, tokens = self.layout.limits, self.throttle_time, self.tokens
         at_limit = np.isnan(delays) & np.isnan(tokens) & (self.usage >= limits)
-        held: NDArray[np.bool_] = (delays > 0) | (tokens < 0) | at_limit
-        held &= np.isfinite(limits) & (self.causes != _NOT_ITS_OWN)
-        return fixed(held)
+        is_held_back: NDArray[np.bool_] = (delays > 0) | (tokens < 0) | at_limit
+        is_held_back &= np.isfinite(limits) & (self.causes != _NOT_ITS_OWN)
+        return fixed(is_held_back)
 
     @cached_property
     def usages(self) -> Usages:

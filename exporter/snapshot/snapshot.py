@@ -442,7 +442,7 @@ class Snapshot(OwnHealth):
         limits = self.limits
         if limits is None:
             return ()
-        failed = (what.removeprefix(SETTINGS_OF) for what in limits.missing if what.startswith(SETTINGS_OF))
+        failed = (setting.removeprefix(SETTINGS_OF) for setting in limits.missing if setting.startswith(SETTINGS_OF))
         brokers = {node.broker for node in self.nodes}
         return tuple(sorted({*limits.nodes, *limits.releases, *failed} - brokers, key=lambda node: (len(node), node)))
 

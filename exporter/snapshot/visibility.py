@@ -165,9 +165,11 @@ def throttled_unseen(node: NodeUsage) -> Mapping[QuotaType, float]:
     coverage = node.coverage
     if coverage is None or coverage.tagged:
         return {}
-    seen = coverage.usages | coverage.throttle_times
+    shown_types = coverage.usages | coverage.throttle_times
     return {
-        quota_type: size for quota_type, size in node.delay_queue_size.items() if size > 0 and quota_type not in seen
+        quota_type: size
+        for quota_type, size in node.delay_queue_size.items()
+        if size > 0 and quota_type not in shown_types
     }
 
 

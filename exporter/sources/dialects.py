@@ -118,8 +118,8 @@ def has_line(page: str, beginnings: tuple[str, ...]) -> bool:
 @cache
 def _patterns(beginnings: tuple[str, ...]) -> list[re.Pattern[str]]:
     # where all alternatives of a pattern begin alike, re searches a page for that beginning, a hundred times as fast
-    alike = groupby(sorted(beginnings), key=lambda text: text[0])
-    return [re.compile("|".join(re.escape(f"\n{text}") for text in texts)) for _, texts in alike]
+    groups = groupby(sorted(beginnings), key=lambda text: text[0])
+    return [re.compile("|".join(re.escape(f"\n{text}") for text in texts)) for _, texts in groups]
 
 
 # What several dialects have in common
@@ -228,8 +228,10 @@ def own_labels(name: str) -> frozenset[str]:
 
 def own_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     """Return the column of a metric that our own rules make; None for any other metric."""
-    named = (candidate for candidate in _NAMES_BY_FAMILY.get(name, ()) if candidate.constants.items() <= labels.items())
-    own_name = next(named, None)
+    candidates = (
+        candidate for candidate in _NAMES_BY_FAMILY.get(name, ()) if candidate.constants.items() <= labels.items()
+    )
+    own_name = next(candidates, None)
     if own_name is None:
         return None
     attribute = own_name.attribute

@@ -65,25 +65,25 @@ class HttpFetch:
         answers of all sources until the end of the block. One that is too long is made shorter by ``shortening`` while
         it is read. Raises ``SourceError``.
         """
-        held, usable = Body(doubtful=self.doubtful), False
+        content, usable = Body(doubtful=self.doubtful), False
         deadline = asyncio.get_running_loop().time() + self._target.timeout_seconds
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout_at(deadline):
-                    await stack.enter_async_context(BUDGET.turn(held))
+                    await stack.enter_async_context(BUDGET.turn(content))
             except TimeoutError:
                 raise SourceUnreachable(
                     f"not read within {self._target.timeout_seconds:g} s: its last answer could not be used, and "
                     "others like it are read first"
                 ) from None
             try:
-                answer = await self._whole(url or URL(self._target.url), body, shortening, held, deadline)
-                held.complete = True
+                answer = await self._whole(url or URL(self._target.url), body, shortening, content, deadline)
+                content.complete = True
                 yield answer
                 usable = True
             finally:
-                BUDGET.close(held)
-                self.doubtful = not usable and held.greatest > LARGE_BYTES
+                BUDGET.close(content)
+                self.doubtful = not usable and content.greatest > LARGE_BYTES
 
     async def _whole(
         self, url: URL, body: bytes | None, shortening: Shortening | None, held: Body, deadline: float
@@ -149,7 +149,7 @@ class HttpFetch:
         return self._peer.reason(content)
 
     async def _bounded(self, response: aiohttp.ClientResponse, shortening: Shortening | None, held: Body) -> bytearray:
-        body, max_bytes, taken = bytearray(), self._target.max_bytes, 0
+        body, max_bytes, bytes_taken = bytearray(), self._target.max_bytes, 0
         encoding = response.headers.get("Content-Encoding", "")
         unpacker = Unpacker("" if encoding == self._peer.packed_as else encoding)
         step = _PACKED_BYTES if unpacker.packed else _CHUNK_BYTES
@@ -160,11 +160,11 @@ class HttpFetch:
                 rest_of_chunk = chunk[start : start + step]
                 while rest_of_chunk:
                     piece, rest_of_chunk = unpacker.unpacked(rest_of_chunk, max_bytes - len(body))
-                    taken += len(piece)
+                    bytes_taken += len(piece)
                     await BUDGET.grow(held, len(body) + len(piece))
                     body += piece
                     if len(body) > max_bytes:
-                        if shortening is None or taken > _MOST_TAKEN * max_bytes:
+                        if shortening is None or bytes_taken > _MOST_TAKEN * max_bytes:
                             raise too_long(max_bytes, self._hint)
                         await asyncio.wrap_future(ANSWERS.submit(shortening.shorten, body))
                         if shortening.enough:

@@ -321,18 +321,18 @@ class JolokiaSource:
         """Ask for each kind of bean separately, so that an answer that is too long costs only its own kind."""
         keys: list[Key] = []
         numbers: list[NDArray[np.float64]] = []
-        lost: list[str] = []
+        lost_parts: list[str] = []
         try:
             async with asyncio.timeout_at(ends):
                 for request in BY_TYPE:
                     try:
-                        some, values = await self._numbers((request,))
+                        part_keys, values = await self._numbers((request,))
                     except AnswerTooLong:
-                        lost.append(request.pattern)
-                        if len(lost) > len(QuotaType):  # it is no matter of clients
+                        lost_parts.append(request.pattern)
+                        if len(lost_parts) > len(QuotaType):  # it is no matter of clients
                             raise
                     else:
-                        keys += some
+                        keys += part_keys
                         numbers.append(values)
         except TimeoutError:
             raise SourceUnreachable(
@@ -341,12 +341,12 @@ class JolokiaSource:
                 f"{self._most_bytes / MEBIBYTE:g} MiB (max_answer_bytes)"
             ) from None
         unplaced = None
-        if lost:
+        if lost_parts:
             text = (
-                f"{' and '.join(map(shown, lost))} left out, because the answer is longer than "
+                f"{' and '.join(map(shown, lost_parts))} left out, because the answer is longer than "
                 f"{self._most_bytes / MEBIBYTE:g} MiB (max_answer_bytes)"
             )
-            unplaced = Unplaced(count=len(lost), example=lost[0], labels=(), lost=text)
+            unplaced = Unplaced(count=len(lost_parts), example=lost_parts[0], labels=(), lost=text)
         values = np.concatenate(numbers) if numbers else np.empty(0)
         return await self._decoding.run(lambda: self._placed(keys, values, unplaced), ANSWERS)
 

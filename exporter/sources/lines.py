@@ -293,12 +293,12 @@ class PageLines:
         It tells series apart as several values do.
         """
         keys = {tag for tag, _ in bean.properties}
-        seen, earlier_key = self._others.setdefault(
+        first_labels, earlier_key = self._others.setdefault(
             (name, bean.get("type"), "user" in keys, "client-id" in keys), (labels, key)
         )
-        if seen == labels:
+        if first_labels == labels:
             return
-        label = min(seen ^ labels)
+        label = min(first_labels ^ labels)
         advice = (
             "Give quotascope the agent of each broker instead of a page that joins them (/federate, or one "
             "exporter for several brokers)"
@@ -442,8 +442,8 @@ class PageLines:
         common_before = self._on_clients
         self._on_clients = frozenset(labels) if common_before is None else common_before & frozenset(labels)
         if common_before is not None:
-            some = (common_before | {*tags}) - self._on_clients - self._tags
-            self._become_tags(set(filter(self._is_tag, some)), replanned=True)
+            new_tags = (common_before | {*tags}) - self._on_clients - self._tags
+            self._become_tags(set(filter(self._is_tag, new_tags)), replanned=True)
         return tuple(label for label in tags if label in self._tags)
 
     def _become_tags(self, labels: set[str], *, replanned: bool) -> None:
@@ -567,8 +567,8 @@ def factor_of(key: SampleKey) -> float:
 
 def _type_of(group: str, text: str) -> str | None:
     """Return the type that name and label agree on; None where they differ, or the type is not about quotas."""
-    named = group_of(text) if text else group
-    return named if named and named != APP_INFO and group in {"", named} else None
+    type_in_label = group_of(text) if text else group
+    return type_in_label if type_in_label and type_in_label != APP_INFO and group in {"", type_in_label} else None
 
 
 def _refuse_rest(ending: str, _labels: Mapping[str, str]) -> BeanColumn | None:

@@ -147,20 +147,20 @@ async def inventory(  # noqa: PLR0913 - the parts of a configuration
     """
     names = wanted_names(await api.names(selector, *period))
     if not names:
-        where = f" with {{{selector}}}" if selector else ""
+        matching = f" with {{{selector}}}" if selector else ""
         raise SourceUnreadable(
-            f"it has no metric of Kafka's brokers{where} in this period: does it scrape their agents, is selector "
+            f"it has no metric of Kafka's brokers{matching} in this period: does it scrape their agents, is selector "
             "right, and does it keep samples for so long?"
         )
     series = await api.series(query_of(dict.fromkeys((*names, *OWN_NAMES)), selector), *period)
     exporters = {one.labels.get(grouping.instance_label, "") for one in series if one.labels[NAME] in EXPORTER_MARKS}
     groups = grouping.groups(series)
-    own = [one for one in series if one.labels.get(grouping.instance_label, "") in exporters]
-    has_own = any(one.labels[NAME] in _OWN_USAGE for one in own)
+    own_series = [one for one in series if one.labels.get(grouping.instance_label, "") in exporters]
+    has_own = any(one.labels[NAME] in _OWN_USAGE for one in own_series)
     if by_exporter and not has_own:
         raise SourceUnreadable("it has no usage that an exporter of quotascope shows: is the exporter scraped?")
     if by_exporter or (by_exporter is None and has_own):
-        return _of_exporters(own, grouping, selector)
+        return _of_exporters(own_series, grouping, selector)
     if not groups:
         raise SourceUnreadable("it has series of quotascope's exporter only, and those of agents were asked for")
     return _of_agents(groups, grouping, selector, node_ids or {}, forced)
@@ -203,7 +203,7 @@ def _of_agents(
             measured.extend(replace(one, node=node) for one in page.series)
             for caveat in page.caveats:
                 caveats[caveat].append(node)
-    by = (grouping.instance_label, *grouping.replica_labels)
+    labels = (grouping.instance_label, *grouping.replica_labels)
     node_of = {
         (instance, *(dict(replica).get(label, "") for label in grouping.replica_labels)): node
         for node, instance in instances.items()
@@ -217,7 +217,7 @@ def _of_agents(
         beat=Beat(
             selectors=[query_of([name], selector) for name in beats],
             names=beats,
-            by=by,
+            by=labels,
             node_of=node_of,
             count=count,
         ),
@@ -239,16 +239,16 @@ def _node_id(
     Raises ``SourceUnreadable`` where its agent reports another one.
     """
     labelled = labelled_id(one for part in replicas.values() for one in part)
-    given = configured or (None if labelled is None else str(labelled))
-    if given is None:
+    known_id = configured or (None if labelled is None else str(labelled))
+    if known_id is None:
         return reported[0] if reported else instance
-    if reported and given != reported[0]:
-        where = "`nodes` of this source" if configured else f"the label {NODE_ID_LABEL} of its target"
+    if reported and known_id != reported[0]:
+        origin = "`nodes` of this source" if configured else f"the label {NODE_ID_LABEL} of its target"
         raise SourceUnreadable(
-            f"the agent of {shown(instance)} says that it is node {shown(reported[0])}, but {where} says "
-            f"{shown(given)}: correct it, or leave it out"
+            f"the agent of {shown(instance)} says that it is node {shown(reported[0])}, but {origin} says "
+            f"{shown(known_id)}: correct it, or leave it out"
         )
-    return given
+    return known_id
 
 
 def _listed(nodes: Sequence[str]) -> str:
@@ -309,14 +309,14 @@ def _page(
         if attribute.open:
             callbacks += 1
             continue
-        found = series[round(value / factors[column]) - 1]
+        original = series[round(value / factors[column]) - 1]
         is_throttle = attribute.meaning is Meaning.THROTTLE_TIME
         user, client_id = _names(column.bean)
-        roles = roles_of(tuple(label for label in found.labels if label != NAME))
+        roles = roles_of(tuple(label for label in original.labels if label != NAME))
         measured.append(
             MeasuredSeries(
-                name=found.labels[NAME],
-                labels=_without_name(found.labels),
+                name=original.labels[NAME],
+                labels=_without_name(original.labels),
                 node=instance,
                 replica=",".join(value for _, value in replica),
                 quota_type=attribute.quota_type,
@@ -326,7 +326,7 @@ def _page(
                 factor=factors[column] / (MILLISECONDS if is_throttle else 1.0),
                 user_label=roles.get(Role.USER),
                 client_label=roles.get(Role.CLIENT_ID),
-                part_labels=_part_labels(roles, found.labels, grouping),
+                part_labels=_part_labels(roles, original.labels, grouping),
             )
         )
     caveats = [text for text in (page.remark, page.hint if not measured else None) if text]
@@ -348,8 +348,8 @@ def _names(bean: Bean) -> tuple[str, str]:
 def _part_labels(roles: Mapping[Role, str], labels: Labels, grouping: Grouping) -> tuple[str, ...]:
     """Return the labels that tell series of one entity apart: of node, server, quota type and attribute."""
     servers = [label for label in grouping.replica_labels if label in labels]
-    own = [roles[role] for role in (Role.TYPE, Role.ATTRIBUTE) if role in roles]
-    return (grouping.instance_label, *servers, *own)
+    own_labels = [roles[role] for role in (Role.TYPE, Role.ATTRIBUTE) if role in roles]
+    return (grouping.instance_label, *servers, *own_labels)
 
 
 def _without_name(labels: Labels) -> Labels:

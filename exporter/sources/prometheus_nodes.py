@@ -174,11 +174,11 @@ class Grouping:
         times: dict[tuple[str, Replica], set[float]] = defaultdict(set)
         for beat in beats:
             key = beat.labels.get(self.instance_label, ""), self.replica_of(beat.labels)
-            times[key].update(at for at, _ in beat.samples)
+            times[key].update(time for time, _ in beat.samples)
         nodes: list[NodeSeries] = []
         for instance, replicas in groups.items():
-            last, replica = max((max(times[instance, replica], default=0.0), replica) for replica in replicas)
-            scrapes = _scrapes(times[instance, replica]) if last else None
+            last_scrape, replica = max((max(times[instance, replica], default=0.0), replica) for replica in replicas)
+            scrapes = _scrapes(times[instance, replica]) if last_scrape else None
             nodes.append(NodeSeries(instance=instance, series=replicas[replica], scrapes=scrapes))
         return nodes
 
@@ -330,9 +330,9 @@ def _as_the_agent_wrote(labels: Labels, added: Collection[str]) -> dict[str, str
     """
     agents: dict[str, str] = {}
     for label, value in labels.items():
-        own = label.removeprefix(_EXPORTED)
-        if own != label and own in labels:
-            agents[own] = value
+        own_label = label.removeprefix(_EXPORTED)
+        if own_label != label and own_label in labels:
+            agents[own_label] = value
         elif label != NAME and label not in added and f"{_EXPORTED}{label}" not in labels:
             agents[label] = value
     ranks = {label: _ROLES[role] for role, label in roles_of(tuple(agents)).items() if role in _ROLES}

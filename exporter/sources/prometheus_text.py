@@ -215,9 +215,9 @@ class TextReader:
         remark = self._remark(page)
         if coverage.has_entities:
             return TextPage(layout=layout, values=values, coverage=coverage, remark=remark)
-        mistake, shows = None, detected(page) if self._forced else None
-        if self._forced and shows and shows is not self._forced:
-            mistake = f"the configuration says dialect {self._forced.name}, but the answer is in {shows.name}"
+        mistake, shown_dialect = None, detected(page) if self._forced else None
+        if self._forced and shown_dialect and shown_dialect is not self._forced:
+            mistake = f"the configuration says dialect {self._forced.name}, but the answer is in {shown_dialect.name}"
         hint = mistake or (self._dialect.advice if self._dialect else _NO_DIALECT)
         return TextPage(layout=layout, values=values, coverage=coverage, remark=remark, hint=hint, mistake=mistake)
 

@@ -496,8 +496,8 @@ def _kinds_of(columns: Sequence[BeanColumn]) -> Counter[_Kind]:
     # By identity, one step for all columns: hashing the attributes and beans of each would cost more than all else.
     beans = [bean for bean, _, _ in columns]
     attributes = [mapped or attribute_of(BeanColumn(bean, name)) for bean, name, mapped in columns]
-    named = {place: _names_of(bean) for place, bean in dict(zip(map(id, beans), beans, strict=True)).items()}
-    counts = Counter(zip(map(id, attributes), map(named.__getitem__, map(id, beans)), strict=True))
+    name_numbers = {place: _names_of(bean) for place, bean in dict(zip(map(id, beans), beans, strict=True)).items()}
+    counts = Counter(zip(map(id, attributes), map(name_numbers.__getitem__, map(id, beans)), strict=True))
     by_identity = dict(zip(map(id, attributes), attributes, strict=True))
     kinds = Counter[_Kind]()
     for (place, names), count in counts.items():

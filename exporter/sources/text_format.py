@@ -94,9 +94,9 @@ def _plain_samples(lines: list[str]) -> tuple[list[SampleKey], list[float]] | No
     """Return series and numbers of lines that are labels, one blank and a number; None if any line has another form."""
     if any([_EXEMPLAR in line for line in lines]):  # noqa: C419 - a list is twice as fast as a generator
         return None
-    divided = [line.rpartition(" ") for line in lines]
-    keys = [key for key, _, _ in divided]
-    texts = [text for _, _, text in divided]
+    halves = [line.rpartition(" ") for line in lines]
+    keys = [key for key, _, _ in halves]
+    texts = [text for _, _, text in halves]
     # Python's digits may be grouped, the format's may not
     if not all([key[-1:] == "}" for key in keys]) or "_" in "".join(texts):  # noqa: C419 - as above
         return None

@@ -47,16 +47,16 @@ class TeamCounter:
 
         """
         self._follow(sums.names)
-        passed = None if self._last_seconds is None else now_seconds - self._last_seconds
+        elapsed = None if self._last_seconds is None else now_seconds - self._last_seconds
         self._last_seconds = now_seconds
-        if passed is not None and 0 < passed <= LONGEST_S:
+        if elapsed is not None and 0 < elapsed <= LONGEST_S:
             for kind in COUNTED:
                 rates = np.nan_to_num(sums.usage[kind], nan=0.0, posinf=0.0, neginf=0.0)
-                self._bytes[kind] = self._bytes[kind] + np.maximum(rates, 0.0) * passed
+                self._bytes[kind] = self._bytes[kind] + np.maximum(rates, 0.0) * elapsed
             if not snapshot.incomplete and not any(
                 source.late or source.stale for source in snapshot.sources if source.stand_by_of is None
             ):
-                self._seen_seconds += passed
+                self._seen_seconds += elapsed
         return self.shown(sums)
 
     def shown(self, sums: TeamSums) -> TeamSums:

@@ -114,7 +114,7 @@ class LimitSums:
     def _add_stranded(self, bounds: Bounds, layout: Layout, kind: QuotaType) -> None:
         """Add up the limits that hold on brokers where the entity is not: brokers that would show it and do not."""
         index, count = self._index, len(self._index.names)
-        enforcers, _, shown = self._brokers
+        enforcers, _, showing_brokers = self._brokers
         rows = layout.of_type(kind)
         begins = index.begins[rows]
         if kind is _MUTATION or not begins.size:
@@ -122,13 +122,13 @@ class LimitSums:
             bounds.stranded_complete[kind] = _fixed(np.ones(count, np.bool_))
             bounds.located[kind] = _fixed(np.zeros(count, np.bool_))
             return
-        shows = np.array([[node in brokers for node in layout.nodes] for brokers in shown[kind]])
-        totals = np.array([len(brokers) for brokers in shown[kind]])
+        is_showing = np.array([[node in brokers for node in layout.nodes] for brokers in showing_brokers[kind]])
+        totals = np.array([len(brokers) for brokers in showing_brokers[kind]])
         kinds, nodes = index.kinds[rows], layout.node_numbers[rows]
         entities = np.cumsum(begins) - 1
         firsts = np.flatnonzero(begins)
         teams, limits, would_show = index.of_row[rows][firsts], layout.limits[rows][firsts], totals[kinds[firsts]]
-        present = np.bincount(entities[shows[kinds, nodes]], minlength=len(firsts))
+        present = np.bincount(entities[is_showing[kinds, nodes]], minlength=len(firsts))
         # a limit that differs from node to node, or is unknown on one, is unknown on brokers without the entity
         differs = np.bincount(
             entities[(layout.limits[rows] != limits[entities]) & ~np.isnan(limits[entities])], minlength=len(firsts)

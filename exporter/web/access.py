@@ -79,7 +79,7 @@ class AccessPolicy:
         )
         self._any_host = not allowed_hosts and not loopback
         # "" is HTTP/1.0 without a Host header, which no browser speaks
-        self._hosts = {"", "localhost", *(n.lower().rstrip(".") for n in allowed_hosts)}
+        self._hosts = {"", "localhost", *(name.lower().rstrip(".") for name in allowed_hosts)}
         self._passwords = Passwords()
         self._clock = clock
         self._tokens: float | None = None
@@ -203,8 +203,8 @@ class AccessPolicy:
         now_seconds = self._clock()
         if self._tokens is None:
             self._tokens, self._counted_at = limit.burst, now_seconds
-        grown = self._tokens + (now_seconds - self._counted_at) / limit.interval
-        self._tokens, self._counted_at = min(limit.burst, grown), now_seconds
+        tokens = self._tokens + (now_seconds - self._counted_at) / limit.interval
+        self._tokens, self._counted_at = min(limit.burst, tokens), now_seconds
         if self._tokens < 1:
             return False
         self._tokens -= 1

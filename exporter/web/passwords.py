@@ -156,7 +156,7 @@ class _Turns:
             self._refuse(of_network)
         elif len(self._waiting) > _MOST_WAITING:
             crowd = Counter(waiting.network for waiting in self._waiting)
-            ranks = {name: (self._wrong.get(name, 0), n, *self._suspicion(name)) for name, n in crowd.items()}
+            ranks = {name: (self._wrong.get(name, 0), count, *self._suspicion(name)) for name, count in crowd.items()}
             rank = max(ranks.values())
             worst = {name for name in crowd if ranks[name] == rank}
             self._refuse([waiting for waiting in self._waiting if waiting.network in worst])

@@ -76,7 +76,7 @@ class Answers:
     @property
     def held_bytes(self) -> int:
         """Return the bytes of all answers, of a shared one once."""
-        return sum({id(held.body): held.held_bytes for held in self._held}.values())
+        return sum({id(place.body): place.held_bytes for place in self._held}.values())
 
     def hold(self, place: Place, body: bytes | bytearray) -> int:
         """Count an answer until ``release``; returns how many others had to give way."""
@@ -129,10 +129,10 @@ class Places:
         client = network_of(address)
         record = self._known.get(client)
         is_known = record is not None and self._clock() - record.seen_at <= KNOWN_SECONDS
-        held = sum(place.client == client for place in self._taken)
-        if held >= self.most_of_one:
+        places_of_client = sum(place.client == client for place in self._taken)
+        if places_of_client >= self.most_of_one:
             return Refusal.ONE_CLIENT
-        if len(self._taken) >= self.most and (held or not is_known):
+        if len(self._taken) >= self.most and (places_of_client or not is_known):
             return Refusal.BUSY
         place = Place(client, is_known, cut)
         self._taken[place] = None

@@ -167,22 +167,22 @@ class WatchedSettings:
 
     def look(self) -> None:
         """Look at the files, and read them when they have changed, or could not be used the last time; may block."""
-        seen = signature(self._settings.files)
-        if self._path is None or (seen == self._seen and self._problem is None):
+        new_signature = signature(self._settings.files)
+        if self._path is None or (new_signature == self._seen and self._problem is None):
             return
         try:
-            settings, seen = _loaded(self._path)
+            settings, new_signature = _loaded(self._path)
             _refuse_loosened(self._path, settings, self._settings)
         except ConfigError as error:
             problem = str(error)
         else:
-            self._settings, self._seen, self._problem = settings, seen, None
+            self._settings, self._seen, self._problem = settings, new_signature, None
             log.info("the web config file was read again", path=str(self._path))
             return
         if problem != self._problem:
             log.error("the web config file cannot be used any more: the last good one stays", error=problem)
         # a file that it names may come later, and is not looked at yet
-        self._seen, self._problem = seen, problem
+        self._seen, self._problem = new_signature, problem
 
 
 def _loaded(path: Path) -> tuple[WebSettings, Signature]:
@@ -206,5 +206,5 @@ def _refuse_loosened(path: Path, new: WebSettings, old: WebSettings) -> None:
         if old_tls.client_allowed_sans and not new_tls.client_allowed_sans:
             loosened.append(("client_allowed_sans", "is empty"))
     if loosened:
-        texts = [_OPENED.format(field=field, what=what) for field, what in loosened]
+        texts = [_OPENED.format(field=field, what=change) for field, change in loosened]
         raise ConfigError(str(path), texts)
