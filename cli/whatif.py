@@ -35,8 +35,9 @@ ModeName = Annotated[
     typer.Option(
         "--mode",
         help=(
-            "open: requests arrive as logged; figures are upper bounds, and lower ones (≥) of clients that were "
-            "throttled while logged. closed: a throttled connection's next request comes later."
+            "open: requests arrive as logged, which overstates throttling under a lower limit, and understates it "
+            "under a higher one for clients that were throttled while logged (≥). closed: a throttled connection sends "
+            "its next request later."
         ),
     ),
 ]

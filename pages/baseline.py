@@ -51,8 +51,8 @@ FIRST_THROTTLE: Final = (
 )
 """Legend of throttle times that are computed from current rates."""
 HELD_BACK_LOGGED: Final = (
-    "≥ marks figures of clients that a quota held back while they were recorded, too: without it they would use more; "
-    "how much is not seen."
+    "≥ marks lower bounds: a quota held these clients back while they were recorded, and how much more they would have "
+    "used without it is unknown."
 )
 """Legend of such figures in logs and other records of the past."""
 

@@ -35,16 +35,14 @@ _SHAPES: Final = {
 """User and client-id of the rules of each level."""
 _MEANINGS: Final = {
     Mode.OPEN_LOOP: (
-        "Open loop: requests arrive as logged, whatever the throttles. Real clients slow down, so these figures are "
-        "upper bounds."
+        "Open loop: requests arrive as logged, whatever the throttles. That overstates throttling under a lower limit, "
+        "and understates it under a higher one for clients that were throttled while the log was written."
     ),
     Mode.CLOSED_LOOP: (
         "Closed loop: a throttled connection sends its next request later, as a muted channel makes it. A delayed "
         "request counts when it arrives."
     ),
 }
-_MARKED: Final = ("these figures are", "figures without ≥ are")
-"""Text about figures in the meaning of an open loop, and its replacement if some figures are lower bounds."""
 _OVERFLOW_SECONDS: Final = 2**31 / 1_000
 """Throttle time from which on the 31 bits that brokers have for it are too few: 24.8 days."""
 _UNLOGGED: Final = "Figures may be too low for request time, of which the log lacks a part."
@@ -407,7 +405,7 @@ class ReplaySummary:
             *lost,
             *held,
             *coarse,
-            _MEANINGS[self.mode].replace(*_MARKED) if held else _MEANINGS[self.mode],
+            _MEANINGS[self.mode],
             _UNLOGGED,
             *unsized,
             self.kafka.note_of(overflows=self._may_overflow),

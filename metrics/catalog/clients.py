@@ -23,7 +23,7 @@ CLIENT_THROTTLED_RESPONSES = counter(
 )
 CLIENT_THROTTLE_MAX_SECONDS = gauge(
     "kafka_client_throttle_max_seconds",
-    "Longest throttle time that brokers reported to this client in the last minute, or in up to two.",
+    "Longest throttle time that brokers reported to this client in the last one to two minutes.",
     CLIENT_SIDE_LABELS,
     "seconds",
     "throttle_time_ms of the responses",

@@ -6,8 +6,8 @@ from .family import gauge
 
 BROKER_CONNECTIONS_PER_SECOND = gauge(
     "kafka_quota_broker_connections_per_second",
-    "New connections per second of the broker; without those of the inter-broker listener if there are several "
-    "listeners.",
+    "New connections per second of the broker; if it has several listeners, without connections to the inter-broker "
+    "listener.",
     ("broker",),
     "connections/s",
     "kafka.server:type=socket-server-metrics broker-connection-accept-rate",

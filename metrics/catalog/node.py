@@ -108,8 +108,8 @@ REQUEST_HANDLER_POOL_IDLE_SECONDS = counter(
 
 NETWORK_PROCESSOR_IDLE = gauge(
     "kafka_quota_network_processor_idle_ratio",
-    "Share of the last 30 to 60 s in which network threads waited for connections; of a combined node those of the "
-    "part that started first.",
+    "Share of the last 30 to 60 s in which network threads waited for connections; of a combined node, the network "
+    "threads of the part that started first.",
     ("broker",),
     "ratio",
     "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
@@ -126,7 +126,7 @@ CONTROLLER_EVENT_IDLE = gauge(
 
 REQUEST_QUEUE_SIZE = gauge(
     "kafka_quota_request_queue_size",
-    "Requests that wait for a request handler now; of a combined node those of the part that started first.",
+    "Requests that wait for a request handler now; of a combined node, requests to the part that started first.",
     ("broker",),
     "requests",
     "kafka.network:type=RequestChannel,name=RequestQueueSize",

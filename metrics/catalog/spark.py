@@ -26,7 +26,7 @@ SPARK_THROTTLED_RESPONSES = counter(
 )
 SPARK_THROTTLE_MAX_SECONDS = gauge(
     "spark_kafka_throttle_max_seconds",
-    "Longest throttle time that Kafka clients reported in the last minute, or in up to two.",
+    "Longest throttle time that Kafka clients reported in the last one to two minutes.",
     CLIENT_LABELS,
     "seconds",
     "throttle_time_ms of the responses",
@@ -108,7 +108,7 @@ SPARK_QUERY_BACKLOG_OFFSETS = gauge(
     "Offsets that all partitions are behind the newest.",
     ("app", "query"),
     "offsets",
-    "latestOffset - endOffset of QueryProgressEvent, and those added during the micro-batch",
+    "latestOffset - endOffset of QueryProgressEvent, and the offsets added during the micro-batch",
 )
 SPARK_QUERY_READ_OFFSETS_PER_SECOND = gauge(
     "spark_query_read_offsets_per_second",

@@ -27,8 +27,8 @@ _ALLOWED: Final = {
 TEAM_USAGE: Final = {
     quota_type: gauge(
         f"kafka_quota_team_{quota_type.stem}_{quota_type.unit.name}",
-        f"{_WORDS[quota_type]} by the quota entities of this team on all nodes that are read, those beyond the "
-        "cardinality limits included; at least, as entities whose usage is unknown are not in it.",
+        f"{_WORDS[quota_type]} by the quota entities of this team on all nodes that are read, entities beyond "
+        "the cardinality limits included. A lower bound: entities whose usage is unknown are not in it.",
         TEAM_LABELS,
         quota_type.unit.documented,
         "computed",
@@ -42,7 +42,7 @@ TEAM_ALLOWED: Final = {
         f"kafka_quota_team_allowed_{quota_type.stem}_{quota_type.unit.name}",
         f"{_ALLOWED[quota_type]} of this team's quota entities"
         f"{'' if quota_type is QuotaType.CONTROLLER_MUTATION else ', each times the number of brokers'}: what Kafka "
-        "would let through at most; absent when one of them is unlimited or unknown.",
+        "would let through at most; absent when an entity is unlimited, or its limit unknown.",
         TEAM_LABELS,
         quota_type.unit.documented,
         "computed",
@@ -54,9 +54,9 @@ TEAM_ALLOWED: Final = {
 TEAM_STRANDED: Final[dict[QuotaType, Family]] = {
     quota_type: gauge(
         f"kafka_quota_team_stranded_{quota_type.stem}_{quota_type.unit.name}",
-        f"{_ALLOWED[quota_type]} of this team's quota entities that hold on brokers without them: of each limit once "
-        "for each broker that would show the entity and has not seen it for an hour; at least, as brokers and limits "
-        "that are unknown are not in it. Which partitions a client uses is unknown.",
+        f"{_ALLOWED[quota_type]} of this team's quota entities on brokers that these do not use: each limit counts "
+        "once for each broker that would show the entity and has not seen it for an hour. A lower bound: unknown "
+        "brokers and limits are not in it. Which partitions a client uses is unknown.",
         TEAM_LABELS,
         quota_type.unit.documented,
         "computed",
@@ -78,7 +78,7 @@ TEAM_FAIRNESS_RATIO = gauge(
 TEAM_BUDGET_RATIO = gauge(
     "kafka_quota_team_budget_ratio",
     "Usage of this team / its budget over the cluster, which nothing enforces: 1 is the budget; absent without one. "
-    "At least, as entities whose usage is unknown and nodes that are not read are not in it.",
+    "A lower bound: entities whose usage is unknown and nodes that are not read are not in it.",
     ("quota_type", *TEAM_LABELS),
     "ratio",
     "computed",
@@ -86,8 +86,8 @@ TEAM_BUDGET_RATIO = gauge(
 
 TEAM_THROTTLED_ENTITIES = gauge(
     "kafka_quota_team_throttled_entities",
-    "Quota entities of this team that a broker throttles now by this quota, each once; at least, as those of "
-    "which it is unknown are not in it; absent when that is unknown of all.",
+    "Quota entities of this team that a broker throttles now by this quota, each counted once. A lower bound: an "
+    "entity counts only if its throttle is known; absent if it is known of none.",
     ("quota_type", *TEAM_LABELS),
     "entities",
     "computed",
@@ -97,7 +97,7 @@ TEAM_BYTES: Final = {
     quota_type: counter(
         f"kafka_quota_team_{word}_bytes_total",
         f"Bytes {word} by the quota entities of this team since this exporter started: their rates times the seconds "
-        "between its collections. At least, as usage of nodes that are not read is not in it.",
+        "between its collections. A lower bound: usage of nodes that are not read is not in it.",
         TEAM_LABELS,
         "bytes",
         "computed",
@@ -119,7 +119,7 @@ SOLD_RATIO = gauge(
     "kafka_quota_sold_ratio",
     "Sum of the limits of the quota entities on this broker / its capacity: above 1, it cannot keep all promises. "
     "Entities without a limit are not in it. capacity is configured, or observed: the highest sum of usage since the "
-    "exporter started while request handlers were idle enough; two exporters of a broker may have observed others.",
+    "exporter started while request handlers were idle enough; it may differ between two exporters of a broker.",
     ("quota_type", "broker", "capacity"),
     "ratio",
     "computed",

@@ -118,7 +118,7 @@ def test_page_reports_all() -> None:
         "1 more group",
         "Difference to “now”",
         "2026-11-23 00:00:00 UTC",
-        "upper bounds",
+        "overstates throttling under a lower limit",
     ):
         assert words in text, words
 
@@ -219,7 +219,7 @@ def test_page_says_what_its_mode_means(mode: Mode) -> None:
     text = Reader(whatif_page(replayed(throttled(5), mode=mode), {})).text
     assert "too low for request time" in text
     assert "≥" not in text
-    assert ("upper bounds" in text) == (mode is Mode.OPEN_LOOP)
+    assert ("overstates throttling" in text) == (mode is Mode.OPEN_LOOP)
     assert ("later by" in text) == (mode is Mode.CLOSED_LOOP)
 
 
@@ -343,7 +343,7 @@ def test_a_raised_limit_does_not_free_what_was_held_back() -> None:
     assert "|alice / app1|produce|unknown|≥ -9 s|unknown|≥ -30 points|5 kB/s|1 alice / app1|" in text
     assert "|carol / app1|produce|0 s|-9 s|0 %|-30 points|unlimited|no rule|" in text
     assert "|bob / app1|produce|wide|1 kB/s|1 bob / app1|10|≥ 3|≥ 9 s|" in text
-    assert "figures without ≥ are upper bounds" in text
+    assert "understates it under a higher one for clients that were throttled while the log was written" in text
     assert HELD_BACK_LOGGED in text
     alone = replayed(rows[1], names=["wide"])
     assert headline(alone) == "No candidate would have throttled any client by the requests that the log has."
