@@ -55,7 +55,7 @@ def cost(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Name of the cluster; repeated, of each FOLDER in its order.",
+            help="Name of the cluster; with several FOLDERs, repeat it in their order.",
             show_default="the folder's name, or kafka",
         ),
     ] = None,
@@ -64,8 +64,8 @@ def cost(
         typer.Option(
             "--counters",
             help=(
-                "Of a Prometheus: add up what exporters have counted for teams, of all clusters and beyond the cap, "
-                "instead of the rates of entities."
+                "With --prometheus: add up the bytes that exporters have counted for teams, all clusters and entities "
+                "beyond the cap included, instead of the rates of entities."
             ),
         ),
     ] = False,
@@ -83,7 +83,7 @@ def cost(
     """
     Add up what teams owe for the bytes of a month, from usage histories or a Prometheus; as CSV with FOCUS's columns.
 
-    What was not seen has no figure: the hours of the month that were seen are stated.
+    No figure has the bytes of hours that were not seen; the report says how many hours were seen.
     """
     of_prometheus = prometheus.check(folder=folders[0] if folders else None)
     if of_prometheus and prometheus.days is not None:

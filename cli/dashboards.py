@@ -93,7 +93,7 @@ def push(
     """
     Put the dashboards into a Grafana, into the folder "Kafka quotas".
 
-    Those that are there under the same uid are replaced.
+    Dashboards that are there under the same uid are replaced.
     """
     import os
 

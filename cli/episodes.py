@@ -61,8 +61,8 @@ def episodes(
     """
     Show when a client was throttled, by which rule, and for how long: from a history, an exporter, or a Prometheus.
 
-    The request log and samples name no rules: they are found by the quotas of that time, from a file or the cluster.
-    An exporter knows episodes since it started, a Prometheus those of the weeks for which it keeps samples.
+    Request logs and samples name no rules: rules are found from the quotas of that time, in a file or the cluster.
+    An exporter knows episodes since it started, a Prometheus as far back as it keeps samples.
     """
     import asyncio
 

@@ -151,7 +151,7 @@ Begin = Annotated[
         metavar="TIME", help="Begin of the time to show, as ISO 8601.", show_default="as far back as is known"
     ),
 ]
-End = Annotated[str | None, typer.Option(metavar="TIME", help="End of that time.", show_default="the last known")]
+End = Annotated[str | None, typer.Option(metavar="TIME", help="End of the time shown.", show_default="the last known")]
 KafkaVersion = Annotated[
     str | None,
     typer.Option(

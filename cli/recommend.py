@@ -51,7 +51,7 @@ For = Annotated[
     _limits_option(
         "--for",
         help="Entities to recommend limits for.",
-        show_default="user; with --prometheus, those that brokers measure",
+        show_default="user; with --prometheus, the entities that brokers measure",
     ),
 ]
 Share = Annotated[

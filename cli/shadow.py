@@ -209,7 +209,7 @@ def _served(shadowed: ShadowedTopic, bind_address: str, port: int | None, otlp_e
 @options.grouped
 def backtest(
     candidates: Annotated[
-        Path, typer.Argument(metavar="CANDIDATES", help="YAML file of the quotas to try, as of `whatif`.")
+        Path, typer.Argument(metavar="CANDIDATES", help="YAML file of the quotas to try, as `whatif` reads it.")
     ],
     *,
     prometheus: PrometheusOptions,
@@ -276,8 +276,8 @@ def verify(
     """
     Compare what a shadow predicted with what the brokers did since its limits were set.
 
-    With --folder, the requests that `shadow stream` has read since; with --prometheus, what the exporter showed and
-    what the brokers reported.
+    With --folder, compares with the requests that `shadow stream` has read since. With --prometheus, compares what the
+    exporter showed with what the brokers reported.
     """
     options.check_extra()
     from quotascope.pipeline.errors import NoHistory

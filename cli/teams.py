@@ -30,7 +30,7 @@ def check(
     json: options.Json = False,
 ) -> None:
     """
-    Report all mistakes in a file of teams, and entries that cannot match any client since an earlier one does.
+    Report all mistakes in a file of teams, and entries that match no client, as earlier ones take them all.
 
     Exit code 0: it can be used. 1: it cannot.
     """

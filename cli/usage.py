@@ -58,7 +58,7 @@ def usage(
     """
     Show who used how much of which quota over a period: from a usage history, with topics, or from a Prometheus.
 
-    Samples tell entities as brokers measure them, and whole hours; time without samples is unknown, not zero.
+    With samples, entities are as brokers measure them, for whole hours; time without samples is unknown, not zero.
     """
     of_prometheus = prometheus.check(folder=folder)
     if by_user and teams is not None:

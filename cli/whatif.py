@@ -60,8 +60,8 @@ def whatif(
         typer.Option(
             "--wait-saved",
             help=(
-                "Show the wait in the brokers' request queues that candidates save the clients that they do not "
-                "throttle, too: more work than the replay."
+                "Also show how much shorter other clients would wait in the brokers' request queues: clients that the "
+                "candidate does not throttle. Takes longer than the replay."
             ),
         ),
     ] = False,

@@ -55,7 +55,7 @@ _File = Annotated[
         metavar="FILE",
         help=(
             "Take all quotas of this YAML file, or of Strimzi's KafkaUser manifests, instead (- for standard input); "
-            "others stay. Their values do not matter to a removal."
+            "other quotas stay. A removal ignores the values."
         ),
     ),
 ]

@@ -78,7 +78,7 @@ def diff(
     running: RunningExporter,
     kafka: AdminOptions,
 ) -> None:
-    """Show the changes that would make the quotas of the cluster those of the file."""
+    """Show how the quotas of the cluster differ from the file, as the changes that would make them equal."""
     from rich.console import Console
 
     from quotascope.quotas import difference, merged, read_quotas

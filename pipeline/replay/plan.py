@@ -58,7 +58,8 @@ class Mode(Enum):
     Every request arrives and is answered as logged; only the throttle is the candidate's.
 
     Clients do not slow down, so throttles grow while the excess lasts: too many under a lower limit than the log's, and
-    too few under a higher one for clients that were throttled while logged. What a windowed rate measures does not depend on the limit. A Fetch that the log shows as answered empty was charged and given back,
+    too few under a higher one for clients that were throttled while logged. What a windowed rate measures does not
+    depend on the limit. A Fetch that the log shows as answered empty was charged and given back,
     here as well; one that was answered keeps its charge. A mutation that the log shows as refused is checked and not
     charged, except for the partitions that it was granted before: its retry is in the log, too.
     """
