@@ -39,7 +39,15 @@ DYNAMIC: Final = {
 }
 CONFIG: Final = {"objectives": [{"name": "alice", "objective_percent": 99, "user": "alice"}]}
 """Configuration of the alerts: with an objective, and a team that owns all entities, there are all rules."""
-TEAMS: Final = "teams: [{team: platform, clients: [{user_pattern: .*}]}]"
+TEAMS: Final = """
+teams:
+  - team: platform
+    clients: [{user_pattern: .*}]
+    produce_bytes_per_second: 1000000
+    fetch_bytes_per_second: 1000000
+    request_threads: 1
+    controller_mutations_per_second: 10
+"""
 SHADOW: Final = """
 candidates:
   - name: low
@@ -64,6 +72,7 @@ EMPTY: Final[Mapping[str, str]] = {
     catalog.CERTIFICATE_EXPIRY_SECONDS.name: "this exporter has no certificate",
     catalog.CALLBACK_THROTTLE_TIME_SECONDS.name: "this broker has no custom callback",
     catalog.REPLICATION_BYTES_PER_SECOND.name: "a single broker replicates nothing",
+    catalog.TEAM_FAIRNESS_RATIO.name: "a single broker has all traffic",
     catalog.REMOTE_STORAGE_BYTES_PER_SECOND.name: "no remote storage",
     catalog.REMOTE_STORAGE_LIMIT.name: "no remote storage",
     catalog.REMOTE_STORAGE_THROTTLE_SECONDS.name: "no remote storage",
@@ -83,6 +92,8 @@ def sampling(kafka: Cluster, scene: Exporter, tmp_path_factory: pytest.TempPathF
     folder = tmp_path_factory.mktemp("sampling")
     (folder / "shadow.yaml").write_text(SHADOW)
     settings["shadow"] = {"file": str(folder / "shadow.yaml")}
+    (folder / "teams.yaml").write_text(TEAMS)
+    settings["teams"] = str(folder / "teams.yaml")
     with serving(folder / "serve", settings) as exporter:
         yield exporter
 
