@@ -16,7 +16,7 @@ from quotascope.metrics.kafka.host_address import host_address
 from quotascope.metrics.kafka.numbers import INT_MAX
 from quotascope.metrics.kafka.rules import QuotaRules, RuleTable
 
-from ..limits import Limits, NodeSettings, version_of
+from ..limits import Limits, NodeSettings
 from ..limits.model import DEFAULT_IP
 from ..snapshot import Entity
 
@@ -79,10 +79,6 @@ class RulesInForce:
     def on(self, node_id: str) -> Limits | None:
         """Return the limits if they decide on a node, None where that is unknown or a callback decides."""
         return None if node_id in self.overruled else self.limits
-
-    def decide_as(self, limits: Limits | None, overruled: frozenset[str]) -> bool:
-        """Return whether these limits decide in the same way as other limits, which are overruled on these nodes."""
-        return overruled == self.overruled and version_of(limits) == version_of(self.limits)
 
 
 def has_callback(limits: Limits | None, node_id: str, *, plugin: bool) -> bool | None:

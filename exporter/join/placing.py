@@ -252,7 +252,7 @@ class Placing:
         keys = sorted(set[str]().union(*(node.tags for node in columns_of_tables if node.node_id not in silent)))
         overruled_nodes = overruled(limits, {name: bool(node.tags) for name, node in nodes.items()}, static)
         rules = RulesInForce(limits, overruled_nodes)
-        if self._rules.decide_as(limits, overruled_nodes):
+        if overruled_nodes == self._rules.overruled and version_of(limits) == version_of(self._rules.limits):
             rules = self._rules
             if (
                 previous

@@ -31,7 +31,7 @@ from .prometheus_nodes import (
     refuse_clusters,
     wanted_names,
 )
-from .prometheus_text import TextPage, TextReader
+from .prometheus_text import TextReader
 from .source import NodeId
 
 SHARED_SECONDS: Final = 1.0
@@ -216,7 +216,9 @@ class PrometheusNodeSource:
                 f"{interval_seconds:.0f} s: is it up, and is this node still its target?"
             )
         async with DECODING.turn((COST_OF_TEXT * _CHARACTERS_OF_LINE + COST_OF_LINE) * len(node.series)):
-            page = await self._decoding.run(lambda: self._page(node, reading), ANSWERS)
+            page = await self._decoding.run(
+                lambda: self._reader.read(page_of_node(node, self._live.grouping, reading.comments)), ANSWERS
+            )
         try:
             node_id = self._node_id.of(page.layout)
         except SourceUnreadable as error:
@@ -232,9 +234,6 @@ class PrometheusNodeSource:
             age_seconds=age_seconds,
             stale=stale,
         )
-
-    def _page(self, node: NodeSeries, reading: PrometheusReading) -> TextPage:
-        return self._reader.read(page_of_node(node, self._live.grouping, reading.comments))
 
     async def close(self) -> None:
         """Give back the room of its numbers; the connections belong to all nodes."""

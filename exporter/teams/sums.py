@@ -82,7 +82,7 @@ class _Rows:
         complete[self.teams[~known]] = False
         if self.undecided:
             complete[: self.count + UNDECIDED_PLACE] = False  # each may be theirs
-        return _fixed(complete)
+        return fixed(complete)
 
     def by_node(self, cells: Ints, values: Floats) -> Floats:
         """Return sums by team and node."""
@@ -197,8 +197,3 @@ def _fairness(usage: Floats, known: _Masks, count: int) -> Floats:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         index = np.square(usage.sum(axis=1)) / (count * np.square(usage).sum(axis=1))
     return fixed(np.where(known & (usage > 0).any(axis=1), index, np.nan))
-
-
-def _fixed(mask: _Masks) -> _Masks:
-    mask.flags.writeable = False
-    return mask

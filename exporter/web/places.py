@@ -44,11 +44,6 @@ class Place:
     body: bytes | bytearray = b""
     """Its answer; the same object where clients share it."""
 
-    @property
-    def held_bytes(self) -> int:
-        """Return the bytes of its answer."""
-        return len(self.body)
-
 
 @dataclass(slots=True)
 class _Known:
@@ -76,7 +71,7 @@ class Answers:
     @property
     def held_bytes(self) -> int:
         """Return the bytes of all answers, of a shared one once."""
-        return sum({id(place.body): place.held_bytes for place in self._held}.values())
+        return sum({id(place.body): len(place.body) for place in self._held}.values())
 
     def hold(self, place: Place, body: bytes | bytearray) -> int:
         """Count an answer until ``release``; returns how many others had to give way."""
@@ -95,12 +90,12 @@ class Answers:
         self._held.pop(place, None)
 
     def _victim(self, newest: Place) -> Place | None:
-        places = [place for place in self._held if place is not newest and place.held_bytes]
+        places = [place for place in self._held if place is not newest and place.body]
         if not places:
             return None
         of_client, shared_by = Counter[str](), Counter(id(place.body) for place in self._held)
         for place in places:
-            of_client[place.client] += place.held_bytes // shared_by[id(place.body)]
+            of_client[place.client] += len(place.body) // shared_by[id(place.body)]
         return max(places, key=lambda place: (not place.is_known, of_client[place.client]))
 
 
