@@ -33,7 +33,7 @@ def exit_code() -> int:
 
 @contextmanager
 def logging_kept() -> Iterator[None]:
-    """Leave logging as it was: commands configure it."""
+    """Restore the settings of logging, which commands configure."""
     root, py4j = logging.getLogger(), logging.getLogger("py4j")
     handlers, filters, level, propagate = root.handlers[:], root.filters[:], root.level, py4j.propagate
     try:
@@ -46,7 +46,7 @@ def logging_kept() -> Iterator[None]:
 
 
 def run(*arguments: object, **environ: str) -> subprocess.CompletedProcess[str]:
-    """A command to its end, as in a process of its own: with no other handler of logs, and no setting of ours but these."""
+    """Run a command to its end as in a process of its own, with no other log handler and only these settings."""
     out, err = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
     words = ["quotascope", *map(str, arguments)]
     with (

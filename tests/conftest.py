@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Random examples follow the seed of the order: `--randomly-seed=N`, as a run's first lines show it, makes the same ones again."""
+    """Seed random examples with the order's seed, so that `--randomly-seed=N` makes the same ones again."""
     option = session.config.option
     seed = getattr(option, "randomly_seed", None)
     if isinstance(seed, int) and getattr(option, "hypothesis_seed", None) is None:
@@ -75,6 +75,6 @@ def _leftovers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_report_header() -> str:
-    """Say what a machine cannot try."""
+    """Return lines about the tests that this machine cannot run."""
     found = old_python() or "none here: vermin alone checks what tasks import"
     return f"Python {VERSION} for tasks of old Spark clusters: {found}"

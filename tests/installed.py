@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def closure(requirements: Iterable[str]) -> set[NormalizedName]:
-    """The packages that these need on this machine, themselves included, as their metadata and that of the others say."""
+    """Return the packages that these need on this machine, themselves included, by their metadata."""
     names, left = set[NormalizedName](), [(Requirement(requirement), {""}) for requirement in requirements]
     while left:
         package, extras = left.pop()
@@ -30,7 +30,7 @@ def closure(requirements: Iterable[str]) -> set[NormalizedName]:
 
 
 class Installed:
-    """A folder with links to what these requirements bring, and to these rooms of ours (all unless named)."""
+    """A folder with links to the packages of these requirements and to our rooms (all unless named)."""
 
     def __init__(
         self, folder: Path, requirements: Iterable[str] = ("quotascope",), rooms: Iterable[str] = ("*",)

@@ -76,7 +76,7 @@ def test_what_is_printed_changes_nothing(run: Run, tmp_path: Path) -> None:
 
 
 def test_every_threshold_and_alert_is_printed(run: Run) -> None:
-    """The file has each with its value, unit and reason, or its severity, times and headline: those of the catalog."""
+    """The file has each threshold with value, unit and reason, and each alert with severity, times and headline."""
     _, printed, _ = run("alerts", "config")
     loaded = yaml.safe_load(printed)
     assert loaded["thresholds"] == {name: threshold.value for name, threshold in thresholds()}
@@ -101,7 +101,7 @@ def test_examples_can_be_uncommented(run: Run, write: Write) -> None:
 
 
 def test_a_threshold_takes_effect_wherever_it_stands(run: Run, write: Write, tmp_path: Path) -> None:
-    """Alerts, recording rules, texts, runbooks and the colors of dashboards follow it; nothing else changes."""
+    """A changed threshold changes alerts, records, texts, runbooks and colors of dashboards, and nothing else."""
     defaults = write({})
     values = {"THROTTLED": 0.25, "THROTTLED_SHARE": 0.7, "SPIKE_FACTOR": 2.123456789, "CLIENT_TIMEOUT": 45}
     wiki = tmp_path / "wiki"
@@ -136,7 +136,7 @@ def test_an_alert_is_as_it_is_set(write: Write) -> None:
     """
     Rules have the configured severity, times and labels.
 
-    One that is off is left out, and the labels of all are on each.
+    An alert that is off is left out, and labels of all alerts are on each.
     """
     name = "KafkaQuotaNearLimit"
     changed = {"severity": "info", "for": "1h", "keep_firing_for": "0s", "labels": {"queue": "later"}}
@@ -183,7 +183,7 @@ def test_too_many_near_their_limits_end_single_alerts_before_they_fire(
 
 
 def test_teams_and_a_label_team_go_together(write: Write) -> None:
-    """The label is that of alerts on brokers, and of entities that no team owns."""
+    """The label `team` applies to alerts on brokers, and to entities that no team owns."""
     teams = [{"team": "payments", "clients": [{"user": "alice"}]}]
     rules = write({"labels": {"team": "platform"}, "teams": teams})
     assert rules["KafkaQuotaDelayQueueGrowing"]["labels"]["team"] == "platform"
@@ -194,7 +194,7 @@ def test_teams_and_a_label_team_go_together(write: Write) -> None:
 
 
 def test_options_override_the_file(write: Write) -> None:
-    """Options override the values of the file, as those of the exporter do."""
+    """Options override the values of the file, like the exporter's options."""
     config = {"exporter_url": "https://a.corp", "cluster_label": "kafka"}
     rules = write(config, "--runbook-url", "https://b.corp/{alert}")
     rule = rules["KafkaQuotaNearLimit"]
@@ -246,7 +246,7 @@ DEFAULT_MIXIN: list[str] = []
 
 
 def mixin(run: Run, options: tuple[str, ...]) -> str:
-    """Return what `alerts mixin` prints; without options once, as it takes a second."""
+    """Return the output of `alerts mixin`; without options it is made once, as it takes a second."""
     if not options and DEFAULT_MIXIN:
         return DEFAULT_MIXIN[0]
     code, text, errors = run("alerts", "mixin", *options)
@@ -273,7 +273,7 @@ def render(run: Run, tmp_path: Path) -> Render:
 
 
 def merged(config: object) -> str:
-    """Settings as jsonnet, each object added to the one that is there."""
+    """Return settings as jsonnet, each object added to the existing one."""
     if not isinstance(config, dict):
         return json.dumps(config, ensure_ascii=False)
     items = (

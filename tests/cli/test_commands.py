@@ -57,7 +57,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Comman
 
 
 def test_exported_quotas_are_those_of_the_file(command: Command) -> None:
-    """A file that is exported says what the first one said, and nothing else is printed."""
+    """An exported file has the quotas of the first file, and the command prints nothing else."""
     code, out, err = command("quotas export --quotas q.yaml")
     assert (code, err) == (0, "")
     assert out.endswith("20\n")
@@ -69,7 +69,7 @@ def test_exported_quotas_are_those_of_the_file(command: Command) -> None:
 
 @pytest.mark.parametrize("form", ["yaml", "kafka-configs"])
 def test_what_no_controller_would_store_again_is_not_exported(form: str, command: Command) -> None:
-    """NaN and 0 are named on standard error; a file of the others, of which one is infinite, is read back."""
+    """Quotas of NaN and 0 are named on standard error; the others, one of them infinite, are exported and read back."""
     old = {
         "request_percentage": inf,
         "controller_mutation_rate": nan,
@@ -139,9 +139,9 @@ def test_exported_manifests_are_one_for_each_user(command: Command) -> None:
 
 def test_difference_for_programs(command: Command) -> None:
     """
-    The document has every change with the old and the new value, and the command ends with 2.
+    The document has every change with the old and the new value, and the exit code is 2.
 
-    The same is no change, and exit code 0.
+    Without a change it is 0.
     """
     words = "quotas diff q.yaml --bootstrap-servers empty:9092"
     code, out, err = command(f"{words} --json")
@@ -166,7 +166,7 @@ def test_difference_for_programs(command: Command) -> None:
 
 @pytest.mark.parametrize(("servers", "code"), [("b:1", 0), ("guarded:9092", 1)])
 def test_status_ends_as_the_brokers_are(command: Command, agent: Serve, servers: str, code: int) -> None:
-    """1 where something cannot be read, else 0, whatever is warned of."""
+    """`status` ends with 1 where something cannot be read, and with 0 otherwise, whatever it warns of."""
     url = agent("split/throttled.1.jolokia2.json").url
     ended, out, _ = command(f"status --source {url} --bootstrap-servers {servers} --top 1")
     assert ended == code

@@ -93,7 +93,7 @@ def test_options_that_say_nothing_are_refused(run: Run, arguments: str, expected
 
 
 def test_prices_without_a_currency_are_refused(run: Run, here: Path) -> None:
-    """An amount of money needs one; the message says what to write."""
+    """Prices without a currency are refused with a message that says what to write."""
     (here / "teams.yaml").write_text(TEAMS.replace("currency: EUR", ""))
     code, _, err = run("cost", "usage", "--month", "2025-11", "--teams", "teams.yaml")
     assert code == 1

@@ -75,7 +75,7 @@ def test_six_seconds() -> None:
 
 
 def test_ends_on_a_signal() -> None:
-    """SIGTERM is an ordinary way to end it, as is Ctrl-C in the terminal below."""
+    """SIGTERM and Ctrl-C in the terminal end the demo in the ordinary way."""
     with started() as process:
         url_in(process)
         process.send_signal(signal.SIGTERM)

@@ -52,7 +52,7 @@ quotas:
 
 
 def written(folder: Path, *changes: tuple[float, dict[str, Any]]) -> None:
-    """A history of Produce requests, so long after the start."""
+    """Write a history of Produce requests at times after the start."""
     source = IngestTables.create(str(folder)).requests
     times = [START_MS + round(1_000 * time) for time, _ in changes]
     rows = (
@@ -123,10 +123,10 @@ def test_when_was_alice_throttled(folder: Path, run: Run, monkeypatch: pytest.Mo
 
 def test_an_infinite_quota_throttles_no_request(folder: Path, run: Run) -> None:
     """
-    The rule takes precedence over others, and is not among the rules that may have throttled.
+    An infinite quota is not among the rules that may have throttled, though it takes precedence.
 
     An exporter reports a throttle of the last minute, whose quota may be infinite by now. The quotas of a file need no
-    cluster, also where its brokers are known.
+    cluster, also where the configuration names one.
     """
     (folder / "infinite.yaml").write_text(QUOTAS.replace("rate: 1000", "rate: 1000, request_percentage: Infinity"))
     rules = limits(rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity("alice"): inf})})
@@ -161,7 +161,7 @@ def test_an_infinite_quota_throttles_no_request(folder: Path, run: Run) -> None:
 def test_quotas_that_were_hardly_used_did_not_throttle(
     run: Run, tmp_path: Path, used: dict[str, Any], rules: list[str]
 ) -> None:
-    """Compared with what all clients used that a broker counts together, in any window of the episode."""
+    """A quota is not named if the clients that it counts together used little of it in each window of the episode."""
     slow: list[tuple[float, dict[str, Any]]] = [(float(second), {**used, "throttle_ms": 100}) for second in range(20)]
     # of another hour, of another user
     other_requests: list[tuple[float, dict[str, Any]]] = [
@@ -257,7 +257,7 @@ def test_what_an_interrupted_run_left_is_not_covered(folder: Path, run: Run) -> 
 
 
 def test_a_history_without_the_table(folder: Path, run: Run) -> None:
-    """The message says what to do, which helps: an ingest makes it again, also of logs that it has read before."""
+    """A history without the table is an error that says how an ingest makes the table again."""
     rmtree(folder / "episodes")
     code, _, err = run("episodes", folder, "--user", "alice")
     assert code == 1
@@ -267,7 +267,7 @@ def test_a_history_without_the_table(folder: Path, run: Run) -> None:
 
 
 def test_hostile_names_stay_in_their_cells(folder: Path, run: Run) -> None:
-    """No line is forged, and no cursor is moved; programs get the name as it is."""
+    """A hostile name forges no line and moves no cursor in a terminal, and is unchanged in JSON."""
     answer = asked(run, folder, "--user", HOSTILE)
     assert [episode["user"] for episode in answer["episodes"]] == [HOSTILE]
     _, out, _ = run("episodes", folder)
@@ -311,7 +311,7 @@ def test_mistakes(
 
 @contextmanager
 def answering(*seen: tuple[float, Sequence[EntityUsage]], failed: float | None = None) -> Iterator[str]:
-    """The address of an exporter that has seen these so long after `NOW`, and could not read its node once."""
+    """Yield the address of an exporter that saw episodes at times after `NOW`, and failed to read its node once."""
     episodes = Episodes()
     with capture_logs():  # of the exporter, not of the command
         for offset, usages in seen:
@@ -350,7 +350,7 @@ def test_an_ongoing_episode_fits_a_terminal(run: Run, monkeypatch: pytest.Monkey
 
 
 def test_an_episode_of_a_client_id_may_be_of_any_user(run: Run) -> None:
-    """Brokers measure them together: whether one of them was throttled is unknown, not false."""
+    """An episode of a client-id may be of any user: brokers measure them together, so that a user's is unknown."""
     with answering((0, [usage(user="", client_id="app", throttle_time_seconds=0.5)])) as url:
         options = ("--exporter", url, "--end", "2026-11-21T09:03:00")
         answer = asked(run, *options, "--user", "alice")
@@ -378,7 +378,7 @@ def test_an_exporter_is_asked_once(exporter: str, run: Run, monkeypatch: pytest.
 
 
 def test_a_running_exporter(exporter: str, run: Run) -> None:
-    """The command shows all parts of its answer; what it cannot know is null, and its gaps are said."""
+    """The command shows all parts of an exporter's answer, with null for unknown figures, and its gaps."""
     answer = asked(run, "--exporter", exporter)
     alice, bob = answer["episodes"]
     expected = {

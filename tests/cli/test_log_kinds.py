@@ -66,14 +66,14 @@ def test_brokers_on_one_host(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_name_that_stands_for_two_brokers(run: Run, tmp_path: Path) -> None:
-    """A listener has one port in a process: three at a time are three brokers, whatever option is given."""
+    """Three ports of one listener at a time are three brokers and are refused under one name, whatever the options."""
     code, _, err = run("ingest", CASES / "20-brokers-on-one-host", "--broker", 1, "--into", tmp_path / "usage")
     assert code == 1
     assert "listener CLIENT of broker 1 has the addresses 10.0.0.1:909" in err
 
 
 def test_lines_that_are_all_lost(run: Run, tmp_path: Path) -> None:
-    """A log whose fetches are all cut ends in 1 and says so, though other requests were read."""
+    """A log whose fetches are all cut ends with exit code 1 and a message, though other requests were read."""
     fetch = (
         (CASES / "44-crlf-and-bom.log").read_bytes().splitlines()[3].replace(b'"requestApiKey":0', b'"requestApiKey":1')
     )

@@ -52,7 +52,7 @@ def test_nothing_shows_the_help(run: Run) -> None:
 
 
 def test_the_help_has_every_command(run: Run) -> None:
-    """The table of commands, which spares their import, has the first sentence of each one's own help."""
+    """The table of commands, which spares their import, has the first sentence of each command's help."""
     commands: dict[str, Any] = APP.commands  # type: ignore[attr-defined]
     summaries = {name: text for panel in PANELS.values() for name, text in panel.items()}
     assert summaries == {name: " ".join(made.help.partition("\n\n")[0].split()) for name, made in commands.items()}
@@ -117,7 +117,7 @@ def test_errors_are_one_message(run: Run, monkeypatch: pytest.MonkeyPatch, error
 
 
 def test_defect_is_one_message_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unexpected error is no traceback either, unless a user asks for it."""
+    """An unexpected error is a message without a traceback, unless a user asks for the traceback."""
     monkeypatch.delenv("QUOTASCOPE_TRACEBACK", raising=False)
     fail_with(ZeroDivisionError("oops\x1b[2J"), monkeypatch)
     code, out, err = run()
@@ -246,14 +246,14 @@ def meanings(root: Any) -> dict[str, dict[Meaning, list[str]]]:
 
 
 def test_a_flag_has_one_meaning() -> None:
-    """Help, value and environment variable are the same wherever it is."""
+    """A flag has the same help, value and environment variable in each command."""
     meanings_by_flag = meanings(APP)
     assert {"--json", "--exporter", "--into"} <= meanings_by_flag.keys()
     assert {flag: by_meaning for flag, by_meaning in meanings_by_flag.items() if len(by_meaning) > 1} == {}
 
 
 def test_a_meaning_has_one_flag() -> None:
-    """No two flags have the same help, but a short form and its long one."""
+    """No two flags have the same help, except for a short and a long form."""
     by_help: dict[object, set[str]] = defaultdict(set)
     for flag, by_meaning in meanings(APP).items():
         by_help.update({text[0]: by_help[text[0]] | {flag} for text in by_meaning})
@@ -287,7 +287,7 @@ def test_two_meanings_are_found() -> None:
 
     @second_app.command()
     def one(top: int = typer.Option(help="How many.")) -> None:
-        """Take one meaning."""
+        """Take a single meaning."""
 
     @second_app.command()
     def two(top: int = typer.Option(help="Which.")) -> None:
@@ -337,7 +337,7 @@ def test_a_group_is_filled_with_what_was_given() -> None:
 
 
 def test_a_group_says_what_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Options of a group reach the configuration, and what was not given leaves the file's word."""
+    """Options of a group reach the configuration, and an absent option leaves the value of the file."""
     monkeypatch.delenv("QUOTASCOPE_CONFIG", raising=False)
     seen = []
 
@@ -419,7 +419,7 @@ def test_every_command_is_tried_as_its_help_shows() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("extra", ["", "dashboards", "mcp", "pipeline"])
 def test_a_command_names_the_extra_that_it_lacks(extra: str, tmp_path: Path) -> None:
-    """Most commands need no extra; the others name the extra to install in one line, and then they run."""
+    """A command without its extra names the extra in one line; most commands need none."""
     work = tmp_path / "work"
     work.mkdir()
     log(work / "application_1700000000000_0042")

@@ -137,7 +137,7 @@ def test_gives_the_terminal_back_after_an_error() -> None:
 
 @pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
 def test_a_terminal_shows_what_is_waited_for(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal shows it on standard error; a log of a CI gets nothing of it."""
+    """A terminal shows on standard error what a command waits for; the log of a CI does not."""
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
     with waiting() as progress:

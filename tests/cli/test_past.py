@@ -75,7 +75,7 @@ def test_the_past_of_victoria_metrics_is_refused(run: Run) -> None:
 
 
 def test_the_login_of_the_configuration_is_used(tmp_path: Path) -> None:
-    """A source of this address has it, and a selector on the command line replaces its own."""
+    """The login of a source with the same address is used, and a selector on the command line replaces the source's."""
     file = tmp_path / "quotascope.yaml"
     file.write_text(
         f"sources: [{{prometheus: {{url: '{URL}/', selector: 'a=\"b\"', headers: {{X-Scope-OrgID: kafka}}}}}}]\n"
@@ -118,7 +118,7 @@ sources:
 
 
 def test_several_sources_of_one_server(tmp_path: Path) -> None:
-    """The selector says which is meant; none is taken by chance, and the message names all of them."""
+    """The selector chooses one of several sources; without one, the message names them all."""
     file = tmp_path / "quotascope.yaml"
     file.write_text(TWO % "r3d")
     settings = configuration(file)
@@ -178,7 +178,7 @@ def test_a_user_needs_a_password() -> None:
 def test_periods_are_whole_hours_up_to_the_last_full_one(
     options: dict[str, Any], span: tuple[float | None, float | None], expected: tuple[int, int]
 ) -> None:
-    """The begin counts from the end, unless it is given."""
+    """Periods end at the last full hour, and begin as long before it as requested unless the begin is set."""
     begin, end = _period(PrometheusOptions(prometheus=URL, **options), 10_000.7 * HOUR_S, *span)
     assert (begin / HOUR_S, end / HOUR_S) == expected
 
@@ -242,7 +242,7 @@ HEADER, FILE = "--prometheus-header", "--prometheus-header-file"
     ],
 )
 def test_wrong_headers_are_refused_and_not_repeated(run: Run, words: tuple[str, ...], reason: str) -> None:
-    """A header is there once, case aside, and what may be a secret is in no message."""
+    """A header may come once, ignoring case, and no message has a value that may be a secret."""
     code, output, errors = run("usage", "--prometheus", URL, *words)
     assert (code in {1, 2}, output) == (True, "")
     assert reason in " ".join(errors.replace("│", " ").split())

@@ -40,7 +40,7 @@ def bash(script: str, folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A folder in which the documented commands have run, and what they printed."""
+    """Return a folder in which the documented commands have run, and what they printed."""
     folder = tmp_path_factory.mktemp("tried")
     (folder / "tests").symlink_to(ROOT / "tests")
     page = (ROOT / "docs" / "guides" / "whatif.md").read_text(encoding="utf-8")
@@ -119,7 +119,7 @@ def test_a_pipe_is_not_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_is_no_request_log_is_called_so(tmp_path: Path, run: Run) -> None:
-    """If all lines are quarantined, now or before, the likely mistake is named; one request prevents the message."""
+    """If all lines are quarantined, now and before, the likely mistake is named; one request prevents the message."""
     log = tmp_path / "server.log"
     log.write_text("[2026-11-21 09:02:00,655] INFO started\n")
     for _ in range(2):
@@ -181,7 +181,7 @@ def log_of(version: str, edit: str = "metadata.version") -> str:
 
 @pytest.fixture(scope="module")
 def month(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Histories of 4.3.1, of 4.4.0, of both, and of a log that names no release; and the limit that throttled."""
+    """Return histories of 4.3.1, of 4.4.0, of both, and of a log without a release; and the limit that throttled."""
     folder = tmp_path_factory.mktemp("month")
     logs = {"4.3.1": log_of("4.3.1"), "4.4.0": log_of("4.4.0"), "silent": log_of("4.3.1", "other")}
     # a broker keeps the ports of its listeners when it is upgraded

@@ -25,7 +25,7 @@ Asked = Callable[..., tuple[object, ...]]
 
 @pytest.fixture
 def printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> Printed:
-    """Runs a command; returns what it prints on standard output. It must succeed and print nothing else."""
+    """Run a command, and return its standard output. It must succeed and print nothing else."""
     monkeypatch.setenv("COLUMNS", "80")
 
     def succeed(*arguments: object) -> str:
@@ -38,7 +38,7 @@ def printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> Printed:
 
 @pytest.fixture(scope="module")
 def usage(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A minute of three users, of whom one has a terrible name and one makes topics."""
+    """Return a minute of three users, of whom one has a hostile name and one creates topics."""
     rows = [produced(time, 40_000, user=user) for user in ("alice", "bob", HOSTILE) for time in range(0, 60_000, 1_000)]
     rows += [mutated(time, 30, user="alice") for time in range(0, 60_000, 10_000)]
     return make_folder(tmp_path_factory.mktemp("views") / "usage", rows)
@@ -57,7 +57,7 @@ def whatif(usage: str, tmp_path: Path) -> Asked:
 
 
 def each_user(*limits: int) -> dict[str, object]:
-    """A grid of candidates with one limit for each user."""
+    """Return a grid of candidates with one limit for each user."""
     return {"user": "<default>", "key": "producer_byte_rate", "values": [*limits]}
 
 
@@ -67,9 +67,9 @@ SEVEN = each_user(*range(10_000, 80_000, 10_000))
 
 def test_whatif_fits_a_terminal(whatif: Asked, printed: Printed) -> None:
     """
-    Candidates stand below, clients beside each other.
+    The table has candidates as rows and clients as columns.
 
-    What does not fit is counted, and names cannot move the cursor.
+    Rows and columns without room are counted, and names cannot move the cursor.
     """
     out = printed(*whatif("grid", SEVEN))
     assert max(map(len, out.splitlines())) <= 80
@@ -96,7 +96,7 @@ def test_blame_fits_a_terminal(by: str, tmp_path: Path, printed: Printed) -> Non
 
 
 def test_waits_of_minutes_fit_a_terminal(tmp_path: Path, printed: Printed) -> None:
-    """No column is left out, so that a row adds up."""
+    """Waits of minutes leave no column out, so that a row adds up."""
     waits = [request(1_000_000.0 + n, 690_000.0, 1, f"v{n}") for n in range(5)]
     folder = stored(tmp_path, [request(300_000.0, 0.1, 700_000, "dana-of-analytics", client_id="notebook"), *waits])
     lines = printed("blame", folder, "--io-threads", 1).splitlines()

@@ -58,7 +58,7 @@ async def test_fills_no_more_than_the_terminal() -> None:
 
 
 async def test_as_many_rows_as_there_is_room_for() -> None:
-    """The table leaves room for a heading, a blank line, and a line about the whole: not one less, and one at least."""
+    """The table has one row or more, and leaves room for a heading, a blank line and a total."""
     snapshot = await demo_after(10)
     every = len(ranking(snapshot.measured))
     for height in range(1, every + 10):
@@ -82,7 +82,7 @@ def test_a_small_terminal_is_all_table() -> None:
 
 
 def test_ranking() -> None:
-    """The longest throttle time is first, then the nearest to its limit, and last the one without a limit."""
+    """Rows are sorted by throttle time, then by the nearness to the limit, with unlimited entities last."""
     throttled = usage_of("throttled", usage=1.0, throttle_time_seconds=2.0)
     near = usage_of("near", usage=900.0)
     far = usage_of("far", usage=10.0)

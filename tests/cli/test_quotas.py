@@ -46,7 +46,7 @@ RULE = RuleUsage(
 
 
 def test_an_address_under_a_rule_is_shown_once() -> None:
-    """However many brokers measure it, with the fullest."""
+    """An address under a rule is shown once, with the fullest of its brokers."""
     text = rendered(as_table([RULE], NEAR_LIMIT.value), 90)
     assert " ".join(text.splitlines()[1].split()).endswith("ip <default> connect 10.0 conn/s ██████░ 90% 10.0.0.1")
 
@@ -120,11 +120,7 @@ def test_an_affected_address_is_shown_with_its_limits(impact: IpImpact, row: str
 
 
 def test_limits_of_the_affected_for_programs() -> None:
-    """
-    The document has no infinity, which JSON lacks: a state distinguishes unlimited and unknown.
-
-    Names are as they are.
-    """
+    """The document distinguishes unlimited and unknown by a state, since JSON has no infinity. Names are unchanged."""
     rule = QuotaEntity('a\n"\x1b')
     client = Impact(
         quota_type=QuotaType.REQUEST,
@@ -154,7 +150,7 @@ def test_limits_of_the_affected_for_programs() -> None:
 
 
 def test_what_is_held_back_is_a_bound() -> None:
-    """A throttled client may use more under a raised limit than is seen now; so may an address at its own."""
+    """The usage of a throttled client, or of an address at its limit, is a lower bound under a raised limit."""
     rule = QuotaEntity("alice")
     client = Impact(
         quota_type=QuotaType.PRODUCE,
@@ -214,7 +210,7 @@ def test_parts_of_a_sum_have_rules_of_their_own() -> None:
 
 
 def test_no_one_and_too_many_are_reported() -> None:
-    """A table that is cut says so."""
+    """The table says that no client is affected, or how many it leaves out."""
     assert "no client that brokers measure separately now is affected" in rendered(
         view(CHANGES, Affected([], []), 9), 90
     )
@@ -259,7 +255,7 @@ def test_unknown_none_and_zero(rule: RuleUsage, used: float | None, hits: int | 
 
 @pytest.mark.parametrize("name", ["team[prod]", "x[/y]"])
 def test_markup_in_a_rule_is_text(name: str) -> None:
-    """Rich would leave it out, or fail."""
+    """Markup in a rule is printed as text."""
     rule = RuleUsage(entity=QuotaEntity(name), key="producer_byte_rate", value=1e3, hits=())
     assert f"3 user {name} produce" in listed(rule)
 
@@ -346,9 +342,9 @@ def test_a_long_name_may_be_given_as_it_is_shown(
 
 def test_a_quota_that_would_apply_to_no_client_is_said_before_it_is_set() -> None:
     """
-    The message names the rule that decides in its place.
+    A quota that would apply to no client is reported with the rule that decides instead, before it is set.
 
-    Of the others nothing is said, nor of one that is removed.
+    A quota that applies, or that is removed, is not.
     """
     old = QuotaSet(
         {

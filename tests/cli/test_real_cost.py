@@ -26,7 +26,7 @@ teams:
 
 
 def _counter(rate: float, *, restarts: bool, name: str, **labels: str) -> Backfill:
-    """Return a counter that grows at a rate; one that restarts begins again at 0, and loses nothing."""
+    """Return a counter that grows at a rate, and begins again at 0 after a restart without losing growth."""
     times = range(0, HOURS * HOUR_S + STEP_S, STEP_S)
     values = [(at - RESTART_S if restarts and at >= RESTART_S else at) * rate for at in times]
     samples = [(BEGIN_S + at, value) for at, value in zip(times, values, strict=True)]

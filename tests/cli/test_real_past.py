@@ -98,7 +98,7 @@ def test_the_limit_is_that_of_the_request_log_unless_marked(run: Run, prometheus
 
 
 def test_a_gap_is_a_lower_bound(run: Run, prometheus: Prometheus) -> None:
-    """An hour without samples is missing in the coverage, and no command is made of so little."""
+    """A gap makes usage a lower bound, and no command is made from samples with low coverage."""
     answer = asked(run, prometheus, "recommend", "gap", "--short-log")
     (row,) = answer["recommended"]
     assert row["coverage"] == pytest.approx(5 / 6, abs=0.02)  # blocks have no mark where a gap begins: 5 minutes more
@@ -108,7 +108,7 @@ def test_a_gap_is_a_lower_bound(run: Run, prometheus: Prometheus) -> None:
 
 
 def test_a_restart_is_one_client(run: Run, prometheus: Prometheus) -> None:
-    """A pod with another name is the same node, and both times count."""
+    """A pod that restarts under another name is the same node, and both times count."""
     (row,) = recommended(run, prometheus, "restart")
     assert row["lowest"] == pytest.approx(1e6, rel=0.01)
     assert row["seen_seconds"] == pytest.approx(5.9 * HOUR_S, rel=0.01)
@@ -142,7 +142,7 @@ def test_two_clusters_are_refused_by_name(run: Run, prometheus: Prometheus) -> N
 
 
 def test_a_rule_that_drops_labels_is_refused(run: Run, prometheus: Prometheus) -> None:
-    """Clients whose labels are not Kafka's are not shown as one: none was measured."""
+    """An agent's rule that drops labels is refused, as its clients would look like one."""
     address = f"http://{prometheus.address}"
     code, output, errors = run("recommend", "--prometheus", address, "--selector", 'job="dropped"', "--short-log")
     assert code == 1, output
@@ -152,7 +152,7 @@ def test_a_rule_that_drops_labels_is_refused(run: Run, prometheus: Prometheus) -
 
 @pytest.mark.parametrize("dialect", ["jmx_default", "kafka_2_0_0", "confluent", "quotascope_rules"])
 def test_each_dialect_has_the_same_limit(run: Run, prometheus: Prometheus, dialect: str) -> None:
-    """The spelling of an agent changes nothing; sums by user are those of its only client."""
+    """Each dialect gives the same limit, and sums by user are those of the user's only client."""
     for options in ((), ("--for", "user"), ("--for", "user,client-id")):
         (row,) = recommended(run, prometheus, dialect, *options)
         assert row["lowest"] / limit_by_log("lognormal", 1) == pytest.approx(1, abs=0.1)
@@ -160,7 +160,7 @@ def test_each_dialect_has_the_same_limit(run: Run, prometheus: Prometheus, diale
 
 
 def test_families_of_the_exporter_have_limit_and_rule(run: Run, prometheus: Prometheus) -> None:
-    """The limit of today and its rule are those that the exporter shows, and the throttled are held back."""
+    """A recommendation from our exporter's families has today's limit and rule, and marks held-back clients."""
     (row,) = recommended(run, prometheus, "quotascope")
     assert row["lowest"] / limit_by_log("lognormal", 1) == pytest.approx(1, abs=0.1)
     assert (row["now"], row["now_rule"], row["node"]) == (3e6, "6 user <default>", "1")

@@ -92,7 +92,7 @@ def test_usage_is_whole_where_the_interval_changed(run: Run, prometheus: Prometh
 
 
 def test_times_without_samples_are_those_of_all_families(run: Run, prometheus: Prometheus) -> None:
-    """Exporters that show clients of two quota types have no gap where one of them was scraped."""
+    """A time has a gap only if none of the exporters of two quota types was scraped."""
     address = f"http://{prometheus.address}"
     code, output, errors = run("episodes", "--prometheus", address, "--selector", '{job="exporters"}', "--json")
     assert code == 0, errors

@@ -65,7 +65,7 @@ def shown(time_s: int) -> Snapshot:
 
 
 def scrapes() -> Iterator[str]:
-    """Yield two exporters as OpenMetrics: one with shadows, one of a cluster whose namesakes are throttled."""
+    """Return two exporters as OpenMetrics: one with shadows, and one whose throttled clients have the same names."""
     candidates = [
         Candidate(name=name, quotas=QuotaSet({USERS: {"producer_byte_rate": limit}}), based=True)
         for name, limit in LIMITS.items()

@@ -47,14 +47,14 @@ class _Reads(Handler):
 def reading(
     monkeypatch: pytest.MonkeyPatch, *answers: tuple[int, bytes], **config: Any
 ) -> Iterator[tuple[Reads, Remote]]:
-    """Yield a server, and what reads it without a pause."""
+    """Yield a server, and a client that reads it without a pause."""
     monkeypatch.setattr(samples, "_PAUSES_S", (0.0, 0.0, 0.0))
     with served(Reads(*answers)) as server:
         yield server, Remote(past._valid({"url": f"http://127.0.0.1:{server.server_port}/p", **config}))
 
 
 def test_a_server_that_fails_for_a_while_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer that it is overloaded is no end."""
+    """A server that is overloaded for a while is asked again."""
     with reading(monkeypatch, (503, b"overloaded"), (429, b"slowly"), (200, EMPTY)) as (server, remote):
         assert list(remote(SLICE)) == []
     assert [path for path, _ in server.asked] == ["/p/api/v1/read"] * 3
@@ -79,7 +79,7 @@ def test_a_slice_that_is_too_large_is_divided(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_server_without_remote_read_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message says which servers have it, and what else can be read."""
+    """A server without remote read is refused with the servers that have it and the alternatives."""
     with (
         reading(monkeypatch, (404, b"<html>")) as (_, remote),
         pytest.raises(QueryRefused, match=r"remote read is of Prometheus, Mimir and Cortex.*Thanos.*promtool"),
@@ -88,7 +88,7 @@ def test_a_server_without_remote_read_is_refused_by_name(monkeypatch: pytest.Mon
 
 
 def test_a_login_goes_along_and_is_shown_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A header of a file reaches the server from another machine, and no text of the reader has it."""
+    """A header from a file is sent from workers, too, and no text of the reader has it."""
     token = tmp_path / "token"
     token.write_text("Bearer sesame")
     with reading(monkeypatch, (200, EMPTY), header_files={"Authorization": str(token)}) as (server, remote):

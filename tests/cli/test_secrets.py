@@ -33,7 +33,7 @@ CAPTURE = "combined/throttled.jolokia2.json"
 
 
 class Canaries:
-    """Words that stand nowhere else."""
+    """Words that are used as secrets, and found nowhere else."""
 
     def __init__(self) -> None:
         self.words: list[str] = []
@@ -67,7 +67,7 @@ def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
 
 
 def planted(folder: Path, canaries: Canaries, urls: list[str], **server: Any) -> dict[str, Any]:
-    """A configuration with a secret wherever there can be one; the last agent cannot be reached."""
+    """Return a configuration with a secret in each possible place, whose last agent cannot be reached."""
     new, file = canaries.new, partial(canaries.file, folder)
     sources = [
         {
@@ -179,7 +179,7 @@ def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
 
 
 def refusal(data: dict[str, Any]) -> str:
-    """Return the messages about a configuration, none if it can be used."""
+    """Return the message about a configuration, or an empty one if it is valid."""
     try:
         build_config(ConfigDocument(data=data), "file", {})
     except ConfigError as error:
@@ -265,7 +265,7 @@ def access(certificates: Certificates) -> list[str | Path]:
 async def test_with_everything_that_it_wants(
     exporter: Exporter, certificates: Certificates, tmp_path: Path, command: list[str], expected: list[str]
 ) -> None:
-    """Every command with --exporter takes the same login; the password is in a file or the environment."""
+    """Every command with --exporter logs in with the password of a file or of the environment."""
     file = tmp_path / "password"
     file.write_text(f"{PASSWORD}\n")
     words = [*command, "--exporter", exporter.url, *access(certificates), "--exporter-user", "me"]

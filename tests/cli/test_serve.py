@@ -86,7 +86,7 @@ def test_signal_ends_it_in_good_order(agent: Serve) -> None:
 
 
 async def test_second_signal_is_left_to_the_system(agent: Serve) -> None:
-    """The first signal asks; the next one meets no handler of ours and ends the process at once."""
+    """The first signal asks the exporter to end, and a second one ends the process at once."""
     source = {"dialect": "jolokia", "url": agent(CAPTURE).url}
     config = Config.model_validate({"server": {"address": "127.0.0.1", "port": 0}, "sources": [source]})
     handler = signal.getsignal(signal.SIGTERM)
@@ -166,7 +166,7 @@ def test_reload_loses_no_scrape(agent: Serve, tmp_path: Path) -> None:
 
 
 def test_files_with_secrets_are_read_again(agent: Serve, tmp_path: Path) -> None:
-    """A token that was rotated is sent from then on; the log names its file, and never shows it."""
+    """A rotated token is sent from then on; the log names its file and never shows the token."""
     broker = agent(CAPTURE)
     token, file = tmp_path / "token", tmp_path / "quotascope.yaml"
     token.write_text("Bearer old")
@@ -184,7 +184,7 @@ def test_files_with_secrets_are_read_again(agent: Serve, tmp_path: Path) -> None
 
 
 def test_rotated_files_are_followed(agent: Serve, tmp_path: Path) -> None:
-    """No signal is sent in a pod: the new token is sent within seconds, and the configuration is not read for it."""
+    """A rotated token is sent within seconds without a signal, as in a pod, and without a reload."""
     broker = agent(CAPTURE)
     token, file = tmp_path / "token", tmp_path / "quotascope.yaml"
     token.write_text("Bearer old")
@@ -201,7 +201,7 @@ def test_rotated_files_are_followed(agent: Serve, tmp_path: Path) -> None:
 
 
 def full_pipe() -> tuple[int, int]:
-    """A pipe that nobody reads and that takes no more text."""
+    """Yield a full pipe without a reader."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with suppress(BlockingIOError):
@@ -255,7 +255,7 @@ def build(monkeypatch: pytest.MonkeyPatch, limits: ScriptedLimits | None = None)
 async def test_single_look_waits_for_a_source_as_long_as_it_may(
     monkeypatch: pytest.MonkeyPatch, *, watch: bool, waits: float
 ) -> None:
-    """A repeated read finds a late answer in the next one."""
+    """A single look waits for a late source as long as permitted; a repeated one shows the answer in the next look."""
     waited: list[float] = []
 
     def begin(self: Reads, sources: list[ScriptedSource], patience: float) -> None:
@@ -273,7 +273,7 @@ async def test_single_look_waits_for_a_source_as_long_as_it_may(
 
 
 async def test_the_first_of_many_looks_waits_for_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A first screen without limits would look like a cluster that has none."""
+    """The first look waits for the limits, or its screen would look like a cluster without limits."""
     limits = ScriptedLimits()
     limits.answers.clear()
     build(monkeypatch, limits)

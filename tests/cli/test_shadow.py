@@ -111,12 +111,12 @@ def status(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
 def test_a_pipeline_learns_it_from_the_exit_code(
     status: Run, shadows: tuple[Shadow, ...], changes: dict[str, Any], code: int
 ) -> None:
-    """Quiet is only what is known to be quiet, with all sources read."""
+    """The exit code is 0 only if all sources were read and no client is known to be throttled."""
     assert status(snapshot(shadows=shadows, **changes))[0] == code
 
 
 def test_entities_stand_beside_what_is_enforced(status: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names are untrusted; JSON has the same."""
+    """Entities are shown with the enforced and the shadow's state; hostile names are safe, and JSON has the same."""
     monkeypatch.setenv("COLUMNS", "200")
     snapshot_now = snapshot(usage(user="alice", limit=1000.0, usage=20.0), shadows=(BUSY,))
     _, text, _ = status(snapshot_now)
@@ -167,7 +167,7 @@ def test_it_says_how_to_measure_without_a_limit(status: Run, rules: dict[QuotaEn
 
 
 def test_top_and_status_have_a_column_for_shadows() -> None:
-    """The column has the longest throttle in any of them, else the highest utilization; no column without shadows."""
+    """The column has the longest throttle in any shadow, or else the highest utilization, and needs shadows."""
     closest = tuple(
         in_shadow(usage(user=user, limit=10.0, usage=used)) for user, used in (("alice", 9.0), ("bob", 4.5))
     )
@@ -235,7 +235,7 @@ def test_the_exporter_does_not_declare_what_only_the_stream_shows() -> None:
 
 
 def test_pushed() -> None:
-    """Over OTLP they have the values and labels of the page, and names that Prometheus translates back."""
+    """OTLP has the same values and labels for shadows as the page, under names that Prometheus translates back."""
     pushed = metrics_data(ShadowCounters([row()]).read(), Resource({}), (1, 2), None, STREAM_FAMILIES, series_of)
     scoped: Any = pushed.resource_metrics[0].scope_metrics[0]
     points = {
@@ -250,7 +250,7 @@ def test_pushed() -> None:
 
 
 def test_a_cap_on_series(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Entities beyond it are counted as one; those that have series keep them."""
+    """Entities beyond the cap are counted as one, and entities with series keep them."""
     monkeypatch.setattr(runs, "MOST_ENTITIES", 1)
     steps = [[row(user="b")], [row(user="often", throttled_requests=9), row(user="a")]]
     counters = ShadowCounters([])
@@ -266,7 +266,7 @@ def test_a_cap_on_series(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_stream(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Options reach the source and the steps; each batch is two lines of output, and the page has all counts so far."""
+    """Options reach the source and the steps, a batch is two lines of output, and the page has all counts so far."""
     file = tmp_path / "c.yaml"
     file.write_text("quotas: [{user: alice, producer_byte_rate: 1}]")
     requests, held, steps = list[Any](), list[Any](), list[bool]()
@@ -322,7 +322,7 @@ def test_stream(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     [("--mode", "closed"), ("--engine", "local"), ("--kafka-version", "4.2"), ("--wait-saved", None)],
 )
 def test_what_was_decided_takes_no_question(run: Run, tmp_path: Path, option: str, value: str | None) -> None:
-    """Options that would change the answer are refused by name, as the stream has given it."""
+    """Options that would change an answer that the stream has already given are refused by name."""
     file = tmp_path / "c.yaml"
     file.write_text("quotas: [{user: alice, producer_byte_rate: 1}]")
     code, _, err = run(
@@ -333,7 +333,7 @@ def test_what_was_decided_takes_no_question(run: Run, tmp_path: Path, option: st
 
 
 def test_threads_matter_to_waits_alone(run: Run, tmp_path: Path) -> None:
-    """`whatif --io-threads` without `--wait-saved` would be ignored: it is refused."""
+    """`whatif --io-threads` without `--wait-saved`, where it has no effect, is refused."""
     code, _, err = run("whatif", tmp_path, "--candidates", tmp_path, "--io-threads", 8)
     assert code == 2
     assert "--wait-saved" in err
@@ -382,7 +382,7 @@ def test_verify(run: Run, monkeypatch: pytest.MonkeyPatch, seconds: float, code:
 
 @pytest.mark.parametrize(("seconds", "agrees"), [(5.0, False), (10.0, True), (90.0, True)])
 def test_of_a_held_back_client_a_bound_is_verified(*, seconds: float, agrees: bool) -> None:
-    """Under a raised limit it may be throttled again, for any time; less than the bound is a difference."""
+    """The shadow's throttle time of a held-back client is verified as a lower bound."""
     held = Verified(
         user="alice",
         client_id="",
@@ -402,7 +402,7 @@ def test_of_a_held_back_client_a_bound_is_verified(*, seconds: float, agrees: bo
 
 
 def test_no_history_to_verify(run: Run) -> None:
-    """A folder that is not there is nothing to compare; the message has it, and what makes a history."""
+    """A missing folder is an error that names it and says how to make a history."""
     makes = "`quotascope ingest LOGS --into FOLDER` makes a history"
     assert run(*SINCE) == (2, "", f"quotascope: /u: there is no such folder; {makes}\n")
 

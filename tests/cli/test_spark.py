@@ -39,7 +39,7 @@ def test_zip_for_tasks_is_written(tmp_path: Path, run: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["py-files", "jar"])
 def test_file_that_cannot_be_written(command: str, tmp_path: Path, run: Run) -> None:
-    """An error is one line and an exit code."""
+    """A file that cannot be written is an error of one line with an exit code."""
     code, _, err = run("spark", command, tmp_path / "missing" / "a")
     assert code == 1
     assert err.startswith("quotascope: ")
@@ -66,7 +66,7 @@ def test_script_is_where_it_says(run: Run, command: str) -> None:
 
 
 def test_progress_is_beside_the_output(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bar is drawn on standard error where that counts as a terminal, and the output is JSON all the same."""
+    """Progress is drawn on standard error if it is a terminal, and the output remains JSON."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FORCE_COLOR", "1")
     _, out, errors = run("spark", "report", log(tmp_path / "app-1"), "--json")

@@ -100,7 +100,7 @@ print(*sorted({{"pydantic", "rich.console", "aiohttp", "kafka", "structlog"}} & 
     ],
 )
 def test_a_word_is_completed_without_large_libraries(words: str, completed: list[str]) -> None:
-    """The keys of quotas are offered, and what a shell waits for imports neither pydantic nor rich."""
+    """Completion offers the keys of quotas without importing pydantic or rich."""
     command = [sys.executable, "-c", COMPLETED.format(words=words)]
     *offered, libraries = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert [word for word in offered if word] == completed

@@ -65,7 +65,7 @@ def test_keys_go_through_orders_and_types() -> None:
 
 
 def test_a_filter_is_typed_kept_and_dropped() -> None:
-    """While it is typed, letters are no commands."""
+    """Letters are text and not commands while a filter is typed."""
     assert after(*"/qs") == Choices(text="qs", typing=True)
     assert after(*"/as", BACKSPACE, ENTER) == Choices(text="a")
     assert after(*"/as", ESCAPE) == Choices()
@@ -92,7 +92,7 @@ def test_keys_scroll_by_rows_and_pages(keys: tuple[str, ...], rows: int) -> None
 
 @pytest.mark.parametrize("keys", ["q", "/x"])
 def test_it_ends_by_q_or_whenever_it_has_to(keys: str) -> None:
-    """A signal ends it even while a filter is typed; an unknown key does nothing."""
+    """`q` or a signal ends the screen, even while a filter is typed; an unknown key does nothing."""
     assert after(*keys, END).over
     assert after("?", "\n") == Choices()
 
@@ -110,7 +110,7 @@ def test_it_ends_by_q_or_whenever_it_has_to(keys: str) -> None:
     ],
 )
 def test_keys_are_distinguished(text: str, keys: list[str]) -> None:
-    """Unknown ones are not taken for characters."""
+    """Unknown keys are not taken for characters."""
     assert keys_in(text) == keys
 
 
@@ -132,7 +132,7 @@ def shown(
 
 
 def test_everything_fits_into_every_terminal() -> None:
-    """No line is longer than the terminal is wide, and there are no more than it has."""
+    """Lines are no wider and no more than the terminal has room for."""
     for width in (10, 59, 60, 84, 115, 116, 200):
         for height in (1, 6, 20):
             lines = shown(*MANY, width=width, height=height)
@@ -141,14 +141,14 @@ def test_everything_fits_into_every_terminal() -> None:
 
 
 def test_the_first_row_on_the_cluster() -> None:
-    """Below the table, where there is room: what its entity uses on all brokers."""
+    """A line below the table shows the first row's use on all brokers, where there is room."""
     (*_, line, _, _) = shown(usage_of("alice", usage=30e6, limit=20e6), width=100)
     assert line == "produce, alice / app: cluster ≥ 30.0 MB/s of at most 20.0 MB/s"
     assert not any("cluster" in line for line in shown(*MANY, height=9))
 
 
 def test_teams_of_rows() -> None:
-    """A wide terminal has a column for them; an entity without one has a dash."""
+    """A wide terminal has a column for teams, with a dash for an entity without one."""
     teams = TeamFinder((team("pay\n", user="alice"),))
     lines = shown(usage_of("alice"), usage_of("bob"), width=120, choices=Choices(teams=teams))
     assert any("team" in line for line in lines[:3])
@@ -164,7 +164,7 @@ def test_the_whole_is_reported_in_the_first_line() -> None:
 
 
 def test_a_row_reports_usage_limit_delay_trail_and_rule() -> None:
-    """The last stretch of the trail is the present one."""
+    """A row has usage, limit, delay, rule, and a trail whose last step is the present."""
     lines = shown(usage_of("bob", "app", usage=500.0, throttle_time_seconds=2.0))
     row = " ".join(lines[3].split())
     assert row == "1 bob / app produce 0.50 / 1.00 kB/s █████░░░░░ 50% 2.00 s ▄ 1 bob / app"
@@ -185,7 +185,7 @@ def test_a_throttle_by_another_quota_is_reported() -> None:
 
 
 def test_scrolling_stops_at_the_last_row() -> None:
-    """However far it went."""
+    """Scrolling stops at the last row, however far it went."""
     lines = shown(*MANY, choices=Choices(scrolled=10_000), height=10)
     assert sum("user-" in line for line in lines) == 5
     assert any("user-49" in line for line in lines)
@@ -366,7 +366,7 @@ def test_without_a_terminal_there_is_one_plain_table(agent: Serve, run: Run, mon
 
 @pytest.mark.parametrize(("url", "exit_code"), [("http://127.0.0.1:1", 1), ("ftp://x", 2)])
 def test_an_exporter_that_cannot_be_asked_is_an_error(run: Run, url: str, exit_code: int) -> None:
-    """The command prints one line and ends with exit code 1, or that of wrong usage."""
+    """An exporter that cannot be read is an error of one line with exit code 1, or 2 for a wrong option."""
     code, out, err = run("top", "--exporter", url)
     assert (code, out) == (exit_code, "")
     assert err.startswith("quotascope: ")

@@ -43,7 +43,7 @@ def test_transcript(
     run: Run,
     request: pytest.FixtureRequest,
 ) -> None:
-    """Every command of the story says what the story says."""
+    """Every command of a story prints what the story shows."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr("quotascope.cli.compose.open_quota_admin", Cluster)

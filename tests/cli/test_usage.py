@@ -30,7 +30,7 @@ HOUR = 3_600_000
 def moved(
     user: str, key: int, *topics: tuple[str | None, str | None, int], more: int = 0, at: int = 0, **changed: Any
 ) -> dict[str, Any]:
-    """A Produce or Fetch of topics, with so many bytes of protocol."""
+    """Return a Produce or Fetch of topics, with so many bytes of protocol."""
     size = sum(held for _, _, held in topics) + more
     row = {
         "user": user,
@@ -75,7 +75,7 @@ def asked(run: Run, *arguments: object) -> dict[tuple[str, str], dict[str, Any]]
 
 
 def test_numbers(run: Run, folder: Path) -> None:
-    """Bytes by topic, what is not records, and what is unknown, which is not zero."""
+    """Usage has bytes by topic, protocol overhead, and unknown figures that are not zero."""
     clients = asked(run, folder)
     figures = {
         key: (client["amount"], client["requests"], client["requests_of_unknown_size"], client["topics"],
@@ -108,7 +108,7 @@ def test_numbers(run: Run, folder: Path) -> None:
     ]
 )  # fmt: skip
 def test_part_of_a_history(run: Run, folder: Path, chosen: list[str], amounts: dict[tuple[str, str], int]) -> None:
-    """Usage can be of a user, also one that is no UTF-8, a client id, and a period; topics keep their names."""
+    """Usage can be of a user, also of one that is no UTF-8, of a client-id, and of a period."""
     clients = asked(run, folder, *chosen)
     assert {key: client["amount"] for key, client in clients.items() if key[1] != "request"} == amounts
     if ("bob", "fetch") in clients:
@@ -116,7 +116,7 @@ def test_part_of_a_history(run: Run, folder: Path, chosen: list[str], amounts: d
 
 
 def test_a_share_is_of_all_clients(run: Run, folder: Path) -> None:
-    """Whichever of them are shown."""
+    """A share is of all clients, whichever of them are shown."""
     shares = {}
     for chosen in ((), ("--user", "alice")):
         _, out, _ = run("usage", folder, *chosen)
@@ -158,7 +158,7 @@ def test_days_of_which_one_table_is_left(run: Run, folder: Path, table: str) -> 
 
 
 def test_days_of_which_only_the_topics_are_left(run: Run, folder: Path) -> None:
-    """Shares are of what is known, and never of nothing."""
+    """Shares of days of which only the topics are left are of the known bytes, and unknown without any."""
     source = IngestTables.create(str(folder)).requests
     append(source, "later", requests(moved("zoe", 0, ("t", None, 1), at=48 * HOUR)))
     History.create(str(folder)).update(source)
@@ -203,7 +203,7 @@ def test_tables(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_csv_has_the_rows_of_json(run: Run, folder: Path) -> None:
-    """The file has a row for each client and quota type; what is unknown, or not of a quota type, is empty."""
+    """CSV has a row for each client and quota type; unknown and inapplicable values are empty."""
     code, out, _ = run("usage", folder, "--csv", "-")
     rows = {(row["user"], row["quota_type"]): row for row in csv.DictReader(io.StringIO(out))}
     clients = asked(run, folder)
@@ -216,7 +216,7 @@ def test_csv_has_the_rows_of_json(run: Run, folder: Path) -> None:
 
 
 def test_page(run: Run, folder: Path) -> None:
-    """Names are text; what is unknown is said."""
+    """The page shows names as text, and says which figures are unknown."""
     page = folder / "usage.html"
     assert run("usage", folder, "--html", page)[0] == 0
     reader = Reader(page.read_text())
@@ -282,7 +282,7 @@ def test_a_folder_is_looked_after(small: str, run: Run) -> None:
 
 
 def test_what_a_folder_holds_is_known_from_its_logs(small: str, run: Run) -> None:
-    """Rows, files, days and what a compaction would leave, of each table that is there."""
+    """The logs of a folder's tables give rows, files, days and the result of a compaction."""
     tables, later = IngestTables.create(small), START_MS + DAY_MS
     append(tables.requests, "later", requests({"timestamp": later, "completed": later}))
     History.open(small).update(tables.requests)
@@ -329,7 +329,7 @@ def test_lost_files_are_said_before_they_are_taken_out(small: str, run: Run) -> 
 
 
 def test_sums_by_user(run: Run, tmp_path: Path) -> None:
-    """Client ids that change with each run are one row; topics and what is unknown are added up, too."""
+    """Client-ids that change with each run are one row, with topics and unknown figures summed."""
     rows = [
         moved("etl", 0, ("orders", None, 700), more=100, client_id="spark-1"),
         moved("etl", 0, ("orders", None, 200), ("logs", None, 50), client_id="spark-2"),
@@ -357,7 +357,7 @@ def test_sums_by_user(run: Run, tmp_path: Path) -> None:
 
 
 def test_sums_by_team(run: Run, tmp_path: Path) -> None:
-    """The first team that matches has a client; all others are one row, in a terminal, as JSON and as CSV."""
+    """A client belongs to the first team that matches; the rest is one row, in a terminal, as JSON and as CSV."""
     rows = [
         moved("etl", 0, ("orders", None, 700), more=100, client_id="spark-1"),
         moved("bob", 0, ("logs", None, 50), client_id="spark-2"),
@@ -389,7 +389,7 @@ def test_sums_by_team(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_tables_of_a_history_are_named_in_help(run: Run) -> None:
-    """Help lists all that `--table` takes, and those that are dropped without it."""
+    """Help lists all values of `--table`, and the tables that are dropped without it."""
     _, out, _ = run("history", "drop", "--help")
     words = " ".join(out.replace("│", " ").split())
     assert f"One of {', '.join(NAMES)}" in words

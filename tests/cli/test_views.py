@@ -71,7 +71,7 @@ def test_used_and_burst_used_are_two_things() -> None:
 
 
 def test_a_folded_entity_is_shown_all_the_same() -> None:
-    """The terminal shows what matters, whatever the metrics leave out."""
+    """The terminal shows a throttled entity even if the metrics fold it."""
     waits = usage_of("bob", "app", throttle_time_seconds=1.0)
     drawn = snapshot(left_out=(waits,), folds=Folds(overflow=1))
     text = rendered(view(drawn, [], 10), 160)
@@ -87,7 +87,7 @@ def test_entities_are_unknown_where_no_source_is_read() -> None:
 
 
 def test_unknown_throttle_times_are_not_none() -> None:
-    """An agent may not export them: then it is unknown whether an entity is throttled."""
+    """An agent without throttle times makes it unknown whether an entity is throttled."""
     blind, limited = usage_of("bob", limit=None), usage_of("carol", usage=900.0)
     blind.throttle_time_seconds = limited.throttle_time_seconds = None
     text = rendered(view(snapshot(blind), [], 10), 160)
@@ -110,7 +110,7 @@ def test_no_name_breaks_a_line_or_moves_the_cursor(name: str) -> None:
 
 @given(texts)
 def test_no_name_can_forge_a_line_of_doctor(text: str) -> None:
-    """Markup, line ends and control characters are shown, not obeyed; as JSON they are kept."""
+    """Hostile names are shown escaped in the doctor's output, and unchanged in JSON."""
     warning = FindingSeverity.WARNING
     finding = Finding(code="x", check="agents", subject=text, severity=warning, text=text, advice=f"a{text}")
     drawn = rendered(doctor_view.as_table([finding]), 1_000_000)
@@ -164,7 +164,7 @@ def test_no_name_moves_the_cursor(user: str, client_id: str) -> None:
 
 @pytest.mark.parametrize("name", ["[bold red]x[/]", "[link=http://evil]x"])
 def test_markup_is_text(name: str) -> None:
-    """Rich would make colors and links of it."""
+    """Markup in a name is printed as text."""
     assert name in printed(name, "")
 
 
@@ -208,7 +208,7 @@ def test_levels_that_do_not_reach_a_client_without_an_id() -> None:
 
 
 def test_programs_get_the_same() -> None:
-    """Unlimited, and nothing to fall back to, are distinguished from what is unknown."""
+    """JSON distinguishes unlimited and a missing fallback from unknown."""
     limits = Limits(rules={QuotaType.FETCH: QuotaRules({PAIRS: 7.0})}, read_at=0.0)
     answer = as_json("alice", None, explain(limits, "alice", None), {"2": "a.B"})
     whole = json.loads(json.dumps(answer))
@@ -237,7 +237,7 @@ UNDER_PLUGIN = Limits(nodes={"1": NodeSettings(quota_callback_class="io.strimzi.
 def test_the_limit_of_strimzis_plugin_has_its_rule(
     by_node: dict[str, float], text: str, shared: dict[str, float | None]
 ) -> None:
-    """The client's own limit stays unknown: it may be an excluded principal."""
+    """The plugin's limit is shown with its rule; a client's own stays unknown, as it may be excluded."""
     nodes = [NodeUsage(broker=node, static_limits={QuotaType.REQUEST: bound}) for node, bound in by_node.items()]
     explanations = explain(UNDER_PLUGIN, "alice", "a", nodes)
     (drawn,) = (
@@ -286,7 +286,7 @@ def test_levels_stand_in_rows_below_quota_types() -> None:
     ],
 )
 def test_no_entity_is_called_calm_while_connections_wait(changes: dict[str, Any], text: str) -> None:
-    """Delay queues of a type whose entities are shown, and of one of which none is."""
+    """Connections in a delay queue are reported, whether or not any entity of their quota type is shown."""
     coverage = replace(COMPLETE, usages=frozenset({QuotaType.FETCH}))
     calm = usage_of("alice", "app", usage=0.0, throttle_time_seconds=0.0)
     node = NodeUsage(broker="1", coverage=coverage, **changes)

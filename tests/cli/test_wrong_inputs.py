@@ -180,7 +180,7 @@ def test_a_misused_diff_does_not_end_as_if_there_were_differences(run: Run, word
 )
 @pytest.mark.usefixtures("silent")
 def test_without_a_line_no_history_is_made(run: Run, logs: str, message: str) -> None:
-    """The message names the file and its mistake, and no folder is left behind that looks like a history."""
+    """A log without a valid line is named with its mistake, and leaves no folder that looks like a history."""
     Path("empties").mkdir()
     for number in range(1, 4):
         Path("empties", f"{number}").touch()

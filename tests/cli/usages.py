@@ -55,7 +55,7 @@ class _Encoded(StringIO):
 
 
 def rendered(renderable: RenderableType, width: int, encoding: str = "utf-8") -> str:
-    """The text that a terminal of so many columns would show, without colors."""
+    """Return the text that a terminal of so many columns would show, without colors."""
     file = _Encoded()
     file.encoding = encoding
     _terminal(file, width).print(renderable)

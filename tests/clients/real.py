@@ -33,7 +33,7 @@ def settings_of(admin: QuotaAdmin) -> BrokerSettings:
 
 
 class Login(NamedTuple):
-    """A client that logs in by SASL/PLAIN, as one of `USERS`."""
+    """A client that logs in by SASL/PLAIN as one of `USERS`."""
 
     address: str
     client_id: str = ""
@@ -159,7 +159,7 @@ class BrokerAccount:
         """
         Assert that the broker counts the same in whole ms.
 
-        It may have answered some more fetches, for which no one waits any longer.
+        It may have answered a few more fetches, whose answers were not read.
         """
 
         def look() -> None:

@@ -10,7 +10,7 @@ Behavior = Callable[[socket.socket], object]
 
 @contextmanager
 def server(behave: Behavior) -> Iterator[str]:
-    """`host:port` of a server that does this with every connection and then closes it."""
+    """Yield `host:port` of a server that calls a function for every connection and then closes it."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=_serve, args=(listening, behave))
         thread.start()
@@ -52,6 +52,6 @@ def silent(connection: socket.socket) -> None:
 
 
 def closed_port() -> str:
-    """`host:port` where no one listens."""
+    """Return `host:port` without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return f"127.0.0.1:{listening.getsockname()[1]}"

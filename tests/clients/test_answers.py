@@ -28,7 +28,7 @@ def test_every_quota_keeps_its_entity_and_key() -> None:
 
 
 def test_a_quota_that_is_no_number_limits_nothing() -> None:
-    """Kafka stores NaN up to 4.3 and throttles no request under it; two reads of it are the same quota."""
+    """A quota of NaN, which Kafka stores up to 4.3, throttles no request; two reads of it are equal."""
     entry = {
         "entity": [{"entity_type": "user", "entity_name": "a"}],
         "values": [{"key": "request_percentage", "value": nan}],
@@ -39,9 +39,9 @@ def test_a_quota_that_is_no_number_limits_nothing() -> None:
 
 def test_the_cluster_lists_its_brokers() -> None:
     """
-    Address and id of each broker are those of the listener that was asked.
+    Brokers have the address and id of the listener that was asked.
 
-    Only a new cluster says of each whether it is fenced.
+    Only a new cluster reports if a broker is fenced.
     """
     recorded = answer("cluster")
     (broker,) = recorded["brokers"]
@@ -54,7 +54,7 @@ def test_the_cluster_lists_its_brokers() -> None:
 
 
 def test_settings_are_numbers() -> None:
-    """A broker reports its defaults too, so that none has to be guessed."""
+    """Settings are numbers, and include a broker's defaults."""
     values = answers.configs(answer("settings"))
     assert answers.settings(1, values) == BrokerSettings(
         node_id=1,
@@ -86,7 +86,7 @@ def test_a_broker_without_quotas_of_mutations_has_no_windows_for_them() -> None:
 
 def test_limits_of_a_broker_are_its_own_or_the_cluster_s() -> None:
     """
-    Limits of replication, tiered storage and connections are read, of listeners too.
+    Limits of replication, tiered storage, connections and listeners are read with their origins.
 
     A key without a limit is left out.
     """
@@ -115,7 +115,7 @@ def test_a_broker_that_names_no_listener_has_no_keys_of_any(listeners: str | Non
 
 
 def test_a_byte_rate_may_be_the_largest_connection_rate() -> None:
-    """The value that stands for unlimited depends on the key: 2 GB/s is a limit, so many connections are none."""
+    """The value that stands for unlimited depends on the key: 2 GB/s is a limit, as many connections are not."""
     settings = answers.configs(answer("settings"))
     for key in ("leader.replication.throttled.rate", "max.connection.creation.rate"):
         settings[key] = "2147483647"
@@ -180,7 +180,7 @@ def test_changes_of_one_entity_go_together() -> None:
 
 
 def test_voters_are_reported_with_their_addresses_by_new_clusters_only() -> None:
-    """Version 2 of the answer has the listeners of the controllers; an older one has their ids."""
+    """Version 2 of the answer has the voters' listeners, and an older one only their ids."""
     reported = answers.quorum_voters(answer("quorum"))
     (node,) = reported.nodes
     assert (reported.node_ids, node.node_id, node.host) == ((1,), 1, "127.0.0.1")

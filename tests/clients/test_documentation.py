@@ -35,11 +35,7 @@ def test_the_table_is_the_catalogs() -> None:
 
 @pytest.mark.real
 def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:
-    """
-    The examples run one after the other, as one program, against a real broker.
-
-    The page that is printed has every client.
-    """
+    """The examples run as one program against a real broker, and the page that they print has every client."""
     blocks = re.findall(
         r"^```python\n(.*?)^```", (DOCS / "guides" / "clients.md").read_text(), re.MULTILINE | re.DOTALL
     )

@@ -50,7 +50,7 @@ IMPATIENT = Connection(bootstrap_servers=("broker-1:9092",), timeout_seconds=3)
 
 
 class Library:
-    """Stands in for `KafkaAdminClient`: gives the replies and raises the errors it was given, in order."""
+    """A stand-in for `KafkaAdminClient` that gives its replies, or raises its errors, in order."""
 
     def __init__(self, script: list[Any]) -> None:
         self._manager = self
@@ -82,7 +82,7 @@ class Library:
 
 @pytest.fixture
 def libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Library]]:
-    """The clients that the next connections find, first to last; those found are taken out of the list."""
+    """The clients of the next connections, first to last; each is removed when it is used."""
     prepared: list[Library] = []
     monkeypatch.setattr(kafka_python, "connect", lambda _: prepared.pop(0))
     yield prepared
@@ -117,7 +117,7 @@ def test_each_request_is_read(libraries: list[Library]) -> None:
 
 
 def test_changes_are_sent_as_one_entry_per_entity(libraries: list[Library]) -> None:
-    """Keys of one entity are merged, and a value of None removes."""
+    """Changes of one entity are sent as one entry, in which a value of None removes a key."""
     library = Library([{"entries": []}])
     libraries.append(library)
     changes = [
@@ -157,11 +157,7 @@ def test_a_lost_connection_is_made_again(libraries: list[Library], lost: Excepti
 def test_the_call_after_a_failure_starts_afresh(
     libraries: list[Library], failures: list[Exception], error: type[Exception], words: str
 ) -> None:
-    """
-    The second loss is an error, and so is an exception that the library does not promise.
-
-    No reason to stay with it.
-    """
+    """A second lost connection, or an undocumented exception, is an error, and the next call connects again."""
     broken = [Library([failure]) for failure in failures]
     libraries += broken
     admin = KafkaPythonAdmin(IMPATIENT)
@@ -206,7 +202,7 @@ def test_a_closed_client_connects_no_more() -> None:
 
 def test_silence_is_a_timeout_and_leaves_nothing_running(caplog: pytest.LogCaptureFixture) -> None:
     """
-    A server that accepts and never answers is reported as such.
+    A server that accepts and never answers is reported as a timeout.
 
     No thread is left, and nothing is logged or reported.
     """
@@ -276,7 +272,7 @@ def without(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
 
 
 def test_topics_need_the_library_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client connects at its first call only; without kafka-python the message names the command that installs it."""
+    """A client connects at its first call; without kafka-python the error names the command that installs it."""
     open_topic_admin(CONNECTION, ThrottleAccount()).close()
     without(monkeypatch, "kafka")
     monkeypatch.delitem(sys.modules, TOPICS)
@@ -296,7 +292,7 @@ def test_topics_need_the_library_as_well(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_library_that_cannot_be_used_is_named(
     monkeypatch: pytest.MonkeyPatch, module: str, distribution: str, error: type[Exception], words: str
 ) -> None:
-    """The message has the command that installs it, or its version."""
+    """The error about an unusable library has the command that installs it, or its version."""
     version = importlib.metadata.version
     without(monkeypatch, module)
     monkeypatch.setattr(importlib.metadata, "version", lambda _: version(distribution))

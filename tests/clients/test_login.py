@@ -130,7 +130,7 @@ def test_an_issuer_that_cannot_be_reached(running: Issuer, credentials: ClientCr
 
 @dataclass
 class Source:
-    """Gives these tokens in turn, then fails; the clock is its own."""
+    """A source that gives its tokens in turn and then fails, on a clock of its own."""
 
     ends: Sequence[float | None]
     now: float = 1_000.0
@@ -171,7 +171,7 @@ def test_a_token_is_renewed_before_it_expires() -> None:
 
 @pytest.mark.parametrize(("ends", "keeps"), [((1_100.0, 1_200.0), False), ((None, None), True)])
 def test_a_token_is_asked_for_again(ends: tuple[float | None, ...], *, keeps: bool) -> None:
-    """A new token is fetched if something else renews it, if its expiry is unknown, and if a broker has refused it."""
+    """A new token is fetched if another thread renewed it, its expiry is unknown, or a broker refused it."""
     source = Source(ends=ends, keeps=keeps)
     tokens = Tokens(source, lambda: source.now)
     assert [source.read(tokens, 1_000), source.read(tokens, 1_001)] == ["1", "2"]

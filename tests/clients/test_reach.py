@@ -169,12 +169,10 @@ def test_the_broker_reports_why_it_refused(mechanism: SaslMechanism, answers: li
 )
 def test_what_is_no_refusal_is_unreachable(mechanism: SaslMechanism, answers: list[bytes] | None) -> None:
     """
-    The library's log is silent.
+    A failure that is no refusal is reported as unreachable, and the library's log stays silent.
 
     Its logger and its children are silent, the first exception is the cause, and connecting again adds no second
-    handler.
-
-    So is a server that went away between the failure and the question; a login may be accepted when it is asked again.
+    handler. A server that went away between the failure and the question is unreachable, too.
     """
     with nullcontext(closed_port()) if answers is None else server(answering(*answers)) as address:
         error = diagnosed(address, mechanism)
@@ -185,11 +183,7 @@ def test_what_is_no_refusal_is_unreachable(mechanism: SaslMechanism, answers: li
 
 
 def test_another_protocol_is_suspected_without_sasl() -> None:
-    """
-    A listener that hangs up on a plain client probably wants TLS or SASL.
-
-    Or a quota of connections makes it hang up.
-    """
+    """A listener that hangs up on a plain client is suspected of TLS, SASL or a quota of connections."""
     error = diagnose(unsecured("broker-1:9092"), COMPLAINT, lambda _, __: Plain())
     assert "does not talk PLAINTEXT on this port, limits new connections" in str(error)
 

@@ -9,7 +9,7 @@ from quotascope.clients.reading import content_of
 
 
 def test_a_file_is_read_as_a_whole(tmp_path: Path) -> None:
-    """A link to it, too, up to the longest length that is allowed."""
+    """A file, or a link to one, is read whole up to the maximum length."""
     file, link = tmp_path / "file", tmp_path / "link"
     file.write_bytes(b"x" * 1024)
     link.symlink_to(file)
@@ -46,7 +46,7 @@ def test_the_null_device_is_an_empty_file() -> None:
 
 
 def test_an_open_pipe_is_read_to_its_end() -> None:
-    """A shell's `<(command)` is one, whose writer may take its time."""
+    """An open pipe, such as a shell's `<(command)` with a slow writer, is read to its end."""
     reader, writer = os.pipe()
     try:
         os.write(writer, b"some text")

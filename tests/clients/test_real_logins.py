@@ -57,7 +57,7 @@ def credentials(kafka: LoginKafka) -> ClientCredentials:
 
 
 def refusal(connection: Connection) -> str:
-    """Return the message of the first call; no part of it, nor of its traceback, is a token."""
+    """Return the error of the first call; assert that neither it nor its traceback has a part of a token."""
     with (
         closing(open_quota_admin(connection)) as admin,
         pytest.raises(ClientError) as caught,
@@ -111,10 +111,9 @@ def test_what_the_broker_refuses_is_named(
     login_kafka: LoginKafka, token_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    The message names each refusal.
+    Each refusal of a broker is named, with the claims of a forged or foreign token.
 
-    It has the claims of a forged token and of one for others; a token for MSK alone, a ticket for another service and a
-    listener without the mechanism are named, too.
+    A token for MSK alone, a ticket for another service and a listener without the mechanism are named, too.
     """
     issuer, login = login_kafka.issuer, TokenFile(path=token_file)
     to_broker = connection(login_kafka, login)
@@ -160,7 +159,7 @@ def short_tokens(login_kafka: LoginKafka) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("short_tokens")
 def test_a_session_outlives_its_token(login_kafka: LoginKafka) -> None:
-    """A fresh token goes to the broker before the first has expired, on the same connection (KIP-368)."""
+    """A session outlives its token: a fresh one is sent on the same connection before it expires (KIP-368)."""
     url = login_kafka.cluster.nodes[1].agents.jolokia
     bean = "kafka.server:type=socket-server-metrics,listener=SASL,networkProcessor=*"
 

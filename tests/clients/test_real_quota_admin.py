@@ -207,11 +207,7 @@ def test_the_cluster_is_described_to_every_user(mallory: QuotaAdmin) -> None:
 
 
 def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster, mallory: QuotaAdmin, tmp_path: Path) -> None:
-    """
-    Every call is refused.
-
-    Each command that the errors name opens the calls that named it, run as printed with an administrator's settings.
-    """
+    """Each command that an error advises, run as printed by an administrator, permits the call that failed."""
     settings = tmp_path / "admin.properties"
     login = f'username="admin" password="{USERS["admin"]}"'
     settings.write_text(
@@ -232,11 +228,7 @@ def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster, mallory: Quot
 
 
 def test_the_page_reports_the_same(mallory: QuotaAdmin) -> None:
-    """
-    docs/start/permissions.md holds the command of each permission.
-
-    Those for reading first, and that for changing apart.
-    """
+    """docs/start/permissions.md has the command of each permission, those for reading first, that for changes apart."""
     reading, heading, changing = PAGE.read_text().partition("## Changing quotas")
     assert heading
     refused = missing(mallory)

@@ -98,7 +98,7 @@ def test_a_key_that_does_not_fit_is_named(certificates: Certificates) -> None:
 
 
 def test_an_encrypted_key_needs_its_password(certificates: Certificates, tmp_path: Path) -> None:
-    """The right password opens the key; without one no one is asked on the terminal."""
+    """The right password opens an encrypted key; without one, no prompt asks for it on the terminal."""
     key = load_pem_private_key(certificates.client_key.read_bytes(), password=None)
     encrypted = tmp_path / "client.key"
     scheme = BestAvailableEncryption(b"hunter2")

@@ -23,7 +23,7 @@ _OTHER_RULES: Final = "other-rules.yml"
 
 @dataclass(frozen=True, slots=True)
 class Agents:
-    """The ports of one node's agents; they stay the same when the node restarts."""
+    """The ports of a node's agents, which stay the same when the node restarts."""
 
     certificates: Certificates
     jolokia2_port: int = field(default_factory=free_port)
@@ -55,7 +55,7 @@ class Agents:
 
     @property
     def other_rules(self) -> str:
-        """URL of jmx_exporter's text with Confluent's rules, or with those that `use_rules` gave it since."""
+        """URL of jmx_exporter's text with Confluent's rules, or with the last rules that `use_rules` set."""
         return f"http://127.0.0.1:{self.other_rules_port}/metrics"
 
     @property
@@ -73,7 +73,7 @@ class Agents:
         }
 
     def use_rules(self, folder: Path, rules: str) -> None:
-        """Let the agent at `other_rules` read these from now on; it looks at its file with every scrape."""
+        """Give the agent at `other_rules` other rules; it looks at its file with every scrape."""
         # in one step: a scrape that read an empty file, of the same millisecond, would keep the agent at no rules for
         # good
         written = folder / f"{_OTHER_RULES}.new"

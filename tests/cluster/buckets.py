@@ -31,7 +31,7 @@ def full_bucket(quotas: Quotas, traffic: Traffic, role: str, rate: float) -> str
 
 @contextmanager
 def topic_names(kafka: Cluster, role: str, count: int) -> Iterator[list[str]]:
-    """Names of so many topics; those that are there in the end are deleted, by a client without limits."""
+    """Yield names of so many topics, and delete the ones that exist in the end with an unlimited client."""
     names = [f"{role}-{uuid.uuid4().hex[:12]}" for _ in range(count)]
     yield names
     with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:

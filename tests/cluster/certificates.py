@@ -34,7 +34,7 @@ class _Authority:
         self.certificate = self._sign("quotascope test authority", self.key.public_key(), _authority_extensions())
 
     def issue(self, name: str) -> tuple[bytes, bytes]:
-        """Certificate and PKCS#8 key, both PEM."""
+        """Return a certificate and a PKCS#8 key, both PEM."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = self._sign(name, key.public_key(), [(LOOPBACK, False)])
         return _pem(certificate), key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

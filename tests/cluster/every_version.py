@@ -25,7 +25,7 @@ _BY_ID: Final = 13
 
 def send_every_version(cluster: Cluster) -> dict[str, list[int]]:
     """
-    Send them to the first broker, on the plaintext listener.
+    Send each version of the requests to the first broker, on the plaintext listener.
 
     Return the versions that it answered by API, in order.
     """

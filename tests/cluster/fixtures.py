@@ -36,7 +36,7 @@ def guarded_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginKafka:
-    """A cluster that takes tokens and tickets, and who gives them."""
+    """A cluster that takes tokens and tickets, with their issuer and their realm."""
 
     cluster: Cluster
     issuer: logins.Issuer

@@ -49,9 +49,9 @@ def large_produces() -> bytes:
 
 def small_produces() -> bytes:
     """
-    Produce, version 3, of 200 bytes, to another partition.
+    Return a Produce, version 3, of 200 bytes to another partition.
 
-    For the lock of the same one it would wait in a handler thread.
+    A request to the same partition would wait for its lock in a handler thread.
     """
     return _produce(200, 0, 1)
 

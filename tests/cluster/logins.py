@@ -58,7 +58,7 @@ class Issuer:
     _key: rsa.RSAPrivateKey = field(default_factory=lambda: rsa.generate_private_key(65_537, 2048))
 
     def token(self, *, forged: bool = False) -> str:
-        """A token for `User:quotascope`; a forged one is signed by another key."""
+        """Return a token for `User:quotascope`; a forged one is signed by another key."""
         now = time.time()
         claims = {
             "iss": "https://issuer.test",

@@ -79,11 +79,7 @@ class Node:
         self.agents.use_rules(self._folder, rules)
 
     def attach(self, file: Path) -> None:
-        """
-        Load more agents into the process that runs, one a line of a file: JAR=ARGUMENTS.
-
-        They are gone when it ends.
-        """
+        """Load more agents, given as the lines of a file (JAR=ARGUMENTS), into the running process until it ends."""
         loader = provision.agents() / "agent-loader.jar"
         command = ["jcmd", str(self.pid), "JVMTI.agent_load", str(loader), str(file)]
         process = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -9,11 +9,9 @@ _given: set[int] = set()
 
 def free_port() -> int:
     """
-    Return a port that no one listens on and that was not returned before in this process.
+    Return a port without a listener that was not returned before in this process.
 
-    Its node may only start later.
-
-    Taken below the range from which outgoing connections get theirs, so that it is still free when a node restarts.
+    It is below the range from which outgoing connections get theirs, so that it is still free when a node starts later.
     """
     while True:
         port = _choice.randrange(15_000, 32_000)

@@ -60,7 +60,7 @@ def teams(price: float = 0.05) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """Bytes that all brokers together have counted since they started."""
+    """The bytes that all brokers together have counted since they started."""
 
     records_in: float
     """Record batches that clients produced (`BytesInPerSec`)."""
@@ -69,7 +69,7 @@ class Moved:
 
 
 def moved(cluster: Cluster) -> Moved:
-    """Return the byte counters of the brokers; copies among them are in others."""
+    """Return the byte counters of the brokers, without copies among brokers, which have counters of their own."""
     sums = {}
     for name in ("BytesInPerSec", "BytesOutPerSec"):
         bean = f"kafka.server:type=BrokerTopicMetrics,name={name}"

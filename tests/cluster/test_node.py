@@ -38,6 +38,6 @@ def test_a_node_dies_with_the_run_that_started_it(tmp_path: Path) -> None:
 
 
 def test_no_port_is_given_twice() -> None:
-    """A node that starts later finds its ports as free as when they were chosen."""
+    """No port is returned twice, so that it is still free when its node starts."""
     ports = [free_port() for _ in range(1_000)]
     assert len(set(ports)) == len(ports)

@@ -132,7 +132,7 @@ def _recorded(cluster: Cluster, rules: tuple[Rule, ...], run: Callable[[str], No
 
 def _work(cluster: Cluster, topic: str, run: str) -> None:
     """
-    Run the work so that the log has all of it, and no more.
+    Run the work so that the log has all of it and nothing else.
 
     A request that a client sent ahead when it ended would be replayed as work.
     """
@@ -159,11 +159,7 @@ def _run(cluster: Cluster, topic: str, seconds: float, partitions: int = 1) -> N
 
 
 def _mutate(traffic: Traffic, client_id: str, seconds: float, times: int) -> None:
-    """
-    Partitions beyond what a bucket holds.
-
-    Clients that are refused, and one of the old kind that is only made to wait.
-    """
+    """Create more partitions than a bucket holds, by clients that are refused and by an old one that is delayed."""
     stop = threading.Event()
     sizes: Mapping[bool, int] = {True: 15, False: 9}
     for strict in (True, True, True, False, False):

@@ -31,7 +31,7 @@ _PERMISSIVE: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Work of a client, and every throttle time that it got."""
+    """The work of a client, with each throttle time that it got."""
 
     count: int
     """Records or requests."""

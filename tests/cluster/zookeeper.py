@@ -32,7 +32,7 @@ class ZooKeeper:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it takes connections. Raises `ZooKeeperError`."""
+        """Start ZooKeeper, and wait until it accepts connections. Raises `ZooKeeperError`."""
         self._folder.mkdir(parents=True)
         agents = self._folder / "agents"
         agents.write_text("")
@@ -61,7 +61,7 @@ class ZooKeeper:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process at once."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()

@@ -28,7 +28,7 @@ class Collector:
     lines: Path
 
     def requests(self) -> list[dict[str, Any]]:
-        """Return the OTLP that it received, in JSON."""
+        """Return the OTLP that the Collector received, in JSON."""
         self.child.must_run()
         if not self.lines.exists():
             return []

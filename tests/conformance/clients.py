@@ -37,9 +37,9 @@ class ClientThrottleRunner(Runner):
 class ClientThrottleMetricsRunner(Runner):
     def _begin(self, metric_prefix: str) -> None:
         """
-        The first kind of client whose metrics begin so.
+        Choose the first kind of client whose metrics begin with the prefix.
 
-        The consumer's and the share consumer's differ in their group only.
+        Consumer and share consumer differ in their group only.
         """
         kind = next((kind for kind in ClientKind if kind.sensor_name == metric_prefix), None)
         if kind is None:
@@ -88,7 +88,7 @@ NAMES = {code: name for name, code in CODES.items()}
 
 
 class AdminRetryRunner(Runner):
-    """Answers the requests of a call, whose topics are those of its first request, and looks at each topic's result."""
+    """A runner that answers the requests of a call for the topics of its first one, and checks each result."""
 
     def _begin(self, retry_on_quota_violation: bool) -> None:  # noqa: FBT001 - a key of a config
         self._options = RetryOptions(retry_on_quota_violation=retry_on_quota_violation)
@@ -105,7 +105,7 @@ class AdminRetryRunner(Runner):
         self._call.answered(results, throttle_time_ms, self._now_ms)
 
     def _op_result(self) -> Answers:
-        """Names of what became of the topics, and the throttle times of those that were refused."""
+        """Return the outcome of each topic, and the throttle times of refused ones."""
         results = {} if self._call is None else self._call.results
         throttled = {
             topic: each.throttle_time_ms for topic, each in results.items() if isinstance(each, MutationThrottled)

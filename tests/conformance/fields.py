@@ -17,7 +17,7 @@ class Failure(Exception):
 
 
 class Unmet(Failure):
-    """The engine answered something else than expected."""
+    """An answer of the engine that differs from the expected one."""
 
 
 class Malformed(Failure):
@@ -88,7 +88,7 @@ def refuse_unknown(keys: dict[str, object]) -> None:
 
 def read(kind: Any, value: object) -> Any:  # noqa: PLR0911 - one for each kind
     """
-    The value as a type: one of JSON's, null or one, an enumeration's member by its name, or `Annotated` with what reads it.
+    Return the value as a type: one of JSON's, an enumeration's member by its name, or `Annotated` with its reader.
 
     A number may be the text NaN, Infinity or -Infinity. Raises `Malformed`.
     """
@@ -127,7 +127,7 @@ def _member(kind: type[Enum], name: str) -> Enum:
 
 
 def number(value: object) -> float:
-    """The value as a number; an integer stays one, so that it keeps all its digits."""
+    """Return the value as a number; an integer keeps all its digits."""
     if isinstance(value, str) and value in _NOT_FINITE:
         return _NOT_FINITE[value]
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -140,7 +140,7 @@ def _unlike(kind: type, value: object) -> Malformed:
 
 
 class Answers(dict[str, object]):
-    """Return the answer of a step by the key under which it is expected, where there is more than one."""
+    """The answers of a step by their keys, where there is more than one."""
 
 
 class Runner:

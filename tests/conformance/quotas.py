@@ -109,7 +109,7 @@ class QuotaManagerRunner(Runner):
         user: User = Principal("ANONYMOUS"),  # noqa: B008 - immutable
         client_id: str = "",
     ) -> Answers:
-        """Mute a channel; whose it is hardly matters and may be left out."""
+        """Mute a channel, whose name may be left out."""
         now_ns = self._now_ms * NANOS_PER_MS
         self._manager.throttle(user, client_id, throttle_ms, self._callbacks, now_ms=self._now_ms, now_ns=now_ns)
         return self._queue()
@@ -157,7 +157,7 @@ def _named(name: str | None) -> str | DefaultType | None:
 
 
 class ControllerQuotaRunner(Runner):
-    """Charges mutations to a strict, a permissive or an unbounded quota over one token bucket."""
+    """A runner that charges mutations to a strict, a permissive or an unbounded quota over one token bucket."""
 
     def _begin(self, mode: str, metric: Config) -> None:
         registry, config = Registry(), ManagerConfig(release=self._release)
@@ -215,7 +215,7 @@ class ThrottledChannelRunner(Runner):
 
 
 class RequestCombinationRunner(Runner):
-    """Decides about responses; of a decision those parts are compared that are expected."""
+    """A runner that decides about responses, and compares the expected parts of a decision."""
 
     def _op_combine(
         self,
@@ -226,7 +226,7 @@ class RequestCombinationRunner(Runner):
         forwarded: bool = False,  # noqa: FBT001, FBT002 - a key of a step
         expect: dict[str, object] | None = None,
     ) -> None:
-        """Decide where the request is answered by the node that got it."""
+        """Decide about a request that the receiving node answers."""
         if (bandwidth_ms is None) == (api in ("Produce", "Fetch", "ShareFetch")):
             raise Malformed(f"'bandwidth_ms' is a key of Produce and fetches only, not of {api!r:.60}")
         if bandwidth_ms is None:
@@ -268,7 +268,7 @@ def _compare(decision: Decision, expected: dict[str, object] | None) -> None:
 
 
 class ReplicationQuotaRunner(Runner):
-    """Records into the leader's quota and asks whether it is exceeded."""
+    """A runner that records into the leader's quota and asks if it is exceeded."""
 
     def _begin(self, samples: int, window_s: int) -> None:
         windows = WindowConfig(samples=samples, window_seconds=window_s)
@@ -336,7 +336,7 @@ class ConnectionIpQuotaRunner(Runner):
         return True
 
     def _op_rate(self) -> float:
-        """The rate of the address, which is that of its listener."""
+        """Return the rate of the address's listener."""
         of_ip, of_listener = (
             self._registry.metrics()[
                 self._registry.metric_name("connection-accept-rate", "socket-server-metrics", tags)
@@ -353,7 +353,7 @@ class ConnectionIpQuotaRunner(Runner):
 
 
 class QuotaValidationRunner(Runner):
-    """Validates alterations of one key; the error is `NONE` for one that is stored."""
+    """A runner that validates alterations of one key; the error of a stored one is `NONE`."""
 
     def _op_validate(self, entity: dict[str, str | None], key: str, value: float) -> str:
         problems = validate_alteration(entity, [(key, value)], release=self._release)

@@ -24,7 +24,7 @@ RATE, TOTAL = MetricName("rate", ""), MetricName("total", "")
 
 
 class SampleCount(SampledStat):
-    """The vectors' own test double: the number of windows that hold at least one event."""
+    """A test double of the vectors: the number of windows that hold one event or more."""
 
     __slots__ = ()
 

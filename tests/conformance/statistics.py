@@ -42,7 +42,7 @@ class StatRunner(Runner):
         self._config = metric
 
     def _measurable(self, of: object) -> Measurable:
-        """The statistic itself, or the part of a compound one that `of` names."""
+        """Return the statistic itself, or the part of a compound one that `of` names."""
         if not isinstance(self._stat, CompoundStat):
             if of is not None:
                 raise Malformed("the statistic has no parts")
@@ -55,7 +55,7 @@ class StatRunner(Runner):
 
 class HistogramBinsRunner(Runner):
     def _begin(self, scheme: str, bins: int, max: float, min: float | None = None) -> None:  # noqa: A002 - keys of a config
-        """Constant bins have a minimum, linear ones begin at 0."""
+        """Create bins; constant ones have a minimum, linear ones begin at 0."""
         if (scheme, min is None) not in (("constant", False), ("linear", True)):
             raise Malformed(f"unknown scheme {scheme!r:.60} with the minimum {min}")
         self._bins = LinearBins(bins, max) if min is None else ConstantBins(bins, min, max)
@@ -216,9 +216,9 @@ def _refusable(expected: str, action: Callable[[], object]) -> None:
 
 class ThrottleFormulaRunner(Runner):
     """
-    Throttle times of rates that nothing was recorded in, so that their window is `samples - 1` windows long.
+    A runner for throttle times of rates without records, whose window is `samples - 1` windows long.
 
-    They are in ms and not narrowed to 32 bits.
+    The times are in ms and not narrowed to 32 bits.
     """
 
     def _begin(self, time_window_ms: int) -> None:

@@ -89,7 +89,7 @@ class Vector:
 
 
 def load(path: Path) -> list[Vector]:
-    """The vectors of a file. Raises `Malformed` when there is no such file or it holds none."""
+    """Return the vectors of a file. Raises `Malformed` when the file is missing or has none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -135,7 +135,7 @@ def _runner(kind: str, config: dict[str, object], release: KafkaRelease) -> Runn
 
 
 def _run_step(runner: Runner, step: dict[str, object], place: str) -> None:
-    """Run a step; what it raises says where it happened."""
+    """Run a step; an error says where it happened."""
     try:
         runner.run(step)
     except Failure as failure:
@@ -145,7 +145,7 @@ def _run_step(runner: Runner, step: dict[str, object], place: str) -> None:
 
 
 def outcomes(vectors: list[Vector], release: KafkaRelease = NEWEST_RELEASE) -> Iterator[tuple[Vector, Failure | None]]:
-    """Run all vectors; each with why it does not pass, None if it does."""
+    """Run all vectors, and return for each the reason why it fails, or None."""
     for vector in vectors:
         try:
             run(vector, release)

@@ -28,7 +28,7 @@ def test_vector(vector: Vector, release: KafkaRelease) -> None:
 
 
 def test_none_is_lost() -> None:
-    """The file holds as many vectors of each kind as it did when it was taken over, each under a name of its own."""
+    """The file has as many vectors of each kind as when it was taken over, each under a name of its own."""
     assert Counter(vector.kind for vector in VECTORS) == {
         **dict.fromkeys(RUNNERS, 1),
         **dict.fromkeys(("histogram_bins", "recording_level", "sanitize", "rlm_quota"), 2),
@@ -48,7 +48,7 @@ def _vector(*steps: object, kind: str = "stat", **config: object) -> Vector:
 
 
 def _measured(value: object, expect: object, **more: object) -> Vector:
-    """A vector about one recorded value that is read back."""
+    """Return a vector about one recorded value that is read back."""
     return _vector(
         {"op": "record", "at_ms": 0, "value": value}, {"op": "measure", "at_ms": 0, "expect": expect, **more}
     )
@@ -153,7 +153,7 @@ def test_times_count_from_the_origin_and_stay() -> None:
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.name)
 def test_every_expectation_is_looked_at(vector: Vector) -> None:
-    """A vector of the file fails in a release when any single one of its expectations is another."""
+    """A vector fails when any single one of its expectations is changed."""
     value = json.loads(json.dumps(vector.value))
     for holder, key, other in list(_expectations(value["steps"])):
         expected, holder[key] = holder[key], other
@@ -168,7 +168,7 @@ def _run_in_both(vector: Vector) -> None:
 
 
 def _expectations(value: Any, key: str = "") -> Iterator[tuple[Any, Any, object]]:
-    """Every figure that is expected: what holds it, under which key, and another one."""
+    """Yield each expected figure: its container, its key, and another value for it."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for inner, part in items:
         name = key or str(inner)
@@ -198,7 +198,7 @@ def _command(path: Path) -> tuple[int, list[str], str]:
 
 
 def test_the_command_counts(tmp_path: Path) -> None:
-    """The command ends with the counts, names what failed, and its exit code says so."""
+    """The command prints the counts and the names of failed vectors, and its exit code says if any failed."""
     file = tmp_path / "vectors.json"
     good, bad = _measured(1, 1).value, _measured(1, 2).value
     file.write_text(json.dumps({"vectors": [good, bad, [], good]}))

@@ -25,7 +25,7 @@ _TYPES = {
 
 
 def module_of(dashboard: Mapping[str, Any]) -> str:
-    """A module with one constant for the dashboard's frame, each annotation and each panel."""
+    """Return a module with a constant for the dashboard's frame, each annotation and each panel."""
     frame = {key: value for key, value in dashboard.items() if key != "panels"}
     annotations = frame.pop("annotations")["list"]
     lines = [

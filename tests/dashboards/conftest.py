@@ -37,7 +37,7 @@ def variant(request: pytest.FixtureRequest) -> Scope:
 
 @pytest.fixture(scope="session")
 def node() -> str:
-    """Node.js; a missing one is a failure."""
+    """Return the path of Node.js; a missing one is a failure."""
     program = shutil.which("node")
     assert program, "Node.js is missing: run tools/setup services"
     return program
@@ -50,7 +50,7 @@ def grafana_code() -> Path:
 
 @pytest.fixture(scope="session")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """A Prometheus that has the data, and what recording rules make of the known part."""
+    """Yield a Prometheus with the data, and with the recorded series of its known part."""
     folder = tmp_path_factory.mktemp("stored")
     fill(folder, samples())
     for _ in ("from the data", "from what was recorded", "from what was recorded of that"):

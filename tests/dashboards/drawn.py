@@ -115,7 +115,7 @@ def _of_link(link: str, boards: Mapping[str, Json]) -> Iterator[str]:
 
 
 class Drawing:
-    """A browser with the page that draws; several dashboards one after the other."""
+    """A browser with the page that draws dashboards, one after the other."""
 
     def __init__(self, tab: Browser, address: str) -> None:
         self._browser = tab

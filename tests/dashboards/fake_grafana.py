@@ -21,7 +21,7 @@ TOKEN = "glsa_example"
 
 
 class FakeGrafana:
-    """State of the server: requests that it got, folders and dashboards, and faults that it plays."""
+    """The state of a fake Grafana: its requests, folders and dashboards, and the faults that it shows."""
 
     def __init__(self) -> None:
         self.folders: dict[str, str] = {}
@@ -71,7 +71,7 @@ class FakeGrafana:
 
 @contextmanager
 def serving(grafana: FakeGrafana, certificate: Path | None = None) -> Iterator[None]:
-    """Serve it on a free port, with TLS when there is a certificate (with its key)."""
+    """Serve the fake Grafana on a free port, with TLS if there is a certificate (with its key)."""
 
     class Answers(Handler):
         def do_GET(self) -> None:  # noqa: N802 - the library's name

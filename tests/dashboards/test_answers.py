@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 
 class Shown:
-    """Reads a panel as Grafana does, and writes down what there is to be seen."""
+    """A reader of panels that writes down what Grafana would show."""
 
     def __init__(self, prometheus: Asked) -> None:
         self._asked = prometheus
@@ -157,7 +157,7 @@ PANELS: Final = panels(Scope())
 
 
 def test_every_panel_has_answers() -> None:
-    """A new panel is worked out as well, and what is gone is taken away."""
+    """Each panel has its expected answers, and no answer is of a panel that does not exist."""
     assert {*expected()} == {*PANELS}
     assert {*expected("answers-recorded.txt")} < {*PANELS}
 

@@ -45,13 +45,13 @@ def test_dashboards_and_their_provisioning_are_written(tmp_path: Path) -> None:
 
 
 def test_another_label_distinguishes_clusters() -> None:
-    """The variable keeps its name, so that links stay the same."""
+    """Another label may distinguish clusters; the variable keeps its name, so that links stay the same."""
     text = json.dumps(grafana_dashboards(Scope(site=Site(cluster_label="kafka_cluster"))))
     assert 'var-cluster=${__data.fields[\\"kafka_cluster\\"]:percentencode}' in text
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    """The message says what and why."""
+    """A folder that cannot be created is named with the reason."""
     (tmp_path / "file").write_text("")
     with pytest.raises(DashboardsNotWritten, match=r"cannot write .*file.*: Not a directory"):
         write(tmp_path / "file", Scope())

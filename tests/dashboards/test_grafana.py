@@ -109,7 +109,7 @@ def test_what_is_no_address_is_refused(url: str) -> None:
 
 
 def test_a_token_file_comes_before_the_environment(tmp_path: Path) -> None:
-    """Blanks and the newline at its end are not part of it."""
+    """A token file takes precedence over the environment, without blanks and the newline at its end."""
     file = tmp_path / "token"
     file.write_text(" glsa_1\n")
     assert read_token(file, {"GRAFANA_TOKEN": "glsa_2"}) == "glsa_1"

@@ -99,7 +99,7 @@ def test_limits_stand_in_the_row_of_their_own_entity(answer: Json) -> None:
     """
     The limit of a user does not move to a pair of that user, though the query of limits has no client-id.
 
-    After columns are renamed, a link still finds them by label, whatever characters they hold.
+    A link finds renamed columns by label, whatever characters they hold.
     """
     table = answer["tables"][0]
     assert table["names"] == ["User", "Client-id", "Usage", "Limit", "Cluster"]
@@ -133,7 +133,7 @@ def compiled(project: Path, node: str) -> str:
 
 
 def module_of_resource(document: Json) -> str:
-    """A module with one constant: a dashboard of schema v2, by the type that Grafana generates from its own schema."""
+    """Return a module with a dashboard of schema v2, by the type that Grafana generates from its own schema."""
     source = "import type { Spec } from '@grafana/schema/apis/dashboard.grafana.app/v2';"
     return f"{source}\nexport const spec = {json.dumps(document['spec'], indent=1)} satisfies Spec;\n"
 

@@ -191,7 +191,7 @@ Panel = dict[str, Any]
 
 @pytest.fixture
 def dashboards() -> Dashboards:
-    """Made for each test alone, so that it is known to run what makes them."""
+    """Return dashboards that are made for each test alone, so that coverage sees the test run their code."""
     return grafana_dashboards(Scope())
 
 
@@ -215,7 +215,7 @@ def _looks(panel: Panel) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _rows(dashboard: dict[str, Any]) -> Iterator[tuple[Panel, list[Panel]]]:
-    """Rows with their panels, whether they are folded or not."""
+    """Return rows with their panels, whether they are folded or not."""
     rows: list[tuple[Panel, list[Panel]]] = []
     for panel in dashboard["panels"]:
         if panel["type"] == "row":
@@ -273,7 +273,7 @@ def test_rows_panels_and_columns_are_as_laid_out(board: str, *, recorded: bool) 
 
 
 def test_rows_are_full_and_follow_each_other(dashboards: Dashboards) -> None:
-    """Below a heading of one line stand its panels in full lines, unless it is folded; all are numbered."""
+    """Panels fill the lines below a heading of one line, unless it is folded; all are numbered."""
     for dashboard in dashboards.values():
         top = 0
         for row, panels in _rows(dashboard):
@@ -331,7 +331,7 @@ def test_dashboards_share_their_frame(dashboards: Dashboards) -> None:
 
 
 def test_viewers_choose_by_these_variables(dashboards: Dashboards) -> None:
-    """Data source, clusters, then what the dashboard is about: all at first, or an empty text."""
+    """The variables are data source, clusters and the dashboard's subject, with all values or no text at first."""
     common_labels = {"datasource": "Data source", "cluster": "Cluster"}
     for board, labels in VARIABLES.items():
         variables = dashboards[f"quotascope-{board}"]["templating"]["list"]
@@ -439,7 +439,7 @@ def test_tables_show_the_columns_of_their_queries_once(dashboards: Dashboards) -
 
 
 def test_queries_are_named_in_order(dashboards: Dashboards) -> None:
-    """Queries are called A, B, C: what overrides and columns are about; as code, which an editor must not rewrite."""
+    """Queries are named A, B, C, to which overrides and columns refer, and are shown as code."""
     for panel in (panel for dashboard in dashboards.values() for panel in panels_of(dashboard)):
         assert panel["type"] == "row" or panel["datasource"] == SOURCE
         for letter, target in zip(ascii_uppercase, panel.get("targets", ()), strict=False):

@@ -95,7 +95,7 @@ def test_the_heading_says_why_a_name_with_a_backtick_has_no_panels(of_grafana: d
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """A Prometheus with a series for each name, and one without a name."""
+    """Yield a Prometheus with a series for each name, and one without a name."""
     folder = tmp_path_factory.mktemp("named")
     escaped = [name.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"') for name in NAMES if name]
     lines = [f'named{{user="{name}"}} 1 {NOW}\n' for name in escaped]
@@ -117,7 +117,7 @@ def found(prometheus: Prometheus, matcher: str) -> set[str] | None:
 def test_the_boards_find_every_name_but_one_with_a_backtick(
     formatted: dict[str, dict[str, str]], named: Prometheus
 ) -> None:
-    """Exactly it, or it and what has no name, whatever characters it holds."""
+    """Boards find each name but one with a backtick, alone or with the series without a name."""
     for matcher, besides in ((one_of("user"), set[str]()), (exactly_or_none("user"), {""})):
         for name in filter(None, NAMES):
             filled = matcher.replace("${user:regex}", formatted["regex"][name])

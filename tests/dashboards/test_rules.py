@@ -60,7 +60,7 @@ def test_variables_ask_only_for_our_own_series(dashboards: Dashboards) -> None:
 
 
 def _families_of(variable: dict[str, Any]) -> list[str]:
-    """The families whose label is asked for, each selected by its whole name."""
+    """Return the families whose label is queried, each selected by its whole name."""
     match = re.fullmatch(r'label_values\((?:([\w:]+)(?:\{.*\})?|\{__name__=~"([\w|]+)".*\}), \w+\)', variable["query"])
     assert match is not None
     return [match[1]] if match[1] else match[2].split("|")
@@ -216,7 +216,7 @@ def test_cells_are_red_where_an_alert_begins_and_have_no_color_without_a_number(
 
 
 def test_untrusted_names_are_free_text(dashboards: Dashboards) -> None:
-    """Ten thousand users or client-ids are in no list, and go into no query as they are."""
+    """Users and client-ids are typed as free text: no variable lists them, and no query has them unescaped."""
     for variable in _variables(dashboards):
         if variable["name"] in {"user", "client_id", "find"}:
             assert variable["type"] == "textbox"
@@ -229,9 +229,9 @@ def test_untrusted_names_are_free_text(dashboards: Dashboards) -> None:
 
 def test_every_panel_explains_itself(dashboards: Dashboards) -> None:
     """
-    Title, description that is more than the title, a query, a unit; no two panels of a kind share a title.
+    A panel has a title, a longer description, a query and a unit; no two of a kind share a title.
 
-    What is true now is asked for now; graphs ask for the range and never for topk alone.
+    Present values come from instant queries; graphs query the range and never topk alone.
     """
     for panel in _panels(dashboards):
         assert panel["title"]
@@ -358,7 +358,7 @@ def test_every_aggregation_keeps_the_cluster(every: Expressions, variant: Scope)
 
 
 def test_nothing_is_divided_by_what_may_be_zero(every: Expressions) -> None:
-    """A limit of 0 would give infinity, an absent one nothing."""
+    """No query divides by a value that may be zero or absent, which would give infinity or nothing."""
     divisions = [(title, node) for title, node in _nodes(every, "BinaryExpr") if str(node.op) == "/"]
     assert divisions
     for title, node in divisions:

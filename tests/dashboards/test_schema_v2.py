@@ -19,7 +19,7 @@ CLASSIC = grafana_dashboards(Scope())
 
 
 def _items(layout: Json, title: str = "") -> Iterator[tuple[str, Json, int]]:
-    """The title of the row, the item and the number of items beside it, in the order in which a viewer sees them."""
+    """Yield the title of the row, the item and the number of items beside it, in a viewer's order."""
     if layout["kind"] == "RowsLayout":
         for row in layout["spec"]["rows"]:
             yield from _items(row["spec"]["layout"], row["spec"].get("title", title))
@@ -31,7 +31,7 @@ def _items(layout: Json, title: str = "") -> Iterator[tuple[str, Json, int]]:
 
 @pytest.mark.parametrize("uid", CLASSIC)
 def test_each_panel_is_there_once_and_asks_the_same(uid: str) -> None:
-    """Queries, options, transformations and links of the classic panels stand in the elements, in the same order."""
+    """Elements have the queries, options, transformations and links of the classic panels, in the same order."""
     spec = resource(CLASSIC[uid])["spec"]
     panels = [panel for panel in panels_of(CLASSIC[uid]) if panel["type"] != "row"]
     order = [item["element"]["name"] for _, item, _ in _items(spec["layout"])]

@@ -103,7 +103,7 @@ def test_fetch_over_the_quota_is_held_back() -> None:
 
 
 def test_the_idle_ratio_of_handler_threads_is_one_of_the_last_minute() -> None:
-    """The ratio is unknown before the first tick of 5 s; of the next one, a twelfth of a minute later, 8 % count."""
+    """The idle ratio is unknown before the first tick of 5 s, and each tick then counts for 8 % of it."""
     setup = Setup(QuotaType.PRODUCE, 1_000.0)
     handlers = "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent"
     setup.ask(Produce(size=10), thread_ms=4_000.0)

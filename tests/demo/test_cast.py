@@ -93,14 +93,14 @@ def dice(seed: int) -> Random:
 
 @given(seed=st.integers(), elapsed_ms=st.integers(0, 10_000_000))
 def test_jitter_stays_within_its_part(seed: int, elapsed_ms: int) -> None:
-    """A tenth of jitter moves a request by a tenth of its distance at most, none of it by nothing."""
+    """Jitter of a tenth moves a request by a tenth of its interval at most, and jitter of 0 by nothing."""
     assert Rhythm(every_ms=250, jitter=0.0).next_ms(1_000, dice(1)) == 1_250
     rhythm = Rhythm(every_ms=200, jitter=0.1)
     assert 180 <= rhythm.next_ms(elapsed_ms, dice(seed)) - elapsed_ms <= 220
 
 
 def test_jitter_takes_all_of_its_part() -> None:
-    """Some of 200 requests come nearly as early, and some nearly as late, as they may."""
+    """Some of 200 requests are nearly as early, and some nearly as late, as jitter permits."""
     rhythm, random = Rhythm(every_ms=200, jitter=0.1), dice(1)
     times_ms = [rhythm.next_ms(0, random) for _ in range(200)]
     assert min(times_ms) < 184

@@ -91,7 +91,7 @@ def test_well_behaved_clients_are_never_throttled() -> None:
 
 def test_a_minute_shows_each_kind_of_client(minute: Simulation) -> None:
     """
-    The deploy tool meets error 89, a well-behaved producer is near its limit, and the mirror, without any, reads most.
+    The deploy tool meets error 89, a well-behaved producer is near its limit, and the unlimited mirror reads most.
 
     One user is percent-encoded in Kafka's metrics, and one client-id has characters that JMX quotes.
     """
@@ -109,7 +109,7 @@ def test_a_minute_shows_each_kind_of_client(minute: Simulation) -> None:
 
 @pytest.mark.slow
 def test_limits_hold() -> None:
-    """Over two minutes the nightly job gets through what it may, although it asks for three times as much."""
+    """Over two minutes the nightly job gets exactly its limit, although it requests three times as much."""
     simulation = Simulation(START_MS)
     rates = []
     for now_ms in range(START_MS, START_MS + 120_000, TICK_MS):
@@ -190,7 +190,7 @@ def test_pause() -> None:
 
 
 async def test_runs_until_canceled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clients work as the clock goes on, without a break, until it is ended."""
+    """Clients work by the clock without a break until they are canceled."""
     simulation = Simulation(START_MS)
     ticks = count(START_MS, 10)
     sleep = asyncio.sleep

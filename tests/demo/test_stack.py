@@ -51,11 +51,7 @@ def stack(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.real
 @pytest.mark.slow
 def test_the_stack_shows_life_and_leaves_nothing(tmp_path: Path) -> None:
-    """
-    The target is up, all rules are loaded and healthy, a panel has rows, the boards are there.
-
-    Ctrl-C ends all of it.
-    """
+    """The target is up, all rules are healthy, a panel has rows, the boards exist, and Ctrl-C ends every process."""
     port, prometheus = free_port(), free_port()
     options = "--port", f"{port}", "--prometheus-port", f"{prometheus}"
     api = f"http://127.0.0.1:{prometheus}/api/v1"
@@ -119,7 +115,7 @@ def test_a_busy_port_is_named(option: str, tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_a_port_that_cannot_be_is_named(tmp_path: Path) -> None:
-    """The message is like that for a busy port."""
+    """An impossible port is named like a busy one."""
     with stack(tmp_path, "--port", "99999") as process:
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1

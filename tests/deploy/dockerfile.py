@@ -56,9 +56,9 @@ def copy_context(target: Path) -> None:
 
 def build(folder: Path) -> Path:
     """
-    Run the first stage's RUN in a copy of the context; returns the folder that the second stage copies.
+    Run the first stage's RUN in a copy of the context; return the folder that the second stage copies.
 
-    What it depends on is installed as there, by its hashes.
+    Dependencies are installed as in the image, by their hashes.
     """
     source, installed = folder / "source", folder / "installed"
     source.mkdir()

@@ -61,7 +61,7 @@ def test_configuration_loads(tmp_path: Path) -> None:
 
 
 def test_prometheus_accepts_its_configuration(tmp_path: Path) -> None:
-    """Promtool accepts it, and the rules that are mounted beside it."""
+    """The configuration of Prometheus and the rules mounted beside it pass promtool."""
     shutil.copyfile(FOLDER / "prometheus.yml", tmp_path / "prometheus.yml")
     (tmp_path / "rules").mkdir()
     for volume in COMPOSE["services"]["prometheus"]["volumes"]:

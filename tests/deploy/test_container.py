@@ -24,7 +24,7 @@ PLACE = "import quotascope.exporter as it; print(it.__file__, end='')"
 
 
 def test_linter_finds_nothing(tmp_path: Path) -> None:
-    """hadolint, with all of its rules, has nothing to say, as it has of a worse file."""
+    """hadolint, with all of its rules, reports nothing about the Dockerfile, and something about a worse file."""
     worse = tmp_path / "Dockerfile"
     worse.write_text("FROM python\nUSER root\nCMD quotascope serve\n")
     process, negative = (

@@ -126,7 +126,7 @@ def test_kubernetes_accepts_all(version: str, words: tuple[str, ...]) -> None:
 
 
 def test_strimzi_preset_is_a_configuration(tmp_path: Path) -> None:
-    """The agents answer at port 9404, which the policy allows; files are those that are mounted."""
+    """The preset for Strimzi is a valid configuration, with agents at port 9404 and mounted files."""
     (text,) = one("ConfigMap", *STRIMZI)["data"].values()
     pod = one("Deployment", *STRIMZI)["spec"]["template"]["spec"]
     mounts = [mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]]

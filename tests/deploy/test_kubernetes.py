@@ -126,7 +126,7 @@ def test_pod_is_restricted() -> None:
 
 
 def test_secrets_are_references() -> None:
-    """No manifest is a Secret, and what is called like one is the name of a file or of a Secret."""
+    """No manifest is a Secret; each key for one has the name of a file or of a Secret."""
     assert "Secret" not in {manifest["kind"] for manifest in built("base")}
     (text,) = only("ConfigMap")["data"].values()
     for manifest in (*built("base"), yaml.safe_load(text)):

@@ -37,7 +37,7 @@ def analyzed(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def verified(unit: Path, text: str) -> tuple[int, str, str]:
-    """Return systemd's verdict on a unit of that text, whose program is taken to be where the unit says."""
+    """Return systemd's verdict on a unit with this text, whose program is assumed to exist."""
     (command,) = values("ExecStart")
     unit.write_text(text.replace(command.split()[0], str(shutil.which("true"))))
     process = analyzed("verify", "--man=no", unit)
@@ -88,7 +88,7 @@ def test_configuration_takes_the_credentials(tmp_path: Path) -> None:
 
 
 def test_manager_hears_of_start_and_end(service: Service) -> None:
-    """The exporter is ready when it takes SIGHUP, goes on after it, and reports when it stops."""
+    """The manager is told when the exporter is ready, also after SIGHUP, and when it stops."""
     (reload,) = values("ExecReload")
     assert reload == "/bin/kill -HUP $MAINPID"
     assert values("Type") == ["notify"]

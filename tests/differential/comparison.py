@@ -12,11 +12,7 @@ from tests.differential.wire import Argument, readable, tokens
 
 
 class Twin:
-    """
-    Our engine behind the operations of a session: one method `_op_<verb>` per operation, answering in Kafka's words.
-
-    And a clock.
-    """
+    """Our engine behind a session's operations, with a clock: each method `_op_<verb>` answers in Kafka's words."""
 
     def __init__(self, now_ms: int = 0) -> None:
         self._now_ms = now_ms

@@ -36,7 +36,7 @@ _MOVED = {
 
 
 class HarnessError(Exception):
-    """The harness itself failed: Java is missing, or an operation made no sense to it."""
+    """A failure of the harness itself: Java is missing, or it does not understand an operation."""
 
 
 def compiled(libs: Path) -> Path:

@@ -59,7 +59,7 @@ class Chosen:
 
 
 class Events(MetricsReporter):
-    """Remembers what was reported to it since it was last asked."""
+    """The events that were reported since they were last asked for."""
 
     def __init__(self) -> None:
         self._heard: list[str] = []
@@ -147,7 +147,7 @@ class RegistryTwin(Twin):
 
     @_on_sensor
     def _op_remove(self, sensor: Sensor) -> None:
-        """Remove the sensor that has this one's name now."""
+        """Remove the sensor that now has this one's name."""
         self._registry.remove_sensor(sensor.name)
 
     @_on_sensor

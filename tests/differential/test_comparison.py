@@ -6,7 +6,7 @@ from tests.differential.wire import Word, bits, readable, tokens
 
 
 class Sum(Twin):
-    """A side that adds, or forgets to add the double of what it was given before."""
+    """A side that adds, or that forgets to add the double of its earlier arguments."""
 
     def __init__(self, *, forgetful: bool) -> None:
         super().__init__()
@@ -48,11 +48,7 @@ def test_equal_answers_are_counted() -> None:
 
 
 def test_a_difference_is_raised_short() -> None:
-    """
-    The error has only those of a thousand operations without which there is no difference.
-
-    Both answers are in plain numbers.
-    """
+    """The error has only those of a thousand operations that the difference needs, and both answers."""
     values = [2 * value + 1 for value in range(1000)]
     values[100], values[900] = 501, 1002
     with pytest.raises(Difference) as caught:
@@ -64,7 +60,7 @@ def test_a_difference_is_raised_short() -> None:
 
 
 def test_an_error_of_ours_is_a_difference() -> None:
-    """Our engine failing is an answer that the other side never gives."""
+    """An error of our engine is an answer that the other side never gives."""
     broken = Replay("new sum", lambda: Sum(forgetful=False), (Operation("add", 0),))
     assert broken.answers()[1].startswith("our engine failed: TypeError")
 

@@ -24,7 +24,7 @@ FILE = Path(__file__).parents[1] / "conformance" / "kafka-vectors.json"
 
 
 def steps_of(kafka: Kafka, kind: str) -> Iterator[tuple[Any, list[Any]]]:
-    """Config and steps of each vector of a kind, with what a release expects."""
+    """Yield config and steps of each vector of a kind, with a release's expectations."""
     for vector in load(FILE):
         assert isinstance(vector.value, dict)
         if vector.kind == kind:
@@ -42,7 +42,7 @@ def answers(kafka: Kafka, opening: str, operations: list[Operation]) -> list[str
 
 
 def test_differences_are_in_these_kinds_only() -> None:
-    """Vectors of other kinds than those tested below or in tests/facts expect the same of each release."""
+    """Vectors of kinds that are tested neither here nor in tests/facts expect the same of each release."""
     kinds = {
         vector.kind for vector in load(FILE) if isinstance(vector.value, dict) and "since_4_4" in str(vector.value)
     }
@@ -79,7 +79,7 @@ def test_throttle_times(kafka: Kafka) -> None:
 
 @pytest.mark.parametrize("kafka", CURRENT, indirect=True)
 def test_stored_quotas(kafka: Kafka) -> None:
-    """A controller of the release refuses just what the vector says."""
+    """A controller of the release refuses exactly the quotas that the vector says."""
     ((_, steps),) = steps_of(kafka, "quota_validation")
     operations = []
     for step in steps:

@@ -95,7 +95,7 @@ def operation(choice: Choice, _shape: None) -> Operation:
 
 
 def _entity(choice: Choice) -> tuple[Argument, ...]:
-    """Mostly one that is right: names that are no addresses would be looked up, and so are left out of addresses."""
+    """Draw a mostly valid entity, without names as addresses, which would be looked up."""
     shapes = (("user",), ("client-id",), ("user", "client-id"), ("ip",), ())
     odd = tuple({choice.of(TYPES) for _ in range(choice.integer(0, 3))})
     kinds = choice.of((*shapes, odd))

@@ -10,7 +10,7 @@ NAN = "7ff8000000000000"
 
 
 class Word(str):
-    """A token of the protocol itself, sent as it is: an operation, the name of a class, a placeholder."""
+    """A token of the protocol, sent unchanged: an operation, the name of a class, a placeholder."""
 
     __slots__ = ()
 

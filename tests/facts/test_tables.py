@@ -29,7 +29,7 @@ def keys_of(*names: str) -> set[int]:
 
 @releases
 def test_numbers_of_apis(release: KafkaRelease) -> None:
-    """Every API that a release has is known by its name and number; what is new in 4.4 is not in 4.3."""
+    """Every API of a release is known by its name and number; those new in 4.4 are not in 4.3."""
     theirs = {name: api["key"] for name, api in facts(release)["apis"].items()}
     ours = {api.name: api.value for api in ApiKey}
     newer = set() if release == NEWEST else {"STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE", "UNREGISTER_CONTROLLER"}
@@ -98,7 +98,7 @@ def test_exempt_apis(release: KafkaRelease) -> None:
 
 @releases
 def test_mutations_are_refused_since(release: KafkaRelease) -> None:
-    """The first versions whose clients understand a refusal are those that a controller asks for."""
+    """The first versions whose clients understand a refusal are those for which a controller requests a quota."""
     theirs = facts(release)["strict_since"]
     assert {api.name: api.strict_since for api in MutationApi} == theirs
     by_key = {key_of(name): version for name, version in theirs.items()}
@@ -113,7 +113,7 @@ def test_apis_that_fetch() -> None:
 
 def test_oldest_versions_of_a_layout() -> None:
     """
-    Versions that 4.0 no longer speaks are below what the release supports.
+    Versions that 4.0 dropped are below what the release supports.
 
     The other APIs began above 0 or lost drafts only.
     """

@@ -14,7 +14,7 @@ from .target import NAMES, target
 
 
 def main() -> int:
-    """1 when something was found, else 0."""
+    """Return 1 when an input was found that breaks a reader, else 0."""
     parser = argparse.ArgumentParser(prog="make fuzz ARGS=…", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")

@@ -27,7 +27,7 @@ _READERS: Final = [
 
 
 def hunt(prepare: Callable[[], object] = lambda: None) -> None:
-    """Fuzz until the options end it, or something is found; ``prepare`` is called once all is imported."""
+    """Fuzz until the options end it or a failing input is found; call ``prepare`` once all is imported."""
     program, name, *options = sys.argv
     with atheris.instrument_imports(include=_READERS):
         feed = target(name).feed

@@ -54,7 +54,7 @@ class Run:
     program: str = "tests.fuzz.hunt"
 
     def outcome(self, progress: Callable[[Outcome], None]) -> Outcome:
-        """Run it to its end."""
+        """Run a process to its end, and return its outcome."""
         outcome = Outcome()
         with subprocess.Popen(
             self._command(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", cwd=ROOT

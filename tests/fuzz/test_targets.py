@@ -37,7 +37,7 @@ def test_every_seed_reaches_the_reader(name: str) -> None:
 
 
 def test_the_folders_of_the_corpus_are_those_of_targets() -> None:
-    """An input in another one would never be fed."""
+    """The corpus has folders of targets only: inputs in another folder would never be used."""
     assert {path.parent.name for path in KEPT} <= set(NAMES)
 
 
@@ -73,7 +73,7 @@ def quiet(_outcome: Outcome) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_found_in_a_short_run(name: str, tmp_path: Path) -> None:
-    """The inputs are the same each time: a finding here was caused by a change."""
+    """A short run with the same inputs each time finds no failing one."""
     run = Run(target=target(name), kept=tmp_path, findings=tmp_path / "found", executions=EXECUTIONS, seed=1)
     outcome = run.outcome(quiet)
     assert not outcome.found, "\n".join(outcome.lines)

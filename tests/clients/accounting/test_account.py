@@ -80,7 +80,7 @@ def test_clients_that_come_too_late_are_counted_together() -> None:
 
 
 def test_a_side_must_be_one() -> None:
-    """A mistake is reported where it is made."""
+    """An unknown side is refused where it is passed."""
     with pytest.raises(ValueError, match="side is one of read, write, admin, not 'w'"):
         ThrottleAccount().client("", "etl", cast("Side", "w"))
 
@@ -98,11 +98,7 @@ def test_no_count_is_lost_between_threads() -> None:
 
 
 def test_what_is_recent_is_seen_and_forgotten() -> None:
-    """
-    Asking takes nothing away.
-
-    A value is seen for a minute at least and two at most, also when no one asked meanwhile.
-    """
+    """A recent value is seen for a minute at least and two at most, however often it is read."""
     recent = RecentLongest(60, 100.0)
     recent.record(7, 119.0)
     assert [recent.value(moment) for moment in (119.0, 150.0, 179.0, 179.0, 239.0)] == [7, 7, 7, 7, 0]
@@ -116,7 +112,7 @@ def test_what_is_recent_is_seen_and_forgotten() -> None:
 
 @given(STEPS)
 def test_it_lies_between_one_span_and_two(steps: list[tuple[int, float]]) -> None:
-    """The value is at least the maximum of the last span, at most that of the last two."""
+    """A recent maximum is at least that of the last span, and at most that of the last two."""
     recent, now = RecentLongest(60, 0.0), 0.0
     records: list[tuple[float, int]] = []
     for value, pause in steps:
@@ -168,7 +164,7 @@ def test_the_programs_own_callback_stays() -> None:
 def test_the_client_is_known_by_its_configuration(
     config: dict[str, Any], user: str | None, client: tuple[str, str]
 ) -> None:
-    """A user can be passed who is not in the configuration, such as that of a certificate."""
+    """User and client id come from the configuration; a user can be passed, such as that of a certificate."""
     account = ThrottleAccount()
     confluent_kafka_config(config, account, side="read", user=user)
     assert account.totals()[0].client == (*client, "read")
@@ -239,7 +235,7 @@ def test_kafka_python_still_has_what_is_used(side: Side) -> None:
 
 def test_each_recorded_response_is_counted() -> None:
     """
-    The sensor of each connection is a child of the one that counts, whichever is made first.
+    Each response is counted, whichever sensor is created first: a connection's is a child of the counting one.
 
     `metrics()` has the sum.
     """
@@ -258,7 +254,7 @@ def test_each_recorded_response_is_counted() -> None:
 
 
 def test_nothing_is_counted_twice(caplog: pytest.LogCaptureFixture) -> None:
-    """A client is watched once, whatever account asks again; a user can be given, such as one of a certificate."""
+    """A client is watched once, whatever account watches it again; a user can be passed."""
     metrics = metrics_of("etl")
     first_account, second = ThrottleAccount(), ThrottleAccount()
     assert watch(client_of(metrics), first_account, side="read", user="CN=etl")
@@ -304,7 +300,7 @@ assert not [name for name in sys.modules if name.split(".")[0] in ("quotascope",
 
 def test_it_needs_nothing_of_ours(tmp_path: Path) -> None:
     """
-    The folder alone, under any name, is the whole of it, as in tasks of old Spark clusters.
+    The folder works alone under any name, as in tasks of old Spark clusters.
 
     Libraries are imported only for their own clients.
     """

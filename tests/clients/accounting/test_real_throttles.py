@@ -45,7 +45,7 @@ ENOUGH = 3
 
 @pytest.fixture
 def client_id(quotas: Quotas) -> str:
-    """A client id of alice's with a low quota on either side; the broker applies it before it answers."""
+    """Return a client id of alice's with a low quota in both directions, once the broker applies it."""
     name = f"counted-{uuid.uuid4().hex[:12]}"
     quotas.set(limits(name, RATE))
     return name

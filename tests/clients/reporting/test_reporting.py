@@ -41,7 +41,7 @@ def shown(account: ThrottleAccount) -> Series:
 
 
 def labels(attributes: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """Sorted, without those that are empty."""
+    """Return the labels sorted, without empty ones."""
     return tuple(sorted((name, text) for name, text in attributes.items() if text))
 
 
@@ -83,11 +83,7 @@ def test_both_show_the_same(account: ThrottleAccount) -> None:
 
 
 def test_every_family_is_shown() -> None:
-    """
-    The families come in the order of the catalog.
-
-    They come even before they have series, so that no registry takes a second account.
-    """
+    """The families come in the order of the catalog, even without series, so that a registry takes one account."""
     families = [reading.family for reading in READINGS]
     assert families == list(client_families())
     described = list(ThrottleCollector(ThrottleAccount()).describe())

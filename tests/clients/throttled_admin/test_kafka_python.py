@@ -125,11 +125,7 @@ def test_a_lost_connection_is_tried_again() -> None:
 
 
 def test_an_error_that_stays_is_raised_as_it_is() -> None:
-    """
-    The library's own error is raised at once.
-
-    That of a topic in the end, unless the call is asked not to raise it.
-    """
+    """The library's own error is raised at once, and a topic's error in the end, unless the call suppresses it."""
     with pytest.raises(errors.ClusterAuthorizationFailedError):
         Scripted(errors.ClusterAuthorizationFailedError("no")).create_topics(["a"])
     unknown = (0, {"a": 3})  # UNKNOWN_TOPIC_OR_PARTITION
@@ -164,7 +160,7 @@ def entry(name: str | None, code: int = 0, **fields: Any) -> dict[str, Any]:
 
 
 def test_each_topic_has_its_last_word() -> None:
-    """Entries are in the order of the request, with the rest of the throttle time."""
+    """Each topic has its last answer, in the order of the request, with the rest of the throttle time."""
     outcomes = TopicOutcomes(["a", "b", "c"])
     errors = outcomes.answered([entry("c", 89), entry("a"), entry("b", 89)])
     assert errors == {"a": None, "b": ApiError(89), "c": ApiError(89)}
@@ -204,11 +200,7 @@ def test_a_topic_without_an_answer_has_an_entry() -> None:
     ]
 )  # fmt: skip
 def test_errors_are_the_librarys(error: ClientError, raised: type[Exception]) -> None:
-    """
-    Programs catch what they caught before, of the first topic that failed.
-
-    A refusal is ours as well, and says how long to wait.
-    """
+    """The error is the library's for the first topic that failed. A refusal is also ours, with the time to wait."""
     outcomes = TopicOutcomes(["a", "b"])
     with pytest.raises(raised) as caught:
         outcomes.entries({"a": None, "b": error}, raise_errors=True)

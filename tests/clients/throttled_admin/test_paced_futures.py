@@ -49,7 +49,7 @@ def settled(code: int) -> Future[object]:
 
 def test_only_what_was_refused_is_asked_for_again() -> None:
     """
-    The futures of the others have their results, errors as the library gave them.
+    Only refused topics are sent again; the futures of the others have the library's results and errors.
 
     All requests share the call's time.
     """
@@ -67,7 +67,7 @@ def test_only_what_was_refused_is_asked_for_again() -> None:
 
 @pytest.mark.parametrize("code", [KafkaError.TOPIC_ALREADY_EXISTS, KafkaError.FENCED_INSTANCE_ID, REFUSED + 1])
 def test_what_is_no_refusal_does_not_wait_for_the_others(code: int) -> None:
-    """Codes below and above 89 are alike: that future is done before the refused ones are asked for again."""
+    """A future with any other error than 89 is done before the refused topics are sent again."""
     futures: dict[str, Future[object]] = {}
     started = Event()
     states: list[bool] = []
@@ -88,7 +88,7 @@ def test_what_is_no_refusal_does_not_wait_for_the_others(code: int) -> None:
 
 @pytest.mark.parametrize("options", [RetryOptions(retry_on_quota_violation=False), RetryOptions(timeout_ms=1)])
 def test_a_refusal_is_the_librarys_error_and_ours(options: RetryOptions) -> None:
-    """Programs find the code where they look for it, and the throttle time."""
+    """A refusal has the code where the library has it, and the throttle time."""
     library = Library({"a": REFUSED}, throttle_ms=5_000)
     with pytest.raises(QuotaExceeded) as caught:
         library.start("a", options=options)["a"].result(20)

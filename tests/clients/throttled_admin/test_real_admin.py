@@ -28,7 +28,7 @@ TOPICS = 7
 
 @pytest.fixture
 def client_id(quotas: Quotas, traffic: Traffic) -> str:
-    """A client id of carol's with a bucket that is full; it refills slowly."""
+    """Return a client id of carol's with a full bucket that refills slowly."""
     return full_bucket(quotas, traffic, "paced", RATE)
 
 
@@ -78,7 +78,7 @@ def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
 
 
 def test_kafka_python_reports_the_wait_to_who_will_not_wait(kafka: Cluster, client_id: str, names: list[str]) -> None:
-    """The error has the rest of the throttle without retries, and when the time is over."""
+    """The error without retries, or at the end of the time, has the rest of the throttle."""
     account = ThrottleAccount()
     shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
     with closing(python_admin(kafka, client_id, account)) as admin:

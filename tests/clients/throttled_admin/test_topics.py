@@ -61,9 +61,9 @@ def created(library: Library, shape: TopicShape | None = None) -> TopicFound | N
 
 def test_found() -> None:
     """
-    A topic has the replicas of its weakest partition; an unknown topic is None.
+    A topic has the replicas of its weakest partition, and an unknown topic is None.
 
-    Looking may need a permission of its own.
+    The look-up may need a permission of its own.
     """
     topic = topics(Library({"partitions": TWO})).find("log")
     assert topic == TopicFound(partitions=2, replication_factor=2)
@@ -83,7 +83,7 @@ def test_found() -> None:
     ids=["made", "may not be seen", "an old cluster", "another program was quicker"],
 )
 def test_made_as_asked_for(answer: dict[str, int], expected: TopicFound | None) -> None:
-    """A value that is left to the cluster is -1 to Kafka; a value that the answer withholds is the requested one."""
+    """A value that is left to the cluster is -1 for Kafka; a value that the answer lacks is the requested one."""
     library = Library(answer)
     assert created(library, TopicShape(partitions=6, configs={"retention.ms": "1"})) == expected
     ((requested, options),) = library.asked

@@ -48,7 +48,7 @@ def test_ends_with_the_last_throttle_to_end(reported: list[tuple[int, int]]) -> 
     ],
 )
 def test_does_not_wait_otherwise(api: ApiKey, version: int, throttle_ms: int) -> None:
-    """Old versions, APIs that do not heed it, and throttles that are none leave the connection ready."""
+    """Old versions, APIs that do not heed a throttle, and zero throttles leave the connection ready."""
     connection = ClientConnection(release=KafkaRelease(4, 3))
     assert not connection.received(api, version, throttle_ms, NOW_MS)
     assert connection.ready(NOW_MS)
@@ -63,7 +63,7 @@ def test_a_connected_node_is_polled_when_its_throttle_ends() -> None:
 
 
 def test_a_request_times_out_after_its_timeout_and_the_throttles_meanwhile() -> None:
-    """A throttle counts for requests that are not yet answered, and not for the one it came with or later ones."""
+    """A throttle extends the timeout of requests in flight, except of the one that it came with and of later ones."""
     connection = ClientConnection()
     for _ in range(2):
         connection.sent(1_000, NOW_MS)
@@ -107,7 +107,7 @@ def test_every_response_is_measured() -> None:
 
 
 def test_the_least_loaded_node_is_not_a_throttled_one() -> None:
-    """The fewest requests decide among those that may be sent to."""
+    """The least loaded node is the one with fewest requests among those that are not throttled."""
     idle, busy, idle_too = throttled(100), ClientConnection(), ClientConnection()
     for connection in (busy, busy, idle_too):
         connection.sent(1_000, NOW_MS)

@@ -42,7 +42,7 @@ def test_each_topic_has_a_result_of_its_own() -> None:
     """
     A topic that succeeded or failed for good is done at once, and only refused ones are sent again.
 
-    Not every error has a reason.
+    Some errors have no reason.
     """
     creation = call("a", "b", "c", "d")
     creation.answered({"a": None, "b": EXISTS, "c": REFUSED, "d": ApiError(37)}, 1_000, NOW_MS)
@@ -90,7 +90,7 @@ def test_topics_no_one_asked_for_are_passed_over() -> None:
 
 
 def test_all_tries_share_one_deadline() -> None:
-    """The time for a call does not start again with what is tried again; it is never before the beginning."""
+    """All tries share the deadline of the call, which is never before its beginning."""
     creation = call("a", timeout_ms=60_000)
     creation.answered({"a": REFUSED}, 50_000, NOW_MS + 10)
     assert creation.remaining_ms(NOW_MS + 50_000) == 10_000
@@ -100,7 +100,7 @@ def test_all_tries_share_one_deadline() -> None:
 
 @pytest.mark.parametrize(("waited_ms", "left_ms"), [(600, 400), (1_000, 0), (5_000, 0)])
 def test_a_timeout_reports_what_is_left_of_the_throttle(waited_ms: int, left_ms: int) -> None:
-    """The rest is counted from the arrival of the refusal, and never below zero; for other topics it is a timeout."""
+    """A timeout of a refused topic has the rest of its throttle, never below zero; other topics have none."""
     creation = call("a", "b", timeout_ms=100)
     creation.answered({"a": REFUSED}, 1_000, NOW_MS + 100)
     assert creation.expire(NOW_MS + 100 + waited_ms)
@@ -116,11 +116,7 @@ def test_a_timeout_reports_what_is_left_of_the_throttle(waited_ms: int, left_ms:
     ],
 )
 def test_a_failure_that_may_pass_is_tried_again_later(spread: float, waits: list[int]) -> None:
-    """
-    The wait doubles with each try and is spread by a fifth, as in Kafka's `ExponentialBackoff`.
-
-    It is never over a second.
-    """
+    """The wait before a retry doubles up to a second, spread by a fifth, as in Kafka's `ExponentialBackoff`."""
     creation = call("a", spread=spread)
     actual_waits = []
     for _ in waits:
@@ -178,7 +174,7 @@ def test_every_topic_ends_once(data: st.DataObject) -> None:
 
 
 def test_the_spread_is_kafkas() -> None:
-    """The factor lies between four fifths and six, and is not always the same."""
+    """The factor of the spread lies between 4/5 and 6/5, and varies."""
     factors = [kafka_spread() for _ in range(1_000)]
     assert 0.8 <= min(factors) < 0.85
     assert 1.15 < max(factors) <= 1.2
@@ -188,7 +184,7 @@ Event = ClientError | tuple[int, dict[str, ApiError | None]]
 
 
 class Broker:
-    """Answers with what a test lays down, in a time that passes only where the caller waits for it."""
+    """A broker whose answers a test lays down; time passes only where the caller waits for it."""
 
     def __init__(self, *events: Event, version: int = 7, answers_in_ms: int = 0) -> None:
         self.now_ms = NOW_MS
@@ -244,14 +240,14 @@ def test_waits_as_long_as_reported_before_it_tries_again() -> None:
     ids=["from the answer", "not before KIP-219"],
 )
 def test_how_long_the_wait_is(options: dict[str, int], second_ms: int) -> None:
-    """The time until the answer is no part of it; the broker alone delays clients of versions before KIP-219."""
+    """The wait excludes the time until the answer; brokers delay clients of versions before KIP-219 themselves."""
     broker = Broker((1_000, {"a": REFUSED}), (0, {"a": None}), **options)
     broker.create("a")
     assert [at_ms for at_ms, _, _ in broker.asked] == [0, second_ms]
 
 
 def test_ends_when_the_timeout_is_over() -> None:
-    """A throttle longer than the timeout is waited for no longer than that, and the rest of it is reported."""
+    """A throttle longer than the timeout is waited for until the timeout, and the rest is reported."""
     broker = Broker((90_000, {"a": None, "b": REFUSED}))
     results = broker.create("a", "b", timeout_ms=2_000)
     assert isinstance(results["b"], MutationThrottled)

@@ -85,7 +85,7 @@ class Admin:
 
 @pytest.fixture
 def limited(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> Iterator[Admin]:
-    """Carol with a client id of her own, and so a bucket that is full; it refills slowly."""
+    """Yield carol with a client id of her own, and so with a full bucket, which refills slowly."""
     with closing(Admin(kafka, full_bucket(quotas, traffic, "creator", RATE))) as admin:
         yield admin
 
@@ -128,7 +128,7 @@ def test_all_topics_are_created_at_the_pace_of_the_quota(kafka: Cluster, limited
 
 
 def test_a_refusal_reports_the_wait_to_who_will_not_wait(kafka: Cluster, limited: Admin, names: list[str]) -> None:
-    """The bucket's part is created without retries, and the rest gets the throttle time."""
+    """Without retries, topics within the bucket are created, and the rest gets the throttle time."""
     once = RetryOptions(retry_on_quota_violation=False)
     results = mutate(ApiKey.CREATE_TOPICS, names, limited.create, options=once)
     (exchange,) = limited.exchanges
@@ -143,7 +143,7 @@ def test_a_refusal_reports_the_wait_to_who_will_not_wait(kafka: Cluster, limited
 
 
 def test_a_timeout_leaves_the_rest_of_the_throttle(limited: Admin, names: list[str]) -> None:
-    """A call that may not take as long as its throttle fails for what was refused, before it is sent again."""
+    """A call whose timeout is shorter than a throttle fails for refused topics without sending them again."""
     hurried = RetryOptions(timeout_ms=100)
 
     def create(topics: tuple[str, ...], _timeout_ms: int) -> MutationAnswer[str]:
