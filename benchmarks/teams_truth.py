@@ -7,11 +7,13 @@ not an error.
 """
 
 import argparse
+import math
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.output import say
-from tests.integration.truth import BOTH, CAP, WINDOW_SECONDS, measure, three_brokers
+from tests.integration.truth import BOTH, CAP, WINDOW_SECONDS, Scrape, measure, three_brokers
 
 GOAL = 0.01
 """Greatest difference from the brokers' counters."""
@@ -29,6 +31,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--every", type=float, default=WINDOW_SECONDS, help="seconds between scrapes")
 
 
+def _worst(scrapes: Sequence[Scrape]) -> float:
+    """Return the greatest relative difference of a team's rate to the sum of those that brokers reported."""
+    return max(
+        (
+            scrape.rates[kind].get(team, 0.0) / reported - 1
+            for scrape in scrapes
+            for kind in BOTH
+            for team, reported in scrape.reported[kind].items()
+            if reported
+        ),
+        key=abs,
+        default=math.nan,
+    )
+
+
 def main(options: argparse.Namespace) -> int:
     """Print a line for each direction and way."""
     with tempfile.TemporaryDirectory(prefix="quotascope-truth-") as folder, three_brokers(Path(folder)) as cluster:
@@ -38,12 +55,19 @@ def main(options: argparse.Namespace) -> int:
             60 * options.minutes,
             count=options.sessions,
             every=options.every,
-            say=say,
             living=options.living,
             size=options.size,
             pace=options.pace,
         )
-    say(f"scrapes at most {truth.longest_pause:.1f} s apart")
+    say(f"scrapes at most {truth.longest_pause:.1f} s apart; {truth.waits} records found a full queue")
+    say(
+        f"mean gap between requests {truth.gap:.2f} s, {truth.life:.0f} s of a session on a broker: expected excess of "
+        f"counters {truth.excess:+.2%}"
+    )
+    for scrapes, name in zip(truth.scrapes, ("all entities", f"cap of {CAP}"), strict=True):
+        say(
+            f"rates of {len(scrapes)} scrapes, {name}, to those in the brokers' answers: {_worst(scrapes):+.2e} at most"
+        )
     say(f"{truth.seconds:.1f} s, {truth.sessions} sessions, {truth.moves} leaders moved; entities shown: {truth.shown}")
     for kind in BOTH:
         brokers, logged = truth.brokers[kind], truth.total(truth.logged, kind)

@@ -97,6 +97,7 @@ def health_document(snapshot: Snapshot, findings: Sequence[Finding] | None = Non
                 request_handler_idle=finite(node.handlers_idle),
                 overruled=node.overruled,
                 foreign_labels=list(node.foreign_labels),
+                started_at=node.started_at,
                 coverage=None if node.coverage is None else coverage_document(node.coverage),
             )
             for node in snapshot.nodes

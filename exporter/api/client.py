@@ -249,6 +249,7 @@ def _snapshot(document: SnapshotDocument, known_limits: Limits | None) -> Observ
                 quota_callback=node.quota_callback,
                 overruled=node.overruled if known_limits is None else node.broker in overruled_nodes,
                 foreign_labels=tuple(node.foreign_labels),
+                started_at=node.started_at,
                 static_limits={
                     _TYPES[label]: inf if bound is None else bound for label, bound in node.callback_limits.items()
                 },

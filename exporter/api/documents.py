@@ -422,6 +422,8 @@ class NodeDocument:
     """Labels that Kafka's own quotas do not have, where it is unknown whether the node has a custom quota callback."""
     coverage: CoverageDocument | None = None
     """What its agent can show; null in exporters of earlier releases."""
+    started_at: float | None = None
+    """When it was started, Unix time in seconds; null where its agent does not report it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,8 +57,8 @@ class ClusterUsage:
     stranded: float | None
     """
     The sum of its limits on brokers that have measured nothing of it for an hour, so that no traffic of then could use
-    them. None when it is unlimited or its limit unknown, while no broker is certain to show it, and for controller
-    mutations.
+    them. None when it is unlimited or its limit unknown, while no broker is certain to show it, as one that was started
+    within the hour, and for controller mutations.
     """
     stranded_complete: bool
     """False if some broker may have measured it without showing it: ``stranded`` is the least that it can be."""
@@ -115,7 +115,7 @@ def _cluster_usage(snapshot: Snapshot, visibility: Visibility, columns: Columns,
         stranded=None if not place.visible or limit.of_each is None else limit.of_each * len(place.without),
         stranded_complete=place.complete and limit.of_each is not None,
         stranded_brokers=() if limit.of_each is None else place.without,
-        fairness=_fairness(amounts, snapshot.enforcers) if complete and place.complete else None,
+        fairness=_fairness(amounts, snapshot.enforcers) if complete and place.located else None,
     )
 
 
@@ -150,11 +150,13 @@ class _Place(NamedTuple):
     """The brokers that have not seen an entity."""
 
     without: tuple[str, ...] = ()
-    """Brokers that would show the entity and do not."""
+    """Brokers that would show the entity, also if they had measured it an hour ago, and do not."""
     visible: bool = False
-    """True if any broker would show the entity."""
+    """True if it is known of any broker whether it has seen the entity."""
     complete: bool = False
-    """True if all brokers would show the entity."""
+    """True if that is known of all brokers."""
+    located: bool = False
+    """True if all brokers would show the entity if they measured it now."""
 
 
 def _place(snapshot: Snapshot, visibility: Visibility, entities: list[Entity]) -> _Place:
@@ -163,8 +165,14 @@ def _place(snapshot: Snapshot, visibility: Visibility, entities: list[Entity]) -
     if kind is None or entity.quota_type is QuotaType.CONTROLLER_MUTATION or snapshot.unsent:
         return _Place()
     brokers = visibility.shown_on(entity.quota_type, kind)
-    brokers_without = sorted(brokers - {entity.broker for entity in entities}, key=node_order)
-    return _Place(tuple(brokers_without), visible=bool(brokers), complete=len(brokers) == snapshot.enforcers)
+    present = brokers & {entity.broker for entity in entities}
+    known = present | (brokers - visibility.without_memory(snapshot.taken_at))
+    return _Place(
+        tuple(sorted(known - present, key=node_order)),
+        visible=bool(known),
+        complete=len(known) == snapshot.enforcers,
+        located=len(brokers) == snapshot.enforcers,
+    )
 
 
 def _fairness(amounts: Floats, brokers: int | None) -> float | None:
@@ -183,7 +191,8 @@ def cluster_sentence(usage: ClusterUsage, *, named: bool = True) -> str:
     """
     Return the usage on the cluster in words, with the entity if it is ``named``.
 
-    ``produce, user alice: cluster 34.0 MB/s of at most 60.0 MB/s; broker 2 has 80% of it``, and what is stranded where.
+    ``produce, user alice: cluster 34.0 MB/s of at most 60.0 MB/s; broker 2 has 80% of it, fairness 0.49``, and what is
+    stranded where.
     """
     kind = usage.quota_type
     amount = UNKNOWN_NUMBER if usage.usage is None else measured(kind, usage.usage, usage.limit)
@@ -197,6 +206,7 @@ def cluster_sentence(usage: ClusterUsage, *, named: bool = True) -> str:
     text = f"cluster {at_least}{amount}{bound}"
     if usage.largest_broker is not None:
         text += f"; broker {shown(usage.largest_broker)} has {percent(usage.largest_share)} of it"
+        text += "" if usage.fairness is None else f", fairness {usage.fairness:.2f}"
     if usage.stranded:
         brokers = [shown(broker) for broker in usage.stranded_brokers]
         more = f" and {len(brokers) - _NAMED} more" if len(brokers) > _NAMED else ""

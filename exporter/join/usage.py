@@ -262,6 +262,7 @@ class NodeUsages:
             coverage=numbers.coverage.without(unexplained),
             static_limits=static,
             active_controller=numbers.leads,
+            started_at=numbers.one(Meaning.STARTED_AT),
         )
 
     def _limits_of(

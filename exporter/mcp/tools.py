@@ -281,7 +281,8 @@ QUESTIONS: Final = (
             "For each team its usage over the whole cluster, what Kafka would let through at most (`allowed`), the "
             "used part of its budgets, and how many of its entities are throttled, the fullest budgets first. Where "
             "`complete` is false, usage and budget_ratio are the least that they can be. `stranded` is the part of "
-            "the limits on brokers that have not seen their clients for an hour, `fairness` Jain's index of the usage "
+            "the limits on brokers that have not seen their clients for an hour (unknown of a broker that was started "
+            "within it, so at least, if `stranded_complete` is false), `fairness` Jain's index of the usage "
             "over brokers. In `sold`, the limits of the entities on each broker / what it can do."
         ),
         document="teams",

@@ -48,6 +48,8 @@ class TeamRow:
     """False if some brokers or limits are unknown, so that ``stranded`` is the least that it can be."""
     fairness: float | None
     """Jain's index of the usage over all brokers; None for fewer than two, without usage, and where some is unknown."""
+    fairness_unknown: bool
+    """True if there is usage on two brokers or more, or on an unknown number, and it cannot be compared."""
     unlimited: int
     """The number of entities that are known to be unlimited."""
     budget: float | None
@@ -89,36 +91,43 @@ class TeamsResult:
 def find_teams(snapshot: Snapshot, query: TeamQuery) -> TeamsResult:
     """Return the teams of a query; none without a file of teams."""
     sums = snapshot.teams
-    matching = [] if sums is None else [*_teams(sums, query.q.casefold(), everything=not snapshot.incomplete)]
+    matching = [] if sums is None else [*_teams(snapshot, sums, query.q.casefold())]
     matching.sort(key=lambda team: -team.urgency)
     part_of_teams = matching[query.offset : query.offset + query.size]
     return TeamsResult(snapshot=snapshot, query=query, total=len(matching), teams=part_of_teams)
 
 
-def _teams(sums: TeamSums, text: str, *, everything: bool) -> Iterator[TeamResult]:
-    """Yield the teams with this text in their names; ``everything`` is False if not all brokers are read."""
+def _teams(snapshot: Snapshot, sums: TeamSums, text: str) -> Iterator[TeamResult]:
+    """Yield the teams with this text in their names."""
     for place, label in enumerate(sums.names):
         team = sums.teams[place] if place < len(sums.teams) else None
         entities = int(sums.entities[place])
         if text not in label.casefold() or (team is None and not entities):
             continue
-        rows = [_row(sums, kind, place, team, everything=everything) for kind in QuotaType]
+        rows = [_row(snapshot, sums, kind, place) for kind in QuotaType]
         yield TeamResult(name=label, team=team, entities=entities, rows=rows)
 
 
-def _row(sums: TeamSums, kind: QuotaType, place: int, team: Team | None, *, everything: bool) -> TeamRow:
+def _row(snapshot: Snapshot, sums: TeamSums, kind: QuotaType, place: int) -> TeamRow:
+    """Return the sums of the team at a place in the names."""
+    everything = not snapshot.incomplete
+    team = sums.teams[place] if place < len(sums.teams) else None
+    usage = _known(float(sums.usage[kind][place]))
+    fairness = _known(float(sums.fairness[kind][place])) if everything else None
+    has_brokers = kind is not QuotaType.CONTROLLER_MUTATION and snapshot.enforcers != 1
     ratio = sums.budget_ratio(kind)[place]
     bounded = bool(sums.allowed_complete[kind][place])
     throttled = _known(float(sums.throttled[kind][place]))
     return TeamRow(
         quota_type=kind,
-        usage=_known(float(sums.usage[kind][place])),
+        usage=usage,
         complete=everything and bool(sums.usage_complete[kind][place]),
         allowed=_known(float(sums.allowed_known[kind][place])),
         allowed_complete=everything and bounded,
         stranded=_known(float(sums.stranded[kind][place])),
         stranded_complete=everything and bool(sums.stranded_complete[kind][place]),
-        fairness=_known(float(sums.fairness[kind][place])) if everything else None,
+        fairness=fairness,
+        fairness_unknown=fairness is None and has_brokers and usage is not None and usage > 0,
         unlimited=int(sums.unlimited[kind][place]),
         budget=team.budgets.get(kind) if team is not None else None,
         budget_ratio=_known(float(ratio)),
@@ -202,6 +211,8 @@ def _amount(row: TeamRow) -> TableCell:
         text += f"; stranded {f'{mark}{measured(kind, row.stranded, row.allowed)}' if row.stranded else UNKNOWN}"
     if row.fairness is not None:
         text += f"; fairness {row.fairness:.2f}"
+    elif row.fairness_unknown:
+        text += f"; fairness {UNKNOWN}"
     return TableCell(text=text, color="over" if row.budget_ratio is not None and row.budget_ratio >= 1 else "")
 
 

@@ -201,6 +201,8 @@ class NodeUsage:
     """
     active_controller: bool | None = None
     """None when the node did not report it."""
+    started_at: float | None = None
+    """When it was started, Unix time in seconds by its own clock; None when it did not report it."""
 
     def number(self, family: Family) -> float | None:
         """Return the value of a family that has one series for each node, None where it is unknown."""

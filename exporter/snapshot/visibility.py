@@ -15,6 +15,8 @@ from ..limits.model import SETTINGS_OF
 from .snapshot import NodeUsage, Snapshot
 
 _MUTATION: Final = QuotaType.CONTROLLER_MUTATION
+_KEPT_SECONDS: Final = 3_600.0
+"""How long Kafka keeps what it measures of a client that sends nothing (``ClientSensors`` expire)."""
 _OF_BROKERS: Final = [quota_type for quota_type in QuotaType if quota_type is not _MUTATION]
 
 
@@ -87,15 +89,25 @@ class Visibility:
 
     def shown_on(self, quota_type: QuotaType, kind: EntityKind) -> frozenset[str]:
         """
-        Return the brokers that would show any client of this kind that they have measured within the last hour or so.
+        Return the brokers that would show any client of this kind that they measure now.
 
-        Kafka keeps what it measures of a client for an hour after its last request, or until the broker restarts.
         Empty while the brokers of the cluster are unknown.
         """
         limits = self._limits
         brokers = set[str]() if limits is None else {*limits.nodes, *limits.releases}
         measuring = {node.broker for node in self.measuring(quota_type)}
         return frozenset(brokers & measuring - {*self.hidden_on(quota_type, kind)})
+
+    def without_memory(self, now: float) -> frozenset[str]:
+        """
+        Return the nodes that were started within the hour before a Unix time in seconds.
+
+        Kafka keeps what it measures of a client for an hour after its last request, and a restart ends that: what
+        these do not show they may have measured before. A node that does not report its start is not among them.
+        """
+        return frozenset(
+            node.broker for node in self._nodes if node.started_at is not None and now - node.started_at < _KEPT_SECONDS
+        )
 
     def hidden_under(self, quota_type: QuotaType, rule: QuotaEntity) -> tuple[str, ...]:
         """Return the nodes on which clients of a rule may be measured without being shown."""

@@ -3,7 +3,8 @@ Adds up the limits of each team: what Kafka lets through at most, and the part t
 
 An entity has its limit on each broker by itself. Its traffic comes from the brokers that lead its partitions, which the
 exporter does not read. What it does know are the brokers that have measured the entity: Kafka keeps that for an hour
-after the last request. So a limit is stranded on a broker that would show the entity and does not.
+after the last request, unless they were started since. So a limit is stranded on a broker that would show the entity
+and does not.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ _Masks = NDArray[np.bool_]
 _Brokers = tuple[frozenset[str], ...]
 """For each kind of entities the brokers that would show them; the last kind is a client without a name."""
 
-_Enforcers = tuple[int | None, int, dict[QuotaType, _Brokers]]
-"""The number of brokers, the number of them that surely enforce limits, and the brokers that would show entities."""
+_Enforcers = tuple[int | None, int, dict[QuotaType, _Brokers], frozenset[str]]
+"""
+The number of brokers, the number of them that surely enforce limits, the brokers that would show entities, and the
+nodes that would not show those which they had before the last start.
+"""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,7 +65,7 @@ class LimitSums:
     def __init__(self, index: TeamIndex) -> None:
         self._index = index
         self._layout: Layout | None = None
-        self._brokers: _Enforcers = None, 0, {}
+        self._brokers: _Enforcers = None, 0, {}, frozenset()
         self._bounds = Bounds.empty()
 
     def of(self, joined: Snapshot) -> Bounds:
@@ -73,7 +77,12 @@ class LimitSums:
             for kind in TYPES
             if kind is not _MUTATION
         }
-        brokers: _Enforcers = joined.enforcers, len(joined.enforcing_brokers), shown
+        brokers: _Enforcers = (
+            joined.enforcers,
+            len(joined.enforcing_brokers),
+            shown,
+            visibility.without_memory(joined.taken_at),
+        )
         if layout is not self._layout or brokers != self._brokers:
             self._layout, self._brokers = layout, brokers
             self._bounds = self._added_up(layout)
@@ -89,7 +98,7 @@ class LimitSums:
     def _add_allowed(self, bounds: Bounds, layout: Layout, kind: QuotaType) -> None:
         """Add the sums of limits on all brokers, and the numbers of entities without one."""
         index, count = self._index, len(self._index.names)
-        enforcers, certain, _ = self._brokers
+        enforcers, certain, *_ = self._brokers
         if kind is _MUTATION:
             enforcers, certain = 1, 1
         rows = layout.of_type(kind)
@@ -114,7 +123,7 @@ class LimitSums:
     def _add_stranded(self, bounds: Bounds, layout: Layout, kind: QuotaType) -> None:
         """Add up the limits that hold on brokers where the entity is not: brokers that would show it and do not."""
         index, count = self._index, len(self._index.names)
-        enforcers, _, showing_brokers = self._brokers
+        enforcers, _, showing_brokers, forgetful = self._brokers
         rows = layout.of_type(kind)
         begins = index.begins[rows]
         if kind is _MUTATION or not begins.size:
@@ -123,26 +132,30 @@ class LimitSums:
             bounds.located[kind] = _fixed(np.zeros(count, np.bool_))
             return
         is_showing = np.array([[node in brokers for node in layout.nodes] for brokers in showing_brokers[kind]])
-        totals = np.array([len(brokers) for brokers in showing_brokers[kind]])
+        forgets = np.array([node in forgetful for node in layout.nodes])
         kinds, nodes = index.kinds[rows], layout.node_numbers[rows]
         entities = np.cumsum(begins) - 1
         firsts = np.flatnonzero(begins)
-        teams, limits, would_show = index.of_row[rows][firsts], layout.limits[rows][firsts], totals[kinds[firsts]]
-        present = np.bincount(entities[is_showing[kinds, nodes]], minlength=len(firsts))
+        teams, limits = index.of_row[rows][firsts], layout.limits[rows][firsts]
+        would_show = np.array([len(brokers) for brokers in showing_brokers[kind]])[kinds[firsts]]
+        remembering = np.array([len(brokers - forgetful) for brokers in showing_brokers[kind]])[kinds[firsts]]
+        is_present = is_showing[kinds, nodes]
+        present = np.bincount(entities[is_present & ~forgets[nodes]], minlength=len(firsts))
+        known = remembering + np.bincount(entities[is_present & forgets[nodes]], minlength=len(firsts))
         # a limit that differs from node to node, or is unknown on one, is unknown on brokers without the entity
         differs = np.bincount(
             entities[(layout.limits[rows] != limits[entities]) & ~np.isnan(limits[entities])], minlength=len(firsts)
         )
         unknown = np.bincount(entities[layout.limits_unknown[rows]], minlength=len(firsts)) + differs > 0
-        counted = np.isfinite(limits) & ~unknown & (would_show > 0)
-        amounts = limits[counted] * (would_show - present)[counted]
+        counted = np.isfinite(limits) & ~unknown & (known > 0)
+        amounts = limits[counted] * (remembering - present)[counted]
         stranded = np.bincount(teams[counted], amounts, count).astype(np.float64, copy=False)
         stranded[np.bincount(teams[counted], minlength=count) == 0] = np.nan
-        hidden = would_show != (-1 if enforcers is None else enforcers)
+        everywhere = -1 if enforcers is None else enforcers
         located = np.ones(count, np.bool_)
-        located[teams[hidden]] = False
+        located[teams[would_show != everywhere]] = False
         complete = np.ones(count, np.bool_)
-        complete[teams[unknown | (np.isfinite(limits) & hidden)]] = False
+        complete[teams[unknown | (np.isfinite(limits) & (known != everywhere))]] = False
         if np.any(teams == count + UNDECIDED_PLACE):
             complete[: count + UNDECIDED_PLACE] = False
         bounds.stranded[kind] = fixed(stranded)

@@ -55,8 +55,9 @@ TEAM_STRANDED: Final[dict[QuotaType, Family]] = {
     quota_type: gauge(
         f"kafka_quota_team_stranded_{quota_type.stem}_{quota_type.unit.name}",
         f"{_ALLOWED[quota_type]} of this team's quota entities on brokers that these do not use: each limit counts "
-        "once for each broker that would show the entity and has not seen it for an hour. A lower bound: unknown "
-        "brokers and limits are not in it. Which partitions a client uses is unknown.",
+        "once for each broker that would show the entity and has not seen it for an hour. A lower bound: limits and "
+        "brokers that are unknown, or were started within the hour, are not in it. Which partitions a client uses is "
+        "unknown.",
         TEAM_LABELS,
         quota_type.unit.documented,
         "computed",

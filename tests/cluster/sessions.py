@@ -15,7 +15,7 @@ import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import confluent_kafka
@@ -44,6 +44,12 @@ def session(number: int) -> str:
     """Return the user of a session; each role has one of five."""
     role = ROLES[number % len(ROLES)]
     return f"arn:aws:sts::123456789012:assumed-role/{role}/session-{number:03d}"
+
+
+def role(user: str) -> str:
+    """Return the role of a session's user, empty for all other users."""
+    name = user.removeprefix("arn:aws:sts::123456789012:assumed-role/").partition("/")[0]
+    return name if name in ROLES else ""
 
 
 def teams(price: float = 0.05) -> dict[str, Any]:
@@ -108,16 +114,23 @@ class Sessions:
     """Number of records that found a queue full, as of a session whose login takes long."""
     moves: int = 0
     """Number of leaders that were moved."""
+    gaps: list[float] = field(default_factory=list)
+    """Seconds between two records of a producer; longer than `pace` has it where the machine is busy."""
 
     def run(self, stop: threading.Event) -> None:
         """Drive all sessions until the event is set."""
         producers: dict[int, confluent_kafka.Producer] = {}
         consumers: dict[int, confluent_kafka.Consumer] = {}
         payload = random.Random(0).randbytes(self.size)  # noqa: S311 - no secret
-        begin = time.monotonic()
+        while self.started < self.living:
+            self._replace(producers, consumers)
+        begin = before = time.monotonic()
         step = 0
         while not stop.is_set():
-            passed = time.monotonic() - begin
+            now = time.monotonic()
+            if step:
+                self.gaps.append(now - before)
+            passed, before = now - begin, now
             due = self.living + int((self.count - self.living) * min(1.0, passed / self.seconds))
             while self.started < due:
                 self._replace(producers, consumers)

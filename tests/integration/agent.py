@@ -17,12 +17,18 @@ _GROUPS = ("Produce", "Fetch", "Request", "ControllerMutation")
 
 def quota_numbers(url: str) -> dict[Key, float | None]:
     """Return every attribute of the quota beans; None where the node says NaN."""
-    requests = [_read(f"kafka.server:type={group},*") for group in _GROUPS]
+    return numbers_of(ask(url, [_read(f"kafka.server:type={group},*") for group in _GROUPS]))
+
+
+def numbers_of(items: Sequence[dict[str, Any]]) -> dict[Key, float | None]:
+    """Return every attribute of quota beans in the answers to a bulk request, of which others may be about more."""
     return {
         key: value
-        for item in ask(url, requests)
+        for item in items
         for name, attributes in item.get("value", {}).items()
+        if ":type=" in name or ",type=" in name
         for key, value in _numbers(name, attributes)
+        if key[0] in _GROUPS
     }
 
 

@@ -51,7 +51,7 @@ def parts(state: Snapshot) -> list[object]:
             (node.broker, node.quota_callback, node.static_limits, node.delay_queue_size, node.handlers_idle)
             for node in state.nodes
         ],
-        [node.connections_by_ip for node in state.nodes],
+        [(node.connections_by_ip, node.started_at) for node in state.nodes],
         configured and [configured.rules.get(kind, QuotaRules()) for kind in QuotaType],
         configured and (configured.connection_limits, configured.nodes),
     ]
@@ -108,6 +108,7 @@ EVERYTHING = snapshot(
             broker="1",
             static_limits={QuotaType.PRODUCE: 50_000.0, QuotaType.REQUEST: inf},
             numbers=idle(broker=0.3, controller=0.9),
+            started_at=1_700_000_000.5,
         ),
         NodeUsage(broker="2"),
     ),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.exporter.examples import COMPLETE, health, limits, snapshot, usage
+from tests.exporter.examples import COMPLETE, NOW, health, limits, snapshot, usage
 
 from quotascope.exporter.diagnosis.cluster_usage import cluster_lines, cluster_sentence, cluster_usages
 from quotascope.exporter.limits import NodeSettings
@@ -72,20 +72,60 @@ def seeing(*brokers: str, **changes: Any) -> dict[str, Any]:
     return {"nodes": tuple(NodeUsage(broker=broker, coverage=COMPLETE) for broker in brokers), **changes}
 
 
+def started(broker: int, seconds: float) -> NodeUsage:
+    """Return a node that would show each entity, and was started so many seconds ago."""
+    return NodeUsage(broker=str(broker), coverage=COMPLETE, started_at=NOW - seconds)
+
+
 MANY = [str(number) for number in range(1, 8)]
 
 
 @pytest.mark.parametrize(
     ("rows", "changes", "text", "fairness"),
     [
-        (of(b1=6e6, b2=6e6), seeing(*"123"), "broker 1 has 50% of it; 20.0 MB/s stranded on broker 3", 2 / 3),
-        (of(b1=6e6), seeing(*"123"), "broker 1 has 100% of it; 40.0 MB/s stranded on brokers 2, 3", 1 / 3),
-        (of(b1=2e6, b2=2e6, b3=2e6), seeing(*"123"), "broker 1 has 33% of it", 1.0),
+        (
+            of(b1=6e6, b2=6e6),
+            seeing(*"123"),
+            "broker 1 has 50% of it, fairness 0.67; 20.0 MB/s stranded on broker 3",
+            2 / 3,
+        ),
+        (
+            of(b1=6e6),
+            seeing(*"123"),
+            "broker 1 has 100% of it, fairness 0.33; 40.0 MB/s stranded on brokers 2, 3",
+            1 / 3,
+        ),
+        (of(b1=2e6, b2=2e6, b3=2e6), seeing(*"123"), "broker 1 has 33% of it, fairness 1.00", 1.0),
         (of(b1=0.0, b2=0.0), seeing(*"123"), "of at most 60.0 MB/s; 20.0 MB/s stranded on broker 3", None),
         # broker 3 is not read
         (of(b1=6e6), seeing(*"12"), "broker 1 has 100% of it; ≥ 20.0 MB/s stranded on broker 2", None),
         (of(b1=6e6, b2=None), seeing(*"123"), "; 20.0 MB/s stranded on broker 3", None),
-        (of(limit=None, b1=6e6), seeing(*"123"), "unlimited; broker 1 has 100% of it", 1 / 3),
+        (of(limit=None, b1=6e6), seeing(*"123"), "unlimited; broker 1 has 100% of it, fairness 0.33", 1 / 3),
+        # broker 3, then each, was restarted within the hour, which ended what it knew
+        (
+            of(b1=6e6),
+            seeing(nodes=(*seeing(*"12")["nodes"], started(3, 3_599.0))),
+            "fairness 0.33; ≥ 20.0 MB/s stranded on broker 2",
+            1 / 3,
+        ),
+        (
+            of(b1=6e6, b3=6e6),
+            seeing(nodes=(*seeing(*"12")["nodes"], started(3, 0.0))),
+            "fairness 0.67; 20.0 MB/s stranded on broker 2",
+            2 / 3,
+        ),
+        (
+            of(b1=6e6),
+            seeing(nodes=(*seeing("1")["nodes"], started(2, 3_600.0), started(3, 1e9))),
+            "fairness 0.33; 40.0 MB/s stranded on brokers 2, 3",
+            1 / 3,
+        ),
+        (
+            of(b1=6e6),
+            seeing(nodes=[started(broker, -5.0) for broker in (1, 2, 3)]),
+            "has 100% of it, fairness 0.33",
+            1 / 3,
+        ),
         (of(b1=6e6), seeing(*"123", unsent=1), "broker 1 has 100% of it", None),
         (
             of(b1=6e6),

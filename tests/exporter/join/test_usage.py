@@ -58,6 +58,15 @@ def test_a_node_that_has_just_started_is_not_saturated(rate: float, expected: fl
     assert (node.number(catalog.REQUEST_HANDLER_IDLE), of_pool, node.handlers_idle) == (expected,) * 3
 
 
+@pytest.mark.parametrize(
+    ("numbers", "expected"), [({"StartTimeMs": 1.79e12}, 1.79e9), ({"StartTimeMs": nan}, None), ({}, None)]
+)
+def test_the_start_of_a_node_is_that_which_it_reports(numbers: dict[str, float], expected: float | None) -> None:
+    """Kafka has it in milliseconds; without a number it is unknown."""
+    (node,) = World().collect_one(bean("app-info", numbers, id="1"), entity(PRODUCE, "a", usage=1.0)).nodes
+    assert node.started_at == expected
+
+
 @given(st.lists(st.integers(0, 30_000), min_size=1, max_size=50))
 def test_the_sum_of_a_histogram_is_exact(throttles: list[int]) -> None:
     """The division for the mean and the multiplication lose nothing, and each request is counted alone."""

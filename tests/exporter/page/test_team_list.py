@@ -106,6 +106,7 @@ def test_a_sum_without_all_of_the_usage_is_called_so() -> None:
     (text,) = (row for row in page(result).text.split("payments")[1:2])
     assert "≥ 1 by produce≥ 50.0 MB/s of at most" in text
     assert "; ≥ 125% of the budget of 40.0 MB/s" in text
+    assert "; fairness unknown" in text
     payments, hostile, *_ = json.loads(encoded(teams_document(result)))["teams"]
     assert (payments["quotas"][0]["complete"], payments["quotas"][0]["throttled_complete"]) == (False, False)
     assert (payments["quotas"][1]["complete"], hostile["quotas"][0]["complete"]) == (True, True)
@@ -128,7 +129,11 @@ def test_limits_that_traffic_cannot_use_are_stranded() -> None:
     state = replace(state, teams=TeamAdder(TEAMS).of(state))
     hidden = find_teams(state, TeamQuery())
     assert hidden.teams[0].rows[0].fairness is None
-    assert "125% of the budget of 40.0 MB/s; stranded unknown-" in page(hidden).text
+    assert "125% of the budget of 40.0 MB/s; stranded unknown; fairness unknown-" in page(hidden).text
+    one = limits(nodes={"1": NodeSettings()})
+    state = snapshot(ROWS[0], limits=one, nodes=state.nodes[:1])
+    single = find_teams(replace(state, teams=TeamAdder(TEAMS).of(state)), TeamQuery())
+    assert "fairness" not in page(single).text.partition("payments")[2].partition("Fairness:")[0]
 
 
 def test_the_answer_has_null_for_what_is_unknown() -> None:

@@ -76,14 +76,19 @@ def place(row: EntityUsage) -> tuple[QuotaType, str, str, str]:
     return entity.quota_type, entity.user, entity.client_id, entity.broker
 
 
-def stranded(rows: Sequence[EntityUsage]) -> float:
-    """Return the limits of the entities of one quota type on the brokers, of three that would show them, without."""
+def stranded(rows: Sequence[EntityUsage], restarted: frozenset[str]) -> float:
+    """
+    Return the limits of the entities of one quota type on the brokers, of three that would show them, without.
+
+    Of those that were restarted within the hour, that is unknown.
+    """
     amounts = []
     for name in {(row.entity.user, row.entity.client_id) for row in rows} - {("", "")}:
         entities = [row.entity for row in rows if (row.entity.user, row.entity.client_id) == name]
         bounds = {entity.limit for entity in entities}
         if len(bounds) == 1 and None not in bounds and entities[0].quota_type is not QuotaType.CONTROLLER_MUTATION:
-            amounts.append(max(filter(None, bounds), default=0.0) * (3 - len(entities)))
+            without = {*"123"} - {entity.broker for entity in entities}
+            amounts.append(max(filter(None, bounds), default=0.0) * len(without - restarted))
     return sum(amounts) if amounts else nan
 
 
@@ -105,17 +110,26 @@ def fairness(rows: Sequence[EntityUsage]) -> float:
 STATES = st.lists(st.lists(ENTITIES, max_size=15, unique_by=place), min_size=1, max_size=3)
 
 
-@given(STATES)
-@example([[usage(usage=1.0)], [usage(usage=2.0), usage(user="aa", usage=3.0)]])
-def test_sums_of_teams_are_those_of_their_entities(states: Sequence[Sequence[EntityUsage]]) -> None:
+def since(broker: str, hours: float | None) -> NodeUsage:
+    """Return a node that was started so many hours ago."""
+    return NodeUsage(broker=broker, coverage=COMPLETE, started_at=None if hours is None else NOW - 3_600 * hours)
+
+
+@given(STATES, st.lists(st.frozensets(st.sampled_from("123")), min_size=3, max_size=3))
+@example([[usage(usage=1.0)], [usage(usage=2.0), usage(user="aa", usage=3.0)]], [frozenset()] * 3)
+def test_sums_of_teams_are_those_of_their_entities(
+    states: Sequence[Sequence[EntityUsage]], restarts: Sequence[frozenset[str]]
+) -> None:
     """
-    The sums follow one snapshot after the other.
+    The sums follow one snapshot after the other, whichever nodes were restarted before each.
 
     What is unknown of all of them is left out, and nothing is counted twice.
     """
     adder, finder = TeamAdder(TEAMS), TeamFinder(TEAMS)
-    for rows in states:
-        sums = of(*rows, adder=adder)
+    for rows, restarted in zip(states, restarts, strict=False):
+        sums = of(
+            *rows, adder=adder, nodes=tuple(since(broker, 0.9 if broker in restarted else 1.1) for broker in "123")
+        )
         for kind in QuotaType:
             of_kind = [row for row in rows if row.entity.quota_type is kind]
             for number, name in enumerate(sums.names):
@@ -137,7 +151,7 @@ def test_sums_of_teams_are_those_of_their_entities(states: Sequence[Sequence[Ent
                 elif all(bounds[row.entity.user, row.entity.client_id] == row.entity.limit for row in ours):
                     count = 1 if kind is QuotaType.CONTROLLER_MUTATION else 3
                     assert sums.allowed[kind][number] == sum(filter(None, bounds.values())) * count
-                assert sums.stranded[kind][number] == pytest.approx(stranded(ours), nan_ok=True)
+                assert sums.stranded[kind][number] == pytest.approx(stranded(ours, restarted), nan_ok=True)
                 assert sums.fairness[kind][number] == pytest.approx(fairness(ours), nan_ok=True)
         names = {(row.entity.user, row.entity.client_id) for row in rows}
         assert sums.entities.sum() == len(names)
@@ -206,6 +220,31 @@ def test_a_limit_is_stranded_where_its_client_has_not_been() -> None:
     one = limits(nodes={"1": NodeSettings()})
     assert isnan(of(rows[0], limits=one, nodes=NODES[:1]).fairness[produced][0])
     assert of(rows[0], limits=one, nodes=NODES[:1]).stranded[produced][0] == 0
+
+
+def test_a_broker_that_was_just_restarted_says_nothing_of_the_hour_before() -> None:
+    """Where it has the client, that is known; an hour later, or without a start, everything is."""
+    rows = (
+        usage(user="alice", broker="1", usage=30.0, limit=20.0, configured=RULES),
+        usage(user="adam", broker="3", usage=30.0, limit=5.0, configured=RULES),
+    )
+    adder, produced = TeamAdder(TEAMS), QuotaType.PRODUCE
+    for hours, amount, complete in (
+        ((0.2, 5.0, 0.9), 20.0 + 5.0, False),  # alice may have been on 3, adam on 1
+        ((0.2, 5.0, 5.0), 2 * 20.0 + 5.0, False),
+        ((None, 5.0, 1.0), 2 * 20.0 + 2 * 5.0, True),
+        ((-0.1, 0.0, 0.9), 0.0, False),  # clocks differ
+    ):
+        nodes = tuple(since(broker, age) for broker, age in zip("123", hours, strict=True))
+        sums = of(*rows, adder=adder, nodes=nodes)
+        assert (sums.stranded[produced][0], sums.stranded_complete[produced][0]) == (amount, complete)
+        assert sums.fairness[produced][0] == pytest.approx(60**2 / (3 * (30**2 + 30**2)))
+    everywhere = [usage(user="alice", broker=broker, usage=1.0, limit=20.0, configured=RULES) for broker in "123"]
+    sums = of(*everywhere, nodes=tuple(since(broker, 0.0) for broker in "123"))
+    assert (sums.stranded[produced][0], sums.stranded_complete[produced][0]) == (0.0, True)
+    limited = usage(user="alice", broker="1", usage=1.0, limit=20.0, configured=RULES)
+    sums = of(limited, nodes=(since("1", 5.0), since("2", 0.1), since("3", 0.1)))
+    assert (sums.stranded[produced][0], sums.stranded_complete[produced][0]) == (0.0, False)
 
 
 def test_limits_that_a_callback_may_replace_are_the_least_of_what_is_allowed() -> None:
