@@ -276,7 +276,7 @@ def test_the_path_may_be_left_out(given_url: str, url: str) -> None:
         (
             "http://q",
             {"user": "a", "password": "s3cret", "password_file": Path("/nowhere")},
-            "--exporter-password-file: /nowhere cannot be read: No such file",
+            "--exporter-password-file: the file cannot be read: No such file",
         ),
     ],
 )
