@@ -102,7 +102,7 @@ def _check(url: str) -> None:
         raise GrafanaError("the address of the Grafana must not contain a user or password: use a token")
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and " " not in url
     except ValueError:  # the port is no number
         usable = False
     if not usable:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
-from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -19,6 +18,7 @@ from quotascope.metrics.kafka.release import KafkaRelease, ReleaseRange
 from quotascope.metrics.kafka.rules import QuotaRules
 from quotascope.pages.baseline import ThrottleChange
 
+from ..address import http_parts
 from ..coverage import Coverage
 from ..diagnosis.catalog import Catalog, Finding
 from ..errors import ConfigError, SourceError, SourceUnreadable
@@ -90,12 +90,8 @@ def snapshot_url(text: str) -> str:
 
     Raises ``ConfigError`` when it is no http or https address, or holds a password, which others could see.
     """
-    try:
-        parts = urlsplit(text)
-        has_host = parts.scheme in {"http", "https"} and bool(parts.hostname)
-    except ValueError:
-        has_host = False
-    if not has_host:
+    parts = http_parts(text)
+    if parts is None:
         raise ConfigError(_FLAG, ["expected an address such as http://quotascope:9749"])
     if parts.username is not None or parts.password is not None:
         problem = "takes no user or password in the address: give --exporter-user and --exporter-password-file"

@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from quotascope.clients.security import SaslMechanism, SecurityProtocol
 from quotascope.metrics import connection_settings as settings
 
+from ..address import http_parts
 from .section import (
     Seconds,
     SecretFile,
@@ -58,12 +59,8 @@ DialectName = Annotated[str, AfterValidator(_dialect)]
 
 def http_url(url: str) -> str:
     """Return the URL if an agent can have it; else raise ValueError."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        raise ValueError("is not a URL such as http://broker-1:8778/jolokia") from None
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    parts = http_parts(url)
+    if parts is None:
         raise ValueError("is not a URL such as http://broker-1:8778/jolokia")
     if parts.username is not None or parts.password is not None:
         raise ValueError("must not contain a user or password; those of a source belong in basic_auth or headers")

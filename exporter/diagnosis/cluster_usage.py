@@ -18,13 +18,12 @@ from quotascope.metrics.kafka.entities import QuotaType
 
 from ..coverage import EntityKind
 from ..snapshot import Columns, Entity, Floats, LimitState, Snapshot, Usages
+from ..snapshot.fairness import jain_index
 from ..snapshot.layout import node_order
 from ..snapshot.visibility import Visibility
 from ..untrusted import one_line, shown
 from .units import UNKNOWN, UNKNOWN_NUMBER, UNLIMITED, entity_name, measured, percent, type_name
 
-_TWO: Final = 2
-"""Fewest brokers that can be compared."""
 _NAMED: Final = 3
 """Most brokers that a sentence names."""
 
@@ -176,10 +175,8 @@ def _place(snapshot: Snapshot, visibility: Visibility, entities: list[Entity]) -
 
 
 def _fairness(amounts: Floats, brokers: int | None) -> float | None:
-    """Return Jain's index of the amounts of some brokers and of zero for all others."""
-    if brokers is None or brokers < _TWO or not (amounts > 0).any():
-        return None
-    index = float(amounts.sum() ** 2 / (brokers * np.square(amounts).sum()))
+    """Return Jain's index of the amounts of some brokers and of zero for all others; None where there is none."""
+    (index,) = jain_index(amounts[np.newaxis], brokers or 0).tolist()
     return index if isfinite(index) else None
 
 

@@ -73,12 +73,13 @@ class PrometheusFinder:
             raise DiscoveryError(str(error)) from error
         problems: list[str] = []
         ids, ids_by_page = self._known_ids(reading, problems)
-        missing = [instance for instance in reading.nodes if ids.get(instance) is None]
+        single = [instance for instance, node in reading.nodes.items() if not doubling_labels(node)]
+        missing = [instance for instance in single if ids.get(instance) is None]
         if missing:
             by_host = await self._ids_by_host(problems)
             ids |= {instance: by_host[host] for instance in missing if (host := _host(instance)) in by_host}
         self._refuse_two(reading, ids)
-        unidentified = [instance for instance in reading.nodes if ids.get(instance) is None]
+        unidentified = [instance for instance in single if ids.get(instance) is None]
         if unidentified:
             names = ", ".join(map(shown, unidentified[:_MOST_NAMED]))
             more = f" and {len(unidentified) - _MOST_NAMED} more" if len(unidentified) > _MOST_NAMED else ""
@@ -113,7 +114,10 @@ class PrometheusFinder:
         if unseen:
             problems.append(f"`nodes` names {shown(min(unseen))}, of which there is no series")
         for instance, node in reading.nodes.items():
-            _refuse_doubled(node)
+            if labels := doubling_labels(node):
+                problems.append(_doubled(node, labels))
+                ids[instance] = None
+                continue
             page_id = self._reported_id(node, reading)
             configured_id = self._config.nodes.get(instance, labelled_id(node.series))
             ids[instance] = page_id if configured_id is None else configured_id
@@ -167,15 +171,14 @@ class PrometheusFinder:
                 )
 
 
-def _refuse_doubled(node: NodeSeries) -> None:
-    """Raise ``DiscoveryError`` where a node has the series of several scrapes: no order tells which one is right."""
-    if labels := doubling_labels(node):
-        names = ", ".join(map(shown, labels[:_MOST_NAMED]))
-        raise DiscoveryError(
-            f"{shown(node.instance)} has each series twice, with other values of {names}. Where several Prometheus "
-            "servers scrape the same agents, name the label that tells them apart under `replica_labels` of this "
-            "source; else name one value in `selector`"
-        )
+def _doubled(node: NodeSeries, labels: Sequence[str]) -> str:
+    """Return the problem of a node with the series of several scrapes: no order tells which one is right."""
+    names = ", ".join(map(shown, labels[:_MOST_NAMED]))
+    return (
+        f"{shown(node.instance)} has each series twice, with other values of {names}: where several Prometheus servers "
+        "scrape the same agents, name the label that tells them apart under `replica_labels` of this source; else name "
+        "one value in `selector`"
+    )
 
 
 def _differing(one: NodeSeries, other: NodeSeries, instance_label: str) -> str:

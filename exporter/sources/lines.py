@@ -495,7 +495,11 @@ class PageLines:
             return None
         attribute, factor = attribute_and_factor
         named = properties.pop("type", None)
-        group = parsed.type if named is None else self._group(parsed, pairs[0][0], named)
+        group = (
+            parsed.type
+            if named is None
+            else self._group(parsed, next((label for label, key in pairs if key == "type"), "type"), named)
+        )
         if group is None:
             return None
         if not group:

@@ -18,14 +18,13 @@ from quotascope.metrics.catalog.teams import Team
 from quotascope.metrics.kafka.entities import QuotaType
 
 from ..snapshot import CAUSES, Columns, Floats, Layout, Snapshot, ThrottleCause
+from ..snapshot.fairness import jain_index
 from ..snapshot.layout import TYPES, fixed
 from ..snapshot.teams import TeamSums
 from .index import UNDECIDED_PLACE, Ints, TeamIndex
 from .limits import LimitSums
 
 _REFERS: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
-_TWO: Final = 2
-"""Fewest brokers that can be compared."""
 _Masks = NDArray[np.bool_]
 
 
@@ -139,7 +138,9 @@ class TeamAdder:
             stranded=bounds.stranded,
             stranded_complete=bounds.stranded_complete,
             fairness={
-                kind: _fairness(usage.by_node[:, places], usage.complete & bounds.located[kind], count)
+                kind: fixed(
+                    np.where(usage.complete & bounds.located[kind], jain_index(usage.by_node[:, places], count), np.nan)
+                )
                 for kind, usage in usages.items()
             },
             unlimited=bounds.unlimited,
@@ -184,16 +185,3 @@ class TeamAdder:
             empty = np.bincount(rows.teams[~np.isnan(delays)], minlength=rows.count) == 0
         counts[empty] = np.nan
         return fixed(counts), complete
-
-
-def _fairness(usage: Floats, known: _Masks, count: int) -> Floats:
-    """
-    Return Jain's index of each team's usage over ``count`` brokers; ``usage`` has a column for each with entities.
-
-    The index is NaN where there is nothing to compare, or the usage is not ``known`` on all brokers.
-    """
-    if count < _TWO or not usage.size:
-        return fixed(np.full(len(known), np.nan))
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        index = np.square(usage.sum(axis=1)) / (count * np.square(usage).sum(axis=1))
-    return fixed(np.where(known & (usage > 0).any(axis=1), index, np.nan))

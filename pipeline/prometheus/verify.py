@@ -39,6 +39,13 @@ def verify_prometheus(
         _query(server, f"max by (cluster) (count_over_time({series}[{_span(begin, end)}]))", end)
         for series, begin, end in ((predicted_series, times.begin, times.since), (_ACTED, times.since, times.until))
     )
+    silent = sorted(cluster for key, count in samples.items() if count and not acted.get(key) for cluster in key[2:])
+    if silent:
+        names = ", ".join(repr(cluster[:60]) for cluster in silent)
+        raise NotVerified(
+            f"Prometheus has no throttle times of cluster {names} since the limits were set: was the exporter read, "
+            "and does its agent report throttle times?"
+        )
     scales = {cluster: acted.get(key, 0.0) / count for key, count in samples.items() for cluster in key[2:]}
     acted_before = _sampled(server, _ACTED, times.begin, times.since)
     held_back = bounds | {key for key, figures in acted_before.items() if figures.throttled}

@@ -115,6 +115,18 @@ def test_a_shadow_is_verified(run: Run, prometheus: str) -> None:
     assert (code, "Prometheus has no prediction of shadow 'another'" in err) == (2, True)
 
 
+def test_a_cluster_without_throttle_times_since_then_is_not_verified(run: Run, prometheus: str) -> None:
+    """Where nothing was scraped after the limits were set, no prediction came true or failed to."""
+    since, until = (
+        datetime.fromtimestamp(time_s, UTC).isoformat() for time_s in (SET_AT + SPAN_SECONDS + 3_600, SET_AT + 9_000)
+    )
+    begin = datetime.fromtimestamp(SET_AT - SPAN_SECONDS, UTC).isoformat()
+    times_after = ("--since", since, "--until", until, "--from", begin)
+    code, out, err = run("shadow", "verify", TIGHT, "--prometheus", prometheus, *times_after)
+    assert (code, out) == (2, "")
+    assert "has no throttle times of cluster 'east' since the limits were set" in err
+
+
 def test_a_query_that_is_given_up(run: Run, tmp_path: Path) -> None:
     """The error has Prometheus' message and advice."""
     fill(tmp_path, scrapes())

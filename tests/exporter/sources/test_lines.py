@@ -63,6 +63,18 @@ def test_a_line_that_cannot_be_placed_is_named(line: str, reason: str) -> None:
     assert reason in page.coverage.unplaced.text
 
 
+@pytest.mark.parametrize("other", ["Fetch", "Request"])
+def test_a_type_in_a_label_that_contradicts_the_name_is_not_placed(other: str) -> None:
+    """The label `type` is no part of the name of these rules: its line is counted as not understood, and no other."""
+    good = 'kafka_server_Fetch_byte_rate{user="a"} 1'
+    page = TextReader().read(
+        f'kafka_server_app_info_starttimems{{id="1"}} 1\n{good}\n'
+        f'kafka_server_Produce_byte_rate{{type="{other}"}} 2\n'.encode()
+    )
+    assert not any(("type", "Produce") in properties for properties in names(page))
+    assert {("type", "Fetch"), ("user", "a")} in map(set, names(page))
+
+
 def test_lines_that_are_gone_are_not_counted() -> None:
     reader = TextReader()
     good = b'kafka_server_quota_byte_rate{resource="Fetch",user="a"} 1\n'
