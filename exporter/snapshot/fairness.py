@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from .columns import Floats
+from .layout import Floats
 
 _TWO: Final = 2
 """Fewest brokers that can be compared."""
