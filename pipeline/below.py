@@ -52,10 +52,10 @@ def below_their_bounds(
     """
     Return the suspects whose clients together stayed below the bound in all windows of the time.
 
-    The requests are those of the history.
+    The amounts come from the requests of the history.
 
-    Controller mutations are never among them: their bucket may be empty by what was before. Windows are taken to be the
-    brokers' default.
+    Quotas of controller mutations are never returned: earlier requests may have emptied their bucket. Windows are taken
+    to be the brokers' default.
     """
     checked = [suspect for suspect in suspects if not suspect.kind.token_bucket]
     if not checked:
@@ -63,9 +63,9 @@ def below_their_bounds(
     begin = min(suspect.span_ms[0] for suspect in checked) - _WINDOW_MS
     end = max(suspect.span_ms[1] for suspect in checked) + 1_000
     groups = {_group(suspect.kind, *suspect.client, suspect.broker, tables) for suspect in checked}
-    # where each is of a user, the requests of others play no part
+    # if every group is of one user, requests of other users play no part
     users = {suspect.client[0] for suspect in checked} if all(user for _, user, *_ in groups) else None
-    used: dict[_Group, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    amounts: dict[_Group, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     files = [file for file in history.detail.files() if file.overlaps(begin, end)]
     for batch in history.detail.batches(files, _COLUMNS):
         rows = pa.Table.from_batches([batch])
@@ -75,11 +75,11 @@ def below_their_bounds(
         for client, kind, start, amount in _charges(rows):
             group = _group(kind, *client, tables)
             if group in groups:
-                used[group][start] += amount
+                amounts[group][start] += amount
     return {
         suspect
         for suspect in checked
-        if _highest(suspect, used[_group(suspect.kind, *suspect.client, suspect.broker, tables)]) < suspect.bound
+        if _highest(suspect, amounts[_group(suspect.kind, *suspect.client, suspect.broker, tables)]) < suspect.bound
     }
 
 
@@ -110,7 +110,7 @@ def _client(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _highest(suspect: Suspect, used: Mapping[int, float]) -> float:
-    """Return the highest average that a broker may have had of a window that ends within the time."""
+    """Return the highest average that a broker may have measured over a window that ends within the time."""
     if not used:
         return 0.0
     starts = np.array(sorted(used), np.int64)

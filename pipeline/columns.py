@@ -59,12 +59,12 @@ def having(rows: pa.Table, texts: Mapping[str, str | None]) -> Column:
     """
     Return whether each row has these texts in its columns, None for any.
 
-    No row has a text that is no UTF-8, as an argument may be.
+    An argument may be text that UTF-8 cannot encode, which no row has.
     """
     is_match: Column = pa.repeat(True, len(rows))  # noqa: FBT003 - Arrow's, not a flag
     for name, text in texts.items():
         if text is not None:
-            # Arrow compares bytes, but makes no text of what is no UTF-8
+            # Arrow compares bytes, but cannot make a text that is not UTF-8
             is_match = pc.and_(is_match, pc.equal(rows[name], pa.scalar(text.encode("utf-8", "surrogatepass"))))
     return is_match
 
@@ -72,13 +72,13 @@ def having(rows: pa.Table, texts: Mapping[str, str | None]) -> Column:
 def by_number(rows: pa.Table, numbers: Numbers) -> Iterator[tuple[int, pa.Table]]:
     """Yield each number of a row, and all rows of that number in their order."""
     if len(rows) and np.all(numbers == numbers[0]):
-        # as nearly always where rows come from a table of the same layout: nothing is copied
+        # nearly always true for rows of a table of the same layout, and then nothing is copied
         yield int(numbers[0]), rows
         return
     order = np.argsort(numbers, kind="stable")
     distinct, starts = np.unique(numbers[order], return_index=True)
-    chosen: Column = pa.array(order)
-    rows = rows.take(chosen)  # all at once: one for each number takes longer
+    order_column: Column = pa.array(order)
+    rows = rows.take(order_column)  # one sort for all numbers is faster than a filter for each
     for number, (start, end) in zip(distinct.tolist(), pairwise([*starts.tolist(), len(order)]), strict=True):
         yield number, rows.slice(start, end - start)
 
@@ -95,15 +95,15 @@ def bounded(batch: pa.RecordBatch, rows: int, most_bytes: int) -> Iterator[pa.Re
 
 def gathered(batches: Iterable[pa.RecordBatch], rows: int, most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
     """Yield batches, cut by ``bounded``, in order, in groups that reach the number of rows or bytes."""
-    held: list[pa.RecordBatch] = []
+    pending: list[pa.RecordBatch] = []
     count = weight = 0
     for batch in batches:
         for piece in bounded(batch, rows, most_bytes):
-            held.append(piece)
+            pending.append(piece)
             count += piece.num_rows
             weight += piece.nbytes
             if count >= rows or weight >= most_bytes:
-                yield held
-                held, count, weight = [], 0, 0
-    if held:
-        yield held
+                yield pending
+                pending, count, weight = [], 0, 0
+    if pending:
+        yield pending

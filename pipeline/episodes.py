@@ -45,7 +45,7 @@ _MERGED: Final[dict[str, Any]] = {
 """Aggregation of the numbers of an episode's fragments."""
 _PAUSE_MS: Final = int(1_000 * EPISODE_PAUSE_SECONDS)
 _TYPES: Final = {api: kind for kind in QuotaType for api in kind.apis}
-"""Quota beside the request quota that an API can be throttled by."""
+"""Quota type, beside the request quota, that can throttle requests of an API, by API."""
 
 
 def fragments_of(history: pa.Table) -> pa.Table:
@@ -79,7 +79,7 @@ def merged(fragments: pa.Table) -> pa.Table:
         codes = rows.column(name).combine_chunks().dictionary_encode().indices
         is_new_key[1:] |= np.diff(codes.to_numpy()) != 0
     began, ended = (rows.column(name).to_numpy() for name in ("began", "ended"))
-    # ranks instead of times: those of each key are above all of the one before it, so that one maximum runs over all
+    # ranks grow from key to key, unlike times, so that one running maximum serves all keys
     ranked, ranks = np.unique(np.r_[began - _PAUSE_MS, ended], return_inverse=True)
     begins, ends = ranks.reshape(2, -1) + np.cumsum(is_new_key) * len(ranked)
     reached = np.maximum.accumulate(ends)

@@ -37,7 +37,7 @@ from typing import Final, TypeAlias
 from quotascope.metrics.errors import QuotascopeError
 
 Why: TypeAlias = Exception | str
-"""An error of a library or of the operating system, which the message has as `plain` leaves it; or text of our own."""
+"""An error of a library or of the operating system, which the message shows as `plain` does; or text of our own."""
 _SPARK: Final = {"pyspark", "py4j"}
 """Packages of Spark's."""
 _PUT_BACK: Final = "put it back from a copy, or let `quotascope history repair` say what is lost, and take it out"
@@ -51,7 +51,7 @@ _CLEANED: Final = (
     (r"(\bhttps?://[^\s?]+)\?\S*", r"\1"),
 )
 """
-What a message is cleaned of, and what stays.
+Patterns that are removed from a message, and what replaces them.
 
 deltalake colors its messages, writes causes on lines of their own, and shows errors of the operating system as Rust and
 Python do. An address of an object store may end in a signature. With RUST_BACKTRACE a trace of Rust follows.
@@ -63,8 +63,8 @@ def plain(why: Why) -> str:
     if isinstance(why, str):
         return why
     text = str(why)
-    for pattern, meaning in _CLEANED:
-        text = re.sub(pattern, meaning, text)
+    for pattern, replacement in _CLEANED:
+        text = re.sub(pattern, replacement, text)
     return " ".join(text.split())
 
 
@@ -72,7 +72,7 @@ def is_of_spark(error: BaseException | None) -> bool:
     """
     Return whether Spark's libraries raised an error because of Spark.
 
-    Such an error is Spark's own, or one of a connection that its end left behind.
+    Such an error is Spark's own, or that of a connection which broke when Spark ended.
     """
     if error is None:
         return False
@@ -159,11 +159,11 @@ class NoHistory(PipelineError):
     """A folder that is not there, or holds no usage history; the message says which, and what makes one."""
 
     def __init__(self, folder: str) -> None:
-        what = "no usage history is in it"
+        problem = "no usage history is in it"
         if "://" not in folder and not os.path.isdir(folder):  # noqa: PTH112 - a Path raises where a name is too long
             # as above
-            what = "this is no folder" if os.path.exists(folder) else "there is no such folder"  # noqa: PTH110
-        super().__init__(f"{folder}: {what}; `quotascope ingest LOGS --into FOLDER` makes a history")
+            problem = "this is no folder" if os.path.exists(folder) else "there is no such folder"  # noqa: PTH110
+        super().__init__(f"{folder}: {problem}; `quotascope ingest LOGS --into FOLDER` makes a history")
 
 
 class UnreadableMessage(PipelineError):

@@ -82,7 +82,7 @@ class Steps:
 
 
 def may_lack(share: float | None) -> bool:
-    """Return whether figures of an entity may be too low: of its requests, this share is missing, or nobody knows."""
+    """Return whether figures of an entity may be too low, by the missing share of its requests (None: unknown)."""
     return share is None or share >= SHOWN
 
 
@@ -104,7 +104,7 @@ class Losses:
     nodes: int = 0
     """Greatest number of nodes in a response to Metadata."""
     has_numbers: bool = True
-    """The history has correlation ids."""
+    """True if the history has correlation ids."""
 
     def missing(self, user: str | None = None, client_id: str | None = None, broker: str | None = None) -> float:
         """
@@ -163,7 +163,7 @@ class Losses:
 
     @property
     def coarse(self) -> bool:
-        """Times of some requests are coarser than milliseconds."""
+        """True if times of some requests are coarser than milliseconds."""
         return bool(self.precision_ms)
 
     @property
@@ -194,14 +194,14 @@ class Losses:
                 yield f"How many requests the log of broker {shown(broker)} lacks is unknown: no connection has two."
             if steps_of_broker.all and shares:
                 largest = sorted(shares, key=lambda share_and_name: (-share_and_name[0], share_and_name[1]))
-                named = "; ".join(f"{name} {percent(share)}" for share, name in largest[:_MOST_CLIENTS])
-                others = (
+                largest_text = "; ".join(f"{name} {percent(share)}" for share, name in largest[:_MOST_CLIENTS])
+                other_clients = (
                     f"; {counted(len(largest) - _MOST_CLIENTS, 'other client')}" if len(largest) > _MOST_CLIENTS else ""
                 )
                 unless = _UNLESS if not self.nodes and self._numbers_of_java(broker) else ""
                 yield (
                     f"The log of broker {shown(broker)} lacks at least {percent(steps_of_broker.missing or 0.0)} of "
-                    f"the requests, by their correlation ids ({named}{others}){unless}: "
+                    f"the requests, by their correlation ids ({largest_text}{other_clients}){unless}: "
                     "figures are of the requests that it has, so usage, throttles and limits are too low."
                 )
 
@@ -296,7 +296,7 @@ def losses_of(folder: str, span_ms: tuple[int, int] | None = None) -> Losses:
         return Losses(unreadable=unreadable, has_numbers=False)
     files = table.files()
     if span_ms is not None:
-        begin, end = span_ms[0] - MINUTE_MS + 1, span_ms[1]  # of minutes that reach into this time
+        begin, end = span_ms[0] - MINUTE_MS + 1, span_ms[1]  # rows of minutes that overlap the period
         files = tuple(file for file in files if file.overlaps(begin, end))
     rows = pa.Table.from_batches(list(table.batches(files)), CONNECTIONS)
     if span_ms is not None:

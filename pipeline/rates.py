@@ -139,14 +139,14 @@ class LoggedThrottle:
         """
         logged = f"{seconds(self.throttle_ms / 1_000)} of throttle time for {counted(self.requests, 'request')}"
         ratio = self.ratio(replayed_ms)
-        both = (
+        sentence = (
             f"Calibration: the log has {logged}; the replay of the first candidate has {seconds(replayed_ms / 1_000)}"
         )
         if ratio is None:
-            return f"{both}. Without logged throttle time, the log cannot show how far to trust a replay."
+            return f"{sentence}. Without logged throttle time, the log cannot show how far to trust a replay."
         if not 1 / _COMPARABLE <= ratio <= _COMPARABLE:
             return (
-                f"{both}. They are too far apart to compare: other quotas were in force, or the log lacks requests "
+                f"{sentence}. They are too far apart to compare: other quotas were in force, or the log lacks requests "
                 "or thread time."
             )
         hint = (
@@ -154,7 +154,7 @@ class LoggedThrottle:
             "and errors may cancel out."
         )
         trust = "If that is what was in force, a replay can be trusted as far as both agree."
-        return f"{both} ({ratio:.2f} times that). {trust}{hint if request_ms else ''}"
+        return f"{sentence} ({ratio:.2f} times that). {trust}{hint if request_ms else ''}"
 
     def values(self, replayed_ms: int, request_ms: int) -> dict[str, float | None]:
         """Return the comparison for JSON, of the same arguments."""
@@ -219,8 +219,8 @@ def usages_of(
             values = {"quota_type": group.kind.label, "user": group.user, "client_id": group.client_id}
             chosen = [pc.field(name) == value for name, value in values.items() if value is not None]
             parts.append(rows.filter(reduce(and_, chosen)).select(("broker", "start", "amount")))
-    seen = seen_hours(quarters * QUARTER_MS, zone)
-    usages = {group: _busiest(group.kind, parts, span, zone, seen) for group, parts in rows_by_group.items() if parts}
+    hours = seen_hours(quarters * QUARTER_MS, zone)
+    usages = {group: _busiest(group.kind, parts, span, zone, hours) for group, parts in rows_by_group.items() if parts}
     return {group: usage for group, usage in usages.items() if usage is not None}
 
 

@@ -108,7 +108,7 @@ class Named:
     """Times when releases were named last, ms since 1970."""
 
     times: dict[tuple[KafkaRelease, str | None], int] = field(default_factory=dict)
-    """Times by release and broker; for None of any broker."""
+    """Last times by release and broker; None in place of a broker stands for any broker."""
     newer: int | None = None
     """Time of a level above the known ones."""
 
@@ -152,16 +152,16 @@ def releases_since(note_of: NoteOf, time: int) -> list[KafkaRelease]:
 
     The list is empty if none was ever named.
     """
-    named = {release: note_of(_note(release)) for release in _RELEASES}
-    last_times = {release: last_ms for release, last_ms in named.items() if last_ms is not None}
+    time_of_release = {release: note_of(_note(release)) for release in _RELEASES}
+    last_times = {release: last_ms for release, last_ms in time_of_release.items() if last_ms is not None}
     since = sorted((release for release, last_ms in last_times.items() if last_ms >= time), reverse=True)
     return since or sorted(last_times, key=last_times.__getitem__)[-1:]
 
 
 def release_of_broker(note_of: NoteOf, broker: str, releases: Iterable[KafkaRelease]) -> KafkaRelease | None:
     """Return the release that a broker named last, None if it named none of `releases`."""
-    named = {release: note_of(_note(release, broker)) for release in releases}
-    last_times = {release: last_ms for release, last_ms in named.items() if last_ms is not None}
+    time_of_release = {release: note_of(_note(release, broker)) for release in releases}
+    last_times = {release: last_ms for release, last_ms in time_of_release.items() if last_ms is not None}
     return max(last_times, key=last_times.__getitem__, default=None)
 
 
@@ -202,7 +202,7 @@ class Followed:
     by_broker: Mapping[str, KafkaRelease] = field(default_factory=dict)
     """Releases of brokers that the log shows to differ from `release`; they are replayed as of these."""
     is_newer: bool = False
-    """The log names a release that is newer than the known ones."""
+    """True if the log names a release that is newer than the known ones."""
     earlier: tuple[tuple[str, int], ...] = ()
     """
     Releases, in words, that a stream followed before the log named others.
@@ -233,7 +233,7 @@ class Followed:
 
     @property
     def enforces_controller_mutations(self) -> bool:
-        """A controller mutation quota has an effect (`KafkaRelease.enforces_controller_mutations`)."""
+        """True if a controller mutation quota has an effect (`KafkaRelease.enforces_controller_mutations`)."""
         return any(release.enforces_controller_mutations for release in (self.release, *self.by_broker.values()))
 
     @property
@@ -318,9 +318,12 @@ _LONGEST: Final = 80
 
 def _listed(brokers: list[str]) -> str:
     """Return some names of brokers, which are untrusted, on one line."""
-    names = ["".join(c if c.isprintable() else "\ufffd" for c in name[:_LONGEST]) for name in brokers[:_LISTED]]
-    others = len(brokers) - len(names)
-    return ", ".join(names) + (f" and {others} more brokers" if others else "")
+    names = [
+        "".join(character if character.isprintable() else "\ufffd" for character in name[:_LONGEST])
+        for name in brokers[:_LISTED]
+    ]
+    other_count = len(brokers) - len(names)
+    return ", ".join(names) + (f" and {other_count} more brokers" if other_count else "")
 
 
 def followed(
@@ -361,13 +364,13 @@ def followed_by(
         return kafka
     begin = min((file.first_ms for file in history.files() if file.first_ms is not None), default=0)
     note_of = requests.last_epoch
-    named = releases_since(note_of, begin)
+    named_releases = releases_since(note_of, begin)
     newer = note_of(_NEWER)
-    followed = kafka.unless_log(named, is_newer=newer is not None and newer >= begin)
+    followed = kafka.unless_log(named_releases, is_newer=newer is not None and newer >= begin)
     if not followed.also_named:
         return followed
     names = brokers_of(history, history.files()) if brokers is None else brokers()
-    releases = {name: release_of_broker(note_of, name, named) or followed.release for name in names}
+    releases = {name: release_of_broker(note_of, name, named_releases) or followed.release for name in names}
     return replace(
         followed, by_broker={name: release for name, release in releases.items() if release != followed.release}
     )

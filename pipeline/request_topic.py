@@ -20,11 +20,11 @@ class Ensured:
 
     topic: TopicFound
     created: bool
-    """The topic did not exist before."""
+    """True if the topic did not exist before."""
 
 
 def shape_of(partitions: int | None, replication_factor: int | None, retention_hours: int | None) -> TopicShape:
-    """Shape of a new topic; None leaves a number to the cluster."""
+    """Return the shape of a new topic; None leaves a number to the cluster."""
     configs = {} if retention_hours is None else {"retention.ms": str(retention_hours * _HOUR_MS)}
     return TopicShape(partitions=partitions, replication_factor=replication_factor, configs=configs)
 

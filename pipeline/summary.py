@@ -82,9 +82,9 @@ class CandidateSummary:
     A request counts under each quota type that it charges.
     """
     incomplete: bool = False
-    """The log lacks requests of one of the clients."""
+    """True if the log lacks requests of one of the clients."""
     coarse: bool = False
-    """Times of some requests are coarser than milliseconds."""
+    """True if times of some requests are coarser than milliseconds."""
     requests_of_unknown_size: int = 0
     """
     Number of requests of unknown size of the limited pairs.
@@ -96,9 +96,9 @@ class CandidateSummary:
     held_back_requests: int = 0
     """Number of requests that were throttled while logged, of the limited pairs: their clients would have sent more."""
     mutations_held_back: int = 0
-    """Number of controller mutations among these."""
+    """Number of controller mutations among `held_back_requests`."""
     hit: int = 0
-    """Number of these pairs that are throttled at all."""
+    """Number of the limited pairs that are throttled at all."""
     muted_ms: int = 0
     throttled_requests: int = 0
     worst_share: float = 0.0
@@ -191,9 +191,9 @@ class Figure:
     head: str
     text: Callable[[float], str]
     compared: bool = False
-    """Candidates are compared with the base by it: less is better."""
+    """True if candidates are compared with the base by it: less is better."""
     closed: bool = False
-    """Only a closed loop measures it."""
+    """True if only a closed loop measures it."""
     unsized: Sequence[str] = ("requests_of_unknown_size", "held_back_requests")
     """Attributes that count requests that may add to it; empty for none."""
 
@@ -384,7 +384,7 @@ class ReplaySummary:
 
     @property
     def closed(self) -> bool:
-        """Throttled clients send later."""
+        """True if throttled clients send later."""
         return self.mode is Mode.CLOSED_LOOP
 
     @property
@@ -397,13 +397,15 @@ class ReplaySummary:
         """Notes for readers of these figures, one sentence or two each."""
         saved = (_SAVED[self.mode], *self.benefit.notes) if self.benefit else ()
         unsized = (_UNSIZED,) if any(candidate.requests_of_unknown_size for candidate in self.candidates) else ()
-        lost = (_LOST,) if any(candidate.incomplete for candidate in self.candidates) else ()
+        loss_notes = (_LOST,) if any(candidate.incomplete for candidate in self.candidates) else ()
         coarse = (_COARSE,) if self.losses.coarse else ()
-        held = (HELD_BACK_LOGGED,) if any(candidate.held_back_requests for candidate in self.candidates) else ()
+        held_back_notes = (
+            (HELD_BACK_LOGGED,) if any(candidate.held_back_requests for candidate in self.candidates) else ()
+        )
         return (
             *self.losses.notes,
-            *lost,
-            *held,
+            *loss_notes,
+            *held_back_notes,
             *coarse,
             _MEANINGS[self.mode],
             _UNLOGGED,

@@ -84,15 +84,15 @@ def topics_of(requests: pa.Table) -> pa.Table:
     """
     left_out = pc.or_(pc.fill_null(requests["follower"], _FALSE), pc.fill_null(requests["forwarded"], _FALSE))
     moves = pc.is_in(requests["api_key"], pa.array(_APIS, pa.int16()))
-    mutates = pc.fill_null(pc.invert(requests["mutations_known"]), _FALSE)  # an unknown number of partitions
-    chosen = pc.or_(pc.and_(moves, pc.invert(left_out)), mutates)
-    seen = requests.filter(chosen)
-    columns_of_names: dict[str, Column] = {name: seen[name] for name in seen.column_names}
+    mutates = pc.fill_null(pc.invert(requests["mutations_known"]), _FALSE)  # the number of partitions is unknown
+    is_charged = pc.or_(pc.and_(moves, pc.invert(left_out)), mutates)
+    charged_requests = requests.filter(is_charged)
+    columns_of_names: dict[str, Column] = {name: charged_requests[name] for name in charged_requests.column_names}
     traffic: Any = columns_of_names["traffic"].combine_chunks()
     parents: Any = pc.list_parent_indices(traffic)
-    topics, ids, held = pc.list_flatten(traffic).flatten()
-    records = np.zeros(len(seen), np.int64)
-    np.add.at(records, parents.to_numpy(), pc.fill_null(held, 0).to_numpy())
+    topics, ids, record_bytes = pc.list_flatten(traffic).flatten()
+    records = np.zeros(len(charged_requests), np.int64)
+    np.add.at(records, parents.to_numpy(), pc.fill_null(record_bytes, 0).to_numpy())
     charged: Column = pc.coalesce(*(columns_of_names[name] for name in _BYTES))
     sized: Column = pc.is_valid(charged)
     unknown: Column = pc.if_else(sized, Kind.UNKNOWN_TOPIC, Kind.UNKNOWN_SIZE)
@@ -101,13 +101,15 @@ def topics_of(requests: pa.Table) -> pa.Table:
     types: Column = pc.if_else(produces, QuotaType.PRODUCE.label, QuotaType.FETCH.label)
     common = pa.table({
         **{name: pc.fill_null(columns_of_names[name], "") for name in CLIENT},
-        "quota_type": pc.if_else(mutates.filter(chosen), QuotaType.CONTROLLER_MUTATION.label, types),
+        "quota_type": pc.if_else(mutates.filter(is_charged), QuotaType.CONTROLLER_MUTATION.label, types),
         "start": columns_of_names["timestamp"].to_numpy() // MINUTE_MS * MINUTE_MS,
     })  # fmt: skip
-    none: Column = pa.nulls(len(seen), pa.string())
+    none: Column = pa.nulls(len(charged_requests), pa.string())
     whole = _rows(common, kinds, none, none, 1, pc.subtract(charged, pa.array(records)))
-    named = pc.or_(pc.is_valid(topics), pc.is_valid(ids))
-    parts = _rows(common.take(parents), pc.if_else(named, Kind.RECORDS, Kind.UNKNOWN_TOPIC), topics, ids, 1, held)
+    has_topic = pc.or_(pc.is_valid(topics), pc.is_valid(ids))
+    parts = _rows(
+        common.take(parents), pc.if_else(has_topic, Kind.RECORDS, Kind.UNKNOWN_TOPIC), topics, ids, 1, record_bytes
+    )
     rows = pa.concat_tables([whole, parts, _names(requests)])
     return added(rows, _KEY).cast(TOPICS)
 
@@ -141,7 +143,7 @@ def topic_names(folder: str, requests: Table | None = None) -> dict[str, str]:
 
 
 def _names(requests: pa.Table) -> pa.Table:
-    """A name belongs to a day and to no client."""
+    """Return rows of `NAME`: a name belongs to a day, and to no client."""
     answered = requests.filter(pc.is_valid(requests["topic_ids"]))
     pairs: Any = answered["topic_ids"].combine_chunks()
     topics, ids = pc.list_flatten(pairs).flatten()

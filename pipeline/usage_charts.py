@@ -72,8 +72,8 @@ def _elements(
     yield element("p", f"on {node} {shown(drawn.broker)}", class_="where")
     yield element("p", *legend(drawn, lines, unit, together=together), class_="legend")
     yield chart
-    for value, alike in _by_value(left_out).items():
-        yield element("p", f"Far above: {_names(alike, together=together)}, {unit(value)}", class_="where")
+    for value, same_limits in _by_value(left_out).items():
+        yield element("p", f"Far above: {_names(same_limits, together=together)}, {unit(value)}", class_="where")
     if sum(map(math.isfinite, drawn.by_hour)) >= _FEWEST_HOURS:
         yield element("p", _WEEK, class_="where above")
         yield heat_map(drawn.by_hour, unit, _WEEK)
@@ -84,9 +84,9 @@ def legend(drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format, *, toge
     if drawn.usage.mean:
         yield key("used, mean", element("path", class_="mean", d="M0 5H22"))
     yield key("peak", element("rect", class_=peak_kind(drawn.usage), width=22, height=10))
-    for value, alike in _by_value(limits).items():
-        mark = alike[-1].mark(d="M0 5H22")  # the last is drawn above the others
-        yield key(f"{unit(value)}: {_names(alike, together=together)}", mark)
+    for value, same_limits in _by_value(limits).items():
+        mark = same_limits[-1].mark(d="M0 5H22")  # the last is drawn above the others
+        yield key(f"{unit(value)}: {_names(same_limits, together=together)}", mark)
 
 
 def _by_value(limits: Sequence[LimitLine]) -> Mapping[float, Sequence[LimitLine]]:

@@ -43,7 +43,7 @@ class BrokerQueue:
     """
     Waits of a broker's requests, added up over days.
 
-    Those of *others* are by candidate: clients that it throttles in no request of a day.
+    *Others*, by candidate, are the clients that the candidate throttles in no request of a day.
 
     Times are us.
     """
@@ -60,9 +60,8 @@ class BrokerQueue:
     """
     Sum of the queue times in the simulated queue, with the time that waking a thread takes.
 
-    Closed loop: each comes as long after the last one of
-    its connection as logged, as a broker reads no request of a connection before it has answered the last one
-    (`SocketServer` mutes the channel).
+    In a closed loop, each request comes as long after the previous one of its connection as logged, as a broker reads
+    no request of a connection before it has answered the last one (`SocketServer` mutes the channel).
     """
     others_us: Floats
     """
@@ -71,7 +70,7 @@ class BrokerQueue:
     In open loop they are as logged if the candidate's clients cause most of them.
     """
     predicted_us: Floats
-    """Waits of others under the candidate, by candidate."""
+    """Predicted waits of others, by candidate."""
     logged_waits: Ints
     """Number of queue times of others, by candidate and bin."""
     predicted_waits: Ints
@@ -94,7 +93,7 @@ class BrokerQueue:
 
     @property
     def times_known(self) -> bool:
-        """All but a few requests have a queue time."""
+        """True if all but a few requests have a queue time."""
         return self.unknown <= _MOST_UNKNOWN * (self.requests + self.unknown)
 
     @property
@@ -103,14 +102,14 @@ class BrokerQueue:
         if not self.times_known:
             return f"{self.unknown:,} requests of broker {shown(self.broker)} have no queue time"
         if abs(self.error) > MOST_ERROR:
-            why = (
+            reason = (
                 "as if the broker had more threads than were given, or in open loop near saturation"
                 if self.error > 0
                 else "as where requests wait for a CPU or garbage collection as well, which no log has"
             )
             return (
                 f"a queue with {counted(self.threads, 'handler thread')} does not explain the queue times of broker "
-                f"{shown(self.broker)}: its error is {percent(self.error, '+')}, {why}"
+                f"{shown(self.broker)}: its error is {percent(self.error, '+')}, {reason}"
             )
         return None
 
@@ -123,7 +122,7 @@ class Benefit:
     """Names of the candidates."""
     brokers: Sequence[BrokerQueue]
     estimated: bool = False
-    """The numbers of handler threads are `ESTIMATED`."""
+    """True if the numbers of handler threads are `ESTIMATED`."""
 
     @property
     def explained(self) -> Sequence[BrokerQueue]:
@@ -132,9 +131,9 @@ class Benefit:
 
     def predicted(self, number: int, part: float) -> list[float | None]:
         """
-        Return by broker the predicted wait under a candidate, us.
+        Return for each broker the predicted wait that a part of the others' requests does not exceed, us.
 
-        This part of the others' requests does not exceed it.
+        The wait is the one under the candidate with this number.
         """
         return [percentile_us(queue.predicted_waits[number], part) for queue in self.explained]
 
@@ -153,7 +152,7 @@ class Benefit:
         notes = [f"Error of the simulated queue times against the log: {', '.join(explained)}."] if explained else []
         if self.estimated:
             notes.append(f"The number of handler threads is {ESTIMATED}.")
-        return (*notes, *(f"Left out of the wait: {why}." for why in refused))
+        return (*notes, *(f"Left out of the wait: {reason}." for reason in refused))
 
     def values(self) -> list[dict[str, Any]]:
         """Return the brokers for JSON: threads, error of the simulation, and the reason for no prediction."""
@@ -197,7 +196,7 @@ def benefit_of(
     """
     Run the queues of all brokers as logged and under each candidate, a UTC day at a time.
 
-    Neither a quota nor a queue knows the day before.
+    Quotas and queues start each day from scratch.
 
     Args:
         folder: folder of the history.
@@ -245,14 +244,14 @@ def _day(
     following = _connections(rows) if mode is Mode.CLOSED_LOOP else None
     queues: list[BrokerQueue] = []
     for broker in sorted({place.broker for place in served.listeners if place not in served.controllers}):
-        # controllers are known by a day's lines alone, so that a pool of the plan may be missing
+        # only a day's own lines tell controllers, so that a pool of the plan may be missing on a day
         count = threads if isinstance(threads, int) else threads.get(broker, 1)
         queues.append(_queue(broker, served.of_pool(broker), count, late_ms, throttled, following))
     return queues
 
 
 def _lateness(rows: pa.Table, candidates: Sequence[Candidate], mode: Mode, settings: ReplaySettings | None) -> Ints:
-    """Return by candidate and row the delay of a request in a replay against the log, ms (`lateness`)."""
+    """Return for each candidate and row how much later than in the log a replay decides it, ms (`lateness`)."""
     columns = dict(zip(rows.column_names, rows.columns, strict=True))
     # rows of several files in one order, so that a position names a row
     numbered = pa.table({**columns, "file": pa.repeat("", len(rows)), "position": np.arange(len(rows))})
@@ -266,7 +265,7 @@ def _connections(rows: pa.Table) -> Ints:
 
 
 def _throttled(served: intervals.Intervals, late_ms: Ints) -> NDArray[np.bool_]:
-    """Return by candidate and client whether the candidate throttles the client in any request of the day."""
+    """Return for each candidate and client whether the candidate throttles any of the client's requests that day."""
     names, clients = served.clients
     if not len(served):
         return np.zeros((len(late_ms), len(names)), np.bool_)
@@ -308,9 +307,11 @@ def _queue(
         waits = queue.waits(np.where(late == NEVER, 0, late * 1_000), late != NEVER, following)[of_others]
         base = as_logged[of_others]
         if following is None:
-            without = queue.waits(present=of_others)[of_others]
-            scale = scale_of(base, without, queue.logged[of_others])
-            waits, base = (np.maximum(0.0, without + scale * (simulated - without)) for simulated in (waits, base))
+            waits_without = queue.waits(present=of_others)[of_others]
+            scale = scale_of(base, waits_without, queue.logged[of_others])
+            waits, base = (
+                np.maximum(0.0, waits_without + scale * (simulated - waits_without)) for simulated in (waits, base)
+            )
         sums[:, candidate] = base.sum(), waits.sum()
         logged_waits[candidate] = np.histogram(queue.logged[of_others], _BINS)[0]
         predicted_waits[candidate] = np.histogram(waits, _BINS)[0]

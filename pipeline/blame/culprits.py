@@ -24,7 +24,7 @@ from .intervals import Group
 from .summing import Blame
 
 MOST: Final = 12
-"""Number of victims and culprits of a heat map; all others are one more."""
+"""Number of victims, and of culprits, in a heat map; one more stands for all others."""
 BY: Final = ("client", "api", "topic")
 _CAUSES: Final = 0.25
 """Part of the others' waiting in a slot from which on a client makes it a busy time."""
@@ -35,12 +35,14 @@ Least mean wait of others in a slot of a busy time.
 A shorter one is no more than the log's clock and the way to an idle thread.
 """
 _LEAST: Final = 0.01
-"""Least part of the waiting of the largest busy time."""
+"""Least waiting in a busy time, as a part of that in the largest one."""
 _PAUSE: Final = 2
-"""Number of slots without such a part that do not end a busy time."""
+"""Number of slots in a row without so much waiting that do not end a busy time."""
 _LISTED: Final = "others", "not in the log"
 _LONGEST_TOPIC: Final = 252
-"""Number of characters, with `id:`: as labels are summed, none may be cut (Kafka: `Topic.MAX_NAME_LENGTH`)."""
+"""
+Number of characters of a topic with `id:`: no name may be cut, as labels are summed (Kafka: `Topic.MAX_NAME_LENGTH`).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,7 @@ class BusyTime:
     victims: int
     """Number of other clients that waited for it."""
     wait_ns: int
-    """Wait of all of these."""
+    """Wait of all victims together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +101,7 @@ def matrix_of(result: Blame, pool: int, by: str = "client", limit: int = MOST) -
     """Return the waits of a pool by one of `BY`."""
     named = [label_of(by, group) for group in result.plan.head.names]
     labels, of_groups = np.unique(named, return_inverse=True)
-    # of the numbers of groups the last, -1, is `NOT_LOGGED`
+    # group number -1 is `NOT_LOGGED`, and as an index the last place
     numbers = np.append(of_groups, len(labels))
     parts = of_pool(result.sums.matrix, pool)
     culprits, victims, ns = numbers[parts["culprit"]], numbers[parts["victim"]], parts["wait_ns"]
@@ -127,17 +129,17 @@ def _largest(numbers: Ints, ns: Ints, count: int, limit: int) -> tuple[Ints, Int
     totals = np.zeros(count + 1, np.int64)
     np.add.at(totals, numbers, ns)
     order = np.argsort(-totals[:count], kind="stable")
-    chosen = order[totals[order] > 0][:limit]
-    places = np.full(count + 1, len(chosen))
-    places[chosen] = np.arange(len(chosen))
-    return chosen, places
+    largest = order[totals[order] > 0][:limit]
+    places = np.full(count + 1, len(largest))
+    places[largest] = np.arange(len(largest))
+    return largest, places
 
 
 def busy_times(result: Blame) -> list[BusyTime]:
     """Return all busy times, the one with most waiting first; a client's own waits do not count."""
     plan, waits, loads = result.plan, columns_of(result.sums.timeline), columns_of(result.sums.loads)
     first_slot, clients = plan.begin_us // plan.slot_us, len(plan.head.clients[0])
-    # behind the slots of a client there is a pause that ends a busy time
+    # the gap between the slots of two clients is a pause that ends a busy time
     slots = plan.end_us // plan.slot_us - first_slot + 2 + _PAUSE
 
     def keys(columns: Mapping[str, Ints], client: str) -> Ints:
@@ -145,7 +147,7 @@ def busy_times(result: Blame) -> list[BusyTime]:
         return (columns["pool"] * clients + columns[client]) * slots + columns["slot"] - first_slot
 
     def of_others(columns: Mapping[str, Ints], client: str, value: str) -> Ints:
-        """Return in each of `places` the sum of all clients but this one."""
+        """Return for each of `places` the sum over all clients except the client there."""
         of_slots = columns["pool"] * slots + columns["slot"] - first_slot
         places_of_all = places // slots // clients * slots + places % slots
         of_all = _sums(of_slots, columns[value], places_of_all, places_of_all)
@@ -155,22 +157,24 @@ def busy_times(result: Blame) -> list[BusyTime]:
     caused, victims, ns = (column[by_others] for column in (keys(waits, "culprit"), waits["victim"], waits["wait_ns"]))
     places = np.unique(caused)
     waited_ns, requests = of_others(waits, "victim", "wait_ns"), of_others(loads, "client", "requests")
-    chosen = places[(_sums(caused, ns, places, places) >= _CAUSES * waited_ns) & (waited_ns >= _WAITED_NS * requests)]
-    cuts = np.diff(chosen, prepend=-slots, append=1 << 62) > 1 + _PAUSE
-    from_, to = chosen[cuts[:-1]], chosen[cuts[1:]]
+    busy_places = places[
+        (_sums(caused, ns, places, places) >= _CAUSES * waited_ns) & (waited_ns >= _WAITED_NS * requests)
+    ]
+    cuts = np.diff(busy_places, prepend=-slots, append=1 << 62) > 1 + _PAUSE
+    from_, to = busy_places[cuts[:-1]], busy_places[cuts[1:]]
     numbers = np.searchsorted(to, caused)
     inside = np.append(from_, 1 << 62)[numbers] <= caused
     pairs = np.unique(numbers[inside] * clients + victims[inside])
     pools, of_clients = np.divmod(from_ // slots, clients)
     begin = np.maximum((first_slot + from_ % slots) * plan.slot_us, plan.begin_us)
     end = np.minimum((first_slot + to % slots + 1) * plan.slot_us, plan.end_us)
-    held = _sums(keys(loads, "client"), loads["held_us"], from_, to)
+    held_us = _sums(keys(loads, "client"), loads["held_us"], from_, to)
     rows = pa.table({
         "pool": pools,
         "client": of_clients,
         "begin_us": begin,
         "end_us": end,
-        "held_share": held / (np.asarray(plan.threads)[pools] * (end - begin)),
+        "held_share": held_us / (np.asarray(plan.threads)[pools] * (end - begin)),
         "victims": np.bincount(pairs // clients, minlength=len(from_)),
         "wait_ns": _sums(caused, ns, from_, to),
     }).sort_by([("wait_ns", "descending")])  # fmt: skip

@@ -35,7 +35,7 @@ Columns of `REQUESTS` that are read, beside topics.
 Followers, exempt and forwarded requests hold handler threads as all others.
 """
 RESOLUTION_US: Final = 1_000
-"""Resolution of the log's times: two intervals may be as much out of place to each other."""
+"""Resolution of the log's times: the distance between two intervals may be off by as much."""
 SpanUs: TypeAlias = tuple[int, int]
 """Begin and end of a period, us since 1970."""
 ALWAYS: Final[SpanUs] = (0, 1 << 62)
@@ -100,7 +100,7 @@ class Intervals:
     places: Codes
     """Number of its listener in `listeners`."""
     rows: Ints
-    """Number of the row that it was made of, with others of its part."""
+    """Number of the row that the request was made of, within its part."""
     names: Sequence[Group]
     listeners: Sequence[Place]
     controllers: frozenset[Place]
@@ -139,7 +139,7 @@ class Intervals:
         return replace(self.only(of_listeners[self.places] == number), unknown=unknown)
 
     def filled(self, parts: Iterable[Intervals]) -> Intervals:
-        """Return the rows of parts under these names and listeners, which the parts have no others beside."""
+        """Return the rows of parts under these names and listeners, which include all that the parts have."""
         numbers = {name: number for number, name in enumerate(self.names)}
         places = {place: number for number, place in enumerate(self.listeners)}
         unknown, filled = np.zeros(len(places), np.int64), [self]
@@ -246,7 +246,7 @@ def _topics(traffic: Column, names: Mapping[str, str]) -> Column:
     sizes = entries.field("bytes").fill_null(0).to_numpy()
     order = np.lexsort((-np.arange(len(sizes)), sizes))
     largest = np.full(len(traffic), -1)
-    largest[of_rows.to_numpy()[order]] = order  # of those of a row the last stays
+    largest[of_rows.to_numpy()[order]] = order  # of several topics of a row, the last assignment stays
     topics, ids = (entries.field(name).take(pa.array(largest, mask=largest < 0)) for name in ("topic", "id"))
     name_indices: Column = pc.index_in(ids, pa.array([*names], pa.string()))
     known_names: Column = pa.array([*names.values()], pa.string())

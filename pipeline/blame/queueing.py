@@ -57,7 +57,7 @@ class Queue(NamedTuple):
     handover: int
     """Time for which the thread is busy after that, while the client has its answer."""
     starts: Ints
-    """Requests that come at their time: all others never do, or as followers."""
+    """Requests that arrive at their logged time; all others are followers, or never arrive."""
     followers: Ints
     """Next request of the connection, which its client sends after this one is answered; negative for none."""
     pauses: Ints
@@ -92,7 +92,7 @@ def serve(queue: Queue, served: Served) -> None:
             break
         earliest = 0
         for thread in range(1, threads):
-            if served.free[earliest] <= time:  # of idle threads any will do, and there may be thousands
+            if served.free[earliest] <= time:  # any idle thread will do, and there may be thousands
                 break
             if served.free[thread] < served.free[earliest]:
                 earliest = thread
@@ -186,7 +186,7 @@ class LoggedQueue:
         self, late_us: Ints | None = None, present: NDArray[np.bool_] | None = None, connections: Ints | None = None
     ) -> Ints:
         """
-        Return the wait of each request that comes, us: as logged, or if some come later, or never.
+        Return the wait of each request that comes, us: as logged, or as it is if some come later or never.
 
         Args:
             late_us: delay of each request.

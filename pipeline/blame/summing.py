@@ -54,13 +54,13 @@ class Survey:
     @classmethod
     def of(cls, requests: Intervals) -> Survey:
         """Return the survey of some requests."""
-        rows, seconds, held = spread(requests.dequeued, requests.released - requests.dequeued, SECOND_US)
+        rows, seconds, held_us = spread(requests.dequeued, requests.released - requests.dequeued, SECOND_US)
         return cls(
             head=requests.only(np.zeros(0, np.int64)),
             rows=len(requests),
             begin_us=int(requests.enqueued.min(initial=1 << 62)),
             end_us=int(requests.released.max(initial=0)),
-            busy=summed({"place": requests.places[rows], "second": seconds}, {"held": held})
+            busy=summed({"place": requests.places[rows], "second": seconds}, {"held": held_us})
         )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ class Plan:
     threads: Sequence[int]
     """Number of handler threads, by pool."""
     estimated: bool
-    """The numbers of threads are `ESTIMATED`."""
+    """True if the numbers of threads are `ESTIMATED`."""
 
 
 def plan_of(surveys: Sequence[Survey], threads: int | None = None, span_us: SpanUs = ALWAYS) -> Plan:
@@ -220,7 +220,7 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
     slot or the period.
     """
     slot_us, (_, of_groups) = plan.slot_us, plan.head.clients
-    of_culprits = np.r_[of_groups, NOT_LOGGED]  # the last is that of the index `NOT_LOGGED`, -1
+    of_culprits = np.r_[of_groups, NOT_LOGGED]  # the last place is that of `NOT_LOGGED`, index -1
     matrices, timelines = [], []
     for parts in divided(requests, plan.threads[pool], begin_us, end_us, slot_us):
         matrices.append(added(parts.drop_columns("slot"), _CELL))
@@ -230,14 +230,14 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
     matrix = added(pa.concat_tables(matrices), _CELL)
     timeline = _folded(added(pa.concat_tables(timelines), ("slot", *_CELL)))
     from_, to = np.maximum(requests.dequeued, begin_us), np.minimum(requests.released, end_us)
-    rows, slots, held = spread(from_, to - from_, slot_us)
+    rows, slots, held_us = spread(from_, to - from_, slot_us)
     taken = np.flatnonzero((requests.dequeued >= begin_us) & (requests.dequeued < end_us))
     loads = summed(
         {
             "slot": np.r_[slots, requests.dequeued[taken] // slot_us],
             "client": of_groups[requests.groups[np.r_[rows, taken]]],
         },
-        {"requests": np.repeat([0, 1], [len(rows), len(taken)]), "held_us": np.r_[held, 0 * taken]}
+        {"requests": np.repeat([0, 1], [len(rows), len(taken)]), "held_us": np.r_[held_us, 0 * taken]}
     )  # fmt: skip
     tables = [
         table.append_column("table", array(np.full(len(table), number)))

@@ -125,7 +125,7 @@ def spread(begin_us: Ints, length_us: Ints, slot_us: int) -> tuple[Ints, Ints, I
     """
     Divide times over the slots that they are in.
 
-    Return the number of the time, the slot, and us in it for each pair.
+    Return a row for each pair of a time and a slot: number of the time, slot, and us of the time in the slot.
     """
     rows = np.flatnonzero(length_us > 0)
     begin, end = begin_us[rows], begin_us[rows] + length_us[rows]
@@ -134,8 +134,8 @@ def spread(begin_us: Ints, length_us: Ints, slot_us: int) -> tuple[Ints, Ints, I
     places = np.repeat(np.arange(len(rows)), counts)
     numbers = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
     slots = first_slots[places] + numbers
-    within = np.minimum(end[places], (slots + 1) * slot_us) - np.maximum(begin[places], slots * slot_us)
-    return rows[places], slots, within
+    durations = np.minimum(end[places], (slots + 1) * slot_us) - np.maximum(begin[places], slots * slot_us)
+    return rows[places], slots, durations
 
 
 def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
@@ -204,17 +204,17 @@ def _divide(holdings: Holdings, waits: Waits, threads: int, parts: WaitParts) ->
         row = natural(waits.rows[number])
         begin = waits.begin[number] - MARGIN_US
         end = begin + waits.length[number] + 2 * MARGIN_US
-        met = 0
+        holders = 0
         for place in range(_advance(holdings, parts, begin)):
             active = natural(parts.active[place])
-            met = _hold(holdings, parts, active, begin, end, met)
-        later = natural(state[_NEXT])
-        while later < count and holdings.dequeued[later] < end:
-            if later != row:
-                met = _hold(holdings, parts, later, begin, end, met)
-            later += 1
+            holders = _hold(holdings, parts, active, begin, end, holders)
+        next_row = natural(state[_NEXT])
+        while next_row < count and holdings.dequeued[next_row] < end:
+            if next_row != row:
+                holders = _hold(holdings, parts, next_row, begin, end, holders)
+            next_row += 1
         own_hold = max(0, min(holdings.released[row], end) - holdings.dequeued[row])
         room = threads * (end - begin) - own_hold
-        _assign(parts, met, 1_000 * waits.length[number], room, waits.keys[number])
+        _assign(parts, holders, 1_000 * waits.length[number], room, waits.keys[number])
         state[_ROW] += 1
     return True

@@ -22,7 +22,7 @@ from .usage import BYTES, ClusterUse
 GB: Final = 10**9
 """Bytes of a GB, as prices count."""
 DIGITS: Final = 1_000
-"""Digits of sums and products: more than any has, as prices are from 10^-324 to 10^308."""
+"""Digits of sums and products: more than any result has, as prices are from 10^-324 to 10^308."""
 
 
 class NoCurrency(PipelineError):
@@ -68,7 +68,7 @@ class Bill:
 
     month: Month
     now_s: float
-    """When it was made, a Unix time in seconds."""
+    """Time at which the bill was made, a Unix time in seconds."""
     uses: Sequence[ClusterUse]
     charges: Sequence[Charge]
     currency: str | None
@@ -123,14 +123,14 @@ def find_charges(uses: Sequence[ClusterUse], teams: Sequence[Team], month: Month
     if len(currencies) > 1:
         raise NoCurrency(f"the teams have prices in {' and '.join(currencies)}, which have no sum: write one currency")
     by_name = {team.name: team for team in teams}
-    others = {label for use in uses for label, _ in use.bytes} - {*by_name, UNOWNED, UNDECIDED}
-    labels = (*by_name, *sorted(others), UNOWNED, UNDECIDED)  # exporters may have had other teams
+    other_labels = {label for use in uses for label, _ in use.bytes} - {*by_name, UNOWNED, UNDECIDED}
+    labels = (*by_name, *sorted(other_labels), UNOWNED, UNDECIDED)  # exporters may have other teams
     charges = []
     for use in uses:
         for label in labels:
             for kind in BYTES:
-                used = use.bytes.get((label, kind))
-                if used is None or used.amount == 0:
+                used_bytes = use.bytes.get((label, kind))
+                if used_bytes is None or used_bytes.amount == 0:
                     continue
                 team = by_name.get(label)
                 charges.append(
@@ -139,10 +139,10 @@ def find_charges(uses: Sequence[ClusterUse], teams: Sequence[Team], month: Month
                         team=label,
                         contact=None if team is None else team.contact,
                         kind=kind,
-                        amount=used.amount,
+                        amount=used_bytes.amount,
                         price=price_of(team, kind),
-                        at_least=used.at_least or use.lacks(month),
-                        approximate=used.approximate,
+                        at_least=used_bytes.at_least or use.lacks(month),
+                        approximate=used_bytes.approximate,
                         seen_hours=use.seen_s / 3_600,
                     )
                 )

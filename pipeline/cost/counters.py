@@ -44,7 +44,7 @@ def uses_of_counters(
     begin_s, end_s = month.span_s
     until_s = max(begin_s, min(end_s, now_s // HOUR_S * HOUR_S))
     amounts: dict[str, dict[Key, float]] = defaultdict(lambda: defaultdict(float))
-    seen: dict[str, float] = defaultdict(float)
+    seen_hours: dict[str, float] = defaultdict(float)
     for part in ranges(begin_s, until_s, _DAY_S):
         for kind in BYTES:
             query = _growth(catalog.TEAM_BYTES[kind].name, selector, "cluster,team", part[1] - part[0])
@@ -54,7 +54,7 @@ def uses_of_counters(
         query = _growth(catalog.TEAM_SEEN_SECONDS.name, selector, "cluster", part[1] - part[0])
         for answer in server.ask(query, part[1]):
             ((_, value),) = answer.samples
-            seen[answer.labels.get("cluster", "")] += min(value, part[1] - part[0])
+            seen_hours[answer.labels.get("cluster", "")] += min(value, part[1] - part[0])
     if not amounts:
         raise NoSamples(
             f"{address}: no exporter has counted bytes of teams in {month.name}; it needs `teams: FILE` in its "
@@ -64,7 +64,7 @@ def uses_of_counters(
         ClusterUse(
             cluster=label or cluster,
             source=address,
-            seen_s=seen[label],
+            seen_s=seen_hours[label],
             until_s=until_s,
             bytes={
                 key: TeamBytes(amount=round(value), approximate=True) for key, value in sorted(amounts[label].items())

@@ -95,7 +95,7 @@ def as_csv(bill: Bill, *, provider: str = "Kafka", priced: bool = False) -> str:
 
 def _rows(bill: Bill, charges: list[Charge], provider: str) -> Iterator[dict[str, Any]]:
     begin, end = map(_time, bill.month.span_s)
-    until = {use.cluster: _time(use.until_s) for use in bill.uses}
+    ends = {use.cluster: _time(use.until_s) for use in bill.uses}
     for charge in charges:
         sku, meter, description = _SKUS[charge.kind]
         cost, price = decimal(charge.cost), decimal(charge.price)
@@ -109,7 +109,7 @@ def _rows(bill: Bill, charges: list[Charge], provider: str) -> Iterator[dict[str
             "ChargeCategory": "Usage",
             "ChargeDescription": description,
             "ChargeFrequency": "Usage-Based",
-            "ChargePeriodEnd": until[charge.cluster],
+            "ChargePeriodEnd": ends[charge.cluster],
             "ChargePeriodStart": begin,
             "ConsumedQuantity": decimal(None if charge.amount is None else Decimal(charge.amount)),
             "ConsumedUnit": None if charge.amount is None else "B",

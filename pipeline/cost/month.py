@@ -45,7 +45,7 @@ class Month:
 
     @property
     def begin(self) -> datetime:
-        """The first moment."""
+        """The first moment of the month."""
         return datetime(self.year, self.number, 1, tzinfo=UTC)
 
     @property

@@ -62,9 +62,9 @@ def _headline(bill: Bill) -> Iterator[str]:
     else:
         mark = "at least " if any(charge.at_least for charge in bill.charges if charge.cost is not None) else ""
         yield f"{counted(len(teams), 'team')}: {mark}{_rounded(total)} {bill.currency}."
-    without = sum(charge.amount or 0 for charge in bill.charges if charge.price is None)
-    if without:
-        yield f"{amount(without)}B have no price: of entities without a team, or of teams without a price."
+    unpriced = sum(charge.amount or 0 for charge in bill.charges if charge.price is None)
+    if unpriced:
+        yield f"{amount(unpriced)}B have no price: of entities without a team, or of teams without a price."
 
 
 def caveats(bill: Bill) -> Iterator[str]:
@@ -126,8 +126,8 @@ def _row(bill: Bill, team: str, charges: dict[QuotaType, Charge]) -> Sequence[st
         if charge is None:
             cells += ["-", ""]
             continue
-        used = "unknown" if charge.amount is None else f"{_mark(charge)}{amount(charge.amount)}B"
-        cells += [used, "" if charge.price is None else f"{charge.price:f}"]
+        used_text = "unknown" if charge.amount is None else f"{_mark(charge)}{amount(charge.amount)}B"
+        cells += [used_text, "" if charge.price is None else f"{charge.price:f}"]
     contact = next((charge.contact for charge in charges.values() if charge.contact), "")
     return (team_words(team), *cells, _cost(bill, list(charges.values())), shown(contact, 100))
 

@@ -28,7 +28,7 @@ BYTES: Final = (QuotaType.PRODUCE, QuotaType.FETCH)
 Key: TypeAlias = tuple[str, QuotaType]
 """Label of a team (its name, `UNOWNED` or `UNDECIDED`), and what is counted."""
 _SHORT: Final = 1.0
-"""Seconds that may be missing from a month that was seen as a whole."""
+"""Seconds that may be missing although the month counts as seen as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +87,8 @@ def use_of_history(folder: str, month: Month, teams: TeamFinder, cluster: str, n
     history = History.open(folder)
     seen = _seen_s(history, span)
     if not seen:
-        nothing = f"{shown(folder, 200)} has no request of {month.name}: nothing is known of this cluster."
-        return ClusterUse(cluster=cluster, source=folder, seen_s=0.0, until_s=until_s, caveats=(nothing,))
+        caveat = f"{shown(folder, 200)} has no request of {month.name}: nothing is known of this cluster."
+        return ClusterUse(cluster=cluster, source=folder, seen_s=0.0, until_s=until_s, caveats=(caveat,))
     usage = of_history.by_team(of_history.find_usage(folder, span_s=(begin_s, end_s)), teams)
     amounts: dict[Key, TeamBytes] = {
         (client.team or "", client.kind): TeamBytes(
@@ -110,15 +110,15 @@ def use_of_history(folder: str, month: Month, teams: TeamFinder, cluster: str, n
 
 
 def _seen_s(history: History, span: tuple[int, int]) -> dict[str, float]:
-    """Return the seconds of a span, ms since 1970, in whose quarter of an hour a broker logged a request, by broker."""
+    """Return by broker the seconds of a span (ms since 1970) in quarters of an hour with a logged request."""
     begin, end = span
     covered = span_ms(history, history.seconds)
     begin, end = max(begin, covered[0]), min(end, covered[1])
     quarters: dict[str, NDArray[np.int64]] = {}
     if begin < end:
         for broker, numbers in _quarters(history, (begin, end)):
-            known = quarters.get(broker)
-            quarters[broker] = numbers if known is None else np.union1d(known, numbers)
+            quarters_before = quarters.get(broker)
+            quarters[broker] = numbers if quarters_before is None else np.union1d(quarters_before, numbers)
     lengths = {}
     for broker, numbers in quarters.items():
         firsts = np.maximum(numbers * QUARTER_MS, begin)

@@ -61,9 +61,9 @@ def history_of(requests: pa.Table) -> pa.Table:
     """
     Return the charges (`HISTORY`) of requests (at least `COLUMNS` of REQUESTS), in their order.
 
-    Left out are followers' fetches, and the controller's lines of forwarded requests that mutate nothing: their
-    clients' lines are there. Others charge their partitions alone, as the client's line, which may come later, has the
-    thread time.
+    Followers' fetches are left out, and so are the controller's lines of forwarded requests that mutate nothing, since
+    the log has the clients' lines. Other lines of the controller charge their partitions alone, as the client's line,
+    which may come later, has the thread time.
     """
     mutations: Column = pc.coalesce(*(requests.column(kind) for kind in _PARTITIONS))
     follower, forwarded = (pc.fill_null(requests.column(name), _FALSE) for name in ("follower", "forwarded"))

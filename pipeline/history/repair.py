@@ -102,13 +102,13 @@ def _take_out(name: str, table: Table, map_items: Map, *, write: bool) -> Findin
     """Take the lost files out of a table that is read from logs."""
 
     def attempt() -> list[Lost]:
-        lost = table.lost(map_items)
-        if lost and write:
-            table.take_out([entry.file for entry in lost])
-        return lost
+        losses = table.lost(map_items)
+        if losses and write:
+            table.take_out([entry.file for entry in losses])
+        return losses
 
-    lost = retried(attempt)
-    return _of_files(name, table, lost, f"{_summary(lost)}; taken out") if lost else None
+    losses = retried(attempt)
+    return _of_files(name, table, losses, f"{_summary(losses)}; taken out") if losses else None
 
 
 def _make_again(
@@ -116,17 +116,17 @@ def _make_again(
 ) -> Finding | None:
     """Make a table again that lost files, cannot follow its source any more, or whose source changed."""
     recipe = MADE[name]
-    lost = table.lost(map_items)
-    if not (lost or changed & {name, recipe.source} or not can_follow(source, table)):
+    losses = table.lost(map_items)
+    if not (losses or changed & {name, recipe.source} or not can_follow(source, table)):
         return None
-    why = _summary(lost) if lost else f"{recipe.source} changed"
-    files = [entry.file for entry in lost]
+    reason = _summary(losses) if losses else f"{recipe.source} changed"
+    files = [entry.file for entry in losses]
     rows = f", {remade(source, recipe.follower(table), files, map_items):,} rows" if write else ""
-    since = source.first_kept_day
-    for_good = [entry for entry in lost if since is not None and entry.file.day < since]
+    first_day = source.first_kept_day
+    for_good = [entry for entry in losses if first_day is not None and entry.file.day < first_day]
     if for_good:
         rows += f"; rows of days that {recipe.source} has dropped are lost for good"
-    return _of_files(name, table, for_good, f"{why}; made again from {recipe.source}{rows}")
+    return _of_files(name, table, for_good, f"{reason}; made again from {recipe.source}{rows}")
 
 
 def _summary(lost: Sequence[Lost]) -> str:

@@ -30,7 +30,7 @@ from ..table import Table
 
 _NAMED: Final = "quotascope.brokers are named"
 _BY_ADDRESS: Final = "quotascope.broker by address"
-"""Names of notes of the table of requests: 1, and the number of the one address."""
+"""Names of two notes of the table of requests: one marks names of brokers by 1, the other numbers the only address."""
 _SLACK_MS: Final = 5_000
 """Greatest overlap of the times of two files of one log."""
 _SECOND_MS: Final = 1_000
@@ -58,7 +58,7 @@ class Sighting:
     requests: int
     first_ms: int
     last_ms: int
-    """Time of the last completion, and above of the first: ms since 1970."""
+    """Time of the last completion, ms since 1970, as `first_ms` is that of the first."""
     precision_ms: int
     """Worst precision of their times."""
     whole_seconds: int
@@ -83,7 +83,7 @@ class Brokers:
 
     @classmethod
     def of(cls, rows: pa.Table, fresh: pa.Table) -> Brokers:
-        """Return the brokers of rows of `PARSED_REQUESTS`, and the sightings of the new ones of these."""
+        """Return the brokers of rows of `PARSED_REQUESTS`, and the sightings of the new rows."""
         kinds = {NamedBy(kind) for kind in pc.unique(rows["named_by"]).to_pylist() if kind is not None}
         if not len(fresh):
             return cls(kinds)
@@ -139,20 +139,20 @@ class Brokers:
             table: the table of requests, whose rows must have names of the same kinds.
 
         """
-        named = self.kinds - {NamedBy.ADDRESS}
+        kinds_of_names = self.kinds - {NamedBy.ADDRESS}
         unnamed = {place: sighting for place, sighting in self.sightings.items() if place.named_by is NamedBy.ADDRESS}
         if NamedBy.ADDRESS in self.kinds:
-            if named:
+            if kinds_of_names:
                 raise UnknownBroker(
                     "some lines name their broker and others do not", _listed(self.sightings.items()), self._advice()
                 )
             self._check_addresses(unnamed)
             if table.last_epoch(_NAMED) is not None:
-                why = f"the brokers of the requests in {table.storage.uri} are named, and that of these is not"
-                raise UnknownBroker(why, _listed(unnamed.items()), self._advice())
+                reason = f"the brokers of the requests in {table.storage.uri} are named, and that of these is not"
+                raise UnknownBroker(reason, _listed(unnamed.items()), self._advice())
         known_number = table.last_epoch(_BY_ADDRESS)
         if known_number is not None and self.kinds:
-            if named:
+            if kinds_of_names:
                 raise UnknownBroker(
                     (
                         f"the requests in {table.storage.uri} are of a broker that has no name there but its address, "
@@ -178,31 +178,33 @@ class Brokers:
         masked = sorted(address for address in addresses if not _is_address(address))
         if masked:
             text = shown(masked[0], 100) or "an empty text"
-            why = f"{text} is no address of a broker, but a text that may stand for any"
-            raise UnknownBroker(why, _listed(unnamed.items()), self._advice())
+            reason = f"{text} is no address of a broker, but a text that may stand for any"
+            raise UnknownBroker(reason, _listed(unnamed.items()), self._advice())
         if len(addresses) > 1:
-            why = "the lines name no broker and have several addresses, which may be brokers or listeners of one broker"
-            raise UnknownBroker(why, _listed(unnamed.items()), self._advice())
+            reason = (
+                "the lines name no broker and have several addresses, which may be brokers or listeners of one broker"
+            )
+            raise UnknownBroker(reason, _listed(unnamed.items()), self._advice())
         folders = {place.file.rpartition("/")[0] for place in unnamed if "/" in place.file}
         if len(folders) > 1 and not all(map(_is_of_one_host, addresses)):
-            why = (
+            reason = (
                 f"the address {shown(next(iter(addresses)), 100)} is the same on any host, so that the files may be "
                 "of several brokers"
             )
-            raise UnknownBroker(why, _listed(unnamed.items()), self._advice())
+            raise UnknownBroker(reason, _listed(unnamed.items()), self._advice())
         spans: dict[str, list[int]] = {}
         for place, sighting in unnamed.items():
-            if "/" in place.file:  # not the partitions of a topic, which share a broker's lines
+            if "/" in place.file:  # partitions of a topic share a broker's lines, so they do not count
                 span = spans.setdefault(place.file, [sighting.first_ms, sighting.last_ms])
                 span[:] = min(span[0], sighting.first_ms), max(span[1], sighting.last_ms)
         in_order = sorted(spans.items(), key=lambda file_and_span: file_and_span[1])
         for (earlier, (_, end_ms)), (later, (begin_ms, _)) in pairwise(in_order):
             if begin_ms < end_ms - _SLACK_MS:
-                why = (
+                reason = (
                     f"{shown(earlier, 200)} and {shown(later, 200)} are of the same time and the same address, so "
                     "that they may be of two brokers"
                 )
-                raise UnknownBroker(why, _listed(unnamed.items()), self._advice())
+                raise UnknownBroker(reason, _listed(unnamed.items()), self._advice())
 
     def _check_named(self) -> None:
         """Refuse a name that stands for two brokers: two nodes, or a listener with two ports at once."""
@@ -215,8 +217,8 @@ class Brokers:
                 )
             nodes = sorted({place.node for place, _ in sightings if place.node is not None})
             if len(nodes) > 1:
-                why = f"the lines of broker {shown(broker)} are of the nodes {', '.join(map(shown, nodes[:_MOST]))}"
-                raise UnknownBroker(why, _listed(sightings), self._advice())
+                reason = f"the lines of broker {shown(broker)} are of the nodes {', '.join(map(shown, nodes[:_MOST]))}"
+                raise UnknownBroker(reason, _listed(sightings), self._advice())
             for listener, of_listener in groupby(sightings, key=lambda entry: entry[0].listener):
                 for (place, span), (later_place, later_span) in combinations(list(of_listener)[: _MOST * 4], 2):
                     if (
@@ -224,12 +226,12 @@ class Brokers:
                         and span.first_ms <= later_span.last_ms
                         and later_span.first_ms <= span.last_ms
                     ):
-                        why = (
+                        reason = (
                             f"listener {shown(listener)} of broker {shown(broker)} has the addresses "
                             f"{shown(place.address)} and {shown(later_place.address)} "
                             "at the same time, so that the name stands for two brokers"
                         )
-                        raise UnknownBroker(why, _listed(sightings), self._advice())
+                        raise UnknownBroker(reason, _listed(sightings), self._advice())
 
     def notes(self) -> dict[str, int]:
         """Return the notes that a commit of these requests keeps."""

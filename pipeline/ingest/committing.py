@@ -110,7 +110,7 @@ class Ingest:
             staged = stage()
             report, unresolved = staged.report, _once(staged.unresolved)
             report.repeated += len(staged.unresolved) - len(unresolved)
-            # what an attempt added before it lost the commit of its quarantine is found as duplicates now
+            # requests of an attempt that lost the commit of its quarantine are in the table: duplicates now
             report.duplicates -= added
             marks = {batch.stream: batch.number} if batch else {}
             notes = staged.named.notes() | report.brokers.notes() | marks
@@ -156,15 +156,15 @@ class Ingest:
                 report.read += len(chunk.requests) + (pc.sum(chunk.quarantine["lines"]).as_py() or 0)
                 report.count_apis(chunk)
                 requests = self._requests.new_rows(chunk.requests, staged.requests)
-                fresh = requests.fresh.select(REQUESTS.names)
+                new_requests = requests.fresh.select(REQUESTS.names)
                 report.brokers.add(Brokers.of(chunk.requests, requests.fresh))
                 report.duplicates += requests.duplicates
-                report.repeated += len(chunk.requests) - requests.duplicates - len(fresh)
+                report.repeated += len(chunk.requests) - requests.duplicates - len(new_requests)
                 if of_many:
-                    names_topics = pc.is_valid(fresh["topics"])
-                    staged.unresolved = pa.concat_tables([staged.unresolved, fresh.filter(names_topics)])
-                    fresh = fresh.filter(pc.invert(names_topics))
-                self._stage_resolved(fresh, staged)
+                    names_topics = pc.is_valid(new_requests["topics"])
+                    staged.unresolved = pa.concat_tables([staged.unresolved, new_requests.filter(names_topics)])
+                    new_requests = new_requests.filter(pc.invert(names_topics))
+                self._stage_resolved(new_requests, staged)
                 refused = self._quarantine.new_rows(chunk.quarantine, staged.quarantine)
                 report.quarantined_before += refused.duplicates
                 report.count_refused(refused.unknown)
@@ -225,7 +225,7 @@ class Seen:
         if not len(rows):
             return NewRows(rows, rows, 0)
         files = self._overlapping(rows, [*self._table.files(), *staged])
-        # after the files: days that are dropped in between are still seen
+        # read after the files, so that days dropped in between are noticed
         first_day, time = self._table.first_kept_day, self._table.layout.day_of
         count = _lines(rows)
         if time and first_day is not None:
@@ -235,11 +235,13 @@ class Seen:
         known_identities = [self._identities(file) for file in files if file.path not in ours]
         if known_identities:
             rows = rows.filter(pc.invert(pc.is_in(rows["identity"], pa.chunked_array(known_identities, pa.binary()))))
-        fresh = _once(rows)
+        first_rows = _once(rows)
         own_identities = [self._identities(file) for file in files if file.path in ours]
         if own_identities:
-            fresh = fresh.filter(pc.invert(pc.is_in(fresh["identity"], pa.chunked_array(own_identities, pa.binary()))))
-        return NewRows(fresh, rows, count - _lines(rows))
+            first_rows = first_rows.filter(
+                pc.invert(pc.is_in(first_rows["identity"], pa.chunked_array(own_identities, pa.binary())))
+            )
+        return NewRows(first_rows, rows, count - _lines(rows))
 
     def _overlapping(self, rows: pa.Table, files: list[File]) -> list[File]:
         layout = self._table.layout
@@ -259,7 +261,7 @@ class Seen:
             loaded = self._table.read(["identity"], files=[file])["identity"].combine_chunks()
         self._loaded[file.path] = loaded
         while len(self._loaded) > 1 and sum(map(len, self._loaded.values())) > REMEMBERED:
-            del self._loaded[next(iter(self._loaded))]  # the least recently used
+            del self._loaded[next(iter(self._loaded))]  # drops the least recently used
         return loaded
 
 

@@ -49,19 +49,19 @@ def log_files(
             mode = Path(path).stat().st_mode
         except OSError as error:
             is_missing = isinstance(error, FileNotFoundError)
-            why = "there is no such file or folder" if is_missing else f"it cannot be read: {error.strerror}"
-            raise UnreadableLog(path, why) from error
+            reason = "there is no such file or folder" if is_missing else f"it cannot be read: {error.strerror}"
+            raise UnreadableLog(path, reason) from error
         if stat.S_ISDIR(mode):
             inside = sorted(_files_in(Path(path), names, left_out, follow_links=follow_links))
-            if closed := left_out.get(str(Path(path).absolute())):
-                raise UnreadableLog(path, f"it cannot be read: {closed}")
+            if refusal := left_out.get(str(Path(path).absolute())):
+                raise UnreadableLog(path, f"it cannot be read: {refusal}")
             if not inside:
-                reasons = "".join(f"; {entry}: {why}" for entry, why in left_out.items())
+                reasons = "".join(f"; {entry}: {reason}" for entry, reason in left_out.items())
                 raise UnreadableLog(path, f"no file in this folder is called {names}{reasons}")
             files += [str(file.absolute()) for file in inside]
         else:
             files.append(str(Path(path).absolute()))
-    return list(dict.fromkeys(files)), {printable(file): why for file, why in left_out.items()}
+    return list(dict.fromkeys(files)), {printable(file): reason for file, reason in left_out.items()}
 
 
 def _files_in(root: Path, names: str, left_out: dict[str, str], *, follow_links: bool) -> Iterator[Path]:
@@ -77,18 +77,18 @@ def _files_in(root: Path, names: str, left_out: dict[str, str], *, follow_links:
             left_out[str(folder.absolute())] = str(error.strerror)
             continue
         for path, link in entries:
-            place, named = Path(os.path.realpath(path)), fnmatch(path.name, names)
+            place, is_log = Path(os.path.realpath(path)), fnmatch(path.name, names)
             out = link and not place.is_relative_to(home)
             try:
                 mode = place.stat().st_mode
             except OSError as error:
-                if (named or link) and error.errno not in ABSENT:  # as of a file that was rotated away
+                if (is_log or link) and error.errno not in ABSENT:  # such as a file that was rotated away
                     left_out[str(path.absolute())] = str(error.strerror)
                 continue
             if out and not follow_links:
-                if stat.S_ISDIR(mode) or named:
+                if stat.S_ISDIR(mode) or is_log:
                     left_out[str(path.absolute())] = LINK_OUT
-            elif named and stat.S_ISREG(mode):
+            elif is_log and stat.S_ISREG(mode):
                 yield path
             elif stat.S_ISDIR(mode) and place not in seen and (out or not link):
                 seen.add(place)
@@ -122,7 +122,7 @@ def _stat(file: str) -> os.stat_result | None:
 @contextmanager
 def as_private_as(files: Iterable[str]) -> Iterator[None]:
     """
-    Make files that are written meanwhile readable only by users who may read all of `files`.
+    Let files that are written in the block be readable only by users who may read all of `files`.
 
     The group keeps its permissions only where the new files have the same group. The libraries that write the files
     take no mode, so the umask of the whole process is changed: files of other threads become as private, and a second
@@ -133,7 +133,7 @@ def as_private_as(files: Iterable[str]) -> Iterator[None]:
         status = _stat(file)
         if status is None:  # a file that replaces it may be private
             hidden = 0o077
-        elif stat.S_ISREG(status.st_mode) and not status.st_mode & stat.S_IROTH:  # what a pipe holds has no mode
+        elif stat.S_ISREG(status.st_mode) and not status.st_mode & stat.S_IROTH:  # the content of a pipe has no mode
             for_group = status.st_gid == os.getegid() and status.st_mode & stat.S_IRGRP
             hidden |= stat.S_IRWXO if for_group else stat.S_IRWXO | stat.S_IRWXG
     with _UMASK:

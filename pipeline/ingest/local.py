@@ -185,7 +185,7 @@ def lines_in(raw: Any, file: str) -> Iterator[tuple[list[bytes], int]]:  # noqa:
             if lines:
                 yield [unfinished, *lines[:-1]], read_bytes
                 unfinished = lines[-1]
-    except Broken as error:  # a rest may go on in what is damaged
+    except Broken as error:  # the rest of a line may be in the damaged part
         raise UnreadableLog(file, DAMAGED.format(error)) from error
     except Unsuitable as error:
         raise UnreadableLog(file, str(error)) from error
@@ -215,9 +215,9 @@ def _of_text(blocks: Iterator[bytes]) -> Iterator[bytes]:
     Raises `Unsuitable` before the first one if its bytes are no text in UTF-8: its lines would count as no requests.
     """
     first_block = next(filter(None, blocks), b"")
-    for begin, what in _NO_TEXT:
+    for begin, remedy in _NO_TEXT:
         if begin.match(first_block):
-            raise Unsuitable(what)
+            raise Unsuitable(remedy)
     yield first_block
     yield from blocks
 

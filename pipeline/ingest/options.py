@@ -72,7 +72,7 @@ class IngestOptions:
 
     @property
     def names_brokers(self) -> bool:
-        """The options name the broker of each file."""
+        """True if the options name the broker of each file."""
         return self.broker is not None or self.broker_pattern is not None
 
     def _broker_of(self, file: str) -> str | None:
@@ -84,8 +84,8 @@ class IngestOptions:
         if self._pattern is None:
             return self.broker
         match = self._pattern.search(file)
-        named = self._pattern.groupindex
-        group = "broker" if "broker" in named else next(iter(named), 1)
+        groups = self._pattern.groupindex
+        group = "broker" if "broker" in groups else next(iter(groups), 1)
         broker = match.group(group) if match else None
         if not broker:
             raise BadOption(
@@ -111,8 +111,8 @@ class IngestOptions:
         try:
             return ZoneInfo(self.zone)
         except (KeyError, OSError, ValueError) as error:
-            why = f"{self.zone!r} is not a zone; use a name such as Europe/Berlin"
-            raise BadOption(why) from error
+            problem = f"{self.zone!r} is not a zone; use a name such as Europe/Berlin"
+            raise BadOption(problem) from error
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
@@ -243,5 +243,5 @@ class IngestReport:
 
     @property
     def nothing_readable(self) -> bool:
-        """None of the lines was a request, or there was no line."""
+        """True if no line was a request, or there was no line."""
         return self.read == self.quarantined + self.quarantined_before

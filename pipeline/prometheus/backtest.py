@@ -91,7 +91,7 @@ class Result:
     outcomes: Sequence[Outcome]
     """Of all entities that it limits, the longest above its limit first."""
     unknown: Sequence[tuple[QuotaType, str | None, str | None, str]]
-    """Entities of which samples cannot say it, with reasons."""
+    """Entities whose outcome the samples do not show, with reasons."""
     without_limit: int
     """Number of entities and quota types that it does not limit."""
 
@@ -116,7 +116,7 @@ class _Measure:
 
     @property
     def asked(self) -> _Asked:
-        """The queries that have its figures: a limit is asked of series of its quota type alone."""
+        """Key of the queries for its figures: a limit is only queried for series of its quota type."""
         return self.entity[0], self.shape
 
 

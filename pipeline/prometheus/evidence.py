@@ -76,7 +76,7 @@ class Evidence:
         window_s = (windows.samples - 1) * windows.window_seconds
         seen_by_s = window_s / 2 if seen_by_s is None else seen_by_s
         if not self.active_s:
-            # the broker's window is seen whole: there was nothing in it
+            # samples cover the broker's window without a gap, so it was empty
             return Sight.WHOLE if interval_s <= window_s else Sight.UNSEEN
         rises = self.changes / 2
         if interval_s > seen_by_s and rises >= 1 and self.active_s / rises < BURST_S:

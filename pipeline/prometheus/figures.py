@@ -153,7 +153,7 @@ def _highest_hour(window: Window, share: float) -> list[Value]:
     times, values = times[is_on], values[is_on]
     if not len(values):
         return []
-    # an hour has the step at its end, and not that at its begin
+    # an hour includes the step at its end, and excludes the step at its begin
     _, firsts = np.unique((times - 1) // _HOUR_MS, return_index=True)
     return window.value(max(_reached(of_hour, share) for of_hour in np.split(values, firsts[1:])))
 
@@ -165,7 +165,7 @@ def _throttles(window: Window) -> list[Value]:
 
 
 def _reached(values: Floats, share: float) -> float:
-    """Return the number that a part of the values reach at most, between two of them as `quantile_over_time` does."""
+    """Return the value that the part `share` of the values does not exceed, between two as `quantile_over_time`."""
     values = np.sort(values)
     rank = share * (len(values) - 1)
     lower = max(0, int(np.floor(rank)))

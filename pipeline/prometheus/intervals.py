@@ -12,11 +12,11 @@ from .promql import HOUR_S
 WINDOW_S: Final = 600
 """Length in seconds of the windows whose scrapes are counted."""
 _FULL: Final = 0.9
-"""Part of the scrapes of its busiest window times six from which on an hour has one interval."""
+"""Least scrapes of an hour with one interval, as a part of six times those of its busiest window."""
 _ALIKE: Final = 0.95
-"""Part of the scrapes of a busier hour from which on an hour has the same interval."""
+"""Least scrapes of an hour that has the interval of a busier hour, as a part of that hour's scrapes."""
 _SHORTER: Final = 0.9
-"""Part of the interval of the hours beside it below which an hour has its own."""
+"""Part of the intervals of neighboring hours below which an hour has an interval of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,7 @@ class Group:
         return self.targets.get(key_of(labels))
 
     def by_node(self, nodes_by_label: Mapping[str, int]) -> Iterator[Group]:
-        """Yield the same for the nodes one by one."""
+        """Yield a group with the same series for each node."""
         for value, count in nodes_by_label.items():
             yield replace(self, samples=replace(self.samples, node=(self.node_label, value)), series=count)
 
@@ -212,7 +212,7 @@ class Node:
     """Intervals in their order, by server or exporter (`Measured.replica`)."""
 
     def interval_at(self, replica: str, at: float) -> float:
-        """Return the interval in seconds of a server's scrapes in the hour that ends at a Unix time, or has it."""
+        """Return the interval in seconds of a server's scrapes in the hour that has a Unix time, or ends with it."""
         paces = self.paces.get(replica, ())
         return next((pace.interval_s for pace in paces if at <= pace.until), self.shortest_s)
 

@@ -57,7 +57,7 @@ It is one of this module, or a `functools.partial` of it, so that samples in a t
 
 
 def quoted(text: str) -> str:
-    """Return a string of PromQL, which is written as Go's: one of JSON is one of them."""
+    """Return a text as a string of PromQL, which is written as in Go: a string of JSON is one."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -82,7 +82,7 @@ def within(seconds: float) -> str:
 
 
 def quantile(samples: Samples, seconds: float, step_s: float, share: float) -> str:
-    """Return the query for the rate that a part `share` of the samples above 0 reach at most."""
+    """Return the query for the rate that the part `share` of the samples above 0 does not exceed."""
     return f"quantile_over_time({share:.12g},({samples.expression} > 0)[{within(seconds)}:{duration(step_s)}])"
 
 

@@ -26,7 +26,7 @@ from .protect import Protection
 
 NOW: Final = "as configured"
 RECOMMENDED: Final = "recommended"
-"""Names of the two candidates; this one, and above that of the present quotas."""
+"""Name of the candidate of recommended limits; `NOW` is the candidate of present quotas."""
 _SYSTEM: Final = re.compile(SYSTEM_USERS, re.DOTALL)
 _KINDS: Final = {kind.label: kind for kind in QuotaType}
 
@@ -82,7 +82,7 @@ class Hit:
     """Muted time under the quotas as configured; None if they are unknown."""
     held_back: bool = False
     """
-    Some of its requests were throttled while logged.
+    True if some of its requests were throttled while logged.
 
     Without a quota it would have sent more, and figures are lower bounds.
     """
@@ -236,7 +236,7 @@ def without_system_users(
 
     Return the other limits, and the reasons.
     """
-    allowed: list[Recommendation] = []
+    remaining: list[Recommendation] = []
     reasons: dict[str, str] = {}
     for limit in limits:
         names = spelled(*limit.names)
@@ -245,8 +245,8 @@ def without_system_users(
         elif any(name is not None and _SYSTEM.fullmatch(name) for name in limit.names):
             reasons[names] = f"{names}: the platform's own programs have such names"
         else:
-            allowed.append(limit)
-    return allowed, [*reasons.values()]
+            remaining.append(limit)
+    return remaining, [*reasons.values()]
 
 
 def without_overruled(
@@ -271,9 +271,9 @@ def without_overruled(
 
 def protecting(results: pa.Table, policy: Policy, protection: Protection) -> list[Recommendation]:
     """
-    Return the found level for each entity that it throttles, in the order of names.
+    Return the level that the search found as the limit of each entity that it throttles, in the order of names.
 
-    The results are of its replay (`quotascope.pipeline.replay.RESULTS`).
+    `results` are of the replay under that level (`quotascope.pipeline.replay.RESULTS`).
     """
     rows: dict[QuotaEntity, list[Mapping[str, Any]]] = {}
     for row in results.to_pylist():

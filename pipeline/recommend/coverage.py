@@ -102,7 +102,7 @@ class Coverage:
     hours_of_week: int
     """Number of the 168 hours of a week that have a request."""
     clock_hours: int
-    """Number of hours of the calendar that have one: three for three Mondays at 09h."""
+    """Number of hours of the calendar that have a request: three for three Mondays at 09h."""
     logged: Logged
     entities: Mapping[QuotaEntity, Logged]
 
@@ -113,7 +113,7 @@ class Coverage:
 
     @property
     def short(self) -> bool:
-        """The history covers less than a day: by the clock, or with requests in fewer than 24 hours."""
+        """True if the history covers less than a day: by the clock, or with requests in fewer than 24 hours."""
         return self.period_ms < DAY_MS or self.clock_hours < _DAY_HOURS
 
     def of(self, entity: QuotaEntity) -> Logged:

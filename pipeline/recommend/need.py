@@ -93,8 +93,8 @@ def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterato
     """
     names = policy.shape.names
     if "client_id" in names:
-        named = pc.not_equal(history.column("client_id"), pa.scalar(""))
-        history = history.filter(named)
+        has_client_id = pc.not_equal(history.column("client_id"), pa.scalar(""))
+        history = history.filter(has_client_id)
     for rows in _groups(history, ("broker", *names)):
         for sensor in sensors_of(rows, windows):
             if sensor.kind in policy.kinds:
@@ -105,7 +105,7 @@ def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterato
         requested: Any = pc.coalesce(history.column("mutations"), unknown)
         for rows in _groups(history.filter(pc.greater(requested, pa.scalar(0, pa.int32()))), names):
             sensor = mutations_of(rows, windows)
-            if sensor.enough:  # a limit made of unknown and refused ones alone would be one for no usage at all
+            if sensor.enough:  # without any known amount, the limit would be one for no usage at all
                 yield _need(CONTROLLER, rows, sensor, policy)
 
 
@@ -141,8 +141,8 @@ def _need(broker: str, rows: pa.Table, sensor: QuotaSensor, policy: Policy) -> N
 
     steps, hour = lowest(good, steps_of(kind, sensor.enough)), None
     if policy.by_hour and steps > 1:
-        (missed,) = shares([steps - 1])
-        hour = int(np.argmax(missed))
+        (shares_below,) = shares([steps - 1])
+        hour = int(np.argmax(shares_below))
     return Need(
         broker=broker,
         entity=QuotaEntity(**{name: rows[name][0].as_py() for name in policy.shape.names}),

@@ -106,7 +106,7 @@ class Policy:
     shape: RuleShape = RuleShape.USER
     by_hour: bool = True
     """
-    Each hour of the week has to keep the share, so that a nightly peak is not lost in a quiet week.
+    True if each hour of the week has to keep the share, so that a nightly peak is not lost in a quiet week.
 
     Otherwise all the time together has to keep it.
     """
@@ -115,7 +115,7 @@ class Policy:
     kinds: Collection[QuotaType] = tuple(QuotaType)
     """Quota types that get limits."""
     short_log: bool = False
-    """Limits may be made of less than a day of log."""
+    """True if limits may be made of less than a day of log."""
     floors: Mapping[QuotaType, float] = field(default_factory=lambda: FLOORS)
     """Lowest limits, in the unit of the quota type."""
     protect: QueueTarget | None = None
@@ -144,9 +144,9 @@ class ClusterWindows:
     """Windows of the cluster's quotas, and the release that measures by them."""
 
     client: WindowConfig = field(default_factory=WindowConfig)
-    """`quota.window.num`, `quota.window.size.seconds`"""
+    """Windows of client quotas: `quota.window.num` and `quota.window.size.seconds`."""
     controller: WindowConfig = field(default_factory=WindowConfig)
-    """`controller.quota.window.num`, `controller.quota.window.size.seconds`"""
+    """Windows of controller mutation quotas: the same settings with `controller.` in front."""
     followed: Followed = field(default_factory=Followed)
 
 

@@ -58,7 +58,7 @@ class Protection:
     queues: Benefit
     """Queues under several levels, or of the log."""
     number: int = 0
-    """Number of the level among them."""
+    """Number of the level among those that `queues` have."""
 
     @property
     def waits(self) -> Sequence[tuple[BrokerQueue, float | None, float | None]]:
@@ -90,12 +90,12 @@ class Protection:
     def headline(self) -> str:
         """Answer in one sentence."""
         if self.answer is Answer.UNKNOWN:
-            why = (
+            reason = (
                 "the simulated queues keep it, and the log does not"
                 if self.queues.explained
                 else "no simulated queue explains the log's"
             )
-            return f"Whether limits keep {self.target} is unknown: {why}."
+            return f"Whether limits keep {self.target} is unknown: {reason}."
         if self.answer is Answer.HELD:
             return f"The log keeps {self.target} on each broker: no limit is needed."
         level = f"{self.level:g} % of a thread for each client"

@@ -58,7 +58,7 @@ def sensors_of(rows: pa.Table, windows: ClusterWindows) -> Iterator[QuotaSensor]
     """
     frame = _frame(rows)
     timed = ~np.isnan(frame.requests.percents)
-    sized = ~frame.unsized  # a limit made of nothing else would be one for no usage at all
+    sized = ~frame.unsized  # without any known amount, the limit would be one for no usage at all
     for number in MEASURED:
         if np.any(timed if number == REQUEST else (frame.requests.kinds == number) & sized):
             yield _rate_sensor(number, frame, windows)
@@ -128,11 +128,11 @@ def debt_sensor(times_ms: Ints, values: Floats, permissive: NDArray[np.bool_], c
 
     """
     burst_s = float(config.samples * config.window_seconds)
-    since = (times_ms - times_ms[0]) / _MS
-    taken = np.concatenate(([0.0], np.cumsum(values)))
+    elapsed = (times_ms - times_ms[0]) / _MS
+    taken_before = np.concatenate(([0.0], np.cumsum(values)))
 
     def throttle_ms(limit: float) -> Ints:
-        balance = taken[:-1] - limit * since
+        balance = taken_before[:-1] - limit * elapsed
         debt = balance - np.minimum.accumulate(balance)
         checked = np.where(permissive, debt + values, debt)
         over = np.maximum(checked - limit * burst_s, 0.0)

@@ -191,7 +191,7 @@ def measure(windows: SensorWindows, sensor: int, now_ms: int, samples: int, wind
         oldest_ms = min(oldest_ms, windows.starts[place])
     span = span_ms(now_ms - oldest_ms, samples, window_ms, windows.shortest[sensor])
     if span == 0:
-        return (math.inf if total > 0.0 else math.nan), span  # what a throttle time of 0 follows from
+        return (math.inf if total > 0.0 else math.nan), span  # yields a throttle time of 0
     return total / (span / 1000.0), span
 
 
@@ -277,9 +277,9 @@ def rounded(x: float) -> int:
         if math.isnan(x):
             return 0
         return LONG_MAX if x > 0 else -LONG_MAX - 1
-    below = math.floor(x)
+    floor = math.floor(x)
     # Added, not branched on: half of all numbers round up, and no processor guesses which.
-    return int(below) + int(x - below >= _HALF)
+    return int(floor) + int(x - floor >= _HALF)
 
 
 @kernel

@@ -49,7 +49,7 @@ from .ledger import (
 from .plan import MEASURED, ReplayPlan, buckets_of, memory_ms
 
 NEVER = -LONG_MAX
-"""Stands for ms: a request that does not come at all."""
+"""Value in place of ms for a request that never comes."""
 _MOST_PART = 2.0**62
 _BATCHES = 10
 """Number of batches that make up the bytes of the only window."""
@@ -469,8 +469,8 @@ def _chains(frame: Frame, order: Ints) -> tuple[Codes, Codes]:
     if len(sent):
         is_head = np.r_[True, connections[sent[1:]] != connections[sent[:-1]]]
         heads[connections[sent[is_head]]] = sent[is_head]
-        later = np.flatnonzero(~is_head)
-        followers[sent[later - 1]] = sent[later]
+        follower_rows = np.flatnonzero(~is_head)
+        followers[sent[follower_rows - 1]] = sent[follower_rows]
     return heads, followers
 
 

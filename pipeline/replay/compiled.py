@@ -156,12 +156,12 @@ def push(heap: Heap, time_ms: int, number: int) -> None:
     place = heap.size[0]
     heap.size[0] = place + 1
     while place > 0:
-        above = (place - 1) // 2
-        if not _is_before(time_ms, number, heap.times[above], heap.numbers[above]):
+        parent = (place - 1) // 2
+        if not _is_before(time_ms, number, heap.times[parent], heap.numbers[parent]):
             break
-        heap.times[place] = heap.times[above]
-        heap.numbers[place] = heap.numbers[above]
-        place = above
+        heap.times[place] = heap.times[parent]
+        heap.numbers[place] = heap.numbers[parent]
+        place = parent
     heap.times[place] = time_ms
     heap.numbers[place] = number
 
@@ -175,18 +175,18 @@ def pop(heap: Heap) -> tuple[int, int]:
     time_ms, number = heap.times[size], heap.numbers[size]
     place = 0
     while True:
-        below = 2 * place + 1
-        if below >= size:
+        child = 2 * place + 1
+        if child >= size:
             break
-        if below + 1 < size and _is_before(
-            heap.times[below + 1], heap.numbers[below + 1], heap.times[below], heap.numbers[below]
+        if child + 1 < size and _is_before(
+            heap.times[child + 1], heap.numbers[child + 1], heap.times[child], heap.numbers[child]
         ):
-            below += 1
-        if not _is_before(heap.times[below], heap.numbers[below], time_ms, number):
+            child += 1
+        if not _is_before(heap.times[child], heap.numbers[child], time_ms, number):
             break
-        heap.times[place] = heap.times[below]
-        heap.numbers[place] = heap.numbers[below]
-        place = below
+        heap.times[place] = heap.times[child]
+        heap.numbers[place] = heap.numbers[child]
+        place = child
     heap.times[place] = time_ms
     heap.numbers[place] = number
     return first_ms, first_number

@@ -211,20 +211,20 @@ def proceed(
 
 def _in_time(carried: Carried, rows: pa.Table, now_ms: int) -> tuple[pa.Table, int]:
     """Return the rows, moved between the time of their broker and a day ahead, and the number of moved ones."""
-    held = carried.rows["brokers"]
-    held.columns.setdefault("times", np.zeros((0, 3), np.int64))
+    brokers = carried.rows["brokers"]
+    brokers.columns.setdefault("times", np.zeros((0, 3), np.int64))
     if not len(rows):
         return rows, 0
     names = rows["broker"].combine_chunks().dictionary_encode()
-    places = held.at((name,) for name in names.dictionary.to_pylist())
+    places = brokers.at((name,) for name in names.dictionary.to_pylist())
     places = places[names.indices.to_numpy()]
-    newest, arrived_ms, until = held.columns["times"].T
+    newest, arrived_ms, until = brokers.columns["times"].T
     times = rows["timestamp"].to_numpy()
-    # One line of a clock that was wrong for a moment would else end its broker's time: all that follow would come late.
+    # Otherwise one line of a clock that was wrong for a moment would make all later lines of its broker late.
     ahead = times > now_ms + _MOST_AHEAD_MS
     late = int((ahead | (times < until[places])).sum())
     if late:
-        # not now: the log may be read later than it was written
+        # the present time does not serve: the log may be read long after it was written
         own_ms = np.where(newest > 0, newest + now_ms - arrived_ms, now_ms)[places]
         earliest, latest = array(until[places]), array(np.where(ahead, own_ms, LONG_MAX))
         for name in ("timestamp", "completed", "mutation_timestamp"):
@@ -244,9 +244,9 @@ def _cuts(carried: Carried, whole: Frame, now_ms: int, hold_ms: int) -> Ints:
     Brokers that are not behind the newest by more than `hold_ms` are cut at one time, and where no mutation lies
     between its charge by the controller and its decision: the bucket is one for all.
     """
-    held = carried.rows["brokers"]
-    places = held.at((name,) for name in whole.brokers.to_pylist())
-    newest, arrived_ms, until = held.columns["times"].T
+    brokers_rows = carried.rows["brokers"]
+    places = brokers_rows.at((name,) for name in whole.brokers.to_pylist())
+    newest, arrived_ms, until = brokers_rows.columns["times"].T
     newest_of_all = newest.max(initial=0)
     silent, near = now_ms - arrived_ms >= hold_ms, newest >= newest_of_all - hold_ms
     common = newest[near & ~silent].min(initial=newest_of_all)
@@ -277,12 +277,12 @@ def _between_mutations(whole: Frame, cuts: Ints, reached: Ints, hold_ms: int) ->
     while True:
         waits = decided >= cuts[brokers]
         split = waits & (charged < cuts[brokers])
-        behind = waits & (cuts[brokers] < cuts.max(initial=0))
+        waits_behind = waits & (cuts[brokers] < cuts.max(initial=0))
         lower = cuts
         if split.any():
             lower = np.minimum(lower, np.maximum(lowest, charged[split].min()))
-        if behind.any():
-            lower = np.minimum(lower, np.maximum(reached, charged[behind].min()))
+        if waits_behind.any():
+            lower = np.minimum(lower, np.maximum(reached, charged[waits_behind].min()))
         if (lower == cuts).all():
             return cuts
         cuts = lower
@@ -307,14 +307,14 @@ def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:
         keys += [(candidate, *resolved.names[tag]) for tag in tags]
     if not keys:
         return decide(plan, (numbers, buckets, spreads))
-    held = carried.rows["buckets"]
+    bucket_rows = carried.rows["buckets"]
     state = _by_row(len(keys), buckets, "tokens", "touched", "charged")
     state |= _by_row(len(keys), spreads, "windows", "currents")
-    with held.over(state, keys):
+    with bucket_rows.over(state, keys):
         outcomes = decide(plan, (numbers, buckets, spreads))
     last_ms = carried.rows["brokers"].columns["times"][:, 2].max()
-    charged = held.columns["charged"].max(axis=1) >= last_ms - 2 * IDLE_MS
-    held.forget(charged | held.columns["windows"].any(axis=1))
+    charged = bucket_rows.columns["charged"].max(axis=1) >= last_ms - 2 * IDLE_MS
+    bucket_rows.forget(charged | bucket_rows.columns["windows"].any(axis=1))
     return outcomes
 
 
@@ -344,11 +344,11 @@ def _measured(
         tags = resolved.tags[whole.pair_entities[pairs]].tolist()
         broker_places = whole.pair_brokers[pairs].tolist()
         keys = [(*resolved.names[tag], brokers[broker]) for tag, broker in zip(tags, broker_places, strict=True)]
-        held, windows = carried.rows[f"sensors {slot}"], empty_windows(rings, samples)
-        with held.over(_by_row(len(keys), windows, *STATE), keys):
+        sensor_rows, windows = carried.rows[f"sensors {slot}"], empty_windows(rings, samples)
+        with sensor_rows.over(_by_row(len(keys), windows, *STATE), keys):
             yield windows
-        idle_ms = carried.until(held) - held.columns["lasts"].max(axis=1)
-        held.forget(idle_ms <= max(IDLE_MS, (samples + 2) * window_ms))
+        idle_ms = carried.until(sensor_rows) - sensor_rows.columns["lasts"].max(axis=1)
+        sensor_rows.forget(idle_ms <= max(IDLE_MS, (samples + 2) * window_ms))
 
     rates, spans = measured_by(plan, charged, windows_of)
     return Measurements(rates.reshape(-1, len(due))[:, due].ravel(), spans.reshape(-1, len(due))[:, due].ravel())
@@ -365,27 +365,27 @@ def _entered(
     first_rows = np.unique(frame.requests.connections, return_index=True)[1]
     hash_and_pair = zip(hashes[first_rows].tolist(), frame.requests.pairs[first_rows].tolist(), strict=True)
     of_connections = [(connection, *of_pairs[pair]) for connection, pair in hash_and_pair]
-    held, muted = carried.rows["pairs"], carried.rows["connections"]
+    pair_rows, muted = carried.rows["pairs"], carried.rows["connections"]
     pairs = _by_row(frame.pairs, ledger, "pairs", "bursts")
     cells = ledger.cells.reshape(frame.pairs, -1, FIELDS)
     pairs["cells"] = cells[..., RESULT_FIELDS:]
     mutes = _by_row(frame.connections, ledger, "mute_ends", "mute_kinds", "latest", "muting")
-    with held.over(pairs, of_pairs), muted.over(mutes, of_connections):
-        # What a part left of a mute beyond an entity's activity counts once that goes on.
+    with pair_rows.over(pairs, of_pairs), muted.over(mutes, of_connections):
+        # The rest of a mute, beyond an entity's activity in this part, counts once that activity goes on.
         cells[..., MUTED_MS] = np.maximum(0, cells[..., MUTE_END] - pairs["pairs"][:, [ACTIVE_END]])
         pairs["pairs"][:, ACTIVE_MS] = 0
         enter(plan, limits, outcomes, measured, ledger)
     muted.forget(muted.columns["latest"].max(axis=1) > carried.until(muted))
     _forget_resting(carried)
-    ledger.bursts[:] = 0  # those that are open are not over
+    ledger.bursts[:] = 0  # open bursts are not over yet
     return results_of(plan, booked_of(ledger, plan.sizes(), limits.ranks), of_active=True)
 
 
 def _forget_resting(carried: Carried) -> None:
     """Drop entities that came to rest."""
-    held = carried.rows["pairs"]
-    pairs, bursts, cells = (held.columns[name] for name in ("pairs", "bursts", "cells"))
-    beyond = cells[:, MUTE_END - RESULT_FIELDS :: FIELDS - RESULT_FIELDS] > pairs[:, [ACTIVE_END]]
-    clear = ~bursts.any(axis=1) & ~beyond.any(axis=1)
-    rest_ms = carried.until(held) - pairs[:, [ACTIVE_END, LATEST_MUTE]].max(axis=1)
-    held.forget(rest_ms <= np.where(clear, IDLE_MS, _UNCLEAR_MS))
+    pair_rows = carried.rows["pairs"]
+    pairs, bursts, cells = (pair_rows.columns[name] for name in ("pairs", "bursts", "cells"))
+    is_muted = cells[:, MUTE_END - RESULT_FIELDS :: FIELDS - RESULT_FIELDS] > pairs[:, [ACTIVE_END]]
+    clear = ~bursts.any(axis=1) & ~is_muted.any(axis=1)
+    rest_ms = carried.until(pair_rows) - pairs[:, [ACTIVE_END, LATEST_MUTE]].max(axis=1)
+    pair_rows.forget(rest_ms <= np.where(clear, IDLE_MS, _UNCLEAR_MS))

@@ -89,7 +89,7 @@ class RequestRow(NamedTuple):
     kind: int
     size: int
     timed: bool
-    """The request quota is charged."""
+    """True if the request quota is charged."""
 
 
 class TableSizes(NamedTuple):
@@ -133,8 +133,8 @@ class Entities:
 
     def only(self, numbers: Ints | Codes) -> Entities:
         """Return some of the entities."""
-        chosen = array(numbers)
-        return Entities(users=self.users.take(chosen), client_ids=self.client_ids.take(chosen))
+        number_column = array(numbers)
+        return Entities(users=self.users.take(number_column), client_ids=self.client_ids.take(number_column))
 
     def names(self) -> list[tuple[str, str]]:
         """Return the pairs of names."""
@@ -236,10 +236,10 @@ def in_order(table: pa.Table, groups: Ints) -> Ints:
     """
     times = ints(table, "timestamp")
     order = order_of(groups, times)
-    tied = (np.diff(groups[order]) == 0) & (np.diff(times[order]) == 0)
-    if tied.any():
-        chosen = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])
-        rows = order[chosen]
+    is_tied = (np.diff(groups[order]) == 0) & (np.diff(times[order]) == 0)
+    if is_tied.any():
+        tied_places = np.flatnonzero(np.r_[is_tied, False] | np.r_[False, is_tied])
+        rows = order[tied_places]
         tied_rows = table.select((*PLACE, "user", "client_id", "broker")).take(array(rows))
         is_placed = tied_rows.column("position").null_count == 0
         names = ("file",) if is_placed else ("broker", "client_id", "user", "file")
@@ -255,16 +255,16 @@ def in_order(table: pa.Table, groups: Ints) -> Ints:
             times[rows],
             groups[rows],
         )
-        order[chosen] = rows[np.lexsort(keys)]
+        order[tied_places] = rows[np.lexsort(keys)]
     return order
 
 
 def order_of(groups: Ints, times: Ints) -> Ints:
     """Return the order of rows by group and then by time; equal rows keep their order."""
-    by_time = np.argsort(times, kind="stable")  # quick: logs are nearly in it
+    by_time = np.argsort(times, kind="stable")  # quick, since logs are nearly in this order
     later = groups[by_time]
     if later.max(initial=0) < _SMALL:
-        later = later.astype(np.uint16)  # for which NumPy counts instead of comparing
+        later = later.astype(np.uint16)  # NumPy sorts these by counting instead of comparing
     return by_time[np.argsort(later, kind="stable")]
 
 
@@ -335,7 +335,7 @@ def _charges(table: pa.Table) -> tuple[Flags, Ints, NDArray[np.bool_]]:
     kinds = np.full(len(table), NO_KIND, np.int8)
     sizes = ints(table, "mutations")
     unknown = _is_valid(table, "mutation_timestamp") & ~_is_valid(table, "mutations")
-    kinds[unknown | (sizes > 0)] = MUTATION  # one of none, as for a topic that exists, fails before the quota is asked
+    kinds[unknown | (sizes > 0)] = MUTATION  # a request for none, as of an existing topic, fails before the quota
     for kind, name in reversed(BYTES_COLUMNS.items()):
         has_size = _is_valid(table, name)
         kinds[has_size] = _TYPES.index(kind)

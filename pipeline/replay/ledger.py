@@ -128,7 +128,7 @@ def book_activity(ledger: ReplayLedger, sizes: TableSizes, pair: int, now_ms: in
 
 @kernel
 def end_burst(ledger: ReplayLedger, trial: int, kind: int, before_ms: int) -> None:
-    """End a burst that was over before a time, epoch ms: what throttles a request now is none of it."""
+    """End a burst that was over before a time, epoch ms: the throttle at that time is no part of it."""
     if ledger.cells[cell_of(trial, kind) + BURST_END] < before_ms:
         _book_free(ledger, trial, kind, before_ms)
 
@@ -188,7 +188,7 @@ def enter_free(
 
 @kernel
 def book_mutes(ledger: ReplayLedger, pair: int, now_ms: int, end_ms: int, muting: int) -> None:
-    """Note until when a pair is muted under the candidates before a rank, at most; not at all where that is now."""
+    """Note the latest end of the mutes of a pair, and the rank from which on no candidate mutes it."""
     base = pair * PAIR_FIELDS
     if now_ms < ledger.pairs[base + LATEST_MUTE]:
         muting = max(muting, ledger.pairs[base + MUTING])

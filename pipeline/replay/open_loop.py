@@ -214,8 +214,8 @@ def _enter(loop: OpenLoop, request: RequestRow, rank: int) -> int:
     trial = trial_of(loop.sizes, rank, request.pair)
     channel = natural(request.connection * loop.sizes.candidates) + rank
     muted_to_ms: int = ledger.mute_ends[channel]
-    held = request.time < muted_to_ms
-    if held:
+    is_muted = request.time < muted_to_ms
+    if is_muted:
         size = request.size if kind != MUTATION else 0
         book_delay(ledger, trial, ledger.mute_kinds[channel], size)
     own_ms, request_ms, silence_ms = 0, 0, 0
@@ -234,7 +234,7 @@ def _enter(loop: OpenLoop, request: RequestRow, rank: int) -> int:
     silence_ms = silence_ms if throttled_by == REQUEST else 0
     end_burst(ledger, trial, throttled_by, request.time - loop.limits.memories[rank])
     book_throttle(ledger, trial, throttled_by, request.time, throttle_ms, silence_ms)
-    if kind == FETCH and not held:
+    if kind == FETCH and not is_muted:
         book_delay(ledger, trial, throttled_by, request.size)
     end_ms = request.time + throttle_ms
     if end_ms > muted_to_ms:
@@ -318,7 +318,7 @@ def decide(plan: ReplayPlan, state: tuple[Codes, Buckets, Spreads]) -> MutationO
     rows, mutations = _mutations(frame)
     count = len(rows)
     numbers = np.full(len(frame.requests.times), -1, np.int32)
-    numbers[rows] = np.arange(count, dtype=np.int32)  # of two of a row, the later one
+    numbers[rows] = np.arange(count, dtype=np.int32)  # where a row has two, the later one stays
     refused = frame.requests.as_logged[rows] == 1
     outcomes = MutationOutcomes(
         throttles=np.zeros(candidates * count, np.int64),
@@ -339,7 +339,7 @@ def decide(plan: ReplayPlan, state: tuple[Codes, Buckets, Spreads]) -> MutationO
             outcomes=outcomes,
             entities=len(frame.entities.users),
         )
-        # As much as the whole replay: what is compiled once is used for all of it.
+        # The work of the whole replay decides, as a kernel is compiled once for all of it.
         run(decide_mutations, replay, work=plan.steps)
     return outcomes
 
@@ -485,10 +485,10 @@ def events_of(frame: Frame, sensors: Codes, kind: int) -> tuple[Ints, Events]:
             treatments=treatments.astype(np.int8),
         )
     checked = np.flatnonzero(~np.isnan(requests.percents) & (numbers >= 0))
-    later = np.flatnonzero((frame.networks > 0) & (numbers >= 0))
-    rows = np.concatenate([checked, later])
-    times = np.concatenate([requests.times[checked], frame.completed[later]])
-    values = np.concatenate([requests.percents[checked], frame.networks[later]])
+    leaving = np.flatnonzero((frame.networks > 0) & (numbers >= 0))
+    rows = np.concatenate([checked, leaving])
+    times = np.concatenate([requests.times[checked], frame.completed[leaving]])
+    values = np.concatenate([requests.percents[checked], frame.networks[leaving]])
     by_time = np.full(len(rows), UNCHECKED, np.int8)
     by_time[: len(checked)] = CHECKED
     order = order_of(frame.groups[rows], times)

@@ -83,7 +83,7 @@ class ReplaySettings:
     """Settings of a replay beside history and candidates."""
 
     per_broker: bool = False
-    """Results are by broker instead of sums."""
+    """True if results are by broker instead of sums."""
 
     drain_ms: int = 3_600_000
     """Time in ms for which a closed loop may continue after an entity's last logged request on a broker."""
@@ -165,7 +165,7 @@ class CandidateRules:
 
     @property
     def across_users(self) -> bool:
-        """A rule for client ids alone lets users share a limit."""
+        """True if a rule for client ids alone lets users share a limit."""
         return any(rule.user is None for entities in self._ruled for rule in entities)
 
     @property
@@ -343,14 +343,14 @@ def _cuts(rows: Ints, entities: Ints, most_rows: int, most_entities: int) -> Ite
     """
     borders = [*np.flatnonzero(rows[1:] != rows[:-1]) + 1, len(rows)]
     counts = np.unique(entities, return_counts=True)[1]
-    start = stop = held = 0
+    start = stop = row_count = 0
     for border, count in zip(borders, counts.tolist(), strict=True):
-        full = border - start > most_rows or held + count > most_entities
+        full = border - start > most_rows or row_count + count > most_entities
         if full and stop > start:
             yield start, stop
-            start, held = stop, 0
+            start, row_count = stop, 0
         stop = int(border)
-        held += count
+        row_count += count
     yield start, stop
 
 

@@ -231,13 +231,13 @@ def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> 
     starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
     requests, unsized, held_back, amounts = (np.add.reduceat(figures, starts, axis=1) for figures in _charged(frame))
     limits = plan.limits[:, :, starts]
-    seen = requests > 0
+    has_requests = requests > 0
     if of_active:
         counts = np.bincount(frame.requests.pairs, minlength=frame.pairs)
-        seen = np.add.reduceat(counts, starts) > 0
-    rows = np.nonzero(np.isfinite(limits) & seen)
+        has_requests = np.add.reduceat(counts, starts) > 0
+    rows = np.nonzero(np.isfinite(limits) & has_requests)
     candidates, kinds, places = rows
-    # By row its pairs, and by these what was counted of them under the row's candidate.
+    # For each row its pairs, and for each pair its counts under the row's candidate.
     counts = np.diff(np.append(starts, frame.pairs))[places]
     ends = np.cumsum(counts)
     pairs = np.arange(counts.sum()) - np.repeat(ends - counts - starts[places], counts)
@@ -297,12 +297,12 @@ def _charged(frame: Frame) -> tuple[Ints, Ints, Ints, Floats]:
     counts, unsized, held_back = np.zeros((3, KINDS, frame.pairs), np.int64)
     amounts = np.zeros((KINDS, frame.pairs), np.float64)
     requests, charged_in_the_end = frame.requests, frame.kept
-    held = (frame.throttles > 0) | (requests.as_logged == 1)
+    was_throttled = (frame.throttles > 0) | (requests.as_logged == 1)
     for kind in TYPES:
         timed = ~np.isnan(requests.percents)
         charges = timed if kind == REQUEST else requests.kinds == kind
         counts[kind] = np.bincount(requests.pairs[charges], minlength=frame.pairs)
-        held_back[kind] = np.bincount(requests.pairs[charges & held], minlength=frame.pairs)
+        held_back[kind] = np.bincount(requests.pairs[charges & was_throttled], minlength=frame.pairs)
         if kind != REQUEST:
             amounts[kind] = np.bincount(requests.pairs[charges], charged_in_the_end[charges], frame.pairs)
             unsized[kind] = np.bincount(requests.pairs[charges & frame.unsized], minlength=frame.pairs)
@@ -357,8 +357,8 @@ def _is_within(plan: ReplayPlan) -> NDArray[np.bool_]:
                 charged = ~np.isnan(requests.percents)
             rate = rates[plan.slot(candidate, kind)][charged]
             limit = plan.limits[candidate, kind][requests.pairs[charged]]
-            within = np.divide(limit, rate, out=np.ones(len(rate)), where=rate > limit)
-            parts[charged] = np.minimum(parts[charged], within)
+            allowed_part = np.divide(limit, rate, out=np.ones(len(rate)), where=rate > limit)
+            parts[charged] = np.minimum(parts[charged], allowed_part)
         # A request comes where the sum of the parts of its client reaches the next whole number.
         sums = np.cumsum(parts[order])
         sums -= np.repeat(sums[starts] - parts[order][starts], lengths)

@@ -95,7 +95,7 @@ def charged_produce(versions: Numbers, client_ids: Numbers, requests: Sequence[P
     encoding = _Encoding(versions >= PRODUCE_FLEXIBLE)
     in_topics = encoding.spread(of_line)
     records = _records([partition.records_size_in_bytes for partition in partitions])
-    held = of_topic.sum(np.maximum(records, 0))
+    record_bytes = of_topic.sum(np.maximum(records, 0))
     column = texts([name or None for name in names])
     of_topics = (
         np.where(of_line.spread(by_name), in_topics.text(lengths_of(column)), UUID)
@@ -103,7 +103,7 @@ def charged_produce(versions: Numbers, client_ids: Numbers, requests: Sequence[P
         + in_topics.tags
         + of_topic.counts * (4 + in_topics.tags)  # the index
         + of_topic.sum(in_topics.spread(of_topic).length(records))
-        + held
+        + record_bytes
     )
     size = 2 + 2 + 4 + old_text(client_ids) + encoding.tags
     if any(ids):
@@ -113,7 +113,9 @@ def charged_produce(versions: Numbers, client_ids: Numbers, requests: Sequence[P
     size += np.where(versions >= PRODUCE_TRANSACTIONAL_ID, encoding.text(id_lengths), 0)
     size += 2 + 4 + encoding.length(of_line.counts) + encoding.tags  # acks and timeout
     return Charged(
-        size + of_line.sum(of_topics), of_line.counts, _traffic(column, [topic.topic_id for topic in topics], held)
+        size + of_line.sum(of_topics),
+        of_line.counts,
+        _traffic(column, [topic.topic_id for topic in topics], record_bytes),
     )
 
 
@@ -142,7 +144,7 @@ def charged_fetch(versions: Numbers, responses: Sequence[FetchResponse]) -> Char
     encoding = _Encoding(versions >= FETCH_FLEXIBLE)
     in_topics = encoding.spread(of_line)
     records = _records([partition.records_size_in_bytes for partition in partitions])
-    held = of_topic.sum(np.maximum(records, 0))
+    record_bytes = of_topic.sum(np.maximum(records, 0))
     # index, error, high watermark
     fixed = 4 + 2 + 8 + encoding.tags
     # last stable offset and no aborted transactions
@@ -156,13 +158,15 @@ def charged_fetch(versions: Numbers, responses: Sequence[FetchResponse]) -> Char
         + in_topics.tags
         + of_topic.counts * of_line.spread(fixed)
         + of_topic.sum(in_topics.spread(of_topic).length(records))
-        + held
+        + record_bytes
     )
     size = FRAME + encoding.length(of_line.counts) + encoding.tags
     size += np.where(versions >= FETCH_THROTTLE_TIME, 4, 0)
     size += np.where(versions >= FETCH_SESSION, 2 + 4, 0)  # error and session id
     return Charged(
-        size + of_line.sum(of_topics), of_line.counts, _traffic(column, [topic.topic_id for topic in topics], held)
+        size + of_line.sum(of_topics),
+        of_line.counts,
+        _traffic(column, [topic.topic_id for topic in topics], record_bytes),
     )
 
 
@@ -178,7 +182,7 @@ def charged_share_fetch(versions: Numbers, responses: Sequence[ShareFetchRespons
     encoding = _Encoding(np.ones(len(partitions), bool))
     records = _records([partition.records_size_in_bytes for partition in partitions])
     acquired = np.array([len(partition.acquired_records) for partition in partitions], np.int64)
-    held = of_topic.sum(np.maximum(records, 0))
+    record_bytes = of_topic.sum(np.maximum(records, 0))
     of_partitions = (
         # index and errors with their messages
         4 + 2 + 2
@@ -190,12 +194,12 @@ def charged_share_fetch(versions: Numbers, responses: Sequence[ShareFetchRespons
         + acquired * (8 + 8 + 2 + 1)  # first and last offset, count of deliveries
         + 1
     )  # fmt: skip
-    of_topics = UUID + _varint(of_topic.counts) + 1 + of_topic.sum(of_partitions) + held
+    of_topics = UUID + _varint(of_topic.counts) + 1 + of_topic.sum(of_partitions) + record_bytes
     # throttle time, error, null message, topics, no endpoints
     size = FRAME + 4 + 2 + 1 + _varint(of_line.counts) + 1 + 1
     size += np.where(versions >= SHARE_FETCH_LOCK_TIMEOUT, 4, 0)
     ids = [topic.topic_id for topic in topics]
-    return Charged(size + of_line.sum(of_topics), of_line.counts, _traffic(texts([None] * len(ids)), ids, held))
+    return Charged(size + of_line.sum(of_topics), of_line.counts, _traffic(texts([None] * len(ids)), ids, record_bytes))
 
 
 @dataclass(frozen=True, slots=True)

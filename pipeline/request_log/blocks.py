@@ -57,7 +57,7 @@ AT_ONCE: Final = 4096
 FEWEST: Final = 16
 """Number of lines that are worth columns."""
 BISECTED: Final = 64
-"""Number of lines among which one whose value does not fit is not looked for: all of them are refused."""
+"""Number of lines that are refused together if a value among them does not fit; more are halved to find it."""
 _BITS: Final = 15
 """Number of bits of an API key, and of a version."""
 _BAD_LINE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, Unreadable)
@@ -84,7 +84,7 @@ class BlockReader:
     __slots__ = ("_broker", "_clock")
 
     def __init__(self, broker: str | None = None, zone: tzinfo = UTC) -> None:
-        """`broker` None takes the address in `connection`."""
+        """Create a reader; without a `broker`, rows take the address in `connection`."""
         self._broker = broker
         self._clock = Clock(zone)
 
@@ -108,7 +108,7 @@ class BlockReader:
             begin = text.find(KEY, 0, BEGINNING) + len(KEY)
             decode = decoder_of(text[begin : begin + 2], plain)
             try:
-                if line[STAMP] != stamp:  # lines of one moment follow each other
+                if line[STAMP] != stamp:  # lines of one moment are next to each other
                     completed = self._completed(line[STAMP])
                     stamp, time_text = line[STAMP], b"%d" % completed
                 entries.append(decode(text))
@@ -225,7 +225,7 @@ class _Contents:
     """Columns that follow from the requests and responses of lines, as `content_of` has them for one."""
 
     def __init__(self, decoded: _Decoded) -> None:
-        """Raises one of `MISFIT`."""
+        """Compute the columns. Raises one of `MISFIT`."""
         entries = self._entries = decoded.entries
         count = len(entries)
         self.bad: set[int] = set()

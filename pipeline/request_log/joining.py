@@ -39,7 +39,7 @@ class Joiner:
     __slots__ = ("_held", "_longest")
 
     def __init__(self, longest: int) -> None:
-        """`longest`: bytes of a line that are kept; of a longer one its beginning, and one byte more."""
+        """Create a joiner that keeps `longest` bytes of a line, and one byte more of a longer line."""
         self._longest = longest
         self._held: dict[bytes, tuple[int | None, list[bytes]]] = {}
         """Number of the first line and the pieces so far, by stream."""

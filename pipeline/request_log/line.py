@@ -85,7 +85,7 @@ class LineReader:
     __slots__ = ("_broker", "_clock", "_seconds")
 
     def __init__(self, broker: str | None = None, zone: tzinfo = UTC) -> None:
-        """`broker` None takes what the line names, else the address in `connection`."""
+        """Create a reader; without a `broker`, rows take what the line names, else the address in `connection`."""
         self._broker = broker
         self._clock = Clock(zone)
         self._seconds = self._clock.seconds

@@ -22,7 +22,7 @@ Json: TypeAlias = Any
 TopicRow: TypeAlias = dict[str, Any]
 """A topic in the column `topics`."""
 Name: TypeAlias = str | UnsetType | None
-"""A name; null, or not in this version."""
+"""A name; None if it is null, or not in this version."""
 _Size: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << 31)]
 _Work: TypeAlias = Annotated[float, Meta(ge=0, le=86_400_000)]
 """Time in ms that a request is worked on, or that it or its response is in a queue: a day at most."""
@@ -81,7 +81,7 @@ class Fetched(Message):
 
 
 class FirstFetched(Fetched):
-    """The same as Kafka 2.8 names its fields."""
+    """A partition of a Fetch response as Kafka 2.8 writes it, with other names of fields."""
 
     records_size_in_bytes: _Size | None = field(name="recordSetSizeInBytes", default=None)
     records: Any = field(name="recordSet", default=UNSET)
@@ -120,7 +120,7 @@ class FetchResponse(AnyResponse):
 
     @property
     def of_2_8(self) -> bool:
-        """Kafka 2.8 wrote the response; one without topics does not show it."""
+        """True if Kafka 2.8 wrote the response; a response without topics does not show it."""
         return bool(self.responses) and self.responses[0].first_partitions is not UNSET
 
 
@@ -138,7 +138,7 @@ class FetchRequest(Message):
 
     @property
     def follower(self) -> bool:
-        """Another broker fetches, which is not charged to clients."""
+        """True if another broker fetches, which is not charged to clients."""
         return (self.replica_state or self).replica_id >= 0
 
 
@@ -247,8 +247,8 @@ def _deleted(request: Json, response: Json) -> list[TopicRow]:
     """
     if response:
         return [_row(answer["name"], answer, None, request) for answer in response["responses"]]
-    named = request.get("topics") or [{"name": name} for name in request.get("topicNames", ())]
-    return [_row(topic["name"], {"topicId": topic.get("topicId")}, None, request) for topic in named]
+    topics = request.get("topics") or [{"name": name} for name in request.get("topicNames", ())]
+    return [_row(topic["name"], {"topicId": topic.get("topicId")}, None, request) for topic in topics]
 
 
 def _by_topic(response: Json, field: str) -> dict[str, Json]:

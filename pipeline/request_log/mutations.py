@@ -78,7 +78,7 @@ class TopicCounts:
     """
 
     def __init__(self, snapshot: Mapping[str, int] | None = None) -> None:
-        """`snapshot`: partitions by topic before the first line."""
+        """Start with `snapshot`, the partitions by topic before the first line."""
         self._events: dict[str, list[tuple[int, int]]] = {
             name: [(_ALWAYS, count)] for name, count in (snapshot or {}).items()
         }
@@ -200,7 +200,7 @@ class MutationLedger:
     """
 
     def __init__(self, snapshot: Mapping[str, int] | None = None) -> None:
-        """`snapshot`: partitions by topic before the first line."""
+        """Start with `snapshot`, the partitions by topic before the first line."""
         self._counts = TopicCounts(snapshot)
         self._clients = OneSide()
         self._controllers = OneSide()
@@ -240,12 +240,12 @@ class MutationLedger:
                 second.append(row["row"])
         for row in charged:
             self._counts.learn(row)
-        # of the others the controller's line, which charges, was kept before the client's came
+        # for other requests, the controller's line, which charges, was kept before the client's came
         values: dict[int, dict[str, Any]] = {
             row["row"]: {"mutations_known": True, "mutation_timestamp": None} for row in clients
         }
         values |= {row["row"]: self._values(row) for row in charged}
-        # of other forwarded requests none is kept: a client's line has all that quotas see of them
+        # other forwarded lines are not kept: the client's line has all that quotas see of the request
         plain = pc.and_(requests["forwarded"], pc.is_null(requests["topics"]))
         keep = pc.invert(plain).combine_chunks().to_numpy(zero_copy_only=False).copy()
         keep[second] = False
@@ -262,7 +262,7 @@ class MutationLedger:
         is_known = bool(row["topics"]) and all(error in _COUNTED and count is not None for error, count in topics)
         values = {"mutations_known": is_known, "mutation_timestamp": row["mutation_timestamp"]}
         if is_known:
-            # each of its topics may ask for as many as an int32 holds
+            # each of its topics may ask for as many partitions as an int32 holds
             counts = [(count or 0, error) for error, count in topics]
             charged = sum(count for count, error in counts if error == ErrorCode.NONE)
             values[_COLUMN_OF[row["api_key"]]] = min(INT_MAX, sum(count for count, _ in counts))

@@ -157,7 +157,7 @@ class _Lines:
         """The message of each row."""
         self._refused: list[_Refused] = []
         self._junk: dict[bytes, _Refused] = {}
-        """Those of `_refused` that are short, by text."""
+        """Short lines among `_refused`, by text."""
 
     def add_usual(self, numbers: Iterable[int | None], texts: Sequence[bytes]) -> None:
         """Collect lines of Kafka's own pattern."""
@@ -277,7 +277,7 @@ def _quarantine(refused: Sequence[_Refused], source: LogSource) -> pa.Table:
     rows = []
     for unreadable in refused:
         error, (number, line) = unreadable.error, unreadable.place
-        named = named_in(line) if error.reason not in NOT_LOST else Named()
+        names = named_in(line) if error.reason not in NOT_LOST else Named()
         rows.append(
             (
                 error.reason.value,
@@ -286,12 +286,12 @@ def _quarantine(refused: Sequence[_Refused], source: LogSource) -> pa.Table:
                 len(line),
                 source.file,
                 number if source.numbered else None,
-                source.broker or named.broker,
-                named.api_key,
-                named.user,
-                named.client_id,
+                source.broker or names.broker,
+                names.api_key,
+                names.user,
+                names.client_id,
                 unreadable.lines,
-                # of the text alone: logs are renamed, copied and compressed
+                # the hash is of the text alone, since logs are renamed, copied and compressed
                 blake2b(line, digest_size=16).digest(),
             )
         )

@@ -42,7 +42,7 @@ class Reason(StrEnum):
     NO_TIME = "no time"
     """There is no time in front of the request."""
     AMBIGUOUS_TIME = "ambiguous time"
-    """The clocks of the zone show it twice, as summer time ends."""
+    """The clocks of the zone show the time twice, as summer time ends."""
     TRUNCATED = "truncated"
     """The line ends in the middle, as the last one of a file may."""
     NOT_JSON = "not JSON"

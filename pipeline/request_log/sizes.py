@@ -39,7 +39,7 @@ UUID: Final = 16
 _NO_TAGS: Final = 1
 """Size of the count of tagged fields when there are none."""
 _OF_TWO_BYTES: Final = 127
-"""Least length whose varint takes two bytes: that of length + 1."""
+"""Least length whose varint, which is of length + 1, takes two bytes."""
 _REMEMBERED: Final = 2048
 """Number of names with cached sizes; names are untrusted and may have 32 kB."""
 
@@ -71,16 +71,16 @@ def produce_bytes(version: int, client_id: str | None, request: ProduceRequest) 
     size += acks_and_timeout + length(len(request.topic_data)) + tags
     traffic: list[Name | int] = []
     for topic in request.topic_data:
-        partitions, held = topic.partitions, 0
+        partitions, record_bytes = topic.partitions, 0
         size += UUID if version >= TOPIC_IDS else text(topic.name)
         size += length(len(partitions)) + tags
         size += len(partitions) * (4 + tags)  # the index
         for partition in partitions:
             records = partition.records_size_in_bytes
             size += length(NULL if records is None else records)
-            held += records or 0
-        size += held
-        traffic += (topic.name or None, topic.topic_id, held)
+            record_bytes += records or 0
+        size += record_bytes
+        traffic += (topic.name or None, topic.topic_id, record_bytes)
     return size, tuple(traffic)
 
 
@@ -108,7 +108,7 @@ def fetch_bytes(version: int, response: FetchResponse) -> tuple[int, Traffic] | 
     fixed += 4 if version >= FETCH_PREFERRED_REPLICA else 0
     traffic: list[Name | int] = []
     for topic in response.responses:
-        partitions, held = topic.answers(), 0
+        partitions, record_bytes = topic.answers(), 0
         size += UUID if version >= TOPIC_IDS else text(topic.name)
         size += length(len(partitions)) + tags + len(partitions) * fixed
         for partition in partitions:
@@ -116,7 +116,7 @@ def fetch_bytes(version: int, response: FetchResponse) -> tuple[int, Traffic] | 
             if records is None and partition.records is UNSET:
                 raise UnreadableMessage("a partition of a Fetch response has no size of its records")
             size += length(NULL if records is None else records)
-            held += records or 0
+            record_bytes += records or 0
             aborted = partition.aborted_transactions
             if aborted and version >= FETCH_LAST_STABLE_OFFSET:
                 size += length(len(aborted)) - length(0)
@@ -125,8 +125,8 @@ def fetch_bytes(version: int, response: FetchResponse) -> tuple[int, Traffic] | 
                 size += 0 if partition.diverging_epoch is UNSET else 15
                 size += 0 if partition.current_leader is UNSET else 11
                 size += 0 if partition.snapshot_id is UNSET else 15
-        size += held
-        traffic += (topic.name or None, topic.topic_id, held)
+        size += record_bytes
+        traffic += (topic.name or None, topic.topic_id, record_bytes)
     return size, tuple(traffic)
 
 
@@ -149,18 +149,18 @@ def share_fetch_bytes(version: int, response: ShareFetchResponse) -> tuple[int, 
     acquired = 8 + 8 + 2 + tags  # first and last offset, count of deliveries
     traffic: list[Name | int] = []
     for topic in response.responses:
-        held = 0
+        record_bytes = 0
         size += UUID + length(len(topic.partitions)) + tags
         for partition in topic.partitions:
             size += 4 + 2 + text(partition.error_message)
             size += 2 + text(partition.acknowledge_error_message)
             records = partition.records_size_in_bytes
             size += length(NULL if records is None else records)
-            held += records or 0
+            record_bytes += records or 0
             count = len(partition.acquired_records)
             size += leader + length(count) + acquired * count + tags
-        size += held
-        traffic += (None, topic.topic_id, held)
+        size += record_bytes
+        traffic += (None, topic.topic_id, record_bytes)
     return size, tuple(traffic)
 
 

@@ -114,10 +114,10 @@ class Clock:
         moment = self._written(last_time)
         if times[-1]["epoch"]:
             number = times[-1]["epoch"].decode()
-            since = of_number(number)
-            if abs(since.at_ms - moment.at_ms) <= _NEAR_MS:
-                return since
-            if len(number.partition(".")[0]) in _OF_LOG4J and since.at_ms >= _FIRST_MS:
+            number_time = of_number(number)
+            if abs(number_time.at_ms - moment.at_ms) <= _NEAR_MS:
+                return number_time
+            if len(number.partition(".")[0]) in _OF_LOG4J and number_time.at_ms >= _FIRST_MS:
                 raise Unreadable(
                     Reason.NO_TIME,
                     (
@@ -228,8 +228,8 @@ def since_1970(text: bytes, zone: tzinfo | None) -> int:
     except (ValueError, OverflowError) as error:
         raise Unreadable(Reason.NO_TIME, f"no time of a calendar: {text!r}") from error
     if first_s < second_s:  # if all were taken for the first hour, it would have the requests of both
-        how = "read the lines of each by themselves with a zone that has no summer time, such as Etc/GMT-1"
-        raise Unreadable(Reason.AMBIGUOUS_TIME, f"the clocks of {zone} show it twice: {how}")
+        advice = "read the lines of each by themselves with a zone that has no summer time, such as Etc/GMT-1"
+        raise Unreadable(Reason.AMBIGUOUS_TIME, f"the clocks of {zone} show it twice: {advice}")
     return int(first_s) * 1_000
 
 

@@ -136,9 +136,9 @@ def report(result: Blame, zone: tzinfo = UTC, by: str = "client") -> Report:
     """
     plan, times, pools = result.plan, busy_times(result), pools_of(result)
     blocks = [block for pool, line in pools[:_POOLS] for block in _blocks(result, pool, line, times, zone, by)]
-    if omitted := len(pools) - _POOLS:
-        line = f"and {counted(omitted, 'more broker')} with less waiting: --json has all"
-        blocks += [Lines(lines=(line,), faint=True)] if omitted > 0 else []
+    if omitted_pools := len(pools) - _POOLS:
+        line = f"and {counted(omitted_pools, 'more broker')} with less waiting: --json has all"
+        blocks += [Lines(lines=(line,), faint=True)] if omitted_pools > 0 else []
     return Report(
         title="Blame",
         where=period(result.folder, plan.begin_us / 1_000, plan.end_us / 1_000, zone),
@@ -214,7 +214,7 @@ def _culprits(matrix: Matrix) -> Rows:
 def sentence(result: Blame, time: BusyTime, zone: tzinfo = UTC) -> str:
     """Return a busy time in words."""
     plan = result.plan
-    # a time to the minute would hide what is shorter
+    # times in whole minutes would hide shorter ones
     length = 0 if plan.slot_us < _MINUTE_US else (plan.end_us - plan.begin_us) // 1_000
     begin, end = (clock(us // 1_000, length, zone) for us in (time.begin_us, time.end_us))
     client, pool = spelled(*plan.head.clients[0][time.client]), pool_named(plan.head.pools[0][time.pool])
@@ -255,12 +255,12 @@ def pools_of(result: Blame) -> list[tuple[int, str]]:
         total = int(waits["wait_ns"].sum())
         not_logged = int(waits["wait_ns"][waits["culprit"] == NOT_LOGGED].sum())
         threads = counted(plan.threads[pool], "handler thread")
-        how = f" ({ESTIMATED})" if plan.estimated else ""
-        held = int(loads["held_us"].sum()) / (plan.threads[pool] * (plan.end_us - plan.begin_us))
+        origin = f" ({ESTIMATED})" if plan.estimated else ""
+        held_share = int(loads["held_us"].sum()) / (plan.threads[pool] * (plan.end_us - plan.begin_us))
         line = (
             f"{pool_named(name)}: {counted(int(loads['requests'].sum()), 'request')} waited {waited(total)}, of "
-            f"which {percent(not_logged / total if total else 0.0)} is not in the log; {threads}{how}, held "
-            f"{percent(min(1.0, held))} of the time"
+            f"which {percent(not_logged / total if total else 0.0)} is not in the log; {threads}{origin}, held "
+            f"{percent(min(1.0, held_share))} of the time"
         )
         if unknown:
             line += f"; the queue time of {counted(unknown, 'more request')} is unknown"
@@ -367,7 +367,7 @@ def _timeline(result: Blame, chosen: Sequence[BusyTime], zone: tzinfo) -> Elemen
         color = f"var(--c{list(lanes).index(time.client) % SERIES})"
         began, ended = ((us - plan.begin_us) / 1e6 for us in (time.begin_us, time.end_us))
         spans.append(Span(began=began, ended=ended, color=color, title=sentence(result, time, zone)))
-    named = [
+    names = [
         Lane(label=shown(spelled(*plan.head.clients[0][client]), 36), rows=[spans]) for client, spans in lanes.items()
     ]
-    return timeline_chart(named[:MOST], (plan.end_us - plan.begin_us) / 1e6, begin_ms=plan.begin_us // 1_000, zone=zone)
+    return timeline_chart(names[:MOST], (plan.end_us - plan.begin_us) / 1e6, begin_ms=plan.begin_us // 1_000, zone=zone)

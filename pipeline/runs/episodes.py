@@ -61,8 +61,8 @@ def find_episodes(
     rows = episodes_in(table, *client, begin, end).sort_by("began").to_pylist()
     tables = None if quotas is None else quotas.tables()
     _, late = history.detail.added_since(table.last_epoch(following(history.detail)))
-    behind = [(None, file.day * DAY_MS, (file.day + 1) * DAY_MS) for file in late]
-    gaps = [*_gaps(history.seconds, (first_ms, begin, end, last_ms)), *sorted(set(behind))]
+    late_spans = [(None, file.day * DAY_MS, (file.day + 1) * DAY_MS) for file in late]
+    gaps = [*_gaps(history.seconds, (first_ms, begin, end, last_ms)), *sorted(set(late_spans))]
     losses = losses_of(folder, (begin, end)).values()
     rules = [None] * len(rows) if tables is None else _rules(rows, tables, history, losses)
     return {
@@ -103,16 +103,16 @@ def _rules(
     """
     incomplete = {figures["broker"] for figures in losses["brokers"] if figures["missing_share"] != 0.0}
     suspects_of_rows = [[*_suspects(row, tables)] for row in rows]
-    # of one alone there is nothing to choose
+    # with only one suspect there is nothing to decide
     unclear = [
         suspect
         for row, suspects in zip(rows, suspects_of_rows, strict=True)
         if len(suspects) > 1 and row["broker"] not in incomplete
         for suspect, _ in suspects
     ]
-    below = below_their_bounds(history, unclear, tables)
+    never_reached = below_their_bounds(history, unclear, tables)
     return [
-        [name for suspect, name in suspects if suspect not in below] or [name for _, name in suspects]
+        [name for suspect, name in suspects if suspect not in never_reached] or [name for _, name in suspects]
         for suspects in suspects_of_rows
     ]
 
@@ -140,17 +140,17 @@ def _gaps(seconds: Table, times: tuple[int, int, int, int]) -> Iterator[tuple[st
     yield None, last_ms, end
     begin, end = max(begin, first_ms), min(end, last_ms)
     quarters = range(begin // QUARTER_MS, -(-end // QUARTER_MS))
-    seen = defaultdict[str | None, set[int]](set)
+    quarters_of = defaultdict[str | None, set[int]](set)
     days = range(begin // DAY_MS - 1, end // DAY_MS + 2)
     files = [file for file in seconds.files() if file.day in days]
     for batch in seconds.batches(files, ("broker", "start")):
         quarter: Any = pc.divide(batch.column("start"), pa.scalar(QUARTER_MS))
         pairs = pa.table({"broker": batch.column("broker"), "quarter": quarter})
         for pair in pairs.group_by(["broker", "quarter"]).aggregate([]).to_pylist():
-            seen[pair["broker"]].add(pair["quarter"])
-    for broker in [*sorted(filter(None, seen))] or (None,):
-        # not the other way round: a log may span centuries
-        seen_quarters = {quarter for quarter in seen[broker] if quarter in quarters}
+            quarters_of[pair["broker"]].add(pair["quarter"])
+    for broker in [*sorted(filter(None, quarters_of))] or (None,):
+        # iterating over quarters instead would not end: a log may span centuries
+        seen_quarters = {quarter for quarter in quarters_of[broker] if quarter in quarters}
         edges = sorted({quarters.start - 1, quarters.stop, *seen_quarters})
         for earlier, later in pairwise(edges if quarters else ()):
             if later > earlier + 1:

@@ -45,7 +45,7 @@ def ingest_logs(
     """
     local_paths = [path_here(path) for path in paths]
     files: list[str] = []
-    size = MOST_LOCAL_BYTES + 1  # a URI is taken for more than this process should read
+    size = MOST_LOCAL_BYTES + 1  # a URI is expected to hold more than this process should read
     if not any("://" in path for path in local_paths):
         files, _ = log_files(local_paths, options.names, follow_links=options.follow_links)
         size = sum(map(size_of, files))

@@ -89,11 +89,11 @@ class Manifest:
     """
 
     version: int
-    """Commit of the history up to which its requests were taken over."""
+    """Last commit of the history whose requests were taken over."""
     until_ms: int = 0
     """Time (ms since 1970, UTC) up to which requests were decided; 0 before the first."""
     late: int = 0
-    """Number of late requests since these rules were first given."""
+    """Number of late requests since these rules were given for the first time."""
     states: Mapping[int, State] = field(default_factory=dict)
     """States by number of the shard."""
     kafka: Followed = field(default_factory=Followed)
@@ -101,15 +101,15 @@ class Manifest:
 
     def next(self, version: int, states: Mapping[int, State], part: Part, kafka: Followed) -> Manifest:
         """Return the end of the step after this one."""
-        earlier = self.kafka.earlier
+        earlier_releases = self.kafka.earlier
         if self.until_ms and not kafka.alike(self.kafka):
-            earlier = (*earlier, (self.kafka.words, self.until_ms))
+            earlier_releases = (*earlier_releases, (self.kafka.words, self.until_ms))
         return Manifest(
             version=version,
             until_ms=max(self.until_ms, part.until_ms),
             late=self.late + part.late,
             states={**self.states, **states},
-            kafka=replace(kafka, earlier=earlier),
+            kafka=replace(kafka, earlier=earlier_releases),
         )
 
 
@@ -168,7 +168,7 @@ class _States:
             return
         for info in infos:
             number = info.base_name.partition(".")[0].rpartition("-")[2]
-            # what has a later number is of a process that goes on from this step
+            # files with a later number are of a process that continues from this step
             if number.isdecimal() and int(number) < step and info.path not in needed:
                 self._storage.remove(info.path)
 
@@ -348,7 +348,7 @@ class ShadowCounters:
         with self._lock:
             self._late += late
             self._until_ms = max(self._until_ms, until_ms)
-            # as they came, so that after a restart the same entities have series
+            # in the order of arrival, so that the same entities have series after a restart
             for row in sorted(counted, key=itemgetter("step", *KEY)):
                 key: Labels = itemgetter(*KEY)(row)
                 if key not in self._counts and len(self._counts) >= MOST_ENTITIES:

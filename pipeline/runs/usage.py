@@ -76,9 +76,9 @@ class ClientUsage:
     """Label of a team, of which this is the sum; None for a client or a user."""
     missing_share: float | None = 0.0
     """
-    Missing share of the requests of that client of the team which lacks most, 0 to 1; None if it is unknown.
+    Largest missing share of the requests of any client of the team, 0 to 1; None if it is unknown.
 
-    Of a client or a user, the losses have it.
+    For a client or a user, the losses have the share.
     """
 
     @property
@@ -114,7 +114,7 @@ class Usage:
 
     @property
     def has_topics(self) -> bool:
-        """Whether there are clients whose bytes are of topics."""
+        """True if there are clients whose bytes are of topics."""
         return any(client.kind.of_bytes for client in self.clients)
 
     @property
@@ -163,7 +163,7 @@ def find_usage(
         if row["user"] is not None:
             usage = of(row)
             usage.amount, usage.requests = row["amount"], row["requests"]
-    with suppress(NoTable):  # as after a first ingest that was interrupted
+    with suppress(NoTable):  # the case after a first ingest that was interrupted
         table = Table.open(f"{folder.rstrip('/')}/topics", schema=TOPICS)
         names = topic_names(folder)
         key = (*_CLIENT, "kind", "topic", "topic_id")
@@ -335,7 +335,7 @@ def _cells(usage: Usage, client: ClientUsage, total: int) -> tuple[str, ...]:
     elif kind.label in usage.unsized:
         cells[1] = f"≤ {cells[1]}"
     elif usage.losses.incomplete(None, None):
-        cells[1] = "unknown"  # of the others, requests are missing
+        cells[1] = "unknown"  # the others lack requests
     return *cells, f"{client.requests:,}" + (f" + {client.unsized:,} unknown" if client.unsized else "")
 
 
@@ -343,8 +343,8 @@ def topics_of(usage: ClientUsage) -> Iterator[tuple[str, str, float]]:
     """Yield the topics of the known bytes of a client, `MOST` topics first: name, bytes with their unit, share."""
     topics = usage.topics.most_common()
     rows = [(shown(name, 250), size) for name, size in topics[:MOST]]
-    if others := topics[MOST:]:
-        rows.append((counted(len(others), "other topic"), sum(size for _, size in others)))
+    if other_topics := topics[MOST:]:
+        rows.append((counted(len(other_topics), "other topic"), sum(size for _, size in other_topics)))
     rows += [("protocol overhead", usage.protocol), ("unknown topics", usage.unknown)]
     total = sum(size for _, size in rows)
     for name, size in rows if usage.kind.of_bytes else ():

@@ -69,14 +69,14 @@ class Verified:
     happened: Figures
     held_back: bool = False
     """
-    A quota throttled it in the time of the prediction, whose figures are lower bounds then.
+    True if a quota throttled it in the time of the prediction, whose figures are lower bounds then.
 
     It would have used more.
     """
 
     @property
     def agrees(self) -> bool:
-        """It was throttled or refused as predicted, or was not; or a lower bound holds."""
+        """True if it was throttled or refused as predicted, or neither as predicted; or if a lower bound holds."""
         predicted, happened = (
             figures.throttled > 0 or figures.refused > 0 for figures in (self.predicted, self.happened)
         )
@@ -84,7 +84,7 @@ class Verified:
 
     @property
     def within_bound(self) -> bool:
-        """Its throttle time is above a lower bound, so that the error of the prediction is unknown."""
+        """True if its throttle time is above a lower bound, so that the error of the prediction is unknown."""
         return self.held_back and self.happened.seconds >= self.predicted.seconds
 
 
@@ -197,7 +197,7 @@ def _record(entity: Verified) -> dict[str, Any]:
 
 
 def times_of(since_ms: int, until_ms: int, begin_ms: int | None) -> Times:
-    """Return the times; as long before as after unless the begin is given. Raises `NotVerified`."""
+    """Return the times of a comparison, by default with as long a time before as after. Raises `NotVerified`."""
     begin_ms = 2 * since_ms - until_ms if begin_ms is None else begin_ms
     if not begin_ms < since_ms < until_ms:
         about = "the limits must be set after the prediction began, and before now"
@@ -231,7 +231,7 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
             f"{folder}: no shadow was decided in it; `quotascope shadow stream --into` does that"
         ) from error
     rows = rows.filter((pc.field("candidate") == shadow) & (timestamp <= times.since))
-    if len(rows):  # those of the last rules only
+    if len(rows):  # only the decisions under the last rules
         rows = rows.filter(pc.field("rules") == rows.sort_by("timestamp")["rules"][-1])
         steps: Any = rows.group_by("step").aggregate([("timestamp", "max")]).sort_by("step")
         stream_begin = steps["timestamp_max"][0].as_py() if len(steps) > 1 else span_ms(history)[0] - 1
@@ -243,10 +243,10 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
     predicted = _summed(rows, [rows[name] for name in ("throttled_requests", "throttled_ms", "refused_requests")])
     requests = requests.filter(timestamp <= times.until)
     throttles: Any = pc.max_element_wise(requests["throttle_ms"], pa.scalar(0, pa.int32()))
-    happened = _summed(requests, [pc.greater(throttles, pa.scalar(0)), throttles, requests["refused"]])
+    logged_sums = _summed(requests, [pc.greater(throttles, pa.scalar(0)), throttles, requests["refused"]])
     held = rows.filter(pc.field("held_back_requests") > 0).select(["user", "client_id"]).to_pylist()
     held_back = {(row["user"], row["client_id"], "") for row in held}
-    return compared(shadow, times, predicted, happened, {"": (times.until - times.since) / predicted_ms}, held_back)
+    return compared(shadow, times, predicted, logged_sums, {"": (times.until - times.since) / predicted_ms}, held_back)
 
 
 def _summed(rows: pa.Table, figures: Sequence[Any]) -> ByEntity:

@@ -227,8 +227,10 @@ def _blocks(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zon
         f"{number} {shown(candidate.name)}"
         for number, candidate in zip(_numbers(summary), summary.candidates, strict=True)
     ]
-    omitted = len(names) - _LISTED
-    yield Lines(lines=(*names[:_LISTED], *([f"and {omitted:,} more: --json has all"] if omitted > 0 else ())))
+    omitted_names = len(names) - _LISTED
+    yield Lines(
+        lines=(*names[:_LISTED], *([f"and {omitted_names:,} more: --json has all"] if omitted_names > 0 else ()))
+    )
     yield from _differences(summary, names)
     worst = "; ".join(
         f"{number} {candidate.worst}"
@@ -283,11 +285,11 @@ def headline(summary: ReplaySummary) -> str:
         return "No candidate limits any client of this history."
     if not any(candidate.hit for candidate in summary.candidates):
         unsized = any(candidate.requests_of_unknown_size for candidate in summary.candidates)
-        lost = any(candidate.incomplete or candidate.held_back_requests for candidate in summary.candidates)
+        may_lack = any(candidate.incomplete or candidate.held_back_requests for candidate in summary.candidates)
         suffix = " for requests of known size" if unsized else ""
         return (
             "No candidate would have throttled any "
-            f"client{suffix}{' by the requests that the log has' if lost else ''}."
+            f"client{suffix}{' by the requests that the log has' if may_lack else ''}."
         )
     if not summary.comparisons:
         return f"{_did(base)}."
@@ -307,8 +309,8 @@ def headline(summary: ReplaySummary) -> str:
         )
         for word, candidate in ends.items()
     ]
-    if alike := len(summary.comparisons) - len(differing):
-        sentences.append(f"As the base: {counted(alike, 'candidate')}")
+    if same_count := len(summary.comparisons) - len(differing):
+        sentences.append(f"As the base: {counted(same_count, 'candidate')}")
     return f"Base: {'. '.join((_did(base), *sentences))}."
 
 

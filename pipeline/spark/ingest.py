@@ -113,20 +113,20 @@ def ingest(
     damaged: dict[str, str] = {}
     while True:
         try:
-            with errors_restored():  # such as a scheme that has no file system, or credentials that are missing
+            with errors_restored():  # such as a scheme without a file system, or missing credentials
                 lines = lines_of_files(spark, list(paths), options.names, list(damaged))
                 report = IngestReport()
                 if not lines.isEmpty():
                     adding = Ingest(IngestTables.create(into, shards), topics)
                     report = adding.add(partial(staged_lines, lines, adding.tables, options))
-                report.broken |= {printable(unquote(path_here(file))): why for file, why in damaged.items()}
+                report.broken |= {printable(unquote(path_here(file))): reason for file, reason in damaged.items()}
                 return report
         except SparkFailed as error:
-            if (why := _unreadable(error.__cause__)) is None:
+            if (reason := _unreadable(error.__cause__)) is None:
                 raise
             file = _named_in(error.__cause__)
-            if file is None or file in damaged or _NO_ZSTD in why:
-                raise UnreadableLog(", ".join(paths), why) from error
+            if file is None or file in damaged or _NO_ZSTD in reason:
+                raise UnreadableLog(", ".join(paths), reason) from error
             damaged[file] = DAMAGED.format("Spark cannot read it to its end")
 
 
@@ -215,8 +215,8 @@ def _whole_members(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
             file, raw = quote(path, safe="/:"), BufferedReader(BytesIO(content.as_buffer()))
             with suppress(UnreadableLog):  # the driver says so
                 for lines, _ in lines_in(raw, path):
-                    alike: list[Any] = [[file] * len(lines), [0] * len(lines), [None] * len(lines)]
-                    yield pa.record_batch([lines, *alike], schema=LINES)
+                    columns: list[Any] = [[file] * len(lines), [0] * len(lines), [None] * len(lines)]
+                    yield pa.record_batch([lines, *columns], schema=LINES)
 
 
 def lines_of_topic(spark: "SparkSession", source: Mapping[str, str]) -> "DataFrame":
@@ -360,15 +360,15 @@ def _check_links(spark: "SparkSession", paths: Sequence[str], options: IngestOpt
         default = spark.conf.get("spark.hadoop.fs.defaultFS", "file:///") or ""
         default_is_local = default.startswith("file:")
         local = [path_here(path) for path in folders if default_is_local or path.startswith("file:/")]
-        for path, why in log_files(local, options.names)[1].items():
-            if why is LINK_OUT:
-                raise UnreadableLog(path, why)
+        for path, reason in log_files(local, options.names)[1].items():
+            if reason is LINK_OUT:
+                raise UnreadableLog(path, reason)
 
 
 def _named_in(error: BaseException | None) -> str | None:
     """Return the URI of the file that Spark says it cannot read."""
-    named = re.search(r"reading file (\S+?)\.?(?:\s|$)", str(error))
-    return named[1] if named else None
+    match = re.search(r"reading file (\S+?)\.?(?:\s|$)", str(error))
+    return match[1] if match else None
 
 
 def _unreadable(error: BaseException | None) -> str | None:

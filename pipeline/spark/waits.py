@@ -50,7 +50,7 @@ def waits_divided(spark: "SparkSession", requests: Requests, plan: Plan) -> Sums
         sums = apply_in_arrow(pieces.repartition(count, _GROUP), _GROUP, partial(_divided, plan), ddl(ROWS))
         values = [sql.sum(name).alias(name) for name in ROWS.names if name not in KEY]
         added = sums.repartition(count, *KEY).groupBy(*KEY).agg(*values)
-        # of an iterator's partitions one is made after the other: there is no more to make than to read
+        # an iterator makes one partition after the other, so that no more is in memory than is being read
         answers = map_in_arrow(added, partial(map, answer_of), ANSWER).repartition(count)
         batches = answers_in(answers.toLocalIterator())
     return Sums.of(pa.Table.from_batches(batches, ROWS))

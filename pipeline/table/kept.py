@@ -76,8 +76,8 @@ def keep(storage: Storage, version: int) -> None:
 def _checkpoint(storage: Storage) -> int:
     """Return the version of the last checkpoint, as the log names it; -1 without one."""
     try:
-        named = json.loads(_content(storage, f"{_LOG}/_last_checkpoint") or b"{}")
-        return int(named.get("version", -1))
+        checkpoint = json.loads(_content(storage, f"{_LOG}/_last_checkpoint") or b"{}")
+        return int(checkpoint.get("version", -1))
     except (AttributeError, TypeError, ValueError):
         return -1
 
@@ -112,8 +112,8 @@ def changed(storage: Storage, copies: Sequence[Kept], version: int, compared_ver
         newest = copy.version == (checkpoint if copy.kind == "checkpoint" else version)
         if newest or (storage.is_local and copy.kind == "json" and copy.version > max(compared_version, checkpoint)):
             content = _content(storage, copy.original)
-            lost = content is None and copy.version == version and copy.kind == "json"
-            if lost or (content is not None and digest_of(content) != copy.digest):
+            is_lost = content is None and copy.version == version and copy.kind == "json"
+            if is_lost or (content is not None and digest_of(content) != copy.digest):
                 return copy
     return None
 

@@ -125,7 +125,7 @@ def _compare(storage: Storage, log: DeltaTable, compared_version: int = -1) -> N
     try:
         copies = kept.listed(storage)
         last_commit = kept.last_of(copies)
-        if last_commit > log.version():  # it was read before that commit, or has lost it
+        if last_commit > log.version():  # the log was read before that commit, or has lost it
             log.update_incremental()
         if last_commit > log.version():
             raise UnreadableTable(
@@ -209,8 +209,8 @@ def brought_by(storage: Storage, layout: TableLayout, version: int) -> Iterator[
         with storage.filesystem.open_input_stream(path) as stream:
             actions = [json.loads(line) for line in stream.read().splitlines()]
     except FileNotFoundError as error:
-        why = f"commit {version} is needed, and no longer there ({plain(error)})"
-        raise UnreadableTable(storage.uri, why) from error
+        reason = f"commit {version} is needed, and no longer there ({plain(error)})"
+        raise UnreadableTable(storage.uri, reason) from error
     except OSError as error:
         raise unreachable(storage, f"commit {version}", error) from error
     added = [action["add"] for action in actions if "add" in action and action["add"]["dataChange"]]
@@ -286,9 +286,7 @@ def commit(
         )
     except (OSError, DeltaError) as error:
         raise _not_committed(storage, error) from error
-    _update(
-        storage, log
-    )  # what this process has just written needs no comparison, for which `_commits` would be listed
+    _update(storage, log)  # a commit of this process needs no comparison, which would list `_commits`
     kept.keep(storage, log.version())
 
 
@@ -306,8 +304,8 @@ def _not_committed(storage: Storage, error: Exception) -> TableError:
                 f"delta.`{storage.uri}` DROP FEATURE each of them"
             ),
         )
-    lost = isinstance(error, CommitFailedError)
-    return (LostCommit if lost else NotWritten)(storage.uri, error)
+    is_lost = isinstance(error, CommitFailedError)
+    return (LostCommit if is_lost else NotWritten)(storage.uri, error)
 
 
 def _unread(storage: Storage, error: Exception) -> TableError:

@@ -167,7 +167,7 @@ class Storage:
 
     @property
     def is_local(self) -> bool:
-        """The folder is of this machine, or one that every machine mounts."""
+        """True if the folder is of this machine, or is one that every machine mounts."""
         return "://" not in self.uri
 
     @cached_property
@@ -192,7 +192,7 @@ class Storage:
         day, shard = partition
         folder = f"day={day}/shard={shard}"
         path = f"{folder}/{time.time_ns():020d}-{secrets.token_hex(6)}.parquet"
-        rising = [name for name in RISING if name in schema.names]
+        rising_names = [name for name in RISING if name in schema.names]
         plain_columns: Any = [name for name in schema.names if name not in (*RISING, *VARIED)]
         rows, times_ms = 0, list[int]()
         try:
@@ -204,11 +204,11 @@ class Storage:
                     schema,
                     compression="zstd",
                     use_dictionary=plain_columns,
-                    column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+                    column_encoding=dict.fromkeys(rising_names, "DELTA_BINARY_PACKED"),
                     write_page_checksum=True,
                 ) as writer,
             ):
-                # a group may become twice what it ends with
+                # a row group may grow to twice this size
                 for held in gathered(batches, BATCH, GROUP_BYTES // 2):
                     group = pa.Table.from_batches(held)
                     writer.write_table(group, row_group_size=len(group))
@@ -216,9 +216,9 @@ class Storage:
                     if layout.day_of:
                         column_ms: Column = group.column(layout.day_of)
                         times_ms += [pc.min(column_ms).as_py(), pc.max(column_ms).as_py()]
-            named = f"{path.removesuffix('.parquet')}-{sink.digest}.parquet"
-            self.filesystem.move(path, named)
-            path = named
+            final_path = f"{path.removesuffix('.parquet')}-{sink.digest}.parquet"
+            self.filesystem.move(path, final_path)
+            path = final_path
             size = self.filesystem.get_file_info(path).size
         except BaseException as error:
             self.remove(path)
@@ -345,7 +345,7 @@ class Storage:
         try:
             for _ in _rows(pa.BufferReader(content), columns, ahead=False):
                 pass
-        except (OSError, ValueError, pa.ArrowException) as damage:  # names that are no UTF-8 are a ValueError
+        except (OSError, ValueError, pa.ArrowException) as damage:  # a name that is not UTF-8 raises ValueError
             return DamagedFile(self.uri, path, damage)
         return unreachable(self, f"its file {path}", error)
 
@@ -381,14 +381,14 @@ class _Digested(RawIOBase):
 
 def _is_as_named(source: Any, path: str) -> bool:  # noqa: ANN401 - a file of Arrow
     """Return whether a file has the content of the digest in its name; a name of another program has no digest."""
-    named = _DIGEST.search(path)
-    if named is None:
+    match = _DIGEST.search(path)
+    if match is None:
         return True
     content = hashlib.sha256()
     while block := source.read_buffer(_BLOCK):
         content.update(block)
     source.seek(0)
-    return content.hexdigest()[:32] == named[1]
+    return content.hexdigest()[:32] == match[1]
 
 
 def is_elsewhere(path: str) -> bool:

@@ -242,8 +242,8 @@ class Table:
 
     def read(self, columns: Sequence[str] | None = None, *, files: Iterable[File] | None = None) -> pa.Table:
         """Return all rows, or those of some files, in memory and in no particular order."""
-        chosen = self.files() if files is None else files
-        return pa.Table.from_batches(self.batches(chosen, columns), self._of(columns))
+        files_to_read = self.files() if files is None else files
+        return pa.Table.from_batches(self.batches(files_to_read, columns), self._of(columns))
 
     def stage(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[File]:
         """
@@ -258,7 +258,7 @@ class Table:
                 chunk = pa.Table.from_batches(batches_of_chunk).select(self.schema.names).cast(self.schema)
                 for number, partition in by_number(chunk, partitions_of(chunk, self.layout)):
                     day, shard = divmod(number, self.layout.shards)
-                    if day not in DAYS:  # no reader could make a date of it
+                    if day not in DAYS:  # no reader could convert it to a date
                         raise NotWritten(self.storage.uri, f"day {day} since 1970 is in no calendar")
                     files.append(self.storage.write(self.layout, (day, shard), self.schema, partition.to_batches()))
         return files
@@ -348,7 +348,7 @@ class Table:
 
         """
         files = self.files()
-        return [Lost(file, why) for file, why in zip(files, map_items(self._lost, files), strict=True) if why]
+        return [Lost(file, reason) for file, reason in zip(files, map_items(self._lost, files), strict=True) if reason]
 
     def _lost(self, file: File) -> str:
         try:
@@ -377,7 +377,7 @@ class Table:
 
         """
         try:
-            # in this order: what is staged then, and not of a writer later, is listed by a commit at last
+            # in this order, a staged file whose writer has ended in between is in the commit that is read last
             unlisted = self._current().vacuum(
                 retention_hours=older_than_hours, dry_run=True, enforce_retention_duration=False, full=True
             )
