@@ -161,8 +161,8 @@ class Rendering:
         key = id(snapshot), text_format, compressed
         task = self._under_way.get(key)
         if task is None:
-            # it holds the snapshot, so that no other one has its id while this is under way
+            # the task holds the snapshot, so that no other snapshot gets its id meanwhile
             task = asyncio.create_task(made())
             self._under_way[key] = task
             task.add_done_callback(lambda _: self._under_way.pop(key, None))
-        return await asyncio.shield(task)  # the others still want it
+        return await asyncio.shield(task)  # the other scrapes still want it

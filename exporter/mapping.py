@@ -240,7 +240,7 @@ def _client_quotas() -> Iterator[Attribute]:
             quota_type=kind,
             family=catalog.DELAY_QUEUE_SIZE,
         )
-    # which brokers report since KIP-1373, if they do at all
+    # brokers report this since KIP-1373, if at all
     for kind in QuotaType:
         if not kind.token_bucket:
             yield _of_entities(

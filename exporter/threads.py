@@ -67,7 +67,7 @@ class BlockingCalls:
         except BaseException:
             self._busy.release()
             raise
-        work.add_done_callback(lambda _: self._busy.release())  # also if it never began
+        work.add_done_callback(lambda _: self._busy.release())  # also for a call that never began
         try:
             return await asyncio.wrap_future(work)
         finally:

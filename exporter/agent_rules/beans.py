@@ -74,7 +74,7 @@ def others() -> Iterator[Reading]:
     yield Reading(SERVER, (("type", "app-info"),), "start-time-ms", started)
     yield Reading(SERVER, (("type", "app-info"), ("client-id", NODE_ID)), "start-time-ms", started)
     yield Reading(SERVER, (("type", "BrokerTopicMetrics"), ("name", "BytesInPerSec"), ("topic", "t")), "Count", 5.0)
-    for kind in QuotaType:  # of clients without a name, which Kafka counts together
+    for kind in QuotaType:  # clients without a name, which Kafka counts together
         yield Reading(SERVER, (("type", kind.group),), "quota-utilization", 7.0)
 
 

@@ -104,7 +104,7 @@ class _Exchange:
 
     def _connect(self) -> None:
         try:
-            # a little longer than `ask` waits, which reports it
+            # a little longer than `ask` waits, so that `ask` reports the timeout
             plain = create_connection((self._host, self._port), self._target.timeout_seconds + 1)
         except OSError as error:
             raise self._peer.unconnected(self._host, self._port, error) from error
@@ -130,7 +130,7 @@ class _Exchange:
             body += content
             if len(body) > max_bytes:
                 raise too_long(max_bytes, self._hint)
-        if response.length:  # what is missing of Content-Length
+        if response.length:  # the bytes that are missing of Content-Length
             raise self._peer.cut_short()
         unpacker.check_complete()
         return bytes(body)

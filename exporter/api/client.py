@@ -202,7 +202,7 @@ def observed(answer: bytes, limits: Limits | None = None) -> Observed:
     Raises ``SourceUnreadable`` when it is something else.
     """
     try:
-        # not by pydantic's own parser, which refuses halves of surrogate pairs
+        # pydantic's own parser refuses halves of surrogate pairs
         document = _DOCUMENT.validate_python(json.loads(answer))
         return _snapshot(document, limits)
     except ValidationError as error:

@@ -52,7 +52,7 @@ class Api:
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """Add all routes."""
-        for name in ANSWERS.keys() - {"runbooks"}:  # which need no snapshot
+        for name in ANSWERS.keys() - {"runbooks"}:  # these need no snapshot
             router.add_get(f"{PREFIX}{name}", self.answer, name=name)
         router.add_get(f"{PREFIX}runbooks", self.runbooks)
         router.add_get(f"{PREFIX}openapi.json", self.description)

@@ -96,7 +96,7 @@ class Exporter:
         self._files = FollowedFiles(self._server, reloader)
 
     async def __aenter__(self) -> Self:
-        # requests that wait for a collection when the end comes are answered
+        # requests that wait for a collection at the end are still answered
         grace = self.parts.config.collection.timeout_seconds + 1
         try:
             self.url = await self._server.open(self._handlers.app(), grace)
@@ -134,7 +134,7 @@ class Exporter:
         if parts.push is not None and parts.push is not self._push:
             parts.push.open(self.url)
         if parts.finders is not old_parts.finders:
-            # last, since from here on collections wait for its first look
+            # last, because from now on collections wait for its first look
             discovery = discovery_of(parts.config, parts.finders, self._roster)
         old_discovery, self.parts = self._discovery, parts
         await self._roster.fix(parts.sources)
@@ -157,7 +157,7 @@ class Exporter:
         if new is not old:
             await self._background.stop("discovery")
             self._discovery = new
-            self._roster.settled.set()  # the one before may have ended within its first look
+            self._roster.settled.set()  # the old discovery may have ended within its first look
             if old is not None:
                 self._past_discovery_errors |= {health.name: health.errors_total for health in old.health.values()}
             if new is not None:
@@ -262,7 +262,7 @@ class Exporter:
 
     async def _end(self) -> None:
         if self._reloader is not None:
-            async with self._reloader.between:  # half a switch would leave connections open
+            async with self._reloader.between:  # a switch that stops halfway would leave connections open
                 await self._background.stop("files")
         await _close_part("server", self._server.close)
         if self._push is not None:

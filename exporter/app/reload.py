@@ -94,7 +94,7 @@ class Reloader:
     async def reload(self, exporter: Swappable) -> None:
         """Read the configuration, build and swap. A failure is logged and remembered, not raised."""
         async with self.between:
-            # the old parts are held by no name, so that what they hold is freed
+            # no name holds the old parts, so that their memory is freed
             old_loaded = exporter.parts.loaded
             try:
                 parts, restart = await self._calls.run(partial(self._prepared, exporter.parts))
@@ -112,7 +112,7 @@ class Reloader:
                 log.warning("a change needs a restart", field=field)
             self._seen, self._refused = None, ()
             self.health = ReloadHealth(succeeded_at=self._clock(), needs_restart=restart)
-            gc.collect()  # what was replaced is in cycles; too expensive for each scrape
+            gc.collect()  # replaced parts are in cycles; a collection would be too expensive for each scrape
 
     async def renew(self, exporter: Swappable) -> None:
         """
@@ -151,7 +151,7 @@ class Reloader:
     def _renewed(self, old_parts: Parts) -> Parts | None:
         """Return the parts with the content of their files as it is now; None when that is the same."""
         config = old_parts.config
-        # the server looks at its own
+        # the server watches its own files
         files = set(files_in(config)) - set(files_in(config.server))
         contents = old_parts.loaded, signature(sorted(files))
         if self._seen is not None and self._seen == contents:

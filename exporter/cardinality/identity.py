@@ -32,11 +32,11 @@ _SPARE: Final = 1000
 _KNOWN: Final = np.dtype(
     [
         ("pool", "i1"),
-        ("verdict", "i1"),  # on its name; 0 when it was not judged
-        ("judged_at", "f8"),  # for idleness
+        ("verdict", "i1"),  # the verdict on its name; 0 when it was not judged
+        ("judged_at", "f8"),  # when its idleness was judged last
         ("moved_at", "f8"),
         ("near_at", "f8"),  # when it was throttled or near its limit last, while it was shown
-        ("placed", "?"),  # whether it has one of the places, as the next five say
+        ("placed", "?"),  # whether it has one of the places; the next five are about that place
         ("since", "f8"),
         ("seen_at", "f8"),
         ("pressed_at", "f8"),
@@ -133,7 +133,7 @@ class Identities:
 
     def _ordered(self, layout: Layout, numbers: Ints) -> Grouped:
         own_numbers, tagged = numbers[layout.own], numbers[layout.tagged]
-        # rows of an identity are together, but for those of callbacks, which are sorted by node first
+        # rows of an identity are together, except those of callbacks, which are sorted by node first
         begins = np.diff(own_numbers, prepend=-1) != 0
         tagged_numbers, of_tagged = np.unique(tagged, return_inverse=True)
         pools = self.known["pool"]

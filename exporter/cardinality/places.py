@@ -83,7 +83,7 @@ class Places:
         returning = away & silent & ~_past(records["seen_at"], now_seconds)
         placed[away & ~returning] = False
         counts = np.bincount(view.pools[candidates], minlength=POOLS)
-        # one that comes back finds its place even where all others fit meanwhile
+        # an identity that comes back finds its place even if all others fit meanwhile
         awaited = np.bincount(pools[returning], minlength=POOLS) > 0
         self.contested = (counts > self._most) | awaited
         is_contested = self.contested[view.pools]
@@ -134,7 +134,7 @@ class Places:
         records, rank, weight = self._identities.known, pressure.rank, pressure.weight
         room = self._most - len(holders)
         if room:
-            # of equal ones the last by name
+            # of equal identities, the last by name
             weakest_first = np.lexsort((outside, weight[outside], rank[outside]))
             split = [max(0, len(outside) - room)]
             outside, entering = np.split(outside[weakest_first], split)
@@ -168,7 +168,7 @@ class Places:
             for holder in sorted(group, key=names.__getitem__):
                 challenging_rank, challenging_weight = pressure.rank[challenger], pressure.weight[challenger]
                 if challenging_rank == held_rank and not _past(since[holder], now_seconds):
-                    continue  # it does not make way yet
+                    continue  # the holder does not make way yet
                 if challenging_rank < held_rank or (
                     challenging_rank == held_rank and challenging_weight <= _CLEARLY_MORE * held_weight
                 ):

@@ -110,7 +110,7 @@ class Collection:
         run = self._run
         if run is not None and not run.task.done() and run.waiting == 0:
             if loop.time() - run.began > self._max_age_seconds:
-                run.expired.set()  # numbers as old as those would be no answer
+                run.expired.set()  # numbers of that age would be no answer
                 await asyncio.wait({run.task})
             run = self._run
         if run is None or run.task.done():
@@ -168,7 +168,7 @@ class Collection:
         def ended(task: asyncio.Task[Snapshot]) -> None:
             timer.cancel()
             if not task.cancelled():
-                task.exception()  # seen, even when all who asked have gone
+                task.exception()  # marks the error as retrieved, even when all who asked have gone
 
         task.add_done_callback(ended)
         return _UnderWay(now_seconds, now_seconds + longest_seconds, expired, task)
@@ -213,7 +213,7 @@ class Collection:
         Where a request cannot wait for that, its own snapshot finds them on the event loop.
         """
         adder = None
-        while self._adder is not adder:  # a reload may have come between
+        while self._adder is not adder:  # a reload may have happened meanwhile
             adder = self._adder
             if adder is not None:
                 await adder.look_up(self._join.layout(self._tables(), self._limits.limits))
@@ -235,7 +235,7 @@ class Collection:
                 if source_read.table and (source_read.health.late or source_read.health.stale)
             }
             shadows = self._shadows.of(joined, late)
-        # before entities are folded, as sums have all of them
+        # before entities are folded, since sums include all of them
         teams = self._adder.of(joined) if self._adder else None
         if teams is not None:
             teams = self._counter.shown(teams) if began is None else self._counter.count(teams, joined, began)

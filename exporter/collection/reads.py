@@ -73,7 +73,7 @@ class Reads:
                 remaining_seconds = max(0.0, source_reads.begun + longest - now_seconds)
                 waiting_tasks.append(asyncio.wait({source_reads.task}, timeout=remaining_seconds))
         await asyncio.gather(*waiting_tasks)
-        self._patience_seconds = 0.0  # whatever the timers' resolution, it is over
+        self._patience_seconds = 0.0  # the time is over, whatever the timers' resolution
 
     def so_far(self) -> list[SourceRead]:
         """Return the results of the sources so far, in their order."""
@@ -149,7 +149,7 @@ class _SourceReads:
         except SourceError as error:
             result = self._failed(str(error), loop.time() - started)
         except Exception as error:
-            # not promised by any source, but the others are still worth showing
+            # no source promises to raise this, but the other sources are still worth showing
             log.debug("a source failed unexpectedly", source=source.name, exc_info=True)
             result = self._failed(f"unexpected {type(error).__name__}: {error}", loop.time() - started)
         else:

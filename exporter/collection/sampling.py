@@ -159,7 +159,7 @@ class _Window:
         """
         if layout is not self._layout:
             self._layout, self._rows, previous = layout, np.flatnonzero(bounds > 0), self._layout
-            # a copy: what is carried is not writable
+            # a copy, because carried arrays are not writable
             places = self._places_of_rows = np.array(layout.carry(self._places_of_rows, previous, -1))
             for row in self._rows[places[self._rows] < 0].tolist():
                 places[row] = self._places.setdefault(int(layout.serials[row]), len(self._places))

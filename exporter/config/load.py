@@ -201,7 +201,7 @@ def _sentence(details: ErrorDetails, document: ConfigDocument, root: type[Sectio
     place, kind = details["loc"], details["type"]
     if place[-1:] == ("[key]",) and is_secret(place, root):
         text = str(details.get("ctx", {}).get("error", "is wrong"))
-        return f"{dotted(place[:-2])} has a key that {text}"  # which may be a whole header, with its secret
+        return f"{dotted(place[:-2])} has a key that {text}"  # the text may be a whole header, with its secret
     if kind == "extra_forbidden":
         return _unknown_key(place, root)
     if kind == "missing":
@@ -219,7 +219,7 @@ def _sentence(details: ErrorDetails, document: ConfigDocument, root: type[Sectio
     close = difflib.get_close_matches(str(details["input"]), allowed, n=1)
     if not is_secret(place, root):
         text_of_value = repr(document.raw.get(place, details["input"]))
-        without_query = _QUERY.sub("?…", text_of_value)  # of a URL: tokens are there
+        without_query = _QUERY.sub("?…", text_of_value)  # queries of URLs may hold tokens
         short_text = without_query if len(without_query) <= _LONGEST else without_query[:_LONGEST] + "…"
         text = f"{text}, got {short_text}"
     if close:

@@ -93,7 +93,7 @@ class Catalog(Enum):
         "what it keeps up to date may be out of date."),
         "This is a defect of quotascope: please report it with the traceback in the exporter's log.")
 
-    # what a command reads of a running exporter
+    # commands that read a running exporter
     API_ENTITIES_CUT = (_WARNING, "exporter",
         "The exporter sends {count} of its {total} entities, those with the highest utilization.",
         "Read /api/v1/entities for the others, or the brokers with --source or --discover.")

@@ -79,7 +79,7 @@ def ends_of_files(config: Config, web: WebSettings) -> dict[Path, float]:
         try:
             certificates = x509.load_pem_x509_certificates(content_of(path, MOST_BYTES))
         except (OSError, ValueError, x509.InvalidVersion):
-            continue  # a password or a key, or reported by another check
+            continue  # a password or a key; other faults are reported by another check
         choose = max if name.endswith("ca_file") else min
         ends[path] = choose(map(_end, certificates))
     return ends

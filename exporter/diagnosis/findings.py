@@ -101,7 +101,7 @@ def _idle_rules(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
     overruled = [rule for rule in rules if rule.hits == () and rule.overruled_by is not None]
     doubtful = {rule.misnamed.entity: rule.misnamed for rule in rules if rule.hits == () and rule.misnamed is not None}
     idle = [rule for rule in rules if rule.hits == () and rule.overruled_by is None and rule.misnamed is None]
-    # a node that is not read is a finding of its own
+    # a node that is not read has a finding of its own
     brokers = {node.broker for node in snapshot.nodes}
     unseen = [rule for rule in rules if rule.hits is None and not brokers.isdisjoint(rule.hidden_on)]
     for problem in islice(doubtful.values(), _MISNAMED):

@@ -186,7 +186,7 @@ class _Doubtful:
             if similar := measured.names[kind].similar(name):
                 self._similar[kind] = similar
             elif not in_force and name == DEFAULT_TEXT:
-                continue  # files have a form of its own for it, and options refuse it: it is meant
+                continue  # files have a separate form for this name, and options refuse it: so it is meant
             elif bare(name, kind).casefold() in _DEFAULTS:
                 self._defaults[kind] = name
             elif odd := oddities(name, kind):

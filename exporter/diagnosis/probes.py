@@ -50,7 +50,7 @@ async def _clock(config: SourceConfig, clock: Callable[[], float]) -> Finding | 
     timeout = aiohttp.ClientTimeout(total=config.timeout_seconds)
     asked_at = clock()
     try:
-        # without credentials: an answer that refuses has the time as well
+        # without credentials: a refusal has the time as well
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
             session.head(config.url, ssl=tls, allow_redirects=False) as answer,
@@ -74,7 +74,7 @@ def clock_compared(source: str, date: str | None, asked_at: float, answered_at: 
     """
     try:
         agent_time = parsedate_to_datetime(date or "").timestamp()
-    except (ValueError, OverflowError):  # the latter of a year of twenty digits
+    except (ValueError, OverflowError):  # the latter for a year of twenty digits
         return None
     behind, ahead = asked_at - 1 - agent_time, agent_time - answered_at
     off = max(behind, ahead)

@@ -117,7 +117,7 @@ def _greatest(values: Floats) -> float | None:
 def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
     """Return every rule, by quota type; without a snapshot of a node, hits are unknown."""
     nodes = () if snapshot is None else snapshot.nodes
-    # while something could not be read, none is no proof
+    # while a source could not be read, no hits prove nothing
     none = None if snapshot is None or snapshot.incomplete else ()
     hits = None
     visibility = None if snapshot is None else Visibility.of(snapshot)

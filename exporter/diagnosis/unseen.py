@@ -189,7 +189,7 @@ def _partly_shown(
             finding = Catalog.KINDS_PARTLY_SHOWN.found(
                 source.name, dialect=source.dialect, node=shown(node.broker), kinds=kinds_text(hidden), rule=rule
             )
-        # agents of one dialect have the same rules, as a rule: what another one shows, this one has no client of
+        # agents of one dialect usually have the same rules: this node has no client of a kind that others show
         same_dialect = {name for name, health in sources.items() if health.dialect == source.dialect} - {node.broker}
         is_quiet = all(not same_dialect.isdisjoint(kinds[series]) for series in hidden) and not throttled_before(node)
         yield _note(finding) if is_quiet else finding
@@ -222,7 +222,7 @@ def _none_shown(snapshot: Snapshot, visibility: Visibility, sources: Mapping[str
         yield Catalog.ONLY_STALE_BEANS.found(count=stale)
         return
     if not snapshot.nodes:
-        return  # nothing was read, which the sources' errors say
+        return  # nothing was read, and the sources' errors say so
     configured_rules = "" if rules is None else f" (configured for clients: {counted(rules, 'rule')})"
     throttled_nodes = [node for node in snapshot.nodes if throttled_before(node)]
     hiding = [node for node in snapshot.nodes if visibility.shows_clients(node) is not True]

@@ -182,12 +182,12 @@ class Roster:
         for node_id, name in self._chosen(current_reads).items():
             name_before = self._in_use.get(node_id)
             self._in_use[node_id] = name
-            if name_before not in {None, name}:  # the numbers may have changed with it
+            if name_before not in {None, name}:  # the counts may have changed with the source
                 log.warning("node is read through another source", node=node_id, source=name, before=name_before)
         for node_id, name in [*self._in_use.items()]:
             candidate = self._candidates.get(name)
             if candidate is None or candidate.node_id != node_id:
-                # else one that says another id in each read would fill the memory
+                # else a source that reports another id in each read would fill the memory
                 del self._in_use[node_id]
 
     def once_each(self, reads: Iterable[SourceRead]) -> list[SourceRead]:

@@ -64,7 +64,7 @@ class Names:
             self.in_order = bool((np.diff(old_rows[old_rows >= 0]) > 0).all())
             self.remade = (old_rows >= 0) & (layout.unchanged_in(previous.layout) < 0)
             self.marks = taken(previous.marks, old_rows, 0).copy()
-            # where it is another entity, or beside another one than before
+            # where the entity is another one, or has another neighbor than before
             comparable = np.where(old_rows < 0, -2, old_rows)
             look = (comparable != np.append([-1], comparable[:-1])[: len(comparable)] + 1) | self.remade
             look[1:] |= self.remade[:-1]
@@ -105,7 +105,7 @@ def _marks(above: Entity | None, entity: Entity) -> int:
     names = entity.tags or (entity.user, entity.client_id)
     marks = 0
     for name in (entity.broker, *names):
-        # two names may be written alike only where one has half of a surrogate pair, and the other its spelling
+        # two names can only be written alike if one has half of a surrogate pair and the other its escape
         if encodable(name) != name or "\\ud" in name:
             marks = _STRANGE
     if (
@@ -181,7 +181,7 @@ class EntityLines:
             return None
         values, series = column[rows], names.series(self._reader)
         if series is not None:
-            # of the rows that share a series the first one with a value shows it
+            # the first row with a value shows the series that rows share
             sharing, numbers = series
             finite = np.isfinite(values[sharing])
             sharing, first_of_series = sharing[finite], np.unique(numbers[finite], return_index=True)[1]
@@ -242,7 +242,7 @@ class EntityLines:
         stops, old_sizes = ends[changed], sizes[changed]
         new_sizes = np.fromiter(map(len, new_texts), np.int64, len(new_texts))
         sizes[changed] = new_sizes
-        # the number alone where there was a line and is one, else all of the line
+        # only the number if the line was there before and still is, else the whole line
         whole = (old_sizes == 0) | (new_sizes == 0)
         starts = stops - np.where(whole, lengths[changed], old_sizes)
         for index in np.flatnonzero(whole & (new_sizes > 0)).tolist():
@@ -255,7 +255,7 @@ class EntityLines:
             starts = np.concatenate([starts, removed[0]])
             stops = np.concatenate([stops, removed[1]])
             new_texts += [b""] * len(removed[0])
-            # where a line is gone, those that came stand before it
+            # new lines stand before a line that is gone
             order = np.argsort(starts, kind="stable")
             starts, stops = starts[order], stops[order]
             new_texts = [new_texts[index] for index in order.tolist()]
@@ -393,7 +393,7 @@ def texts(values: Floats) -> list[bytes]:
     together = orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1]
     # Go's %g, which has an exponent where Python's repr has none yet
     exponents = np.searchsorted(_LARGE, values, side="right")
-    exponents[exponents == len(_LARGE)] = 0  # those that have one in Python, and NaN
+    exponents[exponents == len(_LARGE)] = 0  # numbers that have an exponent in Python, and NaN
     large = np.flatnonzero(exponents)
     if not large.size:
         number_texts = together.split(b",")

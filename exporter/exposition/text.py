@@ -81,7 +81,7 @@ class Renderer:
                     self._buffers.reverse()
                     self._text = written.getvalue()
                 elif written is not None:
-                    self._text = b""  # so that no one holds it who does not read it
+                    self._text = b""  # only readers of the text may still hold the buffer
                     text = self._buffers[0]
                     text.seek(begin)
                     text.write(written.getbuffer())

@@ -77,7 +77,7 @@ def interpreted(column: BeanColumn) -> ColumnMeaning | None:
     return ColumnMeaning(attribute, None, (*names_of, *filter(None, [attribute.part])))
 
 
-@lru_cache(maxsize=64)  # the columns of a user come one after the other
+@lru_cache(maxsize=64)  # pays since the columns of a user come one after the other
 def decoded(user: str) -> str:
     """Return the user's name out of Kafka's percent-encoded tag; a tag that Kafka would not write stays as it is."""
     try:
@@ -268,7 +268,7 @@ class Placing:
             nodes[name] = nodes[name].silenced()
         layout = self._follow(nodes, tags, rules, static)
         if rules is not self._rules or static != self._static:
-            known = np.flatnonzero(layout.rows_in(self._layout) >= 0).tolist()  # the others are under these already
+            known = np.flatnonzero(layout.rows_in(self._layout) >= 0).tolist()  # new entities have these limits already
             limited_entities = {
                 row: limited_entity
                 for row, entity in zip(known, layout.entities[known], strict=True)

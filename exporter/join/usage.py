@@ -101,7 +101,7 @@ class UsageReader:
         numbers = self._in_base_units(meaning, values[places], rows)
         column[rows] = np.nan
         if meaning is Meaning.USAGE:
-            # by size, so that the sum does not depend on the order
+            # sorted by size, so that the sum does not depend on the order of rows
             sizes = np.lexsort((numbers, rows))
             column[rows[~np.isnan(numbers)]] = 0.0
             np.add.at(column, rows[sizes], np.nan_to_num(numbers[sizes]))
@@ -347,7 +347,7 @@ class NodeCounters:
         if self._starts and started_at in {None, self._started_at}:
             return
         if self._started_at is None and started_at not in self._starts:
-            counts = self._starts.pop(None, {})  # of this start, as far as it is known
+            counts = self._starts.pop(None, {})  # counters of an unknown start are taken for those of this start
         else:
             counts = self._starts.pop(started_at, {})
         self._started_at, self._counts = started_at, counts

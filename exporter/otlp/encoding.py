@@ -152,7 +152,7 @@ class Encoder:
 
         An entity that was made again may have another rule.
         """
-        if tags != self._tags:  # label names, some of which may never come back
+        if tags != self._tags:  # label names: old ones may never come back
             self._by_row, self._tags = {}, tags
         if layout is self._layout:
             return

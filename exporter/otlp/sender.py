@@ -129,7 +129,7 @@ class _HttpExporter(http_exporter.OTLPMetricExporter):
             endpoint=receiver.endpoint,
             headers=dict(receiver.headers),
             timeout=receiver.timeout_seconds,
-            compression=Compression.NoCompression,  # the session's is quicker
+            compression=Compression.NoCompression,  # the session compresses faster
             certificate_file=receiver.ca_file,
             client_certificate_file=receiver.cert_file,
             client_key_file=receiver.key_file,
@@ -160,7 +160,7 @@ class _HttpSession(requests.Session):
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:  # noqa: ANN401 - as requests declares it
         kwargs["stream"] = True
-        kwargs["verify"] = self.verify  # or else REQUESTS_CA_BUNDLE would go before it
+        kwargs["verify"] = self.verify  # or else REQUESTS_CA_BUNDLE would take precedence
         if self._gzip:
             kwargs["data"] = gzipped(kwargs["data"])
             kwargs["headers"] = {**kwargs["headers"], "Content-Encoding": "gzip"}
@@ -177,7 +177,7 @@ class _HttpSession(requests.Session):
             with contextlib.suppress(DecodeError):  # it took the request all the same
                 self.answer = service.ExportMetricsServiceResponse.FromString(body)
         else:
-            # not the server's own words for its status, which may quote anything
+            # the server's own words for its status may quote anything
             advice = _ADVICE.get(status, responses.get(status, ""))
             self.pause_seconds = _pause(response.headers.get("Retry-After", ""))
             self.answer = f"HTTP {status}: {advice}".rstrip(": ")
@@ -260,5 +260,5 @@ def _no_answer(error: Exception, request: dict[str, Any]) -> str:
         requests.exceptions.Timeout: f"no answer from {place} in time",
         requests.exceptions.ConnectionError: f"no connection to {place}",
         Exception: f"{place} cannot be asked: {type(error).__name__}",
-    }  # of a subclass first
+    }  # subclasses first
     return next(text for kind, text in texts.items() if isinstance(error, kind))

@@ -230,7 +230,7 @@ def trail_drawing(trail: Trail, kind: QuotaType, near_limit: float) -> dict[str,
     limited = not np.isnan(trail.used).all()
     values: Floats = trail.used if limited else trail.usage
     known_values = values[~np.isnan(values)]
-    # a limit of 100 % in sight, and bars of twice as much at most
+    # the limit (100 %) is in sight, and bars end at twice the limit
     top = (
         max(_TOP, min(float(known_values.max()), 2.0))
         if limited

@@ -43,7 +43,7 @@ _NAMES: Final = {"user", "client_id"}
 def _whole(value: object) -> int:
     text = str(value)
     if not (text.isascii() and text.isdigit() and len(text) < 9):  # noqa: PLR2004 - not a thousand digits
-        raise ValueError  # without the text, of which pydantic makes UTF-8
+        raise ValueError  # without the text, which pydantic would encode in UTF-8
     return int(text)
 
 

@@ -52,11 +52,11 @@ class Teams:
 
     def own(self, usages: Usages, team: str) -> Usages:
         """Return the usages of this team's entities."""
-        # the page asks every few seconds for the same: only new names are matched again
+        # the page repeats its request every few seconds, so that only new names are matched
         previous, self._known = self._known, {}
 
         def wanted(entity: Entity) -> bool:
-            name = entity.user, entity.client_id  # the same on all nodes
+            name = entity.user, entity.client_id  # the team is the same on all nodes
             if name not in self._known:
                 self._known[name] = previous[name] if name in previous else self.of(entity) or ""
             return readable(self._known[name]) == team

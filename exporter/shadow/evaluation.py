@@ -202,7 +202,7 @@ class _Evaluation:
         """Return the entities that are shown one by one: those nearest to a throttle."""
         worse, throttle_ms = answers.worse, np.nan_to_num(answers.throttle_ms)
         rank = answers.ratios + (throttle_ms > 0) * _THROTTLED + worse * _WORSE
-        with np.errstate(over="ignore"):  # an agent may report any float; infinity is as far up
+        with np.errstate(over="ignore"):  # an agent may report any float; infinity stays the greatest
             rank[: len(self._shown)][self._shown] *= _KEEP
         able = np.flatnonzero((answers.codes == 0) & ~grouping.hidden)
         if len(able) > self._most:
@@ -342,7 +342,7 @@ def _differences(answers: _Answers, numbers: Rows) -> Floats:
     changes, shadow_ms, base_ms = answers.changes[numbers], answers.throttle_ms[numbers], answers.base_ms[numbers]
     longer = np.where(
         shadow_ms > base_ms, shadow_ms - base_ms, np.nan
-    )  # else the mean of a minute is above this moment
+    )  # else a mean over a minute would be compared with this moment
     differences_by_change = {
         ThrottleChange.NEW: shadow_ms,
         ThrottleChange.LONGER: longer,

@@ -121,7 +121,7 @@ class Grouping:
         self._shadow_limits = Limits(rules=rules, nodes=limits.nodes, read_at=0.0)
         self._windows, self._shows, self._releases = windows, shows, limits.releases
         self._completions = {kind: Completions(self.enforced[kind], table) for kind, table in rules.items()}
-        # By quota type, which is expensive to hash, and tags: those under the shadow, or what else a row is.
+        # By quota type, which is expensive to hash, and by tags: the tags under the shadow, or the mark of a row.
         self._placed = {kind: dict[Names, Names | int]() for kind in QuotaType}
         self._numbers = {kind: dict[tuple[str, Names], int]() for kind in QuotaType}
         self._group = np.empty(0, np.intp)
@@ -196,7 +196,7 @@ class Grouping:
         self.pool_of[self.of_members] = pools[self.members]
         self.in_force = np.nan_to_num(layout.limits[self.members], nan=inf, posinf=inf)
         count = len(self.entities)
-        # what is measured, by itself and under the same names
+        # entities that are measured as they are, alone and under the same names
         alone = np.bincount(self.of_members[same_names[self.members]], minlength=count) == 1
         alone &= np.bincount(self.of_members, minlength=count) == 1
         self.kept = np.zeros(count, np.bool_)
@@ -277,7 +277,7 @@ class Grouping:
             return True
         rules, enforced = self.rules[kind], self.enforced[kind]
         for names in divided:
-            # of a row of all users it can be this user's part, of a row of a user this client-id's part
+            # a row of all users can have a part of this user, and a row of a user a part of this client-id
             requests: Iterable[Names] = ()
             if names == tags:
                 requests = self._completions[kind].of(names)

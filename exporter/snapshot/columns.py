@@ -175,7 +175,7 @@ class Usages(Sequence[EntityUsage]):
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or len(self) != len(other):
-            return False  # before any row is made
+            return False  # before any usage is made
         return [*self] == [*other]
 
     __hash__ = None  # type: ignore[assignment]

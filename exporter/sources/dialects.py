@@ -170,7 +170,7 @@ def _node_column(name: str, labels: Mapping[str, str], errors: str) -> BeanColum
     """
     if name == _ACTIVE:
         return _ACTIVE_CONTROLLER
-    if name == errors:  # of which only refusals by a quota are wanted
+    if name == errors:  # only errors that are refusals by a quota are wanted
         properties = {"type": "RequestMetrics", "name": "ErrorsPerSec", **labels}
         return wanted(BeanColumn(Bean.of("kafka.network", properties), "Count"))
     match = _LOAD_NAME.fullmatch(name)

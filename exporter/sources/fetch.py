@@ -104,7 +104,7 @@ class HttpFetch:
             raise self._peer.late(url.host, url.port, seconds, https=url.scheme == "https") from None
         except aiohttp.ClientError as error:
             if held.gave_way:
-                await BUDGET.grow(held, 0)  # says why
+                await BUDGET.grow(held, 0)  # raises with the reason
             raise explained(error, self._hint, self._peer, https=url.scheme == "https") from error
         except (OSError, ValueError) as error:
             raise SourceUnreachable(f"cannot be asked: {shown(error)}") from error

@@ -69,10 +69,10 @@ class ReadRequest:
 def _reads_by_type() -> Iterator[ReadRequest]:
     by_pattern: dict[str, list[Attribute]] = {}
     for attribute in ATTRIBUTES:
-        # mostly a pattern even for a single bean: one that is missing costs nothing
+        # mostly patterns, even for single beans: a pattern without a match costs nothing
         by_pattern.setdefault(attribute.pattern, []).append(attribute)
     for pattern, attributes in by_pattern.items():
-        # quota beans have nothing but what is wanted; naming it would save no byte
+        # all attributes of quota beans are wanted; naming them would save no byte
         all_of_it = any(attribute.quota_type for attribute in attributes)
         names = {} if all_of_it else dict.fromkeys(attribute.name for attribute in attributes)
         yield ReadRequest(pattern, tuple(names), attributes[0].optional)
@@ -329,7 +329,7 @@ class JolokiaSource:
                         part_keys, values = await self._numbers((request,))
                     except AnswerTooLong:
                         lost_parts.append(request.pattern)
-                        if len(lost_parts) > len(QuotaType):  # it is no matter of clients
+                        if len(lost_parts) > len(QuotaType):  # more parts than quota types: clients are not the reason
                             raise
                     else:
                         keys += part_keys

@@ -192,7 +192,7 @@ class PageLines:
         """Return a list with the column of each line, as `column_of`; from now on, ``factors`` are for these."""
         earlier, self.factors = self.factors, {}
         columns = self._forms.columns_of(keys)
-        if earlier:  # of pages before, perhaps by lines of another unit, which are gone
+        if earlier:  # factors of earlier pages, perhaps from lines of another unit that are gone
             for column in chain.from_iterable(columns):
                 if column is not None:
                     earlier.pop(column, None)
@@ -507,7 +507,7 @@ class PageLines:
         if group == APP_INFO:
             return _app_info_column(properties.get("client-id", "")) if attribute == "start-time-ms" else None
         if not properties and attribute in _OF_ENTITIES and not whole:
-            # Kafka counts clients without a name so; but a rule that loses names shows one of any client so
+            # Kafka counts clients without a name like this, but so does a rule that loses names for any client
             raise _NotPlaced("it has no label for a user or a client-id")
         column = self._mapped_column(properties | {"type": group}, attribute)
         if factor != 1.0 and column is not None:
@@ -526,7 +526,7 @@ class PageLines:
     def _group(self, parsed: QuotaName, label: str, text: str) -> str | None:
         """Return the type that the value of a label names; None for the type of other MBeans. Raises ``_NotPlaced``."""
         group = group_of(text)
-        if group is None and parsed.type:  # a label of another meaning
+        if group is None and parsed.type:  # the label has another meaning
             self._note(label, text, self._key, of_node=False)
             return parsed.type
         if group is None and _OTHER_TYPE.fullmatch(squeezed(text)):
@@ -560,7 +560,7 @@ def factor_of(key: SampleKey) -> float:
     try:
         name, labels = _parsed(key)
     except SourceUnreadable:
-        return 1.0  # it stands for a long one
+        return 1.0  # the key stands for a long one
     if own_labels(name):
         column = own_column(name, labels)
         return 1.0 if column is None else own_factor(column)

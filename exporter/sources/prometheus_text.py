@@ -287,7 +287,7 @@ class TextReader:
                 placed = self._tracker.place(keys, numbers)
                 break
             except Replanned:
-                if learned:  # perhaps by a label that only pages before lacked, or had another value of
+                if learned:  # perhaps by a label that earlier pages lacked, or had with another value
                     learned = False
                     self._start(keys, long)
                 self._tracker = self._new_tracker()
@@ -387,7 +387,7 @@ def _surveyed(page: str, dialect: TextDialect | None) -> _Survey:
         _refuse_prefixes_of_brokers(certainly)
     prefix = next(iter(prefixes)) if len(prefixes) == 1 else ""
     certainly |= {name for name in all_names if own_labels(name)}
-    names = certainly | parsed.keys()  # of the others, labels decide
+    names = certainly | parsed.keys()  # for other names, labels decide
     usual = dialect.prefixes if dialect else ()
     starts = tuple(prefix_of_start for prefix_of_start in usual if "app_info_" in prefix_of_start)
     # a node's start, which some agents show under two names

@@ -145,7 +145,7 @@ class Numbers:
             free = self._most - count - sum(numbers_by_owner.values())
             while free < 0 and numbers_by_owner:
                 largest = max(numbers_by_owner, key=numbers_by_owner.__getitem__)
-                if numbers_by_owner[largest] <= count:  # of two with as many, the first keeps its room
+                if numbers_by_owner[largest] <= count:  # of two owners with equally many, the first keeps its room
                     self._of.pop(owner, None)
                     raise SourceUnreadable(
                         f"the answer holds {count:,} quota values, and all sources have more than the "
@@ -154,7 +154,7 @@ class Numbers:
                         "more memory"
                     )
                 free += numbers_by_owner.pop(largest)
-                del self._of[largest]  # refused when it is read again
+                del self._of[largest]  # this owner is refused when it is read again
             self._of[owner] = count
 
     def release(self, owner: object) -> None:
@@ -250,13 +250,13 @@ class LayoutTracker(Generic[Key]):
             self._refuse_contradiction(np.asarray(values, np.float64))
         numbers = array("d", [nan]) * (len(self._layout.columns) + 1)
         np.frombuffer(numbers)[self._targets] = values
-        numbers.pop()  # where those that are not used went
+        numbers.pop()  # the place where numbers without a use were written
         return self._layout, numbers
 
     def _pairs(self) -> NDArray[np.intp]:
         """Return the numbers that share a place, each with the one before it."""
         used = self._targets >= 0
-        if np.count_nonzero(used) == len(self._layout.columns):  # each column has a number at least
+        if np.count_nonzero(used) == len(self._layout.columns):  # each column has at least one number
             return np.empty((2, 0), np.intp)
         order = np.argsort(self._targets, kind="stable")
         order = order[used[order]]

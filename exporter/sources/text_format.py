@@ -172,7 +172,7 @@ def parse_series(text: str) -> tuple[str, dict[str, str]]:
     match = _NAME.fullmatch(text)
     if match is None:
         raise ValueError("no name of a metric")
-    # first the whole, which takes time in proportion to its length whatever it holds
+    # first check the whole, in time proportional to its length whatever it holds
     inner = match[2] or ""
     well_formed = _LABELS.fullmatch(inner) is not None
     pairs: list[tuple[str, str]] = _LABEL.findall(inner) if well_formed else []

@@ -110,7 +110,7 @@ class LimitSums:
         without_limit = ~np.isfinite(limits) & ~unknown
         sums[teams[without_limit]] = np.nan
         bounds.allowed_known[kind] = fixed(sums * certain if certain else np.full(count, np.nan))
-        # an entity may be under limits on one node, and under an unknown callback on another
+        # an entity may have a limit on one node, and be under an unknown callback on another
         allowed = sums * (np.nan if enforcers is None else enforcers)
         allowed[teams[unknown]] = np.nan
         bounds.allowed[kind] = fixed(allowed)

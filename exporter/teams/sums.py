@@ -80,7 +80,7 @@ class _Rows:
         complete = np.ones(self.count, np.bool_)
         complete[self.teams[~known]] = False
         if self.undecided:
-            complete[: self.count + UNDECIDED_PLACE] = False  # each may be theirs
+            complete[: self.count + UNDECIDED_PLACE] = False  # each of these entities may be the team's
         return fixed(complete)
 
     def by_node(self, cells: Ints, values: Floats) -> Floats:

@@ -28,7 +28,7 @@ ALWAYS: Final = frozenset({"/-/healthy", "/-/ready"})
 SCRAPES: Final = frozenset({"/metrics"})
 """Paths of scrapes, which have a limit of their own, so that readers of pages keep no scraper out."""
 DEFAULTS: Final = {
-    "Server": "quotascope",  # and not which version of what
+    "Server": "quotascope",  # without naming a program or version
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "deny",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -144,7 +144,7 @@ class AccessPolicy:
             if login is not None:
                 if await self._passwords.accept(users, *login, address):
                     return None
-                # without the user's name: it may be a password typed into the wrong field
+                # the line lacks the user's name, which may be a password typed into the wrong field
                 self._wrong_login.add(address=address)
         except TooManyLogins:
             self.refused[_LOGINS] += 1

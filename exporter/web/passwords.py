@@ -63,7 +63,7 @@ class Passwords:
 
         """
         hashed = users.get(user)
-        if hashed is None:  # the hash of another one, always the same for a name, so that its cost reveals nothing
+        if hashed is None:  # the hash of another user, always the same for a name, so that its cost reveals nothing
             place = int.from_bytes(hmac.digest(self._key, user.encode(), "sha256"))
             hashed = list(users.values())[place % len(users)]
         parts = user.encode(), hashed.get_secret_value().encode(), password
@@ -72,7 +72,7 @@ class Passwords:
         if self._knows(users, user, digest):
             return True
         async with self._turns.turn(address):
-            if self._knows(users, user, digest):  # one that waited had the same
+            if self._knows(users, user, digest):  # an attempt that waited had the same password
                 return True
             right = await asyncio.to_thread(bcrypt.checkpw, password[:_LONGEST], hashed.get_secret_value().encode())
             accepted = right and user in users
@@ -126,7 +126,7 @@ class _Turns:
             await mine.turn
             yield
         finally:
-            if mine in self._waiting:  # canceled
+            if mine in self._waiting:  # the attempt was canceled
                 self._waiting.remove(mine)
             elif not mine.turn.cancelled() and mine.turn.exception() is None:
                 self._checking = False
@@ -164,7 +164,7 @@ class _Turns:
     def _refuse(self, among: list[_Attempt]) -> None:
         chosen = among[self._pick(len(among))]
         self._waiting.remove(chosen)
-        if not chosen.turn.done():  # else canceled just now
+        if not chosen.turn.done():  # else it was canceled just now
             chosen.turn.set_exception(TooManyLogins())
 
     def _next(self) -> None:

@@ -55,7 +55,7 @@ class HttpServer:
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=grace_seconds)
         await self._runner.setup()
         http = cast("web.Server", self._runner.server)
-        # around the application and not as its middlewares: it answers `Expect` before those
+        # around the application, since it answers `Expect` before its middlewares run
         http.request_handler = partial(self._access.answer, handler=http.request_handler)
         loop = asyncio.get_running_loop()
         connect = partial(HttpConnection, http, self._pool, self._access.put_headers, self._limits, self._settings)

@@ -94,7 +94,7 @@ def server_context(config: TlsServerConfig) -> ssl.SSLContext:
     suites = ":".join(OPENSSL_SUITES[name] for name in config.cipher_suites if name in OPENSSL_SUITES)
     if suites:
         context.set_ciphers(suites)
-    elif config.cipher_suites:  # none that TLS 1.2 knows
+    elif config.cipher_suites:  # no suite that TLS 1.2 knows
         if config.max_version != TLS13:
             raise ValueError("tls_server_config.cipher_suites has none for max_version TLS12")
         context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -181,7 +181,7 @@ class WatchedSettings:
             return
         if problem != self._problem:
             log.error("the web config file cannot be used any more: the last good one stays", error=problem)
-        # a file that it names may come later, and is not looked at yet
+        # a named file may appear later, and is not watched yet
         self._seen, self._problem = new_signature, problem
 
 

@@ -175,7 +175,7 @@ class RateLimitConfig(Section):
 
     interval: Annotated[
         Seconds | None,
-        # what the toolkit calls no interval
+        # the toolkit's way to say that there is no interval
         BeforeValidator(lambda value: None if value in (0, "0", "0s") else value),
     ] = None
     """Seconds for each request; None for no limit."""
