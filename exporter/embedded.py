@@ -28,7 +28,7 @@ class EmbeddedSource:
 
     Args:
         name: The label ``source``.
-        registry: What the engine records to.
+        registry: The registry that the engine records to.
         node_id: The label ``broker``.
         clock: The engine's clock, epoch ms.
         beans: Gives the attributes of further MBeans, by object name: what a broker has beside its quota metrics.

@@ -45,7 +45,7 @@ class FileCalls:
     The calls of one owner that read files, each in a thread and with a deadline.
 
     Args:
-        name: What the files are, for its threads and its messages.
+        name: Name of the files, for threads and messages.
 
     """
 

@@ -88,8 +88,8 @@ class LogWriter:
     What has no room any more is dropped and counted, and a line says so once there is room again.
 
     Args:
-        stream: Where the text goes; it may block.
-        most_characters: Of the text that waits.
+        stream: The stream that gets the text; it may block.
+        most_characters: Longest text that may wait.
 
     """
 
@@ -175,7 +175,7 @@ class FailureLog:
     Reasons that differ in numbers only, such as ports and durations, are of one kind.
 
     Args:
-        event: What fails.
+        event: Text about the failure.
         clock: Steady seconds.
 
     """
@@ -205,8 +205,8 @@ class RateLimitedLog:
     Logs an event that clients can cause: at once, and then at most once a minute, with how often it happened since.
 
     Args:
-        event: What happened.
-        level: Of the log line.
+        event: Text about the event.
+        level: Level of the log line.
         clock: Steady seconds.
 
     """

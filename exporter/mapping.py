@@ -274,15 +274,15 @@ def _of_node(  # noqa: PLR0913 - the columns of a table
 
     Args:
         beans: Domain, type and further key properties.
-        name: Of the attribute.
+        name: Name of the attribute.
         meaning: The family that shows the number, or what is computed with it.
         free: Key properties that distinguish beans, in the order of the family's labels.
-        family: To which a number that is computed with contributes.
-        divisor: From Kafka's unit to ours.
+        family: The family to which a number that is computed with contributes.
+        divisor: Kafka's unit divided by this is ours.
         guard: Why the number is not always passed on as it is.
         part: The value of the label that is in no key property.
-        required: Whether the beans have all of ``free``.
-        optional: Whether an agent may refuse it.
+        required: True if the beans have all of ``free``.
+        optional: True if an agent may refuse it.
 
     """
     domain, _, properties = beans.partition(":")

@@ -46,8 +46,9 @@ def share_arenas() -> None:
     """
     Let all threads use the same two heaps; to be called before there are any.
 
-    glibc gives each thread one of its own, up to eight for each core, and each heap keeps memory of the largest answer
-    that its thread ever read: after an hour, that is twice the memory that is needed. Another C library is left alone.
+    glibc gives each thread a heap of its own, up to eight heaps for each core, and each heap keeps memory of the
+    largest answer that its thread ever read: after an hour, that is twice the memory that is needed. Another C library
+    is left alone.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _MOST_ARENAS)

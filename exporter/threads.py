@@ -36,7 +36,7 @@ class BlockingCalls:
     that calls that take too long pile up neither threads nor memory.
 
     Args:
-        name: Of its threads.
+        name: Name of the threads.
         error: Raised while an earlier call still runs.
         busy: The message of that error.
 

@@ -116,7 +116,7 @@ class AgentConfig:
 
 def configurations(text: str, name: str) -> list[AgentConfig]:
     """
-    Return the configurations of jmx_exporter in a text, which is one or has some in a ConfigMap or values of a chart.
+    Return the configurations of jmx_exporter in a text: the text itself, or those in a ConfigMap or values of a chart.
 
     Raises ``ConfigError`` when there is none, or when the agent would not start with it.
     """

@@ -37,8 +37,8 @@ async def ask(target: HttpTarget, url: str, hint: str, peer: Peer) -> bytes:
 
     Args:
         target: The login, the longest wait, and the longest answer.
-        url: What to ask: the target's address, or another one of the same exporter.
-        hint: What to check when it answers, but not as it should.
+        url: The address to ask: the target's, or another one of the same exporter.
+        hint: Advice for an answer that is not as it should be.
         peer: The words for it.
 
     Raises:

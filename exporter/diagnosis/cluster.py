@@ -122,7 +122,7 @@ def ask(admin: QuotaAdmin) -> ClusterAnswers:
 
 
 def reachability(answers: ClusterAnswers) -> Iterator[Finding]:
-    """Yield whether the cluster answers, and its id and release."""
+    """Yield a finding on whether the cluster answers, with its id and release."""
     description = answers.description
     if isinstance(description, ClientError):
         hint = next(text for kind, text in _HINTS if isinstance(description, kind))
@@ -198,7 +198,7 @@ def windows(
     answers: ClusterAnswers, collection: CollectionConfig, scraped_every_seconds: float | None
 ) -> Iterator[Finding]:
     """
-    Yield whether reads come often enough for the windows in which brokers measure.
+    Yield a finding on whether reads come often enough for the windows in which brokers measure.
 
     A window is ``quota.window.num`` samples of ``quota.window.size.seconds`` each; the last one is not yet full.
     """

@@ -188,8 +188,8 @@ def cluster_sentence(usage: ClusterUsage, *, named: bool = True) -> str:
     """
     Return the usage on the cluster in words, with the entity if it is ``named``.
 
-    ``produce, user alice: cluster 34.0 MB/s of at most 60.0 MB/s; broker 2 has 80% of it, fairness 0.49``, and what is
-    stranded where.
+    ``produce, user alice: cluster 34.0 MB/s of at most 60.0 MB/s; broker 2 has 80% of it, fairness 0.49``, then the
+    stranded part and its brokers.
     """
     kind = usage.quota_type
     amount = UNKNOWN_NUMBER if usage.usage is None else measured(kind, usage.usage, usage.limit)

@@ -80,9 +80,9 @@ def checks_of(
     Return all checks of a configuration by name, in the order in which they are shown.
 
     Args:
-        evidence: What several of them share.
+        evidence: The evidence that several checks share.
         environ: The environment, which can name the receiver of pushes.
-        scraped_every_seconds: How often Prometheus scrapes, where that is known.
+        scraped_every_seconds: Scrape interval of Prometheus, where it is known.
 
     """
     config = evidence.config
@@ -145,10 +145,10 @@ class Evidence:
     Each is made when a check first needs it, also when that check is given up meanwhile, and all checks share it.
 
     Args:
-        config: What to read.
+        config: The configuration of what is read.
         open_admin: Opens the Admin API, which connects with its first call.
         clock: Gives Unix time in seconds.
-        thresholds: Those of the alerts.
+        thresholds: The thresholds of the alerts.
 
     """
 

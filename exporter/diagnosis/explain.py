@@ -88,9 +88,9 @@ def explain(
     Args:
         limits: the configured quotas.
         user: the principal's name; None for any user that no quota names.
-        client_id: what the client sends; empty for a client that sends none, None for any client-id that no quota
+        client_id: name that the client sends; empty for a client that sends none, None for any client-id that no quota
             names.
-        nodes: what the nodes report of themselves, which may be limits of Strimzi's quotas plugin.
+        nodes: reports of the nodes about themselves, which may hold limits of Strimzi's quotas plugin.
 
     """
     tables = [limits.rules.get(kind, QuotaRules()) for kind in QuotaType]

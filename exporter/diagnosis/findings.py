@@ -68,7 +68,7 @@ def diagnose(snapshot: Snapshot) -> list[Finding]:
 
 def quota_findings(snapshot: Snapshot) -> Iterator[Finding]:
     """
-    Yield whether quotas are configured, which ones decide, and whether clients are measured under them.
+    Yield findings on whether quotas are configured, which ones decide, and whether clients are measured under them.
 
     Nothing when no source can be read.
     """
@@ -131,7 +131,7 @@ def _idle_rules(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
 
 def agent_findings(reads: Iterable[SourceRead], snapshot: Snapshot, *, discovers: bool = False) -> Iterator[Finding]:
     """
-    Yield whether each agent can be read, the dialect that it speaks, and the numbers that it leaves out.
+    Yield findings on whether each agent can be read, the dialect that it speaks, and the numbers that it leaves out.
 
     ``discovers`` is whether discovery looks for agents.
     """
@@ -175,7 +175,7 @@ def agent_findings(reads: Iterable[SourceRead], snapshot: Snapshot, *, discovers
 
 
 def discovery_findings(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield whether each kind of discovery finds nodes."""
+    """Yield a finding on whether each kind of discovery finds nodes."""
     for discovery in snapshot.discoveries:
         if discovery.error is None:
             yield Catalog.DISCOVERY_WORKS.found(discovery.name, count=discovery.targets)

@@ -63,13 +63,13 @@ async def _clock(config: SourceConfig, clock: Callable[[], float]) -> Finding | 
 
 def clock_compared(source: str, date: str | None, asked_at: float, answered_at: float) -> Finding | None:
     """
-    Return whether two clocks agree; None when the agent sent no time.
+    Return a finding on whether two clocks agree; None when the agent sent no time.
 
     Args:
         source: the agent's source.
         date: the header ``Date`` of its answer.
         asked_at: Unix time in seconds here, before the answer.
-        answered_at: the same after it.
+        answered_at: Unix time in seconds here, after the answer.
 
     """
     try:
@@ -86,7 +86,7 @@ def clock_compared(source: str, date: str | None, asked_at: float, answered_at: 
 
 async def listening(server: ServerConfig) -> list[Finding]:
     """
-    Return whether the exporter can listen, or already does, and whether enough connections can be open at once.
+    Return findings on whether the exporter can listen, or already does, and whether enough connections can be open.
 
     Raises ``ConfigError`` for mistakes in the web config file.
     """
@@ -179,9 +179,9 @@ async def _get(url: str) -> tuple[int, str]:
 
 async def receiver(config: OtlpConfig, environ: Mapping[str, str]) -> list[Finding]:
     """
-    Return whether the OpenTelemetry receiver accepts a request without metrics, as it would accept others.
+    Return a finding on whether the OpenTelemetry receiver accepts a request without metrics.
 
-    Over gRPC, connect only.
+    Over gRPC, only the connection is tried.
 
     Raises ``ConfigError`` when a file or a variable cannot be used.
     """

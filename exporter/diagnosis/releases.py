@@ -75,7 +75,7 @@ def is_tested(release: ReleaseRange) -> bool:
 
 
 def release_findings(releases: Mapping[str, ReleaseRange]) -> Iterator[Finding]:
-    """Yield whether the brokers of each release are of one that was tested."""
+    """Yield a finding on whether each release of the brokers is one that was tested."""
     for release in dict.fromkeys(releases.values()):
         newest = release.newest
         if is_tested(release):

@@ -59,9 +59,9 @@ class Trails:
     costs a few array operations; only entities that came since the last one are looked up by name.
 
     Args:
-        steps: how many steps are kept.
+        steps: number of steps that are kept.
         step_seconds: the length of one.
-        most: how many entities are remembered: the throttled ones first, then those with the highest utilization.
+        most: number of entities that are remembered: the throttled ones first, then those with the highest utilization.
 
     """
 

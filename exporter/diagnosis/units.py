@@ -133,8 +133,8 @@ def amount(quota_type: QuotaType | None, value: float) -> str:
     ('0.50 %', '12.5 %')
 
     Args:
-        quota_type: says what `value` is: bytes/s, percent of a thread, mutations/s; connections/s when None.
-        value: in Kafka's unit.
+        quota_type: gives the unit: bytes/s, percent of a thread, or mutations/s; connections/s when None.
+        value: number in Kafka's unit.
 
     """
     if value == inf:
@@ -155,9 +155,9 @@ def measured(quota_type: QuotaType, value: float, limit: float | None = None) ->
     '0.0052 %'
 
     Args:
-        quota_type: gives the unit: bytes/s, percent of a thread or mutations/s.
+        quota_type: type of the quota, which gives the unit: bytes/s, percent of a thread or mutations/s.
         value: bytes/s, threads or mutations/s.
-        limit: what it is compared with, if there is one; in the same unit.
+        limit: number that it is compared with, if there is one; in the same unit.
 
     """
     factor, prefix = _scale(quota_type, abs(value))

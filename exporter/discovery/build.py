@@ -59,7 +59,7 @@ def server_of(config: PrometheusConfig) -> tuple[LivePrometheus, TextDialect | N
 
 def api_of(config: PrometheusConfig) -> tuple[PrometheusApi, Grouping, TextDialect | None]:
     """
-    Return the API of a Prometheus server, the labels by which its series are of one node, and the forced dialect.
+    Return the API of a Prometheus server, the labels that tell its nodes apart, and the forced dialect.
 
     Raises ``ConfigError`` when one of its files cannot be used.
     """

@@ -41,10 +41,10 @@ class Discovery:
     Args:
         finders: Ways of finding nodes; of two that name the same address the first counts.
         fixed: The configured sources, which are not to be found again.
-        common: What all found sources share.
-        roster: What is kept up to date.
+        common: Settings that all found sources share.
+        roster: The roster that is kept up to date.
         timeout_seconds: Longest look of one finder.
-        clock: As above.
+        clock: Unix time in seconds.
 
     """
 
@@ -90,7 +90,7 @@ class Discovery:
         await asyncio.gather(*map(self._refresh, self._finders))
 
     def count_on(self, errors: Mapping[str, int]) -> None:
-        """Add the errors that earlier finders of the same name counted."""
+        """Continue the error counts of earlier finders, by the name of the finder."""
         for name in self.health.keys() & errors.keys():
             self.health[name] = replace(self.health[name], errors_total=errors[name])
 

@@ -35,7 +35,7 @@ class KafkaFinder:
     be sent to a controller, with which brokers' clients cannot connect.
 
     Args:
-        config: Where agents answer, and controllers for clusters that do not report where theirs are.
+        config: Addresses of agents, and of controllers in clusters that do not report them.
         admin: The cluster.
         search: Finds the agents where the configuration does not say where they answer.
         clock: A steady time in seconds.

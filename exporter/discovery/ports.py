@@ -42,7 +42,7 @@ class PortSearch:
     metrics is sent.
 
     Args:
-        common: How found sources are read; without credentials.
+        common: Settings for reading found sources; without credentials.
         build: Makes the source that reads an address.
 
     """

@@ -54,7 +54,7 @@ class Roster:
 
     Args:
         fixed: Sources that stay whatever is found, first in order.
-        build: What makes a source; raises ``ConfigError``.
+        build: Function that makes a source; raises ``ConfigError``.
         clock: A steady time in seconds.
 
     """
@@ -91,7 +91,7 @@ class Roster:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The sources to read now: those that stand by only when they are due."""
+        """The sources to read now; a source that stands by is only among them when it is due."""
         return (*self._fixed, *filter(self._is_due, self._found.values()))
 
     @property

@@ -64,7 +64,7 @@ class Deciders:
         stays unknown.
 
         Args:
-            columns: With the causes.
+            columns: Columns with the causes.
             table: The rules of controller mutations; None where they are unknown or do not decide.
             overruled: Nodes on which they do not decide.
             in_debt: The rows of buckets that were in debt lately.

@@ -49,8 +49,8 @@ def static_limits(configured: Mapping[str, float], factor: float) -> StaticLimit
     Return the limits of Strimzi's plugin on a node that reports them, empty for any other.
 
     Args:
-        configured: By the name of the bean, in Kafka's unit.
-        factor: What the storage check multiplies the produce limit by; NaN without that check.
+        configured: Limits by the name of the bean, in Kafka's unit.
+        factor: Factor by which the storage check multiplies the produce limit; NaN without that check.
 
     """
     limits = {QuotaType.CONTROLLER_MUTATION: inf} if configured else {}
@@ -102,7 +102,7 @@ def overruled(limits: Limits | None, nodes: Mapping[str, bool], plugins: Contain
     Args:
         limits: The configured quotas and the settings of brokers. Of a node without settings, such as one that is only
             a controller, those of the brokers are the best guess.
-        nodes: Whether the beans of a node have tags that Kafka's own quotas do not have.
+        nodes: Nodes by id, True if their beans have tags that Kafka's own quotas do not have.
         plugins: Nodes with MBeans of Strimzi's quotas plugin.
 
     """

@@ -38,7 +38,7 @@ class LimitsRefresh:
     begins and when it ends. Without a ``source`` there is nothing to read.
 
     Args:
-        source: Where the limits come from.
+        source: The source of the limits.
         timeout_seconds: The longest that one read may take.
         interval_seconds: The pause after each read.
         clock: Unix time in seconds.

@@ -34,7 +34,7 @@ class ExporterApi:
     A running exporter's JSON API.
 
     Args:
-        target: Where the exporter answers, as ``exporter_target`` returns it.
+        target: The exporter's address and login, as ``exporter_target`` returns them.
 
     """
 
@@ -48,8 +48,8 @@ class ExporterApi:
         Return the answer of ``/api/v1/NAME``. Raises ``SourceError`` with the exporter's reason if it gives one.
 
         Args:
-            name: Of the path, such as ``entities``.
-            parameters: By name; halves of surrogate pairs in them become question marks.
+            name: End of the path, such as ``entities``.
+            parameters: Parameters by name; halves of surrogate pairs in them become question marks.
 
         """
         query = {key: text.encode(errors="replace").decode() for key, text in parameters.items()}

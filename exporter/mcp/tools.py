@@ -96,7 +96,7 @@ class Question:
 
         Args:
             api: The exporter.
-            arguments: By name; null is the same as none.
+            arguments: Arguments by name; null is the same as none.
             now: Unix time in seconds.
 
         """

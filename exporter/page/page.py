@@ -54,8 +54,8 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
 
     Args:
         result: The entities to show; None before the first collection.
-        frame: What surrounds it.
-        problem: What was wrong with the query.
+        frame: The surroundings of the page.
+        problem: The error in the query; empty for none.
 
     """
     values: dict[str, object] = {}

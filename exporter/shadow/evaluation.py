@@ -97,9 +97,9 @@ class Shadows:
     Evaluates candidates on each snapshot; without any it does nothing.
 
     Args:
-        candidates: Those that list no quotas start from the cluster's own.
+        candidates: The candidates; one that lists no quotas starts from the cluster's own.
         most: Entities of each shadow that are shown one by one.
-        shows: Whether an entity of a user and a client-id may be shown.
+        shows: Function that decides whether an entity of a user and a client-id may be shown.
 
     """
 
@@ -326,7 +326,11 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
 
 
 def _as_sent(times_ms: Floats) -> Floats:
-    """Return times of at least 0 as 32-bit numbers, whose high bits are cut off: a negative one throttles nothing."""
+    """
+    Return times of at least 0 as brokers send them, without the bits beyond 32.
+
+    A time that becomes negative by that throttles nothing.
+    """
     if not (times_ms > INT_MAX).any():
         return times_ms
     low = np.minimum(times_ms, _LONGEST_FLOAT).astype(np.int64) & 0xFFFF_FFFF

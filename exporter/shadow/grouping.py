@@ -103,7 +103,7 @@ class Grouping:
         limits: The rules in force, and the settings of the brokers.
         windows: The windows of brokers whose settings are not known.
         overruled: Brokers on which the rules in force do not decide: what these measure is left out.
-        shows: Whether an entity of a user and a client-id may be shown.
+        shows: Function that decides whether an entity of a user and a client-id may be shown.
 
     """
 

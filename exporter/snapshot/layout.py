@@ -50,7 +50,7 @@ class Layout:
     longer goes from one layout to another by ``rows_in``.
 
     Args:
-        entities: In their order.
+        entities: The entities, in order.
         previous: The layout that this one came of, None for none.
         previous_rows: The row of each entity in ``previous``, -1 for those that are new.
 

@@ -34,8 +34,8 @@ class HttpFetch:
     A session with one agent, or with a Prometheus.
 
     Args:
-        target: Where it answers.
-        hint: What to check when it answers, but not as it should.
+        target: Address and login of the server.
+        hint: Advice for an answer that is not as it should be.
         peer: The words for it.
 
     """

@@ -259,7 +259,7 @@ class JolokiaSource:
 
     Args:
         name: The label ``source``.
-        target: Where the agent answers.
+        target: Address and login of the agent.
 
     """
 

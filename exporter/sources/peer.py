@@ -103,11 +103,11 @@ class Peer:
         Return the error of a status other than 200.
 
         Args:
-            status: of the answer.
+            status: the status of the answer.
             url: the address that was asked.
-            location: where a redirect leads to.
+            location: the target of a redirect.
             reason: the error that the body of the answer names.
-            hint: what to check.
+            hint: advice on what to check.
 
         """
         if status in _DENIED:

@@ -133,7 +133,7 @@ async def inventory(  # noqa: PLR0913 - the parts of a configuration
 
     Args:
         api: the server.
-        grouping: the labels by which series are of one node.
+        grouping: the labels that tell nodes apart.
         selector: matchers of the cluster's series.
         period: begin and end.
         node_ids: node ids by the label that tells nodes apart, where agents report none.

@@ -70,7 +70,7 @@ class LivePrometheus:
 
     Args:
         api: The server.
-        grouping: The labels by which series are of one node.
+        grouping: The labels that tell nodes apart.
         selector: Matchers of the cluster's series.
         clock: Steady seconds.
 

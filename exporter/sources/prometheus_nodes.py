@@ -131,7 +131,7 @@ Groups: TypeAlias = Mapping[str, Mapping[Replica, Sequence[Series]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouping:
-    """The labels by which series are of one node."""
+    """The labels that tell the nodes of a server's series apart."""
 
     instance_label: str = "instance"
     replica_labels: tuple[str, ...] = ()

@@ -62,7 +62,7 @@ class PrometheusTextSource:
 
     Args:
         name: The label ``source``.
-        target: Where the agent answers.
+        target: Address and login of the agent.
         forced: The dialect of its answers, or None to find out from each.
 
     """

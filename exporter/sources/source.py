@@ -180,8 +180,8 @@ class LayoutTracker(Generic[Key]):
     Args:
         columns_of: A column for each number of a key, or None for a number that is not used.
         named: The text of a key, for messages.
-        factor_of: What makes the numbers of a key Kafka's.
-        columns_of_all: The same as ``columns_of`` for many keys, where that is faster than one by one.
+        factor_of: Factor from the numbers of a key to Kafka's unit.
+        columns_of_all: Does what ``columns_of`` does for many keys, where that is faster than one by one.
 
     """
 
@@ -416,8 +416,8 @@ class CoverageTracker:
     Columns that are also in the layout before are not examined again.
 
     Args:
-        complete: As `Coverage.complete`.
-        alike: As `Coverage.alike`.
+        complete: Value of `Coverage.complete`.
+        alike: Value of `Coverage.alike`.
 
     """
 

@@ -37,7 +37,7 @@ class TeamIndex:
     The team of each row of a layout, and the rows that are one entity.
 
     Args:
-        teams: In their order.
+        teams: The teams, in order.
 
     """
 

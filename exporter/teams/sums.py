@@ -94,7 +94,7 @@ class TeamAdder:
     Adds up each snapshot by team.
 
     Args:
-        teams: In their order.
+        teams: The teams, in order.
 
     """
 

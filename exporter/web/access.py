@@ -56,7 +56,7 @@ class AccessPolicy:
 
     Args:
         settings: Returns the current settings of the web config file.
-        most: How many scrapes are answered at once, and how many other requests.
+        most: Most scrapes, and most other requests, that are answered at once.
         listening: The addresses that are listened on. On loopback addresses only ``localhost`` and IP addresses
             are answered, unless ``allowed_hosts`` names others; elsewhere any host name is answered.
         allowed_hosts: Host names that are answered besides IP addresses and ``localhost``; empty for the default.

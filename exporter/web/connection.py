@@ -125,7 +125,7 @@ class HttpConnection(web.RequestHandler):
 
     Args:
         http: aiohttp's server.
-        pool: Where the connection needs a place, from before TLS begins.
+        pool: The pool in which the connection needs a place, from before TLS begins.
         put_headers: Completes the headers of an answer; here of the answers to what is not HTTP.
         limits: The deadlines.
         settings: Returns the current settings of the web config file: TLS, and which certificates of clients are

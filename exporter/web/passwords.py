@@ -59,7 +59,7 @@ class Passwords:
             users: The hashes that hold now.
             user: The user of the request.
             password: The password of the request.
-            address: Of the client, which decides when the password is checked.
+            address: Address of the client, which decides when the password is checked.
 
         """
         hashed = users.get(user)
